@@ -36,7 +36,7 @@ from reports.results import Results
 from reports.second_reader import checked
 from reports.soup import Ship, shipped
 from reports.statistics.finals import (
-    KEPT,
+    INCUMBENTS,
     Judgement,
     Reference,
     judge,
@@ -246,7 +246,7 @@ class _Finals(FinalsEvidence):
             base_over_encoder=Gain.of(judged.base_over_encoder) if judged.base_over_encoder else None,
             check=checked(self.evidence, self.lent, figure, first, self.references, self.looks) if chosen else None,
             beside=tuple(Other(task, "base", gain) for task, gain in parts),
-            lost=tuple(self._lost(first, figure, KEPT[judged.answer])) if judged.answer in KEPT else (),
+            lost=tuple(self._lost(first, figure, INCUMBENTS[judged.answer])) if judged.answer in INCUMBENTS else (),
             others=tuple(others),
             general=None if self._needs & {*GENERAL} else general,
             remembered=remembered(self.evidence, first, self.references.get("encoder"), figure) if over_it else None,
@@ -374,7 +374,7 @@ class _Finals(FinalsEvidence):
         records, results = self.recipes[recipe_hash], self.results
         flat, base = records[0].recipe, results.base.flat()
         unlike = [key for key in flat if flat[key] != base.get(key, ...)]  # a row may change what is not searched
-        kept = [record for record in best_first(results, records) if record.checkpoint]
+        saved = [record for record in best_first(results, records) if record.checkpoint]
         took = [seconds for record in records if (seconds := seconds_of(record, "train_seconds")) is not None]
         gained = judged.gains.items() if judged else ()
         gains: dict[str, Gain] = {name: Gain.of(by_place[place]) for name, by_place in gained}
@@ -393,7 +393,7 @@ class _Finals(FinalsEvidence):
                 for part, own in beside
                 if not self.forbidding(recipe_hash, part, ["base"])
             },
-            kept[0].checkpoint if kept else None,
+            saved[0].checkpoint if saved else None,
         )
 
     @cached_property

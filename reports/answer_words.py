@@ -81,11 +81,11 @@ def lines(answer: Answer, info: StudyInfo, say: Say) -> list[Line]:
         written += _lines("Worse", _worse(answer, say))
         written += [Line("Cost", words) for words in [_cost(answer, first)] if words]
     written += _lines("Data", of_data(answer.data, say)) if answer.data else []
-    kept = answer.to_train
+    to_train = answer.to_train
     written += _lines("Ship", _ship(answer.ship, say)) if answer.ship else []
     averaged = SHIPPED if answer.averaged else None
-    written += [_model(averaged or kept.name, info)] if kept and (averaged or kept.model) else []
-    return [*written, *([Line("Again", recipe_command(info), command=True)] if kept else [])]
+    written += [_model(averaged or to_train.name, info)] if to_train and (averaged or to_train.model) else []
+    return [*written, *([Line("Again", recipe_command(info), command=True)] if to_train else [])]
 
 
 def _lines(head: str, parts: Iterable[str]) -> list[Line]:
@@ -160,38 +160,40 @@ def _check(check: Check, of_picked: bool, say: Say) -> list[str]:
     return [f"{whose}without any fit: {say(check.figure)} {_level(check.level)}, {over[0]}", *over[1:]]
 
 
-def _kept(answer: Answer) -> str:
+def _incumbent(answer: Answer) -> str:
     """The reference that is kept where no recipe of the search is to be used."""
     return "encoder" if answer.kind == "as it came" else "base"
 
 
 def _gain_of_none(answer: Answer, first: Finalist, say: Say) -> list[str]:
     """Where no recipe of the search is to be used."""
-    kept = _kept(answer)
+    incumbent = _incumbent(answer)
     none = "" if answer.kind == "open" or not answer.picked else "none: "
-    clauses = [f"{none}{say(answer.figure or '')} of {OVER[kept]} is {_level(answer.references[kept].figure)}"]
+    clauses = [
+        f"{none}{say(answer.figure or '')} of {OVER[incumbent]} is {_level(answer.references[incumbent].figure)}"
+    ]
     if answer.picked:
-        clauses.append(f"the best of the search {_points(first.gains[kept])} against it")
+        clauses.append(f"the best of the search {_points(first.gains[incumbent])} against it")
     if answer.base_over_encoder:
         points = _points(answer.base_over_encoder)
-        clauses.append(f"{OVER['base']} {points}" + f" over {OVER['encoder']}" * (kept == "base"))
+        clauses.append(f"{OVER['base']} {points}" + f" over {OVER['encoder']}" * (incumbent == "base"))
     return clauses
 
 
 def _elsewhere(answer: Answer, say: Say) -> list[str]:
     """What the best of the search gains on other tasks over what is kept, the most first."""
-    kept = _kept(answer)
-    others = [other for other in answer.others if other.over == kept] if answer.picked else []
+    incumbent = _incumbent(answer)
+    others = [other for other in answer.others if other.over == incumbent] if answer.picked else []
     over = sorted(others, key=lambda other: -other.gain.gain)
     clauses = [f"{say(other.task)} {_points(other.gain)}" for other in over[:FEW]]
-    return [f"the best of the search against {OVER[kept]}: {clauses[0]}", *clauses[1:]] if clauses else []
+    return [f"the best of the search against {OVER[incumbent]}: {clauses[0]}", *clauses[1:]] if clauses else []
 
 
 def _misled(answer: Answer, first: Finalist) -> bool:
     """Whether the development scores chose what is shown to be worse than what is kept."""
-    kept = _kept(answer)
-    pairs = zip(first.development, answer.references[kept].development, strict=True)
-    gain, better = first.gains[kept], [None not in pair and pair[0] > pair[1] for pair in pairs]  # type: ignore[operator]
+    incumbent = _incumbent(answer)
+    pairs = zip(first.development, answer.references[incumbent].development, strict=True)
+    gain, better = first.gains[incumbent], [None not in pair and pair[0] > pair[1] for pair in pairs]  # type: ignore[operator]
     return gain.high is not None and gain.high < 0 and any(better)
 
 
@@ -241,7 +243,7 @@ def _carried_over(answer: Answer, first: Finalist, say: Say) -> list[str]:
     gained = [other for other in answer.others if other.gain.low is not None and other.gain.low > 0]
     clauses = [f"the gain carried over to {say(other.task)}, {_over(other.gain, other.over)}" for other in gained[:FEW]]
     lost = _first_few([say(other.task) for other in answer.lost], FEW) or [say(answer.figure or "")]
-    worse = f"the best of the search is shown to be worse than {OVER[_kept(answer)]} on {', '.join(lost)}"
+    worse = f"the best of the search is shown to be worse than {OVER[_incumbent(answer)]} on {', '.join(lost)}"
     return ["by the development scores the search had found better settings", *clauses, worse]
 
 
@@ -249,7 +251,7 @@ def _most(answer: Answer, say: Say) -> list[str]:
     """How large a gain may be at most that is not shown."""
     if answer.flags or not answer.fresh_items or answer.most is None or answer.most <= 0:
         return []
-    over = answer.open[0] if answer.open else _kept(answer)
+    over = answer.open[0] if answer.open else _incumbent(answer)
     whose = [
         finalist.name
         for finalist in answer.finalists

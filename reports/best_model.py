@@ -62,5 +62,5 @@ def best_first(results: Results, records: list[Record]) -> list[Record]:
 
 def best_trial(results: Results, recipe_hash: str) -> Record | None:
     """Of the recipe's seeds that kept a model the best."""
-    kept = [record for record in results.recipes.get(recipe_hash, ()) if record.checkpoint]
-    return next(iter(best_first(results, kept)), None)
+    saved = [record for record in results.recipes.get(recipe_hash, ()) if record.checkpoint]
+    return next(iter(best_first(results, saved)), None)

@@ -82,13 +82,13 @@ def _best(results: Results) -> str:
         for recipe, records in results.recipes.items()
         if (score := results.goal(records, goal)) is not None
     }
-    kept = {recipe: value for recipe, value in scored.items() if recipe not in results.above_limits}
+    allowed = {recipe: value for recipe, value in scored.items() if recipe not in results.above_limits}
     beyond = {recipe: value for recipe, value in scored.items() if recipe in results.above_limits}
-    if not kept:
+    if not allowed:
         return f"No recipe keeps the limit{'s' * (len(of_trials(results.info.limits)) > 1)}." if scored else ""
-    first = max(kept, key=lambda recipe: (kept[recipe], recipe))
+    first = max(allowed, key=lambda recipe: (allowed[recipe], recipe))
     sentence = (
-        f"The best {word(goal)} within is {number(goal.upward(kept[first]))}, of {rows_in_words(results, [first])}"
+        f"The best {word(goal)} within is {number(goal.upward(allowed[first]))}, of {rows_in_words(results, [first])}"
     )
     if beyond:
         sentence += f"; of those above the best is {number(goal.upward(max(beyond.values())))}"

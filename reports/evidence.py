@@ -44,7 +44,7 @@ class Evidence:
         self._compared: dict[tuple[str, str, Any], Comparison | None] = {}
         self._paired: dict[Any, bool] = {}
         self._spreads: dict[Any, tuple[Spread | None, Common]] = {}
-        self._known: dict[tuple[str, str], tuple[bool, bool]] = {}
+        self._item_names: dict[tuple[str, str], tuple[bool, bool]] = {}
 
     @classmethod
     def of(cls, results: Results) -> Evidence:
@@ -95,14 +95,14 @@ class Evidence:
         if not valued:
             return None
         effects = [self._effects(record, figure) for record, _ in valued]
-        known = [effect for effect in effects if effect is not None]
-        same = len(known) == len(valued) and len({items for _, items in known}) == 1
+        measured = [effect for effect in effects if effect is not None]
+        same = len(measured) == len(valued) and len({items for _, items in measured}) == 1
         return Sample(
             np.array([value for _, value in valued]),
             tuple(record.seed for record, _ in valued),
             fixed=recipe_hash in self.results.fixed,
-            effects=np.stack([effect for effect, _ in known]) if same else None,
-            items=known[0][1] if same else "",
+            effects=np.stack([effect for effect, _ in measured]) if same else None,
+            items=measured[0][1] if same else "",
         )
 
     @cached_property
@@ -126,23 +126,24 @@ class Evidence:
         by_items: dict[str, np.ndarray] = {}
         for (task, number), weight in sorted(figure.weights.items()):
             named, grouped = self._items_known(task, number)
-            kept = self.results.predictions.effects(record, task, number, named=named, grouped=grouped)
-            if kept is None:
+            stored = self.results.predictions.effects(record, task, number, named=named, grouped=grouped)
+            if stored is None:
                 return None
-            effect, items = np.float32(weight) * kept[0], kept[1]
+            effect, items = np.float32(weight) * stored[0], stored[1]
             by_items[items] = by_items[items] + effect if items in by_items else effect
         return np.concatenate(list(by_items.values())), " ".join(by_items)
 
     def _items_known(self, task: str, number: str) -> tuple[bool, bool]:
         """Whether every trial that kept these predictions says which items they are of, and which of these are drawn
         together; older ones do not."""
-        if (task, number) not in self._known:
-            kept, records = self.results.predictions, [trial for own in self.results.recipes.values() for trial in own]
-            self._known[task, number] = (
-                not any(kept.names(record, task, number) is False for record in records),
-                not any(kept.groups(record, task, number) is False for record in records),
+        if (task, number) not in self._item_names:
+            predictions = self.results.predictions
+            records = [trial for own in self.results.recipes.values() for trial in own]
+            self._item_names[task, number] = (
+                not any(predictions.names(record, task, number) is False for record in records),
+                not any(predictions.groups(record, task, number) is False for record in records),
             )
-        return self._known[task, number]
+        return self._item_names[task, number]
 
     @property
     def ungrouped(self) -> list[str]:
@@ -264,9 +265,9 @@ class Evidence:
 
 def chance_of(figure: Quantity) -> float:
     """What guessing scores in the figure, in points; 0 for a correlation, and where it is not known."""
-    known = {(task, number): TASKS[task].chance for task, number in figure.weights if task in TASKS}
+    chances = {(task, number): TASKS[task].chance for task, number in figure.weights if task in TASKS}
     return math.fsum(
-        weight * (known.get((task, number)) or 0.0)
+        weight * (chances.get((task, number)) or 0.0)
         for (task, number), weight in figure.weights.items()
         if number.endswith("accuracy")
     )

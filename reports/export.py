@@ -121,8 +121,8 @@ def _soup(results: Results, name: str) -> list[Record]:
 def _of_name(results: Results, name: str) -> list[Record]:
     """By a recipe's hash or name, or the number of an explored one; those of the finals, too."""
     for recipe_hash in {record.recipe_hash: None for record in results.of_all_trials}:
-        known = called(results, recipe_hash)
-        if name in {recipe_hash, known} or (known.startswith("#") and name == known.partition(" ")[0]):
+        label = called(results, recipe_hash)
+        if name in {recipe_hash, label} or (label.startswith("#") and name == label.partition(" ")[0]):
             return [
                 trial
                 for trial in results.of_all_trials
@@ -205,8 +205,8 @@ def _intervals(results: Results, row: str | None, record: Record) -> Iterator[Bl
     what = f"the row {code(row)}" if row else f"the explored recipe {code(called(results, record.recipe_hash))}"
     lines = []
     for task, metric, value in _tests(record):
-        known = results.predictions.effects(record, task, metric)
-        half = None if known is None else NORMAL * float(np.linalg.norm(known[0].astype(np.float64)))
+        effects = results.predictions.effects(record, task, metric)
+        half = None if effects is None else NORMAL * float(np.linalg.norm(effects[0].astype(np.float64)))
         ends = DASH if half is None else f"{value - half:.2f} to {value + half:.2f}"
         lines.append([text(task), code(metric), number(value), ends])
     tried = count(len(results.of_hash(record.recipe_hash)), "seed")
@@ -272,8 +272,8 @@ def _licences(record: Record) -> Iterator[str]:
 
 
 def _licence(what: str, name: str) -> str:
-    known = LICENCES.get(name.partition("@")[0]) or _stated(Path(name) / "README.md")
-    stated = text(known) if known else "not known to this project; look it up before you pass the model on"
+    licence = LICENCES.get(name.partition("@")[0]) or _stated(Path(name) / "README.md")
+    stated = text(licence) if licence else "not known to this project; look it up before you pass the model on"
     return f"{what}, {code(without_folders(name))}: {stated}."
 
 

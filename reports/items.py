@@ -80,8 +80,8 @@ class Items:
         no answer, or kept no answers to the task's items."""
         check_name("--items", "task", task, TASKS)
         answer = Answer.of(results)
-        known = [("", next(iter(answer.picked), None)), *((name, answer.references.get(name)) for name in OVER)]
-        compared = [(name, finalist) for name, finalist in known if finalist is not None][:2]
+        sides = [("", next(iter(answer.picked), None)), *((name, answer.references.get(name)) for name in OVER)]
+        compared = [(name, finalist) for name, finalist in sides if finalist is not None][:2]
         if len(compared) < 2:
             raise UserError(
                 f"--items {task}: {results.folder} has no finals, so there is nothing to compare; a search ends in "
@@ -191,9 +191,9 @@ class _Seeds:
         records = [record for record in done if record.seed not in fell]
         by_seed = [_moves(results, record, task, name) for record in records]
         answers = [results.predictions.of_task(record, task) for record in records]
-        kept = [item for item in answers if item is not None]
+        stored = [item for item in answers if item is not None]
         moves = [item for item in by_seed if item is not None]
-        if not records or len(moves) < len(records) or len({item.named or item.by_gold for item in kept}) != 1:
+        if not records or len(moves) < len(records) or len({item.named or item.by_gold for item in stored}) != 1:
             raise UserError(
                 f"--items {task}: the trials of the finals kept no answers to its test items from which {name} follows"
             )
@@ -204,8 +204,8 @@ class _Seeds:
         mean = np.mean(adding if adds_up else moves, axis=0, dtype=float)
         own = mean * len(mean) / 100 if adds_up else None
         if kind_of(task).predicted == "classes":
-            own = np.mean([item.predicted == item.gold for item in kept], axis=0)
-        return cls(kept[0].named, value, mean, adds_up, own)
+            own = np.mean([item.predicted == item.gold for item in stored], axis=0)
+        return cls(stored[0].named, value, mean, adds_up, own)
 
 
 def _moves(results: Results, record: Record, task: str, name: str) -> np.ndarray | None:

@@ -81,9 +81,9 @@ def _tasks(mteb: Any, name: str) -> list[Any]:
         return [mteb.get_task(name)]
     with suppress(KeyError):
         return [*mteb.get_benchmark(name).tasks]
-    known = [*(entry.metadata.name for entry in mteb.get_tasks()), *(entry.name for entry in mteb.get_benchmarks())]
+    options = [*(entry.metadata.name for entry in mteb.get_tasks()), *(entry.name for entry in mteb.get_benchmarks())]
     raise UserError(
-        f"mteb {mteb.__version__} has no task and no benchmark {shown(name)}; {did_you_mean(name, known)}names are "
+        f"mteb {mteb.__version__} has no task and no benchmark {shown(name)}; {did_you_mean(name, options)}names are "
         "such as STS12, NFCorpus or 'MTEB(eng, v2)'"
     )
 

@@ -52,16 +52,16 @@ class Predictions:
         it, and of the right answers alone where it has none, or `named` is False.
         """
         part = _part(task, number)
-        kept = self._of(record).get(part)
-        if kept is None or number not in self.again(record, task) or not self.fits(record, task):
+        stored = self._of(record).get(part)
+        if stored is None or number not in self.again(record, task) or not self.fits(record, task):
             return None
-        effects = _effects(kept, task, number, _protocol(record))
+        effects = _effects(stored, task, number, _protocol(record))
         if effects is None:
             return None
-        name = f"{part} {(kept.named if named else '') or kept.by_gold}"
-        if not grouped or kept.groups is None:
+        name = f"{part} {(stored.named if named else '') or stored.by_gold}"
+        if not grouped or stored.groups is None:
             return effects, name
-        together = group_effects(effects, kept.groups)
+        together = group_effects(effects, stored.groups)
         return None if together is None else (together.astype(np.float32), f"{name} in groups")
 
     def shares(self, record: Record, task: str, number: str) -> Array | None:
@@ -76,22 +76,22 @@ class Predictions:
 
         Those of items that are drawn together are not told one by one.
         """
-        kept = self._of(record).get(_part(task, number))
-        if kept is None or not self.fits(record, task):
+        stored = self._of(record).get(_part(task, number))
+        if stored is None or not self.fits(record, task):
             return None
-        if kept.groups is not None and len(np.unique(kept.groups)) < len(kept.groups):
+        if stored.groups is not None and len(np.unique(stored.groups)) < len(stored.groups):
             return None
-        return kind_of(task).hits(number, kept)
+        return kind_of(task).hits(number, stored)
 
     def names(self, record: Record, task: str, number: str) -> bool | None:
         """Whether the file says itself which items these are; None where nothing was kept."""
-        kept = self._of(record).get(_part(task, number))
-        return None if kept is None else bool(kept.named)
+        stored = self._of(record).get(_part(task, number))
+        return None if stored is None else bool(stored.named)
 
     def groups(self, record: Record, task: str, number: str) -> bool | None:
         """Whether the file says which items are drawn together; None where nothing was kept."""
-        kept = self._of(record).get(_part(task, number))
-        return None if kept is None else kept.groups is not None
+        stored = self._of(record).get(_part(task, number))
+        return None if stored is None else stored.groups is not None
 
     def has(self, record: Record, task: str) -> bool:
         """Whether the task's predictions were kept and can be read."""
@@ -117,14 +117,14 @@ class Predictions:
         answers cannot have. Empty of a task that is not known any more."""
         parts = [self._of(record).get(name) for name in (task, f"dev.{task}")] if task in TASKS else []
         numbers: dict[str, float | None] = {}
-        for kept in filter(None, parts):
-            numbers |= _numbers(kept, task, _protocol(record))
+        for stored in filter(None, parts):
+            numbers |= _numbers(stored, task, _protocol(record))
         return numbers
 
     def _of(self, record: Record) -> Mapping[str, Answers]:
         if record.key not in self._read:
             loaded = [self._load(record.key, self.folder / file) for file in record.predictions]
-            self._read[record.key] = {task: kept for answers in loaded for task, kept in answers.items()}
+            self._read[record.key] = {task: stored for answers in loaded for task, stored in answers.items()}
         return self._read[record.key]
 
     def _load(self, key: str, path: Path) -> dict[str, Answers]:
@@ -136,11 +136,11 @@ class Predictions:
             self.problems[key] = f"{path.name} cannot be read ({error})"
             return {}
         kept_answers: dict[str, Answers] = {}
-        for task, kept in answers.items():
-            if kept is None:
+        for task, stored in answers.items():
+            if stored is None:
                 self.problems[key] = f"{path.name} holds no usable predictions of {task}"
             else:
-                kept_answers[task] = kept
+                kept_answers[task] = stored
         return kept_answers
 
 

@@ -87,8 +87,8 @@ def _distance(domain: Domain, value: Value, base: Value) -> float:
         return 1.0
     if domain.log or (not domain.low and min(numbers) > 0):  # choices of numbers are mostly 16, 32, 64 or 1e-5, 3e-5
         numbers = [math.log(number) for number in numbers]
-    *known, first, second = numbers
-    return abs(first - second) / ((max(known) - min(known)) or 1.0)
+    *others, first, second = numbers
+    return abs(first - second) / ((max(others) - min(others)) or 1.0)
 
 
 def brief(key: str, value: Value) -> str:

@@ -78,10 +78,10 @@ def one_in_effect(first: Ran, second: Ran) -> SameRecipe | None:
         return None
     measured = [[mean_measured(recipe.records, name) for name in MEASURED] for recipe in (first, second)]
     limits = zip(CAPS, *(means[: len(CAPS)] for means in measured), strict=True)
-    known = tuple((key, mine, theirs) for key, mine, theirs in limits if mine is not None and theirs is not None)
-    if len(known) < len(CAPS) or not all(map(_close, *measured)):
+    caps = tuple((key, mine, theirs) for key, mine, theirs in limits if mine is not None and theirs is not None)
+    if len(caps) < len(CAPS) or not all(map(_close, *measured)):
         return None
-    return SameRecipe("limits", known)
+    return SameRecipe("limits", caps)
 
 
 def same_trials(first: Ran, second: Ran) -> bool:

@@ -32,9 +32,11 @@ def checked(
     if any(number != kind_of(task).main or not kind_of(task).checked for task, number in figure.weights):
         return None
     samples = {name: evidence.sample(key, other) for name, key in references.items()}
-    own, against = evidence.sample(recipe_hash, other), {name: known for name, known in samples.items() if known}
+    own, against = evidence.sample(recipe_hash, other), {name: sample for name, sample in samples.items() if sample}
     if own is None:
         return None
     borrowed = lent(other)
-    gains = {name: Gain.of(gain_over(own, known, borrowed, looks * len(against))) for name, known in against.items()}
+    gains = {
+        name: Gain.of(gain_over(own, reference, borrowed, looks * len(against))) for name, reference in against.items()
+    }
     return Check(other.name, Gain.of(by_itself(own, borrowed)), gains)

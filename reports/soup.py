@@ -126,10 +126,10 @@ class Soups:
     @cached_property
     def scores(self) -> dict[float, float]:
         """Development scores by share; empty while not all are known."""
-        known = {
+        by_share = {
             share: score for share, record in self.by_share.items() if (score := self.development([record])) is not None
         }
-        return known if len(known) == len(SOUP_SHARES) else {}
+        return by_share if len(by_share) == len(SOUP_SHARES) else {}
 
     @cached_property
     def share(self) -> float | None:

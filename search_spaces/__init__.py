@@ -71,13 +71,13 @@ def load_space(name_or_path: str | Path) -> Space:
 
 def registered(name: str) -> Space:
     """The space of that name; `UserError` for an unknown one."""
-    known = spaces()
-    if name not in known:
+    registry = spaces()
+    if name not in registry:
         raise UserError(
-            f"there is no space {name!r}; {did_you_mean(name, known)}the spaces are {choices(known)}, or a file of "
-            "your own: ./my_space.py"
+            f"there is no space {name!r}; {did_you_mean(name, registry)}the spaces are {choices(registry)}, or a file "
+            "of your own: ./my_space.py"
         )
-    return known[name]
+    return registry[name]
 
 
 def space_in(source: str, path: Path, name: str | None = None) -> Space:

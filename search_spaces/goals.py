@@ -328,5 +328,5 @@ def in_words(goals: Sequence[Goal], scores: Scores, cost: Cost) -> list[tuple[st
 
 def every_score(goals: Sequence[Goal], scores: Scores) -> dict[str, float | None]:
     """By name the goals of `GOALS`, and these, that are scores: what trackers and tables keep of every trial."""
-    known = {goal.name: goal for goal in (*GOALS.values(), *goals) if not goal.cost}
-    return {name: goal.of(scores, {}) for name, goal in known.items()}
+    by_name = {goal.name: goal for goal in (*GOALS.values(), *goals) if not goal.cost}
+    return {name: goal.of(scores, {}) for name, goal in by_name.items()}

@@ -11,10 +11,10 @@ from trainables.senteval.tasks import TASKS
 
 def check_name(where: str, noun: str, name: str, names: Iterable[str]) -> None:
     """`UserError` with the nearest name, or all of them, if `name` is none of the names. `noun` is what one is."""
-    known = list(names)
-    if name in known:
+    options = list(names)
+    if name in options:
         return
-    right = did_you_mean(name, known).rstrip() or f"there is {choices(map(repr, known)) if known else 'none'}"
+    right = did_you_mean(name, options).rstrip() or f"there is {choices(map(repr, options)) if options else 'none'}"
     raise UserError(f"{where}: no {noun} is called {shown(name)}; {right}")
 
 

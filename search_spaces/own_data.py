@@ -158,7 +158,7 @@ def space_text(own: OwnSpace) -> str:
     }
     goal, goal_lines = _goal(own)
     scored = (*own.tasks, *([own.general] if own.general else []))
-    kept = {key: value for key, value in base.items() if value is not None or keys()[key].default is not None}
+    settings = {key: value for key, value in base.items() if value is not None or keys()[key].default is not None}
     return _TEXT.format(
         folder=_value(own.folder),
         tasks="\n".join(f"TASKS.add({_task(task, own.folder)})" for task in scored),
@@ -166,7 +166,7 @@ def space_text(own: OwnSpace) -> str:
         goal=goal_lines,
         name=_value(own.name),
         title=_value(own.title),
-        base=_entries(kept, own.folder),
+        base=_entries(settings, own.folder),
         tasks_named=_value(tuple(task.name for task in scored)),
         rows="\n".join(f"        {row}," for row in _rows(own)),
         domains="\n".join(f"        {domain}," for domain in _domains(own, fit)),
@@ -344,8 +344,8 @@ def _mined(own: OwnSpace, fit: _Fit) -> list[str]:
     """Of pairs, which have no hard negatives, and of texts alone whose pairs stay the same: whether some are mined, and
     how."""
     able = tuple(name for name in fit.objectives if OBJECTIVES[name].most_negatives is None and _learns(name, "groups"))
-    known: Mapping[str, Any] = keys()[SOURCE].names or {}
-    fixed = tuple(name for name in own.sources if known[name].views is None)
+    entries: Mapping[str, Any] = keys()[SOURCE].names or {}
+    fixed = tuple(name for name in own.sources if entries[name].views is None)
     if own.units < MINED_FROM or not able:
         return []
     if fit.layout == "pairs":

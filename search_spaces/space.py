@@ -173,7 +173,7 @@ class Space:
         senteval = (evaluation or self.scored(scale)).senteval
         laptop = split(self.laptop)[0] if scale == "laptop" else {}
         followed: Overrides = {SENTEVAL_KEY: senteval, KEEP_BY_KEY: kept_by(searched(self.goals))}
-        return Recipe({**followed, **self.base.given, **laptop})
+        return Recipe({**followed, **self.base.settings, **laptop})
 
     def scored(self, scale: Scale) -> EvaluationConfig:
         """The evaluation at a scale."""

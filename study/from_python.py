@@ -145,8 +145,8 @@ class Outcome:
     def best_recipe(self) -> Recipe:
         """What the answer says to use; where it says nothing, the best by what was searched for. `UserError` where
         no recipe has finished."""
-        kept = self.answer.to_use
-        best = kept.recipe if kept else Findings.of(self._read).praised
+        choice = self.answer.to_use
+        best = choice.recipe if choice else Findings.of(self._read).praised
         if best is None:
             raise UserError(f"{self.results} holds no finished recipe; let the study run on")
         return Recipe.from_flat(
@@ -185,10 +185,10 @@ class Outcome:
         import pandas as pd
 
         answer, boards = self.answer, Findings.of(self._read).boards
-        kept, base = answer.references, answer.references.get("base")
+        references, base = answer.references, answer.references.get("base")
         if base is not None and answer.base_over_encoder is not None:
-            kept = {**kept, "base": dataclasses.replace(base, gains={"encoder": answer.base_over_encoder})}
-        finals = {each.recipe: each for each in (*answer.picked, *answer.finalists, *kept.values())}
+            references = {**references, "base": dataclasses.replace(base, gains={"encoder": answer.base_over_encoder})}
+        finals = {each.recipe: each for each in (*answer.picked, *answer.finalists, *references.values())}
         rows: list[dict[str, Any]] = [
             {"recipe": each.name, "seeds": each.seeds, "seconds": each.seconds, **_ends("score", each.figure)}
             | {key: value for name, gain in each.gains.items() for key, value in _ends(f"over {name}", gain).items()}

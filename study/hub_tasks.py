@@ -23,12 +23,12 @@ _TEXTS = {"queries": QUERIES, "corpus": CORPUS}
 _IDS = ("query-id", "corpus-id", "score")
 
 
-def fetched(given: str, part: str, folder: Path) -> str:
+def fetched(text: str, part: str, folder: Path) -> str:
     """The file or folder that a data set becomes in a folder, under the name that it is given; what is a path, or a
     built-in task, as it is. `UserError` where it is not there."""
-    name, place = named(given)
+    name, place = named(text)
     if place.startswith("scenes:") or Path(place).expanduser().exists() or not is_data_set(place):
-        return given
+        return text
     data_set = DataSet.of(place)
     target = folder / part / re.sub(r"[^\w-]+", "_", Path(data_set.name).name)
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -46,12 +46,12 @@ def _as_search(data_set: DataSet, place: str, part: str, folder: Path) -> None:
     """Three configurations of a data set as the files of a search task: texts of queries, of a corpus, and the qrels,
     which are the third one."""
     source = place.partition(":")[0]
-    known = [name for name in configurations(place) if name not in _TEXTS]
-    judged = data_set.configuration or next((name for name in ("default", "qrels") if name in known), None)
-    if not known:
+    options = [name for name in configurations(place) if name not in _TEXTS]
+    judged = data_set.configuration or next((name for name in ("default", "qrels") if name in options), None)
+    if not options:
         raise UserError(f"{place} holds texts of a search and no qrels; give a folder as BEIR has it, with both")
     if judged is None:
-        raise UserError(f"{place}: which of its configurations {listed(known)} are the qrels? Say {source}:ONE:SPLIT")
+        raise UserError(f"{place}: which of its configurations {listed(options)} are the qrels? Say {source}:ONE:SPLIT")
     (folder / JUDGED).mkdir(parents=True, exist_ok=True)
     for configuration, file in _TEXTS.items():
         rows = load_data_set(f"{source}:{configuration}", (configuration, "train", *_SPLITS[part]))

@@ -70,10 +70,10 @@ def read_recipe(request: Request) -> Subject:
         )
         return _alone(changed, Row(path.stem, {}), f"{space.name} with the keys of {path.name}", own)
     row = chosen_row(space, request.recipe)
-    given = overrides(request, dict(map(parse_assignment, request.set))).keys()
-    kept = {key: value for key, value in row.overrides.items() if key not in given}
-    needs = None if row.needs and NEED_KEYS[row.needs] & given else row.needs
-    alone = Row(row.label, kept, needs=needs, as_it_came=row.as_it_came)
+    set_keys = overrides(request, dict(map(parse_assignment, request.set))).keys()
+    others = {key: value for key, value in row.overrides.items() if key not in set_keys}
+    needs = None if row.needs and NEED_KEYS[row.needs] & set_keys else row.needs
+    alone = Row(row.label, others, needs=needs, as_it_came=row.as_it_came)
     return _alone(space, alone, f"the row {row.label!r} of {space.name}", own)
 
 
@@ -128,8 +128,8 @@ def _of_results(request: Request) -> Subject:
     scored = results.evaluation
     # What the new study takes by itself, as this one did.
     followed = ((SENTEVAL_KEY, scored.senteval), (KEEP_BY_KEY, kept_by(results.goals)))
-    given = {key: value for key, value in flat.items() if (key, value) not in followed}
-    space = dataclasses.replace(results.space, base=Recipe(given), evaluation=scored, laptop={})
+    settings = {key: value for key, value in flat.items() if (key, value) not in followed}
+    space = dataclasses.replace(results.space, base=Recipe(settings), evaluation=scored, laptop={})
     code = info.code(folder)
     own = SourceFile("space", str(folder / info.space_file), code.pop(info.space_file)) if info.space_file else None
     plugins = tuple(SourceFile("plugin", str(folder / file), text) for file, text in code.items())

@@ -60,7 +60,7 @@ from trainables.senteval.own_tasks import fitted_to, named, own_tasks
 from trainables.senteval.tasks import TASKS, Task, task_names
 from trainables.trial.data_requests import senteval_folder
 
-SPACE, GIVEN, GENERAL = "space.py", "given.json", f"{GENERAL_TASK}.tsv"
+SPACE, INPUTS, GENERAL = "space.py", "given.json", f"{GENERAL_TASK}.tsv"
 """In the folder of prepared data: the space, the digits of what was given, and the pairs of the general check."""
 _PLAIN = ("model", "checkpoint", "best", "final", "encoder")
 """Folders of models that are called so do not say which model it is; the folder above may."""
@@ -115,12 +115,12 @@ def _made(request: Request) -> tuple[Path, str, str]:
     results = request.results or f"results/{name}"
     folder = _folder(request, results)
     unfinished = _unfinished(folder)
-    request = _with_tests(request, lambda given, part: fetched(given, part, unfinished))
+    request = _with_tests(request, lambda text, part: fetched(text, part, unfinished))
     made, leaked = _prepare(source, request, unfinished)
     begun = request.write_space is None and (folder.parent / STUDY).is_file()
     _write_general(request, encoders, made.train.parent / GENERAL)
     prepared = _placed(made, folder, request, begun)
-    request = _with_tests(request, lambda given, _: given.replace(str(unfinished), str(folder)))
+    request = _with_tests(request, lambda text, _: text.replace(str(unfinished), str(folder)))
     _tell(source, prepared, leaked)
     if request.dry_run and "encoder.max_length" not in fixed:
         _tell_lengths(encoders)
@@ -133,7 +133,7 @@ def _made(request: Request) -> tuple[Path, str, str]:
 
 def _with_tests(request: Request, place: Callable[[str, str], str]) -> Request:
     """With what `place` makes of each of `--dev` and `--test` and the name of that part."""
-    dev, test = (tuple(place(given, part) for given in getattr(request, part)) for part in ("dev", "test"))
+    dev, test = (tuple(place(text, part) for text in getattr(request, part)) for part in ("dev", "test"))
     return dataclasses.replace(request, dev=dev, test=test)
 
 
@@ -148,7 +148,7 @@ def _of_recipe(request: Request) -> Subject:
     own = [task for task in tasks if all(Path(file).is_absolute() for file in task.files)]
     flat = space.base.flat()
     before = Path(str(flat.get("corpus.nli"))).parent
-    aside = before if (before / GIVEN).is_file() else None  # of what that study put aside its answer is trained, too
+    aside = before if (before / INPUTS).is_file() else None  # of what that study put aside its answer is trained, too
     made, leaked = _prepare(source, request, _unfinished(folder), own, aside)
     prepared = _placed(made, folder, request, (folder.parent / STUDY).is_file())
     _tell(source, prepared, leaked)
@@ -198,10 +198,10 @@ def _placed(made: PreparedData, folder: Path, request: Request, begun: bool) -> 
     the same data: `UserError` where that is not the same. What this process put there goes at its end unless a study
     came of it."""
     if begun:
-        _check_given(made.train.parent, folder)
-    elif not (folder / GIVEN).is_file() or (folder / GIVEN).read_bytes() != (made.train.parent / GIVEN).read_bytes():
-        given = [Path(named(file)[1]).expanduser().resolve() for file in (*request.train, *request.dev, *request.test)]
-        inside = any(path.is_relative_to(folder.resolve()) for path in given)
+        _check_inputs(made.train.parent, folder)
+    elif not (folder / INPUTS).is_file() or (folder / INPUTS).read_bytes() != (made.train.parent / INPUTS).read_bytes():
+        inputs = [Path(named(file)[1]).expanduser().resolve() for file in (*request.train, *request.dev, *request.test)]
+        inside = any(path.is_relative_to(folder.resolve()) for path in inputs)
         if folder.exists() and (inside or folder not in _put):
             raise UserError(
                 f"the prepared data go to {folder}, which holds something else; remove it, or give another folder with "
@@ -232,14 +232,14 @@ def _prepare(
     """A part that no file is given for is put aside, where the data say what is right; nothing where it is known what
     a model is `judged_by`, whose parts in the folder `aside` are trained on. Sentences say what of dev and test stands
     in the training data."""
-    parts = [part for part, given in ((DEV, request.dev), (TEST, request.test)) if not given]
+    parts = [part for part, files in ((DEV, request.dev), (TEST, request.test)) if not files]
     if judged_by is not None:
         parts = []
     elif source.content == "texts" and len(parts) == 1:  # of two forms one would choose and the other judge
         parts = [] if request.dev else [DEV]
     # Before the split, so that what is put aside to choose by holds none of the tested items either.
-    known = own_tasks(request.dev, request.test) if judged_by is None else judged_by
-    holding = rows_that_hold(source, known, aside) if request.drop_leaks else frozenset()
+    judges = own_tasks(request.dev, request.test) if judged_by is None else judged_by
+    holding = rows_that_hold(source, judges, aside) if request.drop_leaks else frozenset()
     prepared = prepare(source, folder, parts, holding)
     try:
         tasks = _tasks(prepared, request) if judged_by is None else judged_by
@@ -250,16 +250,16 @@ def _prepare(
         made = re.compile(re.escape(f"{folder}/") + r"[\w./]*(, line \d+|:\d+)?")
         sentence, replaced = made.subn(f"what is put aside of {source.name}", str(error))
         raise UserError(f"{sentence}; give --dev and --test" if replaced else sentence) from None
-    given = {"dev": request.dev, "test": request.test}
+    by_part = {"dev": request.dev, "test": request.test}
     if holding:
-        of = " or ".join(f"--{part}" for part, files in given.items() if files)
+        of = " or ".join(f"--{part}" for part, files in by_part.items() if files)
         held = f"held an item{f' of {of}' * bool(of)}, exactly or nearly"
         leaked = [f"{count(len(holding), 'more row')} of {source.name} {held}: left out", *leaked]
     digits: dict[str, list[str]] = {
         "train": [fingerprint(path) for path in (prepared.train, *prepared.held_out.values())],
-        **{part: [_digits(named(file)[1]) for file in files] for part, files in given.items()},
+        **{part: [_digits(named(file)[1]) for file in files] for part, files in by_part.items()},
     }
-    write_whole(folder / GIVEN, json.dumps(digits, indent=1))
+    write_whole(folder / INPUTS, json.dumps(digits, indent=1))
     return prepared, leaked
 
 
@@ -286,16 +286,16 @@ def _write_general(request: Request, encoders: Sequence[OwnEncoder], path: Path)
     write_whole(path, "\n".join(lines) + "\n")
 
 
-def _digits(given: str) -> str:
-    path = expanded(given)
-    return fingerprint(path) if path.exists() else given
+def _digits(text: str) -> str:
+    path = expanded(text)
+    return fingerprint(path) if path.exists() else text
 
 
-def _check_given(made: Path, folder: Path) -> None:
+def _check_inputs(made: Path, folder: Path) -> None:
     """`UserError` where the study in the results was given other data."""
-    now = json.loads((made / GIVEN).read_text(encoding="utf-8"))
+    now = json.loads((made / INPUTS).read_text(encoding="utf-8"))
     try:
-        before = json.loads((folder / GIVEN).read_text(encoding="utf-8"))
+        before = json.loads((folder / INPUTS).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         raise UserError(
             f"{folder.parent} holds another study, not one of --train; give this one its own folder with --results"
@@ -358,8 +358,10 @@ def _held_back(prepared: PreparedData) -> list[str]:
 
 def _tell_lengths(encoders: Sequence[OwnEncoder]) -> None:
     """How much of a text each encoder reads."""
-    known = {encoder.label: own_length(encoder.name) for encoder in encoders if encoder.name != SCENES_ENCODER}
-    lengths = [f"{label} {'all of a text' if most is None else count(most, 'token')}" for label, most in known.items()]
+    longest = {encoder.label: own_length(encoder.name) for encoder in encoders if encoder.name != SCENES_ENCODER}
+    lengths = [
+        f"{label} {'all of a text' if most is None else count(most, 'token')}" for label, most in longest.items()
+    ]
     if lengths:
         print(f"longest input of each encoder (encoder.max_length): {', '.join(lengths)}", flush=True)
 
@@ -403,11 +405,11 @@ def _space(
 def _encoders(names: Sequence[str], kind: str) -> list[OwnEncoder]:
     """Each under a name of its own. `UserError` for one that is not there, or twice."""
     encoders: list[OwnEncoder] = []
-    for given in names:
-        name = absolute(given)
+    for text in names:
+        name = absolute(text)
         check_encoder(EncoderConfig(kind, name))
         if any(name == other.name for other in encoders):
-            raise UserError(f"--encoder {given} is given twice")
+            raise UserError(f"--encoder {text} is given twice")
         label = _label(name)
         same = sum(other.label.rpartition("~")[0] == label or other.label == label for other in encoders)
         settings = own_settings(name)

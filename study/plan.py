@@ -160,8 +160,8 @@ class Plan:
         tasks, folder = task_names(self.evaluation.tasks), senteval_folder(self.evaluation.senteval)
         records, _ = Ledger(self.results / LEDGER).sift()
         scored = {tuple(sorted(evaluation.scores)) for record in records for evaluation in record.evaluations}
-        known = [names for names in scored if names and {*names} <= TASKS.keys()]
-        data = frozenset(fingerprint(folder, names) for names in (tasks, task_names(self.exploring.tasks), *known))
+        task_sets = [names for names in scored if names and {*names} <= TASKS.keys()]
+        data = frozenset(fingerprint(folder, names) for names in (tasks, task_names(self.exploring.tasks), *task_sets))
         return Scoring(self.evaluation.protocol, data, frozenset(tasks))
 
     @functools.cached_property

@@ -133,20 +133,20 @@ def listed(names: Sequence[object]) -> str:
     return ", ".join([*first, *([f"{len(names) - _LISTED:,} more"] if len(names) > _LISTED else [])]) or "none"
 
 
-def did_you_mean(name: object, known: Iterable[str]) -> str:
+def did_you_mean(name: object, options: Iterable[str]) -> str:
     """`did you mean 'tpe'? ` where a known name is like this one, else nothing."""
-    near = difflib.get_close_matches(str(name), list(known), n=1, cutoff=0.5)
+    near = difflib.get_close_matches(str(name), list(options), n=1, cutoff=0.5)
     return f"did you mean {near[0]!r}? " if near else ""
 
 
 def choices(names: Iterable[object]) -> str:
     """`a, b or c`, for the end of a sentence that names what would have worked; quoted if a name has a comma."""
-    known = [str(name) for name in names]
-    if not known:
+    options = [str(name) for name in names]
+    if not options:
         return "none"
-    if any("," in name for name in known):
-        known = [repr(name) for name in known]
-    return known[0] if len(known) == 1 else f"{', '.join(known[:-1])} or {known[-1]}"
+    if any("," in name for name in options):
+        options = [repr(name) for name in options]
+    return options[0] if len(options) == 1 else f"{', '.join(options[:-1])} or {options[-1]}"
 
 
 def _cut(line: str, most: int) -> str:

@@ -96,8 +96,8 @@ def parse_assignment(text: str) -> tuple[str, Value]:
 
 
 def _find(name: str) -> Key:
-    known = evaluation_keys()
-    if name not in known:
-        hint = did_you_mean(name, known).rstrip() or "`--keys` prints them all"
+    entries = evaluation_keys()
+    if name not in entries:
+        hint = did_you_mean(name, entries).rstrip() or "`--keys` prints them all"
         raise UserError(f"{shown(name)} is not a key of an evaluation; {hint}")
-    return known[name]
+    return entries[name]

@@ -23,22 +23,22 @@ _ASIDE = ("README.md",)
 """Decides nothing: a saved model's is written anew."""
 
 
-def identity(text: str, holds: str = "", known: Mapping[str, str] | None = None) -> str:
-    """What the places in a text, joined by commas, are known by. `holds`: the part of a folder that is read. `known`
+def identity(text: str, holds: str = "", by_place: Mapping[str, str] | None = None) -> str:
+    """What the places in a text, joined by commas, are known by. `holds`: the part of a folder that is read. `by_place`
     are digits by `place`, for what is no longer there."""
     digits = fingerprints(text, holds)
     parts = [part.strip() for part in text.split(",")]
     places = [_place(part, holds) for part in parts]
     return ",".join(
-        (known or {}).get(place) or digits.get(place) or part for part, place in zip(parts, places, strict=True)
+        (by_place or {}).get(place) or digits.get(place) or part for part, place in zip(parts, places, strict=True)
     )
 
 
-def found_again(text: str, holds: str, known: Mapping[str, str]) -> str:
-    """The text with what is gone replaced by a place that is there, and by `known` holds the same."""
-    places = {digits: place for place, digits in known.items() if expanded(place).exists()}
+def found_again(text: str, holds: str, by_place: Mapping[str, str]) -> str:
+    """The text with what is gone replaced by a place that is there, and by `by_place` holds the same."""
+    places = {digits: place for place, digits in by_place.items() if expanded(place).exists()}
     parts = [part.strip() for part in text.split(",")]
-    missing = {part: known.get(_place(part, holds)) for part in parts if not expanded(_place(part, holds)).exists()}
+    missing = {part: by_place.get(_place(part, holds)) for part in parts if not expanded(_place(part, holds)).exists()}
     now = (places.get(missing.get(part) or "", part) for part in parts)
     return ",".join(place.removesuffix(f"/{holds}" if holds else "") for place in now)
 

@@ -37,5 +37,5 @@ def native_bf16(device: torch.device | str) -> bool | None:
         return torch.cuda.is_bf16_supported(including_emulation=False)
     if not hasattr(torch.cpu, "get_capabilities"):
         return None
-    known = torch.cpu.get_capabilities()  # of Intel and AMD avx512_bf16 and amx_bf16, of ARM bf16
-    return any(known.get(name) for name in ("avx512_bf16", "amx_bf16", "bf16"))
+    capabilities = torch.cpu.get_capabilities()  # of Intel and AMD avx512_bf16 and amx_bf16, of ARM bf16
+    return any(capabilities.get(name) for name in ("avx512_bf16", "amx_bf16", "bf16"))

@@ -78,12 +78,13 @@ _Parts: TypeAlias = tuple[Mapping[str, Value], tuple[Options, ...]]
 class Recipe:
     """One trained model without its seed and without its evaluation (`trainables.evaluation_config`)."""
 
-    given: Mapping[str, Value] = field(default_factory=dict)
+    settings: Mapping[str, Value] = field(default_factory=dict)
     """The values that were set, by flat names. Some may be of components that are not chosen."""
 
     def __post_init__(self) -> None:
-        given = {name: tuple(value) if isinstance(value, list) else value for name, value in self.given.items()}
-        key = Registry.changes, tuple(given.items()), tuple(map(type, given.values()))  # 1 and True are not one value
+        settings = {name: tuple(value) if isinstance(value, list) else value for name, value in self.settings.items()}
+        types = tuple(map(type, settings.values()))  # 1 and True are not one value
+        key = Registry.changes, tuple(settings.items()), types
         try:
             self.__dict__.update(_made(*key))
         except TypeError:  # a value that cannot be remembered, as no valid one is
@@ -92,11 +93,11 @@ class Recipe:
     @cached_property
     def _read(self) -> _Parts:
         """Of a recipe from another process, once what it names is there: plugins may have to run before."""
-        return Recipe(self.given)._read
+        return Recipe(self.settings)._read
 
     def __getstate__(self) -> dict[str, Any]:
         """Only what was set travels to another process."""
-        return {"given": self.given}
+        return {"settings": self.settings}
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Recipe) and self.flat() == other.flat()
@@ -105,7 +106,7 @@ class Recipe:
         return hash(tuple(self.flat().items()))
 
     def __repr__(self) -> str:
-        return f"Recipe({dict(self.given)!r})"
+        return f"Recipe({dict(self.settings)!r})"
 
     def flat(self) -> dict[str, Value]:
         """`{"objective.temperature": 1.0, ...}`: every key that it has."""
@@ -154,13 +155,13 @@ class Recipe:
 
     def preferring(self, changes: Mapping[str, Any]) -> Recipe:
         """As `override`, but keys that no chosen component has are stored instead of refused."""
-        return Recipe({**self.given, **changes})
+        return Recipe({**self.settings, **changes})
 
     def why_not(self, name: str) -> str:
         """Why a known key is none of this recipe, in a sentence."""
         if not self.trains and not _Live(trains=False, fits=False, pools=True).has(name):
             return f"{name} changes nothing where nothing is trained; leave it out"
-        if not _Live(trains=True, fits=True, pools=_Live.of(self.given).pools).has(name):
+        if not _Live(trains=True, fits=True, pools=_Live.of(self.settings).pools).has(name):
             return f"{name} changes nothing where encoder.kind is {self.encoder.kind}; leave it out"
         for part in self._read[1]:
             for item in keys_of(type(part)).values():
@@ -177,7 +178,7 @@ class Recipe:
     @property
     def trains(self) -> bool:
         """Whether a trial trains anything, or evaluates the encoder as it is."""
-        return _Live.of(self.given).trains
+        return _Live.of(self.settings).trains
 
     @property
     def uses_seed(self) -> bool:
@@ -203,20 +204,22 @@ class Recipe:
     def counted(self, places: Mapping[str, str]) -> dict[str, Any]:
         """The keys that are not at their defaults. Local files and folders count by their content; `places` has the
         digits (`fingerprints`) of those that may no longer exist."""
-        known = keys()
+        by_name = keys()
         return {
-            name: identity(value, known[name].holds, places) if known[name].place and isinstance(value, str) else value
+            name: identity(value, by_name[name].holds, places)
+            if by_name[name].place and isinstance(value, str)
+            else value
             for name, value in self.flat().items()
-            if value != known[name].default
+            if value != by_name[name].default
         }
 
     def found_again(self, places: Mapping[str, str]) -> Recipe:
         """The same with today's paths of moved files and folders. `places`: digits by path, of old and new ones."""
-        known = keys()
+        by_name = keys()
         moved = {
-            name: found_again(value, known[name].holds, places)
+            name: found_again(value, by_name[name].holds, places)
             for name, value in self.flat().items()
-            if known[name].place and isinstance(value, str)
+            if by_name[name].place and isinstance(value, str)
         }
         return self.override(moved)
 
@@ -230,21 +233,21 @@ class Recipe:
 
 def keys() -> Mapping[str, Key]:
     """Every flat key that a recipe can have, and what it says of itself."""
-    return _gathered(Registry.changes).known
+    return _gathered(Registry.changes).by_name
 
 
 def changed(base: Mapping[str, Value], recipe: Mapping[str, Value]) -> dict[str, Value]:
     """The keys in which a recipe differs from the base, both flat. A key that the base lacks counts if it is not at its
     default."""
-    known, unset = keys(), object()
-    left = {name: known[name].default if name in known else unset for name in recipe}
+    by_name, unset = keys(), object()
+    left = {name: by_name[name].default if name in by_name else unset for name in recipe}
     return {name: value for name, value in recipe.items() if value != base.get(name, left[name])}
 
 
 def existing(flat: Mapping[str, Value]) -> frozenset[str]:
     """The keys of the recipe of these values; others are at their defaults."""
-    known = _gathered(Registry.changes)
-    return _existing(Registry.changes, tuple((name, flat[name]) for name in known.deciders if name in flat))
+    gathered = _gathered(Registry.changes)
+    return _existing(Registry.changes, tuple((name, flat[name]) for name in gathered.deciders if name in flat))
 
 
 def deciding(name: str) -> frozenset[str]:
@@ -263,7 +266,7 @@ def parse_assignment(text: str) -> tuple[str, Value]:
     if not equals:
         raise UserError(f"--set {text!r} has no '='; write it as KEY=VALUE, e.g. objective.temperature=0.5")
     if name.strip() in PRESETS:
-        return next(_given([(name.strip(), raw.strip())]))
+        return next(_parsed([(name.strip(), raw.strip())]))
     item = _find(name.strip())
     return item.name, parse(item, raw if item.exact else raw.strip())
 
@@ -272,7 +275,7 @@ def parse_assignment(text: str) -> tuple[str, Value]:
 class _Gathered:
     """The keys of all sections and registered components."""
 
-    known: Mapping[str, Key]
+    by_name: Mapping[str, Key]
     owners: Mapping[str, Mapping[str, tuple[str, ...]]]
     """By key, the keys that choose a component that has it, and the names of these components."""
     deciding: Mapping[str, frozenset[str]]
@@ -282,13 +285,13 @@ class _Gathered:
 @functools.lru_cache(maxsize=1)
 def _gathered(changes: int) -> _Gathered:
     """`changes`: of all registries; see `Registry.changes`."""
-    known: dict[str, Key] = {}
+    by_name: dict[str, Key] = {}
     owners: dict[str, dict[str, tuple[str, ...]]] = {}
     direct: dict[str, set[str]] = {}
 
     def gather(part: type[Options], chooser: str | None, chosen: str) -> None:
         for item in keys_of(part).values():
-            if replace(known.setdefault(item.name, item), when=item.when) != item:
+            if replace(by_name.setdefault(item.name, item), when=item.when) != item:
                 raise UserError(
                     f"{part.__name__} defines {item.name} otherwise than it is defined already; inherit the key, or "
                     "give yours another name"
@@ -314,10 +317,10 @@ def _gathered(changes: int) -> _Gathered:
 
     for section in SECTIONS:
         gather(section, None, "")
-    deciding = {name: _closed(name, direct) for name in known}
-    order = sorted(known, key=_place)
+    deciding = {name: _closed(name, direct) for name in by_name}
+    order = sorted(by_name, key=_place)
     deciders = tuple(name for name in order if any(name in others for others in deciding.values()))
-    return _Gathered({name: known[name] for name in order}, owners, deciding, deciders)
+    return _Gathered({name: by_name[name] for name in order}, owners, deciding, deciders)
 
 
 def _closed(name: str, direct: Mapping[str, Iterable[str]]) -> frozenset[str]:
@@ -334,18 +337,18 @@ def _closed(name: str, direct: Mapping[str, Iterable[str]]) -> frozenset[str]:
 @functools.lru_cache(maxsize=4096)
 def _made(changes: int, items: tuple[tuple[str, Any], ...], types: tuple[type, ...]) -> Mapping[str, Any]:
     """The fields of a recipe of these values. `changes` is that of the registries; reports repeat recipes a lot."""
-    given = dict(_given(items))
-    return {"given": given, "_read": _read({**_released(given), **given})}
+    settings = dict(_parsed(items))
+    return {"settings": settings, "_read": _read({**_released(settings), **settings})}
 
 
-def _read(given: Mapping[str, Value]) -> _Parts:
+def _read(settings: Mapping[str, Value]) -> _Parts:
     """The keys with values, and the parts, of the recipe of these values."""
     values, parts = dict[str, Value](), list[Options]()
-    live = _Live.of(given)
+    live = _Live.of(settings)
 
     def read(part: type[Options], present: bool) -> None:
         items = keys_of(part)
-        whole = part(**{name: given.get(item.name, item.default) for name, item in items.items()})
+        whole = part(**{name: settings.get(item.name, item.default) for name, item in items.items()})
         has = {name: present and live.has(item.name) and _exists(item, whole, live) for name, item in items.items()}
         made = part(**{name: getattr(whole, name) for name in items if has[name]})
         parts.append(made)
@@ -361,15 +364,15 @@ def _read(given: Mapping[str, Value]) -> _Parts:
     return dict(sorted(values.items(), key=lambda item: _place(item[0]))), tuple(parts)
 
 
-def _released(given: Mapping[str, Value]) -> dict[str, Value]:
+def _released(settings: Mapping[str, Value]) -> dict[str, Value]:
     """The values of the preset."""
-    if given.get(FIDELITY) != "released":
+    if settings.get(FIDELITY) != "released":
         return {}
     preset: dict[str, Value] = {}
     for name in ("objective.name", "corpus.layout"):
         item = keys()[name]
         assert item.names is not None
-        preset |= item.names[str(given.get(name, item.default))].released
+        preset |= item.names[str(settings.get(name, item.default))].released
     return preset
 
 
@@ -398,14 +401,14 @@ class _Live:
     """Whether the encoder's token states are pooled here."""
 
     @classmethod
-    def of(cls, given: Mapping[str, Value]) -> _Live:
+    def of(cls, settings: Mapping[str, Value]) -> _Live:
         encoder = keys_of(EncoderConfig)
         epochs, after = keys_of(OptimisationConfig)["epochs"], keys_of(PoolingConfig)["after"]
-        kind, adapter = (given.get(encoder[name].name, encoder[name].default) for name in ("kind", "adapter"))
+        kind, adapter = (settings.get(encoder[name].name, encoder[name].default) for name in ("kind", "adapter"))
         assert encoder["kind"].names is not None
         entry = encoder["kind"].names[str(kind)]
-        trains = bool(given.get(epochs.name, epochs.default)) and (adapter != "none" or entry.trainable)
-        return cls(trains, trains or given.get(after.name, after.default) != "none", entry.pools)
+        trains = bool(settings.get(epochs.name, epochs.default)) and (adapter != "none" or entry.trainable)
+        return cls(trains, trains or settings.get(after.name, after.default) != "none", entry.pools)
 
     def has(self, name: str) -> bool:
         section = name.partition(".")[0]
@@ -421,25 +424,25 @@ def _place(name: str) -> int:
     return ORDER.index(section) if section in ORDER else len(ORDER)
 
 
-def _given(items: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Value]]:
+def _parsed(items: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Value]]:
     """Names in full and valid values; `UserError` for others."""
-    for given, value in items:
-        if given in PRESETS:
-            if value not in PRESETS[given]:
-                raise UserError(f"{given} must be {choices(map(repr, PRESETS[given]))}, not {shown(value)}")
-            yield given, value
+    for name, value in items:
+        if name in PRESETS:
+            if value not in PRESETS[name]:
+                raise UserError(f"{name} must be {choices(map(repr, PRESETS[name]))}, not {shown(value)}")
+            yield name, value
         else:
-            item = _find(given)
+            item = _find(name)
             yield item.name, validate(item, value)
 
 
 def _find(name: str) -> Key:
     """The key of that flat name or alias; `UserError` with the nearest if there is none."""
-    known = keys()
-    if name in known:
-        return known[name]
-    for item in known.values():
+    by_name = keys()
+    if name in by_name:
+        return by_name[name]
+    for item in by_name.values():
         if item.alias == name:
             return item
-    hint = did_you_mean(name, known).rstrip() or "`--keys` prints them all"
+    hint = did_you_mean(name, by_name).rstrip() or "`--keys` prints them all"
     raise UserError(f"{shown(name)} is not a key of a recipe; {hint}")

@@ -37,7 +37,7 @@ class RungNumbers(TypedDict):
     scores: Annotated[dict[str, float], lambda scores: None if scores else "has no scores"]
 
 
-class Kept(TypedDict, total=False):
+class ChosenWeights(TypedDict, total=False):
     """Which weights: `best`, of the step with the best score, in percent, of so many scored; or `average`, the mean of
     so many steps."""
 
@@ -59,7 +59,7 @@ class Learned(TypedDict):
 _OF_KEPT = {"best": {"step", "score", "scored"}, "average": {"from_step", "steps"}}
 
 
-def _whole(weights: Kept) -> str | None:
+def _whole(weights: ChosenWeights) -> str | None:
     expected = _OF_KEPT.get(weights.get("keep", ""), {"keep"})
     return None if expected <= weights.keys() else "has not the steps of `best` or `average`"
 
@@ -97,7 +97,7 @@ class TrainingNumbers(TypedDict, total=False):
     chunk: Literal["passes"] | Whole | None  # how a batch was divided: into passes, or by so many tokens
     temperature: Amount  # a learned one, after the last step
     temperatures: list[Learned]  # its course, at steps of equal distance
-    kept: Annotated[Kept, _whole]  # where `optimisation.keep` is not `last`
+    kept: Annotated[ChosenWeights, _whole]  # where `optimisation.keep` is not `last`
     stopped: str | None  # why it ended early
     __extra_items__: float | None
 

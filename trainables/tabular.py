@@ -46,9 +46,9 @@ def roles_of(columns: Sequence[str]) -> dict[str, tuple[str, ...]]:
     roles: dict[str, tuple[str, ...]] = {}
     for role, names in NAMES.items():
         fitting = (tuple(column for column in columns if re.fullmatch(name, _plain(column))) for name in names)
-        known = next(filter(None, fitting), ())
-        if known:
-            roles[role] = known if role in SEVERAL else known[:1]
+        matches = next(filter(None, fitting), ())
+        if matches:
+            roles[role] = matches if role in SEVERAL else matches[:1]
     return roles
 
 
@@ -56,9 +56,9 @@ def near_role(column: str) -> tuple[str, str] | None:
     """The role and the known name that a column's name is nearly, as `anwser` is; None where it is none or is known."""
     if any(re.fullmatch(name, _plain(column)) for names in NAMES.values() for name in names):
         return None
-    known = {name: role for role, names in NAMES.items() for name in (*names, role) if name.isidentifier()}
-    near = difflib.get_close_matches(_plain(column), known, n=1, cutoff=_NEARLY)
-    return (known[near[0]], near[0]) if near else None
+    by_name = {name: role for role, names in NAMES.items() for name in (*names, role) if name.isidentifier()}
+    near = difflib.get_close_matches(_plain(column), by_name, n=1, cutoff=_NEARLY)
+    return (by_name[near[0]], near[0]) if near else None
 
 
 def _plain(column: str) -> str:

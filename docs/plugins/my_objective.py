@@ -24,7 +24,7 @@ class Alignment(Objective):
     evenness: float = key(0.0, "What uniformity counts for.", at_least(0.0), label="evenness", search=Range(0.0, 1.0))
 
     def loss(self, batch: EmbeddedBatch, own: Any = None) -> Loss:
-        entailed = to_device((batch.known.label == ENTAILMENT).nonzero().squeeze(1), batch.projected.device)
+        entailed = to_device((batch.pairs.label == ENTAILMENT).nonzero().squeeze(1), batch.projected.device)
         mine = entailed[batch.share(len(entailed))]
         unit = F.normalize(batch.projected, dim=1)
         distances = (unit[batch.premise[mine]] - unit[batch.hypothesis[mine]]).norm(dim=1).pow(self.power)

@@ -126,7 +126,7 @@ def _unequal(
     """A flag where not all trials have the same value. It touches the recipes that have not the baseline's. `digests`:
     values are fingerprints, which tell a reader nothing but who differs."""
     values = {recipe: _together(of_seeds, tolerance) for recipe, of_seeds in by_seed.items()}
-    known = {recipe: value for recipe, value in values.items() if value is not None}
+    by_recipe = {recipe: value for recipe, value in values.items() if value is not None}
     every = [value for of_seeds in by_seed.values() for value in of_seeds.values()]
     numbers = [value for value in every if isinstance(value, float)]
     unknown = tuple(recipe for recipe, of_seeds in by_seed.items() if None in of_seeds.values())
@@ -139,12 +139,12 @@ def _unequal(
     if not unknown and (alike(min(numbers), max(numbers), tolerance) if numbers else len(set(every)) == 1):
         return []
     baseline = results.info.row_hashes.get(results.space.baseline or "") or ""
-    usual = known.get(baseline) or next(iter(Counter(known.values()).most_common(1)), (None,))[0]
+    usual = by_recipe.get(baseline) or next(iter(Counter(by_recipe.values()).most_common(1)), (None,))[0]
     odd = frozenset(r for r, value in values.items() if not alike(value, usual, tolerance)) or frozenset(values)
     if digests:
-        part = _who_differs(by_seed, known, usual)
+        part = _who_differs(by_seed, by_recipe, usual)
     else:
-        part = _ends(by_seed, numbers) if numbers else _listing(known, usual)
+        part = _ends(by_seed, numbers) if numbers else _listing(by_recipe, usual)
     return [replace(flag, kind="different", recipes=odd, parts=({**part, "unknown": unknown},), blocks=True)]
 
 
@@ -168,19 +168,19 @@ def _ends(by_seed: Mapping[str, Mapping[int, Condition]], numbers: list[float]) 
     return {"ends": [(end, [recipe for recipe, own in by_seed.items() if end in own.values()]) for end in ends]}
 
 
-def _listing(known: Mapping[str, Value], usual: Value) -> Facts:
+def _listing(by_recipe: Mapping[str, Value], usual: Value) -> Facts:
     """The usual value, and every other one with the recipes that have it."""
     by_value: dict[Value, list[str]] = {}
-    for recipe, value in known.items():
+    for recipe, value in by_recipe.items():
         by_value.setdefault(value, []).append(recipe)
     others = [(value, recipes) for value, recipes in by_value.items() if value != usual]
-    return {"usual": usual, "others": others, "recipes": len(known)}
+    return {"usual": usual, "others": others, "recipes": len(by_recipe)}
 
 
-def _who_differs(by_seed: Mapping[str, Mapping[int, Condition]], known: Mapping[str, Value], usual: Value) -> Facts:
+def _who_differs(by_seed: Mapping[str, Mapping[int, Condition]], by_recipe: Mapping[str, Value], usual: Value) -> Facts:
     """The recipes whose seeds differ, and the further ones that have not the usual value."""
-    seeds_differ = [recipe for recipe in known if len(set(by_seed[recipe].values())) > 1]
-    differ = [recipe for recipe, value in known.items() if value != usual and recipe not in seeds_differ]
+    seeds_differ = [recipe for recipe in by_recipe if len(set(by_seed[recipe].values())) > 1]
+    differ = [recipe for recipe, value in by_recipe.items() if value != usual and recipe not in seeds_differ]
     return {"seeds_differ": seeds_differ, "differ": differ}
 
 

@@ -166,14 +166,14 @@ def _farthest(results: Results, record: Record, task: str) -> dict[str, Any]:
 
 def _other_items(results: Results) -> list[Flag]:
     """A flag for each task whose test items are not the same in all recipes."""
-    kept = [
+    predictions = [
         (record, task, answers)
         for record, task in _cells(results)
         if (answers := results.predictions.of_task(record, task)) is not None
     ]
-    unnamed = {task for _, task, answers in kept if not answers.named}
+    unnamed = {task for _, task, answers in predictions if not answers.named}
     digests: dict[str, dict[str, set[str]]] = {}
-    for record, task, answers in kept:
+    for record, task, answers in predictions:
         digest = answers.by_gold if task in unnamed else answers.named
         digests.setdefault(task, {}).setdefault(record.recipe_hash, set()).add(digest)
     flags = []
@@ -214,8 +214,8 @@ def _has_collapsed(results: Results, record: Record) -> bool:
     if isinstance(anisotropy, int | float) and anisotropy > ALIKE:
         return True
     tasks = [task for task in record.scores if task in TASKS and kind_of(task).predicted == "cosines"]
-    kept = [results.predictions.of_task(record, part) for task in tasks for part in (task, f"dev.{task}")]
-    spans = [np.ptp(answers.predicted) for answers in kept if answers is not None]
+    predictions = [results.predictions.of_task(record, part) for task in tasks for part in (task, f"dev.{task}")]
+    spans = [np.ptp(answers.predicted) for answers in predictions if answers is not None]
     return bool(spans) and max(spans) < NARROW
 
 
@@ -269,11 +269,11 @@ def _unequal_shares(by_task: Mapping[str, Exposure]) -> Iterator[Flag]:
     """A flag for each task of whose test items recipes saw different shares, or unknown ones."""
     for task, exposure in by_task.items():
         values = {recipe: None if counts is None else 1 - _share(counts) for recipe, counts in exposure.items()}
-        known = [value for value in values.values() if value is not None] or [1.0]
+        shares = [value for value in values.values() if value is not None] or [1.0]
         unknown = None in values.values()
-        if unknown or max(known) - min(known) > EXPOSED * max(known):
+        if unknown or max(shares) - min(shares) > EXPOSED * max(shares):
             odd = frozenset(recipe for recipe, value in values.items() if value is None or 1 - value > EXPOSED)
-            part = {"task": task, "least": 1 - max(known), "most": 1 - min(known), "unknown": unknown}
+            part = {"task": task, "least": 1 - max(shares), "most": 1 - min(shares), "unknown": unknown}
             yield Flag(
                 "overlap", "unequal", odd, frozenset([task]), parts=(part,),
                 crossed_by="unequal", values=values, tolerance=EXPOSED,

@@ -15,10 +15,10 @@ SUBSETS, LEFT_OUT = 25, 0.2
 """So many subsets for the intervals, each without that part of the recipes."""
 
 
-def under_chance(folds: Folds, scores: Array, kept: Array | None = None) -> list[OutOfSample]:
-    """The analysis of scores that were shuffled over the recipes; of what is beyond `kept` where that is given."""
+def under_chance(folds: Folds, scores: Array, explained: Array | None = None) -> list[OutOfSample]:
+    """The analysis of scores that were shuffled over the recipes; of what is beyond `explained` where that is given."""
     chance = np.random.default_rng(1)
-    base = np.zeros_like(scores) if kept is None else kept
+    base = np.zeros_like(scores) if explained is None else explained
     return [folds.held(base + chance.permutation(scores - base)) for _ in range(SHUFFLES)]
 
 
@@ -58,7 +58,7 @@ def errors(folds: Folds, scores: Array) -> Array:
     size = len(scores)
     subsets = []
     for _ in range(SUBSETS):
-        kept = np.sort(chance.permutation(size)[: size - round(LEFT_OUT * size)])
-        part = Folds(Coded(folds.coded.domains, folds.coded.values[kept]), folds.pairs)
-        subsets.append(part.held(scores[kept]).figures)
+        rows = np.sort(chance.permutation(size)[: size - round(LEFT_OUT * size)])
+        part = Folds(Coded(folds.coded.domains, folds.coded.values[rows]), folds.pairs)
+        subsets.append(part.held(scores[rows]).figures)
     return np.asarray(np.sqrt((1 - LEFT_OUT) / LEFT_OUT * np.var(subsets, axis=0, ddof=1)))

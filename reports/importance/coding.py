@@ -66,32 +66,32 @@ class Coded:
         """(recipes, keys) For each recipe and key a value of another recipe that was asked for it, at random."""
         columns = []
         for column in self.values.T:
-            known = column[column != NOT_ASKED]
-            if not len(known):  # a resample may hold no recipe that was asked for it
+            values = column[column != NOT_ASKED]
+            if not len(values):  # a resample may hold no recipe that was asked for it
                 columns.append(column)
                 continue
-            given = chance.choice(known, size=len(column))
-            given[column != NOT_ASKED] = chance.permutation(known)
-            columns.append(given)
+            donors = chance.choice(values, size=len(column))
+            donors[column != NOT_ASKED] = chance.permutation(values)
+            columns.append(donors)
         return np.stack(columns, axis=1)
 
-    def swapped(self, rows: Array, column: int, given: Array) -> Array:
-        """The rows (n, keys) with the column's values taken from `given` (n, keys).
+    def swapped(self, rows: Array, column: int, donors: Array) -> Array:
+        """The rows (n, keys) with the column's values taken from `donors` (n, keys).
 
         A row that was not asked for the key stays as it is. Keys that depend on it follow: they are not asked any
         longer, or take the given value where they are asked only now.
         """
         changed = rows.copy()
-        changed[:, column] = np.where(rows[:, column] == NOT_ASKED, NOT_ASKED, given[:, column])
-        self._follow(changed, column, given)
+        changed[:, column] = np.where(rows[:, column] == NOT_ASKED, NOT_ASKED, donors[:, column])
+        self._follow(changed, column, donors)
         return changed
 
-    def _follow(self, rows: Array, parent: int, given: Array) -> None:
+    def _follow(self, rows: Array, parent: int, donors: Array) -> None:
         for child, codes in self.children.get(parent, []):
-            own = np.where(rows[:, child] == NOT_ASKED, given[:, child], rows[:, child])
+            own = np.where(rows[:, child] == NOT_ASKED, donors[:, child], rows[:, child])
             in_use = (rows[:, [parent]] == codes).any(axis=1)
             rows[:, child] = np.where(in_use, own, NOT_ASKED)
-            self._follow(rows, child, given)
+            self._follow(rows, child, donors)
 
 
 def code(domain: Domain, value: Value) -> float:

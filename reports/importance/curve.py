@@ -35,7 +35,7 @@ def curves(
 ) -> tuple[KeyCurve, ...]:
     """Of each column; `tried` are its values by recipe, as the recipes have them."""
     coded = folds.coded
-    given = coded.donors(np.random.default_rng(2))
+    donors = coded.donors(np.random.default_rng(2))
     fits = [folds.trees(part, scores) for part in folds.parts] if columns else []
     drawn = []
     for column in columns:
@@ -45,7 +45,7 @@ def curves(
         values = _grid(domain, own)
         predicted = np.empty((len(fits), len(values)))
         for place, value in enumerate(values):
-            moved = given[in_use].copy()
+            moved = donors[in_use].copy()
             moved[:, column] = code(domain, value)
             rows = coded.swapped(coded.values[in_use], column, moved)
             predicted[:, place] = [folds.predict(trees, rows).mean() for trees in fits]

@@ -120,10 +120,10 @@ class Folds:
 
     def _inputs(self, held: Array, chance: np.random.Generator) -> Array:
         rows, swapped = self.coded.values[held], self.coded.swapped
-        given = [self.coded.donors(chance)[held] for _ in range(DRAWS)]
-        single = [[swapped(rows, key, own) for key in range(len(self.coded.keys))] for own in given]
+        donors = [self.coded.donors(chance)[held] for _ in range(DRAWS)]
+        single = [[swapped(rows, key, own) for key in range(len(self.coded.keys))] for own in donors]
         double = [
             [swapped(of[first], second, own) for first, second in self.pairs]
-            for of, own in zip(single, given, strict=True)
+            for of, own in zip(single, donors, strict=True)
         ]
         return np.concatenate([rows, *itertools.chain(*single, *double)])

@@ -74,8 +74,8 @@ class Ledger:
         except OSError as error:
             raise UserError(f"{path} cannot be read ({error})") from None
         state = status.st_mtime_ns, status.st_size
-        known = self._checked.get(path)
-        return known if known is not None and known[0] == state else (state, checked(read_record(path), self._places))
+        entry = self._checked.get(path)
+        return entry if entry is not None and entry[0] == state else (state, checked(read_record(path), self._places))
 
     def _places(self) -> Mapping[str, str]:
         """What the files held that the study named (`StudyInfo.places`); nothing where no study says."""

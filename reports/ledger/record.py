@@ -77,8 +77,8 @@ class Scoring:
 
     def takes(self, evaluation: Evaluation) -> bool:
         """Whether it is of the same protocol, and of the same data as far as that is known."""
-        known = evaluation.fingerprint is not None and self.data
-        return evaluation.protocol == self.protocol and (not known or evaluation.fingerprint in self.data)
+        comparable = evaluation.fingerprint is not None and self.data
+        return evaluation.protocol == self.protocol and (not comparable or evaluation.fingerprint in self.data)
 
 
 @dataclass(frozen=True)
@@ -173,8 +173,8 @@ class Record:
     def beside(self, before: Record | None) -> Record:
         """With the evaluations of the same trial from before, but for those that are made anew."""
         names = {evaluation.name for evaluation in self.evaluations}
-        kept = [evaluation for evaluation in before.evaluations if evaluation.name not in names] if before else []
-        return dataclasses.replace(self, evaluations=[*kept, *self.evaluations])
+        others = [evaluation for evaluation in before.evaluations if evaluation.name not in names] if before else []
+        return dataclasses.replace(self, evaluations=[*others, *self.evaluations])
 
     @property
     def ran_on(self) -> str:

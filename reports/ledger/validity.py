@@ -40,10 +40,10 @@ def _recipe(record: Record, places: Callable[[], Mapping[str, str]]) -> dict[str
     except (UserError, TypeError, ValueError) as error:
         raise UserError(f"its recipe is none: {error}") from None
     if record.recipe_hash != recipe.hash:
-        moved = recipe.found_again(known := places())
+        moved = recipe.found_again(digests := places())
         if record.recipe_hash == moved.hash:
             return dict(moved.flat())
-        if record.recipe_hash != recipe.hash_with(known):
+        if record.recipe_hash != recipe.hash_with(digests):
             raise UserError(f"its hash is not its recipe's, which is {recipe.hash}")
     return dict(recipe.flat())
 

@@ -53,7 +53,7 @@ from reports.statistics.spreads import OWN, Common
 Reference = Literal["base", "baseline", "encoder"]
 """What finalists are compared with: what the space sets without a search, its baseline row, the encoder as it came."""
 Answer = Literal["use", "keep the base", "keep the encoder", "nothing yet"]
-KEPT: Mapping[Answer, Reference] = {"keep the base": "base", "keep the encoder": "encoder"}
+INCUMBENTS: Mapping[Answer, Reference] = {"keep the base": "base", "keep the encoder": "encoder"}
 
 MOST_PICKED = 5
 POWER = 0.8
@@ -152,7 +152,7 @@ def judge(
         answer, waiting = _answer({} if picked is None else by_finalist[picked], over, margin)
     if answer == "use":
         return Judgement(picked, answer, gains, over, fresh)
-    against = KEPT.get(answer) or next(iter(waiting), None)
+    against = INCUMBENTS.get(answer) or next(iter(waiting), None)
     left = [*(gains[against] if against else ()), *([over] if over and against == "encoder" else [])]
     highs = [gain.high for gain in left if gain.high is not None]
     return Judgement(picked, answer, gains, over, fresh, waiting, max(highs, default=None))
@@ -214,9 +214,9 @@ def _answer(
     trained = [comparison for comparison in (over_encoder, base_over_encoder) if comparison is not None]
     if base_over_encoder is not None and all(nothing_in(comparison, margin) for comparison in trained):
         return "keep the encoder", ()
-    kept = over_base is None or nothing_in(over_base, margin)
-    best = base_over_encoder if kept else over_encoder
-    waiting: list[Reference] = [] if kept or (over_base and shown(over_base)) else ["base"]
+    keeps_base = over_base is None or nothing_in(over_base, margin)
+    best = base_over_encoder if keeps_base else over_encoder
+    waiting: list[Reference] = [] if keeps_base or (over_base and shown(over_base)) else ["base"]
     if best is not None and not shown(best):
         waiting.append("encoder")
     return "nothing yet" if waiting else "keep the base", tuple(waiting)

@@ -19,7 +19,7 @@ from reports.statistics.sample import Array, Sample, pairable
 from reports.statistics.spreads import ALONE, Common
 
 MOST_SEEDS = 1000
-KNOWN = 6
+FIRMNESS = 6
 """How much better than by its own seeds a spread counts as known in planning; see `_power`."""
 POINTS = 256
 
@@ -144,8 +144,8 @@ def _power(plan: _Plan, effect: float, counts: list[int], alpha: float) -> float
     true = plan.items.variance if plan.items else 0.0
     seeds = []
     for place, spread, count in trained:
-        known = KNOWN * spread.freedom
-        over_seeds = spread.std**2 / count * known / chdtri(known, _points()[:, 2 * place])
+        freedom = FIRMNESS * spread.freedom
+        over_seeds = spread.std**2 / count * freedom / chdtri(freedom, _points()[:, 2 * place])
         measured = over_seeds * chdtri(count - 1, _points()[:, 2 * place + 1]) / (count - 1)
         seeds.append(SeedsPart(measured, count - 1.0, count, stands_alone=place == 1, of_gaps=plan.paired))
         true = true + over_seeds

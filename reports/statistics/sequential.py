@@ -101,7 +101,7 @@ def looks(seeds: int, least: int, most: int) -> float:
 def race_for_best(entrants: Mapping[str, Entrant], least: int, most: int, level: float = LOST) -> dict[str, Course]:
     """By name, how far each recipe has come on the way to the best one, or to the front of several goals."""
     courses: dict[str, Course] = {}
-    known: dict[str, tuple[Array, int]] = {}
+    variances_of: dict[str, tuple[Array, int]] = {}
     going = [name for name, entrant in entrants.items() if len(entrant.values)]
     for seeds in range(least, most):
         going = _without_failed(entrants, going, seeds, courses)
@@ -114,10 +114,10 @@ def race_for_best(entrants: Mapping[str, Entrant], least: int, most: int, level:
             ready = [name for name in pilots if not entrants[name].failed]
             if _lacks(entrants, ready, 2):
                 return courses | _open(entrants, going, 1, courses) | _open(entrants, ready, 2, courses)
-            _learn(known, entrants, [name for name in ready if len(entrants[name].values) > 1], 2)
+            _learn(variances_of, entrants, [name for name in ready if len(entrants[name].values) > 1], 2)
         else:
-            _learn(known, entrants, going, seeds)
-        judged = _judge(entrants, going, known, seeds, most, level / ((most - least) * (len(going) - 1)))
+            _learn(variances_of, entrants, going, seeds)
+        judged = _judge(entrants, going, variances_of, seeds, most, level / ((most - least) * (len(going) - 1)))
         if seeds == 1:
             judged |= {name: replace(judged[name], seeds=2) for name in ready if name in judged}
         courses |= judged
@@ -133,7 +133,7 @@ def race_against(
 ) -> dict[str, Course]:
     """By name, how far each row has come on the way to a verdict against the baseline, which is one of them."""
     courses: dict[str, Course] = {}
-    known: dict[str, tuple[Array, int]] = {}
+    variances_of: dict[str, tuple[Array, int]] = {}
     rows = [name for name, entrant in entrants.items() if len(entrant.values) and name != baseline]
     if baseline not in entrants or not len(entrants[baseline].values):
         return {}
@@ -145,8 +145,8 @@ def race_against(
             return courses
         if _lacks(entrants, both, seeds):
             return courses | _open(entrants, both, seeds, courses)
-        _learn(known, entrants, both, seeds)
-        spreads, freedom = _spreads(entrants, both, known)
+        _learn(variances_of, entrants, both, seeds)
+        spreads, freedom = _spreads(entrants, both, variances_of)
         samples = _samples(entrants, both, seeds)
         common = [common_spread(own) for own in samples]
         for place, name in enumerate(going, start=1):
@@ -216,7 +216,9 @@ def best_first(entrants: Mapping[str, Entrant], names: Sequence[str]) -> list[st
 # Spreads
 
 
-def _learn(known: dict[str, tuple[Array, int]], entrants: Mapping[str, Entrant], names: Sequence[str], k: int) -> None:
+def _learn(
+    variances_of: dict[str, tuple[Array, int]], entrants: Mapping[str, Entrant], names: Sequence[str], k: int
+) -> None:
     """Each recipe's own variance over its first k seeds, (goals,), with its degrees of freedom."""
     trained = [name for name in names if not entrants[name].fixed]
     if not trained:
@@ -230,16 +232,16 @@ def _learn(known: dict[str, tuple[Array, int]], entrants: Mapping[str, Entrant],
             common = rest[once, :, goal].mean(axis=0)
             rest[:, :, goal] = (rest[:, :, goal] - common) * np.sqrt(len(once) / (len(once) - 1))
     for name, own in zip(trained, (rest**2).sum(axis=1) / (k - 1), strict=True):
-        known[name] = own, k - 1
+        variances_of[name] = own, k - 1
 
 
 def _spreads(
-    entrants: Mapping[str, Entrant], names: Sequence[str], known: Mapping[str, tuple[Array, int]]
+    entrants: Mapping[str, Entrant], names: Sequence[str], variances_of: Mapping[str, tuple[Array, int]]
 ) -> tuple[Array, Array]:
     """(names, goals) variances between seeds, and their degrees of freedom: none where nothing is known."""
     goals = entrants[names[0]].values.shape[1]
-    own = np.stack([variance for variance, _ in known.values()]) if known else np.zeros((0, goals))
-    freedom = np.array([degrees for _, degrees in known.values()], dtype=float)
+    own = np.stack([variance for variance, _ in variances_of.values()]) if variances_of else np.zeros((0, goals))
+    freedom = np.array([degrees for _, degrees in variances_of.values()], dtype=float)
     variances, degrees = np.zeros((len(names), goals)), np.full((len(names), goals), np.inf)
     for goal in range(goals):
         usual, weight = 0.0, 0.0
@@ -249,7 +251,7 @@ def _spreads(
             weight = min(weight, float(freedom.sum()))  # the common one is not known better than from all together
         for place, name in enumerate(names):
             if not entrants[name].fixed:
-                mine, mine_freedom = known.get(name, (np.zeros(goals), 0))
+                mine, mine_freedom = variances_of.get(name, (np.zeros(goals), 0))
                 degrees[place, goal] = weight + mine_freedom
                 total = weight * usual + mine_freedom * mine[goal]
                 variances[place, goal] = total / max(weight + mine_freedom, 1e-12)
@@ -270,13 +272,13 @@ def _pair_freedom(variances: Array, freedom: Array) -> Array:
 def _judge(
     entrants: Mapping[str, Entrant],
     names: Sequence[str],
-    known: Mapping[str, tuple[Array, int]],
+    variances_of: Mapping[str, tuple[Array, int]],
     seeds: int,
     most: int,
     chance: float,
 ) -> dict[str, Course]:
     """A complete round: who leaves, and who needs one more seed."""
-    variances, freedom = _spreads(entrants, names, known)
+    variances, freedom = _spreads(entrants, names, variances_of)
     means = np.stack([entrants[name].first(seeds).mean(axis=0, dtype=float) for name in names])
     packed = means.tobytes(), variances.tobytes(), freedom.tobytes()
     return dict(_judge_packed(tuple(names), *packed, seeds, most, chance))

@@ -58,9 +58,9 @@ _ABLATION = Space(
 
 def _part(name: str, title: str, labels: Iterable[str], numbers: tuple[str, ...], domains: tuple[Domain, ...]) -> Space:
     """A part of the ablation: some rows and the baseline, tables by number, the claims that these can check."""
-    kept = {BASELINE, *labels}
+    subset = {BASELINE, *labels}
     tables = tuple(
-        dataclasses.replace(table, rows=tuple(pair for pair in table.rows if pair[1] in kept))
+        dataclasses.replace(table, rows=tuple(pair for pair in table.rows if pair[1] in subset))
         for table in TABLES
         if table.number in numbers
     )
@@ -68,10 +68,10 @@ def _part(name: str, title: str, labels: Iterable[str], numbers: tuple[str, ...]
         _ABLATION,
         name=name,
         title=title,
-        rows=tuple(row for row in _ABLATION.rows if row.label in kept),
+        rows=tuple(row for row in _ABLATION.rows if row.label in subset),
         domains=domains,
         tables=tables,
-        claims=tuple(claim for claim in CLAIMS if claim.labels <= kept and _tables_of(claim) <= set(numbers)),
+        claims=tuple(claim for claim in CLAIMS if claim.labels <= subset and _tables_of(claim) <= set(numbers)),
     )
 
 

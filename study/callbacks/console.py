@@ -167,8 +167,8 @@ class Console(Callback):
         first = runs[:FEW_TRIALS]
         states = [f"{_named(run.trial, LONGEST_NAME, padded=False)} {', '.join(_state(run))}" for run in first]
         states += [f"and {len(runs) - len(first)} more"] if len(runs) > len(first) else []
-        known = "; ".join([self._summary(), *self._failed_starts()])
-        return "; now: ".join(part for part in (known, "; ".join(states)) if part)
+        totals = "; ".join([self._summary(), *self._failed_starts()])
+        return "; now: ".join(part for part in (totals, "; ".join(states)) if part)
 
     def _failed_starts(self) -> list[str]:
         return [printable(self.state.failed_starts)] if self.state.failed_starts else []

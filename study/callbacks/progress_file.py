@@ -74,9 +74,9 @@ class ProgressFile(Callback):
         forecast = state.forecast()
         running = [*state.running.values()]
         listed = [*itertools.islice(state.waiting(), LISTED)]
-        known = self.words
-        self.words = {run.trial.key: known.get(run.trial.key) or self._words(run.trial) for run in running}
-        self.words |= {planned.key: known.get(planned.key) or self._words(planned) for planned in listed}
+        earlier = self.words
+        self.words = {run.trial.key: earlier.get(run.trial.key) or self._words(run.trial) for run in running}
+        self.words |= {planned.key: earlier.get(planned.key) or self._words(planned) for planned in listed}
         return Progress(
             written_at=now(),
             began_at=self.began_at,

@@ -368,15 +368,15 @@ def _slots(node: Mapping[str, float], cpus: int, gpus: float) -> float:
 @contextlib.contextmanager
 def _silent_backend() -> Iterator[None]:
     """Ray's C++ side writes a line to stderr for every attempt at a cluster that does not let it in."""
-    kept = os.dup(2)
+    stderr = os.dup(2)
     nothing = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nothing, 2)
     try:
         yield
     finally:
-        os.dup2(kept, 2)
+        os.dup2(stderr, 2)
         os.close(nothing)
-        os.close(kept)
+        os.close(stderr)
 
 
 def _local_cpus() -> int:

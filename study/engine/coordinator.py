@@ -278,8 +278,8 @@ class Coordinator:
             group.lives[rank] = life
 
             def ends() -> bool:
-                known = self._halted or group.dismissed or group.lives[rank] != life
-                return known or group.state in WITHOUT_WORKERS
+                is_over = self._halted or group.dismissed or group.lives[rank] != life
+                return is_over or group.state in WITHOUT_WORKERS
 
             await self._changed.wait_for(lambda: ends() or (group.number > after and group.state in AT_WORK))
             if ends():

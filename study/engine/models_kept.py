@@ -26,7 +26,7 @@ class ModelsKept:
         """`records`: of earlier runs; their models stay until they are beaten. `averages`: those of the finals stay
         until soups are made of them (`after_soups`)."""
         self.wish, self.goals, self.averages = wish, goals, averages
-        self._kept: dict[str, tuple[Whose, Place]] = {}  # by trial
+        self._models: dict[str, tuple[Whose, Place]] = {}  # by trial
         for record in records:
             self._keep(record)
 
@@ -43,7 +43,9 @@ class ModelsKept:
         self._keep(record)
         if record.checkpoint is None or self.wish in ("all", "none") or (self.averages and is_fresh(record.seed)):
             return []
-        rivals = [key for key, (whose, _) in self._kept.items() if self.wish != "rows" or whose == self._whose(record)]
+        rivals = [
+            key for key, (whose, _) in self._models.items() if self.wish != "rows" or whose == self._whose(record)
+        ]
         return self._dropped(rivals, self.wish if isinstance(self.wish, int) else 1)
 
     def after_soups(self, shipped: str | None) -> list[str]:
@@ -52,7 +54,7 @@ class ModelsKept:
         if self.wish != "rows":
             return []
         groups: dict[Whose, list[str]] = {}
-        for key, (whose, _) in self._kept.items():
+        for key, (whose, _) in self._models.items():
             groups.setdefault(whose, []).append(key)
         soups = [key for (_, what), keys in groups.items() if what == "soups" for key in keys if key != shipped]
         finals = [keys for (_, what), keys in groups.items() if what == "finals"]
@@ -60,17 +62,17 @@ class ModelsKept:
 
     def _dropped(self, rivals: Sequence[str], most: int) -> list[str]:
         """All but so many of these trials, the best, which are forgotten."""
-        ranked = sorted(rivals, key=lambda key: self._kept[key][1], reverse=True)
+        ranked = sorted(rivals, key=lambda key: self._models[key][1], reverse=True)
         removed = ranked[most:]
         for key in removed:
-            del self._kept[key]
+            del self._models[key]
         return removed
 
     def _keep(self, record: Record) -> None:
-        self._kept.pop(record.key, None)
+        self._models.pop(record.key, None)
         if record.checkpoint is not None:
             values = values_of(self.goals, record.scores, record.cost)
-            self._kept[record.key] = (
+            self._models[record.key] = (
                 self._whose(record),
                 (values is not None, merit(self.goals, values) if values else ()),
             )

@@ -103,8 +103,9 @@ class Interruptions(ray.train.UserCallback):
         """By rank, what became of those that failed. Where any machine died, the others may have died of that."""
         ends = [*map(within, errors.values())]
         deaths = [death_of(end) for end in ends if not is_raised(end)]
-        known = [death for death in deaths if death is not None]
-        details = (frozenset(node for node, _ in known), known[0][1]) if known and len(known) == len(deaths) else ()
+        notices = [death for death in deaths if death is not None]
+        complete = notices and len(notices) == len(deaths)
+        details = (frozenset(node for node, _ in notices), notices[0][1]) if complete else ()
         ray.get_actor(self.coordinator).interrupted.remote(self.group, *details)
 
 

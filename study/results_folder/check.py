@@ -43,14 +43,14 @@ def check_results(plan: Plan) -> None:
         _load_earlier_plugins(plan, before)
         before.check_names(results)
         base = Recipe.from_flat(before.base)  # what it lacks has its default
-        known, ours = base.flat(), plan.base.flat()
+        theirs, ours = base.flat(), plan.base.flat()
         counted, now = base.counted(before.places), plan.base.counted({})  # what was moved is known by its content
-        differing = [key for key in {**ours, **known} if counted.get(key) != now.get(key)]
+        differing = [key for key in {**ours, **theirs} if counted.get(key) != now.get(key)]
         if differing:
             key = differing[0]
-            same = known.get(key) == ours.get(key)
+            same = theirs.get(key) == ours.get(key)
             raise UserError(
-                f"{results} holds a study whose {key} is {known.get(key)!r}"
+                f"{results} holds a study whose {key} is {theirs.get(key)!r}"
                 f"{', which holds something else now' if same else f', not {ours.get(key)!r}'}; "
                 "run that study's own command to continue it, or give this one its own folder with --results"
             )
@@ -111,8 +111,10 @@ def _check_search(plan: Plan, before: StudyInfo) -> None:
     goals = plan.draft.subject.space.goals if before.goals is None else before.goals
     goals_in_words = [", ".join(names) or "the selection score" for names in (goals, plan.space.goals)]
     limits = [of_trials(chosen) for chosen in (before.limits, plan.limits)]
-    kept = [" ".join(f"--limit {name}={value:g}" for name, value in chosen.items()) or "no limit" for chosen in limits]
-    for what, (earlier, now) in (("for", goals_in_words), ("under", kept)):
+    limits_in_words = [
+        " ".join(f"--limit {name}={value:g}" for name, value in chosen.items()) or "no limit" for chosen in limits
+    ]
+    for what, (earlier, now) in (("for", goals_in_words), ("under", limits_in_words)):
         if earlier != now:
             raise UserError(
                 f"{plan.results} holds a study that searches {what} {earlier}, not {what} {now}; run that study's own "
@@ -122,8 +124,8 @@ def _check_search(plan: Plan, before: StudyInfo) -> None:
 
 def _load_earlier_plugins(plan: Plan, before: StudyInfo) -> None:
     """The report needs them too; two plugins that cannot go together are refused before a trial runs."""
-    given = {Path(plugin.path).name for plugin in plan.draft.plugins}
-    names = [f"{PLUGINS}/{name}" for name in before.plugins if name not in given]
+    current = {Path(plugin.path).name for plugin in plan.draft.plugins}
+    names = [f"{PLUGINS}/{name}" for name in before.plugins if name not in current]
     texts = read_code(plan.results, names)
     check_trusted(plan.results, texts)
     for name, text in texts.items():

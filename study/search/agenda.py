@@ -124,14 +124,14 @@ class Agenda:
     @property
     def remaining(self) -> int:
         """Trials without a record, running ones included; those that are not chosen yet at most."""
-        known = {trial.key: trial for trial in (*self.progress.running.values(), *self.waiting())}
-        searched = [trial for trial in known.values() if not is_fresh(trial.seed)]
+        trials = {trial.key: trial for trial in (*self.progress.running.values(), *self.waiting())}
+        searched = [trial for trial in trials.values() if not is_fresh(trial.seed)]
         unasked = self.exploration.unasked * len(self.course.seeds)
         raced = self.race.open(searched) if self.race else 0
         curve = self.finals.of_curve if self.finals and self.parts is None else 0
         further = len(self.course.seeds) - 1 if self.course.first_decides else 0
         first = sum(not trial.row and trial.seed == self.course.seeds[0] for trial in searched)
-        return len(known) + unasked + first * further + self.rounds.unknown + raced + self._unscored + curve
+        return len(trials) + unasked + first * further + self.rounds.unknown + raced + self._unscored + curve
 
     @property
     def finals(self) -> SearchFinals | None:
@@ -217,8 +217,8 @@ class Agenda:
     @property
     def _finals_over(self) -> bool:
         """Whether none of their trials begins any more: all have, or the limits have no room for the next round."""
-        known = self.finals is not None and self.finalists is not None
-        return known and all(trial.key in self.progress.left_out for trial in self.rounds.open)
+        has_finalists = self.finals is not None and self.finalists is not None
+        return has_finalists and all(trial.key in self.progress.left_out for trial in self.rounds.open)
 
     def _fits(self, trial: Trial) -> bool:
         """Whether the limits have room for it. Rows and finals keep no room for later trials."""

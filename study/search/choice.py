@@ -32,14 +32,14 @@ def by_merit(
     entrants = []
     for merit in ranked:
         trial = fixed.get(merit.recipe_hash)
-        known = trial or explored.get(merit.recipe_hash)
+        origin = trial or explored.get(merit.recipe_hash)
         evaluated = trial is not None and trial.row and course.base.trains and not trial.recipe.trains
         lower = base is not None and len(merit.values) == 1 and merit.values[0] <= base.values[0]
-        if known is None or evaluated or lower or merit.counted_as in out or not able(known.recipe):
+        if origin is None or evaluated or lower or merit.counted_as in out or not able(origin.recipe):
             continue
         out.add(merit.counted_as)
-        seeds = seeds_of(known.recipe, finals.seeds, trial is not None and trial.row)
-        entrants.append((merit, FinalsRecipe(known.recipe, known.name, seeds)))
+        seeds = seeds_of(origin.recipe, finals.seeds, trial is not None and trial.row)
+        entrants.append((merit, FinalsRecipe(origin.recipe, origin.name, seeds)))
     lost = sum(merit.lost for merit, _ in entrants)
     places = choose([merit.values for merit, _ in entrants], finals.recipes, lost)
     return [entrants[place][1] for place in places]

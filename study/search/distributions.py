@@ -27,8 +27,8 @@ def distribution(domain: Domain) -> BaseDistribution:
 
 def drawn(domains: Iterable[Domain], params: Mapping[str, Any]) -> dict[str, Value]:
     """Optuna's parameters as values of the domains."""
-    known = {domain.key: dict(zip(portable_choices(domain), domain.choices, strict=True)) for domain in domains}
-    return {key: known.get(key, {}).get(value, value) for key, value in params.items()}
+    originals = {domain.key: dict(zip(portable_choices(domain), domain.choices, strict=True)) for domain in domains}
+    return {key: originals.get(key, {}).get(value, value) for key, value in params.items()}
 
 
 def parameters(

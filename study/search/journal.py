@@ -51,7 +51,7 @@ def open_journal(
             f"{results / JOURNAL} is of a search that had to {_listed(recorded)}, not to {_listed(directions)}; give "
             "its own goals with --goals, or give this search its own folder with --results"
         )
-    known = len(study.get_trials(deepcopy=False))
+    trial_count = len(study.get_trials(deepcopy=False))
     chosen = sampler or str(study.user_attrs.get(SAMPLER) or DEFAULT_SAMPLER)
     if chosen not in SAMPLERS:
         raise UserError(
@@ -67,7 +67,7 @@ def open_journal(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
             study.set_metric_names(names)
-    study.sampler = SAMPLERS[chosen].build(known)
+    study.sampler = SAMPLERS[chosen].build(trial_count)
     if study.user_attrs.get(SAMPLER) != chosen:
         study.set_user_attr(SAMPLER, chosen)
     return study

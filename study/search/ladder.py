@@ -52,14 +52,14 @@ def can_run(recipe: Recipe, evaluation: EvaluationConfig, parts: bool) -> bool:
     return True
 
 
-def ladder_for(trainings: float, places: int, base: Recipe, known: Collection[object]) -> Ladder:
-    """By how many whole trainings there is room for. `known` are the shares that parts of this study had before: one
+def ladder_for(trainings: float, places: int, base: Recipe, shares: Collection[object]) -> Ladder:
+    """By how many whole trainings there is room for. `shares` are the shares that parts of this study had before: one
     that goes on keeps to them."""
     whole = base.flat()[SHARE]
     assert isinstance(whole, int | float)
     for _, parts in LADDERS:
         own = {share * whole for share in parts if share != Ladder.PROBE}
-        if own and own <= {*known}:
+        if own and own <= {*shares}:
             return Ladder(parts)
     for least, parts in LADDERS:
         if trainings * min(1.0, ABREAST / places) >= least:

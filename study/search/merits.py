@@ -49,16 +49,16 @@ def merits(
                 stopped.add(record.recipe_hash)
     means = {key: _means(goals, each, seeds) for key, each in by_recipe.items() if key not in stopped}
     measured = [any(values[place] is not None for values in means.values()) for place in range(len(goals))]
-    known = list(itertools.compress(goals, measured))
+    measured_goals = list(itertools.compress(goals, measured))
     lost = {key for key, standing in race.race.raced().items() if standing.lost} if race else set()
     copies = {key: min(group) for group in shared_trials({k: Ran(v) for k, v in by_recipe.items()})[0] for key in group}
     ranked = []
     for key, values in means.items():
         own = [value for value in itertools.compress(values, measured) if value is not None]
-        if not own or len(own) < len(known) or exceeded(limits, [record.cost for record in by_recipe[key]]):
+        if not own or len(own) < len(measured_goals) or exceeded(limits, [record.cost for record in by_recipe[key]]):
             continue
-        upward = tuple(goal.upward(value) for goal, value in zip(known, own, strict=True))
-        ranked.append((key not in lost, merit(known, own), key, upward))
+        upward = tuple(goal.upward(value) for goal, value in zip(measured_goals, own, strict=True))
+        ranked.append((key not in lost, merit(measured_goals, own), key, upward))
     ranked.sort(key=lambda entry: entry[:2], reverse=True)
     return [Merit(key, upward, key in lost, copies.get(key, key)) for _, _, key, upward in ranked]
 

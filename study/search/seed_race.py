@@ -141,10 +141,10 @@ class StudySeedRace:
         named = [(self.named[name], seed) for name, seed in following]
         return [Trial(trial.recipe, seed, trial.name, trial.row) for trial, seed in named]
 
-    def open(self, known: Collection[Trial]) -> int:
-        """How many trials beyond the least seeds may still come at most, those in `known` left out."""
-        begun = sum(trial.seed >= self.race.least for trial in known)
-        new = {trial.recipe_hash for trial in known if trial.recipe.uses_seed} - self.race.recipes.keys()
+    def open(self, trials: Collection[Trial]) -> int:
+        """How many trials beyond the least seeds may still come at most, those in `trials` left out."""
+        begun = sum(trial.seed >= self.race.least for trial in trials)
+        new = {trial.recipe_hash for trial in trials if trial.recipe.uses_seed} - self.race.recipes.keys()
         further = len(new) * (self.race.most - self.race.least)
         return max(0, sum(map(self.race.open, self.race.recipes)) + further - begun)
 

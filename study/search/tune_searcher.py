@@ -63,7 +63,7 @@ class TuneSearcher(Searcher):
             self._soups if plan.finals and plan.finals.soup else None,
         )
         self.populations = Populations(plan, self.agenda)
-        self._announced = self._known
+        self._announced = self._state
 
     @property
     def explored(self) -> list[str]:
@@ -114,7 +114,7 @@ class TuneSearcher(Searcher):
 
     def _announce(self) -> None:
         """Have kept, and say, what is known now of explored recipes and finals."""
-        before, self._announced = self._announced, self._known
+        before, self._announced = self._announced, self._state
         if before == self._announced:
             return
         self.on_news(self.explored, self.finals)
@@ -124,7 +124,7 @@ class TuneSearcher(Searcher):
             say(printable(finals_in_words(self.agenda)))
 
     @property
-    def _known(self) -> tuple[int, object, bool, object, Parts]:
+    def _state(self) -> tuple[int, object, bool, object, Parts]:
         """How many recipes were asked for, the size of the finals, whether finalists are known, the ladder, and the
         curve."""
         agenda = self.agenda
@@ -133,9 +133,9 @@ class TuneSearcher(Searcher):
     def _race(self, done: Sequence[Record]) -> StudySeedRace:
         plan = self.plan
         baseline = plan.rows.get(plan.space.baseline or "")
-        known = {record.key: record for record in done}
+        records = {record.key: record for record in done}
         race = StudySeedRace(
-            plan.course.fixed, plan.seeds, plan.most_seeds, self.goals, baseline.hash if baseline else None, known
+            plan.course.fixed, plan.seeds, plan.most_seeds, self.goals, baseline.hash if baseline else None, records
         )
         for explored in self.explorer.proposed if self.explorer else ():
             race.enter(Trial(explored.recipe, 0, explored.name))

@@ -329,6 +329,6 @@ def test_a_folder_that_is_called_as_what_is_built_in_changes_no_hash(tmp_path, m
     for name in ("scenes", "scenes-small"):
         (tmp_path / name / "downstream" / "STS" / "STSBenchmark").mkdir(parents=True)
         (tmp_path / name / "train.jsonl").write_text("{}")
-    assert Recipe(recipe.given).hash == recipe.hash
-    assert Recipe(recipe.given).places == {}
-    assert Recipe({**recipe.given, "corpus.nli": "./scenes"}).hash != recipe.hash
+    assert Recipe(recipe.settings).hash == recipe.hash
+    assert Recipe(recipe.settings).places == {}
+    assert Recipe({**recipe.settings, "corpus.nli": "./scenes"}).hash != recipe.hash

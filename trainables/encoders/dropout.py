@@ -33,7 +33,7 @@ def dropout(values: Tensor, probability: float) -> Tensor:
     if probability <= 0:
         return values
     # scaled last: in bf16 the scale itself would be rounded
-    return (values * _kept(values.shape, never, values.dtype)).mul_(LEVELS / (LEVELS - never))
+    return (values * _mask(values.shape, never, values.dtype)).mul_(LEVELS / (LEVELS - never))
 
 
 def factors(shape: Sequence[int], probability: float, device: torch.device, dtype: torch.dtype) -> Tensor:
@@ -41,7 +41,7 @@ def factors(shape: Sequence[int], probability: float, device: torch.device, dtyp
     return dropout(torch.ones(shape, device=device, dtype=dtype), probability)
 
 
-def _kept(shape: Sequence[int], never: int, dtype: torch.dtype) -> Tensor:
+def _mask(shape: Sequence[int], never: int, dtype: torch.dtype) -> Tensor:
     """1 for what stays, else 0. Not booleans: a product with these takes more than twice as long."""
     count = math.prod(shape)
     draws = torch.empty((count + 3) // 4, dtype=torch.int64).random_(-(2**63), None)

@@ -39,12 +39,12 @@ def hub_errors(name: str, load: Callable[[], T]) -> T:
 @contextlib.contextmanager
 def _no_pickles() -> Iterator[None]:
     """Libraries fall back to pickled weights where a module of a model has no safetensors; here they cannot."""
-    kept = torch.load
+    original = torch.load
     torch.load = _refused
     try:
         yield
     finally:
-        torch.load = kept
+        torch.load = original
 
 
 def _refused(*_: Any, **__: Any) -> Any:

@@ -28,9 +28,9 @@ def check_targets(targets: Sequence[str], linear: Iterable[str], encoder: str) -
     linear = tuple(linear)
     for target in targets:
         if not any(name == target or name.endswith(f".{target}") for name in linear):
-            known = choices(sorted({repr(name.rpartition(".")[2]) for name in linear}))
+            options = choices(sorted({repr(name.rpartition(".")[2]) for name in linear}))
             raise UserError(
-                f"encoder.lora_targets names {target!r}, which is no linear layer of {encoder!r}; it has {known}"
+                f"encoder.lora_targets names {target!r}, which is no linear layer of {encoder!r}; it has {options}"
             )
 
 

@@ -136,9 +136,9 @@ def _head(backbone: PreTrainedModel, name: str) -> tuple[nn.Module, tuple[str, .
             "(legacy=false in its config.json); set objective.mlm to 0, or name another encoder"
         )
     if not family.mlm_head:
-        known = ", ".join(family.name for family in FAMILIES.values() if family.mlm_head)
+        options = ", ".join(family.name for family in FAMILIES.values() if family.mlm_head)
         raise UserError(
-            f"masked language modelling knows the heads of {known}, but {name!r} is of the family {family.name!r}"
+            f"masked language modelling knows the heads of {options}, but {name!r} is of the family {family.name!r}"
         )
     quieten()
     if name == SCENES_ENCODER:

@@ -95,8 +95,8 @@ def lower_cases(name: str) -> bool:
 def own_prompts(name: str) -> tuple[str | None, str | None]:
     """What it came with to be put before a query and before a document; None where there is nothing. What it puts
     before every text is a query's, as all that is scored is but documents."""
-    known = prompts(name)
-    return default_prompt(name) or known.get("query"), known.get("document") or known.get("passage")
+    by_name = prompts(name)
+    return default_prompt(name) or by_name.get("query"), by_name.get("document") or by_name.get("passage")
 
 
 def default_prompt(name: str) -> str | None:

@@ -121,10 +121,10 @@ def fitting_poolings(name: str) -> tuple[str, ...]:
     before it. What sentence-transformers would take of a plain one comes first."""
     config = Path(name) if Path(name).exists() else place(name, "config.json")
     family = named_family(str(config.parent if config is not None and config.is_file() else name))
-    known = FAMILIES[family] if family is not None and family in FAMILIES else None
-    if known is not None and known.causal:
+    entry = FAMILIES[family] if family is not None and family in FAMILIES else None
+    if entry is not None and entry.causal:
         return "last", "mean"
-    return ("mean", "cls", "first_last_mean") if known is None or known.cls else ("mean", "first_last_mean")
+    return ("mean", "cls", "first_last_mean") if entry is None or entry.cls else ("mean", "first_last_mean")
 
 
 def needs_pipeline(recipe: Recipe) -> bool:
@@ -176,9 +176,9 @@ def _set_otherwise(encoder: EncoderConfig) -> list[str]:
     longest = own_length(encoder.name)
     limit = "any length" if longest is None else f"{longest} tokens"
     length = [] if encoder.max_length in (None, longest) else [f"its longest input ({limit})"]
-    given, own = {encoder.query_prompt, encoder.document_prompt, None}, own_prompts(encoder.name)
-    missing = [f"its prompt {shown(prompt)}" for prompt in dict.fromkeys(own) if prompt not in given]
-    others = [key for key, prompt in prompts(encoder.name).items() if prompt not in {*own, *given}]
+    of_recipe, own = {encoder.query_prompt, encoder.document_prompt, None}, own_prompts(encoder.name)
+    missing = [f"its prompt {shown(prompt)}" for prompt in dict.fromkeys(own) if prompt not in of_recipe]
+    others = [key for key, prompt in prompts(encoder.name).items() if prompt not in {*own, *of_recipe}]
     return length + missing + ([f"its prompts for {', '.join(map(shown, others))}"] if others else [])
 
 

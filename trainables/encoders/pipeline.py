@@ -57,9 +57,9 @@ class Pipeline:
     @property
     def for_documents(self) -> Pipeline | None:
         """The same model with its prompt for documents; None where that is what it puts before all else."""
-        known = self.model.prompts
-        document = known.get("document") or known.get("passage") or ""
-        if document == (known.get(self.model.default_prompt_name or "") or ""):
+        prompts = self.model.prompts
+        document = prompts.get("document") or prompts.get("passage") or ""
+        if document == (prompts.get(self.model.default_prompt_name or "") or ""):
             return None
         return Pipeline(self.model, self.evaluation_precision, document)
 

@@ -140,10 +140,10 @@ def _check_whole(backbone: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) 
     """Raise `ValueError` where what was read cannot embed a sentence: files that are whole may not go together."""
     if len(tokenizer) <= len(tokenizer.all_special_ids):  # transformers makes an empty one where the files are missing
         raise ValueError("it has no tokenizer files")
-    known = backbone.get_input_embeddings().num_embeddings
+    vocabulary = backbone.get_input_embeddings().num_embeddings
     last = max(tokenizer.get_vocab().values())
-    if last >= known:
-        raise ValueError(f"its tokenizer gives numbers up to {last}, and its weights know {known} tokens")
+    if last >= vocabulary:
+        raise ValueError(f"its tokenizer gives numbers up to {last}, and its weights know {vocabulary} tokens")
     for name, weights in backbone.named_parameters():
         if not weights.isfinite().all():
             raise ValueError(f"NaN or infinity among its weights {shown(name)}")

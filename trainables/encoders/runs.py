@@ -46,10 +46,10 @@ class _RunAttention(torch.autograd.Function):
                 if visible is not None:
                     scores.masked_fill_(~visible, -torch.inf)
                 weights = scores.softmax(-1)
-                kept = factors(weights.shape, looks.dropout, weights.device, dtype)
-                place.copy_(((weights * kept) @ v).view(place.shape))
+                mask = factors(weights.shape, looks.dropout, weights.device, dtype)
+                place.copy_(((weights * mask) @ v).view(place.shape))
                 if any(ctx.needs_input_grad):  # else a run's numbers are let go at once
-                    saved += [q, k, v, weights, kept]
+                    saved += [q, k, v, weights, mask]
         ctx.save_for_backward(*saved)
         ctx.packing, ctx.dtypes = packing, [part.dtype for part in (query, key, value)]
         return attended
@@ -62,14 +62,14 @@ class _RunAttention(torch.autograd.Function):
         saved = iter(ctx.saved_tensors)
         with _without_autocast(gradient.device):
             for run, *places in zip(*map(ctx.packing.by_run, (gradient.transpose(0, 1), *gradients)), strict=True):
-                q, k, v, weights, kept = (next(saved) for _ in range(5))
+                q, k, v, weights, mask = (next(saved) for _ in range(5))
                 own = _gathered(run, q.dtype)
-                of_weights = (own @ v.mT).mul_(kept)
+                of_weights = (own @ v.mT).mul_(mask)
                 of_scores = torch._softmax_backward_data(of_weights, weights, -1, weights.dtype)
                 nothing = q.new_empty(())
                 of_queries = torch.baddbmm(nothing, of_scores, k, beta=0, alpha=ctx.scaling)
                 of_keys = torch.baddbmm(nothing, of_scores.mT, q, beta=0, alpha=ctx.scaling)
-                of_values = (weights * kept).mT @ own
+                of_values = (weights * mask).mT @ own
                 for computed, place in zip((of_queries, of_keys, of_values), places, strict=True):
                     place.copy_(computed.view(place.shape))
         return (*gradients, None, None)

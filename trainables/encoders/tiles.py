@@ -123,12 +123,12 @@ def _weights(
     scores = tl.where(visible, tl.dot(q, tl.trans(k), input_precision=products) * scaling, float("-inf"))
     weights = tl.exp(scores - tl.max(scores, 1)[:, None])
     weights = weights / tl.sum(weights, 1)[:, None]
-    kept = tl.full((tile, tile), 1.0, tl.float32)
+    mask = tl.full((tile, tile), 1.0, tl.float32)
     if dropout > 0:
         # every token, head and neighbour has a number of its own
         places = (rows[:, None] * tl.num_programs(1) + tl.program_id(1)) * tile + tl.arange(0, tile)[None, :]
-        kept = tl.where(tl.rand(tl.load(seed), places) >= dropout, 1.0 / (1.0 - dropout), 0.0)
-    return weights, kept
+        mask = tl.where(tl.rand(tl.load(seed), places) >= dropout, 1.0 / (1.0 - dropout), 0.0)
+    return weights, mask
 
 
 @triton.jit
@@ -154,8 +154,8 @@ def _forward(
     q = _loaded(query, of_head, of_token, rows, real, size)
     k = _loaded(key, of_head, of_token, rows, real, size)
     v = _loaded(value, of_head, of_token, rows, real, size)
-    weights, kept = _weights(q, k, rows, real, sentence, seed, scaling, dropout, tile, causal, window, products)
-    _stored(attended, tl.dot((weights * kept).to(v.dtype), v, input_precision=products), rows, real, size)
+    weights, mask = _weights(q, k, rows, real, sentence, seed, scaling, dropout, tile, causal, window, products)
+    _stored(attended, tl.dot((weights * mask).to(v.dtype), v, input_precision=products), rows, real, size)
 
 
 @triton.jit
@@ -185,9 +185,9 @@ def _backward(
     k = _loaded(key, of_head, of_token, rows, real, size)
     v = _loaded(value, of_head, of_token, rows, real, size)
     own = _loaded(gradient, size, tl.num_programs(1) * size, rows, real, size)
-    weights, kept = _weights(q, k, rows, real, sentence, seed, scaling, dropout, tile, causal, window, products)
-    _stored(of_value, tl.dot(tl.trans((weights * kept).to(v.dtype)), own, input_precision=products), rows, real, size)
-    by_weight = tl.dot(own, tl.trans(v), input_precision=products) * kept
+    weights, mask = _weights(q, k, rows, real, sentence, seed, scaling, dropout, tile, causal, window, products)
+    _stored(of_value, tl.dot(tl.trans((weights * mask).to(v.dtype)), own, input_precision=products), rows, real, size)
+    by_weight = tl.dot(own, tl.trans(v), input_precision=products) * mask
     by_score = weights * (by_weight - tl.sum(weights * by_weight, 1)[:, None]) * scaling
     _stored(of_query, tl.dot(by_score.to(k.dtype), k, input_precision=products), rows, real, size)
     _stored(of_key, tl.dot(tl.trans(by_score.to(q.dtype)), q, input_precision=products), rows, real, size)

@@ -59,9 +59,9 @@ class TransformerEncoder(nn.Module):
             self._know(prompt)
         self.training_precision, self.evaluation_precision = training_precision, evaluation_precision
         self.mlm_head = mlm_head
-        kept = {name for name, _ in backbone.named_parameters()}  # a layer may have been cut off
+        parameters = {name for name, _ in backbone.named_parameters()}  # a layer may have been cut off
         self.fresh = (
-            *(f"backbone.{name}" for name in fresh if name in kept),
+            *(f"backbone.{name}" for name in fresh if name in parameters),
             *(f"mlm_head.head.{name}" for name in (mlm_head.fresh if mlm_head else ())),
         )
         self.dim = int(backbone.config.hidden_size)
@@ -159,9 +159,9 @@ class TransformerEncoder(nn.Module):
         was_training = self.training
         self.eval()
         packed = not self.pooling.counts_padding  # without padding there is none to count
-        given = self._tokenized(kept_token_ids, sentences, self.prompts.query)
+        token_ids = self._tokenized(kept_token_ids, sentences, self.prompts.query)
         # counted padding makes a sentence's embedding depend on its batch, so there all stay in it
-        tokens, places = distinct(given) if packed else (given, np.arange(len(given)))
+        tokens, places = distinct(token_ids) if packed else (token_ids, np.arange(len(token_ids)))
         embedded = np.empty((len(tokens), self.dim), dtype=np.float32)
         bar = tqdm(total=len(tokens), desc="encode", unit="sentence", disable=not progress)
         with bar, full_weights(self.backbone), computing(self.device, self.evaluation_precision):
@@ -194,8 +194,8 @@ class TransformerEncoder(nn.Module):
         states, lengths = self._passes.states(tokens, self.pooling.every_layer)
         if self._before:
             skipped = list(map(self._of_prompt, tokens))
-            kept = [torch.arange(len(row)) >= skip for row, skip in zip(tokens, skipped, strict=True)]
-            places = to_device(torch.cat(kept).nonzero().squeeze(1), self.device)
+            masks = [torch.arange(len(row)) >= skip for row, skip in zip(tokens, skipped, strict=True)]
+            places = to_device(torch.cat(masks).nonzero().squeeze(1), self.device)
             states, lengths = tuple(state[places] for state in states), lengths - torch.tensor(skipped)
         return self.pooling.pool_row(states, lengths)
 

@@ -65,12 +65,12 @@ class ContrastSet:
 
     def with_bank(self, vectors: Tensor, text: Tensor) -> ContrastSet:
         """With further candidates, (entries, dim): negatives of each anchor that knows none of their texts."""
-        known = self.groups.agree(text)[self.owner]  # (anchors, entries)
+        matches = self.groups.agree(text)[self.owner]  # (anchors, entries)
         return replace(
             self,
             candidates=torch.cat([self.candidates, vectors.to(self.candidates.dtype)]),
-            positives=torch.cat([self.positives, torch.zeros_like(known)], dim=1),
-            shared=torch.cat([self.shared, ~known], dim=1),
+            positives=torch.cat([self.positives, torch.zeros_like(matches)], dim=1),
+            shared=torch.cat([self.shared, ~matches], dim=1),
         )
 
     def similarities(self) -> Tensor:  # (anchors, candidates)

@@ -23,7 +23,7 @@ DIRECTIONS = (*FORWARD, "doc_to_query", "query_to_query", "doc_to_doc")
 SAME_SIDE = DIRECTIONS[2:]
 
 
-def _known(directions: Sequence[str]) -> str | None:
+def _check_names(directions: Sequence[str]) -> str | None:
     """Each once and in one order, so that what is the same is written in one way."""
     if directions and directions[0] == FORWARD[0] and list(directions) == [d for d in DIRECTIONS if d in directions]:
         return None
@@ -40,7 +40,7 @@ class Directed(Contrastive):
         "What is compared: query_to_doc, an anchor with all positives and hard negatives of the batch; doc_to_query, "
         "its positive with all anchors; query_to_query, the anchor with other anchors; doc_to_doc, the positive with "
         "the positives and hard negatives of other anchors. All four, joint, are the loss of GTE (Li 2023).",
-        _known,
+        _check_names,
     )
     partition: Literal["joint", "apart"] = key(
         "joint",

@@ -37,7 +37,7 @@ class Groups:
     @classmethod
     def of_batch(cls, batch: EmbeddedBatch) -> Groups:
         """On the device of the embeddings."""
-        return cls.of_pairs(batch.known, batch.known.group).to(batch.projected.device)
+        return cls.of_pairs(batch.pairs, batch.pairs.group).to(batch.projected.device)
 
     @classmethod
     def of_pairs(cls, pairs: TextPairs, group: Tensor) -> Groups:
@@ -51,10 +51,10 @@ class Groups:
     def to(self, device: torch.device) -> Groups:
         """Copied there."""
         places: dict[str, Any] = {name: to_device(getattr(self, name), device) for name in PLACES}
-        return replace(self, **places, _on_cpu=self.known)
+        return replace(self, **places, _on_cpu=self.on_cpu)
 
     @property
-    def known(self) -> Groups:
+    def on_cpu(self) -> Groups:
         """The same on the CPU."""
         return self if self._on_cpu is None else self._on_cpu
 
@@ -81,11 +81,11 @@ class Groups:
     def _agreed(self) -> tuple[Tensor, Tensor]:
         """(words,) the fingerprints of the batch, each once, in order; and (groups, words + 1), boolean, whether these
         agree with a group, which the last one, any other text, never does."""
-        known, device = self.known, self.anchor.device
+        on_cpu, device = self.on_cpu, self.anchor.device
         words, number = torch.unique(self._pairs.text, return_inverse=True)
-        members = torch.cat([known.anchor, self._pairs.hypothesis[known.positives]])
-        group, word = to_device(torch.stack([known.owner, number[members]]), device)
-        agreed = torch.zeros(len(known.anchor), len(words) + 1, dtype=torch.bool, device=device)
+        members = torch.cat([on_cpu.anchor, self._pairs.hypothesis[on_cpu.positives]])
+        group, word = to_device(torch.stack([on_cpu.owner, number[members]]), device)
+        agreed = torch.zeros(len(on_cpu.anchor), len(words) + 1, dtype=torch.bool, device=device)
         agreed[group, word] = True
         return to_device(words, device), agreed
 

@@ -55,14 +55,14 @@ def choose_contrast(batch: EmbeddedBatch, config: LiaoPairs) -> Contrast:
     A negative is every hypothesis that the premise does not entail. With `false_negatives="mask"` none of them has the
     text of the anchor or of one that it entails, also where it stands in a row of another premise.
     """
-    known = batch.known
-    premises = Groups.of_pairs(known, known.premise)
+    pairs = batch.pairs
+    premises = Groups.of_pairs(pairs, pairs.premise)
     rows, by_row = premises.positives, config.anchors == "rows"
     owner = premises.of[rows] if by_row else premises.of[rows].unique()  # (anchors,)
     positives = (premises.of == owner.unsqueeze(1)) & premises.entailed  # (anchors, pairs)
     negatives = ~positives
     if config.false_negatives != "keep":
-        negatives = ~premises.agree(known.text[known.hypothesis])[owner]
+        negatives = ~premises.agree(pairs.text[pairs.hypothesis])[owner]
     if not by_row:
         chosen = draw(positives, config.positives, batch.generator)
         return Contrast(premises, owner, chosen, draw(negatives, config.negatives, batch.generator))

@@ -32,7 +32,7 @@ class EmbeddedBatch(TextPairs):
 
     An item is a sentence, or the same text encoded again under another dropout. Every worker has the whole batch and
     gives the loss of its `share`; the losses of all workers add up to the loss of one. Tensors are on the encoder's
-    device. Take counts and groups from `known`, on the CPU: no step then waits for a GPU.
+    device. Take counts and groups from `pairs`, on the CPU: no step then waits for a GPU.
     """
 
     embeddings: Tensor  # (items, dim): the sentence embeddings
@@ -51,7 +51,7 @@ class EmbeddedBatch(TextPairs):
     workers: int = 1
 
     @property
-    def known(self) -> TextPairs:
+    def pairs(self) -> TextPairs:
         """Labels, groups, texts and places as they are known before anything is embedded."""
         return self if self.on_cpu is None else self.on_cpu
 

@@ -119,12 +119,12 @@ class TrainableEncoderContract(EncoderContract):
         assert any(float(gradient.abs().sum()) > 0 for gradient in gradients)
 
     def test_its_state_brings_its_embeddings_back(self, encoder: TrainableEncoder) -> None:
-        before, kept = encoder.encode(self.sentences), encoder.fingerprint()
+        before, fingerprint = encoder.encode(self.sentences), encoder.fingerprint()
         state = {name: tensor.clone() for name, tensor in encoder.state_dict().items()}
         for parameter in encoder.parameters():
             parameter.data.mul_(0.5).add_(0.1)
         assert not np.array_equal(encoder.encode(self.sentences), before)
-        assert encoder.fingerprint() != kept
+        assert encoder.fingerprint() != fingerprint
         encoder.load_state_dict(state)
         np.testing.assert_array_equal(encoder.encode(self.sentences), before)
-        assert encoder.fingerprint() == kept
+        assert encoder.fingerprint() == fingerprint

@@ -70,9 +70,9 @@ class ObjectiveContract:
         with_memory = entry(**{"bank": BANK})
         assert with_memory.memory() == (BANK, 0)
         objective, batch = Built(with_memory), batch_for(entry)
-        kept = objective(batch).contrasted
-        assert kept is not None
-        vectors, texts = kept
+        entries = objective(batch).contrasted
+        assert entries is not None
+        vectors, texts = entries
         assert vectors.shape == (len(texts), DIM)
         assert not vectors.requires_grad
         bank = torch.randn(BANK, DIM, generator=torch.Generator().manual_seed(2))

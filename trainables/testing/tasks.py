@@ -129,9 +129,9 @@ class TaskKindContract:
         numbers, scores = _scored(task, data)
         names = set(scores.fitted)
         for answers in scores.answers:
-            (kept,) = [stored for _, stored in answers_in(answers.arrays(task.name))]
-            assert kept is not None
-            again = kind.numbers(task, kept, PROTOCOLS["fast"])
+            (predictions,) = [stored for _, stored in answers_in(answers.arrays(task.name))]
+            assert predictions is not None
+            again = kind.numbers(task, predictions, PROTOCOLS["fast"])
             assert all(name.startswith("dev_") == (answers.split == "dev") for name in again)
             assert {name: numbers[name] for name in again} == again
             names |= {*again}
@@ -184,12 +184,12 @@ def _within(parts: np.ndarray, values: np.ndarray) -> np.ndarray:
 
 def _left_out(answers: Answers, item: int) -> Answers:
     """The answers without one item."""
-    kept = np.arange(len(answers.gold)) != item
+    rest = np.arange(len(answers.gold)) != item
     sizes = answers.sizes.copy()
     sizes[np.searchsorted(np.cumsum(sizes), item, side="right")] -= 1
-    more = {name: array[kept] for name, array in answers.more.items()}
+    more = {name: array[rest] for name, array in answers.more.items()}
     return dataclasses.replace(
-        answers, predicted=answers.predicted[kept], gold=answers.gold[kept], parts=sizes, more=more
+        answers, predicted=answers.predicted[rest], gold=answers.gold[rest], parts=sizes, more=more
     )
 
 
@@ -254,10 +254,10 @@ def _score_anew(task: Task, data: Path, parts: Parts = "all") -> tuple[Numbers, 
         content = KINDS[task.kind].without_test(content)
     sentences = list(dict.fromkeys(content.sentences()))
     numbers = {text: number for number, text in enumerate(sentences)}
-    given = Embedded(
+    embedded = Embedded(
         task,
         content,
         torch.from_numpy(bag_of_words(sentences)),
         lambda texts: torch.tensor([numbers[text] for text in texts], dtype=torch.long),
     )
-    return score_task(given, PROTOCOLS["fast"], 1111, parts)
+    return score_task(embedded, PROTOCOLS["fast"], 1111, parts)

@@ -57,28 +57,28 @@ def save_state(
     model: nn.Module,
     optimiser: torch.optim.Optimizer,
     progress: TrainingProgress,
-    kept: Mapping[str, Tensor],
+    weights: Mapping[str, Tensor],
 ) -> None:
-    """Everything that a later process needs to go on as if nothing had happened. `kept`: `LastWeights.tensors`."""
+    """Everything that a later process needs to go on as if nothing had happened. `weights`: `LastWeights.tensors`."""
     folder.mkdir(parents=True, exist_ok=True)
     tensors = {f"model.{name}": value for name, value in model.state_dict().items()}
     for position, parameter in enumerate(_parameters(optimiser)):
         for name, value in optimiser.state.get(parameter, {}).items():
             tensors[f"optimiser.{position}.{name}"] = value
-    tensors |= {f"kept.{name}": value for name, value in kept.items()}
+    tensors |= {f"kept.{name}": value for name, value in weights.items()}
     save_file(on_cpu(tensors), folder / TENSORS)
     (folder / NUMBERS).write_text(json.dumps(dataclasses.asdict(progress)))
 
 
 def load_state(
-    folder: Path, model: nn.Module, optimiser: torch.optim.Optimizer, kept: dict[str, Tensor]
+    folder: Path, model: nn.Module, optimiser: torch.optim.Optimizer, weights: dict[str, Tensor]
 ) -> TrainingProgress:
-    """Put a saved state back. `kept` is filled; its tensors are on the CPU. `UserError` for a state that is none, or of
-    another model."""
+    """Put a saved state back. `weights` is filled; its tensors are on the CPU. `UserError` for a state that is none, or
+    of another model."""
     with readable(folder):
         tensors = load_file(folder / TENSORS)
         model.load_state_dict({name[6:]: value for name, value in tensors.items() if name.startswith("model.")})
-        kept |= {name[5:]: value for name, value in tensors.items() if name.startswith("kept.")}
+        weights |= {name[5:]: value for name, value in tensors.items() if name.startswith("kept.")}
         for position, parameter in enumerate(_parameters(optimiser)):
             prefix = f"optimiser.{position}."
             state = {name[len(prefix) :]: value for name, value in tensors.items() if name.startswith(prefix)}

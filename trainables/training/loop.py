@@ -144,7 +144,7 @@ def stepwise(
     progress = load_state(resume, model, optimiser, keeping.tensors) if resume else TrainingProgress()
     passed = rungs.reached(progress.step, steps, progress.sums.get("tokens", 0)) if rungs else 0
     account = _Account(progress, watcher, workers, math.ceil(steps / TEMPERATURES))
-    save = functools.partial(save_state, model=model, optimiser=optimiser, progress=progress, kept=keeping.tensors)
+    save = functools.partial(save_state, model=model, optimiser=optimiser, progress=progress, weights=keeping.tensors)
     model.train()
     with GradientSum(model.parameters(), workers) as gradients:
         chunks = Chunks(model, config.chunk, config.batch_size, workers, gradients, progress.chunk)

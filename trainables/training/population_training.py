@@ -139,14 +139,14 @@ def embed_ahead(store: EmbeddingStore, sampler: Sampler, steps: int) -> None:
     if isinstance(sampler, RenewedSampler):  # which texts will be negatives is not known yet
         store.rows(sampler.texts)
         return
-    known: dict[str, None] = {}
+    sentences: dict[str, None] = {}
     for start in range(0, steps, sampler.steps_per_epoch):
-        before = len(known)
+        before = len(sentences)
         for step in range(start, min(start + sampler.steps_per_epoch, steps)):
-            known.update(dict.fromkeys(sampler.batch(step).sentences))
-        if len(known) == before:
+            sentences.update(dict.fromkeys(sampler.batch(step).sentences))
+        if len(sentences) == before:
             break
-    store.rows(list(known))
+    store.rows(list(sentences))
 
 
 @dataclass(frozen=True)
@@ -168,19 +168,19 @@ class _Batches:
         self._made: dict[tuple[int, int, bool], _StackedPairs] = {}
         self._drawn: dict[int, Batch] = {}
 
-    def of(self, member: Member, like: Tensor, known: bool) -> _StackedPairs:
-        """`known`: false negatives are known by their texts and left out (`objective.false_negatives=mask`)."""
+    def of(self, member: Member, like: Tensor, masks: bool) -> _StackedPairs:
+        """`masks`: false negatives are known by their texts and left out (`objective.false_negatives=mask`)."""
         sampler, store = member.sampler, member.encoder.store
-        key = id(sampler), id(store), known
+        key = id(sampler), id(store), masks
         if key not in self._made:
             if id(sampler) not in self._drawn:
                 self._drawn[id(sampler)] = sampler.batch(self.number)
-            self._made[key] = _prepare(self._drawn[id(sampler)], store, like, known, member.model.meanings)
+            self._made[key] = _prepare(self._drawn[id(sampler)], store, like, masks, member.model.meanings)
         return self._made[key]
 
 
 def _prepare(
-    batch: Batch, store: EmbeddingStore, like: Tensor, known: bool, meanings: Meanings | None
+    batch: Batch, store: EmbeddingStore, like: Tensor, masks: bool, meanings: Meanings | None
 ) -> _StackedPairs:
     pairs = len(batch.label)
     if (batch.label != ENTAILMENT).any() or len(np.unique(batch.group)) != pairs:
@@ -191,7 +191,7 @@ def _prepare(
     items = np.concatenate([batch.premise, batch.hypothesis])
     rows = store.rows(batch.sentences)[items]
     excluded = np.eye(2 * pairs, dtype=bool)
-    if known:
+    if masks:
         _, text = np.unique(rows, return_inverse=True)
         own, other = text[:pairs], text[pairs:]
         agreed = (text == own[:, None]) | (text == other[:, None])  # (pairs, 2 m): one of this pair's texts
@@ -237,7 +237,7 @@ class _Stack:
         with torch.no_grad():
             self.weight = [torch.stack([own[i].weight for own in self.linear]) for i in range(len(self.rectified))]
             self.bias = [torch.stack([own[i].bias for own in self.linear]) for i in range(len(self.rectified))]
-        self.known = members[0].objective.false_negatives == "mask"
+        self.masks = members[0].objective.false_negatives == "mask"
         configs = [member.optimisation for member in members]
         self.decay = self._column([config.weight_decay for config in configs])
         self.clip = [math.inf if config.clip_norm is None else config.clip_norm for config in configs]
@@ -253,7 +253,7 @@ class _Stack:
         if all(member.diverged for member in self.members):
             return
         like = self.weight[0]
-        pairs = [batches.of(member, like, self.known) for member in self.members]
+        pairs = [batches.of(member, like, self.masks) for member in self.members]
         activations = self._forward(pairs)
         losses, delta = self._contrast(activations[-1], pairs)
         gradients = self._backward(activations, delta)

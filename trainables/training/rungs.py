@@ -41,8 +41,8 @@ class Measure:
         """From development scores by `TASK.NUMBER`, of those that are there; None without any."""
         terms = [(scores.get(f"{task}.{self.number}"), 1.0) for task in self.tasks]
         terms += [(part.of(scores), weight) for part, weight in self.parts]
-        known = [(value, weight) for value, weight in terms if value is not None]
-        return fmean(*zip(*known, strict=True)) if known else None
+        measured = [(value, weight) for value, weight in terms if value is not None]
+        return fmean(*zip(*measured, strict=True)) if measured else None
 
 
 STS = Measure("sts", ("STSBenchmark",), "dev_spearman_cosine")

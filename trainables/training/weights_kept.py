@@ -79,11 +79,11 @@ class BestWeights(LastWeights):
         progress.kept = {**best, "scored": scored}
 
     def over(self, progress: TrainingProgress) -> bool:
-        kept = progress.kept
-        if self.patience is None or kept is None:
+        best = progress.kept
+        if self.patience is None or best is None:
             return False
-        scored_until_best = math.ceil(kept["step"] / self.every)
-        return bool(kept["scored"] - scored_until_best >= self.patience)
+        scored_until_best = math.ceil(best["step"] / self.every)
+        return bool(best["scored"] - scored_until_best >= self.patience)
 
     def put_back(self) -> None:
         _fill(_state(self.encoder), self.tensors)

@@ -159,10 +159,10 @@ def of_tasks(evaluation: EvaluationConfig) -> list[str]:
 
 def _of_encoder(recipe: Recipe) -> list[str]:
     omitted, name = modules_left_out(recipe), recipe.encoder.name
-    kept = kept_ending(recipe.encoder)
-    what = "scored leaves" if kept else "scored and saved leaves"
+    endings = kept_ending(recipe.encoder)
+    what = "scored leaves" if endings else "scored and saved leaves"
     remark = f"encoder.name={name!r}: what is {what} out {', '.join(omitted)}"
-    remark += f"; what is saved has {' and '.join(kept)} again" if kept else ""
+    remark += f"; what is saved has {' and '.join(endings)} again" if endings else ""
     mode = recipe.flat().get("pooling.mode")
     follows = f"; pooling.mode={mode} follows its transformer" if mode else ""
     return [remark + follows] if omitted else []

@@ -23,14 +23,14 @@ def _part(text: str) -> tuple[Measure, float]:
     named, star, number = text.partition("*")
     task, dot, of_task = named.partition(".")
     try:
-        known, weight = TASKS[task].development, float(number) if star else 1.0
+        metric, weight = TASKS[task].development, float(number) if star else 1.0
     except UserError as error:
         raise UserError(f"{KEEP_BY_KEY}: {error}") from None
     except ValueError:
         weight = math.nan
     if not 0 < weight < math.inf:
         raise UserError(f"{KEEP_BY_KEY}: {shown(text)} needs a number above 0 behind the star, as in {named}*2")
-    if not known or (dot and of_task != known):
-        why = f"of {task} that is {known} alone; take {task}" if known else f"{task} has none; take another task"
+    if not metric or (dot and of_task != metric):
+        why = f"of {task} that is {metric} alone; take {task}" if metric else f"{task} has none; take another task"
         raise UserError(f"{KEEP_BY_KEY}: {named} is no development number that a training knows as it goes on: {why}")
-    return Measure(task, (task,), known), weight
+    return Measure(task, (task,), metric), weight

@@ -29,7 +29,7 @@ class Peak:
         give_back()  # else a later trial would fill what an earlier one has left, and seem to take less
         self._forgets = forget_peak()
         self._before = _Memory.now()
-        self._kept = PROCESS_CACHE.bytes
+        self._cache = PROCESS_CACHE.bytes
 
     def taken(self) -> float | None:
         """The most until now, in MiB. None where the system cannot tell: on a CPU only Linux forgets an earlier peak,
@@ -38,7 +38,9 @@ class Peak:
         if not self._forgets or now is None or self._before is None:
             return None
         stays = (
-            0 if torch.cuda.is_available() else max(0, now.files - self._before.files, PROCESS_CACHE.bytes - self._kept)
+            0
+            if torch.cuda.is_available()
+            else max(0, now.files - self._before.files, PROCESS_CACHE.bytes - self._cache)
         )
         return max(0, now.peak - self._before.held - stays) / 2**20
 

@@ -44,10 +44,10 @@ class AugmentedCrossEntropy(LiaoPairs, Objective):
         mine = batch.share(count)
         rows, pairs = rows[mine], pairs[mine]
         device = batch.embeddings.device
-        known, anchors = batch.known, contrast.premises.anchor[contrast.owner[rows]]
-        label = known.label[pairs].masked_fill(known.premise[pairs] != anchors, CONTRADICTION)
+        texts, anchors = batch.pairs, contrast.premises.anchor[contrast.owner[rows]]
+        label = texts.label[pairs].masked_fill(texts.premise[pairs] != anchors, CONTRADICTION)
         label = label.masked_fill(contrast.positives[rows, pairs], ENTAILMENT)
-        anchors, hypotheses, label = (to_device(t, device) for t in (anchors, known.hypothesis[pairs], label))
+        anchors, hypotheses, label = (to_device(t, device) for t in (anchors, texts.hypothesis[pairs], label))
 
         def summed(part: slice) -> Tensor:  # (1,)
             u, v = batch.embeddings[anchors[part]], batch.embeddings[hypotheses[part]]

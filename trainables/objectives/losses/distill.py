@@ -103,7 +103,7 @@ class Distill(Widths, Objective):
     def _lists(self, batch: EmbeddedBatch, learner: Tensor, scores: Tensor) -> Tensor:
         assert self.temperature != "learned", "`check` refuses it"
         tau: float = self.temperature
-        group = to_device(batch.known.group.unique(), learner.device)
+        group = to_device(batch.pairs.group.unique(), learner.device)
         own = (batch.group == group.unsqueeze(1)) & scores.isfinite()  # (anchors, pairs)
         mine = batch.share(len(own))
 
@@ -117,8 +117,8 @@ class Distill(Widths, Objective):
     def _similarities(self, batch: EmbeddedBatch, learner: Tensor, teacher: Tensor) -> Tensor:
         assert self.temperature != "learned", "`check` refuses it"
         tau: float = self.temperature
-        anchors, device = batch.known.premise.unique(), learner.device
-        candidates = to_device(batch.known.hypothesis.unique(), device)
+        anchors, device = batch.pairs.premise.unique(), learner.device
+        candidates = to_device(batch.pairs.hypothesis.unique(), device)
         mine = to_device(anchors[batch.share(len(anchors))], device)
         same = batch.text[mine].unsqueeze(1) == batch.text[candidates]
 
@@ -137,7 +137,7 @@ def _near(batch: EmbeddedBatch, embeddings: Tensor) -> Tensor:  # (pairs,)
 
 def _margins(batch: EmbeddedBatch, learner: Tensor, target: Tensor) -> Tensor:
     """target: (pairs,) how near the teacher has each pair; NaN: not known."""
-    rows = ((batch.known.label == label).nonzero().squeeze(1) for label in (ENTAILMENT, CONTRADICTION))
+    rows = ((batch.pairs.label == label).nonzero().squeeze(1) for label in (ENTAILMENT, CONTRADICTION))
     better, worse = (to_device(row, learner.device) for row in rows)
     together = batch.group[better].unsqueeze(1) == batch.group[worse]  # (positives, negatives)
     together = together & target[better].isfinite().unsqueeze(1) & target[worse].isfinite()

@@ -35,8 +35,8 @@ class Triplet(Margin, Objective):
         groups = Groups.of_batch(batch)
         own = groups.own  # (groups, pairs)
         positives, negatives = own & groups.entailed, own & groups.contradicted
-        rows = groups.known.positives
-        pairs = _Positives.of(groups.known.of[rows], rows, len(own), batch.projected.device)
+        rows = groups.on_cpu.positives
+        pairs = _Positives.of(groups.on_cpu.of[rows], rows, len(own), batch.projected.device)
         if self.false_negatives == "mask":
             negatives = negatives & ~groups.agree(batch.text[batch.hypothesis])
         triplets = (positives.sum(dim=1) * negatives.sum(dim=1)).sum().clamp(min=1)
@@ -151,14 +151,14 @@ class _Positives:
     @classmethod
     def of_classes(cls, classes: GroupMembers) -> _Positives:
         """Each member with all others of its class."""
-        owner = classes.groups.known.owner
+        owner = classes.groups.on_cpu.owner
         sizes = torch.bincount(owner)  # (classes,)
         begins = sizes.cumsum(0) - sizes
         anchor = torch.repeat_interleave(sizes[owner])  # each member as often as its class has members
         nth = torch.arange(len(anchor)) - (sizes[owner].cumsum(0) - sizes[owner])[anchor]
         other = owner.argsort(stable=True)[begins[owner[anchor]] + nth]
-        kept = anchor != other
-        return cls.of(anchor[kept], other[kept], len(owner), classes.owner.device)
+        distinct = anchor != other
+        return cls.of(anchor[distinct], other[distinct], len(owner), classes.owner.device)
 
     @property
     def each(self) -> int:
