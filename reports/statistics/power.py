@@ -131,7 +131,7 @@ def _spread(sample: Sample, other: Spread | None) -> Spread | None:
 def _power(plan: _Plan, effect: float, counts: list[int], alpha: float) -> float:
     """The mean over what the true spreads may be, and over what spreads the study will then measure.
 
-    A spread of few seeds is badly known. Its true value is drawn as if KNOWN times the degrees of freedom had been
+    A spread of few seeds is badly known. Its true value is drawn as if FIRMNESS times the degrees of freedom had been
     measured: with all of its uncertainty the advice is twice as many seeds as turn out to be needed, with none of it
     too few.
     """

@@ -11,7 +11,7 @@ from scipy import stats
 from benchmarks.statistics.calibrate_finals import KINDS, AnswerRates, MadeUp, calibrate, main, scheme, search
 from reports.looks import share
 from reports.statistics.finals import (
-    KEPT,
+    INCUMBENTS,
     MOST_PICKED,
     POWER,
     UNLIKE,
@@ -87,7 +87,7 @@ def test_the_four_answers(base, untrained, answer, waiting):
     seeds = seeds_wanted(verdict, FINALISTS, references, looks=FIRST_LOOK)
     assert (seeds is None) == (answer != "nothing yet")
     assert waiting == () or seeds > 5
-    against = KEPT.get(answer) or next(iter(waiting), None)
+    against = INCUMBENTS.get(answer) or next(iter(waiting), None)
     trainings = [*verdict.gains.get(against, ()), *([verdict.base_over_encoder] if against == "encoder" else [])]
     assert verdict.most == max((gain.high for gain in trainings), default=None)
 
