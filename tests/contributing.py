@@ -11,11 +11,16 @@ PLUGINS: dict[str, str] = {
 }
 
 
+def diffs() -> list[str]:
+    """Those of CONTRIBUTING.md."""
+    return re.findall(r"```diff\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"), re.DOTALL)
+
+
 def added_lines() -> dict[str, str]:
-    """What the diffs in CONTRIBUTING.md add to each file, by its path."""
+    """What they add to each file, by its path."""
     lines: dict[str, list[str]] = {}
     added: list[str] = []
-    for block in re.findall(r"```diff\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"), re.DOTALL):
+    for block in diffs():
         for line in block.splitlines():
             if header := re.match(r"(?:---|\+\+\+) [ab]/(.*)", line):
                 added = lines.setdefault(header[1], [])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +19,8 @@ from reports.document import markdown
 from reports.formats import FORMATS, Format
 from reports.guards import GUARDS
 from reports.importance import ENOUGH, importance
+from reports.ledger import request as requests
+from reports.ledger.options import options_of
 from reports.report import write_report
 from reports.results import Results
 from reports.sections import SECTIONS, Section, trust
@@ -31,7 +34,7 @@ from study.search.schedulers import SCHEDULERS, SchedulerEntry
 from study.testing import callbacks as followed
 from study.testing.search import SamplerContract, SchedulerContract
 from tests.conftest import ROWS, pairs_of
-from tests.contributing import PLUGINS, added_lines
+from tests.contributing import PLUGINS, added_lines, diffs
 from tests.guarded import put, rewrite
 from tests.objective_batches import labelled
 from tests.synthetic_results import make_results
@@ -50,7 +53,6 @@ from trainables.encoders.projection import PROJECTIONS
 from trainables.errors import UserError
 from trainables.evaluation_config import EvaluationConfig, parse_assignment
 from trainables.objectives import OBJECTIVES, chosen_objective
-from trainables.objectives.losses import supmpn
 from trainables.objectives.objective import Objective
 from trainables.plugins import load_plugin
 from trainables.recipe import SCENES_ENCODER, EncoderConfig, Recipe, keys
@@ -423,21 +425,25 @@ class TestFormatKeepsTheContract(FormatContract):
         return entry
 
 
-def test_the_diffs_of_a_pooling_and_an_objective_are_whole() -> None:
-    """Each is one file, and passes the contract of its registry."""
-    added = added_lines()
+@pytest.mark.parametrize("diff", diffs(), ids=["a pooling", "a kind of task", "an option"])
+def test_a_diff_applies(diff: str) -> None:
+    done = subprocess.run(["git", "apply", "--check"], cwd=ROOT, input=diff, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_diff_of_a_pooling_is_whole() -> None:
     beside = dict(vars(poolings))
-    exec(added["trainables/encoders/pooling.py"], beside)
+    exec(added_lines()["trainables/encoders/pooling.py"], beside)
     states = torch.arange(10.0).unsqueeze(1)
     assert beside["POOLINGS"]["second"]().pool_row((states,), torch.tensor([4, 6])).tolist() == [[1.0], [5.0]]
-    beside = dict(vars(supmpn))
-    exec(added["trainables/objectives/losses/infonce.py"], beside)
-    OBJECTIVES.add(beside["InfoNCE"])
-    try:
-        for name in vars(ObjectiveContract):
-            arguments = {"several_workers": (2,), "a_filter": ("self",)}
-            if name.startswith("test_"):
-                more = next((values for part, values in arguments.items() if part in name), ())
-                getattr(ObjectiveContract(), name)(OBJECTIVES["infonce"], *more)
-    finally:
-        OBJECTIVES.remove("infonce")
+
+
+def test_the_diff_of_an_option_is_whole() -> None:
+    """Its field has a value on the command line, in JSON, and in the command that a report prints."""
+    beside = dict(vars(requests))
+    exec(f"@dataclass(frozen=True)\nclass Asked(Request):\n{added_lines()['reports/ledger/request.py']}", beside)
+    added = options_of(beside["Asked"])["most_draws"]
+    assert added.default == 100
+    assert added.words(added.value_of("9")) == ["--most-draws", "9"]
+    assert added.json(9) == 9
+    assert added.rules[0].broken(beside["Asked"](space="x"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from trainables.senteval.embedded import Embedded
 from trainables.senteval.examples import TaskData
 from trainables.senteval.items import Answers
 from trainables.senteval.kinds.by_parts import ByParts
-from trainables.senteval.kinds.contract import CORRELATION
+from trainables.senteval.kinds.contract import CORRELATION, Predicted
 from trainables.senteval.protocol import Protocol
 from trainables.senteval.task_fields import TaskFields
 from trainables.tabular import is_graded
@@ -29,7 +29,7 @@ class PairSimilarity(ByParts):
 
     name = "scored_pairs"
     target = "scores"
-    predicted = "cosines"
+    predicted: ClassVar[Predicted] = "cosines"
     measures = tuple(CORRELATIONS)
     columns = "sentence1, sentence2 and score"
     scenes = "trainables.corpora.scenes_tasks:scored_pairs"
