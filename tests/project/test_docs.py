@@ -151,14 +151,10 @@ def test_the_page_on_python_runs(
     page = (ROOT / "docs" / "python.md").read_text()
     blocks = re.findall(r"^```python\n(.*?)^```", page, re.S | re.M)
     space: dict[str, Any] = {"__name__": "page"}
-    try:
-        for block in blocks:
-            exec(compile(block, "docs/python.md", "exec", dont_inherit=True), space)
-    finally:
-        if "pull_together" in OBJECTIVES:
-            OBJECTIVES.remove("pull_together")
-    assert len(blocks) == 6
-    assert len(capsys.readouterr().out.splitlines()) == 5
+    for block in blocks:
+        exec(compile(block, "docs/python.md", "exec", dont_inherit=True), space)
+    assert len(blocks) == 5
+    assert len(capsys.readouterr().out.splitlines()) == 4
 
 
 def test_the_page_of_keys_is_what_the_components_say() -> None:
