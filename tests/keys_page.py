@@ -17,10 +17,9 @@ HEAD = """\
     python study/run.py --keys                                 # with values, names, and what a search tries
     python study/run.py --space scl_tau --set lr=1e-4 --dry-run
 
-Each key below has its default value. `--set`, the rows of a space and its domains can change it. Most spaces set other
-defaults. Some keys belong to one component, such as an objective: `--keys` names it, and other components refuse the
-key. `--plugin FILE` adds the keys of a plugin. A recipe's hash counts keys that are not at their defaults; keys of
-`evaluation` are no part of a recipe. `python -m tests.keys_page` writes this page.
+Each key has its default value here; most spaces set others. Some keys belong to one component, such as an objective:
+`--keys` names it. A recipe's hash counts keys that are not at their defaults; keys of `evaluation` are no part of a
+recipe. `python -m tests.keys_page` writes this page.
 """
 
 
