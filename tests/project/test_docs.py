@@ -111,7 +111,7 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 def test_the_commands_of_the_first_pages_name_what_there_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """And what they set can be set."""
-    text = "".join((ROOT / page).read_text() for page in ("README.md", "docs/studies.md"))
+    text = "".join((ROOT / page).read_text() for page in ("README.md", "docs/studies.md", "docs/search_options.md"))
     tutorial = re.findall(r"^```python (\S+)\n(.*?)^```", (ROOT / "docs/tutorial.md").read_text(), re.S | re.M)
     for name, content in [*PLUGINS.items(), *tutorial]:
         (tmp_path / name).write_text(content)
