@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from reports.markdown import count
 from search_spaces.goals import searched
 from search_spaces.space import Domain
-from study.plan import Plan, sampler_of, scheduler_of
+from study.plan import Plan
 from study.search.learning_curve import check_curve
 from study.search.points import reachable
 from trainables.errors import UserError, choices
@@ -48,7 +48,7 @@ def check_plan(plan: Plan) -> None:
 
 def notes(plan: Plan) -> list[str]:
     """What a person should know of a checked plan: how its corpora are read, and what its search cannot learn."""
-    sampler, scheduler = sampler_of(plan.request), scheduler_of(plan.request)
+    sampler, scheduler = plan.sampler, plan.scheduler
     unlearnt = f"--sampler {sampler.name} learns nothing from the trials that --scheduler {scheduler.name} stops"
     lost = plan.explored and scheduler.stops and sampler.needs_finished
     first = (

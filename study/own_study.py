@@ -12,9 +12,9 @@ import re
 import shutil
 import uuid
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from reports.ledger import STUDY, StudyInfo
 from reports.ledger.folders import OWN_DATA
@@ -71,6 +71,13 @@ _put: set[Path] = set()
 """Folders of prepared data that this process made, and may replace until a study came of them: others may be in use."""
 
 
+class JudgeFiles(NamedTuple):
+    """What `--dev` and `--test` name."""
+
+    dev: Sequence[str]
+    test: Sequence[str]
+
+
 def own_space(request: Request) -> Subject:
     """The space that is made of `--train`; with `--recipe` that recipe, on all rows of `--train`. What the files hold
     is said on the console.
@@ -113,28 +120,24 @@ def _made(request: Request) -> tuple[Path, str, str]:
     file = Path(request.train[0].rstrip("/")).name.partition(".")[0]
     name = "-".join([_word(file), *(encoder.label for encoder in encoders)])[:_NAME].strip("-.")
     results = request.results or f"results/{name}"
-    folder = _folder(request, results)
+    folder = _folder(results) if request.write_space is None else _folder_beside(request.write_space)
     unfinished = _unfinished(folder)
-    request = _with_tests(request, lambda text, part: fetched(text, part, unfinished))
-    made, leaked = _prepare(source, request, unfinished)
+    dev, test = ([fetched(text, part, unfinished) for text in getattr(request, part)] for part in JudgeFiles._fields)
+    files = JudgeFiles(dev, test)
+    made, leaked = _prepare(source, files, unfinished, request.drop_leaks)
     begun = request.write_space is None and (folder.parent / STUDY).is_file()
-    _write_general(request, encoders, made.train.parent / GENERAL)
-    prepared = _placed(made, folder, request, begun)
-    request = _with_tests(request, lambda text, _: text.replace(str(unfinished), str(folder)))
+    _write_general(request.senteval, encoders, made.train.parent / GENERAL)
+    stays = request.write_space is not None
+    prepared = _placed(made, folder, [*request.train, *dev, *test], begun, stays)
+    files = JudgeFiles(*([text.replace(str(unfinished), str(folder)) for text in texts] for texts in files))
     _tell(source, prepared, leaked)
     if request.dry_run and "encoder.max_length" not in fixed:
         _tell_lengths(encoders)
     if begun:  # whatever its files are called now
         name = StudyInfo.load(folder.parent).space
-    text = _space(name, source, encoders, prepared, request, folder, leaked)
+    text = _space(name, source, encoders, prepared, files, folder, leaked)
     # A study there may yet turn out to be another one, and keeps its space.
     return (made.train.parent if begun else folder) / SPACE, text, results
-
-
-def _with_tests(request: Request, place: Callable[[str, str], str]) -> Request:
-    """With what `place` makes of each of `--dev` and `--test` and the name of that part."""
-    dev, test = (tuple(place(text, part) for text in getattr(request, part)) for part in ("dev", "test"))
-    return dataclasses.replace(request, dev=dev, test=test)
 
 
 def _of_recipe(request: Request) -> Subject:
@@ -143,14 +146,16 @@ def _of_recipe(request: Request) -> Subject:
     space = read_recipe(request).space
     source = training_files(request.train, request.columns, request.labels, request.max_rows or MOST_ROWS)
     results = request.results or f"results/{space.name}"
-    folder = _folder(request, results)
+    folder = _folder(results)
     tasks = [TASKS[name] for name in task_names(space.evaluation.tasks)]
     own = [task for task in tasks if all(Path(file).is_absolute() for file in task.files)]
     flat = space.base.flat()
     before = Path(str(flat.get("corpus.nli"))).parent
     aside = before if (before / INPUTS).is_file() else None  # of what that study put aside its answer is trained, too
-    made, leaked = _prepare(source, request, _unfinished(folder), own, aside)
-    prepared = _placed(made, folder, request, (folder.parent / STUDY).is_file())
+    files = JudgeFiles(request.dev, request.test)
+    made, leaked = _prepare(source, files, _unfinished(folder), request.drop_leaks, own, aside)
+    begun = (folder.parent / STUDY).is_file()
+    prepared = _placed(made, folder, [*request.train, *files.dev, *files.test], begun)
     _tell(source, prepared, leaked)
     # The recipe's columns and labels were of another file, where its layout has such keys.
     columns, labels = ("none" if key in flat else None for key in ("corpus.columns", "corpus.labels"))
@@ -159,15 +164,18 @@ def _of_recipe(request: Request) -> Subject:
     return dataclasses.replace(subject, results=results, options=options)
 
 
-def _folder(request: Request, results: str) -> Path:
-    """Where the prepared data are kept: in the results, or beside the space file that is asked for."""
-    if request.write_space is not None:
-        path = expanded(request.write_space).absolute()
-        folder = path.with_name(f"{path.stem}_data")
-        existing = next((path for path in (path, folder) if path.exists()), None)
-        if existing is not None:
-            raise UserError(f"--write-space {request.write_space}: {existing} exists; remove it, or give another name")
-        return folder
+def _folder_beside(space: Path) -> Path:
+    """Where the prepared data of a space file are kept."""
+    path = expanded(space).absolute()
+    folder = path.with_name(f"{path.stem}_data")
+    existing = next((path for path in (path, folder) if path.exists()), None)
+    if existing is not None:
+        raise UserError(f"--write-space {space}: {existing} exists; remove it, or give another name")
+    return folder
+
+
+def _folder(results: str) -> Path:
+    """Where those of a study are."""
     if is_url(results):
         raise UserError(
             f"--train keeps the prepared data in the results, and {results} is no folder; write the space by "
@@ -193,15 +201,15 @@ def _remove_empty(folder: Path) -> None:
         folder.rmdir()
 
 
-def _placed(made: PreparedData, folder: Path, request: Request, begun: bool) -> PreparedData:
+def _placed(made: PreparedData, folder: Path, inputs: Sequence[str], begun: bool, stays: bool = False) -> PreparedData:
     """Moved to where it is kept. A study that was begun there goes on with what it has, and so does a second command of
-    the same data: `UserError` where that is not the same. What this process put there goes at its end unless a study
-    came of it."""
+    the same data: `UserError` where that is not the same, and where the folder holds the `inputs`. What this process
+    put there goes at its end unless it `stays` or a study came of it."""
     if begun:
         _check_inputs(made.train.parent, folder)
     elif not (folder / INPUTS).is_file() or (folder / INPUTS).read_bytes() != (made.train.parent / INPUTS).read_bytes():
-        inputs = [Path(named(file)[1]).expanduser().resolve() for file in (*request.train, *request.dev, *request.test)]
-        inside = any(path.is_relative_to(folder.resolve()) for path in inputs)
+        paths = [Path(named(text)[1]).expanduser().resolve() for text in inputs]
+        inside = any(path.is_relative_to(folder.resolve()) for path in paths)
         if folder.exists() and (inside or folder not in _put):
             raise UserError(
                 f"the prepared data go to {folder}, which holds something else; remove it, or give another folder with "
@@ -210,7 +218,7 @@ def _placed(made: PreparedData, folder: Path, request: Request, begun: bool) -> 
         if folder.exists():
             shutil.rmtree(folder)
         made.train.parent.rename(folder)
-        if request.write_space is None and folder not in _put:
+        if not stays and folder not in _put:
             _put.add(folder)
             atexit.register(_remove_unused, folder)
     held_out = {part: folder / path.name for part, path in made.held_out.items()}
@@ -224,59 +232,59 @@ def _remove_unused(folder: Path) -> None:
 
 def _prepare(
     source: TrainingFiles,
-    request: Request,
+    files: JudgeFiles,
     folder: Path,
+    drop_leaks: bool,
     judged_by: Sequence[Task] | None = None,
     aside: Path | None = None,
 ) -> tuple[PreparedData, list[str]]:
     """A part that no file is given for is put aside, where the data say what is right; nothing where it is known what
     a model is `judged_by`, whose parts in the folder `aside` are trained on. Sentences say what of dev and test stands
     in the training data."""
-    parts = [part for part, files in ((DEV, request.dev), (TEST, request.test)) if not files]
+    parts = [part for part, texts in zip((DEV, TEST), files, strict=True) if not texts]
     if judged_by is not None:
         parts = []
     elif source.content == "texts" and len(parts) == 1:  # of two forms one would choose and the other judge
-        parts = [] if request.dev else [DEV]
+        parts = [] if files.dev else [DEV]
     # Before the split, so that what is put aside to choose by holds none of the tested items either.
-    judges = own_tasks(request.dev, request.test) if judged_by is None else judged_by
-    holding = rows_that_hold(source, judges, aside) if request.drop_leaks else frozenset()
+    judges = own_tasks(*files) if judged_by is None else judged_by
+    holding = rows_that_hold(source, judges, aside) if drop_leaks else frozenset()
     prepared = prepare(source, folder, parts, holding)
     try:
-        tasks = _tasks(prepared, request) if judged_by is None else judged_by
+        tasks = _tasks(prepared, files) if judged_by is None else judged_by
         leaked: list[str] = []
         if tasks:
-            prepared, leaked = held_against(prepared, tasks, request.drop_leaks, source.name, aside)
+            prepared, leaked = held_against(prepared, tasks, drop_leaks, source.name, aside)
     except UserError as error:  # a person knows the file that was given, not the one that was made of it
         made = re.compile(re.escape(f"{folder}/") + r"[\w./]*(, line \d+|:\d+)?")
         sentence, replaced = made.subn(f"what is put aside of {source.name}", str(error))
         raise UserError(f"{sentence}; give --dev and --test" if replaced else sentence) from None
-    by_part = {"dev": request.dev, "test": request.test}
     if holding:
-        of = " or ".join(f"--{part}" for part, files in by_part.items() if files)
+        of = " or ".join(f"--{part}" for part, texts in files._asdict().items() if texts)
         held = f"held an item{f' of {of}' * bool(of)}, exactly or nearly"
         leaked = [f"{count(len(holding), 'more row')} of {source.name} {held}: left out", *leaked]
     digits: dict[str, list[str]] = {
         "train": [fingerprint(path) for path in (prepared.train, *prepared.held_out.values())],
-        **{part: [_digits(named(file)[1]) for file in files] for part, files in by_part.items()},
+        **{part: [_digits(named(text)[1]) for text in texts] for part, texts in files._asdict().items()},
     }
     write_whole(folder / INPUTS, json.dumps(digits, indent=1))
     return prepared, leaked
 
 
-def _tasks(prepared: PreparedData, request: Request) -> tuple[Task, ...]:
-    held = {part: [str(prepared.held_out[part])] if part in prepared.held_out else [] for part in (DEV, TEST)}
-    tasks = own_tasks([*request.dev, *held[DEV]], [*request.test, *held[TEST]])
+def _tasks(prepared: PreparedData, files: JudgeFiles) -> tuple[Task, ...]:
+    held = ([str(prepared.held_out[part])] if part in prepared.held_out else [] for part in (DEV, TEST))
+    tasks = own_tasks(*([*texts, *more] for texts, more in zip(files, held, strict=True)))
     if prepared.content == "labelled":
         tasks = tuple(fitted_to(task, prepared.train, prepared.census.labels) for task in tasks)
     taken = {*GOALS, OWN_GOAL}  # `seconds` is what a trial costs, whatever a file is called
     return tuple(dataclasses.replace(task, name=f"own_{task.name}") if task.name in taken else task for task in tasks)
 
 
-def _write_general(request: Request, encoders: Sequence[OwnEncoder], path: Path) -> None:
+def _write_general(senteval: str | None, encoders: Sequence[OwnEncoder], path: Path) -> None:
     """STSBenchmark's tests as a table, of SentEval's data where these are there, else the built-in ones for the
     built-in encoder; else nothing."""
     built_in = all(encoder.name == SCENES_ENCODER for encoder in encoders)
-    places = [request.senteval or EvaluationConfig().senteval, *([SCENES] if built_in else [])]
+    places = [senteval or EvaluationConfig().senteval, *([SCENES] if built_in else [])]
     files = (senteval_folder(place) / "downstream/STS/STSBenchmark/sts-test.csv" for place in places)
     file = next((file for file in files if file.is_file()), None)
     if file is None:
@@ -371,13 +379,13 @@ def _space(
     source: TrainingFiles,
     encoders: Sequence[OwnEncoder],
     prepared: PreparedData,
-    request: Request,
+    files: JudgeFiles,
     folder: Path,
     leaked: Sequence[str],
 ) -> str:
-    tasks = _tasks(prepared, request)
+    tasks = _tasks(prepared, files)
     if not any(task.development for task in tasks):
-        raise UserError(f"--dev {' '.join(request.dev)} gives no number to choose by; give another")
+        raise UserError(f"--dev {' '.join(files.dev)} gives no number to choose by; give another")
     general, census = _general(folder, tasks), prepared.census
     if general is not None:
         print(f"{general.name} is scored, too: a check that general sentences do not get worse; no search looks at it")

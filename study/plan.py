@@ -21,7 +21,7 @@ from reports.recipe_names import recipe_name
 from search_spaces.goals import SELECTION, Goal, needed, searched
 from search_spaces.limits import of_study, of_trials, parse_limits
 from search_spaces.paper import NEED_KEYS
-from search_spaces.space import Domain, Row, Scale, Space
+from search_spaces.space import Domain, Row, Scale, Search, Space
 from study.engine.cluster import inside_copy
 from study.one_recipe import read_recipe
 from study.own_study import begin, own_space
@@ -32,7 +32,7 @@ from study.search.ladder import can_run
 from study.search.points import grid
 from study.search.samplers import DEFAULT_SAMPLER, SAMPLERS, SamplerEntry
 from study.search.schedulers import SCHEDULERS, SchedulerEntry
-from study.subject import Subject, named_space, overrides
+from study.subject import Subject, data_options, named_space, overrides
 from study.trial import SourceFile, Trial
 from trainables.encoders.kinds import ENCODERS
 from trainables.errors import UserError
@@ -106,10 +106,18 @@ class Plan:
         """The study's folder, absolute; of a URL the working copy."""
         return self.place.folder
 
+    @property
+    def sampler(self) -> SamplerEntry:
+        return _sampler(self.request)
+
+    @property
+    def scheduler(self) -> SchedulerEntry:
+        return _scheduler(self.request)
+
     @functools.cached_property
     def rungs(self) -> RungPlan | None:
         """Where explored trials pause for the scheduler, and what is measured there; None where it stops nobody."""
-        if not scheduler_of(self.request).stops:
+        if not self.scheduler.stops:
             return None
         goals = searched(self.space.goals)
         measures = (STS,) if goals == (SELECTION,) else tuple(map(_measure, goals))
@@ -267,7 +275,7 @@ class Plan:
 def read_request(request: Request) -> Draft:
     """Run plugins, load or make the space, read assignments. `UserError` for a mistake in names and values."""
     plugins = begin(request)
-    sampler_of(request), scheduler_of(request)
+    sampler, scheduler = _sampler(request), _scheduler(request)
     subject = _subject(request)
     own = {Path(plugin.path).name for plugin in plugins}
     plugins = (*plugins, *(source for source in subject.plugins if Path(source.path).name not in own))
@@ -279,13 +287,13 @@ def read_request(request: Request) -> Draft:
     goals = space.goals
     if request.goals is not None:
         goals = tuple(goal.name for goal in searched(request.goals.split(","), f"--goals {request.goals}"))
-    changes = overrides(dataclasses.replace(request, **subject.options), fixed)
+    changes = overrides({**data_options(request), **subject.options}, fixed)
     of_recipe, of_evaluation = split(changes)
     base = space.base.preferring(of_recipe)  # a value that no recipe can have shows now
     settled = (*fixed, "head.kind", "head.dim") if base.flat().get("objective.dims") else (*fixed,)
     space = dataclasses.replace(space, domains=tuple(d for d in space.domains if d.key not in settled), goals=goals)
     space.evaluation.override(of_evaluation)
-    _check_search(request, space)
+    _check_search(request.strategy, sampler, scheduler, space)
     return Draft(
         request,
         plugins,
@@ -331,11 +339,11 @@ def decide(draft: Draft, gpus: float) -> Plan:
     return Plan(request, draft, _place(draft, scale), scale, reason, base, evaluation, rows, missing)
 
 
-def sampler_of(request: Request) -> SamplerEntry:
+def _sampler(request: Request) -> SamplerEntry:
     return SAMPLERS[request.sampler or DEFAULT_SAMPLER]
 
 
-def scheduler_of(request: Request) -> SchedulerEntry:
+def _scheduler(request: Request) -> SchedulerEntry:
     return SCHEDULERS[request.scheduler or "none"]
 
 
@@ -354,10 +362,9 @@ def _place(draft: Draft, scale: Scale) -> ResultsLocation:
     return dataclasses.replace(place, folder=folder.absolute())
 
 
-def _check_search(request: Request, space: Space) -> None:
+def _check_search(strategy: Search, sampler: SamplerEntry, scheduler: SchedulerEntry, space: Space) -> None:
     """`UserError` where the space cannot be searched as asked."""
-    sampler, scheduler = sampler_of(request), scheduler_of(request)
-    if request.strategy == "optuna":
+    if strategy == "optuna":
         if not space.domains:
             raise UserError(f"the space {space.name!r} has no domains left, so there is nothing for Optuna to explore")
         sampler.check(space)
@@ -371,7 +378,7 @@ def _check_search(request: Request, space: Space) -> None:
         raise UserError(
             f"--scheduler {scheduler.name} judges by one score, and {space.name!r} has several goals; leave it out"
         )
-    if request.strategy == "grid":
+    if strategy == "grid":
         points = math.prod(len(domain.grid_values) for domain in _grid_domains(space))
         if points > LARGEST_GRID:
             raise UserError(

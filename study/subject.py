@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from reports.ledger.request import Request
 from search_spaces import load_space
@@ -34,7 +33,7 @@ class Subject:
     """That of the study whose answer it is."""
     results: str | None = None
     """Where results go that the command gives no place."""
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, str | None] = field(default_factory=dict)
     """Options for data in place of the command's, which were of the person's files."""
 
 
@@ -60,9 +59,14 @@ def space_file(name: str) -> SourceFile | None:
     return SourceFile("space", str(file), read_source(file, "space"))
 
 
-def overrides(request: Request, fixed: Mapping[str, Value]) -> dict[str, Value]:
+def data_options(request: Request) -> dict[str, str | None]:
+    """The texts of the options for data, by their names."""
+    return {name: getattr(request, name) for name in (key.partition(".")[2] for key in DATA_KEYS)}
+
+
+def overrides(options: Mapping[str, str | None], fixed: Mapping[str, Value]) -> dict[str, Value]:
     """What changes the base of every recipe: options for data, and `fixed`, what `--set` gives. Paths are absolute."""
-    texts = {key: getattr(request, key.partition(".")[2]) for key in DATA_KEYS}
+    texts = {key: options[key.partition(".")[2]] for key in DATA_KEYS}
     values = dict(parse_assignment(f"{key}={text}") for key, text in texts.items() if text is not None)
     places = {item.name for item in all_keys().values() if item.place}
     return {

@@ -161,12 +161,11 @@ def _study(folder: Path, options: Sequence[str], places: int) -> tuple[Plan, Led
 
 
 def _scheduler(plan: Plan) -> Callable[[Trial, int, float], bool]:
-    from study.plan import scheduler_of
     from study.search.schedulers import Setting
 
     if plan.rungs is None:
         return lambda trial, rung, score: True
-    scheduler = scheduler_of(plan.request).build(Setting(plan.rungs.ladder))
+    scheduler = plan.scheduler.build(Setting(plan.rungs.ladder))
     return lambda trial, rung, score: scheduler.goes_on(trial.key, rung, [score])
 
 

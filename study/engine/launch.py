@@ -21,7 +21,7 @@ from study.engine.cluster import Allotment, Cluster, hardware, scores_apart, sta
 from study.engine.last_words import last_words
 from study.engine.messages import WorkerTask
 from study.engine.models_kept import ModelsKept
-from study.plan import Plan, scheduler_of
+from study.plan import Plan
 from study.results_folder.lock import locked
 from study.results_folder.prepare import prepare_results, save_info, with_search
 from study.search.budget import Budget
@@ -169,7 +169,7 @@ def _scheduler(plan: Plan, ledger: Ledger) -> Scheduler:
     if plan.rungs is None:
         return SCHEDULERS["none"].build(Setting(()))
     names = [measure.name for measure in plan.rungs.measures]
-    scheduler = scheduler_of(plan.request).build(Setting(plan.rungs.ladder, len(names)))
+    scheduler = plan.scheduler.build(Setting(plan.rungs.ladder, len(names)))
     for record in sorted(ledger.read(), key=lambda record: record.finished_at):
         for rung in record.training.get("rungs", ()):
             if set(names) <= set(rung["scores"]):

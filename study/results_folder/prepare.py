@@ -15,7 +15,7 @@ from reports.ledger.own_code import trust
 from study.check import recipes_of
 from study.cli.terminal import say
 from study.engine.cluster import inside_copy
-from study.plan import Plan, scheduler_of
+from study.plan import Plan
 from study.results_folder.redact import redacted
 from study.results_folder.versions import versions
 from trainables.errors import UserError
@@ -73,7 +73,7 @@ def _described(plan: Plan, machine: str) -> StudyInfo:
         notes=_notes(plan),
         requests=[_request(plan)],
         plugins=[Path(plugin.path).name for plugin in plan.draft.plugins],
-        stopping={"scheduler": scheduler_of(plan.request).name, "rungs": str(plan.rungs)} if plan.rungs else {},
+        stopping={"scheduler": plan.scheduler.name, "rungs": str(plan.rungs)} if plan.rungs else {},
         created_at=now(),
     )
 
