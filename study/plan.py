@@ -52,6 +52,7 @@ class Draft:
     """A request that is read, checked and resolved as far as it can be without knowing the cluster."""
 
     request: Request
+    """With what it goes on with of the study that the results hold (`study.results_folder.check.continued`)."""
     plugins: tuple[SourceFile, ...]
     subject: Subject
     """The space as it is written, and the code that makes it."""
@@ -79,8 +80,6 @@ class Draft:
 class Plan:
     """Everything that a study will do, decided before anything starts."""
 
-    request: Request
-    """With what it goes on with of the study that the results hold."""
     draft: Draft
     place: ResultsLocation
     """Where its results are."""
@@ -96,6 +95,10 @@ class Plan:
     """Label to the reason, for those."""
     settled: bool = False
     """Whether the finals keep their size, as their finalists are known."""
+
+    @property
+    def request(self) -> Request:
+        return self.draft.request
 
     @property
     def space(self) -> Space:
@@ -336,7 +339,7 @@ def decide(draft: Draft, gpus: float) -> Plan:
                 f"--set {clash[0]}: the row {row.label!r} of {space.name!r} sets this key itself; leave it out, choose "
                 "rows with --only, or take a space whose rows do not vary it"
             )
-    return Plan(request, draft, _place(draft, scale), scale, reason, base, evaluation, rows, missing)
+    return Plan(draft, _place(draft, scale), scale, reason, base, evaluation, rows, missing)
 
 
 def _sampler(request: Request) -> SamplerEntry:

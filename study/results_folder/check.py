@@ -83,7 +83,8 @@ def continued(plan: Plan) -> Plan:
         request = dataclasses.replace(request, trials=before.trials)
     if request.strategy != now.strategy:
         print(f"the study in {plan.place.shown} goes on with its search ({request.strategy})", flush=True)
-    return dataclasses.replace(plan, request=request, settled=size is not None and size == request.finals)
+    draft = dataclasses.replace(plan.draft, request=request)
+    return dataclasses.replace(plan, draft=draft, settled=size is not None and size == request.finals)
 
 
 def set_aside(plan: Plan) -> list[str]:
