@@ -66,6 +66,8 @@ class Best:
     """Of the data that it trained on: scores on different shares cannot be compared."""
     role: Literal["", "row", "base", "encoder"] = ""
     """Whether no search chose it: a row, the base settings, or the encoder as it came."""
+    settings: Mapping[str, Value] = dataclasses.field(default_factory=dict)
+    """Of the keys that the study searches, in the order of its space."""
 
 
 @dataclass(frozen=True)
@@ -223,7 +225,11 @@ def _best(results: Results, called: _Names) -> Iterator[Best]:
         role: Literal["", "row", "base", "encoder"] = "row" if called.is_row(whole.hash) else ""
         role = "base" if whole.hash == base.hash else role if whole.trains else "encoder"
         changes = called.changes(whole.hash, whole.flat())
-        return Best(called.recipe(whole), changes, scores, seeds, max(0.0, _ended(first) - began), share, role)
+        own = whole.flat()
+        settings = {domain.key: own[domain.key] for domain in results.space.domains if domain.key in own}
+        return Best(
+            called.recipe(whole), changes, scores, seeds, max(0.0, _ended(first) - began), share, role, settings
+        )
 
     for recipe in ranking(results):
         means = tuple(value.mean for value in recipe.values)

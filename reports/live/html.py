@@ -16,6 +16,7 @@ from reports.ledger.finals import share_in_words
 from reports.ledger.moments import seconds_since
 from reports.live.folder import Best, EndedTrial, View
 from reports.live.picture import colours, loss_picture, score_picture
+from reports.live.settings_picture import SettingLine, settings_picture
 from reports.live.texts import PAGE
 from reports.markdown import DASH, count, duration, number
 from reports.wording import difference
@@ -64,6 +65,7 @@ def parts_of(view: View, judged: Mapping[str, str]) -> dict[str, str]:
         "losses": _losses(view, of_colour),
         "course": _course(view),
         "best": _best(view),
+        "settings": _settings(view),
         **judged,
         "failed": _failed(view),
         "queued-count": f"{count(queued, 'trial')} in the queue",
@@ -179,12 +181,10 @@ def _losses(view: View, of_colour: dict[str, str]) -> str:
 def _course(view: View) -> str:
     """The scores so far by the first goal, of recipes on the same share of the data, beside what they are compared
     with."""
-    searched = Counter(best.share for best in view.best if not best.role)
+    share, searched = _comparable(view)
     if not searched:
         return ""
-    share = searched.most_common(1)[0][0]
-    timed = [best for best in view.best if not best.role and best.share == share and math.isfinite(best.at)]
-    tried = [(best.at / 60, best.scores[0]) for best in timed]
+    tried = [(best.at / 60, best.scores[0]) for best in searched if math.isfinite(best.at)]
     levels: dict[str, float] = {
         best.role: best.scores[0]
         for best in reversed(view.best)
@@ -194,6 +194,27 @@ def _course(view: View) -> str:
     part = "" if share == 1.0 else f" on {share_in_words(share)}"
     lines = [f"{words} {number(levels[role])}" for role, words in LEVELS.items() if role in levels]
     words = "; ".join([f"{escape(view.goals[0])}{part}: each dot a recipe, the line the best so far", *lines])
+    return f'<figure>{picture}<figcaption class="soft">{words}.</figcaption></figure>'
+
+
+def _comparable(view: View) -> tuple[float, list[Best]]:
+    """The share of the data on which most recipes of the search were trained, and these."""
+    shares = Counter(best.share for best in view.best if not best.role)
+    share = shares.most_common(1)[0][0] if shares else 1.0
+    return share, [best for best in view.best if not best.role and best.share == share]
+
+
+def _settings(view: View) -> str:
+    """Which settings go with high scores, as far as one sees it."""
+    share, searched = _comparable(view)
+    lines = [SettingLine(best.name, best.settings, best.scores[0]) for best in searched[:TRIED]]
+    picture = settings_picture(lines, "score", view.lower_is_better) if len(lines) > 1 else ""
+    if not picture:
+        return ""
+    part = "" if share == 1.0 else f" on {share_in_words(share)}"
+    words = (
+        f"The settings of {len(lines)} recipes{part}: each line one, the best fifth boldest. Click one to see its row"
+    )
     return f'<figure>{picture}<figcaption class="soft">{words}.</figcaption></figure>'
 
 

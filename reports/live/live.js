@@ -3,6 +3,7 @@
 // Asks for the parts of the page every few seconds and puts in those that changed. The server escapes all text.
 const SECONDS = 3;
 const shown = {};
+let chosen = null; // the name of the recipe whose line was chosen
 const sorted = {}; // by the id of a part: its table's column, and whether it goes upwards
 
 /** Sort the table of a part as its reader did the last time. */
@@ -31,6 +32,22 @@ document.addEventListener("click", (event) => {
   sort(part);
 });
 
+/** Mark the chosen recipe's line and its row. */
+function mark() {
+  for (const line of document.querySelectorAll(".recipe")) line.classList.toggle("chosen", line.dataset.name === chosen);
+  for (const row of document.querySelectorAll("#best tbody tr")) {
+    row.classList.toggle("chosen", row.cells[0].firstChild.textContent.trim() === chosen);
+  }
+}
+
+document.addEventListener("click", (event) => {
+  const line = event.target.closest(".recipe");
+  if (!line) return;
+  chosen = line.dataset.name === chosen ? null : line.dataset.name;
+  mark();
+  document.querySelector("tr.chosen")?.scrollIntoView({ block: "nearest" });
+});
+
 async function refresh() {
   const lost = document.getElementById("lost");
   try {
@@ -44,6 +61,7 @@ async function refresh() {
       part.innerHTML = shown[name] = html;
       sort(part);
     }
+    mark();
     lost.hidden = true;
   } catch {
     lost.hidden = false;

@@ -65,7 +65,8 @@ class LiveAxes:
         yield f'<text class="middle" x="{(LEFT + WIDTH - RIGHT) / 2}" y="{HEIGHT - 4}">{across}</text>'
 
 
-def _svg(parts: Iterable[str], words: str) -> str:
+def svg(parts: Iterable[str], words: str) -> str:
+    """`words`: what a reader hears who sees no picture."""
     return f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{words}">{"".join(parts)}</svg>'
 
 
@@ -83,7 +84,7 @@ def score_picture(tried: Sequence[tuple[float, float]], levels: Mapping[str, flo
     parts = [*frame.axes("minutes"), *(frame.level(name, value) for name, value in levels.items())]
     parts += [f'<circle class="tried" cx="{frame.x(at):.1f}" cy="{frame.y(score):.1f}" r="4"/>' for at, score in course]
     parts.append(f'<polyline class="best" points="{frame.path([*best, (frame.last, best[-1][1])])}"/>')
-    return _svg(parts, f"Development scores of {len(course)} recipes by the time at which they ended")
+    return svg(parts, f"Development scores of {len(course)} recipes by the time at which they ended")
 
 
 def loss_picture(running: Mapping[str, Curve], others: Sequence[Curve], of_colour: Mapping[str, str]) -> str:
@@ -98,7 +99,7 @@ def loss_picture(running: Mapping[str, Curve], others: Sequence[Curve], of_colou
     lines = [(curve, "ended") for curve in others] + [(curve, of_colour[key]) for key, curve in running.items()]
     paths = [f'<polyline class="curve {name}" points="{frame.path(curve.points)}"/>' for curve, name in lines]
     words = f"Loss by step: {len(running)} running trials in colour, {len(others)} ended trials in grey"
-    return _svg([*frame.axes("step"), *paths], words)
+    return svg([*frame.axes("step"), *paths], words)
 
 
 def marks(low: float, high: float) -> list[float]:

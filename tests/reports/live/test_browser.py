@@ -144,7 +144,7 @@ def test_nothing_is_cut_overlaps_or_scrolls_sideways(width: int, tmp_path: Path,
         live.verdicts.get(live.folder.view().signature)
         opened = browser.new_page(viewport={"width": width, "height": 900})
         opened.goto(live.address)
-        assert opened.locator("#course svg").count() == 1
+        assert opened.locator("#course svg").count() == opened.locator("#settings svg").count() == 1
         assert opened.evaluate(LAID_OUT) == {"cut": [], "overlaps": [], "scrolls": []}
         opened.close()
 
@@ -162,6 +162,23 @@ def test_recipes_are_sorted_and_stay_so(server: LiveServer, page: Any) -> None:
     assert page.evaluate(names) == in_order
     page.click("#best thead th:first-child button")
     assert page.evaluate(names) == in_order[::-1]
+
+
+def test_a_line_across_the_settings_chooses_the_row_of_its_recipe(tmp_path: Path, page: Any) -> None:
+    running_study(tmp_path, seeds=(0,), explored=6)
+    page.set_viewport_size({"width": 1400, "height": 900})
+    with served(tmp_path) as live:
+        page.goto(live.address)
+        lines = page.locator("#settings .recipe")
+        assert lines.count() == 6
+        name = lines.nth(2).get_attribute("data-name")
+        lines.nth(2).dispatch_event("click")
+        assert page.evaluate("document.querySelector('tr.chosen th').firstChild.textContent") == name
+        page.evaluate("delete shown.best; delete shown.settings; refresh()")
+        page.wait_for_timeout(300)
+        assert page.evaluate("document.querySelector('tr.chosen th').firstChild.textContent") == name
+        lines.nth(2).dispatch_event("click")
+        assert page.locator(".chosen").count() == 0
 
 
 @pytest.mark.slow

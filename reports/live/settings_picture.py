@@ -1,0 +1,102 @@
+"""Recipes as lines across parallel axes: one axis for each setting that differs, the last for the score. Inline SVG; a
+line's class says in which fifth of the recipes its score lies."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+
+from reports.live.picture import HEIGHT, WIDTH, svg
+from reports.markdown import number
+from reports.recipe_names import short
+from trainables.evaluation_config import all_keys
+from trainables.recipe import Value
+
+MOST_AXES = 7
+FIFTHS = 5
+SIDE, TOP, BOTTOM = 64, 44, 26
+LABELLED = 6
+"""An axis with so many values at most says them all; any other its ends."""
+LOGARITHMIC = 10.0
+"""The scale of numbers whose largest is so many times the smallest, or more."""
+
+
+@dataclass(frozen=True)
+class SettingLine:
+    """One recipe."""
+
+    name: str
+    settings: Mapping[str, Value]
+    score: float
+
+
+@dataclass(frozen=True)
+class SettingAxis:
+    """An upright axis: numbers by their size, upwards; words one above the other."""
+
+    label: str
+    x: float
+    values: tuple[Value, ...]
+    """Each once, in order."""
+
+    @classmethod
+    def of(cls, label: str, x: float, values: Sequence[Value]) -> SettingAxis:
+        numbers = {value for value in values if _numbers([value])}
+        words = {value for value in values if not _numbers([value])}
+        return cls(label, x, (*sorted(numbers), *sorted(words, key=short)))  # type: ignore[type-var]
+
+    def y(self, value: Value) -> float:
+        """Where a value lies."""
+        ends = (self.values[0], value, self.values[-1])
+        if _numbers(self.values):
+            numbers = [float(end) for end in ends]  # type: ignore[arg-type]
+            if numbers[0] > 0 and numbers[2] >= LOGARITHMIC * numbers[0]:
+                numbers = [math.log(each) for each in numbers]
+        else:
+            numbers = [float(self.values.index(end)) for end in ends]
+        low, own, high = numbers
+        share = (own - low) / (high - low) if high > low else 0.5
+        return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * share
+
+    def svg(self, row: int) -> Iterator[str]:
+        """`row`: of the label, as those of neighbours would touch."""
+        yield f'<line class="grid" x1="{self.x:.0f}" x2="{self.x:.0f}" y1="{TOP}" y2="{HEIGHT - BOTTOM}"/>'
+        yield f'<text class="middle" x="{self.x:.0f}" y="{13 + 15 * row}">{escape(self.label)}</text>'
+        marked = self.values if len(self.values) <= LABELLED else (self.values[0], self.values[-1])
+        for value in marked:
+            words = escape(short(value))
+            yield f'<text class="end value" x="{self.x - 5:.0f}" y="{self.y(value) + 4:.1f}">{words}</text>'
+
+
+def settings_picture(lines: Sequence[SettingLine], score: str, lower_is_better: bool) -> str:
+    """Empty where no setting differs. `score`: what the last axis is called."""
+    by_key: dict[str, list[Value]] = {}
+    for line in lines:
+        for key, value in line.settings.items():
+            by_key.setdefault(key, []).append(value)
+    differing = [key for key, values in by_key.items() if len({*values}) > 1][:MOST_AXES]
+    if not differing:
+        return ""
+    spacing = (WIDTH - 2 * SIDE) / len(differing)
+    axes = {
+        key: SettingAxis.of(all_keys()[key].label.partition(" (")[0], SIDE + spacing * place, by_key[key])
+        for place, key in enumerate(differing)
+    }
+    last = SettingAxis.of(score, WIDTH - SIDE, [line.score for line in lines])
+    order = sorted((line.score for line in lines), reverse=lower_is_better)
+    parts = [part for row, axis in enumerate([*axes.values(), last]) for part in axis.svg(row % 2)]
+    for line in sorted(lines, key=lambda line: order.index(line.score)):  # the best lies on top
+        ends = [(axis.x, axis.y(line.settings[key])) for key, axis in axes.items() if key in line.settings]
+        points = " ".join(f"{x:.0f},{y:.1f}" for x, y in [*ends, (last.x, last.y(line.score))])
+        fifth = FIFTHS * order.index(line.score) // len(order)
+        parts.append(
+            f'<polyline class="recipe f{fifth}" data-name="{escape(line.name)}" points="{points}">'
+            f"<title>{escape(line.name)}: {number(line.score)}</title></polyline>"
+        )
+    return svg(parts, f"{len(lines)} recipes: their settings and their development scores")
+
+
+def _numbers(values: Sequence[Value]) -> bool:
+    return all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
