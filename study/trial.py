@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from reports.ledger import is_soup, trial_key
+from reports.ledger import is_fresh, is_soup, trial_key
+from reports.ledger.finals import PART
 from trainables.evaluation_config import EvaluationConfig
 from trainables.plugins import run_source
 from trainables.recipe import Recipe
@@ -81,6 +82,13 @@ class Trial:
     def __post_init__(self) -> None:
         if not self.recipe_hash:
             object.__setattr__(self, "recipe_hash", self.recipe.hash)
+
+    @property
+    def stage(self) -> str:
+        """In which of `reports.ledger.progress.STAGES` it runs."""
+        if self.averaged or (self.part and self.seed != PART):
+            return "further"
+        return "finals" if is_fresh(self.seed) else "search"
 
     @property
     def trains(self) -> bool:

@@ -9,7 +9,7 @@ import random
 from collections.abc import Sequence
 from pathlib import Path
 
-from reports.ledger import FAILURES, Progress, Running, StudyInfo, Waiting, add_losses, trial_key
+from reports.ledger import FAILURES, Progress, Running, StageTime, StudyInfo, Waiting, add_losses, trial_key
 from reports.ledger.moments import now
 from search_spaces import Space
 from tests.synthetic_results import SPACES, make_results
@@ -51,6 +51,7 @@ def running_study(
         queued=[Waiting(trial_key(hashes[label], 0), label, changes(space, label), 0) for label in waiting],
         at_once=RUNNING,
         seconds_left=430.0,
+        stages=[StageTime("search", 60 * MINUTES, 250.0), StageTime("finals", 0.0, 180.0)],
         estimate=f"from {DONE * len(seeds)} trials that ended in {MINUTES:.1f} minutes of this run; those that run "
         "count by their steps, and all are taken to be equally long",
     )

@@ -31,7 +31,7 @@ from reports.ledger.folders import (
 )
 from reports.ledger.json_files import plain, read_json, read_whole, write_json
 from reports.ledger.ledger import Ledger
-from reports.ledger.progress import Curve, Curves, Progress, Running, Waiting, add_losses
+from reports.ledger.progress import STAGES, Curve, Curves, Progress, Running, StageTime, Waiting, add_losses
 from reports.ledger.record import EVALUATED, Evaluation, Record, Scoring, mean_measured
 from reports.ledger.study_info import StudyInfo
 
@@ -45,6 +45,7 @@ __all__ = [
     "PLUGINS",
     "PREDICTIONS",
     "PROGRESS",
+    "STAGES",
     "STUDY",
     "Curve",
     "Curves",
@@ -57,6 +58,7 @@ __all__ = [
     "Record",
     "Running",
     "Scoring",
+    "StageTime",
     "StudyInfo",
     "Waiting",
     "add_losses",

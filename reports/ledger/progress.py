@@ -50,6 +50,20 @@ class Running(Waiting):
     """How often this run of the study has begun it: again after its workers died."""
 
 
+STAGES = ("search", "finals", "further")
+"""Of a study, in order: all that finalists are chosen from, their trainings, and averages and a learning curve."""
+
+
+@dataclass(frozen=True)
+class StageTime:
+    """How long a stage of the study went on in this run, and still goes on, in seconds."""
+
+    name: str
+    """One of `STAGES`."""
+    passed: float
+    left: float
+
+
 @dataclass(frozen=True)
 class Progress:
     """A study as the process that runs it sees it."""
@@ -68,6 +82,8 @@ class Progress:
     seconds_left: float | None = None
     estimate: str = ""
     """How that is known, or why it is not."""
+    stages: list[StageTime] = field(default_factory=list)
+    """Those that ran or will; empty while nobody knows how long they take."""
     failed_starts: str = ""
     """`the last 3 starts failed: ImportError: ...` while no worker starts, else nothing."""
     ended: bool = False

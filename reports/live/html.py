@@ -11,7 +11,7 @@ from string import Template
 from typing import Any
 
 from reports.document.inline import as_html
-from reports.ledger import Curve, Running, Waiting, seed_in_words
+from reports.ledger import Curve, Running, StageTime, Waiting, seed_in_words
 from reports.ledger.finals import share_in_words
 from reports.ledger.moments import seconds_since
 from reports.live.folder import Best, EndedTrial, View
@@ -28,6 +28,12 @@ FEW = 3
 """So many trials that failed for one reason are named."""
 ENDED_CURVES = 40
 """Losses of so many ended trials lie behind those that run."""
+STAGE_WORDS = {
+    "search": ("search", "The search chooses who is in the finals"),
+    "finals": ("finals", "The finals decide the answer, under new random seeds"),
+    "further": ("averages, learning curve", "The answer stands; what to ship and what more data gives is scored"),
+}
+"""A stage's name, and what is decided in it."""
 LEVELS = {"base": "broken line: the base settings", "encoder": "dotted: the encoder as it came"}
 
 
@@ -108,7 +114,22 @@ def _stand(view: View) -> str:
         f'<p><span class="badge">running</span> for {duration(seconds_since(progress.began_at))}, <b>{left}</b> '
         f'<span class="soft">({escape(progress.estimate)})</span></p>'
         f'<progress value="{ended}" max="{max(total, 1)}" aria-label="trials that ended">{ended} of {total}</progress>'
+        + _stages(progress.stages)
     )
+
+
+def _stages(stages: Sequence[StageTime]) -> str:
+    """A bar for each, and what is decided in the one that runs."""
+    items = []
+    for stage in stages:
+        left = f", about {duration(stage.left)} left" if stage.left else ""
+        time = f"{duration(stage.passed)}{left}" if stage.passed else f"then, about {duration(stage.left)}"
+        name, whole = STAGE_WORDS[stage.name][0], max(stage.passed + stage.left, 1e-3)
+        bar = f'<progress value="{stage.passed:.0f}" max="{whole:.0f}" aria-label="{name}"></progress>'
+        items.append(f"<li><b>{name}</b>{bar}<span class='soft'>{time}</span></li>")
+    now = [STAGE_WORDS[stage.name][1] for stage in stages if stage.passed]
+    decided = f"<p class='soft'>{now[-1]}.</p>" if now else ""
+    return f'<ol class="stages">{"".join(items)}</ol>{decided}' if items else ""
 
 
 def _counts(view: View) -> str:

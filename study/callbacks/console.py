@@ -200,7 +200,10 @@ class Console(Callback):
         parts += [f"{state.failed_now} failed"] if state.failed_now else []
         if forecast.a_minute is not None and forecast.seconds is not None and (running or not orphans):
             guess = "" if state.statuses else "rough guess, "
-            parts.append(f"about {duration(forecast.seconds)} left ({guess}until {clock_time(forecast.seconds)})")
+            ahead = [f"{stage.name} {duration(stage.left)}" for stage in state.stages() if stage.left]
+            stages = f"{', '.join(ahead)}; " if len(ahead) > 1 else ""
+            until = f"({stages}{guess}until {clock_time(forecast.seconds)})"
+            parts.append(f"about {duration(forecast.seconds)} left {until}")
             parts.append(rate(forecast.a_minute))
         else:
             parts[-1] += f" ({passed(state.seconds)} so far)"

@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import fmean
 
 from reports.ledger import Record
@@ -33,10 +33,15 @@ class Forecast:
     """How many trials end in a minute while every place is busy."""
     how: str = KNOWN_LATER
     """How that is known, or why it is not."""
+    ends: Mapping[str, float] = field(default_factory=dict)
+    """Seconds until each stage (`reports.ledger.STAGES`) ends, if what runs is of the first."""
 
     def after(self, seconds: float) -> Forecast:
         """The same so much later."""
-        return self if self.seconds is None else dataclasses.replace(self, seconds=max(0.0, self.seconds - seconds))
+        if self.seconds is None:
+            return self
+        ends = {stage: max(0.0, end - seconds) for stage, end in self.ends.items()}
+        return dataclasses.replace(self, seconds=max(0.0, self.seconds - seconds), ends=ends)
 
 
 @dataclass
@@ -168,7 +173,10 @@ class TimeLeft:
         seconds = min(max([seconds, ahead.explores, *left]), ahead.left)
         if seconds == math.inf:
             return Forecast()
-        return Forecast(max(0.0, seconds), 60 * places / max(factor * mean, 1e-3), self._how(len(under_way), ended))
+        ends = {"search": end([]), "finals": end(finals), **({"further": seconds} if curve else {})}
+        ends = {stage: min(until, seconds) for stage, until in ends.items()}
+        how = self._how(len(under_way), ended)
+        return Forecast(max(0.0, seconds), 60 * places / max(factor * mean, 1e-3), how, ends)
 
     def _learn(self, record: Record, seconds: float) -> None:
         self._seconds.setdefault(cost_key(record.recipe_hash, record.seed), []).append(seconds)

@@ -86,6 +86,7 @@ class ProgressFile(Callback):
             at_once=state.at_once,
             seconds_left=None if ended else forecast.seconds,
             estimate="" if ended else forecast.how,
+            stages=[] if ended else state.stages(),
             failed_starts=state.failed_starts,
             ended=ended,
         )

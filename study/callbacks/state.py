@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from reports.ledger import Ledger, Record, read_failures
+from reports.ledger import STAGES, Ledger, Record, StageTime, read_failures
 from reports.ledger.moments import now
 from study.callbacks.base import Callback
 from study.callbacks.eta import Forecast, TimeLeft, TrainingGroup
@@ -85,6 +85,7 @@ class StudyState(Callback):
         self._total = remaining()
         self.began = time.monotonic()
         self._attempts: dict[str, int] = {}
+        self._stages: dict[str, float] = {}  # when the first trial of each began
         self._times = TimeLeft(records, at_once)
         self._coming = self.coming
         self._forecast: tuple[float, Forecast] | None = None
@@ -121,6 +122,7 @@ class StudyState(Callback):
             self.failures.discard(trial.key)
             attempt = self._attempts[trial.key] = self._attempts.get(trial.key, 0) + 1
             self.running[trial.key] = RunningTrial(trial, group, now(), attempt)
+            self._stages.setdefault(trial.stage, group.began)
         self._changed()
 
     def interrupted(self, trials: Sequence[Trial]) -> None:
@@ -197,6 +199,22 @@ class StudyState(Callback):
             self._forecast = clock, forecast
         at, forecast = self._forecast
         return forecast.after(clock - at)
+
+    def stages(self) -> list[StageTime]:
+        """The stages of this run; empty while nobody knows how long they take, and where there is only one."""
+        forecast, clock = self.forecast(), time.monotonic()
+        if forecast.seconds is None:
+            return []
+        times, before = [], 0.0
+        for place, stage in enumerate(STAGES):
+            began = self._stages.get(stage)
+            later = [self._stages[name] for name in STAGES[place + 1 :] if name in self._stages]
+            until = before if later else forecast.ends.get(stage, forecast.seconds if began else before)
+            if began is not None or until > before:
+                passed = 0.0 if began is None else max(0.0, min(later, default=clock) - began)
+                times.append(StageTime(stage, passed, max(0.0, until - before)))
+            before = until
+        return times if len(times) > 1 else []
 
     def _pass_time(self) -> None:
         groups = len({id(run.group) for run in self.running.values()})

@@ -180,6 +180,9 @@ class TestWhatIsShown:
         assert state["title"] == f"{3 * DONE}/{3 * DONE + 8} scl_ablation"
         assert f"{3 * DONE} finished, {RUNNING} running, 6 queued, 1 failed, 3 stopped early" in shown["counts"]
         assert "about 7 min left" in shown["state"]
+        assert "<b>finals</b>" in shown["state"]
+        assert "then, about 3 min" in shown["state"]
+        assert "The search chooses who is in the finals" in shown["state"]
         assert "60 of 90" in shown["running"]
         assert shown["losses"].count("<polyline") == DONE + RUNNING
         assert "CUDA out of memory; lower optimisation.batch_size" in shown["failed"]

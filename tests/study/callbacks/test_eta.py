@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from reports.ledger import STAGES, StageTime
 from study.callbacks.eta import TimeLeft, TrainingGroup
 from study.search.budget import Budget, makespan
 from study.search.finals import SearchFinals
@@ -103,6 +105,27 @@ def test_a_search_says_within_a_third_when_it_ends(name: str, tmp_path: Path, mo
         for at, seconds in late
         if seconds is None or abs(seconds - (whole - at)) > max((whole - at) / 3, 0.03 * whole)
     ]
+    assert wrong == []
+
+
+def test_stages_share_what_is_left_and_finals_begin_about_when_they_say(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    how, costs = SEARCHES["20 minutes, two places"]
+    search, clock, _ = agenda(**how)
+    monkeypatch.setattr("time.monotonic", lambda: clock.seconds)
+    said: list[tuple[float, dict[str, StageTime]]] = []
+    for at, state in follow(search, clock, outcome(**costs), tmp_path, every=20.0):
+        stages = {stage.name: stage for stage in state.stages()}
+        said += [(at, stages)] if stages else []
+        assert [*stages] == [name for name in STAGES if name in stages]
+        if stages:
+            assert math.fsum(stage.left for stage in stages.values()) == pytest.approx(state.forecast().seconds, abs=1)
+    begun = next(at for at, stages in said if stages["finals"].passed)
+    assert [at for at, stages in said if at > begun and stages["search"].left] == []
+    early = [(at, stages) for at, stages in said if begun / 2 <= at < begun]
+    assert len(early) > 5
+    wrong = [at for at, stages in early if abs(at + stages["search"].left - begun) > max((begun - at) / 3, 60.0)]
     assert wrong == []
 
 
