@@ -117,6 +117,7 @@ def test_a_recorder_appends_once_and_goes_on(recorder: Recorder) -> None:
     assert Recorder(recorder.own, recorder.file, None).done == recorder.done
 
 
+@pytest.mark.slow
 def test_a_packed_record_grows_and_is_not_trained_again(recorder: Recorder, tmp_path: Path) -> None:
     file, folder = tmp_path / "record.parquet", tmp_path / "lines"
     folder.mkdir()

@@ -18,7 +18,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from tests.chunked import batch_of
-from tests.conftest import SENTENCES
+from tests.conftest import SENTENCES, slow_case
 from tests.gloo_worker import OBJECTIVE_CASES, Tiny
 from tests.pretended_gpu import GPU, WAITS, Pretended, pretended
 from tests.trainables.training.test_population import TinySampler
@@ -152,7 +152,11 @@ def test_hidden_tokens_are_not_waited_for():
     assert waits[1:] == [{}]
 
 
-@pytest.mark.parametrize("changes", COMPONENTS, ids=lambda changes: " ".join(map(str, changes.values())))
+@pytest.mark.parametrize(
+    "changes",
+    [slow_case(changes, when=number % 3 > 0) for number, changes in enumerate(COMPONENTS)],
+    ids=[" ".join(map(str, changes.values())) for changes in COMPONENTS],
+)
 def test_a_training_and_an_encoding_with_every_component(changes: dict[str, Any], tmp_path: Path):
     model, recipe = model_of(changes, tmp_path)
     assert model.encoder.device == GPU

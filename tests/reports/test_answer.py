@@ -158,6 +158,7 @@ def test_one_seed_each_borrows_what_seeds_move_where_something_ran_twice(make: M
     assert "with one seed, intervals borrow what seeds move in trainings that ran under several" in text_of(results)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("over", "kind"), [(5.0, "base"), (-5.0, "as it came"), (0.05, "open")])
 @pytest.mark.parametrize("fresh", [True, False])
 def test_where_no_finalist_ran_the_base_is_held_against_the_encoder(
@@ -264,6 +265,7 @@ def test_recipes_that_trained_on_a_part_of_the_data_alone_are_told_apart(make: M
     assert "; 28 recipes tried, 7 of them on all of the data, 28 min of trials" in words
 
 
+@pytest.mark.slow
 def test_what_another_seed_moves_is_told_of_rows_too(tmp_path: Path) -> None:
     make_results(tmp_path, rows=["SBERT baseline", "3p3n-Augment"], seeds=(0, 1, 2), predictions=True)
     assert len(Answer.of(Results.load(tmp_path)).noise) == 2
@@ -503,6 +505,7 @@ def test_a_flag_between_the_picked_one_and_the_base_forbids_the_verdict(
     assert Answer.of(Results.load(tmp_path)).kind == "use"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [*STUDIES, "rows"])
 def test_the_file_is_what_the_ledger_gives(kind: str, make: Make, tmp_path: Path) -> None:
     gains, parts = STUDIES.get(kind, ((), {}))
@@ -610,6 +613,7 @@ def check_model(results: Results) -> bool:
     return bool(models)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("own_spaces")
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda folder: folder.name)
 def test_the_model_of_an_example_is_that_of_what_its_answer_praises(example: Path) -> None:

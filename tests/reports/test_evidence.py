@@ -148,6 +148,7 @@ def test_more_seeds_settle_what_is_undecided():
     assert verdicts.count("above") >= 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("gains", "settled"), [({BEST: -0.4}, ()), ({BEST: 0.4, OTHER: -0.4}, (BEST,))])
 def test_no_seeds_are_advised_to_prove_a_loss(gains: dict[str, float], settled: tuple[str, ...]):
     loud = dataclasses.replace(STS, rows=(BASELINE, *gains), gains=gains, items=400, seed_spread=0.3)
@@ -262,6 +263,7 @@ def test_pairs_for_a_page():
 # Samples
 
 
+@pytest.mark.slow
 def test_the_variance_over_items_is_that_of_new_items():
     """Many samples of items, one recipe against another: the spread of their differences is what effects foretell."""
     tasks = {("STS12", "spearman_wmean"): 0.4, ("TREC", "test_accuracy"): 0.3, ("SST2", "test_accuracy"): 0.3}

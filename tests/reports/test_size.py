@@ -37,6 +37,7 @@ def lossy(random: np.random.Generator, whole: np.ndarray, loss: float) -> np.nda
     return whole - moved * random.normal(loss / 20, 0.2, len(whole))
 
 
+@pytest.mark.slow
 def test_a_bound_holds_on_held_back_items_as_often_as_it_says() -> None:
     random = np.random.default_rng(1)
     held = 0

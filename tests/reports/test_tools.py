@@ -253,6 +253,7 @@ class TestDiff:
         assert not re.search(r"\| +(higher|lower) \|", text)
         assert re.search(r"\b(\d+) of \1 claims have the same verdict", text)
 
+    @pytest.mark.slow
     def test_what_differs_is_said(self, results: Results, tmp_path: Path) -> None:
         other = make_study(tmp_path / "other", rows=3, seeds=3)
         info = dataclasses.replace(other.info, base={**other.info.base, "optimisation.epochs": 7})
@@ -292,6 +293,7 @@ class TestDiff:
         flagged = diff(results.folder, other.folder)
         assert re.search(rf"\| `{ROW}` .*\+10\.00 .*\| +— \| no verdict \(items\) \|", flagged)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("name", "changes"),
         [

@@ -372,6 +372,7 @@ def scores_at(record: Mapping[str, Value], seed: int) -> dict[str, dict[str, obj
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("goal", PLANTED)
 def test_a_search_finds_the_planted_recipe_by_its_goal_and_every_place_names_it(
     goal: str, own_task: Task, tmp_path: Path

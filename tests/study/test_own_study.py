@@ -112,6 +112,7 @@ def test_every_kind_of_data_makes_a_space_that_can_run(kind: str) -> None:
             check_recipes([changed], plan.exploring)
 
 
+@pytest.mark.slow
 def test_texts_alone_are_offered_the_sources_of_positives_that_they_allow(capsys: pytest.CaptureFixture[str]) -> None:
     plan = plan_of("--train", write("documents", 700), "--encoder", "scenes-small")
     keys = {domain.key: domain for domain in plan.space.domains}
@@ -206,6 +207,7 @@ def test_a_dry_run_ends_with_what_is_done_after_the_space_file(capsys: pytest.Ca
     assert places == sorted(places)
 
 
+@pytest.mark.slow
 def test_a_dry_run_says_that_recipes_begin_on_an_eighth_of_the_data(capsys: pytest.CaptureFixture[str]) -> None:
     """Where an eighth is enough to train on."""
     sample = Path(__file__).parents[2] / "docs" / "sample" / "packages.csv"

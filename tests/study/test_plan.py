@@ -140,6 +140,7 @@ def test_what_is_set_is_not_searched(tmp_path: Path) -> None:
         check_plan(plan_of("--space", str(file), "--scale", "paper"))
 
 
+@pytest.mark.slow
 def test_a_continued_study_keeps_what_is_known_of_its_rows(tmp_path: Path) -> None:
     """Whichever command came first: rows asked for, reasons of the missing ones, commands."""
     everything = ("--space", "scl_ablation", "--scale", "laptop", "--results")

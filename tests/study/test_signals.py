@@ -130,6 +130,7 @@ def test_what_is_written_at_the_end_is_written_whole(number: signal.Signals) -> 
     assert done == [1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", CODES)
 def test_a_process_ends_with_the_code_of_its_signal(number: signal.Signals, tmp_path: Path) -> None:
     """Until its last line, in which Ray ends."""

@@ -97,6 +97,7 @@ class TestHash:
     def test_golden(self, digits: str, changes: dict[str, Any]):
         assert Recipe().override(changes).hash == digits
 
+    @pytest.mark.slow
     def test_is_the_same_in_another_process(self):
         code = "from trainables.recipe import Recipe; print(Recipe().hash)"
         for salt in ("1", "2"):
@@ -110,6 +111,7 @@ class TestHash:
             )
             assert answer.stdout.strip() == Recipe().hash
 
+    @pytest.mark.slow
     @given(overrides, st.randoms())
     def test_does_not_depend_on_the_order_of_keys(self, changes: dict[str, Any], random: Any):
         items = list(changes.items())

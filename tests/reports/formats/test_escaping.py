@@ -181,6 +181,7 @@ def same_scores(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(synthetic_results, "random", SimpleNamespace(Random=chance))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["scl_ablation", slow_case("supmpn_objectives"), slow_case("declutr_objective")])
 def test_nothing_from_outside_shapes_a_report(tmp_path: Path, name: str):
     reports = {}

@@ -220,6 +220,7 @@ def test_the_family_is_judged_by_its_strongest():
     assert family_p(np.empty(0), np.empty((4, 0))).size == 0
 
 
+@pytest.mark.slow
 def test_each_goal_in_a_report(tmp_path: Path, small: None):
     """STS is made to depend on the temperature alone, transfer on the head alone."""
     kept = "('objective.name', 'objective.temperature', 'objective.weight', 'head.kind')"

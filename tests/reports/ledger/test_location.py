@@ -244,6 +244,7 @@ class TestPlace:
         place.push(f"{LEDGER}/a-1.json")
         assert storage(url).read(f"{LEDGER}/a-1.json") == b"{}"
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("local", [False, True], ids=["before the record", "before the record is pushed"])
     def test_killed_between_predictions_and_record(self, s3: str, local: bool, machine: Callable[[], None]):
         script = f"""
@@ -408,6 +409,7 @@ def test_a_name_stays_in_its_folder_or_is_refused(name: str):
 
 
 class TestReports:
+    @pytest.mark.slow
     def test_a_report_of_a_url(self, s3: str, machine: Callable[[], None], capsys: pytest.CaptureFixture[str]):
         study_at(s3)
         machine()
@@ -422,6 +424,7 @@ class TestReports:
         with pytest.raises(UserError, match=r"holds no study.json; give a folder or a URL"):
             main([url])
 
+    @pytest.mark.slow
     def test_a_model_comes_out_of_a_url(
         self, s3: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ):

@@ -467,6 +467,7 @@ class TestRebuilt:
                 report.get(changed)
         assert report.latest(changed) == ("first", "report.html is gone")
 
+    @pytest.mark.slow
     def test_a_process_that_fails_tells_its_last_line(self, tmp_path: Path) -> None:
         with pytest.raises(RuntimeError, match="does not exist"):
             in_own_process(["reports", str(tmp_path / "nowhere")])

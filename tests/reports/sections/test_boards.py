@@ -289,6 +289,7 @@ class TestUnfinished:
             (folder / LEDGER / f"{hashes[rows[3]]}-{seed}.json").unlink(missing_ok=True)
         return Results.load(folder)
 
+    @pytest.mark.slow
     def test_it_is_said_first(self, tmp_path: Path):
         results = self.study(tmp_path)
         text = markdown(unfinished(results, Findings.of(results)))
@@ -298,6 +299,7 @@ class TestUnfinished:
         )
         assert markdown(short(results, tmp_path / "pictures")).startswith(text)
 
+    @pytest.mark.slow
     def test_a_row_that_no_seed_changes_wants_one_trial(self, tmp_path: Path):
         results = self.study(tmp_path, more=["Avg. GloVe embeddings"], word_vectors=True)
         vectors = results.info.row_hashes["Avg. GloVe embeddings"]
@@ -392,6 +394,7 @@ def with_verdicts(judged: Sequence[Judged], verdicts: list[Any]) -> list[Judged]
     return [dataclasses.replace(item, verdict=verdict) for item, verdict in zip(judged, verdicts, strict=True)]
 
 
+@pytest.mark.slow
 def test_the_first_line_of_a_report_is_true(tmp_path: Path):
     """The highest row stands in a later table only, and no row can be told from the others."""
     highest = "allpalln-lambda0.5-tau0.9-SCL"

@@ -320,6 +320,7 @@ def test_the_papers_own_figures(tmp_path: Path):
         assert (item.verdict == "disagrees") is bool(item.claim.contradicted)
 
 
+@pytest.mark.slow
 def test_more_seeds_for_claims():
     loud = dataclasses.replace(STS, seeds=3, gains={BEST: 0.4}, seed_spread=0.3)
     verdicts = [item for study in range(6) for item in judge(Evidence.of(loud.study(study)), [ABOVE])]

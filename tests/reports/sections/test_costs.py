@@ -68,6 +68,7 @@ def listed(results: Results, text: str, begins: str = r"\d+[ ?]* +\|") -> list[s
 
 
 class TestFront:
+    @pytest.mark.slow
     def test_it_is_what_nothing_dominates_where_one_goal_is_a_cost(self, tmp_path: Path) -> None:
         means = study(tmp_path, ["sts", "seconds"])
         text = section_text(tmp_path, "pareto")
@@ -131,6 +132,7 @@ class TestFront:
         figure.canvas.draw()
         assert not any("10^" in label.get_text() for label in axis.get_xticklabels(which="both"))
 
+    @pytest.mark.slow
     def test_the_cost_lies_to_the_right(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         for goals in (["sts", "seconds"], ["seconds", "sts"]):
             study(tmp_path, goals)
@@ -141,6 +143,7 @@ class TestFront:
 
 
 class TestComparable:
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("changes", "words"),
         [
@@ -161,6 +164,7 @@ class TestComparable:
         dataclasses.replace(info, goals=["sts", "transfer"]).save(tmp_path)
         assert "not all comparable" not in section_text(tmp_path, "pareto")
 
+    @pytest.mark.slow
     def test_an_older_record_on_the_same_machine_is_like_a_newer_one(self, tmp_path: Path) -> None:
         some, *others = study(tmp_path, ["sts", "seconds"])
         rewrite(tmp_path, {some}, hardware="1 node, 2 CPUs, no GPU (Xeon)")

@@ -88,6 +88,7 @@ def test_no_score_stands_there_twice_with_other_numbers(
     assert ("of a row in the finals quote those there" in report) == (len(rows) > 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("example", "sentences"),
     [

@@ -107,6 +107,7 @@ def test_two_sections_after_one_stand_in_the_order_of_their_coming():
         SECTIONS.remove("two")
 
 
+@pytest.mark.slow
 def test_the_best_model(tmp_path: Path):
     results = make_study(tmp_path)
     assert Findings.of(Results.load(tmp_path)).best is None

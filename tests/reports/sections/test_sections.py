@@ -207,6 +207,7 @@ class TestFigures:
         assert ("of 31 recipes" in text) == (search == "grid")
         assert ("nothing is drawn" in text) == (search == "optuna")
 
+    @pytest.mark.slow
     def test_lines(self, tmp_path: Path, drawn: None):
         keys = "('objective.weight', 'objective.positives', 'objective.name', 'objective.negatives')"
         study(tmp_path, f"figures=(Figure('3', 'Lines', 'lines', {keys}, '2', 'Avg.', 'A note.'),)", seeds=(1, 2))

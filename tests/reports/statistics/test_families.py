@@ -140,6 +140,7 @@ def test_ranks_tell_about_as_many_pairs_as_holms_tests():
     assert np.mean(shown) > 0.95 * np.mean(by_holm)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [2, 3])
 def test_a_best_row_alone_seldom_lacks_a_verdict(rows: int):
     """The set asks in one direction and a verdict in both, so they differ near the bar alone."""

@@ -191,6 +191,7 @@ class TestPlainLines:
 
 
 class TestTerminal:
+    @pytest.mark.slow
     def test_what_runs_is_drawn_in_place_below_what_ended(self, begin: Begin, terminal: Terminal) -> None:
         study, shown = begin(rows=4, screen=terminal)
         screens = []

@@ -114,6 +114,7 @@ class TestMLflow(TrackerContract):
             callback.close()
 
 
+@pytest.mark.slow  # MLflow keeps the same contract, in a quarter of the time
 class TestWeightsAndBiases(TrackerContract):
     """Offline, read back from the files that `wandb sync` would send."""
 

@@ -30,6 +30,7 @@ def drawn(low: float, high: float, what: str) -> Callable[[Trial], float]:
     return lambda trial: random.Random(f"{what}{trial.name}").uniform(low, high)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("machine", "rows", "seeds", "training", "scoring"),
     [
@@ -86,6 +87,7 @@ SEARCHES: dict[str, tuple[dict[str, Any], dict[str, float]]] = {
 """What a search asks for, and what its trainings cost."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [slow_case(name, when=number % 4 > 0) for number, name in enumerate(SEARCHES)])
 def test_a_search_says_within_a_third_when_it_ends(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """From its first tenth on, and from when a training has ended; until then the limit is all that is known."""

@@ -101,6 +101,7 @@ class TestTransports:
         assert not transport.fetch("models/a-0", tmp_path / "again")
         transport.remove("models/a-0")
 
+    @pytest.mark.slow
     def test_what_is_there_is_replaced(self, transport: Any, tmp_path: Path):
         for seed in range(4):
             sent = model(tmp_path / f"sent-{seed}", 1000 - seed, seed)

@@ -191,6 +191,7 @@ def test_a_limit_is_spent_on_exploration_and_finals_that_come_to_their_end(minut
     assert len(explorer.proposed) >= (8 if minutes * places >= 40 else 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("minutes", "size"), [(8, (1, 1)), (20, (1, 3)), (60, (1, 9)), (120, (2, 10))])
 def test_finals_that_are_asked_for_are_the_most_that_a_limit_leaves_to_them(
     minutes: float, size: tuple[int, int]
@@ -346,6 +347,7 @@ def test_where_time_is_for_the_base_alone_it_is_compared_with_the_encoder() -> N
     assert clock.seconds <= 4.5 * MINUTE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("places", [1, 2, slow_case(3), slow_case(4), slow_case(8), slow_case(16)])
 def test_no_limit_is_spent_without_a_recipe_where_finals_have_room(places: int) -> None:
     for minutes in range({1: 12, 2: 8}.get(places, 5), 24):

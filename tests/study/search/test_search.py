@@ -372,6 +372,7 @@ def test_a_study_whose_sampler_there_is_not_goes_on_with_another_one(tmp_path: P
     assert len(searcher.explored) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sampler", SAMPLERS)
 def test_every_sampler_continues_and_extends(tmp_path: Path, sampler: str) -> None:
     """Nothing is run twice or lost where a study is killed, continued and extended, with trials that are stopped. But

@@ -60,6 +60,7 @@ def run(
     raise AssertionError("the race does not end")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("goals", [1, 2])
 @pytest.mark.parametrize("places", [2, 30])
 def test_any_order_and_any_restart_leads_to_the_same_end(goals: int, places: int) -> None:

@@ -173,6 +173,7 @@ def stand_in(place: Path, count: int) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
+@pytest.mark.slow
 def test_several_processes_at_once_make_one_token_file(tmp_path):
     running = [stand_in(tmp_path, 1000) for _ in range(2)]
     answers = [process.communicate()[0].split()[-1] for process in running]

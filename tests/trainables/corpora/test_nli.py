@@ -207,6 +207,7 @@ def test_hub_labels_go_by_their_names(monkeypatch):
     assert (both.files, len(both), both.file.tolist()) == (("owner/name", "owner/other"), 4, [0, 0, 1, 1])
 
 
+@pytest.mark.slow
 def test_without_network_one_sentence_soon_and_nothing_else(tmp_path):
     """A port that nobody listens on stands for the hub, so that the test says the same with a network."""
     program = (

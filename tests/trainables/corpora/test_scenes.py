@@ -275,6 +275,7 @@ def digest(folder: Path) -> str:
     return content.hexdigest()[:12]
 
 
+@pytest.mark.slow
 def test_every_sentence_stays_as_it_is_in_any_process_and_another_seed_has_others(tmp_path):
     """Records of trials name this corpus, so that a change of one sentence is another corpus."""
     own = os.environ.get("PYTHONHASHSEED")  # none is one by chance

@@ -143,6 +143,7 @@ class TestStore:
         make_encoder("mean").save(folder)
         return folder
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("change", ["normaliser", "splitting", "special tokens", "activation", "norm"])
     def test_a_fingerprint_never_stands_for_two_bases(
         self, make_encoder: Any, saved: Path, folder: Path, change: str

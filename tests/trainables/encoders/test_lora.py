@@ -210,6 +210,7 @@ class TestSaving:
         assert all(parameter.grad is not None for parameter in encoder.parameters())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ["modernbert", "deberta-v2", "t5", "qwen3"])
 def test_other_families_are_adapted_and_merged(family: str, tmp_path: Path) -> None:
     """With weights in bf16, which are merged in fp32."""
@@ -303,6 +304,7 @@ class TestTrial:
         assert RECIPE.uses_seed
         assert isinstance(build_encoder(untrained, 1, None), TransformerEncoder)
 
+    @pytest.mark.slow
     def test_masked_language_modelling_trains_the_head_but_not_the_words(self) -> None:
         recipe = RECIPE.override({"objective.mlm": 0.5})
         encoder = build_encoder(recipe, 1, None)

@@ -203,6 +203,7 @@ class TestMLMHead:
             assert value.item() == 0
             assert (count > 0) == (len(tokens) > 1)
 
+    @pytest.mark.slow
     def test_a_few_steps_make_the_guesses_better(self):
         torch.manual_seed(0)
         encoder = load(SCENES_ENCODER)

@@ -321,6 +321,7 @@ def test_followed(change: Change, folder: Path, tmp_path: Path) -> None:
     assert SentenceTransformer(str(tmp_path / "saved"), device="cpu").max_seq_length == own_length(str(folder))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "row",
     [

@@ -23,6 +23,7 @@ def parts_of(tokens: int) -> list[Tensor]:  # (heads, tokens, size) each, laid o
     return [torch.randn(tokens, HEADS, SIZE, device=DEVICE).transpose(0, 1).requires_grad_() for _ in range(3)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lengths", [(60, 33, 33, 7, 1), slow_case((13,) * 9), (1,)])
 @pytest.mark.parametrize(("causal", "window"), [(False, None), (True, None), (False, 5), (True, 5)])
 def test_value_and_gradient_are_those_of_the_runs(lengths: tuple[int, ...], causal: bool, window: int | None):

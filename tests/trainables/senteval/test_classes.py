@@ -71,6 +71,7 @@ def test_neighbours_are_the_nearest_by_cosine() -> None:
     assert same.mean() > 0.8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", [lambda rows: rows * 1e3, lambda rows: rows * 1e-4 - 3, lambda rows: rows @ DOUBLED])
 def test_a_scale_or_a_copy_of_each_dimension_changes_nothing(change: Callable[[np.ndarray], np.ndarray]) -> None:
     features, labels = blobs(400, 3)

@@ -65,6 +65,7 @@ def test_one_column_is_an_antisymmetric_pair_of_columns(name: str) -> None:
     torch.testing.assert_close(-classifiers.weights[0, 0, :6], classifier.model[0].weight.data[0], atol=2e-4, rtol=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("classes", [2, 3])
 def test_folds_apart_repeat_the_original_fits(classes: int) -> None:
     """Uneven folds too: 103 examples do not divide by 4."""
@@ -150,6 +151,7 @@ def test_a_classifier_does_not_notice_when_others_stop() -> None:
         torch.testing.assert_close(together.weights[number], alone.weights[0], atol=1e-4, rtol=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("protocol", [slow_case(name, when=name != "fast") for name in PROTOCOLS])
 def test_nested_cross_validation_scores_like_the_original(protocol: str) -> None:
     from trainables.senteval.embedded import Embedded
@@ -215,6 +217,7 @@ def test_regressor_bins_and_fit() -> None:
     assert np.corrcoef(predict(rows[160:]), scores[160:])[0, 1] > 0.9
 
 
+@pytest.mark.slow
 def test_regressor_repeats_the_original_fit() -> None:
     """The same checks by autograd and nn.Linear, with the same permutations."""
     random = np.random.RandomState(3)

@@ -52,6 +52,7 @@ def within(sizes: list[int], random: np.random.Generator) -> Array:
 CORRELATIONS = [(kind, how) for kind in ("spearman", "pearson") for how in ("all", "mean", "wmean")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "how"), CORRELATIONS)
 def test_a_correlation_moves_as_the_jackknife_says(kind, how):
     gold, predicted, _ = pairs(1)

@@ -182,6 +182,7 @@ def test_the_report_shows_its_number(study: Results, built_in: list[Task]) -> No
     assert "one of the two was changed" not in report
 
 
+@pytest.mark.slow
 def test_check_finds_wrong_numbers(study: Results) -> None:
     write_report(study.folder)
     assert check(study.folder) == []

@@ -402,6 +402,7 @@ def test_one_part_alone_is_scored_in_both_ways(tmp_path: Path, registered: list[
     assert [*development(bag_of_words, tmp_path, ["first", "second"])] == ["first.dev_accuracy", "score"]
 
 
+@pytest.mark.slow
 def test_few_examples_of_many_classes_make_fewer_folds(tmp_path: Path, registered: list[Task]) -> None:
     rows = [f"{f'word{number % 5} ' * 9}{number},{number % 5}\n" for number in range(20)]
     (tmp_path / "dev.csv").write_text("text,label\n" + "".join(rows))

@@ -408,6 +408,7 @@ def scaled(folder: Path, low: float, high: float, **more: Any) -> Task:
     return Task("mine_scaled", "relatedness", "table", tuple(map(str, files)), **more)
 
 
+@pytest.mark.slow
 def test_any_scale_of_relatedness_scores_as_its_map_to_1_to_5(tmp_path: Path) -> None:
     by_scale = {}
     for low, high in ((1, 5), (0, 1), (0, 5), (-1, 1), (0, 100)):

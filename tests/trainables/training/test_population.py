@@ -129,6 +129,7 @@ def assert_same(members: Sequence[Member], alone: Sequence[Member], tolerance: f
 
 
 class TestTraining:
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("fidelity", "outputs"), [slow_case("paper", 768), slow_case("released", 768), ("paper", 5)]
     )
@@ -192,6 +193,7 @@ class TestTraining:
             assert own.progress.sums == pytest.approx(other.progress.sums)
             assert math.isfinite(own.progress.sums["loss"])
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("step", [1, slow_case(4), 5, slow_case(11), 12])
     def test_a_resumed_training_is_an_unbroken_one(self, stores: list[EmbeddingStore], folder: Path, step: int) -> None:
         """Wherever it was interrupted; an epoch has 4 steps."""

@@ -307,6 +307,7 @@ class TestTraining:
         _, progress = study(BASE, recorder)
         assert (progress.step, recorder.steps, recorder.rungs) == (6, [1, 2, 3, 4, 5, 6], [1, 2, 3, 4])
 
+    @pytest.mark.slow
     def test_no_rungs_that_nobody_wants(self, study: Any):
         silent, recorder = Recorder(), Recorder()
         silent.rung_plan = None

@@ -150,6 +150,7 @@ def study(make_encoder: Any) -> Iterator[Callable[..., Run]]:
 
 
 class TestBest:
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("every", "scores", "kept"),
         [
@@ -180,6 +181,7 @@ class TestBest:
 
 
 class TestPatience:
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("every", "patience", "scores", "end", "kept"),
         [
@@ -219,6 +221,7 @@ class TestPatience:
 
 
 class TestAverage:
+    @pytest.mark.slow
     @pytest.mark.parametrize(("share", "over"), [(0.0, 1), (0.25, 3), (1.0, STEPS)])
     def test_is_the_mean_over_the_last_steps(self, share: float, over: int, study: Any):
         run = study(AVERAGE.override({"optimisation.keep_share": share}), Scores({}))
@@ -235,6 +238,7 @@ class TestAverage:
         assert len(frozen) > 10
         assert all(torch.equal(value, fresh[name]) for name, value in frozen.items())
 
+    @pytest.mark.slow
     def test_many_steps_of_large_weights_lose_nothing(self):
         """A running sum in float32 would be off in the fourth digit."""
         from trainables.training.weights_kept import AverageWeights
@@ -260,6 +264,7 @@ def unbroken() -> dict[Recipe, Run]:
 
 @pytest.mark.parametrize("recipe", [BEST, AVERAGE], ids=["best", "average"])
 class TestBoth:
+    @pytest.mark.slow
     def test_the_steps_are_those_of_a_training_that_keeps_the_last(self, recipe: Recipe, study: Any):
         """Although scores are computed, without dropout, and something is drawn at random."""
         plain, watched = Scores({}), Scores(SCORES)

@@ -288,6 +288,7 @@ class TestOverlapInATrial:
         lines = [line for line in capsys.readouterr().err.splitlines() if "seen in training" in line]
         assert lines == ["test sentences seen in training are not counted (RuntimeError: a file is gone)"]
 
+    @pytest.mark.slow
     def test_the_corpus_is_read_once(self, base: Recipe, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         file = tmp_path / "nli.jsonl"
         read = []

@@ -228,6 +228,7 @@ def test_resumed_and_then_diverged_keeps_what_was_before(recipe: Recipe, one_tas
     assert result.training["planned_steps"] == STEPS
 
 
+@pytest.mark.slow
 def test_checkpoints_come_by_time_not_by_rung(
     recipe: Recipe, one_task: EvaluationConfig, monkeypatch: pytest.MonkeyPatch
 ):
