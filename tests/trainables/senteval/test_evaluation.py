@@ -202,7 +202,7 @@ def test_one_bad_task_does_not_lose_the_others(corpus: Path, tmp_path: Path) -> 
     result = evaluate(bag_of_words, data, ["STS16", "SST5", "CR", "STSBenchmark", "MRPC"], "fast")
     assert result.tasks["STS16"]["spearman_all"] is not None
     assert result.tasks["SST5"]["dev_accuracy"] is None
-    assert "sentiment-dev:1" in result.tasks["SST5"]["reason"]
+    assert "sentiment-dev, line 1:" in result.tasks["SST5"]["reason"]
     assert result.tasks["CR"]["test_accuracy"] is None
     assert "custrev.pos does not exist" in result.tasks["CR"]["reason"]
     assert result.tasks["MRPC"]["test_f1"] is None
