@@ -25,7 +25,7 @@ def main() -> int:
         for benchmark, file in files.items():
             print(f"  {benchmark:<20} {summary(file)}")
         print("\nexamples:")
-        print("  python -m benchmarks senteval_classifiers\n  python -m benchmarks senteval_classifiers --help")
+        print("  python -m benchmarks training\n  python -m benchmarks training --help")
         return 0
     if name not in files:
         raise UserError(f"{name!r} is no benchmark; use {choices(files)}")

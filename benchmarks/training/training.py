@@ -17,14 +17,14 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
-from benchmarks.options import add_encoder, add_number, add_pairs, chosen_encoder, parser_of
+from benchmarks.options import add_encoder, add_number, chosen_encoder, parser_of
 from benchmarks.tables import head, row
 from benchmarks.training._arithmetic import forward_flops, machine_rate
 from benchmarks.training._loops import SIDES, WORK, TrainedStep, side
-from benchmarks.training._turns import add_turns, take_turns
+from benchmarks.training._turns import take_turns
 from trainables.corpora.layouts import Layout
 from trainables.errors import UserError, choices
-from trainables.recipe import Recipe
+from trainables.recipe import SCENES, Recipe
 from trainables.trial.data_requests import sampler_request
 
 TARGETS = {"MNRL triples": 2.8, "SCL rows": 4.5}
@@ -88,8 +88,8 @@ def _measured(
 
     precision = torch.bfloat16 if recipe.optimisation.precision == "bf16" else torch.float32
     rates: list[float] = []
-    sides = {name: (side, [(name, recipe.flat(), threads)]) for name in SIDES}
-    seconds, ends = take_turns(sides, options, lambda: rates.append(machine_rate(config, precision)))
+    sides = {name: (name, recipe.flat(), threads) for name in SIDES}
+    seconds, ends = take_turns(side, sides, options, lambda: rates.append(machine_rate(config, precision)))
     measured = {}
     for name, (all_steps, peak) in ends.items():
         steps = all_steps[options.warm_up :]
@@ -134,7 +134,8 @@ def table(sides: dict[str, list[dict[str, float]]], goal: float | None, share: f
 def _parser() -> argparse.ArgumentParser:
     parser = parser_of(__name__, __doc__)
     add_encoder(parser)
-    add_pairs(parser)
+    pairs = "labelled pairs: files, a folder or a hub id, as --nli of a study takes them (default: the built-in ones)"
+    parser.add_argument("--data", default=SCENES, help=pairs)
     works = choices(map(repr, WORK))
     parser.add_argument(
         "--work", nargs="+", metavar="WORK", choices=list(WORK), default=list(WORK), help=f"{works} (default: all)"
@@ -143,5 +144,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--precisions", nargs="+", choices=both, default=both, help="default: both")
     add_number(parser, "--threads", [1], "threads and cores of a side")
     add_number(parser, "--batch-size", 64, "triples or pairs of a step", least=2)
-    add_turns(parser)
+    add_number(parser, "--warm-up", 10, "steps before the first turn")
+    add_number(parser, "--steps", 10, "steps of a side in a turn")
+    add_number(parser, "--turns", 5, "turns", least=2)
     return parser

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from search_spaces.paper import Need, Overrides, PremiseCount, Row
 from search_spaces.published import by_label, read_figures, same
-from trainables.recipe import Value
+from search_spaces.shared import AS_IT_IS, WORDS, finished, needed, plain
 
 FIGURES = read_figures(Path(__file__).with_name("figures.csv"))
 BASE, LARGE = "SupMPN-BERT-base", "SupMPN-BERT-large"
@@ -29,61 +29,48 @@ PREMISES = (
 )
 
 
-def _plain(name: str | None, mode: str = "mean", **more: Value) -> Overrides:
-    """A transformer as it is, under our own pooling; without a name the base recipe's encoder."""
-    model = {} if name is None else {"encoder.kind": "transformer", "encoder.name": name}
-    return {"optimisation.epochs": 0, "pooling.mode": mode, **model, **more}
-
-
-def _finished(name: str | None) -> Overrides:
-    """A finished sentence-transformers model; without a name only a person can give one."""
-    model = {} if name is None else {"encoder.name": name}
-    return {"optimisation.epochs": 0, "encoder.kind": "pipeline", **model}
-
-
-_WORDS: Overrides = {"optimisation.epochs": 0, "encoder.kind": "word_vectors"}
 _WHITEN: Overrides = {"pooling.after": "whiten"}
 _SBERT = "sentence-transformers/bert-base-nli-mean-tokens"
 
 _OVERRIDES: dict[str, Overrides] = {
-    "Glove embeddings (avg.)": _WORDS,
-    "fastText embeddings": _WORDS,
-    UNTRAINED: {"optimisation.epochs": 0},
-    "BERT-base-flow-NLI": _finished(None),
-    "BERT-base-whitening-NLI": {"optimisation.epochs": 0, **_WHITEN},
-    "IS-BERT-base": _finished(None),
-    "CT-BERT-base": _plain("Contrastive-Tension/BERT-Base-CT"),
-    "SG-BERT-base": _finished(None),
-    "Mirror-BERT-base": _plain("cambridgeltl/mirror-bert-base-uncased-sentence-drophead"),
-    "SimCSE-unsup-BERT-base": _plain("princeton-nlp/unsup-simcse-bert-base-uncased", "cls"),
-    "TSDAE-BERT-base": _finished(None),
-    "ConSERT-BERT-base": _finished(None),
-    "ConSERT-BERT-large": _finished(None),
-    "RoBERTa-base (first-last avg.)": _plain("roberta-base", "first_last_mean"),
-    "CLEAR-RoBERTa-base": _finished(None),
-    "DeCLUTR-RoBERTa-base": _plain("johngiorgi/declutr-base"),
-    "InferSent-GloVe": _finished(None),
-    "Universal Sentence Encoder": _finished(None),
-    BASELINE: _finished(_SBERT),
-    "SBERT-base-nli-v2": _finished("kwang2049/SBERT-base-nli-v2"),
-    "SBERT-base-flow": _finished(None),
-    "SBERT-base-whitening": _plain(_SBERT, "first_last_mean", **_WHITEN),
-    "CT-SBERT-base": _plain("Contrastive-Tension/BERT-Base-NLI-CT"),
-    "SG-BERT-base (supervised)": _finished(None),
-    "SimCSE-sup-BERT-base": _plain("princeton-nlp/sup-simcse-bert-base-uncased", "cls"),
+    "Glove embeddings (avg.)": WORDS,
+    "fastText embeddings": WORDS,
+    UNTRAINED: AS_IT_IS,
+    "BERT-base-flow-NLI": finished(),
+    "BERT-base-whitening-NLI": {**AS_IT_IS, **_WHITEN},
+    "IS-BERT-base": finished(),
+    "CT-BERT-base": plain("Contrastive-Tension/BERT-Base-CT"),
+    "SG-BERT-base": finished(),
+    "Mirror-BERT-base": plain("cambridgeltl/mirror-bert-base-uncased-sentence-drophead"),
+    "SimCSE-unsup-BERT-base": plain("princeton-nlp/unsup-simcse-bert-base-uncased", "cls"),
+    "TSDAE-BERT-base": finished(),
+    "ConSERT-BERT-base": finished(),
+    "ConSERT-BERT-large": finished(),
+    "RoBERTa-base (first-last avg.)": plain("roberta-base", "first_last_mean"),
+    "CLEAR-RoBERTa-base": finished(),
+    "DeCLUTR-RoBERTa-base": plain("johngiorgi/declutr-base"),
+    "InferSent-GloVe": finished(),
+    "Universal Sentence Encoder": finished(),
+    BASELINE: finished(_SBERT),
+    "SBERT-base-nli-v2": finished("kwang2049/SBERT-base-nli-v2"),
+    "SBERT-base-flow": finished(),
+    "SBERT-base-whitening": {**plain(_SBERT, "first_last_mean"), **_WHITEN},
+    "CT-SBERT-base": plain("Contrastive-Tension/BERT-Base-NLI-CT"),
+    "SG-BERT-base (supervised)": finished(),
+    "SimCSE-sup-BERT-base": plain("princeton-nlp/sup-simcse-bert-base-uncased", "cls"),
     BASE: {},
-    "SimCSE-sup-BERT-large": _plain("princeton-nlp/sup-simcse-bert-large-uncased", "cls"),
+    "SimCSE-sup-BERT-large": plain("princeton-nlp/sup-simcse-bert-large-uncased", "cls"),
     LARGE: {
         "encoder.kind": "transformer",
         "encoder.name": "bert-large-uncased",
         "optimisation.batch_size": 200,
         "optimisation.learning_rate": 1e-5,
     },
-    "Skip-thought": _finished(None),
-    "Avg. BERT embedding": _plain(None, "mean"),
-    "BERT-[CLS] embedding": _plain(None, "cls"),
-    "SimCSE-unsup-BERT-base-MLM": _finished(None),
-    "SimCSE-sup-BERT-base-MLM": _finished(None),
+    "Skip-thought": finished(),
+    "Avg. BERT embedding": plain(None),
+    "BERT-[CLS] embedding": plain(None, "cls"),
+    "SimCSE-unsup-BERT-base-MLM": finished(),
+    "SimCSE-sup-BERT-base-MLM": finished(),
 }
 
 _BEFORE_POOLER = "its [CLS] state is taken before the pooler, which the authors use; so ours is not quite their model"
@@ -100,14 +87,14 @@ _NOTES = {
 }
 
 
-def _need(label: str, overrides: Overrides) -> Need | None:
-    if label == "Glove embeddings (avg.)":
-        return "word_vectors"
-    return "checkpoint" if {"encoder.kind", "encoder.name"} & set(overrides) else None
-
-
 MAIN_ROWS = tuple(
-    Row(label, overrides, _PUBLISHED[label], needs=_need(label, overrides), note=_NOTES.get(label, ""))
+    Row(
+        label,
+        overrides,
+        _PUBLISHED[label],
+        needs="word_vectors" if label == "Glove embeddings (avg.)" else needed(overrides),
+        note=_NOTES.get(label, ""),
+    )
     for label, overrides in _OVERRIDES.items()
 )
 
@@ -146,7 +133,7 @@ def _numbers(positives: int | None, negatives: int | None) -> Overrides:
 
 _ROWS_LAYOUT: Overrides = {"corpus.layout": "rows"}
 OBJECTIVES: dict[str, Overrides] = {
-    "untrained": {"optimisation.epochs": 0},
+    "untrained": AS_IT_IS,
     "cross-entropy": {"objective.name": "ce", **_ROWS_LAYOUT},
     "SCL, lambda 0.3": {
         "objective.name": "scl",

@@ -8,21 +8,13 @@ from collections.abc import Mapping
 from search_spaces.dehghan2022.rows import TABLE_2, TABLE_3
 from search_spaces.paper import ACCURACY, Column, Table
 from search_spaces.published import same
+from search_spaces.shared import SICK, STSB, YEARS, averaged, scored
 
-_YEARS = ("STS12", "STS13", "STS14", "STS15", "STS16")
-STS = (*_YEARS, "STS-B", "SICK-R")
+STS = (*YEARS, STSB.name, SICK.name)
 TRANSFER = ("MR", "CR", "SUBJ", "MPQA", "SST-2", "TREC", "MRPC")
 
-_STS_COLUMNS = (
-    *(Column(name, (name, "spearman_all")) for name in _YEARS),
-    Column("STS-B", ("STSBenchmark", "test_spearman_cosine")),
-    Column("SICK-R", ("SICKRelatedness", "test_spearman_cosine")),
-    Column("Avg.", mean_of=STS),
-)
-_TRANSFER_COLUMNS = (
-    *(Column(name, (name.replace("SST-2", "SST2"), "test_accuracy")) for name in TRANSFER),
-    Column("Avg.", mean_of=TRANSFER),
-)
+_STS_COLUMNS = averaged(*scored(YEARS, "spearman_all"), STSB, SICK)
+_TRANSFER_COLUMNS = averaged(*(Column(name, (name.replace("SST-2", "SST2"), "test_accuracy")) for name in TRANSFER))
 
 
 def sts_table(number: str, title: str, rows: Mapping[str, str], curve: str | None = None) -> Table:

@@ -12,27 +12,23 @@ import dataclasses
 from collections.abc import Callable, Iterable, Mapping
 from typing import Literal
 
+from search_spaces.giorgi2020.main import MAIN
 from search_spaces.giorgi2020.shared import (
     ANCHORS,
     BASE,
     COMMON_ODDITIES,
     DEV_AGGREGATION,
     DEV_COLUMNS,
-    EVALUATION,
     FIGURES,
-    LAPTOP,
     LARGER_MODEL,
-    PAPER,
     POSITIVES,
-    RECIPE,
-    SHOWN,
     SMALL,
     STRATEGY,
-    STS,
     TAU,
     UNTRAINED,
 )
 from search_spaces.paper import Claim, Column, Figure, Overrides, Row, Table
+from search_spaces.shared import YEARS, averaged, scored
 from search_spaces.space import Domain, Space
 
 _CLASSIFICATION = ("CR", "MR", "MPQA", "SUBJ", "SST2", "SST5", "TREC", "MRPC", "SICK-E")
@@ -69,7 +65,7 @@ def _tables(number: str, title: str, rows: Iterable[Row]) -> tuple[Table, ...]:
         whole,
         number=f"{number}-STS",
         title=f"{title}: STS tasks",
-        columns=(*(Column(name, (name, "spearman_mean")) for name in STS), Column("Avg.", mean_of=STS)),
+        columns=averaged(*scored(YEARS, "spearman_mean")),
         topic="STS",
         aggregation="Spearman correlation x 100 by cosine, mean of the sub-corpora, test scores",
         footnotes=(),
@@ -78,9 +74,8 @@ def _tables(number: str, title: str, rows: Iterable[Row]) -> tuple[Table, ...]:
         whole,
         number=f"{number}-classification",
         title=f"{title}: classification tasks",
-        columns=(
-            *(Column(name, (name.replace("SICK-E", "SICKEntailment"), "dev_accuracy")) for name in _CLASSIFICATION),
-            Column("Avg.", mean_of=_CLASSIFICATION),
+        columns=averaged(
+            *(Column(name, (name.replace("SICK-E", "SICKEntailment"), "dev_accuracy")) for name in _CLASSIFICATION)
         ),
         topic="classification (development)",
         aggregation="accuracy on the development part",
@@ -293,14 +288,10 @@ def _space(
     """The text's claims are of SentEval's average; they are held against each of the three tables."""
     what = title.partition(": ")[2].partition(" (")[0]
     what = what[0].upper() + what[1:]
-    return Space(
+    return dataclasses.replace(
+        MAIN,
         name=name,
         title=title,
-        paper=PAPER,
-        base=RECIPE,
-        evaluation=EVALUATION,
-        laptop=LAPTOP,
-        shown=SHOWN,
         rows=rows,
         domains=domains,
         tables=_tables(f"F{figure}", what, rows),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from search_spaces.giorgi2020.averages import ALL, DEV_WITHOUT_SNLI, DOWNSTREAM, PROBING
 from search_spaces.giorgi2020.shared import (
     ANCHORS,
-    AS_IT_IS,
     BASE,
     COMMON_ODDITIES,
     DEV_COLUMNS,
@@ -23,17 +22,13 @@ from search_spaces.giorgi2020.shared import (
     SHOWN,
     SMALL,
     STRATEGY,
-    STS,
     TAU,
     UNTRAINED,
-    WORDS,
-    finished,
-    needed,
-    plain,
     sized,
 )
 from search_spaces.paper import ACCURACY, Claim, Column, Overrides, Row, Table
 from search_spaces.published import by_label, same
+from search_spaces.shared import AS_IT_IS, WORDS, YEARS, finished, needed, plain
 from search_spaces.space import Space
 
 _OVERRIDES: dict[str, Overrides] = {
@@ -50,7 +45,13 @@ _OVERRIDES: dict[str, Overrides] = {
 
 _PUBLISHED = by_label(FIGURES, {number: same(FIGURES[number]) for number in ("1", "S3", "S4", "S6")})
 _ROWS = tuple(
-    Row(label, overrides, _PUBLISHED[label], needs=needed(label, overrides), note=sized(label, NOTES[label]))
+    Row(
+        label,
+        overrides,
+        _PUBLISHED[label],
+        needs="word_vectors" if label == "GloVe" else needed(overrides),
+        note=sized(label, NOTES[label]),
+    )
     for label, overrides in _OVERRIDES.items()
 )
 
@@ -58,7 +59,7 @@ _ROWS = tuple(
 _DOWNSTREAM = (
     *("CR", "MR", "MPQA", "SUBJ", "SST2", "SST5", "TREC"),
     *("MRPC accuracy", "MRPC F1", "SNLI", "SICK-E", "SICK-R", "STSBenchmark", "Caption-Image"),
-    *STS,
+    *YEARS,
 )
 _PROBING = ("SentLen", "WC", "TreeDepth", "TopConst", "BShift", "Tense", "SubjNum", "ObjNum", "SOMO", "CoordInv")
 
@@ -76,7 +77,7 @@ _NAMES = {
     "CoordInv": "CoordinationInversion",
 }
 _SCORES = {
-    **{name: (name, "spearman_mean") for name in STS},
+    **{name: (name, "spearman_mean") for name in YEARS},
     "MRPC accuracy": ("MRPC", "test_accuracy"),
     "MRPC F1": ("MRPC", "test_f1"),
     "SICK-R": ("SICKRelatedness", "test_spearman_regressor"),

@@ -2,32 +2,25 @@
 
 from __future__ import annotations
 
+import dataclasses
+
+from search_spaces.giorgi2020.main import MAIN
 from search_spaces.giorgi2020.shared import (
-    AS_IT_IS,
     AVERAGES,
     COMMON_ODDITIES,
     DEV_AGGREGATION,
     DEV_COLUMNS,
-    EVALUATION,
     FIGURES,
     HUB,
-    LAPTOP,
     NOTES,
-    PAPER,
     POOL,
-    RECIPE,
-    SHOWN,
     SMALL,
     UNTRAINED,
-    WORDS,
-    finished,
-    needed,
-    plain,
     sized,
 )
 from search_spaces.paper import Claim, Row, Table
 from search_spaces.published import by_label, same
-from search_spaces.space import Space
+from search_spaces.shared import AS_IT_IS, WORDS, finished, plain
 
 # Table S5: before and after fine-tuning by Sentence Transformers.
 _FINE_TUNED = ("BERT-base", "BERT-large", "RoBERTa-base", "RoBERTa-large")
@@ -43,7 +36,13 @@ def _pretrained(label: str) -> Row:
 
 
 def _words(label: str) -> Row:
-    return Row(label, WORDS, _PUBLISHED[label], needs=needed(label, WORDS), note=sized(label, NOTES[label]))
+    return Row(
+        label,
+        WORDS,
+        _PUBLISHED[label],
+        needs="word_vectors" if label == "GloVe" else "checkpoint",
+        note=sized(label, NOTES[label]),
+    )
 
 
 _BAGS_OF_WORDS = ("GloVe", "fastText")
@@ -146,14 +145,10 @@ _POOLING_CLAIMS = (
     ),
 )
 
-POOLING = Space(
+POOLING = dataclasses.replace(
+    MAIN,
     name="declutr_pooling",
     title="DeCLUTR: pretrained transformers, CLS or mean, before and after Sentence Transformers (Tables S1, S5)",
-    paper=PAPER,
-    base=RECIPE,
-    evaluation=EVALUATION,
-    laptop=LAPTOP,
-    shown=SHOWN,
     rows=_ROWS,
     domains=(POOL,),
     tables=_POOLING_TABLES,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from search_spaces.averages import USUAL
 from search_spaces.giorgi2020.averages import DEV_ALL, DEV_DOWNSTREAM, DEV_PROBING, DOWNSTREAM, PROBING
-from search_spaces.paper import Column, Need, Overrides
+from search_spaces.paper import Column, Overrides
 from search_spaces.published import read_figures
 from search_spaces.space import Domain
 from trainables.evaluation_config import EvaluationConfig
@@ -20,7 +20,6 @@ FIGURES = read_figures(Path(__file__).with_name("figures.csv"))
 SMALL, BASE = "DeCLUTR-small", "DeCLUTR-base"
 UNTRAINED = "Transformer-small"
 AVERAGES = ("Downstream", "Probing", "Avg.")
-STS = ("STS12", "STS13", "STS14", "STS15", "STS16")
 
 # The "Parameters" and "Embed. dim." columns of Tables 1, S1 and S5; None is printed as a dash.
 SIZES: dict[str, tuple[str | None, int]] = {
@@ -49,21 +48,6 @@ HUB = {
 
 LARGER_MODEL: Overrides = {"encoder.kind": "transformer", "encoder.name": HUB["RoBERTa-base"]}
 """What makes a DeCLUTR-base of a DeCLUTR-small."""
-AS_IT_IS: Overrides = {"optimisation.epochs": 0}
-WORDS: Overrides = {**AS_IT_IS, "encoder.kind": "word_vectors"}
-
-
-def plain(name: str, mode: str) -> Overrides:
-    """A pretrained transformer, without training, under our own pooling."""
-    return {**AS_IT_IS, "encoder.kind": "transformer", "encoder.name": name, "pooling.mode": mode}
-
-
-def finished(name: str | None = None) -> Overrides:
-    """A finished sentence-transformers model; without a name only a person can give one."""
-    model = {} if name is None else {"encoder.name": name}
-    return {**AS_IT_IS, "encoder.kind": "pipeline", **model}
-
-
 NOTES = {
     "GloVe": "averaged word vectors without training (the paper's are glove.840B.300d); needs --word-vectors",
     "fastText": "averaged word vectors without training (the paper's are crawl-300d-2M); needs a file of its own by "
@@ -76,13 +60,6 @@ NOTES = {
     SMALL: f"--evaluate '{SMALL}=johngiorgi/declutr-small' evaluates the authors' own checkpoint in its place",
     BASE: f"--evaluate '{BASE}=johngiorgi/declutr-base' starts from the authors' own checkpoint",
 }
-
-
-def needed(label: str, overrides: Overrides) -> Need | None:
-    """The input without which the row is a dash."""
-    if label == "GloVe":
-        return "word_vectors"
-    return "checkpoint" if {"encoder.kind", "encoder.name"} & set(overrides) else None
 
 
 def sized(label: str, note: str = "") -> str:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from search_spaces.liao2021.rows import LAMBDAS, MODELS, TAUS
-from search_spaces.paper import ACCURACY, Column, Table
+from search_spaces.paper import ACCURACY, Table
 from search_spaces.published import same
+from search_spaces.shared import YEARS, averaged, scored
 
-STS = ("STS12", "STS13", "STS14", "STS15", "STS16")
 TRANSFER = ("MR", "CR", "SUBJ", "MPQA", "SST2", "SST5", "TREC", "MRPC")
 
-_STS_COLUMNS = (*(Column(name, (name, "spearman_wmean")) for name in STS), Column("Avg.", mean_of=STS))
-_TRANSFER_COLUMNS = (*(Column(name, (name, "test_accuracy")) for name in TRANSFER), Column("Avg.", mean_of=TRANSFER))
+_STS_COLUMNS = averaged(*scored(YEARS, "spearman_wmean"))
+_TRANSFER_COLUMNS = averaged(*scored(TRANSFER, "test_accuracy"))
 _WEIGHTED = "Spearman correlation x 100 by cosine, mean over sub-corpora weighted by size"
 _CUT_OFF = (
     'The MRPC figure at tau 1.0 is cut off in print ("73.") and is left out here; '

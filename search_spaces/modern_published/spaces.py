@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from search_spaces.paper import Column, Overrides, Row, Table
+from search_spaces.paper import Overrides, Row, Table
 from search_spaces.published import by_label, read_figures, same
-from search_spaces.shared import LAPTOP, RANKING
+from search_spaces.shared import AS_IT_IS, LAPTOP, RANKING, SICK, STSB, YEARS, averaged, scored
 from search_spaces.space import Domain, Space
 from trainables.evaluation_config import EvaluationConfig
 from trainables.recipe import SCENES_ENCODER, Recipe
@@ -17,9 +17,7 @@ from trainables.recipe import SCENES_ENCODER, Recipe
 _FIGURES = read_figures(Path(__file__).with_name("figures.csv"))
 _PUBLISHED = by_label(_FIGURES, {"1": same(_FIGURES["1"])})
 _GUIDE = "sentence-transformers/all-MiniLM-L6-v2"
-_AS_IT_IS: Overrides = {"optimisation.epochs": 0}
 _OURS = ("MNRL", "MNRL, guided masks")
-_YEARS = ("STS12", "STS13", "STS14", "STS15", "STS16")
 _OTHERS: dict[str, tuple[Overrides, str]] = {
     "AnglE-BERT-base": (
         {"encoder.kind": "transformer", "encoder.name": "SeanLee97/angle-bert-base-uncased-nli-en-v1"},
@@ -44,7 +42,7 @@ SPACES = (
             Row(_OURS[0], {}),
             Row(_OURS[1], {"objective.false_negatives": "guide"}),
             *(
-                Row(label, {**_AS_IT_IS, **model}, _PUBLISHED[label], needs="checkpoint", note=note)
+                Row(label, {**AS_IT_IS, **model}, _PUBLISHED[label], needs="checkpoint", note=note)
                 for label, (model, note) in _OTHERS.items()
             ),
         ),
@@ -52,12 +50,7 @@ SPACES = (
             Table(
                 number="1",
                 title="Released models, and a training here, on the STS tasks",
-                columns=(
-                    *(Column(name, (name, "spearman_all")) for name in _YEARS),
-                    Column("STS-B", ("STSBenchmark", "test_spearman_cosine")),
-                    Column("SICK-R", ("SICKRelatedness", "test_spearman_cosine")),
-                    Column("Avg.", mean_of=(*_YEARS, "STS-B", "SICK-R")),
-                ),
+                columns=averaged(*scored(YEARS, "spearman_all"), STSB, SICK),
                 rows=tuple(same((*_OURS, *_OTHERS)).items()),
                 protocol="full",
                 aggregation="Spearman correlation x 100 by cosine, over all pairs of a year; no trained regressor",

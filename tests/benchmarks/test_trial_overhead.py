@@ -5,17 +5,12 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from argparse import Namespace
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
 from benchmarks.engine import _processes, _study, trial_overhead
-from benchmarks.training import big_batches
 from reports.testing import made_record
-from tests.breaking import be_killed, fail
 from trainables.errors import UserError
 
 BURN = (
@@ -82,26 +77,3 @@ class TestMeasuredCommand:
         with pytest.raises(UserError, match="memory"):
             _study.run_quietly([sys.executable, "-c", "input()"], tmp_path / "log", watch=processes.append)
         assert not Path(f"/proc/{processes[0]}").exists()
-
-
-class TestBigBatches:
-    def test_a_step_that_is_killed_does_not_fit(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(big_batches, "_measure", be_killed)
-        assert big_batches._alone(Namespace(), 64, None) is None
-
-    def test_another_failure_is_told(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(big_batches, "_measure", fail)
-        with pytest.raises(UserError, match="a measurement broke off"):
-            big_batches._alone(Namespace(), 64, None)
-
-    def test_a_plain_step_that_may_not_fit_is_not_tried(
-        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        monkeypatch.setattr("trainables.training.memory.available_bytes", lambda device: 1_000_000)
-        monkeypatch.setattr("trainables.training.chunks.Chunks.step", fail)
-        sent: list[Any] = []
-        options = big_batches._parser().parse_args([])
-        big_batches._measure(options, 64, None, SimpleNamespace(send=sent.append))  # type: ignore[arg-type]
-        assert sent == [None]
-        with pytest.raises(SystemExit):  # passes are
-            big_batches._measure(options, 64, 512, SimpleNamespace(send=sent.append))  # type: ignore[arg-type]

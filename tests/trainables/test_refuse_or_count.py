@@ -140,5 +140,5 @@ def test_a_grade_is_a_whole_number_however_it_is_written(tmp_path: Path) -> None
     assert split.documents is not None
     assert [[*judged.values()] for judged in split.documents.judged] == [[1], [2], [1]]
     (folder / "qrels" / "test.tsv").write_text("q0\td0\t0.5\n")
-    with pytest.raises(UserError, match=r"test.tsv:1: score '0.5' is no whole number"):
+    with pytest.raises(UserError, match=r"test.tsv, line 1: score '0.5' is no whole number"):
         read_task(own_tasks([], [str(folder)])[0], Path())

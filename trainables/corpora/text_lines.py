@@ -42,6 +42,8 @@ def numbered_lines(file: Path) -> Iterator[tuple[int, str]]:
         raise refusal(file, number, _not_utf8(file, error)) from None
     except _UNREADABLE as error:
         raise UserError(f"{file}, after line {number}: not a readable gzip file ({error})") from None
+    except OSError as error:
+        raise UserError(f"{file} cannot be read: {error.strerror}") from None
 
 
 def json_array(file: Path) -> list[Any] | None:

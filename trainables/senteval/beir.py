@@ -13,10 +13,10 @@ from pathlib import Path
 
 import numpy as np
 
+from trainables.corpora.text_lines import json_object, numbered_lines, refusal
 from trainables.errors import UserError, is_text, listed, shown
 from trainables.senteval.examples import FileLimit, JudgedDocuments, Split, TaskData
 from trainables.senteval.tasks import Task
-from trainables.senteval.text_files import broken, json_line, stream_lines
 from trainables.tabular import as_number, no_number
 
 QUERIES, CORPUS, JUDGED = "queries.jsonl", "corpus.jsonl", "qrels"
@@ -69,7 +69,7 @@ def _split(queries: Path, corpus: Path, judged: Path) -> tuple[Split, list[str]]
             continue
         place = places[document] if document in places else absent.setdefault(document, -1 - len(absent))
         if grades.setdefault(query, {}).setdefault(place, grade) != grade:
-            raise broken(judged, number, f"{shown(document)} was judged for {shown(query)} before, and otherwise")
+            raise refusal(judged, number, f"{shown(document)} was judged for {shown(query)} before, and otherwise")
     if unasked and not grades:
         raise UserError(f"{judged} names no query of {queries}, but {shown(next(iter(unasked)))} and the like")
     if not grades:
@@ -100,19 +100,19 @@ def _texts(path: Path) -> tuple[dict[str, str], int]:
     texts: dict[str, str] = {}
     empty = set[str]()
     held = FileLimit(path)
-    for number, line in stream_lines(path):
+    for number, line in numbered_lines(path):
         if not line.strip():
             continue
-        values = json_line(path, number, line)
+        values = json_object(line, f"{path}, line {number}")
         name = values.get("_id")
         if isinstance(name, bool) or not isinstance(name, str | int):
-            raise broken(path, number, f"no '_id'; the keys are {listed([*values])}")
+            raise refusal(path, number, f"no '_id'; the keys are {listed([*values])}")
         sides = [values.get(key) or "" for key in ("title", "text")]
         if not all(isinstance(side, str) and is_text(side) for side in (*sides, str(name))):
-            raise broken(path, number, f"title or text of {shown(name)} is no text")
+            raise refusal(path, number, f"title or text of {shown(name)} is no text")
         words = " ".join(map(str, sides)).split()
         if str(name) in texts or str(name) in empty:
-            raise broken(path, number, f"the id {shown(name)} comes twice")
+            raise refusal(path, number, f"the id {shown(name)} comes twice")
         if not words:
             empty.add(str(name))
             continue
@@ -126,14 +126,14 @@ def _texts(path: Path) -> tuple[dict[str, str], int]:
 def _judgements(path: Path) -> Iterator[tuple[int, str, str, int | None]]:
     """The line, the ids of a query and of a document, and how relevant it is, None where nothing says it; with a line
     of names before, or without. Four columns are those of TREC's own files, of which the second says nothing."""
-    for number, line in stream_lines(path):
+    for number, line in numbered_lines(path):
         fields = line.rstrip("\r\n").split("\t") if "\t" in line else line.split()
         if not any(fields):
             continue
         if len(fields) not in (3, 4):
-            raise broken(path, number, f"expected query-id, corpus-id and score with tabs between, found {shown(line)}")
+            raise refusal(path, number, f"expected query-id, corpus-id and score between tabs, found {shown(line)}")
         grade = as_number(fields[-1])
         if no_number(fields[-1]) or (grade is not None and grade.is_integer()):
             yield number, fields[0].strip(), fields[-2].strip(), None if grade is None else int(grade)
         elif number > 1 or grade is not None:
-            raise broken(path, number, f"score {shown(fields[-1])} is no whole number")
+            raise refusal(path, number, f"score {shown(fields[-1])} is no whole number")

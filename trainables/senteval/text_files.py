@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
-from trainables.errors import UserError, choices, reason, shown
+from trainables.corpora.text_lines import refusal
+from trainables.errors import UserError, choices, shown
 from trainables.lines import bounded_lines
 from trainables.tabular import as_number
-from trainables.typed_json import parse_json
 
 _NAMED, _LENGTH = 12, 40
 """So many classes are named in a message, if none has a longer name."""
@@ -18,43 +19,17 @@ def read_text(path: Path, encoding: str = "utf-8-sig") -> str:
     """The whole file; refused where it is empty, no text of that encoding, or has a line that is too long."""
     try:
         with path.open("rb") as file:
-            for _ in bounded_lines(file, lambda line, problem: broken(path, line, problem)):
+            for _ in bounded_lines(file, partial(refusal, path)):
                 pass
         content = path.read_text(encoding=encoding)
     except UnicodeDecodeError as error:
         line = len((path.read_bytes()[: error.start] + b"?").splitlines())
-        raise broken(path, line, f"not {encoding.removesuffix('-sig')} text (byte {error.start})") from None
+        raise refusal(path, line, f"not {encoding.removesuffix('-sig')} text (byte {error.start})") from None
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror}") from None
     if not content.strip():
         raise UserError(f"{path} is empty")
     return content
-
-
-def stream_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Line numbers from 1, and lines, of a file of UTF-8 that is never held as a whole."""
-    number = 0
-    try:
-        with path.open("rb") as file:
-            for number, line in bounded_lines(file, lambda line, problem: broken(path, line, problem)):
-                yield number, line.decode("utf-8-sig" if number == 1 else "utf-8")
-    except UnicodeDecodeError as error:
-        raise broken(path, number, f"not utf-8 text (byte {error.start} of the line)") from None
-    except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror}") from None
-    if not number:
-        raise UserError(f"{path} is empty")
-
-
-def json_line(path: Path, number: int, line: str) -> dict[str, object]:
-    """The JSON object on a line."""
-    try:
-        values = parse_json(line)
-    except ValueError as error:
-        raise broken(path, number, f"not JSON ({reason(error)}): {shown(line)}") from None
-    if not isinstance(values, dict):
-        raise broken(path, number, f"expected an object with columns, found {shown(line)}")
-    return values
 
 
 def read_lines(path: Path, encoding: str = "utf-8-sig") -> list[tuple[int, str]]:
@@ -69,7 +44,7 @@ def read_fields(path: Path, columns: int, header: bool = False, more: bool = Fal
     for number, line in read_lines(path)[1 if header else 0 :]:
         fields = line.strip().split("\t")
         if len(fields) < columns or (len(fields) > columns and not more):
-            raise broken(path, number, f"expected {columns} columns with tabs between them, found {len(fields)}")
+            raise refusal(path, number, f"expected {columns} columns with tabs between them, found {len(fields)}")
         rows.append((number, fields))
     return rows
 
@@ -79,7 +54,7 @@ def class_number(labels: Sequence[str], label: str, path: Path, line: int) -> in
     if label not in labels:
         short = len(labels) <= _NAMED and all(len(name) <= _LENGTH and name.isprintable() for name in labels)
         known = choices(labels) if short else f"the {len(labels):,} classes"
-        raise broken(path, line, f"label {shown(label)} is none of {known}")
+        raise refusal(path, line, f"label {shown(label)} is none of {known}")
     return labels.index(label)
 
 
@@ -87,12 +62,7 @@ def score_within(cell: str, path: Path, line: int, scale: tuple[float, float]) -
     """A number within a scale."""
     (low, high), value = scale, as_number(cell)
     if value is None:
-        raise broken(path, line, f"score {shown(cell)} is no finite number")
+        raise refusal(path, line, f"score {shown(cell)} is no finite number")
     if not low <= value <= high:
-        raise broken(path, line, f"score {value:g} is not between {low:g} and {high:g}")
+        raise refusal(path, line, f"score {value:g} is not between {low:g} and {high:g}")
     return value
-
-
-def broken(path: Path, line: int, problem: str) -> UserError:
-    """The one sentence about a line."""
-    return UserError(f"{path}:{line}: {problem}")

@@ -11,12 +11,13 @@ from pathlib import Path
 
 import numpy as np
 
+from trainables.corpora.text_lines import refusal
 from trainables.errors import UserError, shown
 from trainables.senteval.examples import Split, TaskData, sentence
 from trainables.senteval.kinds import KINDS
 from trainables.senteval.kinds.contract import THREE
 from trainables.senteval.tasks import Task
-from trainables.senteval.text_files import broken, class_number, read_fields, read_lines, read_text, score_within
+from trainables.senteval.text_files import class_number, read_fields, read_lines, read_text, score_within
 
 _STS_SCALE = (0, 5)
 _SICK_SCALE = (1, 5)
@@ -58,7 +59,7 @@ def trec(task: Task, paths: Sequence[Path]) -> TaskData:
             coarse, colon, rest = line.strip().partition(":")
             _, space, question = rest.partition(" ")
             if not colon or not space:
-                raise broken(path, number, f"expected 'COARSE:fine question', found {shown(line)}")
+                raise refusal(path, number, f"expected 'COARSE:fine question', found {shown(line)}")
             yield question.split(), None, class_number(task.labels, coarse, path, number)
 
     return TaskData(_parsed(parse, ("train", "test"), paths), len(task.labels))
@@ -91,7 +92,7 @@ def sst5(task: Task, paths: Sequence[Path]) -> TaskData:
         for number, line in read_lines(path):
             label, space, text = line.strip().partition(" ")
             if not space:
-                raise broken(path, number, f"expected 'label sentence', found {shown(line)}")
+                raise refusal(path, number, f"expected 'label sentence', found {shown(line)}")
             yield text.split(), None, class_number(task.labels, label, path, number)
 
     return TaskData(_parsed(parse, THREE, paths), len(task.labels))
@@ -159,7 +160,7 @@ def sts(task: Task, paths: Sequence[Path]) -> TaskData:
         examples: list[_Example] = []
         for (number, fields), gold_score in zip(rows, scores, strict=True):
             if len(fields) != 2:
-                raise broken(texts, number, f"expected 2 columns with a tab between them, found {len(fields)}")
+                raise refusal(texts, number, f"expected 2 columns with a tab between them, found {len(fields)}")
             if gold_score.strip():
                 value = score_within(gold_score, gold, number, _STS_SCALE)
                 examples.append((fields[0].split(), fields[1].split(), value))
@@ -175,7 +176,7 @@ def probing(task: Task, paths: Sequence[Path]) -> TaskData:
     for number, line in read_lines(path):
         fields = line.rstrip().split("\t")
         if len(fields) < 2 or fields[0] not in names:
-            raise broken(path, number, f"expected 'tr|va|te<TAB>label<TAB>sentence', found {shown(line)}")
+            raise refusal(path, number, f"expected 'tr|va|te<TAB>label<TAB>sentence', found {shown(line)}")
         text = fields[-1] if len(fields) > 2 else ""
         rows[names[fields[0]]].append((number, fields[1], text.split()))
     labels = {label: index for index, label in enumerate(sorted({label for _, label, _ in rows["train"]}))}
@@ -183,6 +184,6 @@ def probing(task: Task, paths: Sequence[Path]) -> TaskData:
     for name, part in rows.items():
         for number, label, _ in part:
             if label not in labels:
-                raise broken(path, number, f"label {shown(label)} does not occur in the train part")
+                raise refusal(path, number, f"label {shown(label)} does not occur in the train part")
         splits[name] = _split([(tokens, None, labels[label]) for _, label, tokens in part])
     return TaskData(splits, len(labels))

@@ -1,4 +1,4 @@
-"""Error rates of the race over seeds, on made-up scores whose truth is known; small versions of the benchmark's."""
+"""Error rates of the race over seeds, on made-up scores whose truth is known."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import math
 import numpy as np
 import pytest
 
-from benchmarks.statistics.racing import NOISES, WILD, false_verdict, noise_of, raced, winner_is_lost
 from reports.statistics.sequential import (
     LOST,
     LOST_AT_WORST,
@@ -19,6 +18,7 @@ from reports.statistics.sequential import (
     race_for_best,
 )
 from tests.conftest import slow_case
+from tests.made_up_races import NOISES, WILD, false_verdict, noise_of, raced, winner_is_lost
 
 STUDIES = 60
 QUICK = (("together", 0.0), ("unequal", 1.0))
@@ -34,7 +34,7 @@ def at_most(level: float, studies: int = STUDIES) -> float:
 @pytest.mark.parametrize("noise", NOISES)
 def test_the_winner_of_all_seeds_is_rarely_lost(noise: str) -> None:
     """Eight recipes that are all alike are the hardest case: any of them may be the winner."""
-    lost = [winner_is_lost(np.random.default_rng(number), noise, 0.0, 1, recipes=8) for number in range(STUDIES)]
+    lost = [winner_is_lost(np.random.default_rng(number), noise, recipes=8) for number in range(STUDIES)]
     assert np.mean(lost) <= at_most(LOST)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from benchmarks.senteval import _one_by_one as oracle
+from tests import naive_classifiers as oracle
 from tests.conftest import slow_case
 from trainables.senteval.classifier import Fold, fast_precision, fit_classifiers, hold_out, initial_weights
 from trainables.senteval.features import PairRows, Singles

@@ -77,43 +77,63 @@ def cut(lines: list[str]) -> list[str]:
 
 
 BROKEN: list[tuple[str, str, Spoil, str]] = [
-    ("TREC", "downstream/TREC/TREC_10.label", at(4, "no label here"), "TREC_10.label:4: expected 'COARSE:fine"),
-    ("TREC", "downstream/TREC/train_5500.label", at(2, "WHAT:x who ?"), "train_5500.label:2: label 'WHAT' is none of"),
-    ("MRPC", "downstream/MRPC/msr_paraphrase_train.txt", at(5, "1\t2\t3\tone"), "train.txt:5: expected 5 columns"),
-    ("MRPC", "downstream/MRPC/msr_paraphrase_test.txt", at(3, "x\t2\t3\ta\tb"), "test.txt:3: label 'x'"),
-    ("SST2", "downstream/SST/binary/sentiment-dev", at(7, "a film"), "sentiment-dev:7: expected 2 columns"),
+    ("TREC", "downstream/TREC/TREC_10.label", at(4, "no label here"), "TREC_10.label, line 4: expected 'COARSE:fine"),
+    (
+        "TREC",
+        "downstream/TREC/train_5500.label",
+        at(2, "WHAT:x who ?"),
+        "line 2: label 'WHAT' is none of",
+    ),
+    (
+        "MRPC",
+        "downstream/MRPC/msr_paraphrase_train.txt",
+        at(5, "1\t2\t3\tone"),
+        "train.txt, line 5: expected 5",
+    ),
+    ("MRPC", "downstream/MRPC/msr_paraphrase_test.txt", at(3, "x\t2\t3\ta\tb"), "test.txt, line 3: label 'x'"),
+    ("SST2", "downstream/SST/binary/sentiment-dev", at(7, "a film"), "sentiment-dev, line 7: expected 2 columns"),
     (
         "SST2",
         "downstream/SST/binary/sentiment-test",
         at(1, "a film\t3"),
-        "sentiment-test:1: label '3' is none of 0 or 1",
+        "sentiment-test, line 1: label '3' is none of 0 or 1",
     ),
-    ("SST5", "downstream/SST/fine/sentiment-train", at(9, "good film"), "sentiment-train:9: label 'good'"),
+    ("SST5", "downstream/SST/fine/sentiment-train", at(9, "good film"), "sentiment-train, line 9: label 'good'"),
     ("SNLI", "downstream/SNLI/s2.dev", cut, "s2.dev has"),
-    ("SNLI", "downstream/SNLI/labels.test", at(2, "-"), "labels.test:2: label '-'"),
-    ("SICKEntailment", "downstream/SICK/SICK_trial.txt", at(4, "1\ta\tb\t3\tMAYBE"), "SICK_trial.txt:4: label 'MAYBE'"),
+    ("SNLI", "downstream/SNLI/labels.test", at(2, "-"), "labels.test, line 2: label '-'"),
+    (
+        "SICKEntailment",
+        "downstream/SICK/SICK_trial.txt",
+        at(4, "1\ta\tb\t3\tMAYBE"),
+        "trial.txt, line 4: label 'MAYBE'",
+    ),
     (
         "SICKRelatedness",
         "downstream/SICK/SICK_trial.txt",
         at(4, "1\ta\tb\tthree\tNEUTRAL"),
-        "SICK_trial.txt:4: score 'three'",
+        "SICK_trial.txt, line 4: score 'three'",
     ),
     (
         "STSBenchmark",
         "downstream/STS/STSBenchmark/sts-dev.csv",
         at(6, "a\tb\tc\td\t9.5\te\tf"),
-        "sts-dev.csv:6: score 9.5",
+        "sts-dev.csv, line 6: score 9.5",
     ),
     (
         "STSBenchmark",
         "downstream/STS/STSBenchmark/sts-test.csv",
         at(6, "a\tb\tc\td\t1"),
-        "sts-test.csv:6: expected 7 col",
+        "sts-test.csv, line 6: expected 7 col",
     ),
     ("STS14", "downstream/STS/STS14-en-test/STS.input.images.txt", cut, "STS.gs.images.txt has"),
-    ("STS14", "downstream/STS/STS14-en-test/STS.input.OnWN.txt", at(2, "a\tb\tc"), "STS.input.OnWN.txt:2: expected 2"),
-    ("STS12", "downstream/STS/STS12-en-test/STS.gs.MSRvid.txt", at(3, "nan"), "STS.gs.MSRvid.txt:3: score 'nan'"),
-    ("Length", "probing/sentence_length.txt", at(8, "xx\t1\tword"), "sentence_length.txt:8: expected 'tr|va|te"),
+    (
+        "STS14",
+        "downstream/STS/STS14-en-test/STS.input.OnWN.txt",
+        at(2, "a\tb\tc"),
+        "OnWN.txt, line 2: expected 2",
+    ),
+    ("STS12", "downstream/STS/STS12-en-test/STS.gs.MSRvid.txt", at(3, "nan"), "STS.gs.MSRvid.txt, line 3: score 'nan'"),
+    ("Length", "probing/sentence_length.txt", at(8, "xx\t1\tword"), "sentence_length.txt, line 8: expected 'tr|va|te"),
     ("Tense", "probing/past_present.txt", lambda lines: [*lines, "te\tFUTURE\tword"], "label 'FUTURE' does not occur"),
     ("CR", "downstream/CR/custrev.neg", lambda lines: [], "custrev.neg is empty"),
     ("MR", "downstream/MR/rt-polarity.pos", lambda lines: ["", "", ""], "rt-polarity.pos is empty"),
@@ -182,7 +202,7 @@ def test_one_bad_task_does_not_lose_the_others(corpus: Path, tmp_path: Path) -> 
     result = evaluate(bag_of_words, data, ["STS16", "SST5", "CR", "STSBenchmark", "MRPC"], "fast")
     assert result.tasks["STS16"]["spearman_all"] is not None
     assert result.tasks["SST5"]["dev_accuracy"] is None
-    assert "sentiment-dev:1" in result.tasks["SST5"]["reason"]
+    assert "sentiment-dev, line 1:" in result.tasks["SST5"]["reason"]
     assert result.tasks["CR"]["test_accuracy"] is None
     assert "custrev.pos does not exist" in result.tasks["CR"]["reason"]
     assert result.tasks["MRPC"]["test_f1"] is None

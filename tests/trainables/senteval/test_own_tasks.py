@@ -332,16 +332,16 @@ QUERY, DOCUMENT = '{"_id": "q1", "text": "a"}\n', '{"_id": "d0", "text": "a"}\n'
         ({"test": "q9\td0\t1\n"}, "test.tsv names no query of {file}/queries.jsonl, but 'q9' and the like"),
         ({"test": "q1\td9\t1\n"}, "test.tsv names no document of {file}/corpus.jsonl, but 'd9' and the like"),
         ({"test": "query-id\tcorpus-id\tscore\n"}, "test.tsv holds no example"),
-        ({"test": "q1\td0\t1\nq1\td1\thigh\n"}, "test.tsv:2: score 'high' is no whole number"),
-        ({"test": "q1\td0\t1\nq1\td0\t2\n"}, "test.tsv:2: 'd0' was judged for 'q1' before, and otherwise"),
-        ({"test": "q1\td0\n"}, "test.tsv:1: expected query-id, corpus-id and score with tabs between, found 'q1"),
+        ({"test": "q1\td0\t1\nq1\td1\thigh\n"}, "test.tsv, line 2: score 'high' is no whole number"),
+        ({"test": "q1\td0\t1\nq1\td0\t2\n"}, "test.tsv, line 2: 'd0' was judged for 'q1' before, and otherwise"),
+        ({"test": "q1\td0\n"}, "test.tsv, line 1: expected query-id, corpus-id and score between tabs, found 'q1"),
         ({"corpus": "\n"}, "corpus.jsonl holds no text"),
-        ({"corpus": DOCUMENT + '{"_id": "d1", "text": 5}\n'}, "corpus.jsonl:2: title or text of 'd1' is no text"),
-        ({"corpus": DOCUMENT * 2}, "corpus.jsonl:2: the id 'd0' comes twice"),
-        ({"queries": QUERY * 2}, "queries.jsonl:2: the id 'q1' comes twice"),
-        ({"queries": '{"id": "q1", "text": "a"}\n'}, "queries.jsonl:1: no '_id'; the keys are id, text"),
-        ({"queries": QUERY + "{\n"}, "queries.jsonl:2: not JSON ("),
-        ({"train": "q1\td0\t1\n", "test": "", "other": "q1\td0\t1\n"}, "test.tsv is empty"),
+        ({"corpus": DOCUMENT + '{"_id": "d1", "text": 5}\n'}, "corpus.jsonl, line 2: title or text of 'd1' is no text"),
+        ({"corpus": DOCUMENT * 2}, "corpus.jsonl, line 2: the id 'd0' comes twice"),
+        ({"queries": QUERY * 2}, "queries.jsonl, line 2: the id 'q1' comes twice"),
+        ({"queries": '{"id": "q1", "text": "a"}\n'}, "queries.jsonl, line 1: no '_id'; the keys are id, text"),
+        ({"queries": QUERY + "{\n"}, "queries.jsonl, line 2: not a JSON object ("),
+        ({"train": "q1\td0\t1\n", "test": "", "other": "q1\td0\t1\n"}, "test.tsv holds no example"),
     ],
 )
 def test_a_broken_folder_is_one_sentence_with_file_and_line(
@@ -360,7 +360,7 @@ def refused(place: Path, sentence: str) -> None:
 def test_bytes_that_are_no_text_in_a_corpus(tmp_path: Path) -> None:
     folder = folder_of(tmp_path / "mine")
     (folder / "corpus.jsonl").write_bytes(DOCUMENT.encode() + b'{"_id": "d1", "text": "\xff"}\n')
-    refused(folder, "corpus.jsonl:2: not utf-8 text (byte 23 of the line)")
+    refused(folder, "corpus.jsonl, line 2: not UTF-8 (invalid start byte)")
 
 
 def test_what_is_no_task_at_all(tmp_path: Path) -> None:

@@ -1,15 +1,11 @@
-"""How often a race over seeds is wrong, on made-up studies."""
+"""Races over seeds on made-up studies whose truth is known."""
 
 from __future__ import annotations
 
-import functools
 import math
-from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from benchmarks.options import add_number, parser_of
-from reports.document import DataTable
 from reports.seed_race import raced as race_of
 from reports.statistics.comparison import compare
 from reports.statistics.families import holm
@@ -22,13 +18,6 @@ Array = np.ndarray
 NOISES, WILD = ("normal", "heavy tails", "unequal", "together"), "one wild"
 
 
-def main(arguments: Sequence[str]) -> None:
-    """Print a markdown table."""
-    parser = parser_of(__name__, __doc__)
-    add_number(parser, "--studies", 200, "studies of each kind", least=2)
-    print(error_rates(parser.parse_args(arguments).studies))
-
-
 def raced(scores: Array, least: int, most: int) -> tuple[int, list[int]]:
     """The winner of a race over (recipes, seeds) scores, and how many seeds each recipe got."""
     entrants = {str(number): Entrant(own[:, None]) for number, own in enumerate(scores)}
@@ -39,32 +28,6 @@ def raced(scores: Array, least: int, most: int) -> tuple[int, list[int]]:
         for name, own, count in zip(entrants, scores, counts, strict=True)
     ]
     return int(np.argmax(means)), counts
-
-
-def error_rates(studies: int) -> str:
-    """A Markdown table: how often the winner is lost, and how often a row is falsely called above the baseline."""
-    lines = []
-    for noise in (*NOISES, WILD):
-        for name, spread in (("all recipes alike", 0.0), ("recipes apart by one spread", 1.0)):
-            for least in (1, 2):
-                lost = _share(functools.partial(winner_is_lost, noise=noise, spread=spread, least=least), studies)
-                lines.append([noise, name, f"{least}:10", lost, "-", "-"])
-        for agree in (0.0, 0.7, 1.0):
-            false = [
-                _share(functools.partial(false_verdict, noise=noise, agree=agree, real=real), studies)
-                for real in (0.0, 1.0)
-            ]
-            lines.append([noise, f"development and test noise correlated {agree:g}", "1:10", "-", *false])
-    head = [
-        "noise", "12 recipes; 5 rows and a baseline", "seeds", "winner of ten seeds lost",
-        "false verdict, nothing real", "false verdict, development alone differs",
-    ]  # fmt: skip
-    return f"{studies} made-up studies each; shares with standard errors.\n\n{DataTable(head, lines, left=3).markdown}"
-
-
-def _share(is_wrong: Callable[[np.random.Generator], bool], studies: int) -> str:
-    share = float(np.mean([is_wrong(np.random.default_rng([7, number])) for number in range(studies)]))
-    return f"{100 * share:.1f} ± {100 * math.sqrt(share * (1 - share) / studies):.1f} %"
 
 
 def noise_of(kind: str, random: np.random.Generator, shape: tuple[int, int]) -> Array:
@@ -82,21 +45,19 @@ def noise_of(kind: str, random: np.random.Generator, shape: tuple[int, int]) -> 
     return np.asarray(own)
 
 
-def winner_is_lost(
-    random: np.random.Generator, noise: str, spread: float, least: int, recipes: int = 12, most: int = 10
-) -> bool:
+def winner_is_lost(random: np.random.Generator, noise: str, recipes: int, most: int = 10) -> bool:
     """Whether another recipe is chosen than the one that is best over all seeds."""
-    scores = noise_of(noise, random, (recipes, most)) + random.normal(0, spread, (recipes, 1))
-    return raced(scores, least, most)[0] != int(scores.mean(axis=1).argmax())
+    scores = noise_of(noise, random, (recipes, most))
+    return raced(scores, 1, most)[0] != int(scores.mean(axis=1).argmax())
 
 
 def false_verdict(
-    random: np.random.Generator, noise: str, agree: float, real: float, rows: int = 6, most: int = 10, wary: bool = True
+    random: np.random.Generator, noise: str, agree: float, real: float, rows: int = 6, most: int = 10
 ) -> bool:
     """Whether a report calls any of its rows above or below the baseline (row 0), while on test sets all are alike.
 
     `agree`: the correlation of a seed's development and test noise. `real`: how far rows differ in development score,
-    which makes them stop early. `wary`: whether p allows for the race.
+    which makes them stop early.
     """
     test = noise_of(noise, random, (rows, most))
     other = noise_of(noise, random, (rows, most))
@@ -106,6 +67,6 @@ def false_verdict(
     samples = [Sample(own[:count], tuple(range(count))) for own, count in zip(test, counts, strict=True)]
     chances, common = [], common_spread(samples)
     for sample in samples[1:]:
-        allowed = max(looks(count, 1, most) for count in (sample.count, samples[0].count)) if wary else 1.0
+        allowed = max(looks(count, 1, most) for count in (sample.count, samples[0].count))
         chances.append(compare(sample, samples[0], common=common, looks=allowed).p)
     return any(p is not None and p < WRONG for p in holm(chances))

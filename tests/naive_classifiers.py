@@ -1,12 +1,8 @@
-"""The original toolkit's fits, one classifier after another, as plainly as they can be written.
-
-`python -m benchmarks senteval_classifiers` times it, and tests compare the stacked classifiers with it.
-"""
+"""The original toolkit's fits, one classifier after another, as plainly as they can be written."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -91,27 +87,6 @@ def nested_cv(x: np.ndarray, y: np.ndarray, protocol: Protocol, classes: int = 2
         dev.append(accuracy)
         test.append(round(100 * classifier.score(x[rest], y[rest]), 2))
     return float(np.mean(dev)), float(np.mean(test))
-
-
-def kfold(
-    train: tuple[np.ndarray, np.ndarray], test: tuple[np.ndarray, np.ndarray], protocol: Protocol, classes: int
-) -> tuple[float, float]:
-    """As TREC and MRPC are scored."""
-    accuracy, decay = choose(*train, protocol, classes)
-    classifier = OneByOne(train[0].shape[1], classes, decay, protocol.fit)
-    classifier.fit(*train)
-    return accuracy, 100 * classifier.score(*test)
-
-
-def split(
-    parts: Sequence[tuple[np.ndarray, np.ndarray]], fit: Fit, decays: Sequence[float], classes: int
-) -> tuple[float, float]:
-    """As SST, SNLI, SICK entailment and the probing tasks are scored."""
-    train, dev, test = parts
-    classifiers = [OneByOne(train[0].shape[1], classes, decay, fit) for decay in decays]
-    accuracies = [round(100 * classifier.fit(*train, dev), 2) for classifier in classifiers]
-    best = classifiers[int(np.argmax(accuracies))]
-    return max(accuracies), 100 * best.score(*test)
 
 
 def choose(x: np.ndarray, y: np.ndarray, protocol: Protocol, classes: int) -> tuple[float, float]:
