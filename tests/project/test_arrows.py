@@ -33,6 +33,7 @@ SHARED = tuple(
         "files",
         "process_cache",
         "lines",
+        "text_lines",
         "delimited",
         "tabular",
         "to_device",

@@ -35,12 +35,12 @@ from trainables.corpora import scenes
 from trainables.corpora.cache import default_cache, write_folder
 from trainables.corpora.hub import is_hub_id, open_hub
 from trainables.corpora.request import check_batch_size
-from trainables.corpora.text_lines import json_object, numbered_lines
 from trainables.errors import UserError, choices
 from trainables.files import expanded
 from trainables.hub_names import on_hub
 from trainables.process_cache import stamp
 from trainables.recipe import SCENES
+from trainables.text_lines import json_object, numbered_lines
 
 SUFFIXES = (".txt", ".jsonl")
 CHECKED_DOCUMENTS = 10_000

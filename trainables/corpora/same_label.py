@@ -14,10 +14,10 @@ from trainables.corpora.own_tables import TableLayout, ValuedRows
 from trainables.corpora.request import SamplerRequest, check_batch_size
 from trainables.corpora.samplers import SameLabelSampler
 from trainables.corpora.tables import OpenTable, Record
-from trainables.corpora.text_lines import numbered_lines
 from trainables.errors import UserError, is_text
 from trainables.keys import at_least, key
 from trainables.tabular import as_label
+from trainables.text_lines import numbered_lines
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,11 @@ from pathlib import Path
 from typing import Any
 
 from trainables.corpora.hub import check_data_set, is_data_set, load_data_set
-from trainables.corpora.text_lines import (
+from trainables.delimited import delimited_rows, named_twice
+from trainables.errors import UserError, choices, reason
+from trainables.files import expanded
+from trainables.tabular import as_number
+from trainables.text_lines import (
     TOO_MUCH_UNPACKED,
     check_object,
     json_array,
@@ -30,10 +34,6 @@ from trainables.corpora.text_lines import (
     numbered_lines,
     refusal,
 )
-from trainables.delimited import delimited_rows, named_twice
-from trainables.errors import UserError, choices, reason
-from trainables.files import expanded
-from trainables.tabular import as_number
 
 Record = Mapping[str, Any]
 FORMS = "JSONL, JSON, CSV, TSV, Parquet or a folder of datasets.save_to_disk"

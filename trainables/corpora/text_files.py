@@ -13,7 +13,7 @@ from itertools import groupby
 from pathlib import Path
 
 from trainables.corpora.tables import Record
-from trainables.corpora.text_lines import numbered_lines
+from trainables.text_lines import numbered_lines
 
 LINES = (".txt", ".txt.gz")
 MARKDOWN = (".md", ".markdown")

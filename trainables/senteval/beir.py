@@ -13,11 +13,11 @@ from pathlib import Path
 
 import numpy as np
 
-from trainables.corpora.text_lines import json_object, numbered_lines, refusal
 from trainables.errors import UserError, is_text, listed, shown
 from trainables.senteval.examples import FileLimit, JudgedDocuments, Split, TaskData
 from trainables.senteval.tasks import Task
 from trainables.tabular import as_number, no_number
+from trainables.text_lines import json_object, numbered_lines, refusal
 
 QUERIES, CORPUS, JUDGED = "queries.jsonl", "corpus.jsonl", "qrels"
 _CALLED = {"dev": ("dev", "valid", "validation", "val"), "test": ("test",)}

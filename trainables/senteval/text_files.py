@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from trainables.corpora.text_lines import refusal
 from trainables.errors import UserError, choices, shown
 from trainables.lines import bounded_lines
 from trainables.tabular import as_number
+from trainables.text_lines import refusal
 
 _NAMED, _LENGTH = 12, 40
 """So many classes are named in a message, if none has a longer name."""

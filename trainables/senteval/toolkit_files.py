@@ -11,13 +11,13 @@ from pathlib import Path
 
 import numpy as np
 
-from trainables.corpora.text_lines import refusal
 from trainables.errors import UserError, shown
 from trainables.senteval.examples import Split, TaskData, sentence
 from trainables.senteval.kinds import KINDS
 from trainables.senteval.kinds.contract import THREE
 from trainables.senteval.tasks import Task
 from trainables.senteval.text_files import class_number, read_fields, read_lines, read_text, score_within
+from trainables.text_lines import refusal
 
 _STS_SCALE = (0, 5)
 _SICK_SCALE = (1, 5)

@@ -116,16 +116,16 @@ def test_stages_share_what_is_left_and_finals_begin_about_when_they_say(
     how, costs = SEARCHES["20 minutes, two places"]
     search, clock, _ = agenda(**how)
     monkeypatch.setattr("time.monotonic", lambda: clock.seconds)
-    said: list[tuple[float, dict[str, StageTime]]] = []
+    course: list[tuple[float, dict[str, StageTime]]] = []
     for at, state in follow(search, clock, outcome(**costs), tmp_path, every=20.0):
         stages = {stage.name: stage for stage in state.stages()}
-        said += [(at, stages)] if stages else []
+        course += [(at, stages)] if stages else []
         assert [*stages] == [name for name in STAGES if name in stages]
         if stages:
             assert math.fsum(stage.left for stage in stages.values()) == pytest.approx(state.forecast().seconds, abs=1)
-    begun = next(at for at, stages in said if stages["finals"].passed)
-    assert [at for at, stages in said if at > begun and stages["search"].left] == []
-    early = [(at, stages) for at, stages in said if begun / 2 <= at < begun]
+    begun = next(at for at, stages in course if stages["finals"].passed)
+    assert [at for at, stages in course if at > begun and stages["search"].left] == []
+    early = [(at, stages) for at, stages in course if begun / 2 <= at < begun]
     assert len(early) > 5
     wrong = [at for at, stages in early if abs(at + stages["search"].left - begun) > max((begun - at) / 3, 60.0)]
     assert wrong == []

@@ -7,7 +7,7 @@ import pytest
 
 from trainables.corpora import leaks as module
 from trainables.corpora.leaks import Counts, leaks, plain
-from trainables.corpora.text_lines import numbered_lines
+from trainables.text_lines import numbered_lines
 
 LONG = "a man in a red coat walks his two small dogs along the empty beach in the rain at night"
 STSB = Path("../shared/data/senteval/downstream/STS/STSBenchmark")
