@@ -22,7 +22,7 @@ from tests.whole_files import (
     npy,
     read_vectors,
 )
-from trainables.corpora import text_lines
+from trainables import text_lines
 from trainables.corpora.documents import SUFFIXES, load_documents
 from trainables.corpora.stsb_pairs import load_similar
 from trainables.senteval.captions import read_captions
