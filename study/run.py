@@ -17,6 +17,7 @@ if __package__ in (None, ""):
     # this folder itself must not hide standard modules.
     sys.path[0] = str(Path(__file__).resolve().parents[1])
 
+from study.cli.terminal import printable
 from study.signals import answered, leaves, stops_already
 from trainables.errors import UserError, answer_user_errors
 
@@ -53,6 +54,12 @@ def _run(request: Request) -> int:
         from study.cli.listing import list_keys, list_spaces
 
         return list_keys(request.plugin) if request.keys else list_spaces()
+    if request.why is not None:
+        from study.why.page import write
+
+        for line in write(request):
+            print(printable(line), flush=True)
+        return 0
     scored_by = []
     if request.mteb:
         from reports.mteb_scores import tasks_of
@@ -149,7 +156,6 @@ def report(plan: Plan) -> bool:
     from reports.formats import FORMATS
     from reports.looks import record
     from reports.report import write_unrecorded
-    from study.cli.terminal import printable
 
     plan.place.renew(LOOKS)  # a reader may have looked while the study ran
     results = write_unrecorded(plan.results, ("md",))

@@ -1,0 +1,267 @@
+"""Looks: what may stand in the way, as far as rows, items and the untrained encoder show it. Nothing is trained.
+
+A look gives a `Cause`, or None where there is nothing to see. Points are estimates unless they were measured: a share
+of rows that teach nothing right counts as that share of `ALL_WRONG`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from reports.size import sample_of
+from reports.statistics import compare
+from search_spaces.own_data import BATCH, RATE, TEMPERATURE
+from study.own_leaks import items_of
+from study.planned_power import FEW_ITEMS, half_interval, items_needed
+from study.why.case import Case, Cause
+from trainables.corpora.leaks import leaks
+from trainables.corpora.own_rows import texts
+from trainables.registry import Registry
+from trainables.senteval.examples import JudgedDocuments
+from trainables.senteval.tasks import TASKS
+
+ALL_WRONG = 20.0
+"""Points that a training may lose where all rows are wrong, about."""
+LEVEL = 0.05
+NO_NEARER = 0.05
+"""A share of rows whose positive is no nearer than random ones, above that of the development part, that is no
+accident."""
+ALIKE = 0.9
+"""Texts of a lower cosine are not compared letter by letter."""
+FALSE, LEAKED = 0.03, 0.02
+"""Shares of rows with a false negative, and of items in the training data, that are worth a word."""
+TOLD_APART = 0.85
+"""From this area under the curve on, training texts and test items are of different kinds: parts of one set have 0.5
+to 0.75."""
+TEXTS = 600
+"""Of each side of that classifier at most."""
+WARM, COLD, SMALL_BATCH = 0.3, 0.005, 8
+"""Temperatures above and below, and batches below these, are outside the usual range."""
+HINT = 2.0
+"""Points of a setting that is only unusual."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """An entry of `LOOKS`."""
+
+    name: str
+    of: Callable[[Case], Cause | None]
+
+
+def mislabelled(case: Case) -> Cause | None:
+    """Rows whose positive is no nearer to the anchor than a random one, beyond those that the development part has.
+
+    Of wrong rows half lie below the median of random positives, of right ones few: twice that half is their share
+    (Storey 2002).
+    """
+    pairs = case.pairs
+    if len(pairs) < FEW_ITEMS:
+        return None
+    anchors = case.embedded([pair.anchor for pair in pairs])
+    farther = _farther(anchors, case.embedded([pair.positives[0] for pair in pairs], documents=True))
+    share, usual = 2 * float((farther > 0.5).mean()), _usual(case)
+    error = 2 * float(np.sqrt(max(share / 2, 1 / len(pairs)) / len(pairs)))
+    if share - usual - 2 * error < NO_NEARER:
+        return None
+    order = np.argsort(-farther, kind="stable")
+    rows = tuple(pairs[place].number for place in order if farther[place] > 0.5)
+    facts = {"share": share, "usual": usual, "of": len(pairs), "suspects": len(rows)}
+    return Cause("mislabelled", ALL_WRONG * (share - usual), facts=facts, rows=rows)
+
+
+def _farther(anchors: np.ndarray, positives: np.ndarray) -> np.ndarray:  # (pairs,)
+    """The share of the other pairs' positives that are nearer to each anchor than its own."""
+    scores = anchors @ positives.T
+    own = scores.diagonal()[:, None]
+    return np.asarray((scores > own + 1e-6).sum(axis=1) / max(1, len(scores) - 1))
+
+
+def _usual(case: Case) -> float:
+    """The same share of the development part's own pairs; 0 where it has none."""
+    pairs = [*_judged(case)][: len(case.pairs)]
+    if len(pairs) < FEW_ITEMS:
+        return 0.0
+    anchors = case.embedded([query for query, _ in pairs])
+    farther = _farther(anchors, case.embedded([document for _, document in pairs], documents=True))
+    return 2 * float((farther > 0.5).mean())
+
+
+def _judged(case: Case) -> Iterator[tuple[str, str]]:
+    """Queries of the development part, each with a document that is relevant to it."""
+    for split in case.splits("dev"):
+        if split.documents is not None:
+            for query, judged in zip(split.left, split.documents.judged, strict=True):
+                relevant = [number for number, grade in judged.items() if grade > 0]
+                yield from ((query, split.documents.texts[number]) for number in relevant[:1])
+
+
+def false_negatives(case: Case) -> Cause | None:
+    """Negatives that are near copies of a positive of the same anchor; and positives that are near copies of other
+    anchors', which meet as negatives in a batch."""
+    pairs = case.pairs
+    with_negatives = [pair for pair in pairs if pair.negatives]
+    copies = tuple(
+        pair.number for pair in with_negatives if any(_alike(case, text, pair.positives) for text in pair.negatives)
+    )
+    named = len(copies) / max(1, len(with_negatives))
+    met = _met_in_a_batch(case)
+    if max(named, met) < FALSE:
+        return None
+    mend = {"set": {"objective.false_negatives": "self"}} if "objective.false_negatives" in case.recipe.flat() else {}
+    facts = {"named": named, "rows": len(copies), "of": len(with_negatives), "met": met}
+    return Cause("false_negatives", ALL_WRONG * max(named, met), facts=facts, mend=mend, rows=copies)
+
+
+def _alike(case: Case, text: str, others: tuple[str, ...]) -> bool:
+    first, *vectors = case.embedded([text, *others], documents=True)
+    near = [other for other, vector in zip(others, vectors, strict=True) if first @ vector >= ALIKE]
+    return any(near_copies(text, other) for other in near)
+
+
+def near_copies(first: str, second: str) -> bool:
+    """Whether two texts are one, but for a few words."""
+    return bool(leaks([[first]], {"": [[second]]}).parts[""].texts.all)
+
+
+def _met_in_a_batch(case: Case) -> float:
+    """The share of anchors that meet a near copy of their positive in a batch, on average. Equal texts are no
+    negatives of each other."""
+    pairs, batch = case.pairs, int(str(case.recipe.flat().get(BATCH, 0)))
+    own = [pair.positives[0] for pair in pairs]
+    vectors = case.embedded(own, documents=True)
+    places = zip(*np.nonzero(np.triu(vectors @ vectors.T >= ALIKE, 1)), strict=True)
+    copies = sum(own[i] != own[j] and near_copies(own[i], own[j]) for i, j in places)
+    return min(1.0, 2 * copies / max(1, len(pairs)) * (batch - 1) / max(1, len(case.rows) - 1))
+
+
+def unlike(case: Case) -> Cause | None:
+    """Training texts that a classifier tells from the test's."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.metrics import roc_auc_score
+    from sklearn.model_selection import cross_val_predict
+
+    random = np.random.default_rng(0)
+    sides = [
+        dict.fromkeys([pair.anchor for pair in case.pairs] or [texts(row)[0] for row in case.rows]),
+        dict.fromkeys(item[0] for split in case.splits("test") for item in split.items()),
+    ]
+    size = min(TEXTS, *map(len, sides))
+    if size < 10:
+        return None
+    drawn = [[[*side][place] for place in random.permutation(len(side))[:size]] for side in sides]
+    vectors, labels = case.embedded([*drawn[0], *drawn[1]]), np.repeat([0, 1], size)
+    # Features of unit length hardly move weights at the usual penalty.
+    scores = cross_val_predict(LogisticRegression(C=10.0, max_iter=1000), vectors, labels, cv=5, method="predict_proba")
+    area, chance = float(roc_auc_score(labels, scores[:, 1])), float(np.sqrt((2 * size + 1) / (12 * size * size)))
+    if area - 2 * chance < TOLD_APART:
+        return None
+    return Cause("unlike", ALL_WRONG * (area - 0.5), facts={"area": area, "chance": 0.5 + 2 * chance, "of": size})
+
+
+def leaked(case: Case) -> Cause | None:
+    """Items of development and test that the training data hold."""
+    parts = {part: [item for name in case.tasks for item in items_of(TASKS[name], part)] for part in ("dev", "test")}
+    counts = leaks((texts(row) for row in case.rows), parts).parts
+    shares = {part: counts[part].items.all / max(1, counts[part].of_items) for part in parts}
+    if max(shares.values()) < LEAKED:
+        return None
+    return Cause("leaked", ALL_WRONG * max(shares.values()), facts=shares, mend={"drop_leaks": True})
+
+
+def few_items(case: Case) -> Cause | None:
+    """A test on which hardly any gain can be shown."""
+    items = sum(len(split) for split in case.splits("test"))
+    if not 1 < items < FEW_ITEMS:
+        return None
+    half = half_interval(items, LEVEL)
+    return Cause("few_items", half, facts={"items": items, "half": half, "needed": items_needed(2.0, LEVEL)})
+
+
+def ceiling(case: Case) -> Cause | None:
+    """A test that leaves hardly any room above the encoder as it came: its score, and queries whose answers have copies
+    among the documents that nobody judged relevant."""
+    score = case.tested.of(case.untrained_scores.tasks)
+    splits = case.splits("test")
+    items = sum(len(split) for split in splits)
+    if score is None or items < 2:
+        return None
+    doubled = [own for split in splits if split.documents is not None for own in _doubled(split.documents)]
+    lost = 100 * float(np.mean([copies / (1 + copies) for copies in doubled])) if doubled else 0.0
+    room, half = 100 - lost - score, half_interval(items, LEVEL)
+    if room > half and lost < HINT:
+        return None
+    facts = {"score": score, "lost": lost, "room": room, "half": half, "doubled": sum(map(bool, doubled))}
+    return Cause("ceiling", max(lost, half - max(0.0, room)), facts=facts)
+
+
+def _doubled(documents: JudgedDocuments) -> Iterator[int]:
+    """Of each query how many documents equal one that is relevant, without being judged relevant."""
+    from trainables.corpora.leaks import plain
+
+    places: dict[str, list[int]] = {}
+    for number, text in enumerate(documents.texts):
+        places.setdefault(plain(text), []).append(number)
+    for judged, own in zip(documents.judged, documents.own, strict=True):
+        right = {number for number, grade in judged.items() if grade > 0}
+        alike = {other for number in right for other in places[plain(documents.texts[number])]}
+        yield len(alike - right - {int(own)})
+
+
+def configuration(case: Case) -> Cause | None:
+    """Settings in which the recipe differs from the encoder's own configuration, and what development items say of
+    them before any training."""
+    flat = case.recipe.flat()
+    differing = {key: value for key, value in case.own_keys.items() if key in flat and flat[key] != value}
+    if not differing:
+        return None
+    used = case.untrained.preferring({key: flat[key] for key in differing})
+    own, other = (sample_of(result, case.figure) for result in (case.untrained_scores, case.scored(used)))
+    if own is None or other is None:
+        return None
+    gain = compare(own, other)
+    if gain.low is None or gain.low <= 0:
+        return None
+    facts = {"gain": gain.gain, "low": gain.low, "high": gain.high, "used": {key: flat[key] for key in differing}}
+    return Cause("configuration", gain.gain, True, {**facts, "own": differing}, {"set": differing})
+
+
+def unusual(case: Case) -> Cause | None:
+    """Settings outside the usual range: a hint, which only trainings can prove."""
+    flat = case.recipe.flat()
+    odd = {
+        TEMPERATURE: lambda value: value > WARM or value < COLD,
+        BATCH: lambda value: value < SMALL_BATCH,
+        RATE: lambda value: value > 1e-3 or value < 1e-6,
+    }
+    usual = {TEMPERATURE: 0.05, BATCH: min(64, max(2, len(case.rows) // 4)), RATE: 1e-4}
+    beyond = {key: flat[key] for key, outside in odd.items() if flat.get(key) is not None and outside(flat[key])}
+    if not beyond:
+        return None
+    return Cause("unusual", HINT, facts={"used": beyond}, mend={"set": {key: usual[key] for key in beyond}})
+
+
+LOOKS = Registry(
+    "look",
+    Look("mislabelled", mislabelled),
+    Look("false_negatives", false_negatives),
+    Look("unlike", unlike),
+    Look("leaked", leaked),
+    Look("few_items", few_items),
+    Look("ceiling", ceiling),
+    Look("configuration", configuration),
+    Look("unusual", unusual),
+)
+
+
+def looked(case: Case) -> list[Cause]:
+    """What all looks see, most likely first."""
+    return ordered(cause for look in LOOKS.values() if (cause := look.of(case)) is not None)
+
+
+def ordered(causes: Iterator[Cause] | list[Cause]) -> list[Cause]:
+    """The most costly first."""
+    return sorted(causes, key=lambda cause: -cause.points)

@@ -1,0 +1,95 @@
+"""`--why RESULTS`: causes as lines for a console, and as the page `RESULTS/why.md`.
+
+python study/run.py --why results/mine                         # looks, which train nothing
+python study/run.py --why results/mine --limit minutes=10      # and tries
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from reports.document import Block, Bullets, CodeBlock, WrittenSection
+from reports.formats import FORMATS, Document
+from reports.ledger.location import open_location
+from reports.ledger.names import to_write
+from reports.ledger.request import Request
+from reports.markdown import count, text
+from reports.results import Results
+from search_spaces.limits import parse_limits
+from study.why import words
+from study.why.case import Case, Cause
+from study.why.looks import looked, ordered
+from study.why.tries import Gained, Tries
+from trainables.registry import load
+
+PAGE = "why.md"
+LISTED = 20
+"""So many suspect rows of a cause are shown."""
+
+
+def write(request: Request) -> Iterator[str]:
+    """Look, try as long as `--limit minutes` says, and write the page; gives lines for a console. `UserError` where the
+    study is not of a person's own data."""
+    place = open_location(str(request.why), Path())
+    place.bring()
+    results = Results.load(place.folder)
+    case, minutes = Case.of(results), parse_limits(request.limit).get("minutes")
+    causes, taken_back, tries = looked(case), [], None
+    if minutes is not None:
+        tries = Tries(case, 60 * minutes)
+        if case.answer is not None and case.answer.kind == "use":
+            taken_back = tries.taken_back()
+        else:
+            causes = joined(causes, tries.causes(causes))
+    blocks = [*blocks_of(case, causes, taken_back, tries)]
+    yield from lines(case, causes, taken_back)
+    path = to_write(results.folder, PAGE)
+    load(FORMATS["md"].writer)(
+        Document(results, f"Why: {results.info.space}", (WrittenSection("why", "", blocks, False),)), path
+    )
+    place.push_changed()
+    yield str(place.at(PAGE))
+
+
+def joined(looked: Sequence[Cause], tried: Sequence[Cause]) -> list[Cause]:
+    """Both in one order; what a training says of a cause takes the place of an estimate."""
+    measured = {cause.name: cause for cause in ordered(tried)[::-1]}
+    return ordered([*(cause for cause in looked if cause.name not in measured), *measured.values()])
+
+
+def lines(case: Case, causes: Sequence[Cause], taken_back: Sequence[Gained]) -> Iterator[str]:
+    """For a console."""
+    for sentence in words.worth(taken_back) if taken_back else ():
+        yield f"Gain   {sentence}"
+    if not causes:
+        yield "Why    nothing was seen that stands in the way"
+    for place, cause in enumerate(causes, 1):
+        yield f"{place:<6} {words.TITLES[cause.name]}, {words.points(cause)}: {words.evidence(cause)}"
+        yield f"       {words.command(cause, case.request, case.place) or words.OTHERWISE.get(cause.name, '')}"
+
+
+def blocks_of(
+    case: Case, causes: Sequence[Cause], taken_back: Sequence[Gained], tries: Tries | None
+) -> Iterator[Block]:
+    """The causes with evidence, command and suspect rows; and how they were measured."""
+    if taken_back:
+        yield Bullets([text(sentence) for sentence in words.worth(taken_back)])
+    if not causes:
+        yield "Nothing was seen that stands in the way."
+    for place, cause in enumerate(causes, 1):
+        yield f"**{place}. {words.TITLES[cause.name]}**, {words.points(cause)}: {text(words.evidence(cause))}."
+        if mend := words.command(cause, case.request, case.place):
+            yield CodeBlock(mend)
+        elif cause.name in words.OTHERWISE:
+            yield f"To mend it: {words.OTHERWISE[cause.name]}."
+        yield Bullets([text(row) for row in _suspects(case, cause)])
+    yield words.how(case, tries)
+
+
+def _suspects(case: Case, cause: Cause) -> list[str]:
+    from trainables.corpora.own_rows import row_in_words
+
+    shown = [f"row {number + 1}: {row_in_words(case.rows[number])}" for number in cause.rows[:LISTED]]
+    more = len(cause.rows) - len(shown)
+    return [*shown, *([f"and {count(more, 'more row')}"] if more > 0 else [])]
