@@ -20,6 +20,7 @@ from study.rows import as_it_came
 from trainables.corpora.held_out import rows_of
 from trainables.corpora.own_rows import Normal
 from trainables.encoders.contract import for_documents
+from trainables.encoders.embedding_store import EmbeddingStore
 from trainables.encoders.module_files import own_modules
 from trainables.encoders.own_modules import own_settings
 from trainables.errors import UserError
@@ -78,10 +79,12 @@ class Case:
     """For files of suspect rows."""
     place: str = ""
     """The results, as a command names them."""
+    shared: Path | None = None
+    """For embeddings of frozen encoders, which trainings share."""
     answer: Answer | None = None
 
     @classmethod
-    def of(cls, results: Results) -> Case:
+    def of(cls, results: Results, shared: Path | None = None) -> Case:
         """`UserError` where the study is not of data of one's own."""
         goal = next((goal for goal in results.goals if not goal.cost), None)
         if goal is None or not Path(str(results.base.flat().get("corpus.nli"))).is_file():
@@ -91,8 +94,8 @@ class Case:
         if answer.picked and answer.picked[0].recipe in results.finals:
             recipe = Recipe.from_flat(results.finals[answer.picked[0].recipe][0].recipe)
         info = results.info
-        places = results_place(info)
-        return cls(recipe, results.base, results.evaluation, goal, info.request, results.folder, places, answer)
+        place = results_place(info)
+        return cls(recipe, results.base, results.evaluation, goal, info.request, results.folder, place, shared, answer)
 
     # --- rows and items
 
@@ -143,24 +146,22 @@ class Case:
         return as_it_came(self.recipe).preferring(self.own_keys)
 
     def embedded(self, texts: Sequence[str], documents: bool = False) -> np.ndarray:  # (texts, dim) of length 1
-        """By the encoder as it came; each text is embedded once."""
-        known = self._vectors[documents]
-        encoder = (for_documents(self._encoder) or self._encoder) if documents else self._encoder
-        if new := [text for text in dict.fromkeys(texts) if text not in known]:
-            vectors = encoder.encode(new)
-            lengths = np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
-            known.update(zip(new, vectors / lengths, strict=True))
-        return np.array([known[text] for text in texts])
+        """By the encoder as it came."""
+        vectors = self._encoders[documents].encode(texts)
+        return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
 
     @cached_property
-    def _vectors(self) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-        return {}, {}
+    def _encoders(self) -> tuple[EmbeddingStore, EmbeddingStore]:
+        return self._stores(self.untrained)
 
-    @cached_property
-    def _encoder(self) -> Any:
+    def _stores(self, recipe: Recipe) -> tuple[EmbeddingStore, EmbeddingStore]:
+        """For queries and for documents; each text is embedded once."""
         from trainables.trial.build import load_base
 
-        return load_base(self.untrained, 0)
+        encoder = load_base(recipe, 0)
+        own = for_documents(encoder)
+        queries = EmbeddingStore(encoder, self.shared)
+        return queries, queries if own is None else EmbeddingStore(own, self.shared)
 
     @property
     def figure(self) -> Quantity:
@@ -174,14 +175,11 @@ class Case:
 
     def scored(self, recipe: Recipe) -> SentEvalResult:
         """An encoder that is not trained, on development and test items."""
-        from trainables.trial.build import load_base
-
-        encoder = load_base(recipe, 0)
-        own, config = for_documents(encoder), self.evaluation
-        tasks = [*self.goal.needs]
-        documents = None if own is None else own.encode
+        queries, documents = self._stores(recipe)
+        config, tasks = self.evaluation, [*self.goal.needs]
+        apart = None if documents is queries else documents.encode
         folder = senteval_folder(config.senteval)
-        return evaluate(encoder.encode, folder, tasks, config.protocol, encode_documents=documents)
+        return evaluate(queries.encode, folder, tasks, config.protocol, encode_documents=apart)
 
     @cached_property
     def untrained_scores(self) -> SentEvalResult:

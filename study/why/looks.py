@@ -6,18 +6,20 @@ of rows that teach nothing right counts as that share of `ALL_WRONG`.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
 from reports.size import sample_of
 from reports.statistics import compare
-from search_spaces.own_data import BATCH, RATE, TEMPERATURE
+from search_spaces.own_data import BATCH, EPOCHS, RATE, TEMPERATURE
 from study.own_leaks import items_of
 from study.planned_power import FEW_ITEMS, half_interval, items_needed
 from study.why.case import Case, Cause
-from trainables.corpora.leaks import leaks
+from trainables.corpora.leaks import NEAR, leaks, plain
 from trainables.corpora.own_rows import texts
 from trainables.registry import Registry
 from trainables.senteval.examples import JudgedDocuments
@@ -31,15 +33,16 @@ NO_NEARER = 0.05
 accident."""
 ALIKE = 0.9
 """Texts of a lower cosine are not compared letter by letter."""
-FALSE, LEAKED = 0.03, 0.02
-"""Shares of rows with a false negative, and of items in the training data, that are worth a word."""
+FALSE, MET, LEAKED = 0.03, 0.1, 0.02
+"""Shares of rows with a false negative, of anchors that meet one in a batch, and of items in the training data, that
+are worth a word."""
 TOLD_APART = 0.85
 """From this area under the curve on, training texts and test items are of different kinds: parts of one set have 0.5
 to 0.75."""
 TEXTS = 600
 """Of each side of that classifier at most."""
-WARM, COLD, SMALL_BATCH = 0.3, 0.005, 8
-"""Temperatures above and below, and batches below these, are outside the usual range."""
+WARM, COLD, SMALL_BATCH, FAST, SLOW = 0.3, 0.005, 8, 5e-3, 1e-6
+"""Temperatures and rates above and below these, and batches below, are outside the usual range."""
 HINT = 2.0
 """Points of a setting that is only unusual."""
 
@@ -109,7 +112,7 @@ def false_negatives(case: Case) -> Cause | None:
     )
     named = len(copies) / max(1, len(with_negatives))
     met = _met_in_a_batch(case)
-    if max(named, met) < FALSE:
+    if named < FALSE and met < MET:
         return None
     mend = {"set": {"objective.false_negatives": "self"}} if "objective.false_negatives" in case.recipe.flat() else {}
     facts = {"named": named, "rows": len(copies), "of": len(with_negatives), "met": met}
@@ -123,8 +126,15 @@ def _alike(case: Case, text: str, others: tuple[str, ...]) -> bool:
 
 
 def near_copies(first: str, second: str) -> bool:
-    """Whether two texts are one, but for a few words."""
-    return bool(leaks([[first]], {"": [[second]]}).parts[""].texts.all)
+    """Whether two texts are one, but for a few words: near duplicates as leaks have them."""
+    ours, theirs = _shingles(first), _shingles(second)
+    return 100 * len(ours & theirs) >= NEAR * len(ours | theirs)
+
+
+@functools.cache
+def _shingles(text: str) -> frozenset[object]:
+    words = plain(text).split(" ")
+    return frozenset((*words, *pairwise(words)))
 
 
 def _met_in_a_batch(case: Case) -> float:
@@ -200,8 +210,6 @@ def ceiling(case: Case) -> Cause | None:
 
 def _doubled(documents: JudgedDocuments) -> Iterator[int]:
     """Of each query how many documents equal one that is relevant, without being judged relevant."""
-    from trainables.corpora.leaks import plain
-
     places: dict[str, list[int]] = {}
     for number, text in enumerate(documents.texts):
         places.setdefault(plain(text), []).append(number)
@@ -218,8 +226,8 @@ def configuration(case: Case) -> Cause | None:
     differing = {key: value for key, value in case.own_keys.items() if key in flat and flat[key] != value}
     if not differing:
         return None
-    used = case.untrained.preferring({key: flat[key] for key in differing})
-    own, other = (sample_of(result, case.figure) for result in (case.untrained_scores, case.scored(used)))
+    used = case.recipe.preferring({EPOCHS: 0, "encoder.adapter": "none"})
+    own, other = (sample_of(case.scored(recipe), case.figure) for recipe in (used.preferring(differing), used))
     if own is None or other is None:
         return None
     gain = compare(own, other)
@@ -235,7 +243,7 @@ def unusual(case: Case) -> Cause | None:
     odd = {
         TEMPERATURE: lambda value: value > WARM or value < COLD,
         BATCH: lambda value: value < SMALL_BATCH,
-        RATE: lambda value: value > 1e-3 or value < 1e-6,
+        RATE: lambda value: value > FAST or value < SLOW,
     }
     usual = {TEMPERATURE: 0.05, BATCH: min(64, max(2, len(case.rows) // 4)), RATE: 1e-4}
     beyond = {key: flat[key] for key, outside in odd.items() if flat.get(key) is not None and outside(flat[key])}

@@ -6,6 +6,7 @@ python study/run.py --why results/mine --limit minutes=10      # and tries
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -33,15 +34,10 @@ def write(request: Request) -> Iterator[str]:
     study is not of a person's own data."""
     place = open_location(str(request.why), Path())
     place.bring()
-    results = Results.load(place.folder)
-    case, minutes = Case.of(results), parse_limits(request.limit).get("minutes")
-    causes, taken_back, tries = looked(case), [], None
-    if minutes is not None:
-        tries = Tries(case, 60 * minutes)
-        if case.answer is not None and case.answer.kind == "use":
-            taken_back = tries.taken_back()
-        else:
-            causes = joined(causes, tries.causes(causes))
+    results, minutes = Results.load(place.folder), parse_limits(request.limit).get("minutes")
+    with tempfile.TemporaryDirectory() as shared:
+        case = Case.of(results, Path(shared))
+        causes, taken_back, tries = causes_of(case, minutes)
     blocks = [*blocks_of(case, causes, taken_back, tries)]
     yield from lines(case, causes, taken_back)
     path = to_write(results.folder, PAGE)
@@ -50,6 +46,17 @@ def write(request: Request) -> Iterator[str]:
     )
     place.push_changed()
     yield str(place.at(PAGE))
+
+
+def causes_of(case: Case, minutes: float | None) -> tuple[list[Cause], list[Gained], Tries | None]:
+    """By looks, and by tries that take so many minutes. Of an answer that says what to use, what made its gain, too."""
+    causes = looked(case)
+    if minutes is None:
+        return causes, [], None
+    tries = Tries(case, 60 * minutes)
+    if case.answer is not None and case.answer.kind == "use":
+        return causes, tries.taken_back(), tries
+    return joined(causes, tries.causes(causes)), [], tries
 
 
 def joined(looked: Sequence[Cause], tried: Sequence[Cause]) -> list[Cause]:

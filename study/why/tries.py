@@ -152,7 +152,7 @@ class Tries:
         evaluation = replace(self.case.evaluation, tasks=tuple(sorted(self.case.goal.needs)), parts="development")
         with ProcessReset().trial():
             try:
-                unscored = run_trial(recipe, seed, evaluation, hand_over=True)
+                unscored = run_trial(recipe, seed, evaluation, shared=self.case.shared, hand_over=True)
             except UserError:  # the part has no batch of that size, or no negative to mine
                 return None
         if not isinstance(unscored, Unscored):  # it diverged
