@@ -124,7 +124,7 @@ def _recorded(
     data, random = Path(options.data), np.random.default_rng(repeat)
     folder = to / f"{name}-{fault.name.replace(' ', '-')}-{repeat}"
     folder.mkdir(exist_ok=True)
-    rows = fault.plant(*(_drawn(each, data, repeat) for each in (name, other)), random)
+    rows = fault.plant(_drawn(name, data, repeat), _drawn(other, data, repeat), random)
     for part in PARTS:
         head = (*SETS[name].columns, "negative")[: len(rows[part][0])]
         with (folder / f"{part}.csv").open("w", encoding="utf-8", newline="") as file:

@@ -7,7 +7,8 @@ of rows that teach nothing right counts as that share of `ALL_WRONG`.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -28,9 +29,8 @@ from trainables.senteval.tasks import TASKS
 ALL_WRONG = 20.0
 """Points that a training may lose where all rows are wrong, about."""
 LEVEL = 0.05
-NO_NEARER = 0.05
-"""A share of rows whose positive is no nearer than random ones, above that of the development part, that is no
-accident."""
+WRONG = 0.05
+"""A share of wrong rows that is worth a word."""
 ALIKE = 0.9
 """Texts of a lower cosine are not compared letter by letter."""
 FALSE, MET, LEAKED = 0.03, 0.1, 0.02
@@ -56,41 +56,33 @@ class Look:
 
 
 def mislabelled(case: Case) -> Cause | None:
-    """Rows whose positive is no nearer to the anchor than a random one, beyond those that the development part has.
+    """Wrong rows, whose positive is like a random one.
 
-    Of wrong rows half lie below the median of random positives, of right ones few: twice that half is their share
-    (Storey 2002).
+    Of them half lie below the median of random positives (Storey 2002), of right ones as many as in the development
+    part, whose pairs are taken for right.
     """
     pairs = case.pairs
     if len(pairs) < FEW_ITEMS:
         return None
-    anchors = case.embedded([pair.anchor for pair in pairs])
-    farther = _farther(anchors, case.embedded([pair.positives[0] for pair in pairs], documents=True))
-    share, usual = 2 * float((farther > 0.5).mean()), _usual(case)
-    error = 2 * float(np.sqrt(max(share / 2, 1 / len(pairs)) / len(pairs)))
-    if share - usual - 2 * error < NO_NEARER:
+    farther = _farther(case, [(pair.anchor, pair.positives[0]) for pair in pairs])
+    judged = [*_judged(case)]
+    usual = _farther(case, judged[: len(pairs)]) if len(judged) >= FEW_ITEMS else np.zeros(1)
+    halves = [float((own > 0.5).mean()) for own in (farther, usual)]
+    wrong = 2 * (halves[0] - halves[1]) / max(1 - 2 * halves[1], 0.1)
+    error = 2 * math.hypot(*(math.sqrt(half / len(own)) for half, own in zip(halves, (farther, usual), strict=True)))
+    if wrong < max(WRONG, 2 * error):
         return None
-    order = np.argsort(-farther, kind="stable")
-    rows = tuple(pairs[place].number for place in order if farther[place] > 0.5)
-    facts = {"share": share, "usual": usual, "of": len(pairs), "suspects": len(rows)}
-    return Cause("mislabelled", ALL_WRONG * (share - usual), facts=facts, rows=rows)
+    rows = tuple(pairs[place].number for place in np.argsort(-farther, kind="stable") if farther[place] > 0.5)
+    facts = {"wrong": wrong, "usual": 2 * halves[1], "of": len(pairs), "suspects": len(rows)}
+    return Cause("mislabelled", ALL_WRONG * wrong, facts=facts, rows=rows)
 
 
-def _farther(anchors: np.ndarray, positives: np.ndarray) -> np.ndarray:  # (pairs,)
+def _farther(case: Case, pairs: Sequence[tuple[str, str]]) -> np.ndarray:  # (pairs,)
     """The share of the other pairs' positives that are nearer to each anchor than its own."""
-    scores = anchors @ positives.T
+    anchors = case.embedded([anchor for anchor, _ in pairs])
+    scores = anchors @ case.embedded([positive for _, positive in pairs], documents=True).T
     own = scores.diagonal()[:, None]
     return np.asarray((scores > own + 1e-6).sum(axis=1) / max(1, len(scores) - 1))
-
-
-def _usual(case: Case) -> float:
-    """The same share of the development part's own pairs; 0 where it has none."""
-    pairs = [*_judged(case)][: len(case.pairs)]
-    if len(pairs) < FEW_ITEMS:
-        return 0.0
-    anchors = case.embedded([query for query, _ in pairs])
-    farther = _farther(anchors, case.embedded([document for _, document in pairs], documents=True))
-    return 2 * float((farther > 0.5).mean())
 
 
 def _judged(case: Case) -> Iterator[tuple[str, str]]:
@@ -270,6 +262,6 @@ def looked(case: Case) -> list[Cause]:
     return ordered(cause for look in LOOKS.values() if (cause := look.of(case)) is not None)
 
 
-def ordered(causes: Iterator[Cause] | list[Cause]) -> list[Cause]:
+def ordered(causes: Iterable[Cause]) -> list[Cause]:
     """The most costly first."""
     return sorted(causes, key=lambda cause: -cause.points)

@@ -50,19 +50,22 @@ def write(request: Request) -> Iterator[str]:
 
 def causes_of(case: Case, minutes: float | None) -> tuple[list[Cause], list[Gained], Tries | None]:
     """By looks, and by tries that take so many minutes. Of an answer that says what to use, what made its gain, too."""
+    tries = None if minutes is None else Tries(case, 60 * minutes)
     causes = looked(case)
-    if minutes is None:
+    if tries is None:
         return causes, [], None
-    tries = Tries(case, 60 * minutes)
     if case.answer is not None and case.answer.kind == "use":
         return causes, tries.taken_back(), tries
     return joined(causes, tries.causes(causes)), [], tries
 
 
 def joined(looked: Sequence[Cause], tried: Sequence[Cause]) -> list[Cause]:
-    """Both in one order; what a training says of a cause takes the place of an estimate."""
+    """Both in one order; what a training says takes the place of an estimate, and of a hint at the same settings."""
     measured = {cause.name: cause for cause in ordered(tried)[::-1]}
-    return ordered([*(cause for cause in looked if cause.name not in measured), *measured.values()])
+    settings = {key for cause in tried for key in cause.facts["changes"]}
+    rest = [cause for cause in looked if cause.name not in measured]
+    rest = [cause for cause in rest if cause.measured or not settings.issuperset(cause.facts.get("used", {"": None}))]
+    return ordered([*rest, *measured.values()])
 
 
 def lines(case: Case, causes: Sequence[Cause], taken_back: Sequence[Gained]) -> Iterator[str]:

@@ -102,7 +102,8 @@ class Tries:
         began = self.clock()
         self._sample({}, FIRST)
         self._took = self.clock() - began
-        larger = min(1.0, self.share * (self.seconds - self._took) / max(1e-9, trainings * self._took))
+        left = self.seconds - (self.clock() - self.began)
+        larger = min(1.0, self.share * left / max(1e-9, trainings * self._took))
         if larger > 1.5 * self.share:
             self._took *= larger / self.share
             self.share = larger
@@ -115,7 +116,7 @@ class Tries:
         if len(whole) < len(AGAIN):
             return None
         gain = float(np.mean([new.mean - old.mean for new, old in whole]))
-        effects = [new.effects[0] - old.effects[0] for new, old in whole if _paired(new, old)]
+        effects = [new.effect - old.effect for new, old in whole if new.effect is not None and old.effect is not None]
         items = float((np.mean(effects, axis=0) ** 2).sum()) if effects else 0.0
         error = math.sqrt(items + 2 * ASSUMED.std**2 / len(AGAIN))
         half = NormalDist().inv_cdf(1 - LEVEL / JUDGED) * error
@@ -174,10 +175,6 @@ def _fits(recipe: Recipe, changes: Changes) -> Recipe | None:
 
 def _named(changes: Changes) -> str:
     return repr(sorted(changes.items(), key=lambda item: item[0]))
-
-
-def _paired(new: Sample, old: Sample) -> bool:
-    return new.effects is not None and old.effects is not None and new.items == old.items
 
 
 def _cause(gained: Gained) -> Cause:

@@ -42,10 +42,9 @@ def settings(changes: Facts) -> str:
 
 
 def _mislabelled(facts: Facts) -> str:
-    usual = f", of the development part {facts['usual']:.0%}" if facts["usual"] else ""
     return (
-        f"about {facts['share']:.0%} of {facts['of']:,} rows have a positive that the encoder finds no nearer than a "
-        f"random one{usual}"
+        f"about {facts['wrong']:.0%} of {facts['of']:,} rows have a positive that the encoder finds no nearer than a "
+        f"random one, beyond those of the development part; {count(facts['suspects'], 'row')} are suspect"
     )
 
 

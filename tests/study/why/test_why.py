@@ -107,7 +107,7 @@ def test_shuffled_positives_are_seen_and_their_rows_named(case_of: Callable[...,
     wrong = [(row[0], rows[(n + 1) % 60][1]) if n < 60 else row for n, row in enumerate(rows)]
     cause = looks.mislabelled(case_of(train=wrong))
     assert cause is not None
-    assert cause.facts["share"] == pytest.approx(0.2, abs=0.07)
+    assert cause.facts["wrong"] == pytest.approx(0.2, abs=0.07)
     assert np.mean([number < 60 for number in cause.rows]) >= 0.9
 
 
