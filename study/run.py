@@ -153,7 +153,9 @@ def report(plan: Plan) -> bool:
         return False
     from reports.answer import Answer
     from reports.answer_words import as_text, lines
+    from reports.commands import results_place
     from reports.formats import FORMATS
+    from reports.ledger.request import Request
     from reports.looks import record
     from reports.report import write_unrecorded
 
@@ -162,8 +164,12 @@ def report(plan: Plan) -> bool:
     record(results, plan.results)
     plan.place.push_changed()
     print(f"report: {plan.place.at(FORMATS['md'].file)}", flush=True)
-    for line in as_text(lines(Answer.of(results), results.info, str)):
+    answer = Answer.of(results)
+    for line in as_text(lines(answer, results.info, str)):
         print(printable(line), flush=True)  # a command may hold a row's label
+    if answer.kind in ("base", "as it came", "open") and results.info.request.train:
+        why = Request(why=results_place(results.info), limit=("minutes=10",))
+        print(printable(f"Why    {why.command}"), flush=True)
     return True
 
 

@@ -91,7 +91,9 @@ CHANGES = Registry(
 
 def changes_of(case: Case, causes: Sequence[Cause]) -> list[tuple[str, Changes]]:
     """The name of each change and its keys: first those of suspect rows, which are left out."""
-    tried = [(cause.name, {"corpus.nli": without(case, cause)}) for cause in causes if cause.rows]
+    tried: list[tuple[str, Changes]] = [
+        (cause.name, {"corpus.nli": without(case, cause)}) for cause in causes if cause.rows
+    ]
     return tried + [(change.name, keys) for change in CHANGES.values() for keys in change.of(case)]
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from reports.document import Block, Bullets, CodeBlock, WrittenSection
@@ -20,6 +21,7 @@ from reports.results import Results
 from search_spaces.limits import parse_limits
 from study.why import words
 from study.why.case import Case, Cause
+from study.why.changes import without
 from study.why.looks import looked, ordered
 from study.why.tries import Gained, Tries
 from trainables.registry import load
@@ -51,12 +53,17 @@ def write(request: Request) -> Iterator[str]:
 def causes_of(case: Case, minutes: float | None) -> tuple[list[Cause], list[Gained], Tries | None]:
     """By looks, and by tries that take so many minutes. Of an answer that says what to use, what made its gain, too."""
     tries = None if minutes is None else Tries(case, 60 * minutes)
-    causes = looked(case)
+    causes = [mended(case, cause) for cause in looked(case)]
     if tries is None:
         return causes, [], None
     if case.answer is not None and case.answer.kind == "use":
         return causes, tries.taken_back(), tries
     return joined(causes, tries.causes(causes)), [], tries
+
+
+def mended(case: Case, cause: Cause) -> Cause:
+    """With the rows that it does not suspect as training data, where it suspects some."""
+    return replace(cause, mend={"train": (without(case, cause),)}) if cause.rows else cause
 
 
 def joined(looked: Sequence[Cause], tried: Sequence[Cause]) -> list[Cause]:

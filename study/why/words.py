@@ -123,7 +123,6 @@ TITLES: Mapping[str, str] = {
     "mined": "Negatives too easy",
 }
 OTHERWISE: Mapping[str, str] = {
-    "mislabelled": "read the suspect rows, mend or remove them, and train on the rest",
     "unlike": "give training data of the kind of the test",
     "few_items": "give more items by --test",
     "ceiling": "give a harder test, or keep the encoder as it came",
