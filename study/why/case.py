@@ -24,7 +24,7 @@ from trainables.encoders.embedding_store import EmbeddingStore
 from trainables.encoders.module_files import own_modules
 from trainables.encoders.own_modules import own_settings
 from trainables.errors import UserError
-from trainables.evaluation_config import EvaluationConfig
+from trainables.evaluation_config import EvaluationConfig, Parts
 from trainables.recipe import Recipe, Value
 from trainables.senteval.evaluation import SentEvalResult, evaluate
 from trainables.senteval.examples import Split
@@ -33,7 +33,7 @@ from trainables.senteval.read_task import kept_task
 from trainables.senteval.tasks import TASKS
 from trainables.trial.data_requests import senteval_folder
 
-MOST = 3000
+MOST = 2000
 """Rows that are looked at, drawn by chance."""
 
 
@@ -173,18 +173,21 @@ class Case:
         """The test score that judges it."""
         return Quantity(self.goal.short, self.goal.tested)
 
-    def scored(self, recipe: Recipe) -> SentEvalResult:
-        """An encoder that is not trained, on development and test items."""
+    def scored(self, recipe: Recipe, parts: Parts = "development") -> SentEvalResult:
+        """An encoder that is not trained."""
         queries, documents = self._stores(recipe)
         config, tasks = self.evaluation, [*self.goal.needs]
         apart = None if documents is queries else documents.encode
         folder = senteval_folder(config.senteval)
-        return evaluate(queries.encode, folder, tasks, config.protocol, encode_documents=apart)
+        return evaluate(queries.encode, folder, tasks, config.protocol, parts=parts, encode_documents=apart)
 
     @cached_property
-    def untrained_scores(self) -> SentEvalResult:
-        """Of the encoder as it came."""
-        return self.scored(self.untrained)
+    def untrained_score(self) -> float | None:
+        """The test score of the encoder as it came: that of the finals, where they have it."""
+        encoder = self.answer.references.get("encoder") if self.answer else None
+        if encoder is not None and encoder.figure is not None:
+            return encoder.figure.gain
+        return self.tested.of(self.scored(self.untrained, "all").tasks)
 
 
 def _pair(number: int, row: Normal) -> PairRow | None:

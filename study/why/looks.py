@@ -186,7 +186,7 @@ def few_items(case: Case) -> Cause | None:
 def ceiling(case: Case) -> Cause | None:
     """A test that leaves hardly any room above the encoder as it came: its score, and queries whose answers have copies
     among the documents that nobody judged relevant."""
-    score = case.tested.of(case.untrained_scores.tasks)
+    score = case.untrained_score
     splits = case.splits("test")
     items = sum(len(split) for split in splits)
     if score is None or items < 2:

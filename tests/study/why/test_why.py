@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import dataclasses
+import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -12,12 +13,16 @@ import pytest
 
 from benchmarks.own._sets import PARTS, of_files
 from reports.document import markdown
+from reports.ledger import LEDGER, Ledger, StudyInfo
+from reports.ledger.own_code import trust_folder
 from reports.ledger.request import Request
 from reports.statistics import Sample
+from reports.testing import made_record, make_study
 from search_spaces import load_space
 from search_spaces.goals import GOALS
 from search_spaces.own_data import BATCH, EPOCHS, RATE, TEMPERATURE
 from study.cli.options import parse
+from study.run import main
 from study.why import looks, words
 from study.why.case import Case, Cause
 from study.why.changes import back, changes_of
@@ -266,6 +271,35 @@ def test_the_page_and_the_console_have_sentence_and_command(case_of: Callable[..
     assert "Nothing was trained: --limit minutes=10" in page
     assert f"and {len(estimated.rows) - 20} more rows" in page
     assert [*lines(case, [], [])] == ["Why    nothing was seen that stands in the way"]
+
+
+def test_the_command_looks_into_a_study(
+    case_of: Callable[..., Case], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    case, results = case_of(test=parts_of()["test"][:30]), tmp_path / "results"
+    (space,) = tmp_path.glob("space_*.py")
+    results.mkdir()
+    shutil.copy(space, results / "space.py")
+    scores = {"mine": {"dev_ndcg@10": 50.0, "test_ndcg@10": 50.0}}
+    info = StudyInfo(
+        load_space(space).name,
+        "space.py",
+        base=dict(case.base.flat()),
+        evaluation=dict(case.evaluation.flat()),
+        row_hashes={"base settings": case.base.hash},
+        requests=[dataclasses.replace(case.request, results=str(results)).values],
+    )
+    info.save(results)
+    trust_folder(results)
+    record = made_record(dict(case.base.flat()), case.base.hash, 0, scores=scores, protocol=case.evaluation.protocol)
+    Ledger(results / LEDGER).write(record)
+    assert main(["--why", str(results)]) == 0
+    printed = capsys.readouterr().out
+    assert "A small test, about 4 points: the test has 30 items" in printed
+    assert "A small test" in (results / "why.md").read_text()
+    make_study(tmp_path / "paper", rows=1, seeds=1)
+    with pytest.raises(UserError, match="no study of --train"):
+        main(["--why", str(tmp_path / "paper")])
 
 
 def test_every_look_and_change_has_its_words(case_of: Callable[..., Case]) -> None:
