@@ -17,7 +17,7 @@ from reports.quantity import Quantity
 from reports.results import Results
 from search_spaces.goals import Goal
 from study.rows import as_it_came
-from trainables.corpora.held_out import rows_of
+from trainables.corpora.held_out import DEV, HELD_OUT, TEST, rows_of
 from trainables.corpora.own_rows import Normal
 from trainables.encoders.contract import for_documents
 from trainables.encoders.embedding_store import EmbeddingStore
@@ -108,6 +108,13 @@ class Case:
     def train(self) -> Path:
         """Their file."""
         return Path(str(self.recipe.flat()["corpus.nli"]))
+
+    @property
+    def aside(self) -> dict[str, tuple[str, ...]]:
+        """By option what the study put aside of its training data, which other rows must not replace."""
+        places = {part: self.train.with_name(HELD_OUT[number]) for part, number in (("dev", DEV), ("test", TEST))}
+        files = {part: path if path.is_dir() else path.with_suffix(".jsonl") for part, path in places.items()}
+        return {part: (str(path),) for part, path in files.items() if path.exists()}
 
     @cached_property
     def pairs(self) -> list[PairRow]:

@@ -83,7 +83,7 @@ def lines(case: Case, causes: Sequence[Cause], taken_back: Sequence[Gained]) -> 
         yield "Why    nothing was seen that stands in the way"
     for place, cause in enumerate(causes, 1):
         yield f"{place:<6} {words.TITLES[cause.name]}, {words.points(cause)}: {words.evidence(cause)}"
-        yield f"       {words.command(cause, case.request, case.place) or words.OTHERWISE.get(cause.name, '')}"
+        yield f"       {words.command(cause, case) or words.OTHERWISE.get(cause.name, '')}"
 
 
 def blocks_of(
@@ -96,7 +96,7 @@ def blocks_of(
         yield "Nothing was seen that stands in the way."
     for place, cause in enumerate(causes, 1):
         yield f"**{place}. {words.TITLES[cause.name]}**, {words.points(cause)}: {text(words.evidence(cause))}."
-        if mend := words.command(cause, case.request, case.place):
+        if mend := words.command(cause, case):
             yield CodeBlock(mend)
         elif cause.name in words.OTHERWISE:
             yield f"To mend it: {words.OTHERWISE[cause.name]}."

@@ -72,7 +72,7 @@ class Tries:
             return []
         promising = []
         for name, changes in tried:
-            sample = self._within(name, changes, FIRST)
+            sample = self._within(name, changes, FIRST, spared=2 * len(AGAIN))
             if sample is not None and sample.mean - first.mean >= WORTH:
                 promising.append((sample.mean - first.mean, name, changes))
         promising.sort(key=lambda entry: -entry[0])
@@ -99,9 +99,7 @@ class Tries:
         rows = len(self.case.rows)
         trainings = 2 + changes + (1 + JUDGED) * len(AGAIN)
         self.share = min(1.0, FEWEST / max(1, rows))
-        began = self.clock()
         self._sample({}, FIRST)
-        self._took = self.clock() - began
         left = self.seconds - (self.clock() - self.began)
         larger = min(1.0, self.share * left / max(1e-9, trainings * self._took))
         if larger > 1.5 * self.share:
@@ -122,21 +120,22 @@ class Tries:
         half = NormalDist().inv_cdf(1 - LEVEL / JUDGED) * error
         return Gained(name, changes, gain, gain - half, gain + half)
 
-    def _within(self, name: str, changes: Changes, seed: int) -> Sample | None:
-        """A training, where there is time for it."""
+    def _within(self, name: str, changes: Changes, seed: int, spared: int = 0) -> Sample | None:
+        """A training, where there is time for it and for so many more."""
         epochs, usual = (float(str(flat.get(EPOCHS, 1))) for flat in (changes, self.case.recipe.flat()))
-        takes = self._took * (max(1.0, epochs / usual) if EPOCHS in changes else 1.0)
+        takes = self._took * (spared + (max(1.0, epochs / usual) if EPOCHS in changes else 1.0))
         known = (_named(changes), seed) in self._samples
         if not known and self.clock() - self.began + takes > self.seconds:
-            self.left_out += [name] if name not in self.left_out else []
+            self.left_out += [name] if changes and name not in self.left_out else []
             return None
         return self._sample(changes, seed)
 
     def _sample(self, changes: Changes, seed: int) -> Sample | None:
         """The development score of a training, 0 of one that diverged; None where this part cannot have it."""
-        key = _named(changes), seed
+        key, began = (_named(changes), seed), self.clock()
         if key not in self._samples:
             self._samples[key] = self._trained(changes, seed)
+            self._took = self._took if changes else self.clock() - began
         return self._samples[key]
 
     def _trained(self, changes: Changes, seed: int) -> Sample | None:

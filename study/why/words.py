@@ -6,7 +6,6 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from reports.ledger.request import Request
 from reports.markdown import count, number
 from reports.recipe_names import plain
 from reports.wording import difference
@@ -135,17 +134,17 @@ def points(cause: Cause) -> str:
     return f"{number(cause.points, 1)} points" if cause.measured else f"about {number(cause.points, 0)} points"
 
 
-def command(cause: Cause, request: Request, place: str) -> str:
+def command(cause: Cause, case: Case) -> str:
     """The study's command with what mends the cause, into results of its own; empty where no option mends it."""
-    if not cause.mend or not request.train:
+    if not cause.mend or not case.request.train:
         return ""
     changes = dict(cause.mend)
     if "set" in changes:
-        keys = [text for text in request.set if parse_assignment(text)[0] not in changes["set"]]
+        keys = [text for text in case.request.set if parse_assignment(text)[0] not in changes["set"]]
         changes["set"] = (*keys, *(f"{key}={_typed(value)}" for key, value in changes["set"].items()))
     if "train" in changes:
-        changes |= {"columns": None, "labels": None}
-    return dataclasses.replace(request, **changes, results=f"{place}-{MENDED}").command
+        changes |= {"columns": None, "labels": None, **case.aside}
+    return dataclasses.replace(case.request, **changes, results=f"{case.place}-{MENDED}").command
 
 
 def _typed(value: object) -> str:
@@ -168,7 +167,8 @@ def how(case: Case, tries: Tries | None) -> str:
     looks = f"Looks read {min(MOST, len(case.rows)):,} of {len(case.rows):,} rows, and the encoder as it came."
     if tries is None:
         return f"{looks} Nothing was trained: --limit minutes=10 tries changes, each alone."
-    left = f" No time was left for: {', '.join(tries.left_out)}." if tries.left_out else ""
+    names = ", ".join(dict.fromkeys(TITLES[name].lower() for name in tries.left_out))
+    left = f" No time was left for: {names}." if names else ""
     return (
         f"{looks} Tries trained on {tries.share:.0%} of the rows. Intervals count development items and what seeds "
         f"usually move, of {len(AGAIN)} trainings each that did not choose the change.{left} Estimates are marked by "

@@ -267,6 +267,10 @@ def test_the_page_and_the_console_have_sentence_and_command(case_of: Callable[..
     assert "with learning rate 0.001 development gains +3.00 [+2.00, +4.00]" in console[2]
     assert f"--set {RATE}=0.001 --results results/mine-mended" in console[3]
     assert f"{RATE}=0.5" not in console[3]
+    case.train.with_name("heldout_dev").mkdir()
+    clean = words.command(dataclasses.replace(estimated, mend={"train": ("clean.jsonl",)}), case)
+    assert "--train clean.jsonl" in clean
+    assert f"--dev {case.train.with_name('heldout_dev')}" in clean
     page = markdown(blocks_of(case, causes, [], None))
     assert "Nothing was trained: --limit minutes=10" in page
     assert f"and {len(estimated.rows) - 20} more rows" in page
