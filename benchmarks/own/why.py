@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import csv
 import json
+import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -123,7 +124,8 @@ def _recorded(
     """The causes of a study with the fault, in their order."""
     data, random = Path(options.data), np.random.default_rng(repeat)
     folder = to / f"{name}-{fault.name.replace(' ', '-')}-{repeat}"
-    folder.mkdir(exist_ok=True)
+    shutil.rmtree(folder, ignore_errors=True)  # of a run that was stopped
+    folder.mkdir()
     rows = fault.plant(_drawn(name, data, repeat), _drawn(other, data, repeat), random)
     for part in PARTS:
         head = (*SETS[name].columns, "negative")[: len(rows[part][0])]
