@@ -95,11 +95,12 @@ class Tries:
         return worth[:1] + sorted(worth[1:], key=lambda gained: -gained.gain)
 
     def _choose_share(self, changes: int) -> None:
-        """The part of the data that leaves time for all: the unchanged recipe is trained on a small one first."""
+        """The part of the data that leaves time for all: the unchanged recipe is trained on a small one before."""
         rows = len(self.case.rows)
-        trainings = 2 + changes + (1 + JUDGED) * len(AGAIN)
+        trainings = 1 + changes + (1 + JUDGED) * len(AGAIN)
         self.share = min(1.0, FEWEST / max(1, rows))
-        self._sample({}, FIRST)
+        for seed in (FIRST, AGAIN[0]):  # the first one also imports and embeds
+            self._sample({}, seed)
         left = self.seconds - (self.clock() - self.began)
         larger = min(1.0, self.share * left / max(1e-9, trainings * self._took))
         if larger > 1.5 * self.share:
