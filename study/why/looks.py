@@ -29,7 +29,7 @@ from trainables.senteval.tasks import TASKS
 ALL_WRONG = 20.0
 """Points that a training may lose where all rows are wrong, about."""
 LEVEL = 0.05
-WRONG = 0.05
+WRONG = 0.08
 """A share of wrong rows that is worth a word."""
 ALIKE = 0.9
 """Texts of a lower cosine are not compared letter by letter."""
