@@ -28,7 +28,7 @@ from benchmarks.tables import titled
 from reports.ledger.request import Request
 from search_spaces import load_space
 from search_spaces.own_data import BATCH, EPOCHS, RATE, TEMPERATURE
-from study.why.case import Case, Cause
+from study.why.case import Cause, StudyCase
 from study.why.page import causes_of
 from trainables.recipe import Value
 
@@ -43,7 +43,7 @@ Parts = dict[str, Rows]
 
 
 @dataclass(frozen=True)
-class Fault:
+class PlantedFault:
     """What is planted, and which causes name it."""
 
     name: str
@@ -77,18 +77,18 @@ def _copied(own: Parts, other: Parts, random: np.random.Generator) -> Parts:
     return {**own, "train": [(*row, negative) for row, negative in zip(rows, negatives, strict=True)]}
 
 
-FAULTS: Mapping[str, Fault] = {
+FAULTS: Mapping[str, PlantedFault] = {
     fault.name: fault
     for fault in (
-        Fault("healthy"),
-        Fault("rate", frozenset({"rate"}), RATE, {RATE: 2e-2}),
-        Fault("temperature", frozenset({"temperature"}), TEMPERATURE, {TEMPERATURE: 0.5}),
-        Fault("batch", frozenset({"batch"}), BATCH, {BATCH: 4}),
-        Fault("pooling", frozenset({"configuration"}), set={"pooling.mode": "max"}),
-        Fault("shuffled", frozenset({"mislabelled"}), plant=_shuffled),
-        Fault("copies", frozenset({"false_negatives"}), plant=_copied),
-        Fault("domain", frozenset({"unlike"}), plant=lambda own, other, _: {**own, "train": other["train"]}),
-        Fault("few items", frozenset({"few_items"}), plant=lambda own, *_: {**own, "test": own["test"][:FEW]}),
+        PlantedFault("healthy"),
+        PlantedFault("rate", frozenset({"rate"}), RATE, {RATE: 2e-2}),
+        PlantedFault("temperature", frozenset({"temperature"}), TEMPERATURE, {TEMPERATURE: 0.5}),
+        PlantedFault("batch", frozenset({"batch"}), BATCH, {BATCH: 4}),
+        PlantedFault("pooling", frozenset({"configuration"}), set={"pooling.mode": "max"}),
+        PlantedFault("shuffled", frozenset({"mislabelled"}), plant=_shuffled),
+        PlantedFault("copies", frozenset({"false_negatives"}), plant=_copied),
+        PlantedFault("domain", frozenset({"unlike"}), plant=lambda own, other, _: {**own, "train": other["train"]}),
+        PlantedFault("few items", frozenset({"few_items"}), plant=lambda own, *_: {**own, "test": own["test"][:FEW]}),
     )
 }
 
@@ -119,7 +119,7 @@ def lines_of(file: Path) -> list[dict[str, Any]]:
 
 
 def _recorded(
-    fault: Fault, name: str, other: str, repeat: int, options: argparse.Namespace, to: Path, encoder: str
+    fault: PlantedFault, name: str, other: str, repeat: int, options: argparse.Namespace, to: Path, encoder: str
 ) -> dict[str, Any]:
     """The causes of a study with the fault, in their order."""
     data, random = Path(options.data), np.random.default_rng(repeat)
@@ -135,7 +135,7 @@ def _recorded(
     load_space(own.space)
     recipe = own.base.override({"encoder.layers": options.layers, **HEALTHY, **fault.set})
     request = Request(train=(str(folder / "train.csv"),), encoder=(encoder,))
-    case = Case(recipe, recipe, own.evaluation, own.goal, request, folder, shared=to / "embeddings")
+    case = StudyCase(recipe, recipe, own.evaluation, own.goal, request, folder, shared=to / "embeddings")
     began = time.monotonic()
     causes, _, tries = causes_of(case, options.minutes or None)
     more = {"share": tries.share, "left_out": tries.left_out} if tries else {}

@@ -66,7 +66,7 @@ class PairRow:
 
 
 @dataclass(frozen=True)
-class Case:
+class StudyCase:
     """A study, as far as its causes are looked for."""
 
     recipe: Recipe
@@ -84,7 +84,7 @@ class Case:
     answer: Answer | None = None
 
     @classmethod
-    def of(cls, results: Results, shared: Path | None = None) -> Case:
+    def of(cls, results: Results, shared: Path | None = None) -> StudyCase:
         """`UserError` where the study is not of data of one's own."""
         goal = next((goal for goal in results.goals if not goal.cost), None)
         if goal is None or not Path(str(results.base.flat().get("corpus.nli"))).is_file():

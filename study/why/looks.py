@@ -19,7 +19,7 @@ from reports.statistics import compare
 from search_spaces.own_data import BATCH, EPOCHS, RATE, TEMPERATURE
 from study.own_leaks import items_of
 from study.planned_power import FEW_ITEMS, half_interval, items_needed
-from study.why.case import Case, Cause
+from study.why.case import Cause, StudyCase
 from trainables.corpora.leaks import NEAR, leaks, plain
 from trainables.corpora.own_rows import texts
 from trainables.registry import Registry
@@ -52,10 +52,10 @@ class Look:
     """An entry of `LOOKS`."""
 
     name: str
-    of: Callable[[Case], Cause | None]
+    of: Callable[[StudyCase], Cause | None]
 
 
-def mislabelled(case: Case) -> Cause | None:
+def mislabelled(case: StudyCase) -> Cause | None:
     """Wrong rows, whose positive is like a random one.
 
     Of them half lie below the median of random positives (Storey 2002), of right ones as many as in the development
@@ -77,7 +77,7 @@ def mislabelled(case: Case) -> Cause | None:
     return Cause("mislabelled", ALL_WRONG * wrong, facts=facts, rows=rows)
 
 
-def _farther(case: Case, pairs: Sequence[tuple[str, str]]) -> np.ndarray:  # (pairs,)
+def _farther(case: StudyCase, pairs: Sequence[tuple[str, str]]) -> np.ndarray:  # (pairs,)
     """The share of the other pairs' positives that are nearer to each anchor than its own."""
     anchors = case.embedded([anchor for anchor, _ in pairs])
     scores = anchors @ case.embedded([positive for _, positive in pairs], documents=True).T
@@ -85,7 +85,7 @@ def _farther(case: Case, pairs: Sequence[tuple[str, str]]) -> np.ndarray:  # (pa
     return np.asarray((scores > own + 1e-6).sum(axis=1) / max(1, len(scores) - 1))
 
 
-def _judged(case: Case) -> Iterator[tuple[str, str]]:
+def _judged(case: StudyCase) -> Iterator[tuple[str, str]]:
     """Queries of the development part, each with a document that is relevant to it."""
     for split in case.splits("dev"):
         if split.documents is not None:
@@ -94,7 +94,7 @@ def _judged(case: Case) -> Iterator[tuple[str, str]]:
                 yield from ((query, split.documents.texts[number]) for number in relevant[:1])
 
 
-def false_negatives(case: Case) -> Cause | None:
+def false_negatives(case: StudyCase) -> Cause | None:
     """Negatives that are near copies of a positive of the same anchor; and positives that are near copies of other
     anchors', which meet as negatives in a batch."""
     pairs = case.pairs
@@ -111,7 +111,7 @@ def false_negatives(case: Case) -> Cause | None:
     return Cause("false_negatives", ALL_WRONG * max(named, met), facts=facts, mend=mend, rows=copies)
 
 
-def _alike(case: Case, text: str, others: tuple[str, ...]) -> bool:
+def _alike(case: StudyCase, text: str, others: tuple[str, ...]) -> bool:
     first, *vectors = case.embedded([text, *others], documents=True)
     near = [other for other, vector in zip(others, vectors, strict=True) if first @ vector >= ALIKE]
     return any(near_copies(text, other) for other in near)
@@ -129,7 +129,7 @@ def _shingles(text: str) -> frozenset[object]:
     return frozenset((*words, *pairwise(words)))
 
 
-def _met_in_a_batch(case: Case) -> float:
+def _met_in_a_batch(case: StudyCase) -> float:
     """The share of anchors that meet a near copy of their positive in a batch, on average. Equal texts are no
     negatives of each other."""
     pairs, batch = case.pairs, int(str(case.recipe.flat().get(BATCH, 0)))
@@ -140,7 +140,7 @@ def _met_in_a_batch(case: Case) -> float:
     return min(1.0, 2 * copies / max(1, len(pairs)) * (batch - 1) / max(1, len(case.rows) - 1))
 
 
-def unlike(case: Case) -> Cause | None:
+def unlike(case: StudyCase) -> Cause | None:
     """Training texts that a classifier tells from the test's."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.metrics import roc_auc_score
@@ -164,7 +164,7 @@ def unlike(case: Case) -> Cause | None:
     return Cause("unlike", ALL_WRONG * (area - 0.5), facts={"area": area, "chance": 0.5 + 2 * chance, "of": size})
 
 
-def leaked(case: Case) -> Cause | None:
+def leaked(case: StudyCase) -> Cause | None:
     """Items of development and test that the training data hold."""
     parts = {part: [item for name in case.tasks for item in items_of(TASKS[name], part)] for part in ("dev", "test")}
     counts = leaks((texts(row) for row in case.rows), parts).parts
@@ -174,7 +174,7 @@ def leaked(case: Case) -> Cause | None:
     return Cause("leaked", ALL_WRONG * max(shares.values()), facts=shares, mend={"drop_leaks": True})
 
 
-def few_items(case: Case) -> Cause | None:
+def few_items(case: StudyCase) -> Cause | None:
     """A test on which hardly any gain can be shown."""
     items = sum(len(split) for split in case.splits("test"))
     if not 1 < items < FEW_ITEMS:
@@ -183,7 +183,7 @@ def few_items(case: Case) -> Cause | None:
     return Cause("few_items", half, facts={"items": items, "half": half, "needed": items_needed(2.0, LEVEL)})
 
 
-def ceiling(case: Case) -> Cause | None:
+def ceiling(case: StudyCase) -> Cause | None:
     """A test that leaves hardly any room above the encoder as it came: its score, and queries whose answers have copies
     among the documents that nobody judged relevant."""
     score = case.untrained_score
@@ -211,7 +211,7 @@ def _doubled(documents: JudgedDocuments) -> Iterator[int]:
         yield len(alike - right - {int(own)})
 
 
-def configuration(case: Case) -> Cause | None:
+def configuration(case: StudyCase) -> Cause | None:
     """Settings in which the recipe differs from the encoder's own configuration, and what development items say of
     them before any training."""
     flat = case.recipe.flat()
@@ -229,7 +229,7 @@ def configuration(case: Case) -> Cause | None:
     return Cause("configuration", gain.gain, True, {**facts, "own": differing}, {"set": differing})
 
 
-def unusual(case: Case) -> Cause | None:
+def unusual(case: StudyCase) -> Cause | None:
     """Settings outside the usual range: a hint, which only trainings can prove."""
     flat = case.recipe.flat()
     odd = {
@@ -257,7 +257,7 @@ LOOKS = Registry(
 )
 
 
-def looked(case: Case) -> list[Cause]:
+def looked(case: StudyCase) -> list[Cause]:
     """What all looks see, most likely first."""
     return ordered(cause for look in LOOKS.values() if (cause := look.of(case)) is not None)
 

@@ -20,7 +20,7 @@ from reports.markdown import count, text
 from reports.results import Results
 from search_spaces.limits import parse_limits
 from study.why import words
-from study.why.case import Case, Cause
+from study.why.case import Cause, StudyCase
 from study.why.changes import without
 from study.why.looks import looked, ordered
 from study.why.tries import Gained, Tries
@@ -38,7 +38,7 @@ def write(request: Request) -> Iterator[str]:
     place.bring()
     results, minutes = Results.load(place.folder), parse_limits(request.limit).get("minutes")
     with tempfile.TemporaryDirectory() as shared:
-        case = Case.of(results, Path(shared))
+        case = StudyCase.of(results, Path(shared))
         causes, taken_back, tries = causes_of(case, minutes)
     blocks = [*blocks_of(case, causes, taken_back, tries)]
     yield from lines(case, causes, taken_back)
@@ -50,7 +50,7 @@ def write(request: Request) -> Iterator[str]:
     yield str(place.at(PAGE))
 
 
-def causes_of(case: Case, minutes: float | None) -> tuple[list[Cause], list[Gained], Tries | None]:
+def causes_of(case: StudyCase, minutes: float | None) -> tuple[list[Cause], list[Gained], Tries | None]:
     """By looks, and by tries that take so many minutes. Of an answer that says what to use, what made its gain, too."""
     tries = None if minutes is None else Tries(case, 60 * minutes)
     causes = [mended(case, cause) for cause in looked(case)]
@@ -61,7 +61,7 @@ def causes_of(case: Case, minutes: float | None) -> tuple[list[Cause], list[Gain
     return joined(causes, tries.causes(causes)), [], tries
 
 
-def mended(case: Case, cause: Cause) -> Cause:
+def mended(case: StudyCase, cause: Cause) -> Cause:
     """With the rows that it does not suspect as training data, where it suspects some."""
     return replace(cause, mend={"train": (without(case, cause),)}) if cause.rows else cause
 
@@ -75,7 +75,7 @@ def joined(looked: Sequence[Cause], tried: Sequence[Cause]) -> list[Cause]:
     return ordered([*rest, *measured.values()])
 
 
-def lines(case: Case, causes: Sequence[Cause], taken_back: Sequence[Gained]) -> Iterator[str]:
+def lines(case: StudyCase, causes: Sequence[Cause], taken_back: Sequence[Gained]) -> Iterator[str]:
     """For a console."""
     for sentence in words.worth(taken_back) if taken_back else ():
         yield f"Gain   {sentence}"
@@ -87,7 +87,7 @@ def lines(case: Case, causes: Sequence[Cause], taken_back: Sequence[Gained]) -> 
 
 
 def blocks_of(
-    case: Case, causes: Sequence[Cause], taken_back: Sequence[Gained], tries: Tries | None
+    case: StudyCase, causes: Sequence[Cause], taken_back: Sequence[Gained], tries: Tries | None
 ) -> Iterator[Block]:
     """The causes with evidence, command and suspect rows; and how they were measured."""
     if taken_back:
@@ -104,7 +104,7 @@ def blocks_of(
     yield words.how(case, tries)
 
 
-def _suspects(case: Case, cause: Cause) -> list[str]:
+def _suspects(case: StudyCase, cause: Cause) -> list[str]:
     from trainables.corpora.own_rows import row_in_words
 
     shown = [f"row {number + 1}: {row_in_words(case.rows[number])}" for number in cause.rows[:LISTED]]

@@ -18,7 +18,7 @@ from reports.size import sample_of
 from reports.statistics import Sample
 from search_spaces.own_data import EPOCHS
 from study.planned_power import ASSUMED
-from study.why.case import Case, Cause
+from study.why.case import Cause, StudyCase
 from study.why.changes import Changes, back, changes_of
 from trainables.errors import UserError
 from trainables.recipe import Recipe
@@ -50,7 +50,7 @@ class Gained:
 class Tries:
     """Trains what there is time for."""
 
-    case: Case
+    case: StudyCase
     seconds: float
     clock: Callable[[], float] = time.monotonic
     left_out: list[str] = field(default_factory=list)
@@ -125,8 +125,8 @@ class Tries:
         """A training, where there is time for it and for so many more."""
         epochs, usual = (float(str(flat.get(EPOCHS, 1))) for flat in (changes, self.case.recipe.flat()))
         takes = self._took * (spared + (max(1.0, epochs / usual) if EPOCHS in changes else 1.0))
-        known = (_named(changes), seed) in self._samples
-        if not known and self.clock() - self.began + takes > self.seconds:
+        done = (_named(changes), seed) in self._samples
+        if not done and self.clock() - self.began + takes > self.seconds:
             self.left_out += [name] if changes and name not in self.left_out else []
             return None
         return self._sample(changes, seed)

@@ -9,7 +9,7 @@ from typing import Any
 from reports.markdown import count, number
 from reports.recipe_names import plain
 from reports.wording import difference
-from study.why.case import MOST, Case, Cause
+from study.why.case import MOST, Cause, StudyCase
 from study.why.tries import AGAIN, Gained, Tries
 from trainables.recipe import parse_assignment
 
@@ -134,7 +134,7 @@ def points(cause: Cause) -> str:
     return f"{number(cause.points, 1)} points" if cause.measured else f"about {number(cause.points, 0)} points"
 
 
-def command(cause: Cause, case: Case) -> str:
+def command(cause: Cause, case: StudyCase) -> str:
     """The study's command with what mends the cause, into results of its own; empty where no option mends it."""
     if not cause.mend or not case.request.train:
         return ""
@@ -162,7 +162,7 @@ def worth(taken_back: Sequence[Gained]) -> list[str]:
     return [*sentences, *([f"what each alone is worth: {'; '.join(each)}"] if each else [])]
 
 
-def how(case: Case, tries: Tries | None) -> str:
+def how(case: StudyCase, tries: Tries | None) -> str:
     """How it was measured, for the page."""
     looks = f"Looks read {min(MOST, len(case.rows)):,} of {len(case.rows):,} rows, and the encoder as it came."
     if tries is None:

@@ -24,7 +24,7 @@ from search_spaces.own_data import BATCH, EPOCHS, RATE, TEMPERATURE
 from study.cli.options import parse
 from study.run import main
 from study.why import looks, words
-from study.why.case import Case, Cause
+from study.why.case import Cause, StudyCase
 from study.why.changes import back, changes_of
 from study.why.looks import LOOKS, Look, looked, near_copies
 from study.why.page import blocks_of, joined, lines
@@ -79,10 +79,10 @@ def parts_of() -> dict[str, Rows]:
 
 
 @pytest.fixture
-def case_of(tmp_path: Path) -> Callable[..., Case]:
+def case_of(tmp_path: Path) -> Callable[..., StudyCase]:
     """A case of these rows, with an encoder that counts words."""
 
-    def make(encoder: str = SCENES_ENCODER, **rows: Rows) -> Case:
+    def make(encoder: str = SCENES_ENCODER, **rows: Rows) -> StudyCase:
         parts = {**parts_of(), **rows}
         for part in PARTS:
             with (tmp_path / f"{part}.csv").open("w", newline="") as file:
@@ -90,24 +90,24 @@ def case_of(tmp_path: Path) -> Callable[..., Case]:
         own = of_files("pairs", "mine", tmp_path, encoder)
         load_space(own.space)
         request = Request(train=(str(tmp_path / "train.csv"),), encoder=(encoder,), set=(f"{RATE}=0.5",))
-        case = Case(own.base, own.base, own.evaluation, own.goal, request, tmp_path, "results/mine")
+        case = StudyCase(own.base, own.base, own.evaluation, own.goal, request, tmp_path, "results/mine")
         case.__dict__["_encoders"] = (WordCounts(),) * 2
         return case
 
     return make
 
 
-def seen(case: Case, *without: str) -> list[str]:
+def seen(case: StudyCase, *without: str) -> list[str]:
     """The names of the causes; of looks that need no scores."""
     needs = {"ceiling", "configuration", *without}
     return [cause.name for name, look in LOOKS.items() if name not in needs and (cause := look.of(case))]
 
 
-def test_where_nothing_is_planted_nothing_is_seen(case_of: Callable[..., Case]) -> None:
+def test_where_nothing_is_planted_nothing_is_seen(case_of: Callable[..., StudyCase]) -> None:
     assert seen(case_of()) == []
 
 
-def test_shuffled_positives_are_seen_and_their_rows_named(case_of: Callable[..., Case]) -> None:
+def test_shuffled_positives_are_seen_and_their_rows_named(case_of: Callable[..., StudyCase]) -> None:
     rows = parts_of()["train"]
     wrong = [(row[0], rows[(n + 1) % 60][1]) if n < 60 else row for n, row in enumerate(rows)]
     cause = looks.mislabelled(case_of(train=wrong))
@@ -116,7 +116,7 @@ def test_shuffled_positives_are_seen_and_their_rows_named(case_of: Callable[...,
     assert np.mean([number < 60 for number in cause.rows]) >= 0.9
 
 
-def test_copies_of_positives_among_negatives_are_seen(case_of: Callable[..., Case]) -> None:
+def test_copies_of_positives_among_negatives_are_seen(case_of: Callable[..., StudyCase]) -> None:
     rows = parts_of()["train"]
     negatives = [row[1].upper() if n < 30 else rows[n - 7][1] for n, row in enumerate(rows)]
     case = case_of(train=[(*row, negative) for row, negative in zip(rows, negatives, strict=True)])
@@ -127,21 +127,21 @@ def test_copies_of_positives_among_negatives_are_seen(case_of: Callable[..., Cas
     assert looks.false_negatives(case_of(train=clean)) is None
 
 
-def test_copies_that_meet_in_a_batch_are_seen(case_of: Callable[..., Case]) -> None:
+def test_copies_that_meet_in_a_batch_are_seen(case_of: Callable[..., StudyCase]) -> None:
     rows = parts_of()["train"][:100]
     cause = looks.false_negatives(case_of(train=[*rows, *((f"again {row[0]}", f"{row[1]}.") for row in rows)]))
     assert cause is not None
     assert cause.facts["met"] > 0.05
 
 
-def test_texts_of_another_kind_are_seen(case_of: Callable[..., Case]) -> None:
+def test_texts_of_another_kind_are_seen(case_of: Callable[..., StudyCase]) -> None:
     case = case_of(train=pairs(300, 9, [f"{word}q" for word in WORDS]))
     cause = looks.unlike(case)
     assert cause is not None
     assert cause.facts["area"] > 0.95
 
 
-def test_leaks_a_small_test_and_odd_settings_are_seen(case_of: Callable[..., Case]) -> None:
+def test_leaks_a_small_test_and_odd_settings_are_seen(case_of: Callable[..., StudyCase]) -> None:
     parts = parts_of()
     case = case_of(train=[*parts["train"], *parts["dev"][:20]], test=parts["test"][:30])
     odd = {TEMPERATURE: 0.5, BATCH: 4}
@@ -157,7 +157,7 @@ def test_leaks_a_small_test_and_odd_settings_are_seen(case_of: Callable[..., Cas
     assert unusual.facts["used"] == odd
 
 
-def test_answers_with_copies_take_room_from_the_test(case_of: Callable[..., Case]) -> None:
+def test_answers_with_copies_take_room_from_the_test(case_of: Callable[..., StudyCase]) -> None:
     parts = parts_of()
     assert looks.ceiling(case_of()) is None
     doubled = [
@@ -170,7 +170,7 @@ def test_answers_with_copies_take_room_from_the_test(case_of: Callable[..., Case
 
 
 def test_the_encoders_own_configuration_is_held_against_the_recipe(
-    case_of: Callable[..., Case], tmp_path: Path
+    case_of: Callable[..., StudyCase], tmp_path: Path
 ) -> None:
     folder = tmp_path / "own"
     load_encoder(EncoderConfig(name=SCENES_ENCODER, max_length=32), Mean(), device="cpu").save(folder)
@@ -191,7 +191,7 @@ def test_near_copies() -> None:
 class MadeUp(Tries):
     """Scores of trainings by what differs, each item moved a little by its seed."""
 
-    def __init__(self, case: Case, gains: Mapping[str, float], seconds: float = 1e9, lucky: str = "") -> None:
+    def __init__(self, case: StudyCase, gains: Mapping[str, float], seconds: float = 1e9, lucky: str = "") -> None:
         self.gains, self.lucky, self.now, self.trained = gains, lucky, 0.0, 0
         super().__init__(case, seconds, clock=lambda: self.now)
 
@@ -205,7 +205,7 @@ class MadeUp(Tries):
         return Sample(np.array([value]), (seed,), effects=((items - items.mean()) / len(items))[None], items="dev")
 
 
-def test_what_gains_again_is_named_and_what_was_lucky_is_not(case_of: Callable[..., Case]) -> None:
+def test_what_gains_again_is_named_and_what_was_lucky_is_not(case_of: Callable[..., StudyCase]) -> None:
     case = case_of()
     colder = float(f"{float(str(case.recipe.flat()[TEMPERATURE])) / 5:.2g}")
     (cause,) = MadeUp(case, {f"{TEMPERATURE}={colder}": 5}, lucky=EPOCHS).causes([])
@@ -214,21 +214,21 @@ def test_what_gains_again_is_named_and_what_was_lucky_is_not(case_of: Callable[.
     assert MadeUp(case, {}).causes([]) == []
 
 
-def test_tries_end_with_their_time(case_of: Callable[..., Case]) -> None:
+def test_tries_end_with_their_time(case_of: Callable[..., StudyCase]) -> None:
     tries = MadeUp(case_of(), {}, seconds=4)
     tries.causes([])
     assert tries.now <= 5
     assert "epochs" in tries.left_out
 
 
-def test_suspect_rows_are_left_out_in_a_try(case_of: Callable[..., Case]) -> None:
+def test_suspect_rows_are_left_out_in_a_try(case_of: Callable[..., StudyCase]) -> None:
     case = case_of()
     name, changes = changes_of(case, [Cause("mislabelled", 1.0, rows=(0, 2))])[0]
     left = Path(str(changes["corpus.nli"])).read_text().splitlines()
     assert (name, len(left)) == ("mislabelled", len(case.rows) - 2)
 
 
-def test_settings_are_taken_back_together_and_alone(case_of: Callable[..., Case]) -> None:
+def test_settings_are_taken_back_together_and_alone(case_of: Callable[..., StudyCase]) -> None:
     case = case_of()
     base = case.recipe.flat()
     own = {RATE: 0.002, TEMPERATURE: 0.1}
@@ -241,7 +241,7 @@ def test_settings_are_taken_back_together_and_alone(case_of: Callable[..., Case]
     assert "nearly all of it is the learning rate 0.002" in words.worth([whole, first, second])
 
 
-def test_a_training_is_scored_on_development_items(case_of: Callable[..., Case]) -> None:
+def test_a_training_is_scored_on_development_items(case_of: Callable[..., StudyCase]) -> None:
     case = case_of()
     small = dataclasses.replace(case, recipe=case.recipe.override({BATCH: 16, "encoder.max_length": 16}))
     tries = Tries(small, 60)
@@ -252,7 +252,7 @@ def test_a_training_is_scored_on_development_items(case_of: Callable[..., Case])
     assert tries._trained({"pooling.mode": "nothing"}, FIRST) is None
 
 
-def test_the_page_and_the_console_have_sentence_and_command(case_of: Callable[..., Case]) -> None:
+def test_the_page_and_the_console_have_sentence_and_command(case_of: Callable[..., StudyCase]) -> None:
     rows = parts_of()["train"]
     wrong = [(row[0], rows[(n + 1) % 60][1]) if n < 60 else row for n, row in enumerate(rows)]
     case = case_of(train=wrong)
@@ -278,7 +278,7 @@ def test_the_page_and_the_console_have_sentence_and_command(case_of: Callable[..
 
 
 def test_the_command_looks_into_a_study(
-    case_of: Callable[..., Case], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    case_of: Callable[..., StudyCase], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     case, results = case_of(test=parts_of()["test"][:30]), tmp_path / "results"
     (space,) = tmp_path.glob("space_*.py")
@@ -306,7 +306,7 @@ def test_the_command_looks_into_a_study(
         main(["--why", str(tmp_path / "paper")])
 
 
-def test_every_look_and_change_has_its_words(case_of: Callable[..., Case]) -> None:
+def test_every_look_and_change_has_its_words(case_of: Callable[..., StudyCase]) -> None:
     assert {*LOOKS} == {*words.SENTENCES}
     assert {*LOOKS, *(name for name, _ in changes_of(case_of(), []))} <= {*words.TITLES}
     assert isinstance(LOOKS["unlike"], Look)
