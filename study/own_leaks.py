@@ -33,7 +33,7 @@ def held_against(
 ) -> tuple[PreparedData, list[str]]:
     """What is trained on, and sentences on what it, or a dev part, holds of other parts. `drop`: leave out the training
     rows that hold an item whole, but for items in the folder `aside`. `UserError` where too little is left."""
-    dev, test = ({task.name: _items(task, part) for task in tasks} for part in PARTS)
+    dev, test = ({task.name: items_of(task, part) for task in tasks} for part in PARTS)
     named = {
         f"{name} ({part})": items
         for part, of_part in zip(PARTS, (dev, test), strict=True)
@@ -60,7 +60,7 @@ def held_against(
 def rows_that_hold(source: TrainingFiles, tasks: Sequence[Task], aside: Path | None = None) -> frozenset[int]:
     """The numbers, from 0, of the rows of a source that hold an item of these tasks whole, but for items in the folder
     `aside`."""
-    named = {f"{task.name} ({part})": _items(task, part) for task in tasks for part in PARTS}
+    named = {f"{task.name} ({part})": items_of(task, part) for task in tasks for part in PARTS}
     rows = ([*dict.fromkeys(texts(row))] for row in source.rows(Counter()))
     return frozenset(leaks(rows, named, _in_folder(tasks, aside)).drop) if named else frozenset()
 
@@ -75,7 +75,8 @@ def _in_folder(tasks: Sequence[Task], folder: Path | None) -> set[str]:
     }
 
 
-def _items(task: Task, part: str) -> list[tuple[str, ...]]:
+def items_of(task: Task, part: str) -> list[tuple[str, ...]]:
+    """The texts of each item of a part."""
     kind, data = KINDS[task.kind], kept_task(task, Path())
     splits = kind.chosen_by(data) if part == "dev" else kind.tested(data)
     return [item for split in splits for item in _texts(split)]

@@ -17,6 +17,7 @@ if __package__ in (None, ""):
     # this folder itself must not hide standard modules.
     sys.path[0] = str(Path(__file__).resolve().parents[1])
 
+from study.cli.terminal import printable
 from study.signals import answered, leaves, stops_already
 from trainables.errors import UserError, answer_user_errors
 
@@ -53,6 +54,12 @@ def _run(request: Request) -> int:
         from study.cli.listing import list_keys, list_spaces
 
         return list_keys(request.plugin) if request.keys else list_spaces()
+    if request.why is not None:
+        from study.why.page import write
+
+        for line in write(request):
+            print(printable(line), flush=True)
+        return 0
     scored_by = []
     if request.mteb:
         from reports.mteb_scores import tasks_of
@@ -146,18 +153,23 @@ def report(plan: Plan) -> bool:
         return False
     from reports.answer import Answer
     from reports.answer_words import as_text, lines
+    from reports.commands import results_place
     from reports.formats import FORMATS
+    from reports.ledger.request import Request
     from reports.looks import record
     from reports.report import write_unrecorded
-    from study.cli.terminal import printable
 
     plan.place.renew(LOOKS)  # a reader may have looked while the study ran
     results = write_unrecorded(plan.results, ("md",))
     record(results, plan.results)
     plan.place.push_changed()
     print(f"report: {plan.place.at(FORMATS['md'].file)}", flush=True)
-    for line in as_text(lines(Answer.of(results), results.info, str)):
+    answer = Answer.of(results)
+    for line in as_text(lines(answer, results.info, str)):
         print(printable(line), flush=True)  # a command may hold a row's label
+    if answer.kind in ("base", "as it came", "open") and results.info.request.train:
+        why = Request(why=results_place(results.info), limit=("minutes=10",))
+        print(printable(f"Why    {why.command}"), flush=True)
     return True
 
 

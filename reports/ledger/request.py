@@ -81,6 +81,17 @@ class Request:
         ),
         shown="WHAT",
     )
+    why: str | None = option(
+        None,
+        RUN,
+        "no study, but what stands in the way of a gain in the results of one of --train, most likely first: looks at "
+        "rows, test and encoder, and with --limit minutes=10 small trainings with one change each",
+        Rule(
+            lambda request: bool(request.space or request.train or request.recipe),
+            "{option} looks into a study that has run; leave --space, --train and --recipe out",
+        ),
+        shown="RESULTS",
+    )
     train: tuple[str, ...] = option(
         (),
         OWN,
@@ -354,7 +365,7 @@ class Request:
         for name in self.differing:
             if (rule := self.broken_rule(name)) is not None:
                 raise UserError(rule.sentence.format(option=OPTIONS[name].word))
-        if not (self.space or self.train or self.recipe or self.list or self.keys):
+        if not (self.space or self.train or self.recipe or self.why or self.list or self.keys):
             raise UserError(
                 "--space is missing; `--list` prints the spaces, and a file of your own is one too: ./my_space.py; or "
                 "give your own data by --train, and an encoder by --encoder"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from study.cli.options import parse
-from study.own_leaks import _items
+from study.own_leaks import items_of
 from study.plan import decide, read_request
 from study.results_folder.prepare import prepare_results
 from trainables.corpora.held_out import rows_of
@@ -108,7 +108,7 @@ def test_classes_are_held_against_the_training_data_too(tmp_path: Path) -> None:
         )
     dev, test = ([str(tmp_path / f"{part}.jsonl")] for part in ("dev", "test"))
     items = [
-        [*map(len, (_items(task, "dev"), _items(task, "test")))]
+        [*map(len, (items_of(task, "dev"), items_of(task, "test")))]
         for given in ((dev, test), (dev, []), ([], test))
         for task in own_tasks(*given)
     ]

@@ -1,0 +1,194 @@
+"""How often `--why` names a planted fault, and how often it names one where there is none.
+
+    python -m benchmarks why --to FOLDER --data DIR                # appends to FOLDER/why.jsonl; stop and start at will
+    python -m benchmarks why --to FOLDER --data DIR --minutes 0    # looks alone
+    python -m benchmarks why --to FOLDER --table                   # what is recorded there
+
+A healthy study trains an adapter with settings that do well on all of the sets; a planted one differs from it in one
+thing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import shutil
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.options import add_encoder, add_number, chosen_encoder, parser_of
+from benchmarks.own._sets import PARTS, SETS, Rows, of_files
+from benchmarks.tables import titled
+from reports.ledger.request import Request
+from search_spaces import load_space
+from search_spaces.own_data import BATCH, EPOCHS, RATE, TEMPERATURE
+from study.why.case import Cause, StudyCase
+from study.why.page import causes_of
+from trainables.recipe import Value
+
+FILE = "why.jsonl"
+USED = ("packages", "glosses", "peps")
+SIZES = (1200, 400, 400)
+"""Rows of each part."""
+HEALTHY: Mapping[str, Value] = {"encoder.adapter": "mlp", RATE: 2e-3, EPOCHS: 3, TEMPERATURE: 0.03, BATCH: 64}
+"""An adapter on the frozen encoder, so that a training takes seconds."""
+WRONG, COPIED, FEW = 0.2, 0.1, 30
+Parts = dict[str, Rows]
+
+
+@dataclass(frozen=True)
+class PlantedFault:
+    """What is planted, and which causes name it."""
+
+    name: str
+    causes: frozenset[str] = frozenset()
+    key: str = ""
+    """Its setting, which a hint may name."""
+    set: Mapping[str, Value] = field(default_factory=dict)
+    plant: Callable[[Parts, Parts, np.random.Generator], Parts] = lambda own, other, random: own
+    """From the rows of the set, and of another one, to those with the fault."""
+
+    def named_by(self, cause: Mapping[str, Any]) -> bool:
+        """Whether a recorded cause is the fault."""
+        return cause["name"] in self.causes or self.key in cause["settings"]
+
+
+def _shuffled(own: Parts, other: Parts, random: np.random.Generator) -> Parts:
+    rows = [*own["train"]]
+    places = random.permutation(len(rows))[: int(WRONG * len(rows))]
+    moved = {int(place): rows[int(next_place)][1] for place, next_place in zip(places, np.roll(places, 1), strict=True)}
+    return {**own, "train": [(row[0], moved.get(place, row[1])) for place, row in enumerate(rows)]}
+
+
+def _copied(own: Parts, other: Parts, random: np.random.Generator) -> Parts:
+    """Each row has a random negative, but for those whose negative is another anchor's copy of its positive."""
+    rows = own["train"]
+    copied = random.random(len(rows)) < COPIED
+    others = random.permutation(len(rows))
+    negatives = [
+        f"{row[1]}." if copy else rows[int(place)][1] for row, copy, place in zip(rows, copied, others, strict=True)
+    ]
+    return {**own, "train": [(*row, negative) for row, negative in zip(rows, negatives, strict=True)]}
+
+
+FAULTS: Mapping[str, PlantedFault] = {
+    fault.name: fault
+    for fault in (
+        PlantedFault("healthy"),
+        PlantedFault("rate", frozenset({"rate"}), RATE, {RATE: 2e-2}),
+        PlantedFault("temperature", frozenset({"temperature"}), TEMPERATURE, {TEMPERATURE: 0.5}),
+        PlantedFault("batch", frozenset({"batch"}), BATCH, {BATCH: 4}),
+        PlantedFault("pooling", frozenset({"configuration"}), set={"pooling.mode": "max"}),
+        PlantedFault("shuffled", frozenset({"mislabelled"}), plant=_shuffled),
+        PlantedFault("copies", frozenset({"false_negatives"}), plant=_copied),
+        PlantedFault("domain", frozenset({"unlike"}), plant=lambda own, other, _: {**own, "train": other["train"]}),
+        PlantedFault("few items", frozenset({"few_items"}), plant=lambda own, *_: {**own, "test": own["test"][:FEW]}),
+    )
+}
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Record what is not there yet, and print the table."""
+    options = _parser().parse_args(arguments)
+    file = Path(options.to) / FILE
+    file.parent.mkdir(parents=True, exist_ok=True)
+    if not options.table:
+        encoder = chosen_encoder(options)
+        for repeat in range(options.repeats):
+            for fault in options.faults or FAULTS:
+                for place, name in enumerate(options.sets):
+                    other = options.sets[(place + 1) % len(options.sets)]
+                    of = {"set": name, "fault": fault, "repeat": repeat, "minutes": options.minutes}
+                    if any(of.items() <= line.items() for line in lines_of(file)):
+                        continue
+                    line = {**of, **_recorded(FAULTS[fault], name, other, repeat, options, file.parent, encoder)}
+                    with file.open("a", encoding="utf-8") as out:
+                        out.write(f"{json.dumps(line)}\n")
+    print(table(lines_of(file)))
+
+
+def lines_of(file: Path) -> list[dict[str, Any]]:
+    """What is recorded."""
+    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()] if file.exists() else []
+
+
+def _recorded(
+    fault: PlantedFault, name: str, other: str, repeat: int, options: argparse.Namespace, to: Path, encoder: str
+) -> dict[str, Any]:
+    """The causes of a study with the fault, in their order."""
+    data, random = Path(options.data), np.random.default_rng(repeat)
+    folder = to / f"{name}-{fault.name.replace(' ', '-')}-{repeat}"
+    shutil.rmtree(folder, ignore_errors=True)  # of a run that was stopped
+    folder.mkdir()
+    rows = fault.plant(_drawn(name, data, repeat), _drawn(other, data, repeat), random)
+    for part in PARTS:
+        head = (*SETS[name].columns, "negative")[: len(rows[part][0])]
+        with (folder / f"{part}.csv").open("w", encoding="utf-8", newline="") as file:
+            csv.writer(file).writerows([head, *rows[part]])
+    own = of_files("pairs", name, folder, encoder)
+    load_space(own.space)
+    recipe = own.base.override({"encoder.layers": options.layers, **HEALTHY, **fault.set})
+    request = Request(train=(str(folder / "train.csv"),), encoder=(encoder,))
+    case = StudyCase(recipe, recipe, own.evaluation, own.goal, request, folder, shared=to / "embeddings")
+    began = time.monotonic()
+    causes, _, tries = causes_of(case, options.minutes or None)
+    more = {"share": tries.share, "left_out": tries.left_out} if tries else {}
+    return {"causes": [_in_short(cause) for cause in causes], "seconds": time.monotonic() - began, **more}
+
+
+def _drawn(name: str, data: Path, repeat: int) -> Parts:
+    """So many rows of each part by chance; a repeat has others, as far as there are."""
+    parts, others = Parts(), Rows()
+    for part, rows, size in zip(PARTS, SETS[name].read(data), SIZES, strict=True):
+        shuffled = [*(rows or others)]
+        np.random.default_rng([repeat, len(shuffled)]).shuffle(shuffled)
+        parts[part], others = shuffled[:size], shuffled[size:]
+    return parts
+
+
+def _in_short(cause: Cause) -> dict[str, Any]:
+    named = cause.facts.get("changes") or cause.facts.get("used") or {}
+    facts = {key: value for key, value in cause.facts.items() if isinstance(value, int | float)}
+    return {
+        "name": cause.name,
+        "points": round(cause.points, 2),
+        "settings": [*named] if cause.name != "configuration" else [],
+        "facts": facts,
+    }
+
+
+def table(lines: Sequence[Mapping[str, Any]]) -> str:
+    """Of each fault how often it is named first, first or second, and at all; and what else came first."""
+    rows = []
+    for minutes in sorted({line["minutes"] for line in lines}):
+        for fault in FAULTS.values():
+            own = [line["causes"] for line in lines if (line["fault"], line["minutes"]) == (fault.name, minutes)]
+            if not own:
+                continue
+            places = [next((n for n, cause in enumerate(causes) if fault.named_by(cause)), 99) for causes in own]
+            counts = [sum(place < most for place in places) for most in (1, 2, 99)]
+            firsts = [causes[0]["name"] for causes in own if causes and not fault.named_by(causes[0])]
+            others = ", ".join(f"{name} {firsts.count(name)}" for name in dict.fromkeys(firsts))
+            rows.append([f"{minutes:g}", fault.name, f"{len(own)}", *map(str, counts), others])
+    head = ["minutes", "fault", "studies", "first", "first or second", "at all", "other causes that are first"]
+    return titled("Planted faults", head, rows)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = parser_of(__name__, __doc__)
+    parser.add_argument("--to", required=True, metavar="FOLDER", help="where records go, and the sets' files")
+    parser.add_argument("--table", action="store_true", help="print what is recorded, and record nothing")
+    parser.add_argument("--data", default="../shared/data", metavar="DIR", help="real data (default: %(default)s)")
+    parser.add_argument("--sets", nargs="+", default=USED, metavar="SET", help="of pairs (default: all three)")
+    parser.add_argument("--faults", nargs="+", metavar="FAULT", help=f"some of {', '.join(FAULTS)} (default: all)")
+    add_number(parser, "--repeats", 2, "of each fault on each set")
+    add_number(parser, "--minutes", 1.0, "of tries; 0: looks alone", least=0)
+    add_number(parser, "--layers", 2, "of the encoder")
+    add_encoder(parser)
+    return parser

@@ -1,0 +1,205 @@
+"""What is looked into: the recipe of a study, the rows that it trained on, its items and its encoder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from reports.answer import Answer
+from reports.commands import results_place
+from reports.ledger.request import Request
+from reports.quantity import Quantity
+from reports.results import Results
+from search_spaces.goals import Goal
+from study.rows import as_it_came
+from trainables.corpora.held_out import DEV, HELD_OUT, TEST, rows_of
+from trainables.corpora.own_rows import Normal
+from trainables.encoders.contract import for_documents
+from trainables.encoders.embedding_store import EmbeddingStore
+from trainables.encoders.module_files import own_modules
+from trainables.encoders.own_modules import own_settings
+from trainables.errors import UserError
+from trainables.evaluation_config import EvaluationConfig, Parts
+from trainables.recipe import Recipe, Value
+from trainables.senteval.evaluation import SentEvalResult, evaluate
+from trainables.senteval.examples import Split
+from trainables.senteval.kinds import KINDS
+from trainables.senteval.read_task import kept_task
+from trainables.senteval.tasks import TASKS
+from trainables.trial.data_requests import senteval_folder
+
+MOST = 2000
+"""Rows that are looked at, drawn by chance."""
+
+
+@dataclass(frozen=True)
+class Cause:
+    """What may stand in the way."""
+
+    name: str
+    """Of the look or the change that shows it."""
+    points: float
+    """What it may cost of the score; causes are ordered by this."""
+    measured: bool = False
+    """Whether trainings or scores say so; else it is an estimate."""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    mend: Mapping[str, Any] = field(default_factory=dict)
+    """What the mended command asks for in place of the study's, by option; of `set` the keys that change."""
+    rows: tuple[int, ...] = ()
+    """Numbers of suspect training rows, from 0, the worst first."""
+
+
+@dataclass(frozen=True)
+class PairRow:
+    """A row with an anchor."""
+
+    number: int
+    """In the file, from 0."""
+    anchor: str
+    positives: tuple[str, ...]
+    negatives: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class StudyCase:
+    """A study, as far as its causes are looked for."""
+
+    recipe: Recipe
+    """The one in question: what the search picked, or the base settings."""
+    base: Recipe
+    evaluation: EvaluationConfig
+    goal: Goal
+    request: Request
+    folder: Path
+    """For files of suspect rows."""
+    place: str = ""
+    """The results, as a command names them."""
+    shared: Path | None = None
+    """For embeddings of frozen encoders, which trainings share."""
+    answer: Answer | None = None
+
+    @classmethod
+    def of(cls, results: Results, shared: Path | None = None) -> StudyCase:
+        """`UserError` where the study is not of data of one's own."""
+        goal = next((goal for goal in results.goals if not goal.cost), None)
+        if goal is None or not Path(str(results.base.flat().get("corpus.nli"))).is_file():
+            raise UserError(f"{results.folder} is no study of --train, whose rows --why could look at")
+        answer = Answer.of(results)
+        recipe = results.base
+        if answer.picked and answer.picked[0].recipe in results.finals:
+            recipe = Recipe.from_flat(results.finals[answer.picked[0].recipe][0].recipe)
+        info = results.info
+        place = results_place(info)
+        return cls(recipe, results.base, results.evaluation, goal, info.request, results.folder, place, shared, answer)
+
+    # --- rows and items
+
+    @cached_property
+    def rows(self) -> list[Normal]:
+        """All rows to train on."""
+        return [*rows_of(self.train)]
+
+    @property
+    def train(self) -> Path:
+        """Their file."""
+        return Path(str(self.recipe.flat()["corpus.nli"]))
+
+    @property
+    def aside(self) -> dict[str, tuple[str, ...]]:
+        """By option what the study put aside of its training data, which other rows must not replace."""
+        places = {part: self.train.with_name(HELD_OUT[number]) for part, number in (("dev", DEV), ("test", TEST))}
+        files = {part: path if path.is_dir() else path.with_suffix(".jsonl") for part, path in places.items()}
+        return {part: (str(path),) for part, path in files.items() if path.exists()}
+
+    @cached_property
+    def pairs(self) -> list[PairRow]:
+        """Of those rows with an anchor and a positive, `MOST` at most."""
+        pairs = [pair for number, row in enumerate(self.rows) if (pair := _pair(number, row)) and pair.positives]
+        chosen = np.random.default_rng(0).permutation(len(pairs))[:MOST]
+        return [pairs[place] for place in sorted(chosen.tolist())]
+
+    @property
+    def tasks(self) -> list[str]:
+        """Those of one's own that the goal looks at."""
+        return [name for name in sorted(self.goal.needs) if all(Path(file).is_absolute() for file in TASKS[name].files)]
+
+    def splits(self, part: str) -> list[Split]:
+        """What is scored of a part, `dev` or `test`, of all tasks."""
+        splits: list[Split] = []
+        for name in self.tasks:
+            kind, data = KINDS[TASKS[name].kind], kept_task(TASKS[name], Path())
+            splits += kind.chosen_by(data) if part == "dev" else kind.tested(data)
+        return splits
+
+    # --- the encoder and its scores
+
+    @cached_property
+    def own_keys(self) -> dict[str, Value]:
+        """What the encoder's own configuration says, as far as the recipe has such keys; empty of a plain
+        transformer."""
+        name, flat = self.recipe.encoder.name, as_it_came(self.recipe).flat()
+        if not own_modules(name) or self.recipe.encoder.kind != "transformer":
+            return {}
+        return {key: value for key, value in own_settings(name).items() if key in flat and key != "encoder.name"}
+
+    @cached_property
+    def untrained(self) -> Recipe:
+        """The encoder as it came, as its own configuration says."""
+        return as_it_came(self.recipe).preferring(self.own_keys)
+
+    def embedded(self, texts: Sequence[str], documents: bool = False) -> np.ndarray:  # (texts, dim) of length 1
+        """By the encoder as it came."""
+        vectors = self._encoders[documents].encode(texts)
+        return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+
+    @cached_property
+    def _encoders(self) -> tuple[EmbeddingStore, EmbeddingStore]:
+        return self._stores(self.untrained)
+
+    def _stores(self, recipe: Recipe) -> tuple[EmbeddingStore, EmbeddingStore]:
+        """For queries and for documents; each text is embedded once."""
+        from trainables.trial.build import load_base
+
+        encoder = load_base(recipe, 0)
+        own = for_documents(encoder)
+        queries = EmbeddingStore(encoder, self.shared)
+        return queries, queries if own is None else EmbeddingStore(own, self.shared)
+
+    @property
+    def figure(self) -> Quantity:
+        """The development score."""
+        return Quantity(self.goal.short, self.goal.looked_at)
+
+    @property
+    def tested(self) -> Quantity:
+        """The test score that judges it."""
+        return Quantity(self.goal.short, self.goal.tested)
+
+    def scored(self, recipe: Recipe, parts: Parts = "development") -> SentEvalResult:
+        """An encoder that is not trained."""
+        queries, documents = self._stores(recipe)
+        config, tasks = self.evaluation, [*self.goal.needs]
+        apart = None if documents is queries else documents.encode
+        folder = senteval_folder(config.senteval)
+        return evaluate(queries.encode, folder, tasks, config.protocol, parts=parts, encode_documents=apart)
+
+    @cached_property
+    def untrained_score(self) -> float | None:
+        """The test score of the encoder as it came: that of the finals, where they have it."""
+        encoder = self.answer.references.get("encoder") if self.answer else None
+        if encoder is not None and encoder.figure is not None:
+            return encoder.figure.gain
+        return self.tested.of(self.scored(self.untrained, "all").tasks)
+
+
+def _pair(number: int, row: Normal) -> PairRow | None:
+    if "anchor" in row:
+        return PairRow(number, row["anchor"], tuple(row.get("positive", ())), tuple(row.get("negative", ())))
+    if row.get("label") == "entailment" and "premise" in row:
+        return PairRow(number, row["premise"], (row["hypothesis"],), ())
+    return None

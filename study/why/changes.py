@@ -1,0 +1,116 @@
+"""What is tried, each change alone: steps far enough to show a setting that is far off, and what looks hold suspect."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from reports.ledger.names import to_write
+from search_spaces.own_data import BATCH, EPOCHS, MINED_FROM, RATE, TEMPERATURE, USUAL_BATCH
+from study.why.case import Cause, StudyCase
+from trainables.recipe import Value
+from trainables.registry import Registry
+
+Changes = Mapping[str, Value]
+FAR, COLDER = 10.0, 5.0
+"""The factors of a step in learning rate and in temperature."""
+SMALL, LARGE = 16, 256
+"""Batches below and above these are tried at the usual size."""
+LONGER, LONG = 3, 3
+"""So many times the epochs, of recipes of fewer."""
+COLLECTED = "why-rows.jsonl"
+"""The training rows without suspect ones, within the results."""
+
+
+@dataclass(frozen=True)
+class TriedChange:
+    """An entry of `CHANGES`."""
+
+    name: str
+    of: Callable[[StudyCase], Iterator[Changes]]
+
+
+def _rates(case: StudyCase) -> Iterator[Changes]:
+    rate = _number(case, RATE)
+    yield {RATE: float(f"{rate / FAR:.2g}")}
+    yield {RATE: float(f"{rate * FAR:.2g}")}
+
+
+def _temperatures(case: StudyCase) -> Iterator[Changes]:
+    if temperature := _number(case, TEMPERATURE):
+        yield {TEMPERATURE: float(f"{temperature / COLDER:.2g}")}
+        yield {TEMPERATURE: float(f"{temperature * COLDER:.2g}")}
+
+
+def _batches(case: StudyCase) -> Iterator[Changes]:
+    batch = _number(case, BATCH)
+    if batch < SMALL or batch > LARGE:
+        yield {BATCH: USUAL_BATCH}
+
+
+def _epochs(case: StudyCase) -> Iterator[Changes]:
+    epochs = _number(case, EPOCHS)
+    yield {EPOCHS: int(epochs) * LONGER if epochs < LONG else 1}
+
+
+def _masked(case: StudyCase) -> Iterator[Changes]:
+    key = "objective.false_negatives"
+    if case.recipe.flat().get(key) not in (None, "self", "guide"):
+        yield {key: "self"}
+
+
+def _mined(case: StudyCase) -> Iterator[Changes]:
+    if case.recipe.flat().get("corpus.layout") == "pairs" and len(case.rows) >= MINED_FROM:
+        yield {"corpus.layout": "groups", "corpus.negatives_from": "mined", "objective.negatives": 1}
+
+
+def _own(case: StudyCase) -> Iterator[Changes]:
+    flat = case.recipe.flat()
+    if differing := {key: value for key, value in case.own_keys.items() if key in flat and flat[key] != value}:
+        yield differing
+
+
+def _base(case: StudyCase) -> Iterator[Changes]:
+    if changes := back(case):
+        yield changes
+
+
+CHANGES = Registry(
+    "change",
+    TriedChange("configuration", _own),
+    TriedChange("rate", _rates),
+    TriedChange("temperature", _temperatures),
+    TriedChange("batch", _batches),
+    TriedChange("epochs", _epochs),
+    TriedChange("base", _base),
+    TriedChange("masked", _masked),
+    TriedChange("mined", _mined),
+)
+
+
+def changes_of(case: StudyCase, causes: Sequence[Cause]) -> list[tuple[str, Changes]]:
+    """The name of each change and its keys: first those of suspect rows, which are left out."""
+    tried: list[tuple[str, Changes]] = [
+        (cause.name, {"corpus.nli": without(case, cause)}) for cause in causes if cause.rows
+    ]
+    return tried + [(change.name, keys) for change in CHANGES.values() for keys in change.of(case)]
+
+
+def without(case: StudyCase, cause: Cause) -> str:
+    """The file of the rows that a cause does not suspect, which it writes."""
+    path, suspect = to_write(case.folder, f"{cause.name}-{COLLECTED}"), {*cause.rows}
+    lines = (json.dumps(row, ensure_ascii=False) for number, row in enumerate(case.rows) if number not in suspect)
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return str(path)
+
+
+def back(case: StudyCase) -> Changes:
+    """The keys that the recipe changes of the base settings, at their values there."""
+    flat, base = case.recipe.flat(), case.base.flat()
+    return {key: base[key] for key in flat if key in base and flat[key] != base[key]}
+
+
+def _number(case: StudyCase, key: str) -> float:
+    value = case.recipe.flat().get(key)
+    return float(value) if isinstance(value, int | float) else 0.0

@@ -1,0 +1,267 @@
+"""Looks: what may stand in the way, as far as rows, items and the untrained encoder show it. Nothing is trained.
+
+A look gives a `Cause`, or None where there is nothing to see. Points are estimates unless they were measured: a share
+of rows that teach nothing right counts as that share of `ALL_WRONG`.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from reports.size import sample_of
+from reports.statistics import compare
+from search_spaces.own_data import BATCH, EPOCHS, RATE, TEMPERATURE
+from study.own_leaks import items_of
+from study.planned_power import FEW_ITEMS, half_interval, items_needed
+from study.why.case import Cause, StudyCase
+from trainables.corpora.leaks import NEAR, leaks, plain
+from trainables.corpora.own_rows import texts
+from trainables.registry import Registry
+from trainables.senteval.examples import JudgedDocuments
+from trainables.senteval.tasks import TASKS
+
+ALL_WRONG = 20.0
+"""Points that a training may lose where all rows are wrong, about."""
+LEVEL = 0.05
+WRONG = 0.08
+"""A share of wrong rows that is worth a word."""
+ALIKE = 0.9
+"""Texts of a lower cosine are not compared letter by letter."""
+FALSE, MET, LEAKED = 0.03, 0.1, 0.02
+"""Shares of rows with a false negative, of anchors that meet one in a batch, and of items in the training data, that
+are worth a word."""
+TOLD_APART = 0.85
+"""From this area under the curve on, training texts and test items are of different kinds: parts of one set have 0.5
+to 0.75."""
+TEXTS = 600
+"""Of each side of that classifier at most."""
+WARM, COLD, SMALL_BATCH, FAST, SLOW = 0.3, 0.005, 8, 5e-3, 1e-6
+"""Temperatures and rates above and below these, and batches below, are outside the usual range."""
+HINT = 2.0
+"""Points of a setting that is only unusual."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """An entry of `LOOKS`."""
+
+    name: str
+    of: Callable[[StudyCase], Cause | None]
+
+
+def mislabelled(case: StudyCase) -> Cause | None:
+    """Wrong rows, whose positive is like a random one.
+
+    Of them half lie below the median of random positives (Storey 2002), of right ones as many as in the development
+    part, whose pairs are taken for right.
+    """
+    pairs = case.pairs
+    if len(pairs) < FEW_ITEMS:
+        return None
+    farther = _farther(case, [(pair.anchor, pair.positives[0]) for pair in pairs])
+    judged = [*_judged(case)]
+    usual = _farther(case, judged[: len(pairs)]) if len(judged) >= FEW_ITEMS else np.zeros(1)
+    halves = [float((own > 0.5).mean()) for own in (farther, usual)]
+    wrong = 2 * (halves[0] - halves[1]) / max(1 - 2 * halves[1], 0.1)
+    error = 2 * math.hypot(*(math.sqrt(half / len(own)) for half, own in zip(halves, (farther, usual), strict=True)))
+    if wrong < max(WRONG, 2 * error):
+        return None
+    rows = tuple(pairs[place].number for place in np.argsort(-farther, kind="stable") if farther[place] > 0.5)
+    facts = {"wrong": wrong, "usual": 2 * halves[1], "of": len(pairs), "suspects": len(rows)}
+    return Cause("mislabelled", ALL_WRONG * wrong, facts=facts, rows=rows)
+
+
+def _farther(case: StudyCase, pairs: Sequence[tuple[str, str]]) -> np.ndarray:  # (pairs,)
+    """The share of the other pairs' positives that are nearer to each anchor than its own."""
+    anchors = case.embedded([anchor for anchor, _ in pairs])
+    scores = anchors @ case.embedded([positive for _, positive in pairs], documents=True).T
+    own = scores.diagonal()[:, None]
+    return np.asarray((scores > own + 1e-6).sum(axis=1) / max(1, len(scores) - 1))
+
+
+def _judged(case: StudyCase) -> Iterator[tuple[str, str]]:
+    """Queries of the development part, each with a document that is relevant to it."""
+    for split in case.splits("dev"):
+        if split.documents is not None:
+            for query, judged in zip(split.left, split.documents.judged, strict=True):
+                relevant = [number for number, grade in judged.items() if grade > 0]
+                yield from ((query, split.documents.texts[number]) for number in relevant[:1])
+
+
+def false_negatives(case: StudyCase) -> Cause | None:
+    """Negatives that are near copies of a positive of the same anchor; and positives that are near copies of other
+    anchors', which meet as negatives in a batch."""
+    pairs = case.pairs
+    with_negatives = [pair for pair in pairs if pair.negatives]
+    copies = tuple(
+        pair.number for pair in with_negatives if any(_alike(case, text, pair.positives) for text in pair.negatives)
+    )
+    named = len(copies) / max(1, len(with_negatives))
+    met = _met_in_a_batch(case)
+    if named < FALSE and met < MET:
+        return None
+    mend = {"set": {"objective.false_negatives": "self"}} if "objective.false_negatives" in case.recipe.flat() else {}
+    facts = {"named": named, "rows": len(copies), "of": len(with_negatives), "met": met}
+    return Cause("false_negatives", ALL_WRONG * max(named, met), facts=facts, mend=mend, rows=copies)
+
+
+def _alike(case: StudyCase, text: str, others: tuple[str, ...]) -> bool:
+    first, *vectors = case.embedded([text, *others], documents=True)
+    near = [other for other, vector in zip(others, vectors, strict=True) if first @ vector >= ALIKE]
+    return any(near_copies(text, other) for other in near)
+
+
+def near_copies(first: str, second: str) -> bool:
+    """Whether two texts are one, but for a few words: near duplicates as leaks have them."""
+    ours, theirs = _shingles(first), _shingles(second)
+    return 100 * len(ours & theirs) >= NEAR * len(ours | theirs)
+
+
+@functools.cache
+def _shingles(text: str) -> frozenset[object]:
+    words = plain(text).split(" ")
+    return frozenset((*words, *pairwise(words)))
+
+
+def _met_in_a_batch(case: StudyCase) -> float:
+    """The share of anchors that meet a near copy of their positive in a batch, on average. Equal texts are no
+    negatives of each other."""
+    pairs, batch = case.pairs, int(str(case.recipe.flat().get(BATCH, 0)))
+    own = [pair.positives[0] for pair in pairs]
+    vectors = case.embedded(own, documents=True)
+    places = zip(*np.nonzero(np.triu(vectors @ vectors.T >= ALIKE, 1)), strict=True)
+    copies = sum(own[i] != own[j] and near_copies(own[i], own[j]) for i, j in places)
+    return min(1.0, 2 * copies / max(1, len(pairs)) * (batch - 1) / max(1, len(case.rows) - 1))
+
+
+def unlike(case: StudyCase) -> Cause | None:
+    """Training texts that a classifier tells from the test's."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.metrics import roc_auc_score
+    from sklearn.model_selection import cross_val_predict
+
+    random = np.random.default_rng(0)
+    sides = [
+        dict.fromkeys([pair.anchor for pair in case.pairs] or [texts(row)[0] for row in case.rows]),
+        dict.fromkeys(item[0] for split in case.splits("test") for item in split.items()),
+    ]
+    size = min(TEXTS, *map(len, sides))
+    if size < 10:
+        return None
+    drawn = [[[*side][place] for place in random.permutation(len(side))[:size]] for side in sides]
+    vectors, labels = case.embedded([*drawn[0], *drawn[1]]), np.repeat([0, 1], size)
+    # Features of unit length hardly move weights at the usual penalty.
+    scores = cross_val_predict(LogisticRegression(C=10.0, max_iter=1000), vectors, labels, cv=5, method="predict_proba")
+    area, chance = float(roc_auc_score(labels, scores[:, 1])), float(np.sqrt((2 * size + 1) / (12 * size * size)))
+    if area - 2 * chance < TOLD_APART:
+        return None
+    return Cause("unlike", ALL_WRONG * (area - 0.5), facts={"area": area, "chance": 0.5 + 2 * chance, "of": size})
+
+
+def leaked(case: StudyCase) -> Cause | None:
+    """Items of development and test that the training data hold."""
+    parts = {part: [item for name in case.tasks for item in items_of(TASKS[name], part)] for part in ("dev", "test")}
+    counts = leaks((texts(row) for row in case.rows), parts).parts
+    shares = {part: counts[part].items.all / max(1, counts[part].of_items) for part in parts}
+    if max(shares.values()) < LEAKED:
+        return None
+    return Cause("leaked", ALL_WRONG * max(shares.values()), facts=shares, mend={"drop_leaks": True})
+
+
+def few_items(case: StudyCase) -> Cause | None:
+    """A test on which hardly any gain can be shown."""
+    items = sum(len(split) for split in case.splits("test"))
+    if not 1 < items < FEW_ITEMS:
+        return None
+    half = half_interval(items, LEVEL)
+    return Cause("few_items", half, facts={"items": items, "half": half, "needed": items_needed(2.0, LEVEL)})
+
+
+def ceiling(case: StudyCase) -> Cause | None:
+    """A test that leaves hardly any room above the encoder as it came: its score, and queries whose answers have copies
+    among the documents that nobody judged relevant."""
+    score = case.untrained_score
+    splits = case.splits("test")
+    items = sum(len(split) for split in splits)
+    if score is None or items < 2:
+        return None
+    doubled = [own for split in splits if split.documents is not None for own in _doubled(split.documents)]
+    lost = 100 * float(np.mean([copies / (1 + copies) for copies in doubled])) if doubled else 0.0
+    room, half = 100 - lost - score, half_interval(items, LEVEL)
+    if room > half and lost < HINT:
+        return None
+    facts = {"score": score, "lost": lost, "room": room, "half": half, "doubled": sum(map(bool, doubled))}
+    return Cause("ceiling", max(lost, half - max(0.0, room)), facts=facts)
+
+
+def _doubled(documents: JudgedDocuments) -> Iterator[int]:
+    """Of each query how many documents equal one that is relevant, without being judged relevant."""
+    places: dict[str, list[int]] = {}
+    for number, text in enumerate(documents.texts):
+        places.setdefault(plain(text), []).append(number)
+    for judged, own in zip(documents.judged, documents.own, strict=True):
+        right = {number for number, grade in judged.items() if grade > 0}
+        alike = {other for number in right for other in places[plain(documents.texts[number])]}
+        yield len(alike - right - {int(own)})
+
+
+def configuration(case: StudyCase) -> Cause | None:
+    """Settings in which the recipe differs from the encoder's own configuration, and what development items say of
+    them before any training."""
+    flat = case.recipe.flat()
+    differing = {key: value for key, value in case.own_keys.items() if key in flat and flat[key] != value}
+    if not differing:
+        return None
+    used = case.recipe.preferring({EPOCHS: 0, "encoder.adapter": "none"})
+    own, other = (sample_of(case.scored(recipe), case.figure) for recipe in (used.preferring(differing), used))
+    if own is None or other is None:
+        return None
+    gain = compare(own, other)
+    if gain.low is None or gain.low <= 0:
+        return None
+    facts = {"gain": gain.gain, "low": gain.low, "high": gain.high, "used": {key: flat[key] for key in differing}}
+    return Cause("configuration", gain.gain, True, {**facts, "own": differing}, {"set": differing})
+
+
+def unusual(case: StudyCase) -> Cause | None:
+    """Settings outside the usual range: a hint, which only trainings can prove."""
+    flat = case.recipe.flat()
+    odd = {
+        TEMPERATURE: lambda value: value > WARM or value < COLD,
+        BATCH: lambda value: value < SMALL_BATCH,
+        RATE: lambda value: value > FAST or value < SLOW,
+    }
+    usual = {TEMPERATURE: 0.05, BATCH: min(64, max(2, len(case.rows) // 4)), RATE: 1e-4}
+    beyond = {key: flat[key] for key, outside in odd.items() if flat.get(key) is not None and outside(flat[key])}
+    if not beyond:
+        return None
+    return Cause("unusual", HINT, facts={"used": beyond}, mend={"set": {key: usual[key] for key in beyond}})
+
+
+LOOKS = Registry(
+    "look",
+    Look("mislabelled", mislabelled),
+    Look("false_negatives", false_negatives),
+    Look("unlike", unlike),
+    Look("leaked", leaked),
+    Look("few_items", few_items),
+    Look("ceiling", ceiling),
+    Look("configuration", configuration),
+    Look("unusual", unusual),
+)
+
+
+def looked(case: StudyCase) -> list[Cause]:
+    """What all looks see, most likely first."""
+    return ordered(cause for look in LOOKS.values() if (cause := look.of(case)) is not None)
+
+
+def ordered(causes: Iterable[Cause]) -> list[Cause]:
+    """The most costly first."""
+    return sorted(causes, key=lambda cause: -cause.points)

@@ -1,0 +1,112 @@
+"""`--why RESULTS`: causes as lines for a console, and as the page `RESULTS/why.md`.
+
+python study/run.py --why results/mine                         # looks, which train nothing
+python study/run.py --why results/mine --limit minutes=10      # and tries
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from reports.document import Block, Bullets, CodeBlock, WrittenSection
+from reports.formats import FORMATS, Document
+from reports.ledger.location import open_location
+from reports.ledger.names import to_write
+from reports.ledger.request import Request
+from reports.markdown import count, text
+from reports.results import Results
+from search_spaces.limits import parse_limits
+from study.why import words
+from study.why.case import Cause, StudyCase
+from study.why.changes import without
+from study.why.looks import looked, ordered
+from study.why.tries import Gained, Tries
+from trainables.registry import load
+
+PAGE = "why.md"
+LISTED = 20
+"""So many suspect rows of a cause are shown."""
+
+
+def write(request: Request) -> Iterator[str]:
+    """Look, try as long as `--limit minutes` says, and write the page; gives lines for a console. `UserError` where the
+    study is not of a person's own data."""
+    place = open_location(str(request.why), Path())
+    place.bring()
+    results, minutes = Results.load(place.folder), parse_limits(request.limit).get("minutes")
+    with tempfile.TemporaryDirectory() as shared:
+        case = StudyCase.of(results, Path(shared))
+        causes, taken_back, tries = causes_of(case, minutes)
+    blocks = [*blocks_of(case, causes, taken_back, tries)]
+    yield from lines(case, causes, taken_back)
+    path = to_write(results.folder, PAGE)
+    load(FORMATS["md"].writer)(
+        Document(results, f"Why: {results.info.space}", (WrittenSection("why", "", blocks, False),)), path
+    )
+    place.push_changed()
+    yield str(place.at(PAGE))
+
+
+def causes_of(case: StudyCase, minutes: float | None) -> tuple[list[Cause], list[Gained], Tries | None]:
+    """By looks, and by tries that take so many minutes. Of an answer that says what to use, what made its gain, too."""
+    tries = None if minutes is None else Tries(case, 60 * minutes)
+    causes = [mended(case, cause) for cause in looked(case)]
+    if tries is None:
+        return causes, [], None
+    if case.answer is not None and case.answer.kind == "use":
+        return causes, tries.taken_back(), tries
+    return joined(causes, tries.causes(causes)), [], tries
+
+
+def mended(case: StudyCase, cause: Cause) -> Cause:
+    """With the rows that it does not suspect as training data, where it suspects some."""
+    return replace(cause, mend={"train": (without(case, cause),)}) if cause.rows else cause
+
+
+def joined(looked: Sequence[Cause], tried: Sequence[Cause]) -> list[Cause]:
+    """Both in one order; what a training says takes the place of an estimate, and of a hint at the same settings."""
+    measured = {cause.name: cause for cause in ordered(tried)[::-1]}
+    settings = {key for cause in tried for key in cause.facts["changes"]}
+    rest = [cause for cause in looked if cause.name not in measured]
+    rest = [cause for cause in rest if cause.measured or not settings.issuperset(cause.facts.get("used", {"": None}))]
+    return ordered([*rest, *measured.values()])
+
+
+def lines(case: StudyCase, causes: Sequence[Cause], taken_back: Sequence[Gained]) -> Iterator[str]:
+    """For a console."""
+    for sentence in words.worth(taken_back) if taken_back else ():
+        yield f"Gain   {sentence}"
+    if not causes:
+        yield "Why    nothing was seen that stands in the way"
+    for place, cause in enumerate(causes, 1):
+        yield f"{place:<6} {words.TITLES[cause.name]}, {words.points(cause)}: {words.evidence(cause)}"
+        yield f"       {words.command(cause, case) or words.OTHERWISE.get(cause.name, '')}"
+
+
+def blocks_of(
+    case: StudyCase, causes: Sequence[Cause], taken_back: Sequence[Gained], tries: Tries | None
+) -> Iterator[Block]:
+    """The causes with evidence, command and suspect rows; and how they were measured."""
+    if taken_back:
+        yield Bullets([text(sentence) for sentence in words.worth(taken_back)])
+    if not causes:
+        yield "Nothing was seen that stands in the way."
+    for place, cause in enumerate(causes, 1):
+        yield f"**{place}. {words.TITLES[cause.name]}**, {words.points(cause)}: {text(words.evidence(cause))}."
+        if mend := words.command(cause, case):
+            yield CodeBlock(mend)
+        elif cause.name in words.OTHERWISE:
+            yield f"To mend it: {words.OTHERWISE[cause.name]}."
+        yield Bullets([text(row) for row in _suspects(case, cause)])
+    yield words.how(case, tries)
+
+
+def _suspects(case: StudyCase, cause: Cause) -> list[str]:
+    from trainables.corpora.own_rows import row_in_words
+
+    shown = [f"row {number + 1}: {row_in_words(case.rows[number])}" for number in cause.rows[:LISTED]]
+    more = len(cause.rows) - len(shown)
+    return [*shown, *([f"and {count(more, 'more row')}"] if more > 0 else [])]

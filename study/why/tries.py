@@ -1,0 +1,184 @@
+"""Tries: trainings on a part of the data, each with a single change, judged by development items.
+
+All are trained once. The few that gain most are trained again under other seeds, as is the unchanged recipe, and these
+alone say what a change gains: a change that was lucky when it was chosen gets no credit for that.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from statistics import NormalDist
+
+import numpy as np
+
+from reports.size import sample_of
+from reports.statistics import Sample
+from search_spaces.own_data import EPOCHS
+from study.planned_power import ASSUMED
+from study.why.case import Cause, StudyCase
+from study.why.changes import Changes, back, changes_of
+from trainables.errors import UserError
+from trainables.recipe import Recipe
+
+FIRST, AGAIN = 1, (2, 3)
+"""The seed that chooses, and those that judge."""
+JUDGED = 3
+"""So many changes are trained again at most."""
+WORTH = 1.0
+"""Points below which a change is no cause."""
+LEVEL = 0.025
+"""Of a gain that is none, for all that are judged together."""
+FEWEST = 500
+"""Rows of the part at least."""
+
+
+@dataclass(frozen=True)
+class Gained:
+    """What a change gains over the unchanged recipe on development items, by trainings that did not choose it."""
+
+    name: str
+    changes: Changes
+    gain: float
+    low: float
+    high: float
+
+
+@dataclass
+class Tries:
+    """Trains what there is time for."""
+
+    case: StudyCase
+    seconds: float
+    clock: Callable[[], float] = time.monotonic
+    left_out: list[str] = field(default_factory=list)
+    """The names of changes that had no time."""
+    share: float = 1.0
+    """Of the rows."""
+
+    def __post_init__(self) -> None:
+        self.began = self.clock()
+        self._took = 0.0
+        self._samples: dict[tuple[str, int], Sample | None] = {}
+
+    def causes(self, looked: Sequence[Cause]) -> list[Cause]:
+        """The changes that gain, as causes; what looks see is tried, too."""
+        tried = changes_of(self.case, looked)
+        self._choose_share(len(tried))
+        first = self._sample({}, FIRST)
+        if first is None:
+            return []
+        promising = []
+        for name, changes in tried:
+            sample = self._within(name, changes, FIRST, spared=2 * len(AGAIN))
+            if sample is not None and sample.mean - first.mean >= WORTH:
+                promising.append((sample.mean - first.mean, name, changes))
+        promising.sort(key=lambda entry: -entry[0])
+        judged = [gained for _, name, changes in promising[:JUDGED] if (gained := self._again(name, changes))]
+        return [_cause(gained) for gained in judged if gained.low > 0 and gained.gain >= WORTH]
+
+    def taken_back(self) -> list[Gained]:
+        """What the settings that the recipe changes are worth, all together and then each alone, the most first: the
+        gain over a training with them as in the base."""
+        if not (keys := back(self.case)):
+            return []
+        self._choose_share(len(keys))
+        flat = self.case.recipe.flat()
+        single = [{key: value} for key, value in keys.items() if _fits(self.case.recipe, {key: value})]
+        worth = []
+        for changes in [keys, *(single if len(keys) > 1 else [])]:
+            if (gained := self._again("base", changes)) is not None:
+                own = {key: flat[key] for key in changes}
+                worth.append(Gained(gained.name, own, -gained.gain, -gained.high, -gained.low))
+        return worth[:1] + sorted(worth[1:], key=lambda gained: -gained.gain)
+
+    def _choose_share(self, changes: int) -> None:
+        """The part of the data that leaves time for all: the unchanged recipe is trained on a small one before."""
+        rows = len(self.case.rows)
+        trainings = 1 + changes + (1 + JUDGED) * len(AGAIN)
+        self.share = min(1.0, FEWEST / max(1, rows))
+        for seed in (FIRST, AGAIN[0]):  # the first one also imports and embeds
+            self._sample({}, seed)
+        left = self.seconds - (self.clock() - self.began)
+        larger = min(1.0, self.share * left / max(1e-9, trainings * self._took))
+        if larger > 1.5 * self.share:
+            self._took *= larger / self.share
+            self.share = larger
+            self._samples.clear()
+
+    def _again(self, name: str, changes: Changes) -> Gained | None:
+        """The gain under the judging seeds; None without the time for them."""
+        pairs = [(self._within(name, changes, seed), self._within("unchanged", {}, seed)) for seed in AGAIN]
+        whole = [(new, old) for new, old in pairs if new is not None and old is not None]
+        if len(whole) < len(AGAIN):
+            return None
+        gain = float(np.mean([new.mean - old.mean for new, old in whole]))
+        effects = [new.effect - old.effect for new, old in whole if new.effect is not None and old.effect is not None]
+        items = float((np.mean(effects, axis=0) ** 2).sum()) if effects else 0.0
+        error = math.sqrt(items + 2 * ASSUMED.std**2 / len(AGAIN))
+        half = NormalDist().inv_cdf(1 - LEVEL / JUDGED) * error
+        return Gained(name, changes, gain, gain - half, gain + half)
+
+    def _within(self, name: str, changes: Changes, seed: int, spared: int = 0) -> Sample | None:
+        """A training, where there is time for it and for so many more."""
+        epochs, usual = (float(str(flat.get(EPOCHS, 1))) for flat in (changes, self.case.recipe.flat()))
+        takes = self._took * (spared + (max(1.0, epochs / usual) if EPOCHS in changes else 1.0))
+        done = (_named(changes), seed) in self._samples
+        if not done and self.clock() - self.began + takes > self.seconds:
+            self.left_out += [name] if changes and name not in self.left_out else []
+            return None
+        return self._sample(changes, seed)
+
+    def _sample(self, changes: Changes, seed: int) -> Sample | None:
+        """The development score of a training, 0 of one that diverged; None where this part cannot have it."""
+        key, began = (_named(changes), seed), self.clock()
+        if key not in self._samples:
+            self._samples[key] = self._trained(changes, seed)
+            self._took = self._took if changes else self.clock() - began
+        return self._samples[key]
+
+    def _trained(self, changes: Changes, seed: int) -> Sample | None:
+        from trainables.trial.evaluation import score_senteval
+        from trainables.trial.process_reset import ProcessReset
+        from trainables.trial.result import Unscored
+        from trainables.trial.run import run_trial
+
+        recipe = _fits(self.case.recipe, changes)
+        if recipe is None:
+            return None
+        if self.share < 1 and "corpus.share" in recipe.flat():
+            recipe = recipe.override({"corpus.share": round(self.share, 4)})
+        evaluation = replace(self.case.evaluation, tasks=tuple(sorted(self.case.goal.needs)), parts="development")
+        with ProcessReset().trial():
+            try:
+                unscored = run_trial(recipe, seed, evaluation, shared=self.case.shared, hand_over=True)
+            except UserError:  # the part has no batch of that size, or no negative to mine
+                return None
+        if not isinstance(unscored, Unscored):  # it diverged
+            return Sample(np.zeros(1), (seed,))
+        result = score_senteval(evaluation, unscored.embeddings)
+        sample = sample_of(result, self.case.figure)
+        if sample is None and (value := self.case.figure.of(result.tasks)) is not None:
+            sample = Sample(np.array([value]), (seed,))
+        return sample
+
+
+def _fits(recipe: Recipe, changes: Changes) -> Recipe | None:
+    """The changed recipe; None where it cannot have these keys."""
+    try:
+        return recipe.override(changes)
+    except UserError:
+        return None
+
+
+def _named(changes: Changes) -> str:
+    return repr(sorted(changes.items(), key=lambda item: item[0]))
+
+
+def _cause(gained: Gained) -> Cause:
+    facts = {"gain": gained.gain, "low": gained.low, "high": gained.high, "changes": dict(gained.changes)}
+    nli = gained.changes.get("corpus.nli")
+    mend = {"train": (str(nli),)} if nli else {"set": dict(gained.changes)}
+    return Cause(gained.name, gained.gain, True, facts, mend)

@@ -1,0 +1,176 @@
+"""How causes are said: a sentence of evidence for each name, from its facts, and the command that mends it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from reports.markdown import count, number
+from reports.recipe_names import plain
+from reports.wording import difference
+from study.why.case import MOST, Cause, StudyCase
+from study.why.tries import AGAIN, Gained, Tries
+from trainables.recipe import parse_assignment
+
+Facts = Mapping[str, Any]
+MENDED = "mended"
+"""Behind the study's results, those of the mended command."""
+MOST_OF = 0.8
+"""The share of the gain that is nearly all of it."""
+
+
+def evidence(cause: Cause) -> str:
+    """A sentence."""
+    if "changes" in cause.facts:
+        return _change(cause.name, cause.facts)
+    return SENTENCES[cause.name](cause.facts)
+
+
+def _change(name: str, facts: Facts) -> str:
+    gain = difference(facts["gain"], facts["low"], facts["high"])
+    if "corpus.nli" in facts["changes"]:
+        what = {"mislabelled": "mislabelled rows", "false_negatives": "rows with false negatives"}[name]
+        return f"without the suspected {what} development gains {gain}"
+    return f"with {settings(facts['changes'])} development gains {gain}"
+
+
+def settings(changes: Facts) -> str:
+    """`learning rate 0.0001, batch size 64`."""
+    return ", ".join(plain(key, value) for key, value in changes.items())
+
+
+def _mislabelled(facts: Facts) -> str:
+    return (
+        f"about {facts['wrong']:.0%} of {facts['of']:,} rows have a positive that the encoder finds no nearer than a "
+        f"random one, beyond those of the development part; {count(facts['suspects'], 'row')} are suspect"
+    )
+
+
+def _false_negatives(facts: Facts) -> str:
+    parts = []
+    if facts["rows"]:
+        parts.append(f"{count(facts['rows'], 'row')} of {facts['of']:,} have a negative that nearly copies a positive")
+    if facts["met"] >= 0.005:
+        parts.append(f"{facts['met']:.0%} of anchors meet a near copy of their positive in a batch, as a negative")
+    return "; ".join(parts)
+
+
+def _unlike(facts: Facts) -> str:
+    return (
+        f"a classifier tells training texts from those of the test: area under the curve {number(facts['area'])}, by "
+        f"chance at most {number(facts['chance'])}"
+    )
+
+
+def _leaked(facts: Facts) -> str:
+    return f"the training data hold {facts['dev']:.0%} of the development items and {facts['test']:.0%} of the test's"
+
+
+def _few_items(facts: Facts) -> str:
+    return (
+        f"the test has {count(facts['items'], 'item')}, so no gain below {number(facts['half'])} points can be shown; "
+        f"{facts['needed']:,} items would show 2 points"
+    )
+
+
+def _ceiling(facts: Facts) -> str:
+    copies = f", and {count(facts['doubled'], 'query')} have answers with unjudged copies" if facts["doubled"] else ""
+    return (
+        f"the encoder as it came scores {number(facts['score'])}, which leaves {number(max(0.0, facts['room']))} "
+        f"points{copies}; the test shows gains from {number(facts['half'])} on"
+    )
+
+
+def _configuration(facts: Facts) -> str:
+    gain = difference(facts["gain"], facts["low"], facts["high"])
+    return (
+        f"the encoder's own configuration has {settings(facts['own'])}, the study {settings(facts['used'])}; before "
+        f"training development gains {gain} with its own"
+    )
+
+
+def _unusual(facts: Facts) -> str:
+    return f"{settings(facts['used'])}: outside the usual range (a hint, which no training has tested)"
+
+
+SENTENCES: Mapping[str, Callable[[Facts], str]] = {
+    "mislabelled": _mislabelled,
+    "false_negatives": _false_negatives,
+    "unlike": _unlike,
+    "leaked": _leaked,
+    "few_items": _few_items,
+    "ceiling": _ceiling,
+    "configuration": _configuration,
+    "unusual": _unusual,
+}
+TITLES: Mapping[str, str] = {
+    "mislabelled": "Wrong rows",
+    "false_negatives": "False negatives",
+    "unlike": "Training data unlike the test",
+    "leaked": "Leaks",
+    "few_items": "A small test",
+    "ceiling": "No room",
+    "configuration": "The encoder's own settings",
+    "unusual": "Unusual settings",
+    "rate": "Learning rate",
+    "temperature": "Temperature",
+    "batch": "Batch size",
+    "epochs": "Epochs",
+    "base": "The search's settings",
+    "masked": "False negatives",
+    "mined": "Negatives too easy",
+}
+OTHERWISE: Mapping[str, str] = {
+    "unlike": "give training data of the kind of the test",
+    "few_items": "give more items by --test",
+    "ceiling": "give a harder test, or keep the encoder as it came",
+}
+"""What mends a cause that no option mends."""
+
+
+def points(cause: Cause) -> str:
+    """`4.2 points`, or `about 4 points`."""
+    return f"{number(cause.points, 1)} points" if cause.measured else f"about {number(cause.points, 0)} points"
+
+
+def command(cause: Cause, case: StudyCase) -> str:
+    """The study's command with what mends the cause, into results of its own; empty where no option mends it."""
+    if not cause.mend or not case.request.train:
+        return ""
+    changes = dict(cause.mend)
+    if "set" in changes:
+        keys = [text for text in case.request.set if parse_assignment(text)[0] not in changes["set"]]
+        changes["set"] = (*keys, *(f"{key}={_typed(value)}" for key, value in changes["set"].items()))
+    if "train" in changes:
+        changes |= {"columns": None, "labels": None, **case.aside}
+    return dataclasses.replace(case.request, **changes, results=f"{case.place}-{MENDED}").command
+
+
+def _typed(value: object) -> str:
+    return "none" if value is None else str(value)
+
+
+def worth(taken_back: Sequence[Gained]) -> list[str]:
+    """After an answer `use`: what the changed settings are worth together, and each alone."""
+    whole, *single = taken_back
+    gain = difference(whole.gain, whole.low, whole.high)
+    sentences = [f"over the base settings development gains {gain} with {settings(whole.changes)}"]
+    if single and single[0].low > 0 and single[0].gain >= MOST_OF * whole.gain:
+        sentences.append(f"nearly all of it is the {settings(single[0].changes)}")
+    each = [f"{settings(gained.changes)}: {difference(gained.gain, gained.low, gained.high)}" for gained in single]
+    return [*sentences, *([f"what each alone is worth: {'; '.join(each)}"] if each else [])]
+
+
+def how(case: StudyCase, tries: Tries | None) -> str:
+    """How it was measured, for the page."""
+    looks = f"Looks read {min(MOST, len(case.rows)):,} of {len(case.rows):,} rows, and the encoder as it came."
+    if tries is None:
+        return f"{looks} Nothing was trained: --limit minutes=10 tries changes, each alone."
+    names = ", ".join(dict.fromkeys(TITLES[name].lower() for name in tries.left_out))
+    left = f" No time was left for: {names}." if names else ""
+    return (
+        f"{looks} Tries trained on {tries.share:.0%} of the rows. Intervals count development items and what seeds "
+        f"usually move, of {len(AGAIN)} trainings each that did not choose the change.{left} Estimates are marked by "
+        "'about'."
+    )

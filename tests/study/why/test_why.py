@@ -1,0 +1,323 @@
+"""`--why`: each look sees a planted cause and none where there is none; tries name what gains again; and the page."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks.own._sets import PARTS, of_files
+from reports.document import markdown
+from reports.ledger import LEDGER, Ledger, StudyInfo
+from reports.ledger.own_code import trust_folder
+from reports.ledger.request import Request
+from reports.statistics import Sample
+from reports.testing import made_record, make_study
+from search_spaces import load_space
+from search_spaces.goals import GOALS
+from search_spaces.own_data import BATCH, EPOCHS, RATE, TEMPERATURE
+from study.cli.options import parse
+from study.run import main
+from study.why import looks, words
+from study.why.case import Cause, StudyCase
+from study.why.changes import back, changes_of
+from study.why.looks import LOOKS, Look, looked, near_copies
+from study.why.page import blocks_of, joined, lines
+from study.why.tries import AGAIN, FIRST, Gained, Tries
+from trainables.corpora.scenes.lexicon import NOUNS
+from trainables.encoders import load_encoder
+from trainables.encoders.pooling import Mean
+from trainables.errors import UserError
+from trainables.recipe import SCENES_ENCODER, EncoderConfig
+from trainables.senteval.tasks import TASKS
+
+Rows = list[tuple[str, ...]]
+WORDS = sorted({nouns[0].singular for nouns in NOUNS.values()})
+SIZES = {"train": 300, "dev": 80, "test": 80}
+
+
+@pytest.fixture(autouse=True)
+def names() -> Iterator[None]:
+    """The names that spaces add go again."""
+    known = {*TASKS}, {*GOALS}
+    yield
+    for registry, before in zip((TASKS, GOALS), known, strict=True):
+        for name in {*registry} - before:
+            registry.remove(name)
+
+
+class WordCounts:
+    """Texts of common words are near each other."""
+
+    def __init__(self) -> None:
+        self.vectors: dict[str, np.ndarray] = {}
+
+    def encode(self, sentences: Sequence[str]) -> np.ndarray:
+        return np.array([np.sum([self._vector(word) for word in text.split()], axis=0) for text in sentences])
+
+    def _vector(self, word: str) -> np.ndarray:
+        word = word.strip(".").lower()
+        if word not in self.vectors:
+            self.vectors[word] = np.random.default_rng(list(word.encode())).normal(size=512)
+        return self.vectors[word]
+
+
+def pairs(count: int, draw: int, of: Sequence[str] = WORDS) -> Rows:
+    """A question and an answer that share some words."""
+    random = np.random.default_rng(draw)
+    chosen = [random.choice(of, 6, replace=False) for _ in range(count)]
+    return [(f"what does {a} {b} {c} {d}", f"{a} {b} is like {e} {f}") for a, b, c, d, e, f in chosen]
+
+
+def parts_of() -> dict[str, Rows]:
+    return {part: pairs(size, draw) for draw, (part, size) in enumerate(SIZES.items())}
+
+
+@pytest.fixture
+def case_of(tmp_path: Path) -> Callable[..., StudyCase]:
+    """A case of these rows, with an encoder that counts words."""
+
+    def make(encoder: str = SCENES_ENCODER, **rows: Rows) -> StudyCase:
+        parts = {**parts_of(), **rows}
+        for part in PARTS:
+            with (tmp_path / f"{part}.csv").open("w", newline="") as file:
+                csv.writer(file).writerows([("anchor", "positive", "negative")[: len(parts[part][0])], *parts[part]])
+        own = of_files("pairs", "mine", tmp_path, encoder)
+        load_space(own.space)
+        request = Request(train=(str(tmp_path / "train.csv"),), encoder=(encoder,), set=(f"{RATE}=0.5",))
+        case = StudyCase(own.base, own.base, own.evaluation, own.goal, request, tmp_path, "results/mine")
+        case.__dict__["_encoders"] = (WordCounts(),) * 2
+        return case
+
+    return make
+
+
+def seen(case: StudyCase, *without: str) -> list[str]:
+    """The names of the causes; of looks that need no scores."""
+    needs = {"ceiling", "configuration", *without}
+    return [cause.name for name, look in LOOKS.items() if name not in needs and (cause := look.of(case))]
+
+
+def test_where_nothing_is_planted_nothing_is_seen(case_of: Callable[..., StudyCase]) -> None:
+    assert seen(case_of()) == []
+
+
+def test_shuffled_positives_are_seen_and_their_rows_named(case_of: Callable[..., StudyCase]) -> None:
+    rows = parts_of()["train"]
+    wrong = [(row[0], rows[(n + 1) % 60][1]) if n < 60 else row for n, row in enumerate(rows)]
+    cause = looks.mislabelled(case_of(train=wrong))
+    assert cause is not None
+    assert cause.facts["wrong"] == pytest.approx(0.2, abs=0.07)
+    assert np.mean([number < 60 for number in cause.rows]) >= 0.9
+
+
+def test_copies_of_positives_among_negatives_are_seen(case_of: Callable[..., StudyCase]) -> None:
+    rows = parts_of()["train"]
+    negatives = [row[1].upper() if n < 30 else rows[n - 7][1] for n, row in enumerate(rows)]
+    case = case_of(train=[(*row, negative) for row, negative in zip(rows, negatives, strict=True)])
+    cause = looks.false_negatives(case)
+    assert cause is not None
+    assert cause.rows == tuple(range(30))
+    clean = [(*row, rows[n - 7][1]) for n, row in enumerate(rows)]
+    assert looks.false_negatives(case_of(train=clean)) is None
+
+
+def test_copies_that_meet_in_a_batch_are_seen(case_of: Callable[..., StudyCase]) -> None:
+    rows = parts_of()["train"][:100]
+    cause = looks.false_negatives(case_of(train=[*rows, *((f"again {row[0]}", f"{row[1]}.") for row in rows)]))
+    assert cause is not None
+    assert cause.facts["met"] > 0.05
+
+
+def test_texts_of_another_kind_are_seen(case_of: Callable[..., StudyCase]) -> None:
+    case = case_of(train=pairs(300, 9, [f"{word}q" for word in WORDS]))
+    cause = looks.unlike(case)
+    assert cause is not None
+    assert cause.facts["area"] > 0.95
+
+
+def test_leaks_a_small_test_and_odd_settings_are_seen(case_of: Callable[..., StudyCase]) -> None:
+    parts = parts_of()
+    case = case_of(train=[*parts["train"], *parts["dev"][:20]], test=parts["test"][:30])
+    odd = {TEMPERATURE: 0.5, BATCH: 4}
+    case = dataclasses.replace(case, recipe=case.recipe.override(odd))
+    case.__dict__["_encoders"] = (WordCounts(),) * 2
+    assert {"leaked", "few_items", "unusual"} <= {*seen(case)}
+    leaked, few, unusual = looks.leaked(case), looks.few_items(case), looks.unusual(case)
+    assert leaked is not None
+    assert few is not None
+    assert unusual is not None
+    assert leaked.facts == {"dev": 0.25, "test": 0.0}
+    assert few.facts["items"] == 30
+    assert unusual.facts["used"] == odd
+
+
+def test_answers_with_copies_take_room_from_the_test(case_of: Callable[..., StudyCase]) -> None:
+    parts = parts_of()
+    assert looks.ceiling(case_of()) is None
+    doubled = [
+        row for question, answer in parts["test"] for row in ((question, answer), (f"is {question}", f"{answer}!"))
+    ]
+    cause = looks.ceiling(case_of(test=doubled))
+    assert cause is not None
+    assert cause.facts["lost"] == pytest.approx(50)
+    assert cause.facts["doubled"] == len(doubled)
+
+
+def test_the_encoders_own_configuration_is_held_against_the_recipe(
+    case_of: Callable[..., StudyCase], tmp_path: Path
+) -> None:
+    folder = tmp_path / "own"
+    load_encoder(EncoderConfig(name=SCENES_ENCODER, max_length=32), Mean(), device="cpu").save(folder)
+    case = case_of(str(folder))
+    assert looks.configuration(case) is None
+    wrong = dataclasses.replace(case, recipe=case.recipe.override({"pooling.mode": "cls"}))
+    cause = looks.configuration(wrong)
+    assert cause is not None
+    assert (cause.measured, cause.mend) == (True, {"set": {"pooling.mode": "mean"}})
+    assert ("configuration", {"pooling.mode": "mean"}) in changes_of(wrong, [])
+
+
+def test_near_copies() -> None:
+    assert near_copies("A dog runs in the park today.", "a dog runs in the park, today")
+    assert not near_copies("a dog runs in the park", "a cat sleeps on the roof")
+
+
+class MadeUp(Tries):
+    """Scores of trainings by what differs, each item moved a little by its seed."""
+
+    def __init__(self, case: StudyCase, gains: Mapping[str, float], seconds: float = 1e9, lucky: str = "") -> None:
+        self.gains, self.lucky, self.now, self.trained = gains, lucky, 0.0, 0
+        super().__init__(case, seconds, clock=lambda: self.now)
+
+    def _trained(self, changes: Mapping[str, object], seed: int) -> Sample | None:
+        self.now, self.trained = self.now + 1, self.trained + 1
+        random = np.random.default_rng([seed, len(repr(changes))])
+        items = (
+            50 + random.normal(0, 3, 400) + sum(self.gains.get(f"{key}={value}", 0) for key, value in changes.items())
+        )
+        value = items.mean() + (9 if self.lucky in repr(changes) and self.lucky and seed == FIRST else 0)
+        return Sample(np.array([value]), (seed,), effects=((items - items.mean()) / len(items))[None], items="dev")
+
+
+def test_what_gains_again_is_named_and_what_was_lucky_is_not(case_of: Callable[..., StudyCase]) -> None:
+    case = case_of()
+    colder = float(f"{float(str(case.recipe.flat()[TEMPERATURE])) / 5:.2g}")
+    (cause,) = MadeUp(case, {f"{TEMPERATURE}={colder}": 5}, lucky=EPOCHS).causes([])
+    assert (cause.name, cause.measured) == ("temperature", True)
+    assert cause.facts["gain"] == pytest.approx(5, abs=0.7)
+    assert MadeUp(case, {}).causes([]) == []
+
+
+def test_tries_end_with_their_time(case_of: Callable[..., StudyCase]) -> None:
+    tries = MadeUp(case_of(), {}, seconds=4)
+    tries.causes([])
+    assert tries.now <= 5
+    assert "epochs" in tries.left_out
+
+
+def test_suspect_rows_are_left_out_in_a_try(case_of: Callable[..., StudyCase]) -> None:
+    case = case_of()
+    name, changes = changes_of(case, [Cause("mislabelled", 1.0, rows=(0, 2))])[0]
+    left = Path(str(changes["corpus.nli"])).read_text().splitlines()
+    assert (name, len(left)) == ("mislabelled", len(case.rows) - 2)
+
+
+def test_settings_are_taken_back_together_and_alone(case_of: Callable[..., StudyCase]) -> None:
+    case = case_of()
+    base = case.recipe.flat()
+    own = {RATE: 0.002, TEMPERATURE: 0.1}
+    case = dataclasses.replace(case, recipe=case.recipe.override(own))
+    assert back(case) == {key: base[key] for key in own}
+    gains = {f"{RATE}={base[RATE]}": -6.0}
+    whole, first, second = MadeUp(case, gains).taken_back()
+    assert (whole.changes, first.changes, second.changes) == (own, {RATE: 0.002}, {TEMPERATURE: 0.1})
+    assert whole.gain == pytest.approx(6, abs=0.7)
+    assert "nearly all of it is the learning rate 0.002" in words.worth([whole, first, second])
+
+
+def test_a_training_is_scored_on_development_items(case_of: Callable[..., StudyCase]) -> None:
+    case = case_of()
+    small = dataclasses.replace(case, recipe=case.recipe.override({BATCH: 16, "encoder.max_length": 16}))
+    tries = Tries(small, 60)
+    sample = tries._trained({EPOCHS: 1}, AGAIN[0])
+    assert sample is not None
+    assert sample.effects is not None
+    assert sample.effects.shape == (1, SIZES["dev"])
+    assert tries._trained({"pooling.mode": "nothing"}, FIRST) is None
+
+
+def test_the_page_and_the_console_have_sentence_and_command(case_of: Callable[..., StudyCase]) -> None:
+    rows = parts_of()["train"]
+    wrong = [(row[0], rows[(n + 1) % 60][1]) if n < 60 else row for n, row in enumerate(rows)]
+    case = case_of(train=wrong)
+    estimated = looks.mislabelled(case)
+    assert estimated is not None
+    gained = {"gain": 3.0, "low": 2.0, "high": 4.0, "changes": {RATE: 0.001}}
+    rate = Cause("rate", 3.0, True, gained, {"set": {RATE: 0.001}})
+    causes = joined([estimated], [rate, dataclasses.replace(rate, points=2.5)])
+    assert [cause.name for cause in causes] == ["mislabelled", "rate"]
+    console = [*lines(case, causes, [])]
+    assert console[0].startswith("1      Wrong rows, about ")
+    assert "with learning rate 0.001 development gains +3.00 [+2.00, +4.00]" in console[2]
+    assert f"--set {RATE}=0.001 --results results/mine-mended" in console[3]
+    assert f"{RATE}=0.5" not in console[3]
+    case.train.with_name("heldout_dev").mkdir()
+    clean = words.command(dataclasses.replace(estimated, mend={"train": ("clean.jsonl",)}), case)
+    assert "--train clean.jsonl" in clean
+    assert f"--dev {case.train.with_name('heldout_dev')}" in clean
+    page = markdown(blocks_of(case, causes, [], None))
+    assert "Nothing was trained: --limit minutes=10" in page
+    assert f"and {len(estimated.rows) - 20} more rows" in page
+    assert [*lines(case, [], [])] == ["Why    nothing was seen that stands in the way"]
+
+
+def test_the_command_looks_into_a_study(
+    case_of: Callable[..., StudyCase], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    case, results = case_of(test=parts_of()["test"][:30]), tmp_path / "results"
+    (space,) = tmp_path.glob("space_*.py")
+    results.mkdir()
+    shutil.copy(space, results / "space.py")
+    scores = {"mine": {"dev_ndcg@10": 50.0, "test_ndcg@10": 50.0}}
+    info = StudyInfo(
+        load_space(space).name,
+        "space.py",
+        base=dict(case.base.flat()),
+        evaluation=dict(case.evaluation.flat()),
+        row_hashes={"base settings": case.base.hash},
+        requests=[dataclasses.replace(case.request, results=str(results)).values],
+    )
+    info.save(results)
+    trust_folder(results)
+    record = made_record(dict(case.base.flat()), case.base.hash, 0, scores=scores, protocol=case.evaluation.protocol)
+    Ledger(results / LEDGER).write(record)
+    assert main(["--why", str(results)]) == 0
+    printed = capsys.readouterr().out
+    assert "A small test, about 4 points: the test has 30 items" in printed
+    assert "A small test" in (results / "why.md").read_text()
+    make_study(tmp_path / "paper", rows=1, seeds=1)
+    with pytest.raises(UserError, match="no study of --train"):
+        main(["--why", str(tmp_path / "paper")])
+
+
+def test_every_look_and_change_has_its_words(case_of: Callable[..., StudyCase]) -> None:
+    assert {*LOOKS} == {*words.SENTENCES}
+    assert {*LOOKS, *(name for name, _ in changes_of(case_of(), []))} <= {*words.TITLES}
+    assert isinstance(LOOKS["unlike"], Look)
+    gained = Gained("base", {RATE: 0.1}, 1.0, 0.5, 1.5)
+    assert words.worth([gained]) == [
+        "over the base settings development gains +1.00 [+0.50, +1.50] with learning rate 0.1"
+    ]
+    assert looked.__name__ == "looked"
+
+
+def test_the_option_stands_alone() -> None:
+    assert parse(["--why", "results/mine", "--limit", "minutes=10"]).why == "results/mine"
+    with pytest.raises(UserError, match="--why looks into a study that has run"):
+        parse(["--why", "results/mine", "--space", "scl_tau"])
