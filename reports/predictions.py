@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 import hashlib
+import threading
+from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -23,10 +23,13 @@ Array = np.ndarray
 
 ROUNDING = 0.005
 """So far, in points, a score that is computed again may lie from the ledger's."""
-SMALL = 1 << 19
-"""Bytes of a file at most whose answers the process remembers: a page of a running study reads all of them again and
-again. All 28 tasks of SentEval take about as many."""
+SMALL, FILES = 1 << 21, 256
+"""Bytes of a file's arrays at most, and how many files, whose answers the process remembers: a page of a running study
+reads all of them again and again. All 28 tasks of SentEval take about as many."""
 
+_ANSWERS: OrderedDict[bytes, Mapping[str, Answers | None]] = OrderedDict()
+"""By the digest of a file's content, the last used one last."""
+_LOCK = threading.Lock()
 _RESULTS: WeakKeyDictionary[Answers, dict[Hashable, Any]] = WeakKeyDictionary()
 """What was computed of these answers, by what it is."""
 
@@ -144,23 +147,21 @@ class Predictions:
         return kept_answers
 
 
-@dataclass(frozen=True)
-class _Content:
-    """Of a file. Two with one digest are the same."""
-
-    digest: bytes
-    whole: bytes = field(compare=False, repr=False)
-
-
 def _answers(content: bytes) -> Mapping[str, Answers | None]:
     """By task the answers of a predictions file; `ValueError` where it is none."""
-    read = _remembered if len(content) <= SMALL else _remembered.__wrapped__
-    return read(_Content(hashlib.sha256(content).digest(), content))
-
-
-@functools.lru_cache(maxsize=512)
-def _remembered(content: _Content) -> Mapping[str, Answers | None]:
-    return dict(answers_in(arrays_in(content.whole)))
+    digest = hashlib.sha256(content).digest()
+    with _LOCK:
+        if digest in _ANSWERS:
+            _ANSWERS.move_to_end(digest)
+            return _ANSWERS[digest]
+    arrays = arrays_in(content)
+    answers = dict(answers_in(arrays))
+    if sum(array.nbytes for array in arrays.values()) <= SMALL:
+        with _LOCK:
+            _ANSWERS[digest] = answers
+            if len(_ANSWERS) > FILES:
+                _ANSWERS.popitem(last=False)
+    return answers
 
 
 def _once(answers: Answers, what: Hashable, compute: Callable[[], Any]) -> Any:

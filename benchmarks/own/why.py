@@ -105,6 +105,7 @@ def main(arguments: Sequence[str]) -> None:
                 for place, name in enumerate(options.sets):
                     other = options.sets[(place + 1) % len(options.sets)]
                     of = {"set": name, "fault": fault, "repeat": repeat, "minutes": options.minutes}
+                    of |= {"encoder": str(encoder), "layers": options.layers}
                     if any(of.items() <= line.items() for line in lines_of(file)):
                         continue
                     line = {**of, **_recorded(FAULTS[fault], name, other, repeat, options, file.parent, encoder)}

@@ -228,14 +228,16 @@ def _comparable(view: View) -> tuple[float, list[Best]]:
 def _settings(view: View) -> str:
     """Which settings go with high scores, as far as one sees it."""
     share, searched = _comparable(view)
-    lines = [SettingLine(best.name, best.settings, best.scores[0]) for best in searched[:TRIED]]
+    drawn = searched[:: -(-len(searched) // TRIED) or 1]  # of many, evenly by their rank
+    lines = [SettingLine(best.name, best.settings, best.scores[0]) for best in drawn]
     picture = settings_picture(lines, "score", view.lower_is_better) if len(lines) > 1 else ""
     if not picture:
         return ""
     part = "" if share == 1.0 else f" on {share_in_words(share)}"
     words = (
-        f"The settings of {len(lines)} recipes{part}: each line one, the best fifth boldest. Click one to see its row"
+        f"Settings of {len(lines)} of {count(len(searched), 'recipe')}{part}: each line is one, the best fifth boldest"
     )
+    words += "; click a line to see its row"
     return f'<figure>{picture}<figcaption class="soft">{words}.</figcaption></figure>'
 
 

@@ -173,8 +173,8 @@ class TimeLeft:
         seconds = min(max([seconds, ahead.explores, *left]), ahead.left)
         if seconds == math.inf:
             return Forecast()
-        ends = {"search": end([]), "finals": end(finals), **({"further": seconds} if curve else {})}
-        ends = {stage: min(until, seconds) for stage, until in ends.items()}
+        ends = {stage: min(until, seconds) for stage, until in (("search", end([])), ("finals", end(finals)))}
+        ends["further" if curve else "finals"] = seconds
         how = self._how(len(under_way), ended)
         return Forecast(max(0.0, seconds), 60 * places / max(factor * mean, 1e-3), how, ends)
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from reports.ledger.names import to_write
 from search_spaces.own_data import BATCH, EPOCHS, MINED_FROM, RATE, TEMPERATURE, USUAL_BATCH
-from study.why.case import Cause, StudyCase
+from study.why.case import MOST, Cause, StudyCase
+from trainables.files import write_whole
 from trainables.recipe import Value
 from trainables.registry import Registry
 
@@ -32,9 +33,9 @@ class TriedChange:
 
 
 def _rates(case: StudyCase) -> Iterator[Changes]:
-    rate = _number(case, RATE)
-    yield {RATE: float(f"{rate / FAR:.2g}")}
-    yield {RATE: float(f"{rate * FAR:.2g}")}
+    if rate := _number(case, RATE):
+        yield {RATE: float(f"{rate / FAR:.2g}")}
+        yield {RATE: float(f"{rate * FAR:.2g}")}
 
 
 def _temperatures(case: StudyCase) -> Iterator[Changes]:
@@ -92,16 +93,21 @@ CHANGES = Registry(
 def changes_of(case: StudyCase, causes: Sequence[Cause]) -> list[tuple[str, Changes]]:
     """The name of each change and its keys: first those of suspect rows, which are left out."""
     tried: list[tuple[str, Changes]] = [
-        (cause.name, {"corpus.nli": without(case, cause)}) for cause in causes if cause.rows
+        (cause.name, {"corpus.nli": cause.mend["train"][0]}) for cause in causes if "train" in cause.mend
     ]
     return tried + [(change.name, keys) for change in CHANGES.values() for keys in change.of(case)]
+
+
+def by_rows(case: StudyCase, cause: Cause) -> bool:
+    """Whether leaving the suspect rows out mends it: all rows were read, and no setting does."""
+    return bool(cause.rows) and not cause.mend and len(case.rows) <= MOST
 
 
 def without(case: StudyCase, cause: Cause) -> str:
     """The file of the rows that a cause does not suspect, which it writes."""
     path, suspect = to_write(case.folder, f"{cause.name}-{COLLECTED}"), {*cause.rows}
     lines = (json.dumps(row, ensure_ascii=False) for number, row in enumerate(case.rows) if number not in suspect)
-    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    write_whole(path, "".join(f"{line}\n" for line in lines))
     return str(path)
 
 

@@ -62,18 +62,19 @@ def mislabelled(case: StudyCase) -> Cause | None:
     part, whose pairs are taken for right.
     """
     pairs = case.pairs
-    if len(pairs) < FEW_ITEMS:
+    judged = [*_judged(case)]
+    if min(len(pairs), len(judged)) < FEW_ITEMS:  # nothing says how many right pairs look wrong to this encoder
         return None
     farther = _farther(case, [(pair.anchor, pair.positives[0]) for pair in pairs])
-    judged = [*_judged(case)]
-    usual = _farther(case, judged[: len(pairs)]) if len(judged) >= FEW_ITEMS else np.zeros(1)
+    usual = _farther(case, judged[: len(pairs)])
     halves = [float((own > 0.5).mean()) for own in (farther, usual)]
     wrong = 2 * (halves[0] - halves[1]) / max(1 - 2 * halves[1], 0.1)
     error = 2 * math.hypot(*(math.sqrt(half / len(own)) for half, own in zip(halves, (farther, usual), strict=True)))
+    error /= max(1 - 2 * halves[1], 0.1)
     if wrong < max(WRONG, 2 * error):
         return None
     rows = tuple(pairs[place].number for place in np.argsort(-farther, kind="stable") if farther[place] > 0.5)
-    facts = {"wrong": wrong, "usual": 2 * halves[1], "of": len(pairs), "suspects": len(rows)}
+    facts = {"wrong": wrong, "of": len(pairs), "suspects": len(rows)}
     return Cause("mislabelled", ALL_WRONG * wrong, facts=facts, rows=rows)
 
 
@@ -99,6 +100,8 @@ def false_negatives(case: StudyCase) -> Cause | None:
     anchors', which meet as negatives in a batch."""
     pairs = case.pairs
     with_negatives = [pair for pair in pairs if pair.negatives]
+    if with_negatives:  # all at once: the encoder's store keeps a file for each call
+        case.embedded([text for pair in with_negatives for text in (*pair.positives, *pair.negatives)], documents=True)
     copies = tuple(
         pair.number for pair in with_negatives if any(_alike(case, text, pair.positives) for text in pair.negatives)
     )
@@ -107,7 +110,7 @@ def false_negatives(case: StudyCase) -> Cause | None:
     if named < FALSE and met < MET:
         return None
     mend = {"set": {"objective.false_negatives": "self"}} if "objective.false_negatives" in case.recipe.flat() else {}
-    facts = {"named": named, "rows": len(copies), "of": len(with_negatives), "met": met}
+    facts = {"rows": len(copies), "of": len(with_negatives), "met": met}
     return Cause("false_negatives", ALL_WRONG * max(named, met), facts=facts, mend=mend, rows=copies)
 
 
@@ -123,7 +126,7 @@ def near_copies(first: str, second: str) -> bool:
     return 100 * len(ours & theirs) >= NEAR * len(ours | theirs)
 
 
-@functools.cache
+@functools.lru_cache(maxsize=20_000)
 def _shingles(text: str) -> frozenset[object]:
     words = plain(text).split(" ")
     return frozenset((*words, *pairwise(words)))
@@ -137,7 +140,7 @@ def _met_in_a_batch(case: StudyCase) -> float:
     vectors = case.embedded(own, documents=True)
     places = zip(*np.nonzero(np.triu(vectors @ vectors.T >= ALIKE, 1)), strict=True)
     copies = sum(own[i] != own[j] and near_copies(own[i], own[j]) for i, j in places)
-    return min(1.0, 2 * copies / max(1, len(pairs)) * (batch - 1) / max(1, len(case.rows) - 1))
+    return min(1.0, 2 * copies / max(1, len(pairs)) * (batch - 1) / max(1, len(pairs) - 1))
 
 
 def unlike(case: StudyCase) -> Cause | None:
@@ -161,7 +164,7 @@ def unlike(case: StudyCase) -> Cause | None:
     area, chance = float(roc_auc_score(labels, scores[:, 1])), float(np.sqrt((2 * size + 1) / (12 * size * size)))
     if area - 2 * chance < TOLD_APART:
         return None
-    return Cause("unlike", ALL_WRONG * (area - 0.5), facts={"area": area, "chance": 0.5 + 2 * chance, "of": size})
+    return Cause("unlike", ALL_WRONG * (area - 0.5), facts={"area": area})
 
 
 def leaked(case: StudyCase) -> Cause | None:
@@ -194,10 +197,10 @@ def ceiling(case: StudyCase) -> Cause | None:
     doubled = [own for split in splits if split.documents is not None for own in _doubled(split.documents)]
     lost = 100 * float(np.mean([copies / (1 + copies) for copies in doubled])) if doubled else 0.0
     room, half = 100 - lost - score, half_interval(items, LEVEL)
-    if room > half and lost < HINT:
+    if room > half:
         return None
     facts = {"score": score, "lost": lost, "room": room, "half": half, "doubled": sum(map(bool, doubled))}
-    return Cause("ceiling", max(lost, half - max(0.0, room)), facts=facts)
+    return Cause("ceiling", half - max(0.0, room), facts=facts)
 
 
 def _doubled(documents: JudgedDocuments) -> Iterator[int]:

@@ -21,7 +21,7 @@ from reports.results import Results
 from search_spaces.limits import parse_limits
 from study.why import words
 from study.why.case import Cause, StudyCase
-from study.why.changes import without
+from study.why.changes import by_rows, without
 from study.why.looks import looked, ordered
 from study.why.tries import Gained, Tries
 from trainables.registry import load
@@ -42,6 +42,7 @@ def write(request: Request) -> Iterator[str]:
         causes, taken_back, tries = causes_of(case, minutes)
     blocks = [*blocks_of(case, causes, taken_back, tries)]
     yield from lines(case, causes, taken_back)
+    yield f"How    {words.how(case, tries)}"
     path = to_write(results.folder, PAGE)
     load(FORMATS["md"].writer)(
         Document(results, f"Why: {results.info.space}", (WrittenSection("why", "", blocks, False),)), path
@@ -63,7 +64,7 @@ def causes_of(case: StudyCase, minutes: float | None) -> tuple[list[Cause], list
 
 def mended(case: StudyCase, cause: Cause) -> Cause:
     """With the rows that it does not suspect as training data, where it suspects some."""
-    return replace(cause, mend={"train": (without(case, cause),)}) if cause.rows else cause
+    return replace(cause, mend={"train": (without(case, cause),)}) if by_rows(case, cause) else cause
 
 
 def joined(looked: Sequence[Cause], tried: Sequence[Cause]) -> list[Cause]:
@@ -82,7 +83,7 @@ def lines(case: StudyCase, causes: Sequence[Cause], taken_back: Sequence[Gained]
     if not causes:
         yield "Why    nothing was seen that stands in the way"
     for place, cause in enumerate(causes, 1):
-        yield f"{place:<6} {words.TITLES[cause.name]}, {words.points(cause)}: {words.evidence(cause)}"
+        yield f"{place:<6} {words.TITLES[cause.name]}{words.points(cause)}: {words.evidence(cause)}"
         yield f"       {words.command(cause, case) or words.OTHERWISE.get(cause.name, '')}"
 
 
@@ -95,7 +96,7 @@ def blocks_of(
     if not causes:
         yield "Nothing was seen that stands in the way."
     for place, cause in enumerate(causes, 1):
-        yield f"**{place}. {words.TITLES[cause.name]}**, {words.points(cause)}: {text(words.evidence(cause))}."
+        yield f"**{place}. {words.TITLES[cause.name]}**{words.points(cause)}: {text(words.evidence(cause))}."
         if mend := words.command(cause, case):
             yield CodeBlock(mend)
         elif cause.name in words.OTHERWISE:

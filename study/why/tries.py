@@ -1,7 +1,8 @@
 """Tries: trainings on a part of the data, each with a single change, judged by development items.
 
 All are trained once. The few that gain most are trained again under other seeds, as is the unchanged recipe, and these
-alone say what a change gains: a change that was lucky when it was chosen gets no credit for that.
+alone say what a change gains: a seed that was lucky when it was chosen gets no credit for that. The items are the same,
+so the intervals allow for all changes that were tried.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import numpy as np
 
 from reports.size import sample_of
 from reports.statistics import Sample
-from search_spaces.own_data import EPOCHS
+from search_spaces.own_data import BATCH, EPOCHS
 from study.planned_power import ASSUMED
 from study.why.case import Cause, StudyCase
 from study.why.changes import Changes, back, changes_of
@@ -66,7 +67,8 @@ class Tries:
     def causes(self, looked: Sequence[Cause]) -> list[Cause]:
         """The changes that gain, as causes; what looks see is tried, too."""
         tried = changes_of(self.case, looked)
-        self._choose_share(len(tried))
+        self._compared = len(tried)
+        self._choose_share(1 + len(tried) + (1 + JUDGED) * len(AGAIN))
         first = self._sample({}, FIRST)
         if first is None:
             return []
@@ -77,14 +79,15 @@ class Tries:
                 promising.append((sample.mean - first.mean, name, changes))
         promising.sort(key=lambda entry: -entry[0])
         judged = [gained for _, name, changes in promising[:JUDGED] if (gained := self._again(name, changes))]
-        return [_cause(gained) for gained in judged if gained.low > 0 and gained.gain >= WORTH]
+        return [self._cause(gained) for gained in judged if gained.low > 0 and gained.gain >= WORTH]
 
     def taken_back(self) -> list[Gained]:
         """What the settings that the recipe changes are worth, all together and then each alone, the most first: the
         gain over a training with them as in the base."""
         if not (keys := back(self.case)):
             return []
-        self._choose_share(len(keys))
+        self._compared = len(keys) + 1
+        self._choose_share((len(keys) + 2) * len(AGAIN))
         flat = self.case.recipe.flat()
         single = [{key: value} for key, value in keys.items() if _fits(self.case.recipe, {key: value})]
         worth = []
@@ -92,13 +95,14 @@ class Tries:
             if (gained := self._again("base", changes)) is not None:
                 own = {key: flat[key] for key in changes}
                 worth.append(Gained(gained.name, own, -gained.gain, -gained.high, -gained.low))
+            elif changes is keys:
+                return []
         return worth[:1] + sorted(worth[1:], key=lambda gained: -gained.gain)
 
-    def _choose_share(self, changes: int) -> None:
-        """The part of the data that leaves time for all: the unchanged recipe is trained on a small one before."""
-        rows = len(self.case.rows)
-        trainings = 1 + changes + (1 + JUDGED) * len(AGAIN)
-        self.share = min(1.0, FEWEST / max(1, rows))
+    def _choose_share(self, trainings: int) -> None:
+        """The part of the data that leaves time for so many: the unchanged recipe is trained on a small one before."""
+        rows, batch = len(self.case.rows), int(float(str(self.case.recipe.flat().get(BATCH, 0))))
+        self.share = min(1.0, max(FEWEST, 4 * batch) / max(1, rows))
         for seed in (FIRST, AGAIN[0]):  # the first one also imports and embeds
             self._sample({}, seed)
         left = self.seconds - (self.clock() - self.began)
@@ -115,11 +119,20 @@ class Tries:
         if len(whole) < len(AGAIN):
             return None
         gain = float(np.mean([new.mean - old.mean for new, old in whole]))
-        effects = [new.effect - old.effect for new, old in whole if new.effect is not None and old.effect is not None]
-        items = float((np.mean(effects, axis=0) ** 2).sum()) if effects else 0.0
-        error = math.sqrt(items + 2 * ASSUMED.std**2 / len(AGAIN))
-        half = NormalDist().inv_cdf(1 - LEVEL / JUDGED) * error
+        effects = [effect for new, old in whole if (effect := _difference(new.effect, old.effect)) is not None]
+        if not effects:
+            return None
+        items = float((np.mean(effects, axis=0) ** 2).sum())
+        moved = float(np.std([new.mean - old.mean for new, old in whole], ddof=1))
+        error = math.sqrt(items + max(2 * ASSUMED.std**2, moved**2) / len(AGAIN))
+        half = NormalDist().inv_cdf(1 - LEVEL / self._compared) * error
         return Gained(name, changes, gain, gain - half, gain + half)
+
+    def _cause(self, gained: Gained) -> Cause:
+        facts = {"gain": gained.gain, "low": gained.low, "high": gained.high, "changes": dict(gained.changes)}
+        nli = gained.changes.get("corpus.nli")
+        mend = {"train": (str(nli),)} if nli else {"set": dict(gained.changes)}
+        return Cause(gained.name, gained.gain, self.share == 1, {**facts, "share": self.share}, mend)
 
     def _within(self, name: str, changes: Changes, seed: int, spared: int = 0) -> Sample | None:
         """A training, where there is time for it and for so many more."""
@@ -136,7 +149,7 @@ class Tries:
         key, began = (_named(changes), seed), self.clock()
         if key not in self._samples:
             self._samples[key] = self._trained(changes, seed)
-            if not changes:  # the first on a part of the data embeds its texts, too
+            if not changes and self._samples[key] is not None:  # the first on a part embeds its texts, too
                 self._took = min(self._took, self.clock() - began)
         return self._samples[key]
 
@@ -178,8 +191,8 @@ def _named(changes: Changes) -> str:
     return repr(sorted(changes.items(), key=lambda item: item[0]))
 
 
-def _cause(gained: Gained) -> Cause:
-    facts = {"gain": gained.gain, "low": gained.low, "high": gained.high, "changes": dict(gained.changes)}
-    nli = gained.changes.get("corpus.nli")
-    mend = {"train": (str(nli),)} if nli else {"set": dict(gained.changes)}
-    return Cause(gained.name, gained.gain, True, facts, mend)
+def _difference(new: np.ndarray | None, old: np.ndarray | None) -> np.ndarray | None:  # (items,)
+    """Of effects of items; a training that diverged has none, and scores 0 whatever the items are."""
+    if new is None:
+        return old
+    return new if old is None else new - old

@@ -29,6 +29,7 @@ def evidence(cause: Cause) -> str:
 
 def _change(name: str, facts: Facts) -> str:
     gain = difference(facts["gain"], facts["low"], facts["high"])
+    gain += "" if facts["share"] == 1 else f" on {facts['share']:.1%} of the rows"
     if "corpus.nli" in facts["changes"]:
         what = {"mislabelled": "mislabelled rows", "false_negatives": "rows with false negatives"}[name]
         return f"without the suspected {what} development gains {gain}"
@@ -42,8 +43,8 @@ def settings(changes: Facts) -> str:
 
 def _mislabelled(facts: Facts) -> str:
     return (
-        f"about {facts['wrong']:.0%} of {facts['of']:,} rows have a positive that the encoder finds no nearer than a "
-        f"random one, beyond those of the development part; {count(facts['suspects'], 'row')} are suspect"
+        f"about {facts['wrong']:.0%} of the {facts['of']:,} rows read have a positive that the encoder finds no nearer "
+        f"than a random one, beyond those of the development part; {count(facts['suspects'], 'row')} are suspect"
     )
 
 
@@ -58,8 +59,8 @@ def _false_negatives(facts: Facts) -> str:
 
 def _unlike(facts: Facts) -> str:
     return (
-        f"a classifier tells training texts from those of the test: area under the curve {number(facts['area'])}, by "
-        f"chance at most {number(facts['chance'])}"
+        f"of a training text and one of the test, a classifier knows which is which in {facts['area']:.0%} of pairs; "
+        "half are chance"
     )
 
 
@@ -70,7 +71,7 @@ def _leaked(facts: Facts) -> str:
 def _few_items(facts: Facts) -> str:
     return (
         f"the test has {count(facts['items'], 'item')}, so no gain below {number(facts['half'])} points can be shown; "
-        f"{facts['needed']:,} items would show 2 points"
+        f"{facts['needed']:,} items would show 2 points at best"
     )
 
 
@@ -121,6 +122,8 @@ TITLES: Mapping[str, str] = {
     "masked": "False negatives",
     "mined": "Negatives too easy",
 }
+UNGAINED = {"leaked", "few_items", "ceiling"}
+"""They hide what a training gains; mending them raises no score."""
 OTHERWISE: Mapping[str, str] = {
     "unlike": "give training data of the kind of the test",
     "few_items": "give more items by --test",
@@ -130,8 +133,10 @@ OTHERWISE: Mapping[str, str] = {
 
 
 def points(cause: Cause) -> str:
-    """`4.2 points`, or `about 4 points`."""
-    return f"{number(cause.points, 1)} points" if cause.measured else f"about {number(cause.points, 0)} points"
+    """`, 4.2 points`, or `, about 4 points`; empty where no point can be gained."""
+    if cause.name in UNGAINED:
+        return ""
+    return f", {number(cause.points, 1)} points" if cause.measured else f", about {number(cause.points, 0)} points"
 
 
 def command(cause: Cause, case: StudyCase) -> str:
@@ -144,7 +149,9 @@ def command(cause: Cause, case: StudyCase) -> str:
         changes["set"] = (*keys, *(f"{key}={_typed(value)}" for key, value in changes["set"].items()))
     if "train" in changes:
         changes |= {"columns": None, "labels": None, **case.aside}
-    return dataclasses.replace(case.request, **changes, results=f"{case.place}-{MENDED}").command
+    place, query, rest = case.place.partition("?")
+    own = f"{place.rstrip('/')}-{MENDED}-{cause.name}{query}{rest}"
+    return dataclasses.replace(case.request, **changes, results=own).command
 
 
 def _typed(value: object) -> str:
@@ -155,7 +162,10 @@ def worth(taken_back: Sequence[Gained]) -> list[str]:
     """After an answer `use`: what the changed settings are worth together, and each alone."""
     whole, *single = taken_back
     gain = difference(whole.gain, whole.low, whole.high)
-    sentences = [f"over the base settings development gains {gain} with {settings(whole.changes)}"]
+    sentences = [
+        f"over the base settings development gains {gain} with {settings(whole.changes)} (on the items that chose "
+        "them: on new ones rather less)"
+    ]
     if single and single[0].low > 0 and single[0].gain >= MOST_OF * whole.gain:
         sentences.append(f"nearly all of it is the {settings(single[0].changes)}")
     each = [f"{settings(gained.changes)}: {difference(gained.gain, gained.low, gained.high)}" for gained in single]
@@ -170,7 +180,7 @@ def how(case: StudyCase, tries: Tries | None) -> str:
     names = ", ".join(dict.fromkeys(TITLES[name].lower() for name in tries.left_out))
     left = f" No time was left for: {names}." if names else ""
     return (
-        f"{looks} Tries trained on {tries.share:.0%} of the rows. Intervals count development items and what seeds "
-        f"usually move, of {len(AGAIN)} trainings each that did not choose the change.{left} Estimates are marked by "
-        "'about'."
+        f"{looks} Tries trained on {tries.share:.0%} of the rows, where fewer steps make fast rates look better than "
+        f"on all. Intervals count development items, what seeds move, and how many changes were tried, of {len(AGAIN)} "
+        f"trainings each that did not choose the change.{left} Estimates are marked by 'about'."
     )

@@ -49,12 +49,12 @@ def files(*rooms: str) -> list[Path]:
 
 @pytest.mark.parametrize("room", [*ROOMS, "tests"])
 def test_names_say_what_things_are(room: str) -> None:
-    bad = [
-        f"{path.relative_to(ROOT)}:{line}: {name}"
-        for path in files(room)
-        for line, name in identifiers(ast.parse(path.read_text()))
-        if name.strip("_").lower() in no_names_of(str(path.relative_to(ROOT)))
-    ]
+    bad = []
+    for path in files(room):
+        own = str(path.relative_to(ROOT))
+        no_names = no_names_of(own)
+        names = identifiers(ast.parse(path.read_text()))
+        bad += [f"{own}:{line}: {name}" for line, name in names if name.strip("_").lower() in no_names]
     assert not bad, "\n".join(bad)
 
 

@@ -26,8 +26,8 @@ from study.run import main
 from study.why import looks, words
 from study.why.case import Cause, StudyCase
 from study.why.changes import back, changes_of
-from study.why.looks import LOOKS, Look, looked, near_copies
-from study.why.page import blocks_of, joined, lines
+from study.why.looks import LOOKS, near_copies
+from study.why.page import blocks_of, joined, lines, mended
 from study.why.tries import AGAIN, FIRST, Gained, Tries
 from trainables.corpora.scenes.lexicon import NOUNS
 from trainables.encoders import load_encoder
@@ -134,6 +134,24 @@ def test_copies_that_meet_in_a_batch_are_seen(case_of: Callable[..., StudyCase])
     assert cause.facts["met"] > 0.05
 
 
+def test_a_sample_of_the_rows_meets_as_many_copies_as_all(
+    case_of: Callable[..., StudyCase], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = parts_of()["train"][:150]
+    case = case_of(train=[row for row in rows for row in (row, (f"again {row[0]}", f"{row[1]}."))])
+    whole = looks._met_in_a_batch(case)
+    monkeypatch.setattr("study.why.case.MOST", 150)
+    del case.__dict__["pairs"]
+    assert len(case.pairs) == 150
+    assert looks._met_in_a_batch(case) == pytest.approx(whole, rel=0.4)
+
+
+def test_without_judged_development_items_no_row_is_called_wrong(case_of: Callable[..., StudyCase]) -> None:
+    rows = parts_of()["train"]
+    wrong = [(row[0], rows[(n + 1) % 60][1]) if n < 60 else row for n, row in enumerate(rows)]
+    assert looks.mislabelled(case_of(train=wrong, dev=parts_of()["dev"][:20])) is None
+
+
 def test_texts_of_another_kind_are_seen(case_of: Callable[..., StudyCase]) -> None:
     case = case_of(train=pairs(300, 9, [f"{word}q" for word in WORDS]))
     cause = looks.unlike(case)
@@ -223,9 +241,12 @@ def test_tries_end_with_their_time(case_of: Callable[..., StudyCase]) -> None:
 
 def test_suspect_rows_are_left_out_in_a_try(case_of: Callable[..., StudyCase]) -> None:
     case = case_of()
-    name, changes = changes_of(case, [Cause("mislabelled", 1.0, rows=(0, 2))])[0]
+    suspect = mended(case, Cause("mislabelled", 1.0, rows=(0, 2)))
+    name, changes = changes_of(case, [suspect])[0]
     left = Path(str(changes["corpus.nli"])).read_text().splitlines()
     assert (name, len(left)) == ("mislabelled", len(case.rows) - 2)
+    masked = Cause("false_negatives", 1.0, mend={"set": {"objective.false_negatives": "self"}}, rows=(0,))
+    assert mended(case, masked) == masked  # a setting mends it
 
 
 def test_settings_are_taken_back_together_and_alone(case_of: Callable[..., StudyCase]) -> None:
@@ -239,6 +260,38 @@ def test_settings_are_taken_back_together_and_alone(case_of: Callable[..., Study
     assert (whole.changes, first.changes, second.changes) == (own, {RATE: 0.002}, {TEMPERATURE: 0.1})
     assert whole.gain == pytest.approx(6, abs=0.7)
     assert "nearly all of it is the learning rate 0.002" in words.worth([whole, first, second])
+
+
+def test_where_all_settings_together_cannot_be_trained_none_is_taken_for_them(
+    case_of: Callable[..., StudyCase], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = case_of()
+    base = case.recipe.flat()
+    case = dataclasses.replace(case, recipe=case.recipe.override({RATE: 0.002, TEMPERATURE: 0.1}))
+    tries = MadeUp(case, {})
+    trained = tries._trained
+    both = {RATE: base[RATE], TEMPERATURE: base[TEMPERATURE]}
+    monkeypatch.setattr(tries, "_trained", lambda changes, seed: None if changes == both else trained(changes, seed))
+    assert tries.taken_back() == []
+
+
+def test_seeds_that_differ_much_show_nothing(
+    case_of: Callable[..., StudyCase], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = case_of()
+    colder = float(f"{float(str(case.recipe.flat()[TEMPERATURE])) / 5:.2g}")
+    tries = MadeUp(case, {f"{TEMPERATURE}={colder}": 5})
+    trained = tries._trained
+
+    def noisy(changes: Mapping[str, object], seed: int) -> Sample | None:
+        sample = trained(changes, seed)
+        assert sample is not None
+        return dataclasses.replace(
+            sample, values=sample.values + (12 if TEMPERATURE in changes and seed == AGAIN[0] else 0)
+        )
+
+    monkeypatch.setattr(tries, "_trained", noisy)
+    assert tries.causes([]) == []
 
 
 def test_a_training_is_scored_on_development_items(case_of: Callable[..., StudyCase]) -> None:
@@ -258,14 +311,14 @@ def test_the_page_and_the_console_have_sentence_and_command(case_of: Callable[..
     case = case_of(train=wrong)
     estimated = looks.mislabelled(case)
     assert estimated is not None
-    gained = {"gain": 3.0, "low": 2.0, "high": 4.0, "changes": {RATE: 0.001}}
+    gained = {"gain": 3.0, "low": 2.0, "high": 4.0, "changes": {RATE: 0.001}, "share": 0.25}
     rate = Cause("rate", 3.0, True, gained, {"set": {RATE: 0.001}})
     causes = joined([estimated], [rate, dataclasses.replace(rate, points=2.5)])
     assert [cause.name for cause in causes] == ["mislabelled", "rate"]
     console = [*lines(case, causes, [])]
     assert console[0].startswith("1      Wrong rows, about ")
-    assert "with learning rate 0.001 development gains +3.00 [+2.00, +4.00]" in console[2]
-    assert f"--set {RATE}=0.001 --results results/mine-mended" in console[3]
+    assert "with learning rate 0.001 development gains +3.00 [+2.00, +4.00] on 25.0% of the rows" in console[2]
+    assert f"--set {RATE}=0.001 --results results/mine-mended-rate" in console[3]
     assert f"{RATE}=0.5" not in console[3]
     case.train.with_name("heldout_dev").mkdir()
     clean = words.command(dataclasses.replace(estimated, mend={"train": ("clean.jsonl",)}), case)
@@ -299,7 +352,8 @@ def test_the_command_looks_into_a_study(
     Ledger(results / LEDGER).write(record)
     assert main(["--why", str(results)]) == 0
     printed = capsys.readouterr().out
-    assert "A small test, about 4 points: the test has 30 items" in printed
+    assert "A small test: the test has 30 items" in printed
+    assert "How    Looks read" in printed
     assert "A small test" in (results / "why.md").read_text()
     make_study(tmp_path / "paper", rows=1, seeds=1)
     with pytest.raises(UserError, match="no study of --train"):
@@ -309,12 +363,9 @@ def test_the_command_looks_into_a_study(
 def test_every_look_and_change_has_its_words(case_of: Callable[..., StudyCase]) -> None:
     assert {*LOOKS} == {*words.SENTENCES}
     assert {*LOOKS, *(name for name, _ in changes_of(case_of(), []))} <= {*words.TITLES}
-    assert isinstance(LOOKS["unlike"], Look)
     gained = Gained("base", {RATE: 0.1}, 1.0, 0.5, 1.5)
-    assert words.worth([gained]) == [
-        "over the base settings development gains +1.00 [+0.50, +1.50] with learning rate 0.1"
-    ]
-    assert looked.__name__ == "looked"
+    (sentence,) = words.worth([gained])
+    assert sentence.startswith("over the base settings development gains +1.00 [+0.50, +1.50] with learning rate 0.1 (")
 
 
 def test_the_option_stands_alone() -> None:
