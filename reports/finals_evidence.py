@@ -20,7 +20,7 @@ from reports.recipe_names import called
 from reports.remembered import OVERLAP, stands_without_memory
 from reports.results import Results
 from reports.statistics import Sample
-from reports.statistics.comparison import Comparison, by_itself
+from reports.statistics.comparison import Comparison
 from reports.statistics.finals import Reference, gain_over, lent_spread
 from reports.statistics.spreads import OWN, Common
 
@@ -94,7 +94,7 @@ class FinalsEvidence:
     def level(self, recipe_hash: str, figure: Quantity) -> Gain | None:
         """The figure of a recipe."""
         sample = self.evidence.sample(recipe_hash, figure)
-        return None if sample is None else Gain.of(by_itself(sample, self.lent(figure)))
+        return None if sample is None else Gain.level(sample, figure, self.lent(figure))
 
     def compared(self, figure: Quantity) -> dict[Reference, Sample]:
         """The references that have the figure."""

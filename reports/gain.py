@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from reports.statistics import Comparison
+from reports.quantity import Quantity
+from reports.statistics import Comparison, Sample
+from reports.statistics.comparison import by_itself
+from reports.statistics.spreads import ALONE, Common
 
 
 @dataclass(frozen=True)
@@ -19,3 +22,10 @@ class Gain:
     def of(cls, comparison: Comparison) -> Gain:
         """Of a comparison."""
         return cls(comparison.gain, comparison.low, comparison.high)
+
+    @classmethod
+    def level(cls, sample: Sample, figure: Quantity, common: Common = ALONE) -> Gain:
+        """Of a figure by itself: its interval ends where the figure does."""
+        alone, (least, most) = by_itself(sample, common), figure.ends
+        low, high = (None if end is None else min(max(end, least), most) for end in (alone.low, alone.high))
+        return cls(alone.gain, low, high)

@@ -20,6 +20,7 @@ from reports.formats.page_data import texts_of
 from reports.ledger import Record
 from reports.markdown import count, number, signed
 from reports.results import Results
+from reports.unfinished import finals_judged
 from search_spaces.names import check_name
 from trainables.errors import UserError
 from trainables.lines import one_line
@@ -174,7 +175,7 @@ def _printable(line: str) -> str:
 
 @dataclass(frozen=True)
 class _Seeds:
-    """A recipe's answers to a task's items, over the fresh seeds that its figure counts."""
+    """A recipe's answers to a task's items, over the seeds that its figure counts."""
 
     named: str
     """A digest of the items' texts; empty in older files."""
@@ -186,7 +187,7 @@ class _Seeds:
 
     @classmethod
     def of(cls, results: Results, recipe_hash: str, task: str, name: str) -> _Seeds:
-        done = [record for record in results.finals[recipe_hash] if record.status == "finished"]
+        done = [record for record in finals_judged(results)[recipe_hash] if record.status == "finished"]
         fell = Evidence(dataclasses.replace(results, records=done)).collapses.get(recipe_hash, [])
         records = [record for record in done if record.seed not in fell]
         by_seed = [_moves(results, record, task, name) for record in records]

@@ -22,7 +22,6 @@ from reports.quantity import Quantity
 from reports.recipe_names import called
 from reports.remembered import OVERLAP, stands_without_memory
 from reports.statistics import Comparison, Sample, compare
-from reports.statistics.comparison import by_itself
 from reports.statistics.spreads import common_spread
 from reports.unfinished import Extent
 
@@ -82,7 +81,7 @@ def data_curve(evidence: Evidence, figure: Quantity, looks: float) -> DataCurve 
     samples = {share: evidence.sample(key, figure) if key else None for share, key in keys.items()}
     records = {share: evidence.results.recipes.get(key or "", []) for share, key in keys.items()}
     common = common_spread(filter(None, (evidence.sample(key, figure) for key in evidence.results.recipes)))
-    of_shares = {share: _part(share, records[share], sample) for share, sample in samples.items()}
+    of_shares = {share: _part(share, records[share], sample, figure) for share, sample in samples.items()}
     for smaller, larger in pairwise(keys):
         half, twice = samples[smaller], samples[larger]
         if half is not None and twice is not None:
@@ -94,7 +93,7 @@ def data_curve(evidence: Evidence, figure: Quantity, looks: float) -> DataCurve 
     return DataCurve(called(results, finals.curve.whole or ""), unit, trials, tuple(of_shares.values()))
 
 
-def _part(share: str, records: list[Record], sample: Sample | None) -> DataPart:
+def _part(share: str, records: list[Record], sample: Sample | None, figure: Quantity) -> DataPart:
     rows = [_corpus(record)[unit] for record in records for unit in UNITS if unit in _corpus(record)]
     steps = [record.training["steps"] for record in records if "steps" in record.training]
     return DataPart(
@@ -102,7 +101,7 @@ def _part(share: str, records: list[Record], sample: Sample | None) -> DataPart:
         rows[0] if rows else None,
         int(steps[0]) if steps and steps[0] is not None else None,
         sample.count if sample else 0,
-        Gain.of(by_itself(sample)) if sample else None,
+        Gain.level(sample, figure) if sample else None,
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from search_spaces.averages import AVERAGES
 from search_spaces.goals import Goal
 from search_spaces.paper import Average, Column, Scores, Table
+from trainables.senteval.tasks import TASKS, kind_of
 
 Weights = Mapping[tuple[str, str], float]
 """By task and number."""
@@ -37,6 +38,15 @@ class Quantity:
     def key(self) -> tuple[tuple[tuple[str, str], float], ...]:
         """The weights in one order: two quantities with one key are one figure."""
         return tuple(sorted((score, round(weight, 12)) for score, weight in self.weights.items()))
+
+    @cached_property
+    def ends(self) -> tuple[float, float]:
+        """Between which values it lies."""
+        parts = [
+            sorted(weight * end for end in kind_of(task).range_of(number)) if task in TASKS else (-math.inf, math.inf)
+            for (task, number), weight in self.weights.items()
+        ]
+        return math.fsum(low for low, _ in parts), math.fsum(high for _, high in parts)
 
     def of(self, scores: Scores) -> float | None:
         """Its value in a record's scores; None where one of them is missing."""

@@ -9,7 +9,6 @@ from reports.answer_parts import Check
 from reports.evidence import Evidence
 from reports.gain import Gain
 from reports.quantity import Quantity
-from reports.statistics.comparison import by_itself
 from reports.statistics.finals import gain_over
 from reports.statistics.spreads import Common
 from trainables.senteval.tasks import kind_of
@@ -39,4 +38,4 @@ def checked(
     gains = {
         name: Gain.of(gain_over(own, reference, borrowed, looks * len(against))) for name, reference in against.items()
     }
-    return Check(other.name, Gain.of(by_itself(own, borrowed)), gains)
+    return Check(other.name, Gain.level(own, other, borrowed), gains)

@@ -23,7 +23,6 @@ from reports.quantity import Quantity
 from reports.recipe_names import called
 from reports.results import Results
 from reports.statistics import Sample, compare
-from reports.statistics.comparison import by_itself
 from reports.statistics.finals import gain_over
 from reports.statistics.jackknife import jackknifed
 from reports.statistics.pairing import same_seeds
@@ -199,7 +198,7 @@ def shipped(finals: FinalsEvidence, recipe_hash: str, figure: Quantity, general:
     return dataclasses.replace(
         ship,
         keeps=sample.mean >= seeds.mean - (1 - KEPT_GAIN) * gained,
-        figure=Gain.of(by_itself(sample, lent)),
+        figure=Gain.level(sample, figure, lent),
         over_seed=Gain.of(
             compare(sample, seeds, common=lent, paired=same_seeds(sample, seeds), looks=looks),
         ),

@@ -1,5 +1,6 @@
-// What the page can do: sort its tables, filter the rows of the main table by their recipes, compare two of these rows.
-// It reads the tables themselves and the JSON in #study. Without it the page shows the whole report.
+// What the page can do: sort its tables, filter the rows of the main table by their recipes, compare two of these rows,
+// copy its commands, save its tables and pictures. It reads the tables themselves and the JSON in #study. Without it the
+// page shows the whole report.
 "use strict";
 
 const study = JSON.parse(document.getElementById("study").textContent);
@@ -221,6 +222,63 @@ function addChoice() {
   lines[0].line.closest(".box").after(panel);
 }
 
+// Copying and saving
+
+function addTool(place, words, act) {
+  const button = make("button", { type: "button", class: "tool" }, words);
+  button.addEventListener("click", () => act(button));
+  place.after(button);
+}
+
+function save(name, kind, content) {
+  const link = make("a", { download: name, href: URL.createObjectURL(new Blob([content], { type: kind })) });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+}
+
+const FORMULA = /^(?:[=@＝＠]|[+\-＋－](?![\d.,+\-±[\]% ]*$))/; // What a spreadsheet would run; as in trials_csv.py.
+
+/** The table's lines that are shown. */
+function csvOf(table) {
+  const cell = ({ textContent }) => {
+    const words = textContent.replace(/\s+/g, " ").trim();
+    const text = words === DASH ? "" : words;
+    return `"${FORMULA.test(text) ? "'" : ""}${text.replaceAll('"', '""')}"`;
+  };
+  return [...table.rows].filter((row) => !row.hidden).map((row) => [...row.cells].map(cell).join(",")).join("\n") + "\n";
+}
+
+async function copy(button, text) {
+  await navigator.clipboard.writeText(text);
+  button.textContent = "Copied";
+  setTimeout(() => { button.textContent = "Copy"; }, 2000);
+}
+
+function addTools() {
+  for (const section of document.querySelectorAll("main section")) {
+    section.querySelectorAll("table").forEach((table, place) => {
+      if (table.tBodies[0].rows.length < FEWEST) return;
+      addTool(table.parentElement, "Save as CSV", () => save(`${section.id}-${place + 1}.csv`, "text/csv", csvOf(table)));
+    });
+    const pictures = [...section.querySelectorAll("figure svg")];
+    for (const figure of section.querySelectorAll("figure:has(svg)")) {
+      const own = pictures.filter((picture) => figure.contains(picture));
+      addTool(figure, own.length > 1 ? "Save pictures" : "Save picture", () => {
+        for (const picture of own) {
+          const content = new XMLSerializer().serializeToString(picture);
+          save(`${section.id}-picture-${pictures.indexOf(picture) + 1}.svg`, "image/svg+xml", content);
+        }
+      });
+    }
+  }
+  if (!navigator.clipboard) return; // a page from another machine without https
+  for (const code of document.querySelectorAll("#answer code, main pre code")) {
+    const command = code.textContent.trim();
+    if (command.startsWith("python ")) addTool(code.closest("pre") || code, "Copy", (button) => copy(button, command));
+  }
+}
+
+addTools();
 if (lines.length >= FEWEST) addFilter();
 if (choosable.length > 1) addChoice();
 

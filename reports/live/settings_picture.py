@@ -86,7 +86,7 @@ def settings_picture(lines: Sequence[SettingLine], score: str, lower_is_better: 
     }
     last = SettingAxis.of(score, WIDTH - SIDE, [line.score for line in lines])
     order = sorted((line.score for line in lines), reverse=lower_is_better)
-    parts = [part for row, axis in enumerate([*axes.values(), last]) for part in axis.svg(row % 2)]
+    parts = []
     for line in sorted(lines, key=lambda line: order.index(line.score)):  # the best lies on top
         ends = [(axis.x, axis.y(line.settings[key])) for key, axis in axes.items() if key in line.settings]
         points = " ".join(f"{x:.0f},{y:.1f}" for x, y in [*ends, (last.x, last.y(line.score))])
@@ -95,6 +95,7 @@ def settings_picture(lines: Sequence[SettingLine], score: str, lower_is_better: 
             f'<polyline class="recipe f{fifth}" data-name="{escape(line.name)}" points="{points}">'
             f"<title>{escape(line.name)}: {number(line.score)}</title></polyline>"
         )
+    parts += [part for row, axis in enumerate([*axes.values(), last]) for part in axis.svg(row % 2)]  # over the lines
     return svg(parts, f"{len(lines)} recipes: their settings and their development scores")
 
 

@@ -9,12 +9,14 @@ from reports.document import Block, DataTable, Heading, Picture, SideBySide
 from reports.guards.words import listed
 from reports.importance import ENOUGH, Effect, Importance, Share, importance
 from reports.ledger import Record
+from reports.ledger.finals import share_in_words
 from reports.markdown import code, count
 from reports.plots.importance_panels import importance_picture
 from reports.recipe_names import short
 from reports.results import Results
 from reports.wording import probability
 from search_spaces.domain_values import contains
+from search_spaces.goals import Goal
 from search_spaces.space import Domain
 from trainables.recipe import choosers
 
@@ -35,7 +37,10 @@ def write(results: Results, pictures: Path) -> list[Block]:
 def in_short(results: Results, pictures: Path) -> list[Block]:
     """Which keys matter by how much, a paragraph for each goal, and the curve of each of them."""
     blocks: list[Block] = []
-    for name, scored in _scored(results).items():
+    by_name = _scored(results)
+    if not by_name:
+        return ["Which settings matter is unknown: no recipe of the search has a score."]
+    for name, scored in by_name.items():
         if len(scored) < ENOUGH:
             had = f"{len(scored)} {'has' if len(scored) == 1 else 'have'} the {name}"
             blocks.append(f"Which settings matter is looked for from {count(ENOUGH, 'recipe')} on; {had}.")
@@ -66,16 +71,31 @@ def _names(results: Results) -> list[str]:
 
 
 def _scored(results: Results) -> dict[str, RecordScores]:
-    """By what was searched for: recipes of the search, copies once, and rows that it could have asked for."""
+    """By what was searched for: recipes of the search, copies once, and rows that it could have asked for. On the part
+    of the data that most recipes trained on, where on all of them too few did."""
     explored = [key for key in results.explored if results.once(key) == key and results.recipes.get(key)]
     hashes, scored = [*explored, *_rows_of_the_search(results)] if explored else [], dict[str, RecordScores]()
     for goal, name in zip(results.goals, _names(results), strict=True):
-        for recipe_hash in hashes:
-            records = results.recipes.get(recipe_hash, [])
-            score = results.goal(records, goal)
-            if score is not None:
-                scored.setdefault(name, []).append((records[0], score.mean))
+        scores = [(recipe_hash, results.goal(results.of_hash(recipe_hash), goal)) for recipe_hash in hashes]
+        own = [(results.recipes[recipe_hash][0], score.mean) for recipe_hash, score in scores if score is not None]
+        share, on_part = _on_one_part(results, goal)
+        if len(own) < ENOUGH and len(on_part) > len(own):
+            scored[f"{name} after training on {share_in_words(share)}"] = on_part
+        elif own:
+            scored[name] = own
     return scored
+
+
+def _on_one_part(results: Results, goal: Goal) -> tuple[float, RecordScores]:
+    """The recipes that trained on that part of the data which most did, copies once."""
+    by_share: dict[float, dict[str, tuple[Record, float]]] = {}
+    for record in results.parts:
+        share, whole = results.wholes.get(record.recipe_hash, (1.0, None))
+        score = goal.of(record.scores, record.cost) if record.status == "finished" else None
+        if whole is not None and score is not None:
+            by_share.setdefault(share, {})[results.once(whole.hash)] = record, score
+    share = max(by_share, key=lambda each: len(by_share[each]), default=1.0)
+    return share, [*by_share.get(share, {}).values()]
 
 
 def _rows_of_the_search(results: Results) -> list[str]:

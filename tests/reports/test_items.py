@@ -220,6 +220,23 @@ def test_where_no_recipe_was_picked_the_base_is_compared_with_the_encoder(
     assert (items.recipe, items.over) == (answer.references["base"].name, "encoder")
 
 
+def test_where_the_limit_left_no_room_for_finals_the_base_of_the_search_is_compared(results: Results) -> None:
+    """As the answer does, which then rests on it."""
+    limit = {"limit": "minutes", "number": 2.0, "spent": 1.6, "left_out": 0}
+    plan = results.info.finals
+    assert plan is not None
+    assert plan.as_it_came is not None
+    ended = dataclasses.replace(
+        results,
+        records=[*results.records, *results.finals[plan.base]],
+        finals={plan.as_it_came: results.finals[plan.as_it_came]},
+        info=dataclasses.replace(results.info, limited=limit),
+    )
+    assert not Answer.of(ended).picked
+    assert Items.of(ended, "mine").over == "encoder"
+    assert section.write(ended, ended.folder)
+
+
 def test_only_tasks_of_ones_own_are_shown_with_their_texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """SECURITY.md promises that reports of SentEval's tasks hold no sentence."""
     assert not any(map(of_own_data, ("TREC", "STSBenchmark", "nothing")))

@@ -68,7 +68,8 @@ def document(results: Results) -> Document:
         "*a* **b** `c--d`\\\nnew line\n\n> said\n\n1. first\n   - deep\n2. second\n\n---\n\n"
         "[site](https://example.org/a_b?c=1&d=%7B) [file](ledger/x.json)"
     )
-    kinds = [Heading("Kinds"), words, CodeBlock("code %\n\n\\x"), picture, SideBySide([picture, picture]), "end"]
+    blocks = [CodeBlock("code %\n\n\\x"), CodeBlock("python -m reports 'a study'")]
+    kinds = [Heading("Kinds"), words, *blocks, picture, SideBySide([picture, picture]), "end"]
     head = ["row", "gain [95 %]", "steps"]
     lines = [[text(row), f"{place - 1:+.2f} [{place - 3:+.2f}, 1.00]", "—"] for place, row in enumerate(HOSTILE[:3])]
     formulas = DataTable(["word", "value"], [[text(HOSTILE[4]), "-0.50"], ["\\-x", "+1.2"]])

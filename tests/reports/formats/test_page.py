@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import shutil
+import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -144,6 +146,43 @@ def test_two_rows_are_compared(page: Any):
     assert panel.locator("h3").inner_text() == f"{HOSTILE[0]} minus {HOSTILE[1]}"
     assert panel.locator("th").filter(has_text="no verdict, because of").count() == 1
     assert panel.locator("tbody tr").first.locator("td").last.inner_text() == "steps"
+
+
+def saved(page: Any, button: Any, folder: Path) -> str:
+    """What a click on the button saves."""
+    with page.expect_download() as download:
+        button.click()
+    download.value.save_as(folder / download.value.suggested_filename)
+    return (folder / download.value.suggested_filename).read_text("utf-8")
+
+
+def test_a_table_is_saved_as_it_stands(page: Any, tmp_path: Path):
+    page.fill("#filter", "pwned")
+    save = page.locator("#rows .tool", has_text="CSV").first
+    lines = list(csv.reader(saved(page, save, tmp_path).splitlines()))
+    shown = page.locator("#rows table").first.locator("tr:visible")
+    assert len(lines) == shown.count() == 4
+    assert [line[0] for line in lines[1:]] == [" ".join(HOSTILE[row].split()) for row in range(3)]
+    assert lines[1][1] == shown.nth(1).locator("td").first.inner_text()
+    words = {"=1+1": "'=1+1", "+1.05 [+0.14, +1.96]": "+1.05 [+0.14, +1.96]", "-2+cmd": "'-2+cmd", "\u2014": ""}
+    for word, cell in words.items():
+        page.evaluate("(word) => { document.querySelector('#rows td').textContent = word; }", word)
+        assert next(csv.reader(saved(page, save, tmp_path).splitlines()[1:]))[1] == cell
+
+
+def test_a_picture_is_saved_as_a_file_of_its_own(page: Any, tmp_path: Path):
+    content = saved(page, page.locator(".tool", has_text="Save picture").first, tmp_path)
+    drawn = ElementTree.fromstring(content)
+    assert drawn.tag == "{http://www.w3.org/2000/svg}svg"
+    assert len(list(drawn.iter("{http://www.w3.org/2000/svg}path"))) > 5
+
+
+def test_a_command_is_copied(page: Any):
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    button = page.locator("#kinds .tool", has_text="Copy")
+    button.click()
+    page.locator("#kinds .tool", has_text="Copied").wait_for()
+    assert page.evaluate("navigator.clipboard.readText()") == "python -m reports 'a study'"
 
 
 def test_links_open_folds_and_print_opens_all(page: Any):

@@ -48,3 +48,9 @@ def test_nothing_from_outside_is_markup() -> None:
     picture = settings_picture(lines, "score", False)
     assert "<script" not in picture
     assert 'data-name="&quot;' in picture
+
+
+def test_no_line_lies_over_the_values_of_an_axis() -> None:
+    lines = [SettingLine(f"#{place}", {"optimisation.epochs": place}, 50.0 + place) for place in range(1, 4)]
+    drawn = settings_picture(lines, "score", lower_is_better=False)
+    assert drawn.rindex("<polyline") < drawn.index('class="end value"')

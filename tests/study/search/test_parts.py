@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import shutil
 from pathlib import Path
@@ -11,12 +12,13 @@ import pytest
 
 from reports.answer import Answer
 from reports.document import markdown
+from reports.importance import ENOUGH
 from reports.ledger import FAILURES, LEDGER, Ledger, Record, is_fresh
 from reports.ledger.finals import PART, SHARE
 from reports.live.folder import Folder
 from reports.recipe_names import recipe_names
 from reports.results import Results
-from reports.sections import explored, what_was_run
+from reports.sections import explored, mattered, what_was_run
 from reports.testing import made_record
 from study.results_folder.prepare import prepare_results, save_info
 from study.search.agenda import Agenda
@@ -103,6 +105,20 @@ def test_the_report_names_what_ran_on_a_part(whole: tuple[Path, list[Trial], Tun
     fresh = sum(is_fresh(trial.seed) for trial in ran)
     counted = f"{len(ran)} finished (of them {len(parts)} on a part of the data, {fresh} in the finals alone)"
     assert counted in markdown(what_was_run.write(results, folder / "pictures"))
+
+
+def test_what_mattered_is_looked_for_on_the_part_that_most_recipes_trained_on(
+    whole: tuple[Path, list[Trial], TuneSearcher], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, ran, _ = whole
+    results = Results.load(folder)
+    smallest = [trial for trial in ran if trial.seed == PART and trial.recipe.flat()[SHARE] == 0.125]
+    text = markdown(mattered.write(results, tmp_path))
+    goal = "STS goal on development parts after training on 1/8 of the data"
+    few = f"; {len(smallest)} have the {goal}."
+    assert few in text if len(smallest) < ENOUGH else f"for the {goal}" in text
+    unscored = dataclasses.replace(results, records=[], parts=[])
+    assert "is unknown: no recipe of the search has a score" in markdown(mattered.write(unscored, tmp_path))
 
 
 def test_simulated_time_has_the_same_trials_in_the_same_order(
