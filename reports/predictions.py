@@ -181,12 +181,12 @@ def _numbers(answers: Answers, task: str, protocol: Protocol | None) -> Mapping[
 def _effects(answers: Answers, task: str, number: str, protocol: Protocol | None) -> Array | None:
     """(items,) float32; None where there are none."""
     entry, kind = TASKS[task], kind_of(task)
-    values = _once(
-        answers,
-        (kind, entry, protocol, number),
-        lambda: np.asarray(kind.effects(entry, number, answers, protocol), dtype=np.float32),
-    )
-    return values if np.isfinite(values).all() else None
+
+    def compute() -> Array | None:
+        values = np.asarray(kind.effects(entry, number, answers, protocol), dtype=np.float32)
+        return values if np.isfinite(values).all() else None
+
+    return _once(answers, (kind, entry, protocol, number), compute)
 
 
 def _protocol(record: Record) -> Protocol | None:

@@ -77,9 +77,13 @@ def _in_folder(tasks: Sequence[Task], folder: Path | None) -> set[str]:
 
 def items_of(task: Task, part: str) -> list[tuple[str, ...]]:
     """The texts of each item of a part."""
+    return [item for split in splits_of(task, part) for item in _texts(split)]
+
+
+def splits_of(task: Task, part: str) -> Sequence[Split]:
+    """What is scored of a task of one's own in a part, `dev` or `test`."""
     kind, data = KINDS[task.kind], kept_task(task, Path())
-    splits = kind.chosen_by(data) if part == "dev" else kind.tested(data)
-    return [item for split in splits for item in _texts(split)]
+    return kind.chosen_by(data) if part == "dev" else kind.tested(data)
 
 
 def _texts(split: Split) -> Iterator[tuple[str, ...]]:

@@ -78,11 +78,14 @@ def write_files(chosen: OwnSet, data: Path, folder: Path) -> Path:
     except FileNotFoundError as error:
         raise UserError(f"the set {chosen.name} is made of {error.filename}, which is not there") from None
     for part, rows in zip(PARTS, parts, strict=True):
-        with (folder / f"{part}.csv").open("w", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file)
-            writer.writerow(chosen.columns)
-            writer.writerows(rows)
+        write_part(folder, part, chosen.columns, rows)
     return folder
+
+
+def write_part(folder: Path, part: str, columns: Sequence[str], rows: Rows) -> None:
+    """The CSV file of a part."""
+    with (folder / f"{part}.csv").open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([columns, *rows])
 
 
 def of_files(kind: str, name: str, folder: Path, encoder: str) -> Prepared:
@@ -99,12 +102,13 @@ def of_files(kind: str, name: str, folder: Path, encoder: str) -> Prepared:
     return Prepared(name, kind, read.recipe("paper"), read.domains, read.scored("paper"), goal, space, digits)
 
 
-def drawn(parts: Sequence[Rows], sizes: Sequence[int]) -> list[Rows]:
-    """So many rows of each part, by chance. A part that has none of its own takes them of what the one before left."""
+def drawn(parts: Sequence[Rows], sizes: Sequence[int], *seeds: int) -> list[Rows]:
+    """So many rows of each part, by chance, others under other `seeds`. A part that has none of its own takes them of
+    what the one before left."""
     drawn_parts, others = list[Rows](), Rows()
     for rows, size in zip(parts, sizes, strict=True):
         shuffled = [*(rows or others)]
-        np.random.default_rng(len(shuffled)).shuffle(shuffled)
+        np.random.default_rng([*seeds, len(shuffled)]).shuffle(shuffled)
         drawn_parts.append(shuffled[:size])
         others = shuffled[size:]
     return drawn_parts

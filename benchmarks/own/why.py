@@ -11,7 +11,6 @@ thing.
 from __future__ import annotations
 
 import argparse
-import csv
 import json
 import shutil
 import time
@@ -23,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.options import add_encoder, add_number, chosen_encoder, parser_of
-from benchmarks.own._sets import PARTS, SETS, Rows, of_files
+from benchmarks.own._sets import PARTS, SETS, Rows, drawn, of_files, write_part
 from benchmarks.tables import titled
 from reports.ledger.request import Request
 from search_spaces import load_space
@@ -130,8 +129,7 @@ def _recorded(
     rows = fault.plant(_drawn(name, data, repeat), _drawn(other, data, repeat), random)
     for part in PARTS:
         head = (*SETS[name].columns, "negative")[: len(rows[part][0])]
-        with (folder / f"{part}.csv").open("w", encoding="utf-8", newline="") as file:
-            csv.writer(file).writerows([head, *rows[part]])
+        write_part(folder, part, head, rows[part])
     own = of_files("pairs", name, folder, encoder)
     load_space(own.space)
     recipe = own.base.override({"encoder.layers": options.layers, **HEALTHY, **fault.set})
@@ -145,12 +143,7 @@ def _recorded(
 
 def _drawn(name: str, data: Path, repeat: int) -> Parts:
     """So many rows of each part by chance; a repeat has others, as far as there are."""
-    parts, others = Parts(), Rows()
-    for part, rows, size in zip(PARTS, SETS[name].read(data), SIZES, strict=True):
-        shuffled = [*(rows or others)]
-        np.random.default_rng([repeat, len(shuffled)]).shuffle(shuffled)
-        parts[part], others = shuffled[:size], shuffled[size:]
-    return parts
+    return dict(zip(PARTS, drawn(SETS[name].read(data), SIZES, repeat), strict=True))
 
 
 def _in_short(cause: Cause) -> dict[str, Any]:

@@ -78,8 +78,8 @@ def _scored(results: Results) -> dict[str, RecordScores]:
     for goal, name in zip(results.goals, _names(results), strict=True):
         scores = [(recipe_hash, results.goal(results.of_hash(recipe_hash), goal)) for recipe_hash in hashes]
         own = [(results.recipes[recipe_hash][0], score.mean) for recipe_hash, score in scores if score is not None]
-        share, on_part = _on_one_part(results, goal)
-        if len(own) < ENOUGH and len(on_part) > len(own):
+        share, on_part = _on_one_part(results, goal) if len(own) < ENOUGH else (1.0, [])
+        if len(on_part) > len(own):
             scored[f"{name} after training on {share_in_words(share)}"] = on_part
         elif own:
             scored[name] = own

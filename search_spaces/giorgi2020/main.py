@@ -24,11 +24,12 @@ from search_spaces.giorgi2020.shared import (
     STRATEGY,
     TAU,
     UNTRAINED,
+    input_of,
     sized,
 )
 from search_spaces.paper import ACCURACY, Claim, Column, Overrides, Row, Table
 from search_spaces.published import by_label, same
-from search_spaces.shared import AS_IT_IS, WORDS, YEARS, finished, needed, plain
+from search_spaces.shared import AS_IT_IS, WORDS, YEARS, finished, plain
 from search_spaces.space import Space
 
 _OVERRIDES: dict[str, Overrides] = {
@@ -49,7 +50,7 @@ _ROWS = tuple(
         label,
         overrides,
         _PUBLISHED[label],
-        needs="word_vectors" if label == "GloVe" else needed(overrides),
+        needs=input_of(label, overrides),
         note=sized(label, NOTES[label]),
     )
     for label, overrides in _OVERRIDES.items()

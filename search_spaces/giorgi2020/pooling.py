@@ -16,6 +16,7 @@ from search_spaces.giorgi2020.shared import (
     POOL,
     SMALL,
     UNTRAINED,
+    input_of,
     sized,
 )
 from search_spaces.paper import Claim, Row, Table
@@ -40,7 +41,7 @@ def _words(label: str) -> Row:
         label,
         WORDS,
         _PUBLISHED[label],
-        needs="word_vectors" if label == "GloVe" else "checkpoint",
+        needs=input_of(label, WORDS),
         note=sized(label, NOTES[label]),
     )
 

@@ -9,8 +9,9 @@ from pathlib import Path
 
 from search_spaces.averages import USUAL
 from search_spaces.giorgi2020.averages import DEV_ALL, DEV_DOWNSTREAM, DEV_PROBING, DOWNSTREAM, PROBING
-from search_spaces.paper import Column, Overrides
+from search_spaces.paper import Column, Need, Overrides
 from search_spaces.published import read_figures
+from search_spaces.shared import needed
 from search_spaces.space import Domain
 from trainables.evaluation_config import EvaluationConfig
 from trainables.recipe import SCENES, SCENES_ENCODER, Recipe
@@ -60,6 +61,11 @@ NOTES = {
     SMALL: f"--evaluate '{SMALL}=johngiorgi/declutr-small' evaluates the authors' own checkpoint in its place",
     BASE: f"--evaluate '{BASE}=johngiorgi/declutr-base' starts from the authors' own checkpoint",
 }
+
+
+def input_of(label: str, overrides: Overrides) -> Need | None:
+    """The input without which a row is a dash."""
+    return "word_vectors" if label == "GloVe" else needed(overrides)
 
 
 def sized(label: str, note: str = "") -> str:

@@ -16,6 +16,7 @@ from reports.ledger.request import Request
 from reports.quantity import Quantity
 from reports.results import Results
 from search_spaces.goals import Goal
+from study.own_leaks import splits_of
 from study.rows import as_it_came
 from trainables.corpora.held_out import DEV, HELD_OUT, TEST, rows_of
 from trainables.corpora.own_rows import Normal
@@ -28,8 +29,6 @@ from trainables.evaluation_config import EvaluationConfig, Parts
 from trainables.recipe import Recipe, Value
 from trainables.senteval.evaluation import SentEvalResult, evaluate
 from trainables.senteval.examples import Split
-from trainables.senteval.kinds import KINDS
-from trainables.senteval.read_task import kept_task
 from trainables.senteval.tasks import TASKS
 from trainables.trial.data_requests import senteval_folder
 
@@ -130,11 +129,7 @@ class StudyCase:
 
     def splits(self, part: str) -> list[Split]:
         """What is scored of a part, `dev` or `test`, of all tasks."""
-        splits: list[Split] = []
-        for name in self.tasks:
-            kind, data = KINDS[TASKS[name].kind], kept_task(TASKS[name], Path())
-            splits += kind.chosen_by(data) if part == "dev" else kind.tested(data)
-        return splits
+        return [split for name in self.tasks for split in splits_of(TASKS[name], part)]
 
     # --- the encoder and its scores
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from reports.size import sample_of
 from reports.statistics import compare
-from search_spaces.own_data import BATCH, EPOCHS, RATE, TEMPERATURE
+from search_spaces.own_data import BATCH, EPOCHS, RATE, TEMPERATURE, USUAL_BATCH
 from study.own_leaks import items_of
 from study.planned_power import FEW_ITEMS, half_interval, items_needed
 from study.why.case import Cause, StudyCase
@@ -240,7 +240,7 @@ def unusual(case: StudyCase) -> Cause | None:
         BATCH: lambda value: value < SMALL_BATCH,
         RATE: lambda value: value > FAST or value < SLOW,
     }
-    usual = {TEMPERATURE: 0.05, BATCH: min(64, max(2, len(case.rows) // 4)), RATE: 1e-4}
+    usual = {TEMPERATURE: 0.05, BATCH: min(USUAL_BATCH, max(2, len(case.rows) // 4)), RATE: 1e-4}
     beyond = {key: flat[key] for key, outside in odd.items() if flat.get(key) is not None and outside(flat[key])}
     if not beyond:
         return None

@@ -19,6 +19,7 @@ from reports.size import sample_of
 from reports.statistics import Sample
 from search_spaces.own_data import BATCH, EPOCHS
 from study.planned_power import ASSUMED
+from study.search.ladder import on_part
 from study.why.case import Cause, StudyCase
 from study.why.changes import Changes, back, changes_of
 from trainables.errors import UserError
@@ -162,8 +163,8 @@ class Tries:
         recipe = _fits(self.case.recipe, changes)
         if recipe is None:
             return None
-        if self.share < 1 and "corpus.share" in recipe.flat():
-            recipe = recipe.override({"corpus.share": round(self.share, 4)})
+        if self.share < 1:
+            recipe = on_part(recipe, round(self.share, 4)) or recipe
         evaluation = replace(self.case.evaluation, tasks=tuple(sorted(self.case.goal.needs)), parts="development")
         with ProcessReset().trial():
             try:
