@@ -114,7 +114,9 @@ def drawn(parts: Sequence[Rows], sizes: Sequence[int], *seeds: int) -> list[Rows
     return drawn_parts
 
 
-def _csv_files(name: str) -> Callable[[Path], tuple[Rows, Rows, Rows]]:
+def csv_files(name: str) -> Callable[[Path], tuple[Rows, Rows, Rows]]:
+    """Of the files `own/NAME_train.csv`, `_dev` and `_test`, with a head."""
+
     def read(data: Path) -> tuple[Rows, Rows, Rows]:
         def part(which: str) -> Rows:
             with (data / "own" / f"{name}_{which}.csv").open(encoding="utf-8", newline="") as file:
@@ -223,8 +225,8 @@ _SST = ("sentiment-train", "sentiment-dev", "sentiment-test")
 SETS: Mapping[str, OwnSet] = {
     own.name: own
     for own in (
-        OwnSet("packages", "pairs", _PAIR, _csv_files("packages")),
-        OwnSet("glosses", "pairs", _PAIR, _csv_files("glosses")),
+        OwnSet("packages", "pairs", _PAIR, csv_files("packages")),
+        OwnSet("glosses", "pairs", _PAIR, csv_files("glosses")),
         OwnSet("peps", "pairs", _PAIR, _peps),
         OwnSet("snli", "triplets", _TRIPLET, _snli),
         OwnSet("stsb", "scored", _SCORED, _tsv_files("STS/STSBenchmark", _STSB, (5, 6, 4))),

@@ -11,6 +11,7 @@ thing.
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import shutil
 import time
@@ -22,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.options import add_encoder, add_number, chosen_encoder, parser_of
-from benchmarks.own._sets import PARTS, SETS, Rows, drawn, of_files, write_part
+from benchmarks.own._sets import PARTS, SETS, Rows, csv_files, drawn, of_files, write_part
 from benchmarks.tables import titled
 from reports.ledger.request import Request
 from search_spaces import load_space
@@ -58,9 +59,9 @@ class PlantedFault:
         return cause["name"] in self.causes or self.key in cause["settings"]
 
 
-def _shuffled(own: Parts, other: Parts, random: np.random.Generator) -> Parts:
+def _shuffled(own: Parts, other: Parts, random: np.random.Generator, wrong: float = WRONG) -> Parts:
     rows = [*own["train"]]
-    places = random.permutation(len(rows))[: int(WRONG * len(rows))]
+    places = random.permutation(len(rows))[: int(wrong * len(rows))]
     moved = {int(place): rows[int(next_place)][1] for place, next_place in zip(places, np.roll(places, 1), strict=True)}
     return {**own, "train": [(row[0], moved.get(place, row[1])) for place, row in enumerate(rows)]}
 
@@ -85,6 +86,7 @@ FAULTS: Mapping[str, PlantedFault] = {
         PlantedFault("batch", frozenset({"batch"}), BATCH, {BATCH: 4}),
         PlantedFault("pooling", frozenset({"configuration"}), set={"pooling.mode": "max"}),
         PlantedFault("shuffled", frozenset({"mislabelled"}), plant=_shuffled),
+        PlantedFault("tenth shuffled", frozenset({"mislabelled"}), plant=functools.partial(_shuffled, wrong=0.1)),
         PlantedFault("copies", frozenset({"false_negatives"}), plant=_copied),
         PlantedFault("domain", frozenset({"unlike"}), plant=lambda own, other, _: {**own, "train": other["train"]}),
         PlantedFault("few items", frozenset({"few_items"}), plant=lambda own, *_: {**own, "test": own["test"][:FEW]}),
@@ -126,9 +128,10 @@ def _recorded(
     folder = to / f"{name}-{fault.name.replace(' ', '-')}-{repeat}"
     shutil.rmtree(folder, ignore_errors=True)  # of a run that was stopped
     folder.mkdir()
-    rows = fault.plant(_drawn(name, data, repeat), _drawn(other, data, repeat), random)
+    own_rows = _drawn(name, data, repeat)
+    rows = fault.plant(own_rows, _drawn(other, data, repeat), random)
     for part in PARTS:
-        head = (*SETS[name].columns, "negative")[: len(rows[part][0])]
+        head = ("question", "answer", "negative")[: len(rows[part][0])]
         write_part(folder, part, head, rows[part])
     own = of_files("pairs", name, folder, encoder)
     load_space(own.space)
@@ -138,15 +141,19 @@ def _recorded(
     began = time.monotonic()
     causes, _, tries = causes_of(case, options.minutes or None)
     more = {"share": tries.share, "left_out": tries.left_out} if tries else {}
-    return {"causes": [_in_short(cause) for cause in causes], "seconds": time.monotonic() - began, **more}
+    planted = {
+        place for place, both in enumerate(zip(own_rows["train"], rows["train"], strict=True)) if both[0] != both[1]
+    }
+    return {"causes": [_in_short(cause, planted) for cause in causes], "seconds": time.monotonic() - began, **more}
 
 
 def _drawn(name: str, data: Path, repeat: int) -> Parts:
     """So many rows of each part by chance; a repeat has others, as far as there are."""
-    return dict(zip(PARTS, drawn(SETS[name].read(data), SIZES, repeat), strict=True))
+    read = SETS[name].read if name in SETS else csv_files(name)
+    return dict(zip(PARTS, drawn(read(data), SIZES, repeat), strict=True))
 
 
-def _in_short(cause: Cause) -> dict[str, Any]:
+def _in_short(cause: Cause, planted: set[int]) -> dict[str, Any]:
     named = cause.facts.get("changes") or cause.facts.get("used") or {}
     facts = {key: value for key, value in cause.facts.items() if isinstance(value, int | float)}
     return {
@@ -154,6 +161,7 @@ def _in_short(cause: Cause) -> dict[str, Any]:
         "points": round(cause.points, 2),
         "settings": [*named] if cause.name != "configuration" else [],
         "facts": facts,
+        "suspects": {"rows": len(cause.rows), "planted": len(planted.intersection(cause.rows))},
     }
 
 
@@ -179,7 +187,14 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--to", required=True, metavar="FOLDER", help="where records go, and the sets' files")
     parser.add_argument("--table", action="store_true", help="print what is recorded, and record nothing")
     parser.add_argument("--data", default="../shared/data", metavar="DIR", help="real data (default: %(default)s)")
-    parser.add_argument("--sets", nargs="+", default=USED, metavar="SET", help="of pairs (default: all three)")
+    parser.add_argument(
+        "--sets",
+        nargs="+",
+        default=USED,
+        metavar="SET",
+        help="of pairs: those of `own_records`, or NAME of DIR/own/NAME_train.csv, NAME_dev.csv and NAME_test.csv "
+        "with questions and answers (default: %(default)s)",
+    )
     parser.add_argument("--faults", nargs="+", metavar="FAULT", help=f"some of {', '.join(FAULTS)} (default: all)")
     add_number(parser, "--repeats", 2, "of each fault on each set")
     add_number(parser, "--minutes", 1.0, "of tries; 0: looks alone", least=0)

@@ -29,8 +29,8 @@ from trainables.senteval.tasks import TASKS
 ALL_WRONG = 20.0
 """Points that a training may lose where all rows are wrong, about."""
 LEVEL = 0.05
-WRONG = 0.08
-"""A share of wrong rows that is worth a word."""
+WRONG, RIGHT = 0.05, 0.15
+"""A share of wrong rows that is worth a word, and the share of right ones that is expected among the suspects."""
 ALIKE = 0.9
 """Texts of a lower cosine are not compared letter by letter."""
 FALSE, MET, LEAKED = 0.03, 0.1, 0.02
@@ -73,9 +73,19 @@ def mislabelled(case: StudyCase) -> Cause | None:
     error /= max(1 - 2 * halves[1], 0.1)
     if wrong < max(WRONG, 2 * error):
         return None
-    rows = tuple(pairs[place].number for place in np.argsort(-farther, kind="stable") if farther[place] > 0.5)
+    rows = tuple(pairs[place].number for place in suspects(farther, usual, wrong))
     facts = {"wrong": wrong, "of": len(pairs), "suspects": len(rows)}
     return Cause("mislabelled", ALL_WRONG * wrong, facts=facts, rows=rows)
+
+
+def suspects(farther: np.ndarray, usual: np.ndarray, wrong: float) -> list[int]:
+    """The places of as many rows as hold `RIGHT` right ones at most, the farthest first: right rows are expected to lie
+    as `usual` does, and a share of `wrong` is none of these."""
+    order = np.argsort(-farther, kind="stable")
+    beyond = (usual[:, None] >= farther[order]).sum(axis=0)  # (rows,)
+    expected = (1 - wrong) * len(farther) * (beyond + 1) / (len(usual) + 1)
+    within = np.flatnonzero(expected <= RIGHT * np.arange(1, len(order) + 1))
+    return [int(place) for place in order[: within.max(initial=-1) + 1]]
 
 
 def _farther(case: StudyCase, pairs: Sequence[tuple[str, str]]) -> np.ndarray:  # (pairs,)
