@@ -33,6 +33,7 @@ from trainables.senteval.tasks import TASKS, Task
 pytestmark = [pytest.mark.fuzz, pytest.mark.usefixtures("own_cache")]
 
 
+@pytest.mark.slow
 def test_a_line_without_an_end_is_refused_in_bounded_memory(small_corpus: Path, tmp_path: Path) -> None:
     huge = tmp_path / "huge"
     with huge.open("wb") as file:

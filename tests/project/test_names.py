@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -47,13 +48,20 @@ def files(*rooms: str) -> list[Path]:
     return [path for room in rooms for path in sorted((ROOT / room).rglob("*.py"))]
 
 
+def without_texts(code: str) -> str:
+    """Code without docstrings, comments and most other texts of a line."""
+    return re.sub(r'"""[\s\S]*?"""|(?<![frFR"])"[^"{}\n]*"|#.*', "", code)
+
+
 @pytest.mark.parametrize("room", [*ROOMS, "tests"])
 def test_names_say_what_things_are(room: str) -> None:
     bad = []
     for path in files(room):
         own = str(path.relative_to(ROOT))
-        no_names = no_names_of(own)
-        names = identifiers(ast.parse(path.read_text()))
+        no_names, content = no_names_of(own), path.read_text()
+        if not re.search(rf"(?<![^\W_])({'|'.join(no_names)})(?![^\W_])", without_texts(content), re.IGNORECASE):
+            continue  # most files, and much sooner
+        names = identifiers(ast.parse(content))
         bad += [f"{own}:{line}: {name}" for line, name in names if name.strip("_").lower() in no_names]
     assert not bad, "\n".join(bad)
 

@@ -202,6 +202,7 @@ def test_pruned_trials_are_no_results(tmp_path: Path):
 
 
 @pytest.mark.parametrize("name", SPACES)
+@pytest.mark.slow
 def test_every_space_makes_a_report(tmp_path: Path, name: str):
     space = SPACES[name]
     make_results(tmp_path, space, explored=2)

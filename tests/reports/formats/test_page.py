@@ -236,6 +236,7 @@ def test_nothing_of_a_committed_page_is_cut(browser: Any, example: Path):
     opened.close()
 
 
+@pytest.mark.slow
 def test_a_filter_stands_where_there_is_something_to_filter(page: Any, browser: Any, tmp_path: Path):
     assert page.locator(".filter").count() == 1
     opened = browser.new_page()

@@ -189,6 +189,7 @@ def test_it_says_when_the_server_is_gone(server: LiveServer, page: Any) -> None:
     page.wait_for_selector("#lost", state="visible", timeout=WAIT)
 
 
+@pytest.mark.slow
 def test_the_policy_stops_a_foreign_script(server: LiveServer, page: Any, console: list[str]) -> None:
     page.goto(server.address)
     page.evaluate("document.body.append(Object.assign(document.createElement('script'), {text: 'window.evil = 1'}))")

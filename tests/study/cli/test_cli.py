@@ -312,6 +312,7 @@ def test_a_ray_job_says_where_its_results_are(
         )
 
 
+@pytest.mark.slow
 def test_a_ray_job_s_study_keeps_where_its_results_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """So that the commands which its report prints name that folder, and not one in the copy."""
     from reports.commands import results_place

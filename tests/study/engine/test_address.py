@@ -190,6 +190,7 @@ def listener() -> Iterator[tuple[int, list[bytes]]]:
 
 
 @pytest.mark.parametrize("named", ["", slow_case("auto")])
+@pytest.mark.slow
 def test_a_strangers_listener_hears_nothing(file: Path, named: str, listener: tuple[int, list[bytes]]) -> None:
     port, received = listener
     file.write_text(f"127.0.0.1:{port}")

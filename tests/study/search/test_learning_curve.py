@@ -118,6 +118,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Study, list[Trial],
     return study, study.run(), foretold
 
 
+@pytest.mark.slow
 def test_what_the_answer_says_to_use_is_trained_on_parts_last(whole: tuple[Study, list[Trial], int]) -> None:
     study, ran, foretold = whole
     assert len(ran) == foretold == len(study.plan.fixed_trials()) + 4 + FINALS + 3 * SEEDS

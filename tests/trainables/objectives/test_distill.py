@@ -145,6 +145,7 @@ def recipe(school: Path) -> Recipe:
 
 
 class TestTeacher:
+    @pytest.mark.slow
     def test_a_trial_asks_it_once_and_the_next_one_not_at_all(
         self, recipe: Recipe, school: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ):

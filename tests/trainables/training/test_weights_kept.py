@@ -204,6 +204,7 @@ class TestPatience:
         assert run.progress.kept == {"keep": "best", "step": kept, "score": scores[kept], "scored": len(scores)}
 
     @pytest.mark.parametrize("step", [4, 7, 9])
+    @pytest.mark.slow
     def test_goes_on_counting_after_a_resume(self, step: int, study: Any, tmp_path: Path):
         """Also where the checkpoint is of the very step that ended it."""
         scores = {3: 10.0, 6: 9.0, 9: 8.0}
