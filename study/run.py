@@ -7,6 +7,7 @@ ray job submit --working-dir . -- python study/run.py --space scl_ablation
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,8 +23,12 @@ from study.signals import answered, leaves, stops_already
 from trainables.errors import UserError, answer_user_errors
 
 if TYPE_CHECKING:
+    from reports.answer import Answer
     from reports.ledger.request import Request
     from study.plan import Plan
+
+WHY_MINUTES = (2, 10)
+"""That it takes at least, and at most, to say why an answer is not `use`."""
 
 
 def command() -> int:
@@ -114,7 +119,7 @@ def _run(request: Request) -> int:
         failed = run_study(plan, cluster, allotment)
     except KeyboardInterrupt:
         stops_already()
-        if not report(plan):
+        if report(plan) is None:
             print("no trial had finished", flush=True)
         raise
     if failed:
@@ -126,8 +131,11 @@ def _run(request: Request) -> int:
             file=sys.stderr,
         )
     unscored = bool(scored_by) and not score_by_mteb(plan, scored_by)
-    if not report(plan):
+    answer = report(plan)
+    if answer is None:
         raise UserError(f"no trial of the study in {plan.place.shown} finished, so there is nothing to report")
+    if answer.kind in ("base", "as it came", "open") and plan.request.train:
+        explain(plan)
     return 1 if failed or unscored else 0
 
 
@@ -145,17 +153,15 @@ def score_by_mteb(plan: Plan, tasks: Sequence[Any]) -> bool:
     return True
 
 
-def report(plan: Plan) -> bool:
-    """Write the report of what is finished, say where it is and what it answers; False if nothing is finished."""
+def report(plan: Plan) -> Answer | None:
+    """Write the report of what is finished, say where it is and what it answers; None if nothing is finished."""
     from reports.ledger import LEDGER, LOOKS, Ledger
 
     if not any(record.status == "finished" for record in Ledger(plan.results / LEDGER).read()):
-        return False
+        return None
     from reports.answer import Answer
     from reports.answer_words import as_text, lines
-    from reports.commands import results_place
     from reports.formats import FORMATS
-    from reports.ledger.request import Request
     from reports.looks import record
     from reports.report import write_unrecorded
 
@@ -167,10 +173,25 @@ def report(plan: Plan) -> bool:
     answer = Answer.of(results)
     for line in as_text(lines(answer, results.info, str)):
         print(printable(line), flush=True)  # a command may hold a row's label
-    if answer.kind in ("base", "as it came", "open") and results.info.request.train:
-        why = Request(why=results_place(results.info), limit=("minutes=10",))
-        print(printable(f"Why    {why.command}"), flush=True)
-    return True
+    return answer
+
+
+def explain(plan: Plan) -> None:
+    """Say what stands in the way, in the minutes that the limit has left; else give the command that says it."""
+    from reports.commands import results_place
+    from reports.ledger import LEDGER, Ledger, StudyInfo
+    from reports.ledger.request import Request
+    from study.search.budget import Budget
+    from study.why.page import write
+
+    least, most = WHY_MINUTES
+    left = Budget(plan.limits, Ledger(plan.results / LEDGER).read()).seconds_left() / 60
+    if not least <= left < math.inf:
+        hint = Request(why=results_place(StudyInfo.load(plan.results)), limit=(f"minutes={most}",))
+        print(printable(f"Why    {hint.command}"), flush=True)
+        return
+    for line in write(Request(why=plan.place.shown, limit=(f"minutes={min(int(left), most)}",))):
+        print(printable(line), flush=True)
 
 
 if __name__ == "__main__":

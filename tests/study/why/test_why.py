@@ -7,6 +7,7 @@ import dataclasses
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -20,9 +21,10 @@ from reports.statistics import Sample
 from reports.testing import made_record, make_study
 from search_spaces import load_space
 from search_spaces.goals import GOALS
+from search_spaces.limits import parse_limits
 from search_spaces.own_data import BATCH, EPOCHS, RATE, TEMPERATURE
 from study.cli.options import parse
-from study.run import main
+from study.run import explain, main
 from study.why import looks, words
 from study.why.case import Cause, StudyCase
 from study.why.changes import back, changes_of
@@ -372,3 +374,28 @@ def test_the_option_stands_alone() -> None:
     assert parse(["--why", "results/mine", "--limit", "minutes=10"]).why == "results/mine"
     with pytest.raises(UserError, match="--why looks into a study that has run"):
         parse(["--why", "results/mine", "--space", "scl_tau"])
+
+
+@pytest.mark.parametrize(
+    ("limit", "spent", "printed"),
+    [
+        ((), 60.0, "Why    python study/run.py --why"),
+        (("minutes=9",), 290.0, "looked for minutes=4"),
+        (("minutes=90",), 5 * 60.0, "looked for minutes=10"),
+        (("minutes=6",), 5 * 60.0, "Why    python study/run.py --why"),
+    ],
+)
+def test_a_study_says_itself_why_in_the_minutes_that_are_left(
+    limit: tuple[str, ...],
+    spent: float,
+    printed: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    results = make_study(tmp_path / "study", rows=1)
+    monkeypatch.setattr("study.search.budget.busy_seconds", lambda records: spent)
+    monkeypatch.setattr("study.why.page.write", lambda request: [f"looked for {request.limit[0]}"])
+    place = SimpleNamespace(shown=str(results.folder))
+    explain(SimpleNamespace(results=results.folder, limits=parse_limits(limit), place=place))  # type: ignore[arg-type]
+    assert capsys.readouterr().out.startswith(printed)
