@@ -16,6 +16,7 @@ from typing import Any
 from reports.answer import Answer
 from reports.commands import study_command
 from reports.ledger import STUDY
+from reports.ledger.finals import SHARE
 from reports.ledger.location import open_location
 from reports.ledger.request import Request
 from reports.recipe_names import BASE
@@ -129,6 +130,8 @@ def _of_results(request: Request) -> Subject:
     # What the new study takes by itself, as this one did.
     followed = ((SENTEVAL_KEY, scored.senteval), (KEEP_BY_KEY, kept_by(results.goals)))
     settings = {key: value for key, value in flat.items() if (key, value) not in followed}
+    if request.train and SHARE in settings:  # a search may have had no time for more
+        settings[SHARE] = 1.0
     space = dataclasses.replace(results.space, base=Recipe(settings), evaluation=scored, laptop={})
     code = info.code(folder)
     own = SourceFile("space", str(folder / info.space_file), code.pop(info.space_file)) if info.space_file else None

@@ -90,6 +90,11 @@ def _run(request: Request) -> int:
         print(f"results in {plan.results}: a Ray job's copy of a working directory is thrown away", flush=True)
     allotment = allot(cluster, request)
     check_limits(plan.limits, allotment.gpus_per_worker)
+    if not request.dry_run:
+        from study.pace import cut_to_limit
+
+        if cut := cut_to_limit(plan, allotment):
+            plan = decide(cut, cluster.gpus)
     from study.check import check_plan, notes, warnings
     from study.engine.launch import run_study
     from study.planned_power import few_items

@@ -11,12 +11,15 @@ import pytest
 
 from reports.answer import Answer
 from reports.ledger import STUDY, StudyInfo
+from reports.ledger.finals import SHARE
 from reports.ledger.own_code import trust_folder
+from reports.ledger.request import Request
 from reports.results import Results
 from study.check import check_plan
 from study.cli.options import parse
 from study.dry_run import preview
 from study.engine.cluster import Cluster, allot
+from study.one_recipe import read_recipe
 from study.plan import Plan, decide, read_request
 from study.results_folder.check import check_results
 from study.results_folder.prepare import prepare_results
@@ -70,6 +73,15 @@ class TestOfResults:
         assert "mean, which the search in mine found\n1 trial (1 row, 1 seed), 0 of them done" in text
         check_plan(plan)
         assert {path: path.read_bytes() for path in mine.rglob("*") if path.is_file()} == before
+
+    @pytest.mark.parametrize(("train", "share"), [((), 0.05), (("all.csv",), 1.0)])
+    def test_on_data_of_ones_own_it_trains_on_all_rows(
+        self, train: tuple[str, ...], share: float, mine: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A search under a limit may have trained on a part of them."""
+        flat = {**Results.load(mine).base.flat(), SHARE: 0.05}
+        monkeypatch.setattr("study.one_recipe._answered", lambda *_: (flat, "the best", "1", "what a search chose"))
+        assert read_recipe(Request(recipe="mine", train=train)).space.base.flat()[SHARE] == share
 
     def test_the_report_knows_the_space_without_the_first_study(self, mine: Path) -> None:
         plan = plan_of("--recipe", "mine")

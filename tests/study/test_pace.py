@@ -1,0 +1,108 @@
+"""A study with a limit in minutes trains on a part of its rows where all of them would take most of the limit."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from reports.ledger import StudyInfo
+from reports.ledger.finals import SHARE
+from study import pace
+from study.cli.options import parse
+from study.engine.cluster import Allotment
+from study.pace import FEWEST, LEAST, ROOMS, cut_to_limit, fitting_share, seconds_a_row
+from study.plan import Plan, decide, read_request
+from trainables.recipe import SCENES_ENCODER
+
+ROWS, SECONDS = 4000, 1.0
+TWO = Allotment(1, 1, 1, 0.0, 2)
+
+
+@pytest.fixture
+def pairs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Rows, each of which takes so long that four minutes on two places have room for a fifth of a training."""
+    monkeypatch.setattr(pace, "seconds_a_row", lambda *_: SECONDS / 5)
+    path = tmp_path / "pairs.csv"
+    with path.open("w", newline="") as file:
+        rows = [(f"question number {row}", f"answer of that number {row}") for row in range(ROWS)]
+        csv.writer(file).writerows([("question", "answer"), *rows])
+    return path
+
+
+def plan_of(pairs: Path, *more: str) -> Plan:
+    results = ("--results", str(pairs.with_name("results")))
+    return decide(read_request(parse(["--train", str(pairs), "--encoder", SCENES_ENCODER, *results, *more])), 0)
+
+
+@pytest.mark.parametrize(
+    ("rows", "rooms", "share"),
+    [
+        (100_000, LEAST, None),
+        (100_000, LEAST - 0.1, (LEAST - 0.1) / ROOMS),
+        (100_000, 0.4, 0.05),
+        (100_000, 0.0001, FEWEST / 100_000),
+        (FEWEST, 0.1, None),
+        (FEWEST // 2, 0.1, None),
+    ],
+)
+def test_what_is_left_has_room_for_a_search(rows: int, rooms: float, share: float | None) -> None:
+    assert fitting_share(rows, rooms) == (None if share is None else pytest.approx(share, rel=0.03))
+
+
+def test_a_plan_trains_on_what_has_room(pairs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plan = plan_of(pairs, "--limit", "minutes=20")
+    cut = cut_to_limit(plan, TWO)
+    assert cut is not None
+    again = decide(cut, 0)
+    share = again.base.flat()[SHARE]
+    assert isinstance(share, float)
+    assert FEWEST / ROWS < share < 1
+    assert {recipe.flat().get(SHARE, share) for recipe in again.rows.values() if recipe is not None} == {share}
+    assert f"--set {SHARE}={share:g}" in again.request.command
+    assert "too long to search in 20 min: the study trains on" in capsys.readouterr().out
+
+
+def test_a_study_that_goes_on_keeps_its_share(pairs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = plan_of(pairs, "--limit", "minutes=20")
+    cut = cut_to_limit(plan, TWO)
+    assert cut is not None
+    plan.results.mkdir(exist_ok=True)
+    StudyInfo(plan.space.name, requests=[dict(cut.request.differing)]).save(plan.results)
+    monkeypatch.setattr(pace, "seconds_a_row", lambda *_: 1e-9)
+    goes_on = cut_to_limit(plan, TWO)
+    assert goes_on is not None
+    assert goes_on.overrides == cut.overrides
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        (),
+        ("--limit", "minutes=2000"),
+        ("--limit", "minutes=4", "--set", f"{SHARE}=1"),
+        ("--limit", "minutes=4", "--set", "optimisation.max_steps=5"),
+        ("--limit", "minutes=4", "--search", "paper"),
+    ],
+)
+def test_all_rows_stay(more: tuple[str, ...], pairs: Path) -> None:
+    assert cut_to_limit(plan_of(pairs, *more), TWO) is None
+
+
+def test_on_gpus_nothing_is_known_beforehand(pairs: Path) -> None:
+    allotment = dataclasses.replace(TWO, gpus_per_worker=1.0)
+    assert cut_to_limit(plan_of(pairs, "--limit", "minutes=4"), allotment) is None
+
+
+def test_a_longer_text_takes_longer(tmp_path: Path) -> None:
+    base = plan_of(_file(tmp_path)).base
+    short, long = ([["a dog runs"] * texts] * 64 for texts in (1, 30))
+    assert seconds_a_row(base, long, TWO) > 2 * seconds_a_row(base, short, TWO) > 0
+
+
+def _file(folder: Path) -> Path:
+    path = folder / "few.csv"
+    path.write_text("question,answer\n" + "".join(f"question {row},answer {row}\n" for row in range(60)))
+    return path
