@@ -10,6 +10,7 @@ from reports.markdown import count, number
 from reports.recipe_names import plain
 from reports.wording import difference
 from study.why.case import MOST, Cause, StudyCase
+from study.why.looks import RIGHT
 from study.why.tries import AGAIN, Gained, Tries
 from trainables.recipe import parse_assignment
 
@@ -42,9 +43,14 @@ def settings(changes: Facts) -> str:
 
 
 def _mislabelled(facts: Facts) -> str:
+    named = (
+        f"{count(facts['suspects'], 'row')} are named, of which {RIGHT:.0%} are expected to be right"
+        if facts["suspects"]
+        else "which ones this encoder cannot tell"
+    )
     return (
-        f"about {facts['wrong']:.0%} of the {facts['of']:,} rows read have a positive that the encoder finds no nearer "
-        f"than a random one, beyond those of the development part; {count(facts['suspects'], 'row')} are suspect"
+        f"the positives of about {facts['wrong']:.0%} of the {facts['of']:,} rows read are no nearer to their anchors "
+        f"than random ones, beyond such rows of the development part; {named}"
     )
 
 
