@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,11 +18,14 @@ from reports.ledger.finals import SHARE
 from reports.markdown import duration
 from search_spaces.own_data import EPOCHS
 from study.engine.cluster import Allotment
+from study.own_leaks import splits_of
 from study.plan import Draft, Plan
 from trainables.corpora.held_out import rows_of
 from trainables.corpora.own_rows import texts
 from trainables.evaluation_config import parse_assignment
 from trainables.recipe import Recipe
+from trainables.senteval import task_names
+from trainables.senteval.tasks import TASKS
 from trainables.trial.population_key import population_key
 
 LEAST, ROOMS = 4, 8
@@ -54,28 +58,32 @@ def cut_to_limit(plan: Plan, allotment: Allotment) -> Draft | None:
         rows = sum(1 for _ in lines)
     first = [*itertools.islice(rows_of(train), READ)]
     sample = [texts(row) for row in first[:: max(1, len(first) // SAMPLE)]]
-    seconds = rows * seconds_a_row(plan.base, sample, allotment) * TRAINING * float(str(flat[EPOCHS]))
-    share = fitting_share(rows, 60 * minutes * allotment.concurrent / seconds)
+    a_text = seconds_a_text(plan.base, [*itertools.chain(*sample)], allotment)
+    a_row = a_text * len([*itertools.chain(*sample)]) / len(sample)
+    training = rows * a_row * TRAINING * float(str(flat[EPOCHS]))
+    share = fitting_share(rows, training, _texts_scored(plan) * a_text, 60 * minutes * allotment.concurrent)
     if share is None:
         return None
     print(
-        f"one training on all {rows:,} rows would take about {duration(seconds)}, too long to search in {minutes:g} "
+        f"one training on all {rows:,} rows would take about {duration(training)}, too long to search in {minutes:g} "
         f"min: the study trains on {100 * share:.2g}% of them, drawn by chance (--set {SHARE}=1: on all)",
         flush=True,
     )
     return _set(plan.draft, share)
 
 
-def fitting_share(rows: int, rooms: float) -> float | None:
-    """The share of the rows with room for `ROOMS` trainings, where all of them have room for so many; None for all."""
-    if rooms >= LEAST:
+def fitting_share(rows: int, training: float, scoring: float, limit: float) -> float | None:
+    """The share of the rows with room for `ROOMS` trainings and their scoring, all in seconds; None for all of them,
+    which have room for so many."""
+    if limit >= LEAST * (training + scoring):
         return None
-    share = float(f"{min(1.0, max(rooms / ROOMS, FEWEST / rows)):.2g}")
+    left = max(0.0, limit / ROOMS - scoring) / training
+    share = float(f"{max(left, FEWEST / rows):.2g}")
     return share if share < 1 else None
 
 
-def seconds_a_row(recipe: Recipe, sample: Sequence[Sequence[str]], allotment: Allotment) -> float:
-    """To embed the texts of a row with the untrained encoder, on as many cores as a trial has."""
+def seconds_a_text(recipe: Recipe, sample: Sequence[str], allotment: Allotment) -> float:
+    """To embed a text with the untrained encoder, on as many cores as a trial has."""
     import torch
 
     from trainables.trial.build import load_base
@@ -83,12 +91,19 @@ def seconds_a_row(recipe: Recipe, sample: Sequence[Sequence[str]], allotment: Al
     encoder, threads = load_base(recipe, 0), torch.get_num_threads()
     torch.set_num_threads(max(1, allotment.workers * allotment.cpus_per_worker))
     try:
-        encoder.encode([*itertools.chain(*sample[:BEFORE])])
+        encoder.encode(sample[:BEFORE])
         began = time.monotonic()
-        encoder.encode([*itertools.chain(*sample)])
+        encoder.encode(sample)
         return (time.monotonic() - began) / len(sample)
     finally:
         torch.set_num_threads(threads)
+
+
+def _texts_scored(plan: Plan) -> int:
+    """How many texts of one's own tasks a trial embeds."""
+    own = [TASKS[name] for name in task_names(plan.evaluation.tasks) if all(map(os.path.isabs, TASKS[name].files))]
+    splits = [split for task in own for part in ("dev", "test") for split in splits_of(task, part)]
+    return sum(len(split) + len(split.documents.texts if split.documents else split.right or ()) for split in splits)
 
 
 def _set(draft: Draft, share: float) -> Draft:

@@ -19,7 +19,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from reports.ledger import Record, is_fresh, split_key
+from reports.ledger import Record, is_fresh, split_key, trial_key
+from search_spaces.limits import LIMITS
 from study.search.budget import Budget
 from study.search.course import Explorer, StudyCourse
 from study.search.exploration import Exploration
@@ -30,6 +31,9 @@ from study.search.progress import StudyProgress
 from study.search.seed_race import StudySeedRace
 from study.trial import Trial
 from trainables.recipe import Recipe
+
+TOO_HIGH = 4.0
+"""So many times what it takes is the guess of a training of which only some steps on a part of the data are known."""
 
 
 class Agenda:
@@ -225,8 +229,17 @@ class Agenda:
         if trial.averaged and self.finals:
             return self.progress.fits([self.finals.untrained])
         if trial.row or is_fresh(trial.seed):
-            return self.progress.fits([trial.recipe])
+            return self.progress.fits([trial.recipe]) or self._may_fit(trial)
         return self.exploration.fits(trial)
+
+    def _may_fit(self, trial: Trial) -> bool:
+        """Of the base settings, without which nothing is answered, whether they may end within a limit in minutes:
+        what a small part of the data tells of them is too high, by what every training begins with."""
+        needed = self.course.finals is not None and trial.key == trial_key(self.course.base.hash, self.course.seeds[0])
+        if not needed or not self.budget.limits or not all(LIMITS[name].clock for name in self.budget.limits):
+            return False
+        guesses = [self.budget.guess(name, self.course.base.hash) for name in self.budget.limits]
+        return all(guess is not None and 60 * guess <= TOO_HIGH * self.budget.seconds_left() for guess in guesses)
 
     def _begun(self, trial: Trial) -> Trial:
         self.progress.begin(trial)

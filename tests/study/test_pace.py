@@ -13,7 +13,7 @@ from reports.ledger.finals import SHARE
 from study import pace
 from study.cli.options import parse
 from study.engine.cluster import Allotment
-from study.pace import FEWEST, LEAST, ROOMS, cut_to_limit, fitting_share, seconds_a_row
+from study.pace import FEWEST, LEAST, ROOMS, cut_to_limit, fitting_share, seconds_a_text
 from study.plan import Plan, decide, read_request
 from trainables.recipe import SCENES_ENCODER
 
@@ -24,7 +24,7 @@ TWO = Allotment(1, 1, 1, 0.0, 2)
 @pytest.fixture
 def pairs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Rows, each of which takes so long that four minutes on two places have room for a fifth of a training."""
-    monkeypatch.setattr(pace, "seconds_a_row", lambda *_: SECONDS / 5)
+    monkeypatch.setattr(pace, "seconds_a_text", lambda *_: SECONDS / 10)
     path = tmp_path / "pairs.csv"
     with path.open("w", newline="") as file:
         rows = [(f"question number {row}", f"answer of that number {row}") for row in range(ROWS)]
@@ -38,18 +38,23 @@ def plan_of(pairs: Path, *more: str) -> Plan:
 
 
 @pytest.mark.parametrize(
-    ("rows", "rooms", "share"),
+    ("rows", "rooms", "scoring", "share"),
     [
-        (100_000, LEAST, None),
-        (100_000, LEAST - 0.1, (LEAST - 0.1) / ROOMS),
-        (100_000, 0.4, 0.05),
-        (100_000, 0.0001, FEWEST / 100_000),
-        (FEWEST, 0.1, None),
-        (FEWEST // 2, 0.1, None),
+        (100_000, LEAST, 0.0, None),
+        (100_000, 2 * LEAST, 1.0, None),
+        (100_000, LEAST - 0.1, 0.0, (LEAST - 0.1) / ROOMS),
+        (100_000, LEAST, 0.1, LEAST / ROOMS - 0.1),
+        (100_000, 0.4, 0.0, 0.05),
+        (100_000, 0.0001, 0.0, FEWEST / 100_000),
+        (100_000, 0.4, 9.0, FEWEST / 100_000),
+        (FEWEST, 0.1, 0.0, None),
+        (FEWEST // 2, 0.1, 0.0, None),
     ],
 )
-def test_what_is_left_has_room_for_a_search(rows: int, rooms: float, share: float | None) -> None:
-    assert fitting_share(rows, rooms) == (None if share is None else pytest.approx(share, rel=0.03))
+def test_what_is_left_has_room_for_a_search(rows: int, rooms: float, scoring: float, share: float | None) -> None:
+    """In times of a training on all rows."""
+    expected = None if share is None else pytest.approx(share, rel=0.03)
+    assert fitting_share(rows, 60.0, 60.0 * scoring, 60.0 * rooms) == expected
 
 
 def test_a_plan_trains_on_what_has_room(pairs: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -71,7 +76,7 @@ def test_a_study_that_goes_on_keeps_its_share(pairs: Path, monkeypatch: pytest.M
     assert cut is not None
     plan.results.mkdir(exist_ok=True)
     StudyInfo(plan.space.name, requests=[dict(cut.request.differing)]).save(plan.results)
-    monkeypatch.setattr(pace, "seconds_a_row", lambda *_: 1e-9)
+    monkeypatch.setattr(pace, "seconds_a_text", lambda *_: 1e-9)
     goes_on = cut_to_limit(plan, TWO)
     assert goes_on is not None
     assert goes_on.overrides == cut.overrides
@@ -98,8 +103,8 @@ def test_on_gpus_nothing_is_known_beforehand(pairs: Path) -> None:
 
 def test_a_longer_text_takes_longer(tmp_path: Path) -> None:
     base = plan_of(_file(tmp_path)).base
-    short, long = ([["a dog runs"] * texts] * 64 for texts in (1, 30))
-    assert seconds_a_row(base, long, TWO) > 2 * seconds_a_row(base, short, TWO) > 0
+    short, long = ([" ".join(["a dog runs"] * times)] * 64 for times in (1, 20))
+    assert seconds_a_text(base, long, TWO) > 2 * seconds_a_text(base, short, TWO) > 0
 
 
 def _file(folder: Path) -> Path:

@@ -347,6 +347,28 @@ def test_where_time_is_for_the_base_alone_it_is_compared_with_the_encoder() -> N
     assert clock.seconds <= 4.5 * MINUTE
 
 
+@pytest.mark.parametrize(("whole", "minutes", "begins"), [(MINUTE, 5, True), (90 * MINUTE, 20, False)])
+def test_the_base_settings_begin_where_the_guess_is_too_long_but_may_be_too_high(
+    whole: float, minutes: float, begins: bool
+) -> None:
+    """First steps are slow, and an eighth of the data counts them eight times."""
+    of_part = outcome(whole)
+
+    def slow_start(trial: Trial) -> tuple[float, Record]:
+        seconds, record = of_part(trial)
+        more = 0.7 * MINUTE * trial.recipe.trains
+        cost = {**record.cost, "seconds": seconds + more, "train_seconds": record.cost["train_seconds"] + more}
+        training = {**record.training, "seconds": record.training["seconds"] + more}
+        return seconds + more, dataclasses.replace(record, cost=cost, training=training)
+
+    search, clock, _ = agenda(minutes, places=1)
+    ran = drive(search, clock, slow_start)
+    base = [run for run in ran if run.trial.recipe == BASE and not is_fresh(run.trial.seed)]
+    guess = search.budget.guess("minutes", BASE.hash)
+    assert [run.record is not None for run in base] == [True] * begins
+    assert begins or (guess is not None and guess > 60)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("places", [1, 2, slow_case(3), slow_case(4), slow_case(8), slow_case(16)])
 def test_no_limit_is_spent_without_a_recipe_where_finals_have_room(places: int) -> None:
