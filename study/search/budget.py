@@ -98,9 +98,10 @@ class Budget:
     def guess(self, name: str, recipe_hash: str | None = None) -> float | None:
         """What a trial of that recipe, or of one that is not chosen yet, will take of a limit; None where none has
         ended."""
-        own = self._by_own(name, recipe_hash or "")
+        if (own := self._by_own(name, recipe_hash or "")) is not None:
+            return own
         every = [value for key, values in self._costs[name].items() if key != SOUP for value in values]
-        return own if own is not None else fmean(every) if every else None
+        return fmean(every) if every else None
 
     def _by_own(self, name: str, recipe_hash: str) -> float | None:
         """By trials of that recipe, else by its epochs; None where that tells nothing."""

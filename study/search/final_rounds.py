@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from reports.ledger import trial_key
 from reports.ledger.finals import FIRST_FRESH
@@ -19,6 +19,9 @@ from study.trial import Trial
 from trainables.recipe import Recipe
 
 OF_SOUPS = 0.1
+
+Fits = Callable[[Sequence[Recipe], Sequence[Sequence[str]]], bool]
+"""Whether there is room for a trial of each recipe, then for the stages in hashes."""
 
 
 class FinalRounds:
@@ -85,21 +88,20 @@ class FinalRounds:
 
     def choose(self, explored: Mapping[str, Explored], by_parts: Sequence[Mapping[str, float]]) -> None:
         """Choose the finalists, and the size of the finals."""
-        self.size, self.finalists = self.choice(explored, by_parts)
+        self.size, self.finalists = self.choice(explored, by_parts, self.progress.fits)
 
     def choice(
-        self, explored: Mapping[str, Explored], by_parts: Sequence[Mapping[str, float]], within: float = 1.0
+        self, explored: Mapping[str, Explored], by_parts: Sequence[Mapping[str, float]], fits: Fits
     ) -> tuple[SearchFinals, list[FinalsRecipe]]:
-        """The size, and the finalists: the best on parts of the data, or on all of it where there are no parts, as far
-        as `within` that share of the limits they have room. `explored` goes by hash; `by_parts` are scores of parts,
-        the largest first."""
+        """The size, and the finalists: the best on parts of the data, or on all of it where there are no parts.
+        `explored` goes by hash; `by_parts` are scores of parts, the largest first; `fits` says what has room."""
         assert self.size is not None
-        able = functools.partial(self._has_room, within=within)
+        able = functools.partial(self._has_room, fits=fits)
         if finalists := by_part(by_parts, self.size, explored, able):
-            return self._grown(finalists, within)
+            return self._grown(finalists, fits)
         return self.size, by_merit(self.progress.merits(), self.course, self.size, explored, able)
 
-    def _grown(self, finalists: list[FinalsRecipe], within: float) -> tuple[SearchFinals, list[FinalsRecipe]]:
+    def _grown(self, finalists: list[FinalsRecipe], fits: Fits) -> tuple[SearchFinals, list[FinalsRecipe]]:
         """With as many seeds as the limit has room for, now that their pace is known; at most the usual number."""
         assert self.size is not None
         assert self.course.finals is not None
@@ -109,7 +111,7 @@ class FinalRounds:
             grown = [dataclasses.replace(each, seeds=seeds_of(each.recipe, seeds, False)) for each in finalists]
             trials = itertools.chain.from_iterable(entrant.trials for entrant in (*grown, *size.beside))
             recipes = [trial.recipe for trial in trials if self.progress.is_open(trial)]
-            if self.progress.fits(recipes, self._after(size), within=within):
+            if fits(recipes, self._after(size)):
                 return size, grown
         return self.size, finalists
 
@@ -138,8 +140,8 @@ class FinalRounds:
     def _rounds(self) -> list[list[Trial]]:
         return rounds([*(self.finalists or ()), *(self.size.beside if self.size else ())])
 
-    def _has_room(self, recipe: Recipe, within: float) -> bool:
+    def _has_room(self, recipe: Recipe, fits: Fits) -> bool:
         """Whether a recipe's first fresh seed has room, beside that of the base settings."""
         own, *base = [Trial(each, FIRST_FRESH, "") for each in (recipe, self.course.base)]
         left = [trial.recipe for trial in (own, *base) if self.progress.is_open(trial)]
-        return not self.progress.is_open(own) or self.progress.fits(left, within=within)
+        return not self.progress.is_open(own) or fits(left, ())

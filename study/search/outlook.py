@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -12,6 +13,7 @@ from search_spaces.limits import LIMITS
 from study.search.agenda import Agenda
 from study.search.budget import SLACK, Budget, makespan
 from study.search.exploration import Exploration
+from study.search.final_rounds import Fits
 from study.search.finals import rounds
 from study.search.ladder import LOOKS, RATIO, Ladder
 
@@ -50,10 +52,11 @@ def outlook(agenda: Agenda) -> Outlook:
     passed = {*agenda.progress.left_out, *(trial.key for trial in exploration.queue if not chooses)}
     waiting = [trial for trial in agenda.waiting() if trial.key not in passed]
     before: list[str | None] = [trial.recipe_hash for trial in waiting if not is_fresh(trial.seed)]
-    explores, room, within = 0.0, exploration.unasked * len(agenda.course.seeds), 1.0
+    explores, room, fits = 0.0, exploration.unasked * len(agenda.course.seeds), agenda.progress.fits
     if exploration.opens_more and budget.limits:
         explores, room, within = _exploring(exploration, budget, len(before))
-    further, base = finals_to_come(agenda, within), agenda.course.base.hash
+        fits = functools.partial(agenda.progress.will_fit, within)
+    further, base = finals_to_come(agenda, fits), agenda.course.base.hash
     after: list[str] = []
     if finals.size:
         soups = sum(bool(trial.averaged) for trial in waiting)
@@ -105,15 +108,15 @@ def _seconds(budget: Budget, recipes: Iterable[str]) -> dict[str, float]:
     return {each: 60 * taken for each, taken in minutes.items() if taken}
 
 
-def finals_to_come(agenda: Agenda, within: float) -> list[list[str]]:
-    """The rounds of the finals that have not begun: while no finalist is chosen, with those that would be chosen now,
-    were only `within` that share of the limits left. A finalist nobody knows takes as long as the base settings."""
+def finals_to_come(agenda: Agenda, fits: Fits) -> list[list[str]]:
+    """The rounds of the finals that have not begun: while no finalist is chosen, with those that would be chosen now
+    of what `fits` then. A finalist nobody knows takes as long as the base settings."""
     finals, course, exploration = agenda.rounds, agenda.course, agenda.exploration
     if finals.size is None:
         return []
     size, finalists, unknown = finals.size, finals.finalists, 0
     if finalists is None:
-        size, finalists = finals.choice(exploration.recipes, exploration.by_parts(), within)
+        size, finalists = finals.choice(exploration.recipes, exploration.by_parts(), fits)
         unknown = size.recipes - len(finalists)
     groups = rounds([*finalists, *size.beside])
     ahead = [[trial.recipe_hash for trial in group if agenda.progress.is_open(trial)] for group in groups]
