@@ -121,7 +121,7 @@ def finals_to_come(agenda: Agenda, fits: Fits) -> list[list[str]]:
     groups = rounds([*finalists, *size.beside])
     ahead = [[trial.recipe_hash for trial in group if agenda.progress.is_open(trial)] for group in groups]
     if unknown:
-        seeds = course.finals.seeds if course.finals and agenda.budget.limits else size.seeds
-        ahead += [[course.base.hash] for _ in range(seeds - len(ahead))]
+        usual = size if finalists else course.finals or size
+        ahead += [[course.base.hash] for _ in range(usual.seeds - len(ahead))]
         ahead = [[*[course.base.hash] * unknown, *group] for group in ahead]
     return [group for group in ahead if group]
