@@ -90,8 +90,8 @@ def _exploring(exploration: Exploration, budget: Budget, waiting: int) -> tuple[
     used = []
     for name, limit in budget.limits.items():
         if LIMITS[name].clock and each[name]:  # what is left to ask for may end it sooner
-            asked = 60 * each[name] * _looks(exploration.ladder) * (waiting + room) / budget.places
-            explores = min(explores, asked)
+            last = 60 * each[name] * _looks(exploration.ladder) * (waiting + room) / budget.places
+            explores = min(explores, last)
         used.append((explores / 60 if LIMITS[name].clock else room * each[name]) / limit)
     return explores, room, 1.0 - min(used)
 
