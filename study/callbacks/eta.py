@@ -67,6 +67,11 @@ class TrainingGroup:
         self.first = self.first or (now, step)
         self.last, self.steps = (now, step), steps
 
+    @property
+    def paced(self) -> bool:
+        """Whether more than one step tells its pace: until the first one a training also begins."""
+        return self.first != self.last
+
     def training_left(self, now: float) -> float | None:
         """Seconds, by the pace of its steps; None as long as none was told."""
         if self.last is None:
@@ -137,7 +142,7 @@ class TimeLeft:
             groups.setdefault(id(group), (group, []))[1].append(recipe)
         wholes = {recipe: [*values] for recipe, values in self._seconds.items()}
         ended = sum(map(len, wholes.values()))
-        under_way = [(recipe, self._whole(group)) for group, recipe in running if group.last is not None]
+        under_way = [(recipe, self._whole(group)) for group, recipe in running if self._tells(group, recipe)]
         for recipe, seconds in under_way:
             wholes.setdefault(recipe, []).append(seconds)
         if not wholes:
@@ -188,6 +193,10 @@ class TimeLeft:
             group.booked += seconds
             group.scored = now
 
+    def _tells(self, group: TrainingGroup, recipe: str) -> bool:
+        """Whether its steps tell more than the trials of that recipe that ended."""
+        return group.last is not None and (group.paced or recipe not in self._seconds)
+
     def _evaluation(self, group: TrainingGroup) -> float:
         """Seconds of one trial."""
         if self._evaluations:
@@ -203,7 +212,7 @@ class TimeLeft:
     ) -> float:
         """Seconds that its trials still need that have not ended."""
         training = group.training_left(now)
-        if training is None or group.last is None:
+        if training is None or group.last is None or not any(self._tells(group, recipe) for recipe in recipes):
             return max(0.0, math.fsum(usual.get(recipe, mean) for recipe in recipes) - (now - group.began))
         scoring = now - max(group.last[0], group.scored) if group.last[1] >= group.steps else 0.0
         return training + max(0.0, self._evaluation(group) * len(recipes) - scoring)
