@@ -70,7 +70,7 @@ class TrainingGroup:
     @property
     def paced(self) -> bool:
         """Whether more than one step tells its pace: until the first one a training also begins."""
-        return self.first != self.last
+        return self.first is not None and self.last is not None and self.first[1] < self.last[1]
 
     def training_left(self, now: float) -> float | None:
         """Seconds, by the pace of its steps; None as long as none was told."""
