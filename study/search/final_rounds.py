@@ -119,11 +119,13 @@ class FinalRounds:
         """Whole rounds, as long as the limits have room for one. Before the finalists are chosen a limit allows only
         the first."""
         early = self.finalists is None and self.progress.budget.limits
-        for group in self._rounds[:1] if early else self._rounds:
+        groups = self._rounds[:1] if early else self._rounds
+        for place, group in enumerate(groups):
             open_trials = [trial for trial in group if self.progress.is_open(trial)]
             if open_trials and not self.progress.fits([trial.recipe for trial in open_trials]):
-                self.progress.left_out |= {trial.key: trial for trial in open_trials}
-                return  # a later seed of some would be of no use
+                later = itertools.chain(*groups[place:])  # a later seed of some would be of no use
+                self.progress.left_out |= {trial.key: trial for trial in later if self.progress.is_open(trial)}
+                return
             yield from open_trials
 
     @property
