@@ -139,6 +139,11 @@ class Curves:
             curves |= self._of(path)
         return curves
 
+    def of(self, keys: Iterable[str]) -> dict[str, Curve]:
+        """Those of these trials that have one."""
+        read = ((key, self._of(self.folder / f"{key}.jsonl").get(key)) for key in keys)
+        return {key: curve for key, curve in read if curve is not None}
+
     def _of(self, path: Path) -> dict[str, Curve]:
         try:
             if not path.is_file():

@@ -88,6 +88,7 @@ SECTIONS = Registry(
     _own("mteb", "MTEB", folded=True),
     _own("widths", "Embeddings that are cut", folded=True),
     _own("curves", "Curves", folded=True),
+    _own("losses", "How the loss fell", folded=True),
     _own("temperatures", "How temperatures were learned", folded=True),
     _own("paper_figures", "Figures", folded=True),
     _own("measured_counts", "Positives and negatives per anchor", folded=True),

@@ -8,7 +8,7 @@ from reports.best_model import ranking
 from reports.document import Block, DataTable, Picture
 from reports.ledger import Record
 from reports.markdown import number, spread, text
-from reports.plots.temperature_lines import temperature_picture
+from reports.plots.step_lines import step_picture
 from reports.recipe_names import called
 from reports.results import Results
 
@@ -30,7 +30,7 @@ def write(results: Results, pictures: Path) -> list[Block]:
         name: [[(item["step"], item["temperature"]) for item in record.training["temperatures"]] for record in records]
         for name, records in learned.items()
     }
-    path = temperature_picture(courses, pictures / "temperatures.svg")
+    path = step_picture(courses, pictures / "temperatures.svg", "temperature", lowest=0.0)
     ends = {
         name: results.over_seeds(records, lambda item: item.training.get("temperature"))
         for name, records in learned.items()

@@ -8,6 +8,7 @@ scored while the next one trains in its place. From them the rest is laid out on
 from __future__ import annotations
 
 import dataclasses
+import heapq
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ from statistics import fmean
 
 from reports.ledger import Record
 from reports.markdown import count
-from study.search.budget import SLACK, makespan
+from study.search.budget import in_time, lay_out
 from study.search.outlook import Outlook
 from study.trial import cost_key
 
@@ -65,6 +66,11 @@ class TrainingGroup:
         """A step was told."""
         self.first = self.first or (now, step)
         self.last, self.steps = (now, step), steps
+
+    @property
+    def paced(self) -> bool:
+        """Whether more than one step tells its pace: until the first one a training also begins."""
+        return self.first is not None and self.last is not None and self.first[1] < self.last[1]
 
     def training_left(self, now: float) -> float | None:
         """Seconds, by the pace of its steps; None as long as none was told."""
@@ -136,7 +142,7 @@ class TimeLeft:
             groups.setdefault(id(group), (group, []))[1].append(recipe)
         wholes = {recipe: [*values] for recipe, values in self._seconds.items()}
         ended = sum(map(len, wholes.values()))
-        under_way = [(recipe, self._whole(group)) for group, recipe in running if group.last is not None]
+        under_way = [(recipe, self._whole(group)) for group, recipe in running if self._tells(group, recipe)]
         for recipe, seconds in under_way:
             wholes.setdefault(recipe, []).append(seconds)
         if not wholes:
@@ -148,33 +154,30 @@ class TimeLeft:
         factor = self._held / work if work and self._held else 1.0
         elsewhere = max(0.0, 1 - factor) * mean  # so long a trial is scored when the next one has its place
         places = max(1, self.peak if self.ended >= self.at_once else self.at_once)
-        left = [self._left(group, recipes, now, usual, mean) for group, recipes in groups.values()]
-        busy = [max(0.0, value - elsewhere) for value in sorted(left, reverse=True)[:places]]
+        lengths = [(self._left(group, recipes, now, usual, mean), recipes) for group, recipes in groups.values()]
+        left = sorted((seconds for seconds, _ in lengths), reverse=True)
+        free = [max(0.0, seconds - elsewhere, ahead.explores) for seconds in [*left, *[0.0] * places][:places]]
+        heapq.heapify(free)
 
         def cost(recipe: str | None) -> float:
             return factor * (usual.get(recipe, mean) if recipe else mean)
 
-        if ahead.explores:  # so long every place has work
-            busy = [max(value, ahead.explores) for value in (*busy, *[0.0] * (places - len(busy)))]
-        trials = [] if ahead.explores else [*map(cost, ahead.trials)]
-
-        def end(finals: Sequence[float], curve: Sequence[float] = ()) -> float:
-            now, later = (trials, [finals]) if ahead.waits else ([*trials, *finals], [])
-            return makespan(now, places, busy, [*later, curve])
-
-        finals: list[float] = []
+        trials = [] if ahead.explores else [*map(cost, ahead.trials)]  # exploring, every place has work for so long
+        search = lay_out(trials, free, end=max(free))
+        awaited = [seconds for seconds, recipes in lengths if not set(recipes).isdisjoint(ahead.awaited)]
+        begin = max([ahead.explores, search if trials else 0.0, *awaited])
+        finals = search
         for seeds in ahead.rounds:
-            longer = [*finals, *map(cost, seeds)]
-            if (begin := end(finals)) + SLACK * (end(longer) - begin) > ahead.left:
+            at, guesses = max(begin, free[0]), [ahead.seconds.get(recipe, 0.0) for recipe in seeds]
+            if not in_time(ahead.left - at, guesses, places, [max(0.0, until - at) for until in free]):
                 break  # a later seed of some would be of no use
-            finals = longer
-        curve = [*map(cost, ahead.after)]
-        seconds = end(finals, curve) + elsewhere if trials or finals or curve else 0.0
-        seconds = min(max([seconds, ahead.explores, *left]), ahead.left)
+            finals = lay_out([*map(cost, seeds)], free, begin, finals)
+        end = lay_out([*map(cost, ahead.after)], free, finals, finals)
+        seconds = min(max([end + elsewhere if end else 0.0, *left]), ahead.left)
         if seconds == math.inf:
             return Forecast()
-        ends = {stage: min(until, seconds) for stage, until in (("search", end([])), ("finals", end(finals)))}
-        ends["further" if curve else "finals"] = seconds
+        ends = {stage: min(until, seconds) for stage, until in (("search", search), ("finals", finals))}
+        ends["further" if ahead.after else "finals"] = seconds
         how = self._how(len(under_way), ended)
         return Forecast(max(0.0, seconds), 60 * places / max(factor * mean, 1e-3), how, ends)
 
@@ -189,6 +192,10 @@ class TimeLeft:
         if group is not None:
             group.booked += seconds
             group.scored = now
+
+    def _tells(self, group: TrainingGroup, recipe: str) -> bool:
+        """Whether its steps tell more than the trials of that recipe that ended."""
+        return group.last is not None and (group.paced or recipe not in self._seconds)
 
     def _evaluation(self, group: TrainingGroup) -> float:
         """Seconds of one trial."""
@@ -205,7 +212,7 @@ class TimeLeft:
     ) -> float:
         """Seconds that its trials still need that have not ended."""
         training = group.training_left(now)
-        if training is None or group.last is None:
+        if training is None or group.last is None or not any(self._tells(group, recipe) for recipe in recipes):
             return max(0.0, math.fsum(usual.get(recipe, mean) for recipe in recipes) - (now - group.began))
         scoring = now - max(group.last[0], group.scored) if group.last[1] >= group.steps else 0.0
         return training + max(0.0, self._evaluation(group) * len(recipes) - scoring)

@@ -148,6 +148,13 @@ class Agenda:
         return self.rounds.finalists
 
     @property
+    def awaited(self) -> list[Trial]:
+        """Those that run and may decide who is in the finals."""
+        if self.finalists is not None:
+            return []
+        return [trial for trial in self.progress.searching if self.exploration.decides(trial)]
+
+    @property
     def ladder(self) -> Ladder | None:
         """Which parts of the data recipes begin on; None until the pace of a training is known."""
         return self.exploration.ladder
@@ -169,10 +176,9 @@ class Agenda:
         if self.finals is None:
             return
         if self.finalists is None:
-            running = [trial for trial in self.progress.searching if self.exploration.decides(trial)]
-            if self._opens_more or any(trial.row for trial in running):
+            if self._opens_more or any(trial.row for trial in self.awaited):
                 return
-            if not running:
+            if not self.awaited:
                 self.rounds.choose(self.exploration.recipes, self.exploration.by_parts())
         yield from self.rounds.trials()
 

@@ -98,9 +98,10 @@ class Budget:
     def guess(self, name: str, recipe_hash: str | None = None) -> float | None:
         """What a trial of that recipe, or of one that is not chosen yet, will take of a limit; None where none has
         ended."""
-        own = self._by_own(name, recipe_hash or "")
+        if (own := self._by_own(name, recipe_hash or "")) is not None:
+            return own
         every = [value for key, values in self._costs[name].items() if key != SOUP for value in values]
-        return own if own is not None else fmean(every) if every else None
+        return fmean(every) if every else None
 
     def _by_own(self, name: str, recipe_hash: str) -> float | None:
         """By trials of that recipe, else by its epochs; None where that tells nothing."""
@@ -160,7 +161,7 @@ class Budget:
         busy, others = (
             [max(0.0, (self.guess(name, each) or 0.0) - since) for each, since in side] for side in (running, beside)
         )
-        return SLACK * makespan(now, self.places, busy, stages, others) <= within * self.limits[name] - self.spent(name)
+        return in_time(within * self.limits[name] - self.spent(name), now, self.places, busy, stages, others)
 
     def ended(self, left_out: int) -> Limited:
         """What `study.json` keeps of a limit that has ended a study, and how many trials were left out."""
@@ -172,6 +173,18 @@ class Budget:
             "a_trial": self.guess(name),
             "left_out": left_out,
         }
+
+
+def in_time(
+    left: float,
+    trials: Sequence[float],
+    places: int,
+    busy: Sequence[float] = (),
+    later: Sequence[Sequence[float]] = (),
+    beside: Sequence[float] = (),
+) -> bool:
+    """Whether the last trial ends, as `makespan` lays them out, before the clock cuts it off when that much is left."""
+    return SLACK * makespan(trials, places, busy, later, beside) <= left
 
 
 def makespan(
@@ -186,13 +199,19 @@ def makespan(
     `beside`."""
     free = [*busy, *beside, *[0.0] * (places - len(busy) - len(beside))]
     heapq.heapify(free)
-    begin, end = 0.0, max(busy, default=0.0)
-    for stage in (trials, *later):
-        for trial in stage:
-            ends = max(begin, free[0]) + trial
-            heapq.heapreplace(free, ends)
-            end = max(end, ends)
-        begin = end
+    begin = lay_out(trials, free, end=max(busy, default=0.0))
+    for stage in later:
+        begin = lay_out(stage, free, begin, begin)
+    return begin
+
+
+def lay_out(trials: Sequence[float], free: list[float], begin: float = 0.0, end: float = 0.0) -> float:
+    """When the last trial ends, `end` at least, if each begins in order on the first free place, `begin` at the
+    earliest. `free` is a heap of when places get free; from now on these trials have them."""
+    for trial in trials:
+        ends = max(begin, free[0]) + trial
+        heapq.heapreplace(free, ends)
+        end = max(end, ends)
     return end
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
@@ -55,9 +56,9 @@ def by_part(
     each part, the largest first, the scores by the hash of the whole recipe."""
     for scores in by_parts:
         base = scores.get(finals.base.hash, -math.inf)
-        better = [key for key, score in scores.items() if score > base and able(explored[key].recipe)]
-        best = [explored[key] for key in sorted(better, key=lambda key: -scores[key])[: finals.recipes]]
-        if best:
+        better = sorted((key for key, score in scores.items() if score > base), key=lambda key: -scores[key])
+        fitting = (explored[key] for key in better if able(explored[key].recipe))
+        if best := [*itertools.islice(fitting, finals.recipes)]:
             return [FinalsRecipe(each.recipe, each.name, seeds_of(each.recipe, finals.seeds, False)) for each in best]
     return []
 

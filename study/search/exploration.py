@@ -122,6 +122,11 @@ class Exploration:
         return explorer is not None and len(explorer.explored) < self.course.recipes and explorer.has_more()
 
     @property
+    def room_kept(self) -> list[list[str]]:
+        """What another recipe leaves room for, as stages of recipe hashes."""
+        return self._after_looks(self.course.base) if self._by_parts else self._later(self._best)
+
+    @property
     def recipes(self) -> Mapping[str, Explored]:
         """All that were asked for, by hash."""
         return {explored.recipe.hash: explored for explored in self.explorer.proposed} if self.explorer else {}
@@ -144,23 +149,26 @@ class Exploration:
             return False
         if self._by_parts:
             return self._may_look(self.first, base)
-        return self.progress.fits([base], self._later(self._best), self.decides)
+        return self.progress.fits([base], self.room_kept, self.decides)
 
     def _may_look(self, look: Recipe, whole: Recipe) -> bool:
         """Whether a recipe may train on a part of the data: it can still be judged beside the base settings, and
         fits into the share of the limit for parts, or leaves room for whole finals."""
-        base, finals, progress = self.course.base, self.course.finals, self.progress
+        base, progress = self.course.base, self.progress
         progress.budget.expect([whole, base])
-        if (
-            finals is None
-            or self.finals.size is None
-            or not progress.fits([look], [[whole.hash, base.hash]], self.decides)
-        ):
+        if self.finals.size is None or not progress.fits([look], [[whole.hash, base.hash]], self.decides):
             return False
+        return progress.fits([look], (), self.decides, LOOKS) or progress.fits(
+            [look], self._after_looks(whole), self.decides
+        )
+
+    def _after_looks(self, whole: Recipe) -> list[list[str]]:
+        """Whole finals with that recipe, and a learning curve."""
+        if (finals := self.course.finals) is None:
+            return []
         beside = [entrant.recipe.hash for entrant in finals.beside for _ in entrant.seeds]
-        all_of_them = [*[whole.hash] * finals.recipes * finals.seeds, *beside]
-        later = [all_of_them, [base.hash] * finals.curve_trainings]
-        return progress.fits([look], (), self.decides, LOOKS) or progress.fits([look], later, self.decides)
+        curve = [self.course.base.hash] * finals.curve_trainings
+        return [[*[whole.hash] * finals.recipes * finals.seeds, *beside], curve]
 
     def _later(self, picked: str | None) -> list[list[str]]:
         """What exploration must leave room for, as stages of recipe hashes: seeds of a race, then finals with the

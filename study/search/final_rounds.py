@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from reports.ledger import trial_key
 from reports.ledger.finals import FIRST_FRESH
@@ -18,6 +19,9 @@ from study.trial import Trial
 from trainables.recipe import Recipe
 
 OF_SOUPS = 0.1
+
+Fits = Callable[[Sequence[Recipe], Sequence[Sequence[str]]], bool]
+"""Whether there is room for a trial of each recipe, then for the stages in hashes."""
 
 
 class FinalRounds:
@@ -83,40 +87,45 @@ class FinalRounds:
         return [[untrained] * soups, [base] * size.curve_trainings]
 
     def choose(self, explored: Mapping[str, Explored], by_parts: Sequence[Mapping[str, float]]) -> None:
-        """Choose the finalists: the best on parts of the data, or on all of it where there are no parts. `explored`
-        goes by hash; `by_parts` are scores of parts, the largest first."""
-        assert self.size is not None
-        self.finalists = by_part(by_parts, self.size, explored, self._has_room)
-        if self.finalists:
-            self._grow()
-        else:
-            self.finalists = by_merit(self.progress.merits(), self.course, self.size, explored, self._has_room)
+        """Choose the finalists, and the size of the finals."""
+        self.size, self.finalists = self.choice(explored, by_parts, self.progress.fits)
 
-    def _grow(self) -> None:
-        """Give finalists as many seeds as the limit has room for, now that their pace is known; at most the usual
-        number."""
+    def choice(
+        self, explored: Mapping[str, Explored], by_parts: Sequence[Mapping[str, float]], fits: Fits
+    ) -> tuple[SearchFinals, list[FinalsRecipe]]:
+        """The size, and the finalists: the best on parts of the data, or on all of it where there are no parts.
+        `explored` goes by hash; `by_parts` are scores of parts, the largest first; `fits` says what has room."""
         assert self.size is not None
-        assert self.finalists is not None
+        able = functools.partial(self._has_room, fits=fits)
+        if finalists := by_part(by_parts, self.size, explored, able):
+            return self._grown(finalists, fits)
+        return self.size, by_merit(self.progress.merits(), self.course, self.size, explored, able)
+
+    def _grown(self, finalists: list[FinalsRecipe], fits: Fits) -> tuple[SearchFinals, list[FinalsRecipe]]:
+        """With as many seeds as the limit has room for, now that their pace is known; at most the usual number."""
+        assert self.size is not None
         assert self.course.finals is not None
         for seeds in range(self.course.finals.seeds, self.size.seeds, -1):
             smaller = (self.size.recipes, seeds) != (self.course.finals.recipes, self.course.finals.seeds)
             size = dataclasses.replace(self.size, seeds=seeds, smaller=smaller)
-            grown = [dataclasses.replace(each, seeds=seeds_of(each.recipe, seeds, False)) for each in self.finalists]
+            grown = [dataclasses.replace(each, seeds=seeds_of(each.recipe, seeds, False)) for each in finalists]
             trials = itertools.chain.from_iterable(entrant.trials for entrant in (*grown, *size.beside))
             recipes = [trial.recipe for trial in trials if self.progress.is_open(trial)]
-            if self.progress.fits(recipes, self._after(size)):
-                self.size, self.finalists = size, grown
-                return
+            if fits(recipes, self._after(size)):
+                return size, grown
+        return self.size, finalists
 
     def trials(self) -> Iterator[Trial]:
         """Whole rounds, as long as the limits have room for one. Before the finalists are chosen a limit allows only
         the first."""
         early = self.finalists is None and self.progress.budget.limits
-        for group in self._rounds[:1] if early else self._rounds:
+        groups = self._rounds[:1] if early else self._rounds
+        for place, group in enumerate(groups):
             open_trials = [trial for trial in group if self.progress.is_open(trial)]
             if open_trials and not self.progress.fits([trial.recipe for trial in open_trials]):
-                self.progress.left_out |= {trial.key: trial for trial in open_trials}
-                return  # a later seed of some would be of no use
+                later = itertools.chain(*groups[place:])  # a later seed of some would be of no use
+                self.progress.left_out |= {trial.key: trial for trial in later if self.progress.is_open(trial)}
+                return
             yield from open_trials
 
     @property
@@ -133,8 +142,8 @@ class FinalRounds:
     def _rounds(self) -> list[list[Trial]]:
         return rounds([*(self.finalists or ()), *(self.size.beside if self.size else ())])
 
-    def _has_room(self, recipe: Recipe) -> bool:
+    def _has_room(self, recipe: Recipe, fits: Fits) -> bool:
         """Whether a recipe's first fresh seed has room, beside that of the base settings."""
         own, *base = [Trial(each, FIRST_FRESH, "") for each in (recipe, self.course.base)]
         left = [trial.recipe for trial in (own, *base) if self.progress.is_open(trial)]
-        return not self.progress.is_open(own) or self.progress.fits(left)
+        return not self.progress.is_open(own) or fits(left, ())

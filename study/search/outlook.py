@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from reports.ledger import is_fresh
 from search_spaces.limits import LIMITS
 from study.search.agenda import Agenda
 from study.search.budget import SLACK, Budget, makespan
+from study.search.exploration import Exploration
+from study.search.final_rounds import Fits
 from study.search.finals import rounds
 from study.search.ladder import LOOKS, RATIO, Ladder
 
@@ -22,9 +25,10 @@ class Outlook:
     trials: Sequence[str | None] = ()
     """Before the finals: rows, recipes of the search, further seeds."""
     rounds: Sequence[Sequence[str]] = ()
-    """Of the finals, seed by seed: whole ones, as far as a limit in minutes leaves room."""
-    waits: bool = False
-    """Whether these begin only when all that runs and is ahead of them has ended."""
+    """Of the finals, seed by seed: whole ones, as far as a limit in minutes leaves room. They begin when the trials
+    before them have ended."""
+    awaited: Collection[str] = ()
+    """What running trials train that must have ended, too, as they may decide who is in the finals."""
     after: Sequence[str] = ()
     """Soups, each as dear as to score the untrained encoder, and a learning curve, in which parts of the data count as
     much of a training as they are."""
@@ -48,42 +52,48 @@ def outlook(agenda: Agenda) -> Outlook:
     passed = {*agenda.progress.left_out, *(trial.key for trial in exploration.queue if not chooses)}
     waiting = [trial for trial in agenda.waiting() if trial.key not in passed]
     before: list[str | None] = [trial.recipe_hash for trial in waiting if not is_fresh(trial.seed)]
-    further, base = finals_to_come(agenda), agenda.course.base.hash
+    explores, room, fits = 0.0, exploration.unasked * len(agenda.course.seeds), agenda.progress.fits
+    if exploration.opens_more and budget.limits:
+        explores, room, within = _exploring(exploration, budget, len(before))
+        fits = functools.partial(agenda.progress.will_fit, within)
+    further, base = finals_to_come(agenda, fits), agenda.course.base.hash
     after: list[str] = []
     if finals.size:
         soups = sum(bool(trial.averaged) for trial in waiting)
         if agenda.soups is not None and (chooses or finals.open):  # they are asked for once these have ended
             soups = finals.size.of_soup
         after = [finals.size.untrained.hash] * soups + [base] * finals.size.curve_trainings * (agenda.parts is None)
+    awaited = {trial.recipe_hash for trial in agenda.awaited}
     running = [trial.recipe_hash for trial in agenda.progress.running.values()]
-    seconds = (
-        _by_parts(budget, [*running, exploration.first.hash, *filter(None, before), *itertools.chain(*further)])
-        if left < math.inf
-        else {}
-    )
-    if not exploration.opens_more:
-        return Outlook(before, further, chooses, after, left=left, seconds=seconds)
-    stages = [[each for group in further for each in group], after]
-    unasked = exploration.unasked * len(agenda.course.seeds)
-    if not budget.limits:
-        return Outlook([*before, *[None] * unasked], further, chooses, after)
-    if finals.rooms is None:  # no training has ended
-        return Outlook(before, further, chooses, after, explores=math.inf, left=left)
-    explores, rooms = 0.0, [math.inf]
-    for name in budget.limits:
-        costs = [[budget.guess(name, each) or 0.0 for each in stage] for stage in stages]
-        rest, parts = budget.limits[name] - budget.spent(name), bool(exploration.ladder and exploration.ladder.parts)
-        looks = LOOKS * budget.limits[name] - budget.spent(name) if parts else 0.0
+    if exploration.opens_more and not explores:
+        before += [exploration.first.hash if budget.limits else None] * room
+    seconds = _seconds(budget, [*running, *filter(None, before), *itertools.chain(*further)]) if left < math.inf else {}
+    return Outlook(before, further, awaited, after, explores, left, seconds)
+
+
+def _exploring(exploration: Exploration, budget: Budget, waiting: int) -> tuple[float, int, float]:
+    """For how many seconds recipes are explored where a limit in minutes bounds that, how many are asked for at most,
+    and the share of the limits within which the finals come then."""
+    unasked = exploration.unasked * len(exploration.course.seeds)
+    if exploration.finals.rooms is None:  # no training has ended
+        return math.inf, unasked, 1.0
+    first, parts = exploration.first.hash, exploration.ladder.parts if exploration.ladder else ()
+    room, explores, each = unasked, 0.0, {name: budget.guess(name, first) or 0.0 for name in budget.limits}
+    for name, limit in budget.limits.items():
+        costs = [[budget.guess(name, later) or 0.0 for later in stage] for stage in exploration.room_kept]
+        rest, looks = limit - budget.spent(name), LOOKS * limit - budget.spent(name) if parts else 0.0
         if LIMITS[name].clock:
-            explores = 60 * max(looks, rest - SLACK * makespan((), budget.places, (), costs))
-        else:
-            amount = max(looks, rest - math.fsum(itertools.chain(*costs)))
-            rooms.append(max(0.0, amount) / (budget.guess(name, exploration.first.hash) or math.inf))
-    room = int(min(*rooms, unasked))
-    if (each := seconds.get(exploration.first.hash)) is not None:  # what is left to ask for may end it sooner
-        explores = min(explores, each * _looks(exploration.ladder) * (len(before) + room) / budget.places)
-    trials = before if explores else [*before, *[exploration.first.hash] * room]
-    return Outlook(trials, further, chooses, after, max(0.0, explores), left, seconds)
+            explores = 60 * max(0.0, looks, rest - SLACK * makespan((), budget.places, (), costs))
+        elif each[name]:
+            amount = max(0.0, looks, rest - math.fsum(itertools.chain(*costs)))
+            room = min(room, int(amount / each[name]))
+    used = []
+    for name, limit in budget.limits.items():
+        if LIMITS[name].clock and each[name]:  # what is left to ask for may end it sooner
+            last = 60 * each[name] * _looks(exploration.ladder) * (waiting + room) / budget.places
+            explores = min(explores, last)
+        used.append((explores / 60 if LIMITS[name].clock else room * each[name]) / limit)
+    return explores, room, 1.0 - min(used)
 
 
 def _looks(ladder: Ladder | None) -> float:
@@ -92,30 +102,26 @@ def _looks(ladder: Ladder | None) -> float:
     return math.fsum(share / parts[0] / RATIO**place for place, share in enumerate(parts)) or 1.0
 
 
-def _by_parts(budget: Budget, recipes: Iterable[str]) -> dict[str, float]:
+def _seconds(budget: Budget, recipes: Iterable[str]) -> dict[str, float]:
     """Seconds of a trial of each of these recipes, those that can be told."""
     minutes = {each: budget.guess("minutes", each) for each in dict.fromkeys(recipes)}
     return {each: 60 * taken for each, taken in minutes.items() if taken}
 
 
-def finals_to_come(agenda: Agenda) -> list[list[str]]:
-    """The rounds of the finals that have not begun: while no finalist is chosen, with the best recipe so far, under as
-    many seeds as were asked for."""
-    finals, course = agenda.rounds, agenda.course
+def finals_to_come(agenda: Agenda, fits: Fits) -> list[list[str]]:
+    """The rounds of the finals that have not begun: while no finalist is chosen, with those that would be chosen now
+    of what `fits` then. A finalist nobody knows takes as long as the base settings."""
+    finals, course, exploration = agenda.rounds, agenda.course, agenda.exploration
     if finals.size is None:
         return []
-    groups = rounds([*(finals.finalists or ()), *finals.size.beside])
+    size, finalists, unknown = finals.size, finals.finalists, 0
+    if finalists is None:
+        size, finalists = finals.choice(exploration.recipes, exploration.by_parts(), fits)
+        unknown = size.recipes - len(finalists)
+    groups = rounds([*finalists, *size.beside])
     ahead = [[trial.recipe_hash for trial in group if agenda.progress.is_open(trial)] for group in groups]
-    if finals.finalists is None:
-        best = likely_finalist(agenda)
-        seeds = course.finals.seeds if course.finals and agenda.budget.limits else finals.size.seeds
-        ahead += [[course.base.hash] for _ in range(seeds - len(ahead))]
-        ahead = [[*[best] * finals.size.recipes, *group] for group in ahead]
+    if unknown:
+        usual = size if finalists else course.finals or size
+        ahead += [[course.base.hash] for _ in range(usual.seeds - len(ahead))]
+        ahead = [[*[course.base.hash] * unknown, *group] for group in ahead]
     return [group for group in ahead if group]
-
-
-def likely_finalist(agenda: Agenda) -> str:
-    """The best recipe so far, which tells how long a final trial may take; the base settings before there is one."""
-    scores = next((scores for scores in agenda.exploration.by_parts() if len(scores) > 1), {})
-    best = max(scores, key=lambda key: scores[key]) if scores else agenda.progress.best(agenda.exploration.recipes)
-    return best or agenda.course.base.hash

@@ -77,6 +77,11 @@ class StudyProgress:
             sides[awaited(trial)].append((self._costs_as(trial), now - self._since[key]))
         return self.budget.fits([recipe.hash for recipe in recipes], sides[True], later, sides[False], within)
 
+    def will_fit(self, within: float, recipes: Sequence[Recipe], later: Sequence[Sequence[str]] = ()) -> bool:
+        """The same for later, when all that runs has ended and only that share of the limits may have been used."""
+        self.budget.expect(recipes)
+        return self.budget.fits([recipe.hash for recipe in recipes], (), later, within=within)
+
     def _costs_as(self, trial: Trial) -> str:
         """The hash of the recipe whose trials say what it takes: a soup is scored as the untrained encoder is."""
         finals = self.course.finals

@@ -46,8 +46,9 @@ def test_queued_running_and_ended_trials_are_told(study: Study, file: ProgressFi
 
     first, second = study.start(file, members=2)  # a population
     (third,) = study.start(file)
-    for trial in (first, second):
-        study.tell(file, "step", trial, 50, 100, {"loss": 2.0})
+    for step in (25, 50):
+        for trial in (first, second):
+            study.tell(file, "step", trial, step, 100, {"loss": 2.0})
     study.tell(file, "rung", third, 3, {"sts": 61.5})
     progress = written_progress(file)
     assert progress.counts == {"queued": 3, "running": 3, "finished": 0, "stopped": 0, "failed": 0}

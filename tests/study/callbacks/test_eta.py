@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import math
 import random
 from collections.abc import Callable
@@ -12,9 +14,10 @@ import pytest
 
 from reports.ledger import STAGES, StageTime
 from study.callbacks.eta import TimeLeft, TrainingGroup
+from study.search.agenda import Agenda
 from study.search.budget import Budget, makespan
 from study.search.finals import SearchFinals
-from study.search.outlook import Outlook
+from study.search.outlook import Outlook, outlook
 from study.trial import Trial
 from tests.conftest import slow_case
 from tests.simulated_search import follow
@@ -83,31 +86,59 @@ SEARCHES: dict[str, tuple[dict[str, Any], dict[str, float]]] = {
     "2 hours of workers": ({"limits": {"worker_hours": 2.0}}, {}),
     "2 hours, 12 recipes": ({"minutes": 120, "rates": RATES[:12]}, {}),
     "2 hours, 1 of workers": ({"minutes": 120, "limits": {"minutes": 120.0, "worker_hours": 1.0}}, {}),
+    "3 minutes, short trainings that are slow to begin": (
+        {"minutes": 3, "epochs": (1, 3)},
+        {"whole": 9.0, "scoring": 2.0, "begin": 3.0},
+    ),
+    "6 minutes, the best takes ten times as long": (
+        {"minutes": 6, "rates": [3e-4, 1e-4, 9e-4, 1e-3, *RATES], "epochs": (1, 3, 1, 10)},
+        {"whole": 14.0, "scoring": 2.0},
+    ),
+    "6 minutes, the best has no room in the finals": (
+        {"minutes": 6, "rates": [3e-4, 1e-4, 1e-3, 2e-5, *RATES], "epochs": (1, 3, 13, 3)},
+        {"whole": 14.0, "scoring": 2.0},
+    ),
 }
 """What a search asks for, and what its trainings cost."""
+QUICK = ("3 minutes", "6 minutes")
+"""How those begin that soon have run."""
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", [slow_case(name, when=number % 4 > 0) for number, name in enumerate(SEARCHES)])
-def test_a_search_says_within_a_third_when_it_ends(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """From its first tenth on, and from when a training has ended; until then the limit is all that is known."""
+def wrong_by_a_third(
+    name: str, results: Path, monkeypatch: pytest.MonkeyPatch, of: Callable[[Agenda], Outlook] = outlook
+) -> list[str]:
+    """What such a search says wrongly of its end, from its first tenth on, and from when a training has ended; until
+    then the limit is all that is known. `of`: what is thought to be ahead of it."""
     how, costs = SEARCHES[name]
     search, clock, _ = agenda(**how)
     monkeypatch.setattr("time.monotonic", lambda: clock.seconds)
     forecasts: list[tuple[float, float | None]] = []
     every = float(how.get("minutes", 20))
-    for at, state in follow(search, clock, outcome(**costs), tmp_path, every=every):
+    for at, state in follow(search, clock, outcome(**costs), results, every=every):
+        state.ahead = functools.partial(of, search)
         trained = any(record.recipe["optimisation.epochs"] for record in search.progress.done.values())
         forecasts += [(at, state.forecast().seconds)] * trained
     whole = clock.seconds
     late = [(at, seconds) for at, seconds in forecasts if at >= whole / 10]
     assert late[0][0] <= whole / 4
-    wrong = [
+    return [
         f"at {at:.0f} of {whole:.0f} s: {seconds}"
         for at, seconds in late
         if seconds is None or abs(seconds - (whole - at)) > max((whole - at) / 3, 0.03 * whole)
     ]
-    assert wrong == []
+
+
+@pytest.mark.parametrize("name", [slow_case(name, when=not name.startswith(QUICK)) for name in SEARCHES])
+def test_a_search_says_within_a_third_when_it_ends(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert wrong_by_a_third(name, tmp_path, monkeypatch) == []
+
+
+@pytest.mark.parametrize("name", [name for name in SEARCHES if name.startswith(QUICK)])
+def test_without_its_finals_it_would_be_wrong(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def without(search: Agenda) -> Outlook:
+        return dataclasses.replace(outlook(search), rounds=())
+
+    assert wrong_by_a_third(name, tmp_path, monkeypatch, without) != []
 
 
 def test_stages_share_what_is_left_and_finals_begin_about_when_they_say(
@@ -202,6 +233,18 @@ def test_records_of_another_machine_do_not_count() -> None:
     times = TimeLeft([record_of(trial, 100, 20)], 2)
     times.know_hardware(trial.resources.hardware)
     assert times.forecast(30.0, [(TrainingGroup(0.0, 1), "a")], Outlook()).seconds == 90.0
+
+
+def test_a_first_step_says_less_than_an_earlier_trial_of_the_recipe() -> None:
+    """Until it the training has begun, too: a model was loaded, and data were read."""
+    (trial,) = planned(1)
+    times, group = TimeLeft([record_of(trial, 100, 20)], 2), TrainingGroup(0.0, 1)
+    times.know_hardware(trial.resources.hardware)
+    group.stepped(12.0, 1, 100)
+    assert times.forecast(12.0, [(group, trial.recipe_hash)], Outlook()).seconds == 108.0
+    group.stepped(20.0, 11, 100)
+    seconds = times.forecast(20.0, [(group, trial.recipe_hash)], Outlook()).seconds
+    assert seconds == pytest.approx(0.8 * 89 + 20)
 
 
 def test_a_resumed_training_counts_by_the_steps_of_this_process() -> None:

@@ -129,6 +129,25 @@ def test_without_a_limit_all_recipes_train_on_all_of_the_data_and_the_best_is_in
     assert search.remaining == 0
 
 
+def test_what_follows_the_finals_comes_also_where_a_limit_leaves_out_several_of_their_rounds() -> None:
+    """Each of their trainings takes twice as long as those before."""
+    search, clock, _ = agenda(20)
+    following = list[Agenda]()
+    search.soups = lambda agenda: following.append(agenda) or []  # type: ignore[func-returns-value]
+    usual = outcome()
+
+    def slow(trial: Trial) -> tuple[float, Record]:
+        seconds, record = usual(trial)
+        times = 2.0 if is_fresh(trial.seed) else 1.0
+        cost = {**record.cost, "seconds": times * seconds}
+        return times * seconds, dataclasses.replace(record, cost=cost)
+
+    ran = drive(search, clock, slow)
+    assert search.finals is not None
+    assert 1 <= seeds(ran, BASE) <= search.finals.seeds - 2
+    assert following
+
+
 KINDS: dict[str, tuple[dict[str, float], dict[str, Sequence[int]]]] = {
     "time goes into steps": ({}, {}),
     "a training takes long to begin": ({"begin": 0.5 * MINUTE}, {}),
