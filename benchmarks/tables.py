@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from statistics import median
 
 from trainables.errors import UserError
 from trainables.files import write_whole
@@ -23,11 +22,6 @@ def row(*cells: object) -> str:
 def titled(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A table under its title."""
     return "\n".join([f"**{title}**\n", head(*columns), *(row(*cells) for cells in rows)])
-
-
-def spread(values: Sequence[float], digits: int = 1) -> str:
-    """`1.5 (1.4 to 1.7)`: the median, least and most."""
-    return f"{median(values):.{digits}f} ({min(values):.{digits}f} to {max(values):.{digits}f})"
 
 
 def check_page(page: Path | None, begin: str) -> None:

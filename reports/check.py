@@ -20,7 +20,7 @@ from pathlib import Path
 
 from reports import markup
 from reports.commands import report_command
-from reports.formats import FORMATS, Format
+from reports.formats import FORMATS
 from reports.guards import GUARDS
 from reports.ledger import Record
 from reports.markdown import DASH
@@ -47,10 +47,9 @@ _RULE = set("|-: ")
 def check(results: Path, sentences: Path | None = None) -> list[str]:
     """Every problem in a sentence that names the place and both numbers; none where the folder holds together.
 
-    The report is written anew in the forms that the folder holds, and across the guards that it says itself it was
-    judged across. `sentences`: the SentEval folder whose sentences the page shows, as `write_report` takes it; without
-    it these sentences are not checked. Raises `UserError` for a folder that is no study's, or where nothing is
-    finished.
+    The report is written anew in the forms that the folder holds, across the guards that it names. `sentences` as in
+    `write_report`; without it the page's sentences are not checked. Raises `UserError` for a folder that is no study's,
+    or where nothing is finished.
     """
     read = Results.load(results)
     aside = (f"The record {name} was set aside: {reason}." for name, reason in read.set_aside.items())
@@ -97,7 +96,7 @@ def _written(results: Path, sentences: Path | None) -> list[str]:
     across = _ACROSS.findall(path.read_text(encoding="utf-8", errors="replace"))
     forms = [
         REPORT_FORM,
-        *(form.name for form in FORMATS.values() if form.name != REPORT_FORM and _is_in(form, results)),
+        *(form.name for form in FORMATS.values() if form.name != REPORT_FORM and (results / form.file).exists()),
     ]
     with scratch_copy(results) as copy:
         try:
@@ -108,10 +107,6 @@ def _written(results: Path, sentences: Path | None) -> list[str]:
             return [f"{REPORT} cannot be written again: {error}."]
         made = sorted(file for name in written() for file in _files(copy / name))
         return [problem for file in made for problem in _file(results, copy, file, sentences is not None)]
-
-
-def _is_in(form: Format, results: Path) -> bool:
-    return (results / form.file).exists()
 
 
 def _files(item: Path) -> list[Path]:

@@ -48,11 +48,9 @@ class Predictions:
     ) -> tuple[Array, str] | None:
         """(items,) float32 effects of the items on that number, in points, and a digest that names the items.
 
-        `grouped`: items that are drawn together count as one, where the file says which these are.
-
-        None where they cannot be told: nothing was kept, the number does not follow from what was, or the predictions
-        are not those that the ledger's number was made of. The digest is that of the items' texts where the file has
-        it, and of the right answers alone where it has none, or `named` is False.
+        `grouped`: items that are drawn together count as one. None where nothing was kept, or the ledger's number does
+        not follow from it. The digest is that of the items' texts; of the right answers where the file has none, or
+        without `named`.
         """
         part = _part(task, number)
         stored = self._of(record).get(part)

@@ -39,11 +39,9 @@ def write_report(
 ) -> Path:
     """Write the report, its pictures and `trials.csv` into the results folder; returns the path of the first format.
 
-    A report that may hold verdicts is a look at the study (`reports.looks`), recorded once it is written. `across`
-    names guards across whose flags it shall judge, beside those that the study was told. `sentences` is a SentEval data
-    folder whose sentences the page may show. Works on a study that is still running: what is not there yet is a dash.
-    Raises `UserError` for a folder that is no study's, where nothing is finished, and for a format or a guard that does
-    not exist.
+    A report that may hold verdicts is recorded as a look at the study (`reports.looks`). `across` names guards across
+    whose flags it judges too, `sentences` a SentEval data folder whose sentences the page may show. Raises `UserError`
+    for a folder that is no study's, where nothing is finished, and for an unknown format or guard.
     """
     record(write_unrecorded(folder, formats, across=across, sentences=sentences), folder)
     return folder / FORMATS[formats[0]].file

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchmarks.chaos._machines import NODES, Machines, do, kill, processes, until
-from benchmarks.chaos._systems import System
+from benchmarks.chaos._struck_study import StruckStudy
 
 SECONDS = 60.0
 """Something that a fault needs, such as a first checkpoint, is waited for so long."""
@@ -26,7 +26,7 @@ class Case:
     """One study, and what a fault may touch."""
 
     machines: Machines
-    system: System
+    system: StruckStudy
     results: Path
     draw: random.Random
     start: Callable[[], subprocess.Popen[bytes]]
@@ -77,10 +77,8 @@ def _worker(case: Case) -> Repair:
 
 
 def _trainable(case: Case) -> Repair:
-    title = "ray::ResourceTrainable"
-    ours = bool(processes(title))  # plain Tune has none
-    kill([case.drawn(title if ours else case.system.worker)])
-    case.done = "kill -9 of " + ("the trainable" if ours else "a worker")
+    kill([case.drawn("ray::ResourceTrainable")])
+    case.done = "kill -9 of the trainable"
     return _nothing
 
 
@@ -132,8 +130,7 @@ def _freeze(case: Case) -> Repair:
     if what == "a raylet":
         number = case.machines.raylet(case.draw.randrange(2, NODES + 2))
     else:
-        coordinator = processes("ray::Coordinator") if what == "the coordinator" else []  # plain Tune has none
-        what, number = (what, coordinator[0]) if coordinator else ("a worker group", case.drawn(case.system.worker))
+        number = case.drawn("ray::Coordinator" if what == "the coordinator" else case.system.worker)
     os.kill(number, signal.SIGSTOP)
     case.done = f"{what} is frozen, a minute at most"
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from benchmarks.chaos._faults import Case, Fault, fault_of
 from benchmarks.chaos._machines import Machines, kill, until
-from benchmarks.chaos._systems import PlainTune, StruckStudy, System, trained
+from benchmarks.chaos._struck_study import StruckStudy, trained
 from benchmarks.chaos._work import EVERY, STEPS
 from benchmarks.engine._study import ROOT
 
@@ -28,13 +28,11 @@ EARLIEST, LATEST = 0.15, 0.85
 """Between these shares of all steps a fault strikes."""
 WORDS_OF_OTHERS = re.compile(r"Traceback|\(raylet\)|Unhandled error|ray\.exceptions")
 """What a console holds where something ended otherwise than by a sentence of the study's."""
-SETTLED = 2.0
-"""Seconds after a trial's last step when anybody has noticed that it is finished."""
 
 
 @dataclass(frozen=True)
 class Whole:
-    """What a system gives when nothing disturbs it."""
+    """What a study gives when nothing disturbs it."""
 
     answer: str
     keys: list[str]
@@ -72,8 +70,8 @@ class Runner:
         self.console = scratch / "console.txt"
         self.whole: dict[str, Whole] = {}
 
-    def undisturbed(self, system: System) -> Whole:
-        """What it gives and takes, run once; the second run of a pair, since the first one fills the caches."""
+    def undisturbed(self, system: StruckStudy) -> Whole:
+        """What it gives and takes; it runs once."""
         if system.name not in self.whole:
             results, study, began = self._begin(system)
             code = self._wait(study)
@@ -85,7 +83,7 @@ class Runner:
             shutil.rmtree(results)
         return self.whole[system.name]
 
-    def strike(self, system: System, fault: Fault, seed: int) -> StrikeOutcome:
+    def strike(self, system: StruckStudy, fault: Fault, seed: int) -> StrikeOutcome:
         """Run a study, strike it, and see it to its end."""
         whole, draw = self.undisturbed(system), random.Random(seed)
         outcome = StrikeOutcome("", draw.uniform(EARLIEST, LATEST))
@@ -99,8 +97,8 @@ class Runner:
         until(reached, WAITING)
         lasts = fault.lasts(draw)
         case = Case(self.machines, system, results, draw, lambda: self._start(system, results), study)
-        finished = self._finished(system, results)
         kept = {path: path.read_bytes() for path in system.records(results)}
+        finished = {path.stem: path.stat().st_mtime for path in kept}
         repair = fault.strike(case)
         outcome.done = case.done + (f" for {lasts:.0f} s" if lasts and "minute" not in case.done else "")
         until(lambda: study.poll() is not None, lasts)
@@ -116,29 +114,16 @@ class Runner:
         outcome.seconds = spent - whole.seconds
         self._count(outcome, case, finished)
         outcome.same = system.answer(results) == whole.answer
-        if isinstance(system, StruckStudy):
-            survivors = {path: content for path, content in kept.items() if path not in case.lost}
-            self._judge(outcome, fault, system, results, whole, survivors)
-            if outcome.broken:
-                print(
-                    f"seed {seed}, {fault.name}:", self.console.read_text(errors="replace"), file=sys.stderr, flush=True
-                )
+        survivors = {path: content for path, content in kept.items() if path not in case.lost}
+        self._judge(outcome, fault, system, results, whole, survivors)
+        if outcome.broken:
+            print(f"seed {seed}, {fault.name}:", self.console.read_text(errors="replace"), file=sys.stderr, flush=True)
         return outcome
-
-    def _finished(self, system: System, results: Path) -> dict[str, float]:
-        """Trials that are finished now, and since when: by their record, or a while after the last step."""
-        if isinstance(system, StruckStudy):
-            return {path.stem: path.stat().st_mtime for path in system.records(results)}
-        ends = {key: max((at for step, at in steps if step == STEPS), default=None) for key, steps in self._log()}
-        return {key: at + SETTLED for key, at in ends.items() if at is not None and at + SETTLED < time.time()}
-
-    def _log(self) -> list[tuple[str, list[tuple[int, float]]]]:
-        return list(trained(self.machines.log).items())
 
     def _count(self, outcome: StrikeOutcome, case: Case, finished: dict[str, float]) -> None:
         """How much of the work was done twice."""
         lost = {path.stem for path in case.lost}
-        for key, steps in self._log():
+        for key, steps in trained(self.machines.log).items():
             if key in lost:
                 continue
             more = len(steps) - len({step for step, _ in steps})
@@ -169,7 +154,7 @@ class Runner:
         if WORDS_OF_OTHERS.search(self.console.read_text(errors="replace")):
             outcome.broken.append("a traceback, or Ray's own words")
 
-    def _begin(self, system: System) -> tuple[Path, subprocess.Popen[bytes], float]:
+    def _begin(self, system: StruckStudy) -> tuple[Path, subprocess.Popen[bytes], float]:
         self.machines.ready()
         self.machines.log.unlink(missing_ok=True)
         self.console.unlink(missing_ok=True)
@@ -177,7 +162,7 @@ class Runner:
         shutil.rmtree(results, ignore_errors=True)
         return results, self._start(system, results), time.monotonic()
 
-    def _start(self, system: System, results: Path) -> subprocess.Popen[bytes]:
+    def _start(self, system: StruckStudy, results: Path) -> subprocess.Popen[bytes]:
         environment = {**self.machines.environment, "RAY_ADDRESS": self.machines.address}
         with open(self.console, "ab") as log:
             return subprocess.Popen(
@@ -199,23 +184,20 @@ def _difference(first: str, second: str) -> str:
     return next((line for line in lines if line[:1] in "+-"), "")[:200]
 
 
-def main(tune: bool, seeds: list[int]) -> None:
-    """Strike a study for every seed, then plain Tune too if it is asked for."""
+def main(seeds: list[int]) -> None:
+    """Strike a study for every seed."""
     scratch = Path(tempfile.mkdtemp(prefix="ch"))
     machines = Machines(scratch)
     runner = Runner(machines, scratch)
     try:
-        keys = runner.undisturbed(StruckStudy()).keys
-        for name in ("study", "tune")[: 1 + tune]:
-            for seed in seeds:
-                fault = fault_of(seed)
-                system = StruckStudy(fault.workers) if name == "study" else PlainTune(keys)
-                outcome = asdict(runner.strike(system, fault, seed))
-                print(json.dumps({"seed": seed, "fault": fault.name, name: outcome}), flush=True)
+        for seed in seeds:
+            fault = fault_of(seed)
+            outcome = asdict(runner.strike(StruckStudy(fault.workers), fault, seed))
+            print(json.dumps({"seed": seed, "fault": fault.name, **outcome}), flush=True)
     finally:
         machines.kill_all()
         shutil.rmtree(scratch, ignore_errors=True)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1] == "both", [int(seed) for seed in sys.argv[2:]])
+    main([int(seed) for seed in sys.argv[1:]])

@@ -1,4 +1,4 @@
-"""Studies that are struck on purpose, seed by seed, and plain Tune under the same faults: what each of them loses.
+"""Studies that are struck on purpose, seed by seed: what each of them loses.
 
     python -m benchmarks chaos --seeds 20 --out docs/reliability.md
 
@@ -32,29 +32,26 @@ def main(arguments: Sequence[str]) -> None:
     parser = parser_of(__name__, __doc__)
     add_number(parser, "--seeds", 20, "number of seeds")
     add_number(parser, "--first", 0, "the first of them", least=0)
-    parser.add_argument("--ours", action="store_true", help="without plain Tune")
+    parser.add_argument("--ours", action="store_true", help="no effect: plain Tune is no longer struck beside it")
     parser.add_argument("--out", type=Path, metavar="PAGE", help=f"a page to write the table into, after {BEGIN}")
     options = parser.parse_args(arguments)
     check_page(options.out, BEGIN)
     check_namespaces()
-    rows: dict[int, dict[str, Any]] = {}
+    rows: list[dict[str, Any]] = []
     # those of several workers are the slowest, and come last
     seeds = sorted(range(options.first, options.first + options.seeds), key=lambda seed: fault_of(seed).workers)
-    with run_inside("benchmarks.chaos._run", ["ours" if options.ours else "both", *map(str, seeds)]) as running:
+    with run_inside("benchmarks.chaos._run", [*map(str, seeds)]) as running:
         assert running.stdout is not None
         for line in running.stdout:
             print(line, end="", file=sys.stderr, flush=True)
-            row = json.loads(line)
-            rows.setdefault(row["seed"], {}).update(row)
+            rows.append(json.loads(line))
             if options.out is not None:  # at once: a person may stop it
-                write_between(options.out, BEGIN, page([*rows.values()]), END)
+                write_between(options.out, BEGIN, page(rows), END)
     if rows:
-        print(page([*rows.values()]))
+        print(page(rows))
     if len(rows) < options.seeds or running.returncode:
         raise UserError(f"chaos ended after {len(rows)} of {options.seeds} seeds; why is above")
-    broken = [
-        f"seed {row['seed']}: {', '.join(row['study']['broken'])}" for row in rows.values() if row["study"]["broken"]
-    ]
+    broken = [f"seed {row['seed']}: {', '.join(row['broken'])}" for row in rows if row["broken"]]
     if broken:
         raise UserError("promises were broken: " + "; ".join(broken))
 
@@ -62,35 +59,30 @@ def main(arguments: Sequence[str]) -> None:
 def page(rows: Sequence[Mapping[str, Any]]) -> str:
     """Markdown: a row a fault, and what all of them come to."""
     seeds = sorted(int(row["seed"]) for row in rows)
-    systems = [("The study", "study"), *([("Plain Tune", "tune")] if any("tune" in row for row in rows) else [])]
     strikes: dict[str, list[Mapping[str, Any]]] = {}
     for row in sorted(rows, key=lambda row: (str(row["fault"]), int(row["seed"]))):
         strikes.setdefault(str(row["fault"]), []).append(row)
-    lines = []
-    for fault, struck in strikes.items():
-        cells = [cell for _, system in systems for cell in _cells(struck, system)]
-        lines.append([fault, _listed(row["seed"] for row in struck), *cells])
-    heads = [head for name, _ in systems for head in (name, "steps repeated (most of a trial)", "seconds lost")]
-    trials = f"Trials of {STEPS} steps of {PAUSE:g} s, a checkpoint every {EVERY} steps."
-    sums = [_sums(name, [row[system] for row in rows if system in row]) for name, system in systems]
+    heads = ["fault", "seeds", "the study", "steps repeated (most of a trial)", "seconds lost"]
+    lines = [
+        [
+            fault,
+            _listed(row["seed"] for row in struck),
+            _listed(dict.fromkeys(map(_course, struck))),
+            _listed(f"{row['repeated']} ({row['longest']})" for row in struck),
+            _listed(f"{row['seconds']:.0f}" for row in struck),
+        ]
+        for fault, struck in strikes.items()
+    ]
+    whole = sum(row["codes"][-1] == 0 and row["same"] for row in rows)
+    broken, again = sum(bool(row["broken"]) for row in rows), sum(row["again"] for row in rows)
     parts = [
-        f"{len(seeds)} seeds, {seeds[0]} to {seeds[-1]}. {trials}",
-        DataTable(["fault", "seeds", *heads], lines).markdown,
-        *sums,
+        f"{len(seeds)} seeds, {seeds[0]} to {seeds[-1]}. Trials of {STEPS} steps of {PAUSE:g} s, a checkpoint every "
+        f"{EVERY} steps.",
+        DataTable(heads, lines).markdown,
+        f"Promises broken in {broken}; {whole} of {len(rows)} came to the undisturbed result; {again} finished trials "
+        "trained again.",
     ]
     return "\n\n".join(parts)
-
-
-def _cells(rows: Sequence[Mapping[str, Any]], system: str) -> list[str]:
-    """How it went on, what was repeated and what was lost, by seed; what is the same under all seeds once."""
-    outcomes = [row[system] for row in rows if system in row]
-    if not outcomes:
-        return ["not run", "", ""]
-    return [
-        _listed(dict.fromkeys(map(_course, outcomes))),
-        _listed(f"{outcome['repeated']} ({outcome['longest']})" for outcome in outcomes),
-        _listed(f"{outcome['seconds']:.0f}" for outcome in outcomes),
-    ]
 
 
 def _listed(parts: Iterable[object]) -> str:
@@ -114,14 +106,3 @@ def _course(outcome: Mapping[str, Any]) -> str:
     if outcome["broken"]:
         parts.append("broken: " + "; ".join(outcome["broken"]))
     return ", ".join(parts)
-
-
-def _sums(name: str, outcomes: Sequence[Mapping[str, Any]]) -> str:
-    whole = sum(outcome["codes"][-1] == 0 and outcome["same"] for outcome in outcomes)
-    again = sum(outcome["again"] for outcome in outcomes)
-    broken = sum(bool(outcome["broken"]) for outcome in outcomes)
-    promises = "" if name == "Plain Tune" else f"promises broken in {broken}; "
-    return (
-        f"{name}: {promises}{whole} of {len(outcomes)} came to the undisturbed result; "
-        f"{again} finished trials trained again."
-    )

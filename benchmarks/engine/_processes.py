@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import math
 import os
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-TICKS = os.sysconf("SC_CLK_TCK")
 KINDS = {
     "gcs_server": "Ray's control service (GCS)",
     "Agent": "raylet's agents",
@@ -26,29 +23,6 @@ KINDS = {
 OTHER = "other"
 
 
-class Processor:
-    """Processor time of a process and all that it started: call it now and then with the process's number.
-
-    Of a process that ends, what it took after the last call is missed.
-    """
-
-    def __init__(self) -> None:
-        self.seconds: dict[int, float] = {}
-        """By process, those that have ended included."""
-        self.moments: list[tuple[float, float]] = []
-        """Seconds since the epoch, and processor seconds of all until then."""
-
-    def __call__(self, process: int) -> None:
-        self.seconds |= {each: processor_seconds(each) for each in trees([process], children())}
-        self.moments.append((time.time(), math.fsum(self.seconds.values())))
-
-    def between(self, begin: float, end: float) -> float:
-        """Processor seconds between two moments, as near as they were looked at."""
-        first = min(self.moments, key=lambda moment: abs(moment[0] - begin))
-        last = min(self.moments, key=lambda moment: abs(moment[0] - end))
-        return last[1] - first[1]
-
-
 def children() -> dict[int, list[int]]:
     """Of every process."""
     started: dict[int, list[int]] = {}
@@ -64,12 +38,6 @@ def trees(roots: Sequence[int], started: Mapping[int, Sequence[int]]) -> Iterato
     for root in roots:
         yield root
         yield from trees(started.get(root, ()), started)
-
-
-def processor_seconds(process: int) -> float:
-    """That it has taken; 0 where it has ended."""
-    fields = _stat(process)
-    return (int(fields[11]) + int(fields[12])) / TICKS if fields else 0.0
 
 
 def command_line(process: int) -> str:

@@ -11,19 +11,14 @@ import contextlib
 import os
 import subprocess
 import sys
-import tempfile
-import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.engine._processes import free_gb
-from reports.ledger import LEDGER, Ledger, Record
 from trainables.errors import UserError, answer_user_errors
 
 ROOT = Path(__file__).resolve().parents[2]
 SPACE = "scl_ablation"
-ZERO_WORK, REAL_WORK = "benchmarks.engine._zero_work:perform", "study.engine.worker:perform"
 ADDRESS = "RAY_ADDRESS"
 LEAST_MEMORY_GB = 3.0
 """A measurement ends when the machine has less left."""
@@ -34,36 +29,6 @@ SHARED_CORES = {
     "RAY_worker_register_timeout_seconds": "300",
 }
 """Ray's settings where all nodes of a cluster share this machine's cores, and processes start slowly."""
-
-
-@dataclass(frozen=True)
-class MeasuredStudy:
-    """A study that has run."""
-
-    records: list[Record]
-    """In the order in which they were written."""
-    ends: list[float]
-    """When each was written, in seconds since the epoch."""
-    seconds: float
-    """Of the whole process."""
-
-
-def run(perform: str, options: Sequence[str], watch: Callable[[int], None] = lambda process: None) -> MeasuredStudy:
-    """Run a study over the rows of `SPACE`, with further options of `study/run.py`, to its end.
-
-    `watch` is called about twice a second with the number of its process. `UserError` where the study fails, or the
-    machine runs out of memory.
-    """
-    with tempfile.TemporaryDirectory() as scratch:
-        results, log = Path(scratch) / "results", Path(scratch) / "log.txt"
-        command = [sys.executable, "-m", "benchmarks.engine._study", str(results), perform, *options]
-        timer = time.perf_counter()
-        run_quietly(command, log, watch)
-        seconds = time.perf_counter() - timer
-        ledger = Ledger(results / LEDGER)
-        written = [(ledger.path(record.recipe_hash, record.seed).stat().st_mtime, record) for record in ledger.read()]
-    written.sort(key=lambda pair: pair[0])
-    return MeasuredStudy([record for _, record in written], [end for end, _ in written], seconds)
 
 
 def run_quietly(command: Sequence[str], log: Path, watch: Callable[[int], None] = lambda process: None) -> str:

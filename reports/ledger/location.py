@@ -314,9 +314,8 @@ def as_user_error(error: OSError, where: str | Path) -> UserError:
 def _working_copy(url: str) -> tuple[Path, FileLock]:
     """A folder of this process alone, in the user's cache; on Linux XDG_CACHE_HOME moves it.
 
-    It stays after the process: the next one with this URL takes it again and fetches only what differs. Two at once, a
-    study and a report of it, have a folder each, or one would clear what the other writes. The lock is the operating
-    system's, so a killed process leaves a free folder. It may be deleted whenever nothing runs.
+    The next process with this URL takes it again and fetches only what differs; two at once have a folder each. The
+    lock is the operating system's, so a killed process leaves a free folder.
     """
     caches = platformdirs.user_cache_path("sentence-embedding-studies", appauthor=False) / "results"
     digest = hashlib.sha256(url.encode()).hexdigest()[:16]

@@ -69,9 +69,8 @@ class Entry:
 class Storage:
     """A folder at a URL. Names are relative to it, with slashes. Methods raise `OSError` where they fail for good.
 
-    It carries whole folders as `study.engine.transport.Transport` says, and can be pickled: it is opened anew by its
-    URL, so every machine needs the same rights. Replacing a whole folder is kept by hand: an object store renames no
-    folder, and fsspec's and pyarrow's own copies write over the old one, so that a reader would meet half of each.
+    It can be pickled: it is opened anew by its URL, so every machine needs the same rights. Whole folders are replaced
+    by hand, as fsspec's and pyarrow's own copies write over the old one and a reader would meet half of each.
     """
 
     def __init__(self, url: str) -> None:

@@ -100,7 +100,8 @@ def _stand(view: View) -> str:
     if progress.ended:
         left = count(progress.counts.get("queued", 0), "trial")
         more = f" {left} are left; the same command goes on." if progress.counts.get("queued") else ""
-        return f'<p><span class="badge">ended</span> The study\'s last run ended {_ago(progress.written_at)}.{more}</p>'
+        ago = duration(seconds_since(progress.written_at))
+        return f'<p><span class="badge">ended</span> The study\'s last run ended {ago} ago.{more}</p>'
     if view.silent is not None:
         return (
             f'<p class="warning">Nothing was heard of the study for {duration(view.silent)}. Its process has been '
@@ -397,7 +398,3 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], caption: str, sort
         f'<table role="table"><caption>{caption}</caption><thead role="rowgroup"><tr role="row">{heads}</tr></thead>'
         f'<tbody role="rowgroup">{"".join(lines)}</tbody></table>'
     )
-
-
-def _ago(moment: str) -> str:
-    return f"{duration(seconds_since(moment))} ago"

@@ -49,14 +49,11 @@ def _of_task(items: Items, results: Results) -> list[Block]:
         f"{every} shows all of them." if not items.no_texts else f"Their texts are not here: {every} looks for them."
     )
     blocks: list[Block] = [" ".join(filter(None, [f"Against {OVER[items.over]} {code(name)} {changed}.", how, where]))]
-    for head, some in zip(_heads(items), (items.mended, items.broke), strict=True):
+    heads = ("Mended", "Broken") if items.right_or_wrong else ("Better", "Worse")
+    for head, some in zip(heads, (items.mended, items.broke), strict=True):
         if some and not items.no_texts:
             blocks.append(_table(head, some[:SHOWN], items.right_or_wrong))
     return blocks
-
-
-def _heads(items: Items) -> tuple[str, str]:
-    return ("Mended", "Broken") if items.right_or_wrong else ("Better", "Worse")
 
 
 def _table(head: str, items: Sequence[Item], seeds: bool) -> DataTable:

@@ -28,7 +28,9 @@ def write(results: Results, pictures: Path) -> list[Block]:
     lines = _set_aside(results)
     lines += _lines(results, grouped(flag for flag in raised if flag.blocks))
     lines += _lines(results, grouped(flag for flag in raised if not flag.blocks))
-    lines += [_not_checked(results, flag) for flag in flags if not flag.recipes]
+    lines += [
+        f"**Not checked: {GUARDS[flag.guard].label}**: {sentence(results, flag)}." for flag in flags if not flag.recipes
+    ]
     raised_sentences = {sentence(results, flag) for flag in grouped(flags)}
     finals = [sentence(results, flag) for flag in Answer.of(results).warnings]
     lines += [f"{MARK} **the finals**: {clause}." for clause in finals if clause not in raised_sentences]
@@ -91,8 +93,3 @@ def _set_aside(results: Results) -> list[str]:
         f"{MARK} **Set aside: {number_of}** that cannot be right: {'; '.join(named)}. They are in no figure; the "
         "study's own command runs these trials again."
     ]
-
-
-def _not_checked(results: Results, flag: Flag) -> str:
-    """What a guard could not look at, and why."""
-    return f"**Not checked: {GUARDS[flag.guard].label}**: {sentence(results, flag)}."

@@ -186,9 +186,8 @@ def compare(
     """The gain of `first` over `second` with its interval and p.
 
     `second` is the baseline, with which others are compared, too; with `between_rows` neither is. `common`: what the
-    spreads of the study's recipes have in common; without it two or three seeds prove little. `paired`: both were
-    trained under the same seeds, and the spread is that of the differences seed by seed. Raises ValueError where the
-    seeds are not the same. `looks` as in `Comparison`.
+    spreads of the study's recipes have in common. `paired`: the spread is that of the differences seed by seed;
+    ValueError where the seeds are not the same. `looks` as in `Comparison`.
     """
     gain = first.mean - second.mean
     lent = common.lent and common.freedom > 0

@@ -81,10 +81,9 @@ def lent_spread(samples: Iterable[Sample]) -> Common:
     """What a recipe of one seed borrows: the spread pooled over the samples that have two, copies once. `OWN` where
     there are none, or where none scatters.
 
-    Recipes differ in it, so it counts as known by `UNLIKE` degrees of freedom at most. Then equal recipes of one seed
-    each, with the spreads of recorded trials, are called better in at most 3.3 % of cases, whatever lends it (two seeds
-    of one recipe to eight recipes); by two degrees it were 4.7 %, and 6 where the search picks what scatters most. It
-    is no proof: a recipe that scatters ten times as much as all that ran twice is called better in a third.
+    Recipes differ in it, so it counts as known by `UNLIKE` degrees of freedom at most. With the spreads of recorded
+    trials equal recipes of one seed are then called better in at most 3.3 % of cases (4.7 % by two degrees). One that
+    scatters ten times as much as all that ran twice is called better in a third.
     """
     pooled = pooled_spread({sample.values.tobytes(): sample for sample in samples}.values())
     if pooled is None or pooled.std == 0:

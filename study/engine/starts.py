@@ -21,9 +21,8 @@ the deaths of its processes first, and its own up to a minute later."""
 class FailedStarts:
     """Counts, by task, the starts of worker groups that failed since a trial last began, took a step or ended well.
 
-    A start has failed where an error was raised, or a process died, before the group took its task. Machines that die,
-    and processes that die with them, do not count, so preemption never ends a study. What fails later is counted by the
-    coordinator as an attempt of the trial.
+    A start has failed where an error was raised, or a process died, before the group took its task. Machines that die
+    do not count, so preemption never ends a study; what fails later is an attempt of the trial.
     """
 
     def __init__(self) -> None:

@@ -220,7 +220,7 @@ class TestEveryFile:
         assert {file: names for file, names in wrong.items() if names} == {}
 
     def test_only_study_imports_ray(self):
-        # Beside it those benchmarks that measure the engine: what workers do in them, and stock Ray.
+        # Beside it those benchmarks that measure the engine: what workers do in them.
         modules = {file: module_of(file) for file in FILES}
         others = [f for f, m in modules.items() if not within(m, ("study",)) and not re.match(r"benchmarks\..*\._", m)]
         assert len(others) > 200

@@ -26,9 +26,8 @@ class AdaptedEncoder(nn.Module):
     The paper does not name the hidden layer's own activation. Without one two linear layers would be one, so
     it is ReLU too: linear, ReLU, linear, ReLU. An embedding therefore has no negative number.
 
-    It is a `TrainableEncoder` whose every sentence is one number: its row in the store of base embeddings. The base
-    computes in evaluation precision, is in no state dict, gets no gradient, and stays in evaluation mode. The adapter
-    is float32.
+    A sentence is one number: its row in the store of base embeddings. The base computes in evaluation precision, is in
+    no state dict and gets no gradient; the adapter is float32.
     """
 
     def __init__(self, base: BaseEncoder, folder: Path | None = None, *, store: EmbeddingStore | None = None) -> None:

@@ -26,10 +26,9 @@ IGNORED = -100
 class MLMHead(nn.Module):
     """The head that guesses hidden tokens from an encoder's states, and its loss.
 
-    It is the checkpoint's own head where that has one, else a fresh one from torch's current seed. Its output
-    embeddings are the encoder's input embeddings wherever the architecture ties them. The encoder's backbone is
-    used, but is no part of this module. Raises `UserError` for a tokenizer without a mask token and for
-    an architecture whose head is not known.
+    It is the checkpoint's own head, else a fresh one from torch's current seed. Output embeddings are tied as the
+    architecture ties them; the encoder's backbone is no part of this module. Raises `UserError` for a tokenizer without
+    a mask token and for an architecture whose head is not known.
     """
 
     def __init__(

@@ -255,9 +255,8 @@ def development(
 def check_data(data: str | Path, tasks: Sequence[str]) -> None:
     """Raise `UserError` if `data` is no SentEval folder, holds none of the tasks, or only a part of one.
 
-    SentEval's own files are only looked for, which is quick. Those of a task that was added are read to their end, so
-    that a mistake in them, or one content in two files, does not wait until a model is trained. A task that is missing
-    as a whole passes, since it makes a dash.
+    SentEval's own files are only looked for; those of a task that was added are read to their end, so that a mistake
+    in them does not wait until a model is trained. A task that is missing as a whole passes, since it makes a dash.
     """
     names = task_names(tasks)
     folder = Path(data)

@@ -26,16 +26,9 @@ class GradientSum:
     Where a step has several backward passes: `gradients.add(part)` for each part of the loss, and then
     `gradients.exchange()`.
 
-    Gradients are packed into buckets, last layers first. A bucket is sent as soon as all its gradients are there, so
-    that it travels while earlier layers are still computed: of the time that the exchange takes, at best all but the
-    last bucket's is hidden behind the backward pass.
-
-    All workers send the same buckets in the same order, whatever is ready first on one of them: a bucket waits for
-    those before it, and all of them wait until the embeddings' gradients were exchanged (`Workers.gather`), for that is
-    an exchange in the same order. A worker without a sentence of this batch has no gradients; it sends zeros. Tied
-    weights are one parameter. One worker alone keeps its gradients as they are.
-
-    Of a table of words only the rows travel that have a gradient on some worker (`_WordTable`). The sum is the same.
+    Gradients travel in buckets, last layers first, while earlier layers are still computed. All workers send the same
+    buckets in the same order, after the exchange of the embeddings' gradients (`Workers.gather`); a worker without
+    gradients sends zeros. Of a table of words only the rows travel that have a gradient on some worker (`_WordTable`).
     """
 
     def __init__(self, parameters: Iterable[nn.Parameter], workers: Workers) -> None:

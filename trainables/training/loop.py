@@ -132,12 +132,8 @@ def stepwise(
     the encoder has the weights that `optimisation.keep` names.
 
     Every random draw comes from (seed, worker, step), so a resumed training repeats an unbroken one, but for
-    FlashAttention's sums over sentences of more than 128 tokens on a GPU. Draws that all workers share come from one
-    stream, dropout from each worker's own (`TrainingProgress.streams`).
-
-    A step's numbers are read when the next step is queued, so the device is not waited for. `rungs` are not in epochs
-    (`RungPlan.in_steps`). On every worker: `TrainingDivergedError` where the loss is not finite, `Interrupted` where
-    the watcher ends the training at a checkpoint.
+    FlashAttention's sums over sentences of more than 128 tokens on a GPU. `rungs` are in steps (`RungPlan.in_steps`).
+    On every worker: `TrainingDivergedError` where the loss is not finite, `Interrupted` where the watcher ends it.
     """
     config, optimiser = recipe.optimisation, build_optimiser(model, recipe)
     keeping = weights_kept(config, steps, model.encoder, watcher.score)

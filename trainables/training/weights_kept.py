@@ -85,8 +85,10 @@ class BestWeights(LastWeights):
         scored_until_best = math.ceil(best["step"] / self.every)
         return bool(best["scored"] - scored_until_best >= self.patience)
 
+    @torch.no_grad()
     def put_back(self) -> None:
-        _fill(_state(self.encoder), self.tensors)
+        for name, tensor in _state(self.encoder).items():
+            tensor.copy_(self.tensors[name])
 
 
 class AverageWeights(LastWeights):
@@ -138,10 +140,3 @@ def _state(encoder: Any) -> dict[str, Tensor]:
     """What training can change: trained parameters, and buffers that a checkpoint holds."""
     held = encoder.state_dict().keys()
     return _trained(encoder) | {name: buffer for name, buffer in encoder.named_buffers() if name in held}
-
-
-@torch.no_grad()
-def _fill(tensors: dict[str, Tensor], values: dict[str, Tensor]) -> None:
-    """Write the values into the tensors of the same names."""
-    for name, tensor in tensors.items():
-        tensor.copy_(values[name])

@@ -1,39 +1,18 @@
-"""What chaos strikes, a study of ours and the same trials by plain Tune: how each is started, and what it holds."""
+"""The study that chaos strikes: how it is started, and what it holds."""
 
 from __future__ import annotations
 
 import json
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
 
 from reports.ledger import LEDGER, Ledger
 
 SPACE = "scl_npos_nneg"
 ROWS = ("SBERT baseline", "3p3n-Augment", "allpalln-Augment", "3p3n-lambda0.5-SCL")
 """A trial each."""
-
-
-class System(Protocol):
-    """What can be struck."""
-
-    name: str
-    worker: str
-    """How the title begins of a process that has a trial."""
-
-    def command(self, results: Path) -> list[str]:
-        """What a person types, the first time and to continue."""
-
-    def checkpoints(self, results: Path) -> list[Path]:
-        """Folders of checkpoints, the newest last."""
-
-    def records(self, results: Path) -> list[Path]:
-        """Files that say what is finished."""
-
-    def answer(self, results: Path) -> str:
-        """What the person gets in the end, without what a clock tells; empty where there is none."""
 
 
 class StruckStudy:
@@ -44,20 +23,32 @@ class StruckStudy:
         self.workers = workers
         self.name = "study" if workers == 1 else f"study-{workers}"
         self.worker = "ray::ResourceTrainable" if workers == 1 else "ray::RayTrainWorker"
+        """How the title begins of a process that has a trial."""
 
     def command(self, results: Path) -> list[str]:
+        """What a person types, the first time and to continue."""
         rows = ROWS if self.workers == 1 else ROWS[:2]
         options = ["--space", SPACE, "--scale", "laptop", "--workers", str(self.workers), "--results", str(results)]
         only = [part for row in rows for part in ("--only", row)]
         return [sys.executable, "-m", "benchmarks.chaos._work", *options, *only]
 
     def checkpoints(self, results: Path) -> list[Path]:
-        return _by_age((results / "train").glob("*/state.json"))
+        """Folders of checkpoints, the newest last."""
+
+        def age(path: Path) -> float:
+            try:
+                return path.stat().st_mtime
+            except FileNotFoundError:  # it is replaced now
+                return 0.0
+
+        return [path.parent for path in sorted((results / "train").glob("*/state.json"), key=age)]
 
     def records(self, results: Path) -> list[Path]:
+        """Files that say what is finished."""
         return sorted((results / LEDGER).glob("*.json"))
 
     def answer(self, results: Path) -> str:
+        """The report, without what a clock tells; empty where there is none."""
         report = results / "report.md"
         return timeless(report.read_text()) if report.is_file() else ""
 
@@ -69,30 +60,6 @@ class StruckStudy:
             problems.append(f"records of {len(recorded)} trials, not of {len(keys)}")
         changed = [path for path, content in before.items() if path.read_bytes() != content]
         return [*problems, *(f"{path.name} was written again" for path in changed)]
-
-
-class PlainTune:
-    """A `Tuner`, and `Tuner.restore`."""
-
-    name, worker = "tune", "ray::ImplicitFunc"
-
-    def __init__(self, keys: Sequence[str]) -> None:
-        """`keys` of the trials, which are those of the study."""
-        self.keys = keys
-
-    def command(self, results: Path) -> list[str]:
-        return [sys.executable, "-m", "benchmarks.chaos._tune", str(results), *self.keys]
-
-    def checkpoints(self, results: Path) -> list[Path]:
-        return _by_age((results / "tune").glob("*/checkpoint_*/state.json"))
-
-    def records(self, results: Path) -> list[Path]:
-        """The snapshots of the experiment, of which it reads the newest."""
-        return sorted((results / "tune").glob("experiment_state-*.json"))[-1:]
-
-    def answer(self, results: Path) -> str:
-        scores = results / "scores.json"
-        return scores.read_text() if scores.is_file() else ""
 
 
 def trained(log: Path) -> dict[str, list[tuple[int, float]]]:
@@ -108,13 +75,3 @@ def timeless(report: str) -> str:
     """A report without what a clock tells: when the study began, and what worker groups spent their time on."""
     report = re.sub(r"\d{4}\\?-\d\d\\?-\d\d[T ]\d\d:\d\d:\d\d\+00:00", "TIME", report)
     return re.sub(r"(?m)^- Time of the workers.*$", "- TIMES", report)
-
-
-def _by_age(states: Iterable[Path]) -> list[Path]:
-    def age(path: Path) -> float:
-        try:
-            return path.stat().st_mtime
-        except FileNotFoundError:  # it is replaced now
-            return 0.0
-
-    return [path.parent for path in sorted(states, key=age)]

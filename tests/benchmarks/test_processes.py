@@ -1,4 +1,4 @@
-"""What the engine's benchmarks make of records and processes, and the tasks that they give to worker groups."""
+"""What the engine's benchmarks read of processes, and how they run commands."""
 
 from __future__ import annotations
 
@@ -9,43 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.engine import _processes, _study, trial_overhead
-from reports.testing import made_record
+from benchmarks.engine import _processes, _study
 from trainables.errors import UserError
-
-BURN = (
-    "import time\nend = time.process_time() + 0.5\nwhile time.process_time() < end: pass\nprint('burnt', flush=True)\n"
-)
-
-
-def test_overhead_is_what_the_trial_does_not_count_as_its_own() -> None:
-    spent = {"busy": 8.5, "evaluating": 2.0, "waiting": 0.5, "idle": 0.25}
-    record = made_record({}, "0" * 12, 0, cost={"seconds": 10.0, "crew": spent})
-    assert trial_overhead.work(record) == 10.0
-    assert trial_overhead.overhead(record) == pytest.approx(1.25)
 
 
 class TestProcesses:
-    def test_processor_time_of_a_process_and_what_it_started(self) -> None:
-        started = f"import subprocess, sys, time\nsubprocess.run([sys.executable, '-c', {BURN!r}])\n"
-        command = [sys.executable, "-c", f"{started}time.sleep(60)"]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-            try:
-                processor = _processes.Processor()
-                began = time.time()
-                processor(process.pid)
-                processes = set()
-                deadline = time.monotonic() + 60
-                while processor.moments[-1][1] - processor.moments[0][1] < 0.4 and time.monotonic() < deadline:
-                    time.sleep(0.02)
-                    processor(process.pid)
-                    processes |= {*processor.seconds}
-                assert len(processes) == 2
-                assert 0.4 <= processor.between(began, time.time()) < 5
-                assert processor.between(began, began) == 0
-            finally:
-                process.kill()
-
     def test_memory_of_a_process_that_ended_is_nothing(self) -> None:
         process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
         assert process.stdin is not None
@@ -56,7 +24,6 @@ class TestProcesses:
         process.stdin.close()
         process.wait()
         assert _processes.memory(process.pid) == 0
-        assert _processes.processor_seconds(process.pid) == 0
 
 
 class TestMeasuredCommand:
