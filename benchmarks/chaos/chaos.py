@@ -32,7 +32,6 @@ def main(arguments: Sequence[str]) -> None:
     parser = parser_of(__name__, __doc__)
     add_number(parser, "--seeds", 20, "number of seeds")
     add_number(parser, "--first", 0, "the first of them", least=0)
-    parser.add_argument("--ours", action="store_true", help="no effect: plain Tune is no longer struck beside it")
     parser.add_argument("--out", type=Path, metavar="PAGE", help=f"a page to write the table into, after {BEGIN}")
     options = parser.parse_args(arguments)
     check_page(options.out, BEGIN)
