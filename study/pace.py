@@ -66,7 +66,8 @@ def cut_to_limit(plan: Plan, allotment: Allotment) -> Draft | None:
         return None
     print(
         f"one training on all {rows:,} rows would take about {duration(training)}, too long to search in {minutes:g} "
-        f"min: the study trains on {100 * share:.2g}% of them, drawn by chance (--set {SHARE}=1: on all)",
+        f"min: the study trains on {100 * share:.2g}% of them, drawn by chance, also when it goes on; for more start one in "
+        f"other --results under a larger limit, or with --set {SHARE}=1 for all",
         flush=True,
     )
     return _set(plan.draft, share)

@@ -115,6 +115,11 @@ class StudyCase:
         files = {part: path if path.is_dir() else path.with_suffix(".jsonl") for part, path in places.items()}
         return {part: (str(path),) for part, path in files.items() if path.exists()}
 
+    @property
+    def dev_is_aside(self) -> bool:
+        """Whether development items were put aside of the training data, so that these have the same faults."""
+        return "dev" in self.aside
+
     @cached_property
     def pairs(self) -> list[PairRow]:
         """Of those rows with an anchor and a positive, `MOST` at most."""

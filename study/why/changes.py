@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from reports.ledger.names import to_write
@@ -20,8 +20,8 @@ SMALL, LARGE = 16, 256
 """Batches below and above these are tried at the usual size."""
 LONGER, LONG = 3, 3
 """So many times the epochs, of recipes of fewer."""
-COLLECTED = "why-rows.jsonl"
-"""The training rows without suspect ones, within the results."""
+COLLECTED, SUSPECTS = "why-rows.jsonl", "why-suspects.jsonl"
+"""The training rows without suspect ones, and these, the worst first, within the results."""
 
 
 @dataclass(frozen=True)
@@ -104,10 +104,17 @@ def by_rows(case: StudyCase, cause: Cause) -> bool:
 
 
 def without(case: StudyCase, cause: Cause) -> str:
-    """The file of the rows that a cause does not suspect, which it writes."""
-    path, suspect = to_write(case.folder, f"{cause.name}-{COLLECTED}"), {*cause.rows}
-    lines = (json.dumps(row, ensure_ascii=False) for number, row in enumerate(case.rows) if number not in suspect)
-    write_whole(path, "".join(f"{line}\n" for line in lines))
+    """The file of the rows that a cause does not suspect. It writes this, and beside it those that it does."""
+    named = {*cause.rows}
+    _write(case, f"{cause.name}-{SUSPECTS}", ({"row": number + 1, **case.rows[number]} for number in cause.rows))
+    return _write(
+        case, f"{cause.name}-{COLLECTED}", (row for number, row in enumerate(case.rows) if number not in named)
+    )
+
+
+def _write(case: StudyCase, name: str, rows: Iterable[Mapping[str, object]]) -> str:
+    path = to_write(case.folder, name)
+    write_whole(path, "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows))
     return str(path)
 
 

@@ -21,7 +21,7 @@ from reports.results import Results
 from search_spaces.limits import parse_limits
 from study.why import words
 from study.why.case import Cause, StudyCase
-from study.why.changes import by_rows, without
+from study.why.changes import SUSPECTS, by_rows, without
 from study.why.looks import looked, ordered
 from study.why.tries import Gained, Tries
 from trainables.registry import load
@@ -81,7 +81,7 @@ def lines(case: StudyCase, causes: Sequence[Cause], taken_back: Sequence[Gained]
     for sentence in words.worth(taken_back) if taken_back else ():
         yield f"Gain   {sentence}"
     if not causes:
-        yield "Why    nothing was seen that stands in the way"
+        yield "Why    the looks saw nothing that stands in the way, which does not show that nothing does"
     for place, cause in enumerate(causes, 1):
         yield f"{place:<6} {words.TITLES[cause.name]}{words.points(cause)}: {words.evidence(cause)}"
         yield f"       {words.command(cause, case) or words.OTHERWISE.get(cause.name, '')}"
@@ -94,7 +94,7 @@ def blocks_of(
     if taken_back:
         yield Bullets([text(sentence) for sentence in words.worth(taken_back)])
     if not causes:
-        yield "Nothing was seen that stands in the way."
+        yield "The looks saw nothing that stands in the way, which does not show that nothing does."
     for place, cause in enumerate(causes, 1):
         yield f"**{place}. {words.TITLES[cause.name]}**{words.points(cause)}: {text(words.evidence(cause))}."
         if mend := words.command(cause, case):
@@ -110,4 +110,5 @@ def _suspects(case: StudyCase, cause: Cause) -> list[str]:
 
     shown = [f"row {number + 1}: {row_in_words(case.rows[number])}" for number in cause.rows[:LISTED]]
     more = len(cause.rows) - len(shown)
-    return [*shown, *([f"and {count(more, 'more row')}"] if more > 0 else [])]
+    where = f": all are in {cause.name}-{SUSPECTS}, beside this page" if by_rows(case, cause) else ""
+    return [*shown, *([f"and {count(more, 'more row')}{where}"] if more > 0 else [])]

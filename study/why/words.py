@@ -181,6 +181,10 @@ def worth(taken_back: Sequence[Gained]) -> list[str]:
 def how(case: StudyCase, tries: Tries | None) -> str:
     """How it was measured, for the page."""
     looks = f"Looks read {min(MOST, len(case.rows)):,} of {len(case.rows):,} rows, and the encoder as it came."
+    if case.dev_is_aside:
+        looks += (
+            " Wrong rows were not looked for: development rows come from the same file; --dev with checked pairs helps."
+        )
     if tries is None:
         return f"{looks} Nothing was trained: --limit minutes=10 tries changes, each alone."
     names = ", ".join(dict.fromkeys(TITLES[name].lower() for name in tries.left_out))

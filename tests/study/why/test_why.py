@@ -329,7 +329,7 @@ def test_the_page_and_the_console_have_sentence_and_command(case_of: Callable[..
     page = markdown(blocks_of(case, causes, [], None))
     assert "Nothing was trained: --limit minutes=10" in page
     assert f"and {len(estimated.rows) - 20} more rows" in page
-    assert [*lines(case, [], [])] == ["Why    nothing was seen that stands in the way"]
+    assert [*lines(case, [], [])] == ["Why    the looks saw nothing that stands in the way, which does not show that nothing does"]
 
 
 def test_the_command_looks_into_a_study(
