@@ -16,12 +16,12 @@ from pathlib import Path
 from reports.ledger import STUDY, StudyInfo
 from reports.ledger.finals import SHARE
 from reports.markdown import duration
-from search_spaces.own_data import EPOCHS
+from search_spaces.own_data import BATCH, EPOCHS
 from study.engine.cluster import Allotment
 from study.own_leaks import splits_of
 from study.plan import Draft, Plan
 from trainables.corpora.held_out import rows_of
-from trainables.corpora.own_rows import texts
+from trainables.corpora.own_rows import Normal, texts
 from trainables.evaluation_config import parse_assignment
 from trainables.recipe import Recipe
 from trainables.senteval import task_names
@@ -30,56 +30,64 @@ from trainables.trial.population_key import population_key
 
 LEAST, ROOMS = 4, 8
 """Whole trainings: with room for fewer than the least the data are cut to have room for so many."""
-FEWEST = 1000
-"""Rows that are left at least."""
+ABREAST = 2
+"""More places than these give no more room: a training has to end within a part of the limit."""
+FEWEST, STEPS = 1000, 4
+"""Rows that are left at least, and steps of a training on an eighth of them."""
 TRAINING = 3.0
 """What it takes to train on a text, in times that it takes to embed it: the way back costs twice as much as the way
 there."""
 READ, SAMPLE, BEFORE = 2000, 64, 8
-"""Of the first rows so many are embedded, evenly spread, and some before, which are not timed."""
+"""Of the first rows the texts of so many are timed, evenly spread; before these some are embedded untimed."""
 
 
 def cut_to_limit(plan: Plan, allotment: Allotment) -> Draft | None:
-    """The plan's draft with the share of the data that has room, which is said on the console. None where it stays, and
-    where only a trial could tell how long it takes: on GPUs."""
+    """The plan's draft with the share of the data that has room, which is said on the console. None where it stays: no
+    limit asks for a part, or only a trial could tell how long it takes. A study that goes on keeps its share."""
     flat, minutes = plan.base.flat(), plan.limits.get("minutes")
-    if minutes is None or not plan.request.train or not plan.explored:
-        return None
-    same = population_key(plan.base) is not None or plan.base.optimisation.max_steps is not None
-    if SHARE not in flat or SHARE in plan.draft.fixed or same:  # no shorter on a part of the data
+    if not plan.request.train or SHARE not in flat or SHARE in plan.draft.fixed:
         return None
     if (plan.results / STUDY).is_file():
         before = dict(map(parse_assignment, StudyInfo.load(plan.results).request.set)).get(SHARE)
         return None if before is None else _set(plan.draft, float(str(before)))
     train = Path(str(flat["corpus.nli"]))
-    if allotment.gpus_per_worker or not train.is_file():
+    if minutes is None or not plan.explored or not train.is_file() or allotment.gpus_per_worker:
+        return None
+    if plan.request.dry_run:
+        print("where one training takes most of the limit, the study trains on a part of the rows", flush=True)
+        return None
+    if _unknown(plan.base):
         return None
     with train.open("rb") as lines:
         rows = sum(1 for _ in lines)
     first = [*itertools.islice(rows_of(train), READ)]
-    sample = [texts(row) for row in first[:: max(1, len(first) // SAMPLE)]]
-    a_text = seconds_a_text(plan.base, [*itertools.chain(*sample)], allotment)
-    a_row = a_text * len([*itertools.chain(*sample)]) / len(sample)
-    training = rows * a_row * TRAINING * float(str(flat[EPOCHS]))
-    share = fitting_share(rows, training, _texts_scored(plan) * a_text, 60 * minutes * allotment.concurrent)
+    sample = [trained_texts(row) for row in first[:: max(1, len(first) // SAMPLE)]]
+    recipes = {recipe.encoder: recipe for recipe in plan.rows.values() if recipe is not None and recipe.trains}
+    a_text = max(seconds_a_text(recipe, [*itertools.chain(*sample)], allotment) for recipe in recipes.values())
+    training = rows * a_text * sum(map(len, sample)) / len(sample) * TRAINING * float(str(flat[EPOCHS]))
+    scoring = _texts_scored(plan) * a_text
+    room = 60 * minutes * min(ABREAST, allotment.concurrent)
+    fewest = max(FEWEST, ROOMS * STEPS * int(str(flat.get(BATCH, 0))))
+    share = fitting_share(rows, training, scoring, room, fewest)
     if share is None:
         return None
+    takes = f"one training on all {rows:,} rows and its scores would take about {duration(training + scoring)}"
     print(
-        f"one training on all {rows:,} rows would take about {duration(training)}, too long to search in {minutes:g} "
-        f"min: the study trains on {100 * share:.2g}% of them, drawn by chance, also when it goes on; for more start one in "
-        f"other --results under a larger limit, or with --set {SHARE}=1 for all",
+        f"{takes}, too long to search in {minutes:g} min: the study trains on {100 * share:.2g}% of the rows, drawn by "
+        f"chance, also when it goes on; for more start one in other --results under a larger limit, or with "
+        f"--set {SHARE}=1 for all",
         flush=True,
     )
     return _set(plan.draft, share)
 
 
-def fitting_share(rows: int, training: float, scoring: float, limit: float) -> float | None:
+def fitting_share(rows: int, training: float, scoring: float, room: float, fewest: int = FEWEST) -> float | None:
     """The share of the rows with room for `ROOMS` trainings and their scoring, all in seconds; None for all of them,
-    which have room for so many."""
-    if limit >= LEAST * (training + scoring):
+    which have room for so many. Where scoring takes most of it, a training takes as long."""
+    if room >= LEAST * (training + scoring):
         return None
-    left = max(0.0, limit / ROOMS - scoring) / training
-    share = float(f"{max(left, FEWEST / rows):.2g}")
+    left = max(scoring, room / ROOMS - scoring) / training
+    share = float(f"{max(left, fewest / rows):.2g}")
     return share if share < 1 else None
 
 
@@ -98,6 +106,20 @@ def seconds_a_text(recipe: Recipe, sample: Sequence[str], allotment: Allotment) 
         return (time.monotonic() - began) / len(sample)
     finally:
         torch.set_num_threads(threads)
+
+
+def trained_texts(row: Normal) -> list[str]:
+    """Those that a training embeds in an epoch: of several positives and of several negatives one each."""
+    return texts({**row, **{side: row[side][:1] for side in ("positive", "negative") if side in row}})
+
+
+def _unknown(base: Recipe) -> bool:
+    """Whether texts that are embedded here tell nothing of a training: on a GPU, and where a part takes no less."""
+    import torch
+
+    on_gpu = torch.cuda.is_available()
+    frozen = population_key(base) is not None or base.encoder.adapter == "mlp"
+    return on_gpu or frozen or base.optimisation.max_steps is not None
 
 
 def _texts_scored(plan: Plan) -> int:

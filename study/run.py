@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from reports.ledger.request import Request
     from study.plan import Plan
 
-WHY_MINUTES = (2, 10)
+WHY_MINUTES = (3, 10)
 """That it takes at least, and at most, to say why an answer is not `use`."""
 
 
@@ -90,11 +90,10 @@ def _run(request: Request) -> int:
         print(f"results in {plan.results}: a Ray job's copy of a working directory is thrown away", flush=True)
     allotment = allot(cluster, request)
     check_limits(plan.limits, allotment.gpus_per_worker)
-    if not request.dry_run:
-        from study.pace import cut_to_limit
+    from study.pace import cut_to_limit
 
-        if cut := cut_to_limit(plan, allotment):
-            plan = decide(cut, cluster.gpus)
+    if cut := cut_to_limit(plan, allotment):
+        plan = decide(cut, cluster.gpus)
     from study.check import check_plan, notes, warnings
     from study.engine.launch import run_study
     from study.planned_power import few_items
@@ -120,6 +119,11 @@ def _run(request: Request) -> int:
             print(f"\n{in_short(plan, cluster)}")
         return 0
     print(preview(plan, cluster, allotment, brief=True), flush=True)
+    from reports.ledger import FAILURES, LEDGER, Ledger
+    from study.search.budget import Budget
+
+    before = Ledger(plan.results / LEDGER).read()
+    budget = Budget(plan.limits, before)
     try:
         failed = run_study(plan, cluster, allotment)
     except KeyboardInterrupt:
@@ -128,8 +132,6 @@ def _run(request: Request) -> int:
             print("no trial had finished", flush=True)
         raise
     if failed:
-        from reports.ledger import FAILURES
-
         print(
             f"{failed} trial{'s' if failed > 1 else ''} failed; the reasons are above and in "
             f"{plan.place.at(FAILURES)}. Run the same command again to retry.",
@@ -140,7 +142,8 @@ def _run(request: Request) -> int:
     if answer is None:
         raise UserError(f"no trial of the study in {plan.place.shown} finished, so there is nothing to report")
     if answer.kind in ("base", "as it came", "open") and plan.request.train:
-        explain(plan)
+        ran = len(Ledger(plan.results / LEDGER).read()) > len(before)
+        explain(plan, budget.seconds_left() / 60 if ran and not cluster.joined else 0.0)
     return 1 if failed or unscored else 0
 
 
@@ -181,22 +184,24 @@ def report(plan: Plan) -> Answer | None:
     return answer
 
 
-def explain(plan: Plan) -> None:
-    """Say what stands in the way, in the minutes that the limit has left; else give the command that says it."""
+def explain(plan: Plan, left: float) -> None:
+    """Say what stands in the way, where so many minutes of a limit are enough for it; else give the command that says
+    it, as where it cannot be told: the study has its answer."""
     from reports.commands import results_place
-    from reports.ledger import LEDGER, Ledger, StudyInfo
+    from reports.ledger import StudyInfo
     from reports.ledger.request import Request
-    from study.search.budget import Budget
     from study.why.page import write
 
     least, most = WHY_MINUTES
-    left = Budget(plan.limits, Ledger(plan.results / LEDGER).read()).seconds_left() / 60
+    hint = Request(why=results_place(StudyInfo.load(plan.results)), limit=(f"minutes={most}",)).command
     if not least <= left < math.inf:
-        hint = Request(why=results_place(StudyInfo.load(plan.results)), limit=(f"minutes={most}",))
-        print(printable(f"Why    {hint.command}"), flush=True)
+        print(printable(f"Why    {hint}"), flush=True)
         return
-    for line in write(Request(why=plan.place.shown, limit=(f"minutes={min(int(left), most)}",))):
-        print(printable(line), flush=True)
+    try:
+        for line in write(Request(why=plan.place.shown, limit=(f"minutes={min(int(left), most)}",))):
+            print(printable(line), flush=True)
+    except (UserError, OSError, RuntimeError, MemoryError) as error:
+        print(printable(f"warning: {error}"), printable(f"Why    {hint}"), sep="\n", flush=True)
 
 
 if __name__ == "__main__":

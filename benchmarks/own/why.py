@@ -141,9 +141,8 @@ def _recorded(
     began = time.monotonic()
     causes, _, tries = causes_of(case, options.minutes or None)
     more = {"share": tries.share, "left_out": tries.left_out} if tries else {}
-    planted = {
-        place for place, both in enumerate(zip(own_rows["train"], rows["train"], strict=True)) if both[0] != both[1]
-    }
+    pairs = enumerate(zip(own_rows["train"], rows["train"], strict=False))
+    planted = {place for place, (row, with_fault) in pairs if row != with_fault and row[0] == with_fault[0]}
     return {"causes": [_in_short(cause, planted) for cause in causes], "seconds": time.monotonic() - began, **more}
 
 

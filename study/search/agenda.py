@@ -242,7 +242,7 @@ class Agenda:
         """Of the base settings, without which nothing is answered, whether they may end within a limit in minutes:
         what a small part of the data tells of them is too high, by what every training begins with."""
         needed = self.course.finals is not None and trial.key == trial_key(self.course.base.hash, self.course.seeds[0])
-        if not needed or not self.budget.limits or not all(LIMITS[name].clock for name in self.budget.limits):
+        if not needed or not self.course.parts or not all(LIMITS[name].clock for name in self.budget.limits):
             return False
         guesses = [self.budget.guess(name, self.course.base.hash) for name in self.budget.limits]
         return all(guess is not None and 60 * guess <= TOO_HIGH * self.budget.seconds_left() for guess in guesses)

@@ -79,13 +79,14 @@ def mislabelled(case: StudyCase) -> Cause | None:
 
 
 def suspects(farther: np.ndarray, usual: np.ndarray, wrong: float) -> list[int]:
-    """The places of as many rows as hold `RIGHT` right ones at most, the farthest first: right rows are expected to lie
-    as `usual` does, and a share of `wrong` is none of these."""
+    """The places of as many rows as hold `RIGHT` right ones at most, the farthest first, where right rows lie as
+    `usual` does and a share of `wrong` is none of these. No more than that share allows."""
     order = np.argsort(-farther, kind="stable")
     beyond = (usual[:, None] >= farther[order]).sum(axis=0)  # (rows,)
     expected = (1 - wrong) * len(farther) * (beyond + 1) / (len(usual) + 1)
     within = np.flatnonzero(expected <= RIGHT * np.arange(1, len(order) + 1))
-    return [int(place) for place in order[: within.max(initial=-1) + 1]]
+    most = min(within.max(initial=-1) + 1, int(wrong * len(farther) / (1 - RIGHT)))
+    return [int(place) for place in order[:most]]
 
 
 def _farther(case: StudyCase, pairs: Sequence[tuple[str, str]]) -> np.ndarray:  # (pairs,)

@@ -15,6 +15,7 @@ from statistics import NormalDist
 
 import numpy as np
 
+from reports.ledger.finals import SHARE
 from reports.size import sample_of
 from reports.statistics import Sample
 from search_spaces.own_data import BATCH, EPOCHS
@@ -58,7 +59,7 @@ class Tries:
     left_out: list[str] = field(default_factory=list)
     """The names of changes that had no time."""
     share: float = 1.0
-    """Of the rows."""
+    """Of the rows that the recipe trains on."""
 
     def __post_init__(self) -> None:
         self.began = self.clock()
@@ -102,10 +103,12 @@ class Tries:
 
     def _choose_share(self, trainings: int) -> None:
         """The part of the data that leaves time for so many: the unchanged recipe is trained on a small one before."""
-        rows, batch = len(self.case.rows), int(float(str(self.case.recipe.flat().get(BATCH, 0))))
-        self.share = min(1.0, max(FEWEST, 4 * batch) / max(1, rows))
+        flat = self.case.recipe.flat()
+        rows, batch = len(self.case.rows) * float(str(flat.get(SHARE, 1.0))), int(float(str(flat.get(BATCH, 0))))
+        self.share = min(1.0, max(FEWEST, 4 * batch) / max(1.0, rows))
         for seed in (FIRST, AGAIN[0]):  # the first one also imports and embeds
-            self._sample({}, seed)
+            if self.clock() - self.began < self.seconds:
+                self._sample({}, seed)
         left = self.seconds - (self.clock() - self.began)
         larger = min(1.0, self.share * left / max(1e-9, trainings * self._took))
         if larger > 1.5 * self.share:

@@ -44,7 +44,7 @@ def settings(changes: Facts) -> str:
 
 def _mislabelled(facts: Facts) -> str:
     named = (
-        f"{count(facts['suspects'], 'row')} are named, of which {RIGHT:.0%} are expected to be right"
+        f"{count(facts['suspects'], 'row')} are named, of which at most {RIGHT:.0%} are expected to be right"
         if facts["suspects"]
         else "which ones this encoder cannot tell"
     )

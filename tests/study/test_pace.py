@@ -10,15 +10,16 @@ import pytest
 
 from reports.ledger import StudyInfo
 from reports.ledger.finals import SHARE
+from search_spaces.limits import parse_limits
 from study import pace
 from study.cli.options import parse
 from study.engine.cluster import Allotment
-from study.pace import FEWEST, LEAST, ROOMS, cut_to_limit, fitting_share, seconds_a_text
-from study.plan import Plan, decide, read_request
+from study.pace import FEWEST, LEAST, ROOMS, cut_to_limit, fitting_share, seconds_a_text, trained_texts
+from study.plan import Draft, Plan, decide, read_request
 from trainables.recipe import SCENES_ENCODER
 
 ROWS, SECONDS = 4000, 1.0
-TWO = Allotment(1, 1, 1, 0.0, 2)
+TWO, MANY = (Allotment(1, 1, 1, 0.0, places) for places in (2, 16))
 
 
 @pytest.fixture
@@ -46,7 +47,8 @@ def plan_of(pairs: Path, *more: str) -> Plan:
         (100_000, LEAST, 0.1, LEAST / ROOMS - 0.1),
         (100_000, 0.4, 0.0, 0.05),
         (100_000, 0.0001, 0.0, FEWEST / 100_000),
-        (100_000, 0.4, 9.0, FEWEST / 100_000),
+        (100_000, 0.4, 0.2, 0.2),
+        (100_000, 0.4, 9.0, None),
         (FEWEST, 0.1, 0.0, None),
         (FEWEST // 2, 0.1, 0.0, None),
     ],
@@ -70,18 +72,6 @@ def test_a_plan_trains_on_what_has_room(pairs: Path, capsys: pytest.CaptureFixtu
     assert "too long to search in 20 min: the study trains on" in capsys.readouterr().out
 
 
-def test_a_study_that_goes_on_keeps_its_share(pairs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    plan = plan_of(pairs, "--limit", "minutes=20")
-    cut = cut_to_limit(plan, TWO)
-    assert cut is not None
-    plan.results.mkdir(exist_ok=True)
-    StudyInfo(plan.space.name, requests=[dict(cut.request.differing)]).save(plan.results)
-    monkeypatch.setattr(pace, "seconds_a_text", lambda *_: 1e-9)
-    goes_on = cut_to_limit(plan, TWO)
-    assert goes_on is not None
-    assert goes_on.overrides == cut.overrides
-
-
 @pytest.mark.parametrize(
     "more",
     [
@@ -101,10 +91,40 @@ def test_on_gpus_nothing_is_known_beforehand(pairs: Path) -> None:
     assert cut_to_limit(plan_of(pairs, "--limit", "minutes=4"), allotment) is None
 
 
-def test_a_longer_text_takes_longer(tmp_path: Path) -> None:
+def test_texts_are_timed(tmp_path: Path) -> None:
     base = plan_of(_file(tmp_path)).base
-    short, long = ([" ".join(["a dog runs"] * times)] * 64 for times in (1, 20))
-    assert seconds_a_text(base, long, TWO) > 2 * seconds_a_text(base, short, TWO) > 0
+    assert 0 < seconds_a_text(base, ["a dog runs"] * 20, TWO) < 1
+
+
+def test_of_several_negatives_one_is_trained_on() -> None:
+    row = {"anchor": "a", "positive": ["b", "c"], "negative": ["d", "e", "f"]}
+    assert trained_texts(row) == ["a", "b", "d"]
+    assert trained_texts({"sentence": "a", "label": "x"}) == ["a"]
+
+
+def test_more_places_do_not_make_a_training_shorter(pairs: Path) -> None:
+    two, many = (cut_to_limit(plan_of(pairs, "--limit", "minutes=20"), each) for each in (TWO, MANY))
+    assert two is not None
+    assert many is not None
+    assert two.overrides == many.overrides
+
+
+@pytest.mark.parametrize("more", [("--dry-run", "--limit", "minutes=20"), (), ("--search", "paper")])
+def test_however_a_study_goes_on_it_keeps_its_share(more: tuple[str, ...], pairs: Path) -> None:
+    plan = plan_of(pairs, "--limit", "minutes=20")
+    cut = cut_to_limit(plan, TWO)
+    assert cut is not None
+    plan.results.mkdir(exist_ok=True)
+    StudyInfo(plan.space.name, requests=[dict(cut.request.differing)]).save(plan.results)
+    goes_on = cut_to_limit(dataclasses.replace(plan, draft=_draft_of(plan, *more)), TWO)
+    assert goes_on is not None
+    assert goes_on.overrides == cut.overrides
+
+
+def _draft_of(plan: Plan, *more: str) -> Draft:
+    """The plan's draft, of another command for the same data."""
+    request = parse(["--train", *plan.request.train, "--encoder", *plan.request.encoder, *more])
+    return dataclasses.replace(plan.draft, request=request, limits=parse_limits(request.limit))
 
 
 def _file(folder: Path) -> Path:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from reports.formats import FORMATS
+from reports.report import write_report
 from reports.testing import make_study
 from tests.reports.formats.test_formats import EXAMPLES, HOSTILE, document, hostile_study
 
@@ -221,11 +222,13 @@ CUT = """() => [...document.querySelectorAll("main *")].filter((one) => {
 """What lies beside the page, but for the content of boxes that scroll."""
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.parent.name)
-def test_nothing_of_a_committed_page_is_cut(browser: Any, example: Path):
+@pytest.mark.slow
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
+def test_nothing_of_an_examples_page_is_cut(browser: Any, example: Path, tmp_path: Path):
     """Folds opened: only boxes scroll, and no card of the finals and the rows needs to."""
     opened = browser.new_page(viewport={"width": 400, "height": 860})
-    opened.goto(example.as_uri())
+    folder = shutil.copytree(example, tmp_path / example.name)
+    opened.goto(write_report(folder, ("html",)).as_uri())
     opened.evaluate("document.querySelectorAll('details').forEach((fold) => { fold.open = true; })")
     for width in (400, 1400):
         opened.set_viewport_size({"width": width, "height": 860})

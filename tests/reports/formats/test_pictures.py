@@ -19,7 +19,7 @@ from reports.plots import (
     grid_panels,
     importance_panels,
     search_course,
-    temperature_lines,
+    step_lines,
 )
 from reports.plots.canvas import make_figure, save
 from reports.plots.forest import GainGroup, GainLine
@@ -69,7 +69,7 @@ DRAWN: dict[str, Callable[[Path], object]] = {
     "geometry_map": lambda path: geometry_map.geometry_picture(
         [Place(LONG, 0.1, -2.0, (50.0, 60.0), True, True)], [LONG, LONG], [1.0, 1.0], path
     ),
-    "temperature_lines": lambda path: temperature_lines.temperature_picture({LONG: [[(1, 0.1), (2, 0.2)]]}, path),
+    "step_lines": lambda path: step_lines.step_picture({LONG: [[(1, 0.1), (2, 0.2)]]}, path, LONG),
     "cosine_panels": lambda path: cosine_panels.heat_map_picture([(LONG, np.eye(2))] * 2, [LONG, LONG], path),
     "forest": lambda path: forest.forest_picture([GainGroup(LONG, [GainLine(LONG, 1.0, 0.5, 1.5)], {LONG: 1.2})], path),
 }

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import csv
 import dataclasses
+import math
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -21,7 +23,6 @@ from reports.statistics import Sample
 from reports.testing import made_record, make_study
 from search_spaces import load_space
 from search_spaces.goals import GOALS
-from search_spaces.limits import parse_limits
 from search_spaces.own_data import BATCH, EPOCHS, RATE, TEMPERATURE
 from study.cli.options import parse
 from study.run import explain, main
@@ -329,7 +330,9 @@ def test_the_page_and_the_console_have_sentence_and_command(case_of: Callable[..
     page = markdown(blocks_of(case, causes, [], None))
     assert "Nothing was trained: --limit minutes=10" in page
     assert f"and {len(estimated.rows) - 20} more rows" in page
-    assert [*lines(case, [], [])] == ["Why    the looks saw nothing that stands in the way, which does not show that nothing does"]
+    assert [*lines(case, [], [])] == [
+        "Why    the looks saw nothing that stands in the way, which does not show that nothing does"
+    ]
 
 
 def test_the_command_looks_into_a_study(
@@ -377,25 +380,54 @@ def test_the_option_stands_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("limit", "spent", "printed"),
+    ("left", "printed"),
     [
-        ((), 60.0, "Why    python study/run.py --why"),
-        (("minutes=9",), 290.0, "looked for minutes=4"),
-        (("minutes=90",), 5 * 60.0, "looked for minutes=10"),
-        (("minutes=6",), 5 * 60.0, "Why    python study/run.py --why"),
+        (math.inf, "Why    python study/run.py --why"),
+        (0.0, "Why    python study/run.py --why"),
+        (2.9, "Why    python study/run.py --why"),
+        (4.9, "looked for minutes=4"),
+        (90.0, "looked for minutes=10"),
     ],
 )
 def test_a_study_says_itself_why_in_the_minutes_that_are_left(
-    limit: tuple[str, ...],
-    spent: float,
-    printed: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    left: float, printed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     results = make_study(tmp_path / "study", rows=1)
-    monkeypatch.setattr("study.search.budget.busy_seconds", lambda records: spent)
     monkeypatch.setattr("study.why.page.write", lambda request: [f"looked for {request.limit[0]}"])
-    place = SimpleNamespace(shown=str(results.folder))
-    explain(SimpleNamespace(results=results.folder, limits=parse_limits(limit), place=place))  # type: ignore[arg-type]
+    plan: Any = SimpleNamespace(results=results.folder, place=SimpleNamespace(shown=str(results.folder)))
+    explain(plan, left)
     assert capsys.readouterr().out.startswith(printed)
+
+
+def test_why_that_fails_leaves_the_answer_and_a_hint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(request: Request) -> Iterator[str]:
+        yield "1      Wrong rows"
+        raise RuntimeError("out of memory")
+
+    results = make_study(tmp_path / "study", rows=1)
+    monkeypatch.setattr("study.why.page.write", fail)
+    explain(cast(Any, SimpleNamespace(results=results.folder, place=SimpleNamespace(shown=str(results.folder)))), 5.0)
+    assert "warning: out of memory\nWhy    python study/run.py --why" in capsys.readouterr().out
+
+
+def test_named_rows_are_no_more_than_the_share_of_wrong_ones_allows() -> None:
+    """Where training pairs are only somewhat harder than those of the development part, too."""
+    random = np.random.default_rng(0)
+    usual, farther = random.beta(0.3, 6, 400), random.beta(0.3, 4, 1200)
+    assert len(looks.suspects(farther, usual, 0.05)) <= 0.05 * 1200 / (1 - looks.RIGHT)
+    planted = np.concatenate([np.ones(120), random.beta(0.3, 6, 1080)])
+    named = looks.suspects(planted, usual, 0.1)
+    assert 100 < sum(place < 120 for place in named) >= (1 - looks.RIGHT) * len(named)
+
+
+def test_wrong_rows_are_not_looked_for_beside_rows_of_the_same_file(
+    case_of: Callable[..., StudyCase], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = case_of()
+    assert "Wrong rows were not looked for" not in words.how(case, None)
+    monkeypatch.setattr(StudyCase, "dev_is_aside", True)
+    monkeypatch.setattr(looks, "_judged", lambda case: pytest.fail("these rows judge nothing"))
+    assert looks.mislabelled(case) is None
+    assert "Wrong rows were not looked for: development rows come from the same file" in words.how(case, None)
