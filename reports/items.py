@@ -216,7 +216,7 @@ def _moves(results: Results, record: Record, task: str, name: str) -> np.ndarray
 
 def of_own_data(task: str) -> bool:
     """Whether it is made of a person's own files, and is none of SentEval's."""
-    return task in TASKS and all(Path(file).is_absolute() for file in TASKS[task].files)
+    return task in TASKS and TASKS[task].of_own_data
 
 
 def _texts(results: Results, task: str, named: str, folder: Path | None) -> tuple[list[str], str]:

@@ -148,7 +148,7 @@ def _of_recipe(request: Request) -> Subject:
     results = request.results or f"results/{space.name}"
     folder = _folder(results)
     tasks = [TASKS[name] for name in task_names(space.evaluation.tasks)]
-    own = [task for task in tasks if all(Path(file).is_absolute() for file in task.files)]
+    own = [task for task in tasks if task.of_own_data]
     flat = space.base.flat()
     before = Path(str(flat.get("corpus.nli"))).parent
     aside = before if (before / INPUTS).is_file() else None  # of what that study put aside its answer is trained, too

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -61,10 +60,11 @@ def cut_to_limit(plan: Plan, allotment: Allotment) -> Draft | None:
     with train.open("rb") as lines:
         rows = sum(1 for _ in lines)
     first = [*itertools.islice(rows_of(train), READ)]
-    sample = [trained_texts(row) for row in first[:: max(1, len(first) // SAMPLE)]]
+    sampled = first[:: max(1, len(first) // SAMPLE)]
+    sample = [text for row in sampled for text in trained_texts(row)]
     recipes = {recipe.encoder: recipe for recipe in plan.rows.values() if recipe is not None and recipe.trains}
-    a_text = max(seconds_a_text(recipe, [*itertools.chain(*sample)], allotment) for recipe in recipes.values())
-    training = rows * a_text * sum(map(len, sample)) / len(sample) * TRAINING * float(str(flat[EPOCHS]))
+    a_text = max(seconds_a_text(recipe, sample, allotment) for recipe in recipes.values())
+    training = rows * a_text * len(sample) / len(sampled) * TRAINING * float(str(flat[EPOCHS]))
     scoring = _texts_scored(plan) * a_text
     room = 60 * minutes * min(ABREAST, allotment.concurrent)
     fewest = max(FEWEST, ROOMS * STEPS * int(str(flat.get(BATCH, 0))))
@@ -124,7 +124,7 @@ def _unknown(base: Recipe) -> bool:
 
 def _texts_scored(plan: Plan) -> int:
     """How many texts of one's own tasks a trial embeds."""
-    own = [TASKS[name] for name in task_names(plan.evaluation.tasks) if all(map(os.path.isabs, TASKS[name].files))]
+    own = [TASKS[name] for name in task_names(plan.evaluation.tasks) if TASKS[name].of_own_data]
     splits = [split for task in own for part in ("dev", "test") for split in splits_of(task, part)]
     return sum(len(split) + len(split.documents.texts if split.documents else split.right or ()) for split in splits)
 

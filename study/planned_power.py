@@ -83,9 +83,7 @@ def few_items(plan: Plan) -> list[str]:
 def smallest_test(plan: Plan) -> int | None:
     """How many items the smallest test of one's own has that judges the goals; None where none is one's own."""
     names = {task for goal in searched(plan.space.goals) for task, _ in goal.tested}
-    own = [
-        TASKS[name] for name in names if name in TASKS and all(Path(file).is_absolute() for file in TASKS[name].files)
-    ]
+    own = [TASKS[name] for name in names if name in TASKS and TASKS[name].of_own_data]
     tests = [[len(split) for split in KINDS[task.kind].tested(kept_task(task, Path()))] for task in own]
     return min(map(sum, tests), default=None)
 

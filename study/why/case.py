@@ -130,7 +130,7 @@ class StudyCase:
     @property
     def tasks(self) -> list[str]:
         """Those of one's own that the goal looks at."""
-        return [name for name in sorted(self.goal.needs) if all(Path(file).is_absolute() for file in TASKS[name].files)]
+        return [name for name in sorted(self.goal.needs) if TASKS[name].of_own_data]
 
     def splits(self, part: str) -> list[Split]:
         """What is scored of a part, `dev` or `test`, of all tasks."""

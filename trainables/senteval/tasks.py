@@ -56,6 +56,11 @@ class Task(TaskFields):
         return KINDS[self.kind].splits_of(self)
 
     @property
+    def of_own_data(self) -> bool:
+        """Whether it is made of a person's own files, and is none of SentEval's, which lie in its folder."""
+        return all(Path(file).is_absolute() for file in self.files)
+
+    @property
     def development(self) -> str:
         """The development number that a search may look for; empty: there is none."""
         number = KINDS[self.kind].development
