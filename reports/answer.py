@@ -27,6 +27,7 @@ from reports.gain import Gain
 from reports.guards import Flag, grouped
 from reports.learning_curve import DataCurve, data_curve
 from reports.ledger import Record
+from reports.ledger.finals import SHARE
 from reports.looks import look, share
 from reports.quantity import Quantity, goals_quantity
 from reports.question import has_no_test, in_question, kinds_of_tasks, plain_number, without
@@ -127,6 +128,8 @@ class Answer:
     """Of them those that were trained on all of the data, so that they could be finalists."""
     seconds: float = 0.0
     """Of all trials, the finals too."""
+    share: float | None = None
+    """Of a person's own rows, on which the study trained; None where it was on all of them."""
     trials: Extent | None = None
     """Of the finals."""
     rows: RowsAnswer | None = None
@@ -199,6 +202,7 @@ def _answer(results: Results) -> Answer:
         tried=len(whole | {results.once(recipe.hash) for _, recipe in results.wholes.values()}),
         whole=len(whole),
         seconds=math.fsum(seconds_of(record, "seconds") or 0.0 for record in results.trials_and_soups),
+        share=_share(results),
         trials=finals_extent(results),
     )
     if sums.trials is None:
@@ -207,6 +211,11 @@ def _answer(results: Results) -> Answer:
     if not ready:
         return dataclasses.replace(sums, kind="open" if results.info.limited else "unfinished")
     return _Finals(results, ready).answer(sums)
+
+
+def _share(results: Results) -> float | None:
+    share = results.base.flat().get(SHARE, 1.0)
+    return share if results.info.request.train and isinstance(share, float) and share < 1 else None
 
 
 class _Finals(FinalsEvidence):

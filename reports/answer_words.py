@@ -220,6 +220,9 @@ def noise(answer: Answer) -> list[str]:
 def _notes(answer: Answer, info: StudyInfo, say: Say) -> list[str]:
     """What a reader must know besides, each a sentence."""
     sentences = []
+    if answer.share is not None:
+        whole = "Again trains on all of them" if answer.to_train else "on all of them the answer may be another"
+        sentences.append(f"the study trained on {100 * answer.share:.2g}% of the rows; {whole}")
     if collapsed := sum(finalist.collapsed for finalist in answer.finalists):
         sentences.append(f"training collapsed under {count(collapsed, 'seed')}, left out here")
     if left := len(answer.left_out):

@@ -23,6 +23,8 @@ from reports.document.inline import as_html
 from reports.export import _best_first
 from reports.gain import Gain
 from reports.ledger import FAILURES, LEDGER, Ledger, StudyInfo, fresh_seeds
+from reports.ledger.finals import SHARE
+from reports.ledger.request import Request
 from reports.made_up import VERSIONS
 from reports.markdown import text
 from reports.recipe_names import called
@@ -674,3 +676,18 @@ def test_a_finalist_whose_trials_failed_is_not_told_as_ended_by_the_limit(make: 
     assert (len(answer.failed), answer.left_out) == (1, ())
     assert "all trials of 1 finalist in the finals failed" in text_of(results)
     assert "the limit ended the finals" not in text_of(results)
+
+
+def test_an_answer_of_a_part_of_the_rows_says_so(make: Make, tmp_path: Path) -> None:
+    """Of a person's own rows alone: in a space a share of the data is a setting as any other."""
+    make()
+    info = StudyInfo.load(tmp_path)
+    info = dataclasses.replace(info, base={**info.base, SHARE: 0.073})
+    info.save(tmp_path)
+    assert Answer.of(Results.load(tmp_path)).share is None
+    dataclasses.replace(info, requests=[Request(train=("mine.csv",)).values]).save(tmp_path)
+    answer = Answer.of(Results.load(tmp_path))
+    assert answer.share == 0.073
+    assert "trained on 7.3% of the rows; Again trains on all of them" in text_of(Results.load(tmp_path))
+    as_it_came = "\n".join(as_text(lines(dataclasses.replace(answer, kind="as it came"), info, str)))
+    assert "on all of them the answer may be another" in as_it_came
