@@ -1,4 +1,7 @@
-"""The parts of the live page as HTML. Every word from outside is escaped here, and nowhere else is HTML made of it."""
+"""The parts of the live page as HTML. Every word from outside is escaped here, and nowhere else is HTML made of it.
+
+A section whose part is empty is not shown.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +23,7 @@ from reports.live.settings_picture import SettingLine, settings_picture
 from reports.live.texts import PAGE
 from reports.markdown import DASH, count, duration, number
 from reports.wording import difference
+from search_spaces.limits import LIMITS
 
 LISTED = 50
 TRIED = 200
@@ -54,14 +58,21 @@ def title(view: View) -> str:
     if view.progress is None:
         return name
     counts = view.progress.counts
-    done, total = view.finished, view.finished + counts.get("running", 0) + counts.get("queued", 0)
-    return f"{done}/{total} {name}"
+    if _by_the_clock(view):
+        return f"{view.finished} {name}"
+    return f"{view.finished}/{view.finished + counts.get('running', 0) + counts.get('queued', 0)} {name}"
+
+
+def _by_the_clock(view: View) -> bool:
+    """Whether a limit in minutes ends the study, so that nobody knows how many trials it will have."""
+    return view.info is not None and any(LIMITS[limit].clock for limit in view.info.limits if limit in LIMITS)
 
 
 def parts_of(view: View, judged: Mapping[str, str]) -> dict[str, str]:
     """By the id of its place, the HTML of each part; `judged` are those of `verdicts`."""
     of_colour = colours([trial.key for trial in view.progress.running]) if view.progress else {}
     queued = view.progress.counts.get("queued", 0) if view.progress else 0
+    waiting = "as many as the limit has time for" if _by_the_clock(view) else f"{count(queued, 'trial')} in the queue"
     return {
         "name": _name(view),
         "problems": "".join(f'<p class="warning">{escape(problem)}</p>' for problem in view.problems),
@@ -74,7 +85,7 @@ def parts_of(view: View, judged: Mapping[str, str]) -> dict[str, str]:
         "settings": _settings(view),
         **judged,
         "failed": _failed(view),
-        "queued-count": f"{count(queued, 'trial')} in the queue",
+        "queued-count": waiting,
         "queued": _queued(view, queued),
         "foot": _foot(view),
     }
@@ -108,13 +119,16 @@ def _stand(view: View) -> str:
             "stopped, or its machine is busy or away; what ran then is shown. The same command goes on.</p>"
         )
     counts = progress.counts
-    ended = view.finished + len(view.stopped) + len(view.failed)
-    total = ended + counts.get("running", 0) + counts.get("queued", 0)
+    passed = view.finished + len(view.stopped) + len(view.failed)
+    total, what = passed + counts.get("running", 0) + counts.get("queued", 0), "trials that ended"
+    if _by_the_clock(view):
+        passed = round(seconds_since(progress.began_at))
+        total, what = passed + round(progress.seconds_left or 0), "seconds that passed"
     left = "time left unknown" if progress.seconds_left is None else f"about {duration(progress.seconds_left)} left"
     return (
         f'<p><span class="badge">running</span> for {duration(seconds_since(progress.began_at))}, <b>{left}</b> '
         f'<span class="soft">({escape(progress.estimate)})</span></p>'
-        f'<progress value="{ended}" max="{max(total, 1)}" aria-label="trials that ended">{ended} of {total}</progress>'
+        f'<progress value="{passed}" max="{max(total, 1)}" aria-label="{what}">{passed} of {total}</progress>'
         + _stages(progress.stages)
     )
 
@@ -136,7 +150,8 @@ def _stages(stages: Sequence[StageTime]) -> str:
 def _counts(view: View) -> str:
     counts = view.progress.counts if view.progress else {}
     words = [f"{view.finished} finished"]
-    words += [escape(f"{counts.get(name, 0)} {name}") for name in ("running", "queued") if view.progress]
+    open_ones = ("running",) if _by_the_clock(view) else ("running", "queued")
+    words += [escape(f"{counts.get(name, 0)} {name}") for name in open_ones if view.progress]
     words += [f"{len(view.failed)} failed"]
     words += [f"{len(view.stopped)} stopped early"] if view.stopped else []
     return f"Trials: {', '.join(words)}."
@@ -197,7 +212,7 @@ def _losses(view: View, of_colour: dict[str, str]) -> str:
         words = "; ".join([*keys, *([f"{count(len(others), 'ended trial')} in grey"] if others else [])])
         loss = f"Loss {escape(name)}: " if name else "Loss: "
         pictures.append(f'<figure>{picture}<figcaption class="soft">{loss}{words}.</figcaption></figure>')
-    return "".join(pictures) or "<p>No trial has trained yet.</p>"
+    return "".join(pictures)
 
 
 def _course(view: View) -> str:
@@ -280,7 +295,7 @@ def _answer(parts: Sequence[tuple[str, str, bool]]) -> str:
 
 def _verdicts(findings: str | None, problem: str, finished: int, runs: bool) -> str:
     if not finished:
-        return "<p>They come when a trial is finished.</p>"
+        return ""
     trouble = f'<p class="warning">They cannot be computed: {escape(problem)}</p>' if problem else ""
     if findings is None:
         return trouble or "<p>Being computed ...</p>"
@@ -326,7 +341,7 @@ def _failed(view: View) -> str:
     ends += [(f"not run: {why}", label) for label, why in missing.items()]
     ends += [(trial.reason, f"{trial.name}, {seed_in_words(trial.seed)}") for trial in view.stopped]
     if not ends:
-        return "<p>None.</p>"
+        return ""
     trials: dict[str, list[str]] = {}
     for reason, name in ends:
         trials.setdefault(reason, []).append(escape(name))
@@ -345,8 +360,8 @@ def _queued(view: View, total: int) -> str:
     waiting = view.progress.queued[:LISTED] if view.progress else []
     rows = [[_words(trial), _seed(trial.seed)] for trial in waiting]
     if not rows:
-        return "<p>The search has yet to choose them.</p>" if total else "<p>Nothing waits.</p>"
-    more = total - len(rows)
+        return "<p>The search has yet to choose them.</p>" if total else ""
+    more = 0 if _by_the_clock(view) else total - len(rows)
     caption = "They wait for a free place, and run in this order."
     caption += f" {more:,} more are not listed, or the search has yet to choose them." if more > 0 else ""
     return table(["trial", "#seed"], rows, caption)

@@ -15,7 +15,7 @@ import pytest
 from reports.ledger import LEDGER, Ledger, StudyInfo, trial_key
 from reports.live.report_process import CachedReport
 from reports.live.server import LiveServer
-from tests.live_folder import DONE, add_curve, fail, running_study
+from tests.live_folder import DONE, add_curve, empty_study, fail, running_study
 from tests.live_pictures import chromium, served
 
 pytest.importorskip("playwright", reason="a browser is driven by playwright, which is not installed")
@@ -82,6 +82,14 @@ def test_it_fits_a_phone_is_dark_and_every_colour_is_seen(server: LiveServer, pa
     strokes = page.evaluate("[...document.querySelectorAll('.curve')].map(c => getComputedStyle(c).stroke)")
     assert len(strokes) == DONE + 2
     assert "none" not in strokes
+
+
+def test_in_the_first_minute_sections_without_content_are_hidden(tmp_path: Path, page: Any) -> None:
+    empty_study(tmp_path)
+    with served(tmp_path) as live:
+        page.goto(live.address)
+        headings = "[...document.querySelectorAll('h2')].filter(head => head.checkVisibility()).map(head => head.id)"
+        assert page.evaluate(headings) == ["best-title", "running-title"]
 
 
 def test_the_keyboard_reaches_everything(server: LiveServer, page: Any) -> None:

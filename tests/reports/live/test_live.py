@@ -203,9 +203,20 @@ class TestWhatIsShown:
         view = Folder(tmp_path).view()
         content = html.page(view, html.verdicts(None, "", view.finished, view.runs))
         assert "No trial has begun yet" in content
-        assert "No trial has trained yet" in content
-        assert "They come when a trial is finished" in content
+        assert not any(html.parts_of(view, {})[name] for name in ("losses", "failed", "queued"))  # nothing to show
         assert "0 finished, 0 failed" in content
+
+    def test_under_a_limit_in_minutes_time_is_the_measure(self, tmp_path: Path) -> None:
+        """How many trials it has room for is not known."""
+        progress = running_study(tmp_path, seeds=(0,))
+        dataclasses.replace(StudyInfo.load(tmp_path), limits={"minutes": 40.0}).save(tmp_path)
+        parts = html.parts_of(view := Folder(tmp_path).view(), {})
+        assert "queued" not in parts["counts"]
+        assert "/" not in html.title(view)
+        passed = re.search(r'value="(\d+)" max="(\d+)" aria-label="seconds that passed"', parts["state"])
+        assert passed is not None
+        assert int(passed[2]) - int(passed[1]) == progress.seconds_left
+        assert parts["queued-count"] == "as many as the limit has time for"
 
     def test_everything_from_outside_is_escaped(self, tmp_path: Path) -> None:
         progress = running_study(tmp_path, seeds=(0,))
