@@ -27,7 +27,7 @@ Say = Callable[[object], str]
 
 OVER = {"base": "the base settings", "encoder": "the encoder as it came", "baseline": "the baseline row"}
 SPREADS = {
-    "lent": "with one seed, intervals borrow what seeds move in trainings that ran under several",
+    "lent": "with one seed alone, how far seeds differ is taken from other trainings",
     "unknown": "intervals count test items alone, as nothing ran under two seeds",
 }
 LISTED = 6
@@ -107,14 +107,14 @@ def _verdict(answer: Answer, say: Say) -> list[Line]:
     if answer.kind == "use":
         return [Line("Use", _settings(answer.picked[0], say))]
     if answer.kind == "base":
-        better = "is shown to be better" if answer.picked else "was judged"
+        better = "is shown to be better" if answer.picked else "reached the finals"
         return [Line("Keep", f"{OVER['base']}: no recipe of the search {better}")]
     if answer.kind == "as it came":
         trained = [*(finalist.gains.get("encoder") for finalist in answer.finalists), answer.base_over_encoder]
         worse = all(gain and gain.high is not None and gain.high < 0 for gain in trained)
         training = "every training of the finals is shown to be worse" if worse else "training is not shown to help"
         return [Line("Keep", f"{OVER['encoder']}: {training} on {say(answer.figure or '')}")]
-    why = "what the search picked measured no higher" if answer.picked else "no recipe of the search was judged"
+    why = "what the search picked measured no higher" if answer.picked else "no recipe of the search reached the finals"
     best = f"{OVER['base']}; {why}" if answer.base_leads else _settings(answer.picked[0], say)
     return [Line("Open", _why_open(answer, say)), Line("Best", f"so far: {best}")]
 
@@ -235,7 +235,7 @@ def _notes(answer: Answer, info: StudyInfo, say: Say) -> list[str]:
         items = count(answer.remembered, "test item")
         sentences.append(f"training saw a text of {items}; the gain would be shown without any of them")
     if info.finals is not None and info.finals.smaller:
-        sentences.append("the finals are smaller than they would be without the limit, which leaves time to explore")
+        sentences.append("the finals have fewer seeds or recipes than usual, to fit the limit")
     return sentences
 
 
@@ -363,7 +363,7 @@ def _unfinished(answer: Answer, info: StudyInfo) -> list[Line]:
         words = "the search is not over; its answer comes with the finals"
     else:
         words = f"{answer.trials.done} of {count(answer.trials.planned, 'trial')} of the finals are done"
-    return [Line("Wait", words), Line("Again", study_command(info), command=True)]
+    return [Line("Wait", words), Line("Go on", study_command(info), command=True)]
 
 
 def _of_rows(answer: Answer, rows: RowsAnswer, info: StudyInfo, say: Say) -> list[Line]:

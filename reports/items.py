@@ -29,8 +29,9 @@ from trainables.senteval.tasks import TASKS, kind_of
 
 SHOWN, LONGEST = 20, 100
 """So many items of each kind a console shows, and so many characters of each text."""
-MOST = 0.5
-"""An item is answered rightly where more than this share of a recipe's seeds do."""
+HALF = 0.5
+"""An item is answered rightly where more than this share of a recipe's seeds do, wrongly where fewer do; half of them
+lie between."""
 
 
 @dataclass(frozen=True)
@@ -64,8 +65,8 @@ class Items:
     gain: float
     """In points of the number, the mean over seeds."""
     mended: tuple[Item, ...]
-    """Where a task knows right and wrong, those that most seeds get right, and did not before; else those that add to
-    the gain. The largest change first."""
+    """Where a task knows right and wrong, those that most seeds get right, and did not before, or half of them where
+    most were wrong; else those that add to the gain. The largest change first."""
     broke: tuple[Item, ...]
     no_texts: str = ""
     """Why the texts are not at hand."""
@@ -99,8 +100,7 @@ class Items:
         if not (before.adds_up and after.adds_up):
             change += gain / len(change)
         if before.own is not None and after.own is not None and kind_of(task).predicted == "classes":
-            was, now = before.own > MOST, after.own > MOST
-            mended, broke = np.flatnonzero(now & ~was), np.flatnonzero(was & ~now)
+            mended, broke = turned(before.own, after.own)
         else:
             mended, broke = np.flatnonzero(change > 0), np.flatnonzero(change < 0)
         texts, why = _texts(results, task, after.named, folder)
@@ -207,6 +207,12 @@ class _Seeds:
         if kind_of(task).predicted == "classes":
             own = np.mean([item.predicted == item.gold for item in stored], axis=0)
         return cls(stored[0].named, value, mean, adds_up, own)
+
+
+def turned(before: np.ndarray, after: np.ndarray) -> tuple[np.ndarray, np.ndarray]:  # each: (items,)
+    """The places of items that were mended, and of those that were broken, by the shares of seeds that were right."""
+    was, now = np.sign(before - HALF), np.sign(after - HALF)
+    return np.flatnonzero(now > was), np.flatnonzero(now < was)
 
 
 def _moves(results: Results, record: Record, task: str, name: str) -> np.ndarray | None:

@@ -88,3 +88,8 @@ def duration(seconds: float) -> str:
     if hours < 48:
         return f"{minutes // 60} h {minutes % 60} min"
     return f"{hours // 24} days {hours % 24} h"
+
+
+def time_left(seconds: float) -> str:
+    """`about 3 min left`."""
+    return f"about {duration(seconds)} left" if seconds >= 1 else "about to end"

@@ -127,17 +127,19 @@ def exceeded(limits: Mapping[str, float], costs: Sequence[Cost]) -> dict[str, fl
 
 
 def ended_in_words(ended: Mapping[str, Any], raced: bool = False) -> str:
-    """Of `StudyInfo.limited`: `the limit gpu_hours=2 ended the study: 1.93 h were spent, a trial takes about ...`.
+    """Of `StudyInfo.limited`: `the limit gpu_hours=2 ended the study: 1.93 h were spent, a trial takes about ...`; of
+    time `the limit minutes=15 ended the study after 12.4 min, when ...`.
 
     `raced`: recipes raced for their seeds, so that only the most that could have followed is known."""
-    unit, a_trial, left_out = LIMITS[ended["limit"]].unit, ended["a_trial"], ended["left_out"]
+    limit, a_trial, left_out = LIMITS[ended["limit"]], ended["a_trial"], ended["left_out"]
+    begin, unit = f"the limit {ended['limit']}={ended['number']:g} ended the study", limit.unit
+    if limit.clock:
+        room = ", when no further trial had room" if ended["spent"] < ended["number"] else ""
+        return f"{begin} after {ended['spent']:.3g} {unit}{room}; a larger --limit goes on"
     guess = f", a trial takes about {a_trial:.3g} {unit}" if a_trial else ""
     most = "up to " if raced else ""
     left = f", and {most}{left_out:,} trial{'' if left_out == 1 else 's'} did not begin" if left_out else ""
-    return (
-        f"the limit {ended['limit']}={ended['number']:g} ended the study: {ended['spent']:.3g} {unit} were spent"
-        f"{guess}{left}; a larger --limit goes on"
-    )
+    return f"{begin}: {ended['spent']:.3g} {unit} were spent{guess}{left}; a larger --limit goes on"
 
 
 def violations(limits: Mapping[str, float], cost: Cost) -> list[float] | None:

@@ -21,7 +21,7 @@ from reports.live.folder import Best, EndedTrial, View
 from reports.live.picture import colours, loss_picture, score_picture
 from reports.live.settings_picture import SettingLine, settings_picture
 from reports.live.texts import PAGE
-from reports.markdown import DASH, count, duration, number
+from reports.markdown import DASH, count, duration, number, time_left
 from reports.wording import difference
 from search_spaces.limits import LIMITS
 
@@ -124,7 +124,7 @@ def _stand(view: View) -> str:
     if _by_the_clock(view):
         passed = round(seconds_since(progress.began_at))
         total, what = passed + round(progress.seconds_left or 0), "seconds that passed"
-    left = "time left unknown" if progress.seconds_left is None else f"about {duration(progress.seconds_left)} left"
+    left = "time left unknown" if progress.seconds_left is None else time_left(progress.seconds_left)
     return (
         f'<p><span class="badge">running</span> for {duration(seconds_since(progress.began_at))}, <b>{left}</b> '
         f'<span class="soft">({escape(progress.estimate)})</span></p>'
@@ -137,7 +137,7 @@ def _stages(stages: Sequence[StageTime]) -> str:
     """A bar for each, and what is decided in the one that runs."""
     items = []
     for stage in stages:
-        left = f", about {duration(stage.left)} left" if stage.left else ""
+        left = f", {time_left(stage.left)}" if stage.left else ""
         time = f"{duration(stage.passed)}{left}" if stage.passed else f"then, about {duration(stage.left)}"
         name, whole = STAGE_WORDS[stage.name][0], max(stage.passed + stage.left, 1e-3)
         bar = f'<progress value="{stage.passed:.0f}" max="{whole:.0f}" aria-label="{name}"></progress>'
@@ -262,7 +262,7 @@ def _best(view: View) -> str:
         return "<p>No trial with a score that the study looks for is finished yet.</p>"
     parts = any(best.share < 1 for best in view.best)
     rows = [
-        [_words(best), *([_share(best.share)] if parts else []), str(best.seeds), *map(number, best.scores)]
+        [_words(best), *([_data(best)] if parts else []), str(best.seeds), *map(number, best.scores)]
         for best in view.best[:TRIED]
     ]
     shown = f"The first {len(rows)} of {len(view.best)} recipes" if len(view.best) > len(rows) else "Recipes"
@@ -274,8 +274,10 @@ def _best(view: View) -> str:
     return table(head, rows, caption, sortable=len(rows) > 1)
 
 
-def _share(share: float) -> str:
-    return "all" if share == 1.0 else share_in_words(share).partition(" ")[0]
+def _data(best: Best) -> str:
+    """The share of the data that it trained on; the untrained encoder none."""
+    whole = DASH if best.role == "encoder" else "all"
+    return whole if best.share == 1.0 else share_in_words(best.share).partition(" ")[0]
 
 
 def verdicts(findings: str | None, problem: str, finished: int, runs: bool) -> dict[str, str]:

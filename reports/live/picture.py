@@ -88,8 +88,8 @@ def score_picture(tried: Sequence[tuple[float, float]], levels: Mapping[str, flo
 
 
 def loss_picture(running: Mapping[str, Curve], others: Sequence[Curve], of_colour: Mapping[str, str]) -> str:
-    """The losses of running trials in colour over those of ended ones in grey; empty where no two points make a line. All
-    are of one objective."""
+    """The losses of running trials in colour over those of ended ones in grey; empty where no two points make a line.
+    All are of one objective."""
     drawn = [*others, *running.values()]
     points = [point for curve in drawn for point in curve.points]
     if all(len(curve.points) < 2 for curve in drawn):

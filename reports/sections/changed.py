@@ -39,7 +39,7 @@ def _of_task(items: Items, results: Results) -> list[Block]:
     name = items.recipe.partition(" ")[0] if items.recipe.startswith("#") else items.recipe
     broke = f"{len(items.broke):,}" if items.broke else "none"
     changed = f"{better} {len(items.mended):,} of {count(items.items, 'test item')} and {worse} {broke}"
-    how = "Right is what most seeds get right." if items.right_or_wrong else ""
+    how = "Right is what most seeds get right; half of them is between right and wrong." if items.right_or_wrong else ""
     scored = any(_has_scores(item) for item in (*items.mended, *items.broke))
     if not items.right_or_wrong and not items.no_texts and scored:
         how = f"Before and now: each item's own {code(items.number)}, 100 % at best."

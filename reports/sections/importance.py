@@ -43,7 +43,7 @@ def in_short(results: Results, pictures: Path) -> list[Block]:
     for name, scored in by_name.items():
         if len(scored) < ENOUGH:
             had = f"{len(scored)} {'has' if len(scored) == 1 else 'have'} the {name}"
-            blocks.append(f"Which settings matter is looked for from {count(ENOUGH, 'recipe')} on; {had}.")
+            blocks.append(f"To tell which settings matter takes {count(ENOUGH, 'recipe')}; {had}.")
             continue
         fit = _fit(results, scored)
         if fit is None:

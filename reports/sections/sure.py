@@ -31,7 +31,7 @@ FEW = 3
 
 def write(results: Results, pictures: Path) -> list[Block]:
     """What is missing, what was run, what it shows, what more seeds of the rows would settle."""
-    findings, answered = Findings.of(results), bool(Answer.of(results).finalists)
+    findings, answered = Findings.of(results), Answer.of(results).figure is not None
     sentences = [*studied(results, findings), *([setting] if (setting := compared(results)) else [])]
     alone = answered and len(results.info.seeds) == 1  # the finals say more of these rows
     boards = [board for board in findings.boards if len(board.counted) > 1 and not alone]
@@ -89,7 +89,7 @@ def studied(results: Results, findings: Findings) -> list[str]:
         if results.info.raced:
             seeds = f"{len(results.info.seeds)} to {count(results.info.most_seeds or 0, 'seed')}"
         each = f"{seeds} each{' (1 where no seed matters)' * some}"
-        before = " before the finals" * bool(Answer.of(results).finalists)
+        before = " before the finals" * (Answer.of(results).figure is not None)
         sentences.append(
             f"{done} of {count(len(rows), 'row')} finished{of_all}, {each}{before}.{_cannot_run(findings, rows)}"
         )

@@ -19,7 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 from reports.ledger import Record, is_fresh, seed_in_words
-from reports.markdown import DASH, count, duration, number
+from reports.markdown import DASH, count, duration, number, time_left
 from search_spaces.averages import average
 from search_spaces.goals import Goal, in_words, searched
 from search_spaces.limits import exceeded
@@ -118,7 +118,7 @@ class Console(Callback):
         if self.state.ended == 1:
             self._say(legend(self.goals, self.shown))
         state, seconds = self.state, self.state.forecast().seconds
-        left = "" if seconds is None or not (state.running or state.coming) else f", about {duration(seconds)} left"
+        left = "" if seconds is None or not (state.running or state.coming) else f", {time_left(seconds)}"
         name = printable(trial.name)
         name += " " * (self._name_width - cell_len(name))
         self._say(f"{self._done()} {name} {seed_in_words(trial.seed)}  {text}  (after {passed(state.seconds)}{left})")
@@ -203,7 +203,7 @@ class Console(Callback):
             ahead = [f"{stage.name} {duration(stage.left)}" for stage in state.stages() if stage.left]
             stages = f"{', '.join(ahead)}; " if len(ahead) > 1 else ""
             until = f"({stages}{guess}until {clock_time(forecast.seconds)})"
-            parts.append(f"about {duration(forecast.seconds)} left {until}")
+            parts.append(f"{time_left(forecast.seconds)} {until}")
             parts.append(rate(forecast.a_minute))
         else:
             parts[-1] += f" ({passed(state.seconds)} so far)"

@@ -14,7 +14,7 @@ import pytest
 from reports.__main__ import main
 from reports.answer import Answer
 from reports.document import markdown
-from reports.items import Items, of_own_data
+from reports.items import Items, of_own_data, turned
 from reports.ledger import LEDGER, PREDICTIONS, Ledger, Record
 from reports.results import Results
 from reports.sections import changed as section
@@ -243,3 +243,11 @@ def test_only_tasks_of_ones_own_are_shown_with_their_texts(tmp_path: Path, monke
     own = dataclasses.replace(TASKS["TREC"], files=(str(tmp_path / "a"), str(tmp_path / "b")))
     monkeypatch.setattr("reports.items.TASKS", {"heldout": own})
     assert of_own_data("heldout")
+
+
+def test_a_tie_of_two_seeds_is_no_loss_of_one_side_alone() -> None:
+    """Half of the seeds lies between right and wrong, so who is compared with whom does not matter."""
+    before, after = np.array([0.0, 0.0, 1.0, 1.0, 0.5]), np.array([0.5, 1.0, 0.5, 0.0, 0.5])
+    mended, broke = turned(before, after)
+    assert ([*mended], [*broke]) == ([0, 1], [2, 3])
+    assert [[*places] for places in turned(after, before)] == [[2, 3], [0, 1]]
