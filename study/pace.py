@@ -115,11 +115,12 @@ def trained_texts(row: Normal) -> list[str]:
 
 def _unknown(base: Recipe) -> bool:
     """Whether texts that are embedded here tell nothing of a training: on a GPU, and where a part takes no less."""
+    frozen = population_key(base) is not None or base.encoder.adapter == "mlp"
+    if frozen or base.optimisation.max_steps is not None:
+        return True
     import torch
 
-    on_gpu = torch.cuda.is_available()
-    frozen = population_key(base) is not None or base.encoder.adapter == "mlp"
-    return on_gpu or frozen or base.optimisation.max_steps is not None
+    return torch.cuda.is_available()
 
 
 def _texts_scored(plan: Plan) -> int:
