@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from numbers import Number
 
-from trainables.errors import UserError, shown
+from trainables.errors import UserError, is_text, shown
 from trainables.labels import LABELS
 
 NAMES: Mapping[str, tuple[str, ...]] = {
@@ -101,6 +101,16 @@ def as_number(cell: object) -> float | None:
     return number if math.isfinite(number) else None
 
 
+def score_within(cell: object, where: str, scale: tuple[float, float], name: str = "score") -> float:
+    """A number within a scale. `UserError` for what is none."""
+    (low, high), value = scale, as_number(cell)
+    if value is None:
+        raise UserError(f"{where}: {name} {shown(cell)} is no finite number")
+    if not low <= value <= high:
+        raise UserError(f"{where}: {name} {value:g} is not between {low:g} and {high:g}")
+    return value
+
+
 def no_number(cell: object) -> bool:
     """Whether a number is missing: an empty cell, or NaN in words. Of a text these three letters are one."""
     return is_empty(cell) or (isinstance(cell, str) and cell.strip().lower() == "nan")
@@ -108,10 +118,13 @@ def no_number(cell: object) -> bool:
 
 def as_label(cell: object, where: str) -> str | None:
     """A label as text; None for an empty cell. A whole number is the same label however a file writes it: integer
-    columns with gaps turn into 1.0. `UserError` for a list and the like."""
+    columns with gaps turn into 1.0. `UserError` for a list and the like, and for what cannot be written."""
     if not (is_empty(cell) or isinstance(cell, str | Number)):
         raise UserError(f"{where}: a label is a text or a number, and this is {shown(cell)}; write a row for each")
-    return None if is_empty(cell) else re.sub(r"^(-?\d+)\.0+$", r"\1", str(cell).strip())
+    label = None if is_empty(cell) else re.sub(r"^(-?\d+)\.0+$", r"\1", str(cell).strip())
+    if label is not None and not is_text(label):
+        raise UserError(f"{where}: the label holds half of a character (a lone surrogate): {shown(cell)}")
+    return label
 
 
 def is_graded(values: Sequence[object]) -> bool:

@@ -9,17 +9,13 @@ from typing import Any, Literal
 import numpy as np
 
 from reports.guards import Flag
-from reports.ledger import LEDGER, Record, read_json
+from reports.ledger import Record
 from reports.quantity import quantity
 from reports.results import Results
-from search_spaces.averages import AVERAGES
-from trainables.errors import UserError
 from trainables.senteval.tasks import TASKS, kind_of
 
 EXPOSED = 0.01
 """Recipes that saw shares of a task's test items which are further apart have no verdict there."""
-ROUNDING = 0.01
-"""So far, in points, an average may lie from its parts."""
 FEW_SEEN, SEEN_ALIKE = 0.005, 0.001
 """Where no recipe saw a larger share of a task's test items, and all trained ones the same but for so much, gains
 between them are hardly touched."""
@@ -87,15 +83,10 @@ def degenerate(results: Results) -> list[Flag]:
 
 
 def parts(results: Results) -> list[Flag]:
-    """Averages that old records stored, and the numbers of test items, must fit what they are made of."""
-    averages, sizes = [*_other_averages(results)], [*_other_sizes(results)]
-    flags = []
-    if averages:
-        flags.append(Flag("parts", "averages", _recipes(averages), facts=averages[0][1]))
-    if sizes:
-        tasks = frozenset(facts["task"] for _, facts in sizes)
-        flags.append(Flag("parts", "sizes", _recipes(sizes), tasks, sizes[0][1]))
-    return flags
+    """The numbers of test items must be those of the predictions."""
+    sizes = [*_other_sizes(results)]
+    tasks = frozenset(facts["task"] for _, facts in sizes)
+    return [Flag("parts", "sizes", _recipes(sizes), tasks, sizes[0][1])] if sizes else []
 
 
 def overlap(results: Results) -> list[Flag]:
@@ -225,20 +216,6 @@ def _collapsed(results: Results, collapsed: dict[str, list[Record]]) -> Flag:
     some_seeds = any(len(records) < len(results.recipes[recipe]) for recipe, records in collapsed.items())
     lowest = min((value for value in cosines if isinstance(value, int | float)), default=None)
     return Flag("degenerate", "collapsed", frozenset(collapsed), facts={"cosine": lowest, "some_seeds": some_seeds})
-
-
-def _other_averages(results: Results) -> Iterator[tuple[Record, dict[str, Any]]]:
-    """Averages that a record's file holds, as old ones do, and that are not those of its scores."""
-    for record in (record for records in results.recipes.values() for record in records):
-        try:
-            stored: Any = read_json(results.folder / LEDGER / f"{record.key}.json", "a record").get("averages")
-        except UserError:
-            continue
-        for name, value in stored.items() if isinstance(stored, dict) else ():
-            if name in AVERAGES and isinstance(value, int | float):
-                computed = AVERAGES[name].of(record.scores)
-                if computed is not None and not abs(computed - value) <= ROUNDING:
-                    yield record, {"average": name, "stored": float(value), "computed": computed}
 
 
 def _other_sizes(results: Results) -> Iterator[tuple[Record, dict[str, Any]]]:

@@ -205,11 +205,8 @@ def degenerate(results: Results, flag: Flag) -> str:
 
 
 def parts(results: Results, flag: Flag) -> str:
-    """Of averages and numbers of items."""
+    """Of numbers of items."""
     rows, stored, computed = rows_in_words(results, flag.recipes), flag.facts["stored"], flag.facts["computed"]
-    if flag.kind == "averages":
-        first = f"{text(flag.facts['average'])} {number(stored)}, not {number(computed)}"
-        return f"averages in the ledger are not those of their tasks, for {rows} ({first}): one of the two was changed"
     first = f"{text(flag.facts['task'])} {stored:,}, not {computed:,}"
     return (
         f"the ledger counts other test items than there are predictions, for {rows} ({first}): they are of different "

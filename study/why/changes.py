@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from reports.ledger.names import to_write
 from search_spaces.own_data import BATCH, EPOCHS, MINED_FROM, RATE, TEMPERATURE, USUAL_BATCH
 from study.why.case import MOST, Cause, StudyCase
 from trainables.files import write_whole
 from trainables.recipe import Value
-from trainables.registry import Registry
 
 Changes = Mapping[str, Value]
 FAR, COLDER = 10.0, 5.0
@@ -22,14 +20,6 @@ LONGER, LONG = 3, 3
 """So many times the epochs, of recipes of fewer."""
 COLLECTED, SUSPECTS = "why-rows.jsonl", "why-suspects.jsonl"
 """The training rows without suspect ones, and these, the worst first, within the results."""
-
-
-@dataclass(frozen=True)
-class TriedChange:
-    """An entry of `CHANGES`."""
-
-    name: str
-    of: Callable[[StudyCase], Iterator[Changes]]
 
 
 def _rates(case: StudyCase) -> Iterator[Changes]:
@@ -77,17 +67,16 @@ def _base(case: StudyCase) -> Iterator[Changes]:
         yield changes
 
 
-CHANGES = Registry(
-    "change",
-    TriedChange("configuration", _own),
-    TriedChange("rate", _rates),
-    TriedChange("temperature", _temperatures),
-    TriedChange("batch", _batches),
-    TriedChange("epochs", _epochs),
-    TriedChange("base", _base),
-    TriedChange("masked", _masked),
-    TriedChange("mined", _mined),
-)
+CHANGES: Mapping[str, Callable[[StudyCase], Iterator[Changes]]] = {
+    "configuration": _own,
+    "rate": _rates,
+    "temperature": _temperatures,
+    "batch": _batches,
+    "epochs": _epochs,
+    "base": _base,
+    "masked": _masked,
+    "mined": _mined,
+}
 
 
 def changes_of(case: StudyCase, causes: Sequence[Cause]) -> list[tuple[str, Changes]]:
@@ -95,7 +84,7 @@ def changes_of(case: StudyCase, causes: Sequence[Cause]) -> list[tuple[str, Chan
     tried: list[tuple[str, Changes]] = [
         (cause.name, {"corpus.nli": cause.mend["train"][0]}) for cause in causes if "train" in cause.mend
     ]
-    return tried + [(change.name, keys) for change in CHANGES.values() for keys in change.of(case)]
+    return tried + [(name, keys) for name, changes in CHANGES.items() for keys in changes(case)]
 
 
 def by_rows(case: StudyCase, cause: Cause) -> bool:

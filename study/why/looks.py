@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -22,7 +21,6 @@ from study.planned_power import FEW_ITEMS, half_interval, items_needed
 from study.why.case import Cause, StudyCase
 from trainables.corpora.leaks import NEAR, leaks, plain
 from trainables.corpora.own_rows import texts
-from trainables.registry import Registry
 from trainables.senteval.examples import JudgedDocuments
 from trainables.senteval.tasks import TASKS
 
@@ -45,14 +43,6 @@ WARM, COLD, SMALL_BATCH, FAST, SLOW = 0.3, 0.005, 8, 5e-3, 1e-6
 """Temperatures and rates above and below these, and batches below, are outside the usual range."""
 HINT = 2.0
 """Points of a setting that is only unusual."""
-
-
-@dataclass(frozen=True)
-class Look:
-    """An entry of `LOOKS`."""
-
-    name: str
-    of: Callable[[StudyCase], Cause | None]
 
 
 def mislabelled(case: StudyCase) -> Cause | None:
@@ -258,22 +248,12 @@ def unusual(case: StudyCase) -> Cause | None:
     return Cause("unusual", HINT, facts={"used": beyond}, mend={"set": {key: usual[key] for key in beyond}})
 
 
-LOOKS = Registry(
-    "look",
-    Look("mislabelled", mislabelled),
-    Look("false_negatives", false_negatives),
-    Look("unlike", unlike),
-    Look("leaked", leaked),
-    Look("few_items", few_items),
-    Look("ceiling", ceiling),
-    Look("configuration", configuration),
-    Look("unusual", unusual),
-)
+LOOKS = (mislabelled, false_negatives, unlike, leaked, few_items, ceiling, configuration, unusual)
 
 
 def looked(case: StudyCase) -> list[Cause]:
     """What all looks see, most likely first."""
-    return ordered(cause for look in LOOKS.values() if (cause := look.of(case)) is not None)
+    return ordered(cause for look in LOOKS if (cause := look(case)) is not None)
 
 
 def ordered(causes: Iterable[Cause]) -> list[Cause]:

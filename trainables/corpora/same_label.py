@@ -14,7 +14,7 @@ from trainables.corpora.own_tables import TableLayout, ValuedRows
 from trainables.corpora.request import SamplerRequest, check_batch_size
 from trainables.corpora.samplers import SameLabelSampler
 from trainables.corpora.tables import OpenTable, Record
-from trainables.errors import UserError, is_text
+from trainables.errors import UserError
 from trainables.keys import at_least, key
 from trainables.tabular import as_label
 from trainables.text_lines import numbered_lines
@@ -38,10 +38,7 @@ class SameLabelLayout(TableLayout):
     )
 
     def value(self, cell: Any, where: str) -> str | None:
-        name = as_label(cell, where)
-        if name is not None and not is_text(name):
-            raise UserError(f"{where}: the label holds half of a character (a lone surrogate)")
-        return name
+        return as_label(cell, where)
 
     def scenes(self, folder: Path) -> OpenTable:
         """TREC's questions, each after its class."""

@@ -15,8 +15,9 @@ from trainables.corpora.layout import Layout
 from trainables.corpora.request import SamplerRequest, check_batch_size
 from trainables.corpora.samplers import PairSampler
 from trainables.corpora.tables import sts_rows
-from trainables.errors import UserError, shown
+from trainables.errors import UserError
 from trainables.sections import LIMIT, SCENES, SENTEVAL, STSB
+from trainables.tabular import score_within
 
 ABOVE = 4.0
 """Pairs with a higher score are similar (Qiu 2022, section 4.1)."""
@@ -52,7 +53,7 @@ def load_similar(senteval: Path, limit: int | None = None) -> SimilarPairs:
                 "folder that has it"
             )
         for where, row in sts_rows(file):
-            similar = _score(row["score"], where) > ABOVE
+            similar = score_within(row["score"], where, SCALE) > ABOVE
             sentence1, sentence2 = row["sentence1"].strip(), row["sentence2"].strip()
             if not (sentence1 and sentence2):
                 raise UserError(f"{where}: one of its two sentences is empty")
@@ -64,16 +65,6 @@ def load_similar(senteval: Path, limit: int | None = None) -> SimilarPairs:
         raise UserError(f"{folder} holds no pair with a score above {ABOVE:g}")
     digest = hashlib.sha256("\n".join(f"{a}\x1f{b}" for a, b in zip(first, second, strict=True)).encode())
     return SimilarPairs(first, second, splits, digest.hexdigest()[:12])
-
-
-def _score(text: str, where: str) -> float:
-    try:
-        score = float(text)
-    except ValueError:
-        raise UserError(f"{where}: the score {shown(text)} is no number") from None
-    if not SCALE[0] <= score <= SCALE[1]:
-        raise UserError(f"{where}: the score {shown(text)} is not between {SCALE[0]} and {SCALE[1]}")
-    return score
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from trainables.corpora import tables
 from trainables.corpora.tables import Record
 from trainables.errors import UserError, is_text, listed, shown
 from trainables.senteval.examples import FileLimit, JudgedDocuments, Split, Target
-from trainables.tabular import as_label, as_number, no_number, roles_of, texts_of, unclear
+from trainables.tabular import as_label, no_number, roles_of, score_within, texts_of, unclear
 
 Line = tuple[str, Record]
 """Where a line stands, and its values by column."""
@@ -99,16 +99,7 @@ class TaskTable:
 
     def scores(self, scale: tuple[float, float]) -> np.ndarray:  # (lines,)
         (column,) = self.roles.get("score") or self.roles.get("label") or ("score",)
-        return np.array([self._score(line, column, scale) for line in self.lines])
-
-    def _score(self, line: Line, column: str, scale: tuple[float, float]) -> float:
-        (where, values), (low, high) = line, scale
-        number = as_number(values.get(column))
-        if number is None:
-            raise UserError(f"{where}: {column} {shown(values.get(column))} is no finite number")
-        if not low <= number <= high:
-            raise UserError(f"{where}: {column} {number:g} is not between {low:g} and {high:g}")
-        return number
+        return np.array([score_within(values.get(column), where, scale, column) for where, values in self.lines])
 
     def queries(self, among_all: bool) -> Split:
         """Each anchor or query, with the texts that are judged for it; `among_all`: it once, with those of all its
@@ -204,8 +195,6 @@ class TaskTable:
         if column not in self.columns:
             raise UserError(f"{line[0]}: no {column!r}; the columns are {listed([*line[1]])}")
         label = as_label(value, line[0])
-        if label is not None and not is_text(label):
-            raise UserError(f"{line[0]}: {column!r} holds half of a character (a lone surrogate): {shown(value)}")
         return None if label in self._unlabelled else label
 
     def _text(self, line: Line, column: str) -> str:

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from trainables.errors import UserError, choices, shown
 from trainables.lines import bounded_lines
-from trainables.tabular import as_number
 from trainables.text_lines import refusal
 
 _NAMED, _LENGTH = 12, 40
@@ -56,13 +55,3 @@ def class_number(labels: Sequence[str], label: str, path: Path, line: int) -> in
         known = choices(labels) if short else f"the {len(labels):,} classes"
         raise refusal(path, line, f"label {shown(label)} is none of {known}")
     return labels.index(label)
-
-
-def score_within(cell: str, path: Path, line: int, scale: tuple[float, float]) -> float:
-    """A number within a scale."""
-    (low, high), value = scale, as_number(cell)
-    if value is None:
-        raise refusal(path, line, f"score {shown(cell)} is no finite number")
-    if not low <= value <= high:
-        raise refusal(path, line, f"score {value:g} is not between {low:g} and {high:g}")
-    return value

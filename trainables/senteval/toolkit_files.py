@@ -16,7 +16,8 @@ from trainables.senteval.examples import Split, TaskData, sentence
 from trainables.senteval.kinds import KINDS
 from trainables.senteval.kinds.contract import THREE
 from trainables.senteval.tasks import Task
-from trainables.senteval.text_files import class_number, read_fields, read_lines, read_text, score_within
+from trainables.senteval.text_files import class_number, read_fields, read_lines, read_text
+from trainables.tabular import score_within
 from trainables.text_lines import refusal
 
 _STS_SCALE = (0, 5)
@@ -133,7 +134,7 @@ def sick(task: Task, paths: Sequence[Path]) -> TaskData:
             if classes:
                 value: float = class_number(task.labels, fields[4], path, number)
             else:
-                value = score_within(fields[3], path, number, _SICK_SCALE)
+                value = score_within(fields[3], f"{path}, line {number}", _SICK_SCALE)
             yield fields[1].split(), fields[2].split(), value
 
     return TaskData(_parsed(parse, THREE, paths, np.int64 if classes else np.float64), len(task.labels))
@@ -144,7 +145,7 @@ def stsb(task: Task, paths: Sequence[Path]) -> TaskData:
 
     def parse(path: Path) -> Iterator[_Example]:
         for number, fields in read_fields(path, 7, more=True):
-            yield fields[5].split(), fields[6].split(), score_within(fields[4], path, number, _STS_SCALE)
+            yield fields[5].split(), fields[6].split(), score_within(fields[4], f"{path}, line {number}", _STS_SCALE)
 
     return TaskData(_parsed(parse, THREE, paths, np.float64))
 
@@ -162,7 +163,7 @@ def sts(task: Task, paths: Sequence[Path]) -> TaskData:
             if len(fields) != 2:
                 raise refusal(texts, number, f"expected 2 columns with a tab between them, found {len(fields)}")
             if gold_score.strip():
-                value = score_within(gold_score, gold, number, _STS_SCALE)
+                value = score_within(gold_score, f"{gold}, line {number}", _STS_SCALE)
                 examples.append((fields[0].split(), fields[1].split(), value))
         splits[texts.name.removeprefix("STS.input.").removesuffix(".txt")] = _split(examples, np.float64)
     return TaskData(splits)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,12 +10,9 @@ import numpy as np
 import pytest
 
 from reports.guards import find_flags, sentence
-from reports.ledger import LEDGER, StudyInfo
-from reports.quantity import Quantity, average_quantity
-from reports.results import Results
+from reports.ledger import StudyInfo
+from reports.quantity import Quantity
 from search_spaces import spaces
-from search_spaces.averages import AVERAGES
-from search_spaces.paper import Average, cells
 from tests.guarded import (
     AUGMENT,
     BASELINE,
@@ -187,26 +183,6 @@ def test_other_test_items(folder: Path):
     assert (labels(folder, flag), flag.tasks) == ({SCL}, {"STS12"})
     assert between(folder, SCL, BASELINE) == {"items"}
     assert between(folder, AUGMENT, BASELINE) == set()
-
-
-def test_stored_averages_that_disagree_with_their_parts(folder: Path):
-    results = Results.load(folder)
-    recipe_hash = results.info.row_hashes[SCL]
-    path = folder / LEDGER / f"{recipe_hash}-1.json"
-    content = json.loads(path.read_text())
-    AVERAGES.add(Average("mine", cells(("MR", "MRPC"), "test_accuracy")))
-    try:
-        right = results.of_figure(results.of_hash(recipe_hash)[:1], average_quantity("mine"))
-        assert right is not None
-        path.write_text(json.dumps(content | {"averages": {"mine": right.mean}}))
-        assert flags_of(folder, "parts") == []
-        path.write_text(json.dumps(content | {"averages": {"mine": right.mean + 5}}))
-        (flag,) = flags_of(folder, "parts")
-        assert (labels(folder, flag), flag.kind) == ({SCL}, "averages")
-        assert flag.facts["stored"] - flag.facts["computed"] == pytest.approx(5)
-        assert between(folder, SCL, BASELINE) == {"parts"}
-    finally:
-        AVERAGES.remove("mine")
 
 
 def test_sizes_that_disagree(folder: Path):

@@ -103,7 +103,7 @@ def case_of(tmp_path: Path) -> Callable[..., StudyCase]:
 def seen(case: StudyCase, *without: str) -> list[str]:
     """The names of the causes; of looks that need no scores."""
     needs = {"ceiling", "configuration", *without}
-    return [cause.name for name, look in LOOKS.items() if name not in needs and (cause := look.of(case))]
+    return [cause.name for look in LOOKS if look.__name__ not in needs and (cause := look(case))]
 
 
 def test_where_nothing_is_planted_nothing_is_seen(case_of: Callable[..., StudyCase]) -> None:
@@ -366,8 +366,8 @@ def test_the_command_looks_into_a_study(
 
 
 def test_every_look_and_change_has_its_words(case_of: Callable[..., StudyCase]) -> None:
-    assert {*LOOKS} == {*words.SENTENCES}
-    assert {*LOOKS, *(name for name, _ in changes_of(case_of(), []))} <= {*words.TITLES}
+    assert {*(look.__name__ for look in LOOKS)} == {*words.SENTENCES}
+    assert {*(look.__name__ for look in LOOKS), *(name for name, _ in changes_of(case_of(), []))} <= {*words.TITLES}
     gained = Gained("base", {RATE: 0.1}, 1.0, 0.5, 1.5)
     (sentence,) = words.worth([gained])
     assert sentence.startswith("over the base settings development gains +1.00 [+0.50, +1.50] with learning rate 0.1 (")

@@ -388,7 +388,7 @@ def test_no_contradiction_where_hard_negatives_are_asked_for(tmp_path: Path):
     [
         ("sts-dev.csv", None, r"sts-dev.csv is not there; corpus.layout=similar_pairs trains on STSBenchmark"),
         ("sts-test.csv", "a\tb\n", r"sts-test.csv, line 1: 2 fields"),
-        ("sts-train.csv", "a\tb\tc\td\thigh\tx\ty\n", r"sts-train.csv, line 1: the score 'high' is no number"),
+        ("sts-train.csv", "a\tb\tc\td\thigh\tx\ty\n", r"sts-train.csv, line 1: score 'high' is no finite number"),
     ],
 )
 def test_broken_stsbenchmark(recipe: Recipe, file: str, content: str | None, sentence: str):

@@ -263,3 +263,10 @@ def test_a_name_of_the_hub_is_no_path(tmp_path: Path, monkeypatch: pytest.Monkey
             fetched(name, "test", tmp_path)
         with pytest.raises(UserError, match=f"the data set '{name}' is neither a local path nor in the hub's cache"):
             load_data_set(name)
+
+
+def test_a_label_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "labels.jsonl"
+    path.write_text('{"text": "a", "label": "b"}\n{"text": "c", "label": "\\ud800"}\n')
+    with pytest.raises(UserError, match="line 2: the label holds half of a character"):
+        [*training_files((str(path),), None, None).rows(Counter())]
