@@ -266,7 +266,8 @@ class Exploration:
             self.ladder = Ladder()
         elif rooms is not None:
             before = {record.recipe.get(SHARE) for record in done.values() if record.seed == PART}
-            self.ladder = ladder_for(rooms, self.progress.budget.places, self.course.base, before)
+            steps = done[probe.key].training.get("steps") if probe.key in done else None
+            self.ladder = ladder_for(rooms, self.progress.budget.places, self.course.base, before, steps)
         if self.ladder is not None:
             self._begin_ladder()
 

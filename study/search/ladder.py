@@ -14,8 +14,10 @@ from trainables.trial import check_recipes
 
 RATIO = 3
 """Of so many recipes on a part of the data one goes on."""
-LADDERS: tuple[tuple[float, tuple[float, ...]], ...] = ((24.0, (0.125, 0.5)), (0.0, (0.125,)))
-"""The parts that recipes go through before the finals, by how many whole trainings a limit has room for at least."""
+FIRST, LARGER = (0.125, 0.25, 0.5), 0.5
+"""The shares of the data that recipes begin on, of which the smallest is taken whose training has `STEPS` with the base
+settings; and the one that the best go on to, where a limit has room for `ROOMY` whole trainings."""
+STEPS, ROOMY = 4, 24.0
 ABREAST = 8
 """More places than these let more recipes run at once, but no more of them one after another: they count as so many."""
 LOOKS = 0.5
@@ -52,16 +54,12 @@ def can_run(recipe: Recipe, evaluation: EvaluationConfig, parts: bool) -> bool:
     return True
 
 
-def ladder_for(trainings: float, places: int, base: Recipe, shares: Collection[object]) -> Ladder:
+def ladder_for(trainings: float, places: int, base: Recipe, shares: Collection[object], steps: float | None) -> Ladder:
     """By how many whole trainings there is room for. `shares` are the shares that parts of this study had before: one
-    that goes on keeps to them."""
+    that goes on keeps to them. `steps`: of the base settings on `PROBE`, where known."""
     whole = base.flat()[SHARE]
     assert isinstance(whole, int | float)
-    for _, parts in LADDERS:
-        own = {share * whole for share in parts if share != Ladder.PROBE}
-        if own and own <= {*shares}:
-            return Ladder(parts)
-    for least, parts in LADDERS:
-        if trainings * min(1.0, ABREAST / places) >= least:
-            return Ladder(parts)
-    raise AssertionError("the last ladder has room for anything")
+    enough = (share for share in FIRST if steps is None or steps * share / Ladder.PROBE >= STEPS)
+    first = next(enough, LARGER)
+    roomy = trainings * min(1.0, ABREAST / places) >= ROOMY or LARGER * whole in shares
+    return Ladder((first, LARGER) if roomy and first < LARGER else (first,))

@@ -24,7 +24,7 @@ from study.results_folder.prepare import prepare_results, save_info
 from study.search.agenda import Agenda
 from study.search.budget import Budget
 from study.search.explorer import OptunaExplorer
-from study.search.ladder import Ladder
+from study.search.ladder import Ladder, ladder_for
 from study.search.tune_searcher import TuneSearcher
 from study.testing.agenda import SimulatedClock, drive
 from study.trial import Trial
@@ -33,6 +33,7 @@ from tests.study.search.test_search import dev, finish, make
 
 WHOLE, SCORING = 150.0, 6.0
 """Seconds of a training on all of the data, and of scores."""
+WHOLE_STEPS = 40
 SEARCH = ("--space", "scl_tau", "--search", "optuna", "--sampler", "random", "--goals", "sts", "--trials", "60")
 EPOCH = ("--set", "optimisation.max_steps=none", "--limit", "worker_hours=1.5")
 LIMITED = (*SEARCH, "--finals", "1x3", *EPOCH)
@@ -44,7 +45,9 @@ def run(searcher: TuneSearcher, ledger: Ledger, most: int = 1000) -> list[Trial]
     while len(ran) < most and isinstance(task := searcher.suggest(f"t{len(ran)}"), dict):
         (trial,) = task["trials"]
         score, cost = outcome(trial)
-        finish(searcher, ledger, task, score, cost=cost)
+        finish(
+            searcher, ledger, task, score, cost=cost, training={"steps": WHOLE_STEPS * cost["train_seconds"] // WHOLE}
+        )
         ran.append(trial)
     return ran
 
@@ -176,6 +179,36 @@ def test_killed_anywhere_it_ends_as_if_it_were_not(
     _, ledger, searcher = make(tmp_path, *LIMITED)
     second = run(searcher, ledger)
     assert [trial.key for trial in [*first, *second]] == [trial.key for trial in ran]
+
+
+@pytest.mark.parametrize(
+    ("trainings", "steps", "before", "parts"),
+    [
+        (10, None, (), (0.125,)),
+        (10, 6, (), (0.125,)),
+        (30, 4, (), (0.125, 0.5)),
+        (10, 4, (0.125, 0.5), (0.125, 0.5)),
+        (10, 3, (), (0.25,)),
+        (30, 2, (), (0.25, 0.5)),
+        (30, 1, (), (0.5,)),
+    ],
+)
+def test_recipes_begin_on_a_part_that_has_some_steps(
+    trainings: float, steps: int | None, before: tuple[float, ...], parts: tuple[float, ...], tmp_path: Path
+) -> None:
+    base = make(tmp_path, *LIMITED)[0].base
+    assert ladder_for(trainings, 2, base, before, steps) == Ladder(parts)
+
+
+def test_of_few_rows_recipes_begin_on_half(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The base settings train on an eighth, to know the pace, and on half, to be compared with."""
+    monkeypatch.setattr("study.search.ladder.STEPS", WHOLE_STEPS // 2)
+    _, ledger, searcher = make(tmp_path, *LIMITED)
+    ran = run(searcher, ledger)
+    assert searcher.agenda.ladder == Ladder((0.5,))
+    shares = [trial.recipe.flat()[SHARE] for trial in ran if trial.part]
+    assert shares[0] == 0.125
+    assert {*shares[1:]} == {0.5}
 
 
 @pytest.mark.parametrize(
