@@ -19,6 +19,7 @@ from search_spaces.own_data import BATCH, EPOCHS
 from study.engine.cluster import Allotment
 from study.own_leaks import splits_of
 from study.plan import Draft, Plan
+from study.search.ladder import STEPS
 from trainables.corpora.held_out import rows_of
 from trainables.corpora.own_rows import Normal, texts
 from trainables.evaluation_config import parse_assignment
@@ -31,8 +32,8 @@ LEAST, ROOMS = 4, 8
 """Whole trainings: with room for fewer than the least the data are cut to have room for so many."""
 ABREAST = 2
 """More places than these give no more room: a training has to end within a part of the limit."""
-FEWEST, STEPS = 1000, 4
-"""Rows that are left at least, and steps of a training on an eighth of them."""
+FEWEST = 1000
+"""Rows that are left at least; an eighth of them has `STEPS`."""
 TRAINING = 3.0
 """What it takes to train on a text, in times that it takes to embed it: the way back costs twice as much as the way
 there."""
