@@ -110,7 +110,8 @@ def _stand(view: View) -> str:
         return "<p>No trial has begun yet, or an older version runs this study, which does not tell how far it is.</p>"
     if progress.ended:
         left = count(progress.counts.get("queued", 0), "trial")
-        more = f" {left} are left; the same command goes on." if progress.counts.get("queued") else ""
+        goes_on = "A larger --limit goes on." if _by_the_clock(view) else f"{left} are left; the same command goes on."
+        more = f" {goes_on}" if progress.counts.get("queued") else ""
         ago = duration(seconds_since(progress.written_at))
         return f'<p><span class="badge">ended</span> The study\'s last run ended {ago} ago.{more}</p>'
     if view.silent is not None:
@@ -359,6 +360,8 @@ def _first_few(names: Sequence[str]) -> str:
 
 
 def _queued(view: View, total: int) -> str:
+    if _by_the_clock(view) and not view.runs:
+        return ""
     waiting = view.progress.queued[:LISTED] if view.progress else []
     rows = [[_words(trial), _seed(trial.seed)] for trial in waiting]
     if not rows:

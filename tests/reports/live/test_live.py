@@ -217,6 +217,10 @@ class TestWhatIsShown:
         assert passed is not None
         assert int(passed[2]) - int(passed[1]) == progress.seconds_left
         assert parts["queued-count"] == "as many as the limit has time for"
+        dataclasses.replace(progress, ended=True).save(tmp_path)
+        parts = html.parts_of(Folder(tmp_path).view(), {})
+        assert "A larger --limit goes on" in parts["state"]
+        assert not parts["queued"]
 
     def test_everything_from_outside_is_escaped(self, tmp_path: Path) -> None:
         progress = running_study(tmp_path, seeds=(0,))
