@@ -135,7 +135,7 @@ def ended_in_words(ended: Mapping[str, Any], raced: bool = False) -> str:
     begin, unit = f"the limit {ended['limit']}={ended['number']:g} ended the study", limit.unit
     if limit.clock:
         room = ", when no further trial had room" if ended["spent"] < ended["number"] else ""
-        return f"{begin} after {ended['spent']:.3g} {unit}{room}; a larger --limit goes on"
+        return f"{begin} after {round(ended['spent'], 1):g} {unit}{room}; a larger --limit goes on"
     guess = f", a trial takes about {a_trial:.3g} {unit}" if a_trial else ""
     most = "up to " if raced else ""
     left = f", and {most}{left_out:,} trial{'' if left_out == 1 else 's'} did not begin" if left_out else ""

@@ -8,7 +8,7 @@ from statistics import fmean
 from typing import Any
 
 from reports.ledger import LEDGER, STUDY, Ledger, StudyInfo, fresh_seeds
-from reports.ledger.finals import PART, share_in_words
+from reports.ledger.finals import PART
 from reports.markdown import count, duration
 from search_spaces.goals import Goal, searched
 from search_spaces.limits import LIMITS, of_study
@@ -17,7 +17,6 @@ from study.engine.cluster import Allotment, Cluster
 from study.plan import Plan
 from study.planned_power import gain_in_words
 from study.search.budget import Budget, makespan
-from study.search.ladder import Ladder
 from study.trial import Trial
 from trainables.recipe import SCENES, SCENES_ENCODER, Recipe, changed
 
@@ -107,7 +106,7 @@ def in_short(plan: Plan, cluster: Cluster) -> str:
     ledger = Ledger(plan.results / LEDGER, plan.scoring_of)
     spent = [f"{number:g} {LIMITS[name].meaning}" for name, number in plan.limits.items()]
     seconds, source = _estimate(plan, cluster, ledger)
-    parts = f", on {share_in_words(Ladder.PROBE)} first" if plan.course.parts else ""
+    parts = ", on a part of the data first" if plan.course.parts else ""
     search = (
         f"a search of {_by_optuna(plan)}{parts}" if plan.explored else f"{count(len(plan.fixed_trials()), 'trial')}"
     )

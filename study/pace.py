@@ -33,7 +33,7 @@ LEAST, ROOMS = 4, 8
 ABREAST = 2
 """More places than these give no more room: a training has to end within a part of the limit."""
 FEWEST = 1000
-"""Rows that are left at least; an eighth of them has `STEPS`."""
+"""Rows that are left at least."""
 TRAINING = 3.0
 """What it takes to train on a text, in times that it takes to embed it: the way back costs twice as much as the way
 there."""

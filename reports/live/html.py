@@ -64,8 +64,9 @@ def title(view: View) -> str:
 
 
 def _by_the_clock(view: View) -> bool:
-    """Whether a limit in minutes ends the study, so that nobody knows how many trials it will have."""
-    return view.info is not None and any(LIMITS[limit].clock for limit in view.info.limits if limit in LIMITS)
+    """Whether a limit in minutes ends a search, so that nobody knows how many trials it will have."""
+    info = view.info
+    return info is not None and info.search == "optuna" and any(LIMITS[limit].clock for limit in info.limits)
 
 
 def parts_of(view: View, judged: Mapping[str, str]) -> dict[str, str]:
@@ -110,7 +111,8 @@ def _stand(view: View) -> str:
         return "<p>No trial has begun yet, or an older version runs this study, which does not tell how far it is.</p>"
     if progress.ended:
         left = count(progress.counts.get("queued", 0), "trial")
-        goes_on = "A larger --limit goes on." if _by_the_clock(view) else f"{left} are left; the same command goes on."
+        limited = view.info is not None and bool(view.info.limited)
+        goes_on = "A larger --limit goes on." if limited else f"{left} are left; the same command goes on."
         more = f" {goes_on}" if progress.counts.get("queued") else ""
         ago = duration(seconds_since(progress.written_at))
         return f'<p><span class="badge">ended</span> The study\'s last run ended {ago} ago.{more}</p>'

@@ -265,8 +265,10 @@ class Exploration:
         if probe is None or probe.key in self.progress.failed or (rooms is None and probe.key in done):
             self.ladder = Ladder()
         elif rooms is not None:
-            before = {record.recipe.get(SHARE) for record in done.values() if record.seed == PART}
-            steps = done[probe.key].training.get("steps") if probe.key in done else None
+            parts = [record for key, record in done.items() if record.seed == PART and key != probe.key]
+            before = {record.recipe.get(SHARE) for record in parts}
+            training = done[probe.key].training if probe.key in done else {}
+            steps = training.get("planned_steps", training.get("steps"))
             self.ladder = ladder_for(rooms, self.progress.budget.places, self.course.base, before, steps)
         if self.ladder is not None:
             self._begin_ladder()

@@ -15,9 +15,14 @@ from trainables.trial import check_recipes
 RATIO = 3
 """Of so many recipes on a part of the data one goes on."""
 FIRST, LARGER = (0.125, 0.25, 0.5), 0.5
-"""The shares of the data that recipes begin on, of which the smallest is taken whose training has `STEPS` with the base
-settings; and the one that the best go on to, where a limit has room for `ROOMY` whole trainings."""
-STEPS, ROOMY = 4, 24.0
+"""The shares of the data that recipes begin on, and the one that the best go on to."""
+STEPS, RECIPES = 4, 16
+"""A share is large enough where a training with the base settings has so many steps on it. One above an eighth is taken
+only where there is room for so many recipes on it."""
+BESIDE = 3.0
+"""Whole trainings beside recipes on parts: of the base settings, and of the smallest finals."""
+LARGER_FROM = 24.0
+"""With room for so many whole trainings the best go on to the larger part."""
 ABREAST = 8
 """More places than these let more recipes run at once, but no more of them one after another: they count as so many."""
 LOOKS = 0.5
@@ -44,8 +49,8 @@ def on_part(recipe: Recipe, share: float) -> Recipe | None:
 
 
 def can_run(recipe: Recipe, evaluation: EvaluationConfig, parts: bool) -> bool:
-    """Whether its data can train it, where recipes begin on `parts` those of the smallest one, too; as far as that is
-    known before a training."""
+    """Whether its data can train it, where recipes may begin on `parts` an eighth of them, too; as far as that is known
+    before a training."""
     first = on_part(recipe, Ladder.PROBE) if parts else None
     try:
         check_recipes([first or recipe], evaluation)
@@ -55,11 +60,16 @@ def can_run(recipe: Recipe, evaluation: EvaluationConfig, parts: bool) -> bool:
 
 
 def ladder_for(trainings: float, places: int, base: Recipe, shares: Collection[object], steps: float | None) -> Ladder:
-    """By how many whole trainings there is room for. `shares` are the shares that parts of this study had before: one
-    that goes on keeps to them. `steps`: of the base settings on `PROBE`, where known."""
+    """By how many whole trainings there is room for. `shares`: of the data, on which recipes of this study were before:
+    one that goes on keeps to them. `steps`: of the base settings on `PROBE`, where known."""
     whole = base.flat()[SHARE]
     assert isinstance(whole, int | float)
-    enough = (share for share in FIRST if steps is None or steps * share / Ladder.PROBE >= STEPS)
-    first = next(enough, LARGER)
-    roomy = trainings * min(1.0, ABREAST / places) >= ROOMY or LARGER * whole in shares
-    return Ladder((first, LARGER) if roomy and first < LARGER else (first,))
+    before = [share for share in FIRST if share * whole in shares]
+    abreast = trainings * min(1.0, ABREAST / places)
+    room = (abreast - BESIDE - Ladder.PROBE) / (1 + RECIPES)  # the base settings train on that part, too
+    room = min(room, (trainings / places - 1 - Ladder.PROBE) / 2)  # two one after another, then a whole training
+    fitting = [share for share in FIRST if share <= max(room, Ladder.PROBE)]
+    large = (share for share in fitting if steps is None or steps * share / Ladder.PROBE >= STEPS)
+    first = before[0] if before else next(large, fitting[-1])
+    larger = abreast >= LARGER_FROM or LARGER in before[1:]
+    return Ladder((first, LARGER) if larger and first < LARGER else (first,))

@@ -173,6 +173,9 @@ class TestServer:
         assert connection.getresponse().status == 200
 
 
+LIMITED = {"limit": "minutes", "number": 40.0, "spent": 40.0, "a_trial": 2.5, "left_out": 9}
+
+
 class TestWhatIsShown:
     def test_a_running_study(self, server: LiveServer) -> None:
         state = json.loads(ask(server, "/state.json")[2])
@@ -209,7 +212,8 @@ class TestWhatIsShown:
     def test_under_a_limit_in_minutes_time_is_the_measure(self, tmp_path: Path) -> None:
         """How many trials it has room for is not known."""
         progress = running_study(tmp_path, seeds=(0,))
-        dataclasses.replace(StudyInfo.load(tmp_path), limits={"minutes": 40.0}).save(tmp_path)
+        info = dataclasses.replace(StudyInfo.load(tmp_path), limits={"minutes": 40.0}, search="optuna")
+        info.save(tmp_path)
         parts = html.parts_of(view := Folder(tmp_path).view(), {})
         assert "queued" not in parts["counts"]
         assert "/" not in html.title(view)
@@ -218,6 +222,8 @@ class TestWhatIsShown:
         assert int(passed[2]) - int(passed[1]) == progress.seconds_left
         assert parts["queued-count"] == "as many as the limit has time for"
         dataclasses.replace(progress, ended=True).save(tmp_path)
+        assert "the same command goes on" in html.parts_of(Folder(tmp_path).view(), {})["state"]  # after a ctrl-C
+        dataclasses.replace(info, limited=LIMITED).save(tmp_path)
         parts = html.parts_of(Folder(tmp_path).view(), {})
         assert "A larger --limit goes on" in parts["state"]
         assert not parts["queued"]

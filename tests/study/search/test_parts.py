@@ -188,14 +188,21 @@ def test_killed_anywhere_it_ends_as_if_it_were_not(
         (10, 6, (), (0.125,)),
         (30, 4, (), (0.125, 0.5)),
         (10, 4, (0.125, 0.5), (0.125, 0.5)),
+        (10, 1, (0.125,), (0.125,)),
+        (30, 1, (0.125,), (0.125, 0.5)),
         (10, 3, (), (0.25,)),
         (30, 2, (), (0.25, 0.5)),
         (30, 1, (), (0.5,)),
+        (12, 1, (), (0.5,)),
+        (9, 1, (), (0.25,)),
+        (7, 1, (), (0.125,)),
+        (5, 1, (0.5,), (0.5,)),
     ],
 )
 def test_recipes_begin_on_a_part_that_has_some_steps(
     trainings: float, steps: int | None, before: tuple[float, ...], parts: tuple[float, ...], tmp_path: Path
 ) -> None:
+    """One that goes on stays where it was; a larger part needs room for some recipes."""
     base = make(tmp_path, *LIMITED)[0].base
     assert ladder_for(trainings, 2, base, before, steps) == Ladder(parts)
 
