@@ -65,8 +65,8 @@ def title(view: View) -> str:
 
 def _by_the_clock(view: View) -> bool:
     """Whether a limit in minutes ends a search, so that nobody knows how many trials it will have."""
-    info = view.info
-    return info is not None and info.search == "optuna" and any(LIMITS[limit].clock for limit in info.limits)
+    info, clocks = view.info, {name for name, limit in LIMITS.items() if limit.clock}
+    return info is not None and info.search == "optuna" and not clocks.isdisjoint(info.limits)
 
 
 def parts_of(view: View, judged: Mapping[str, str]) -> dict[str, str]:
