@@ -213,7 +213,8 @@ def test_a_dry_run_says_that_recipes_begin_on_an_eighth_of_the_data(capsys: pyte
     sample = Path(__file__).parents[2] / "docs" / "sample" / "packages.csv"
     assert main(["--train", str(sample), "--encoder", "scenes-small", "--limit", "minutes=60", "--dry-run"]) == 0
     assert (
-        "a search of 200 recipes from Optuna at most, on a part of the data first, then finals" in capsys.readouterr().out
+        "a search of 200 recipes from Optuna at most, on a part of the data first, then finals"
+        in capsys.readouterr().out
     )
 
 
