@@ -213,8 +213,8 @@ class TestTerminal:
         assert scoring[0] == "  row 0 seed 0  step 100/100  loss 2.0366  scoring"
         ended = "\n".join(terminal.screen()).rstrip().splitlines()
         assert [line[:12] for line in ended[:-1]] == ["dev: the dev", *[f"[{n}/4] row {n - 1} " for n in (1, 2, 3, 4)]]
-        assert "left" in ended[3]
-        assert "left" not in ended[4]
+        assert "about to end" in ended[3]
+        assert "about" not in ended[4]
         assert ended[-1] == "4 trials done in 61 s, none failed"
         assert terminal.raw.count("\x1b[?25l") == terminal.raw.count("\x1b[?25h") == 1
 
