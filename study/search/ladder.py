@@ -66,9 +66,9 @@ def ladder_for(trainings: float, places: int, base: Recipe, shares: Collection[o
     assert isinstance(whole, int | float)
     before = [share for share in FIRST if share * whole in shares]
     abreast = trainings * min(1.0, ABREAST / places)
-    room = (abreast - BESIDE - Ladder.PROBE) / (1 + RECIPES)  # the base settings train on that part, too
-    room = min(room, (trainings / places - 1 - Ladder.PROBE) / 2)  # two one after another, then a whole training
-    fitting = [share for share in FIRST if share <= max(room, Ladder.PROBE)]
+    for_recipes = (abreast - BESIDE - Ladder.PROBE) / (1 + RECIPES)  # the base settings train on that part, too
+    for_rounds = (trainings / places - 1 - Ladder.PROBE) / 2  # two one after another, then a whole training
+    fitting = [share for share in FIRST if share <= max(min(for_recipes, for_rounds), Ladder.PROBE)]
     large = (share for share in fitting if steps is None or steps * share / Ladder.PROBE >= STEPS)
     first = before[0] if before else next(large, fitting[-1])
     larger = abreast >= LARGER_FROM or LARGER in before[1:]

@@ -27,6 +27,7 @@ from reports.live.server import LiveServer
 from reports.results import Results
 from tests.live_folder import DONE, RUNNING, empty_study, fail, running_study
 from tests.live_pictures import served
+from tests.reports.test_answer import LIMITED
 from trainables.errors import UserError
 
 NOTHING = {"answer": "", "verdicts": ""}
@@ -171,9 +172,6 @@ class TestServer:
         connection = http.client.HTTPConnection(addresses[0].split("/")[2], timeout=20)
         connection.request("GET", "/live.css")
         assert connection.getresponse().status == 200
-
-
-LIMITED = {"limit": "minutes", "number": 40.0, "spent": 40.0, "a_trial": 2.5, "left_out": 9}
 
 
 class TestWhatIsShown:
