@@ -139,7 +139,7 @@ class Agenda:
 
     @property
     def finals(self) -> SearchFinals | None:
-        """Their size, which changes once where a limit has no room for what is usual; None where there are none."""
+        """Their size, smaller where a limit has no room for what is usual; None where there are none."""
         return self.rounds.size
 
     @property

@@ -30,7 +30,7 @@ class Budget:
 
     What a trial will take is guessed from those that ended: from the other seeds of its recipe, else by its epochs and
     its share of the data from trainings that came to their end, those of its recipe on parts of the data if there are
-    any; else from all.
+    any, else from all; of these from the nearest in length, as a short one may be slow to begin.
     """
 
     def __init__(
@@ -45,8 +45,8 @@ class Budget:
         self.limits = of_study(limits)
         self.places, self._clock, self._begun = places, clock, clock()
         self._costs: dict[str, dict[str, list[float]]] = {name: {} for name in self.limits}  # by limit and recipe
-        self._parts: dict[str, dict[str, list[tuple[float, float]]]] = {name: {} for name in self.limits}
-        """By limit and recipe on all of its data, of each training what an epoch takes, and the rest."""
+        self._parts: dict[str, dict[str, list[tuple[float, float, float]]]] = {name: {} for name in self.limits}
+        """By limit and recipe on all of its data, of each training its epochs, what they take, and the rest."""
         self._epochs: dict[str, float] = {}  # by recipe
         self._wholes: dict[str, str] = {}  # by recipe, the one on all of its data
         records = [*records] if self.limits else []
@@ -72,7 +72,7 @@ class Budget:
                 if record.status == "finished" and epochs and seconds and whole and not is_soup(record.seed):
                     training = value * seconds / whole
                     parts = self._parts[name].setdefault(_whole(record.recipe), [])
-                    parts.append((training / epochs, value - training))
+                    parts.append((epochs, training, value - training))
 
     def expect(self, recipes: Iterable[Recipe]) -> None:
         """Trials of these run or are next: how long their trainings are is known."""
@@ -108,8 +108,10 @@ class Budget:
         values, epochs = self._costs[name].get(recipe_hash), self._epochs.get(recipe_hash)
         if not values and epochs is not None:
             parts = self._parts[name]
-            own = parts.get(self._wholes[recipe_hash]) or itertools.chain.from_iterable(parts.values())
-            values = [epochs * epoch + rest for epoch, rest in own]
+            own = parts.get(self._wholes[recipe_hash]) or [*itertools.chain.from_iterable(parts.values())]
+            nearest = min((abs(epochs - length) for length, _, _ in own), default=0.0)
+            near = [each for each in own if abs(epochs - each[0]) == nearest]
+            values = [epochs / length * training + rest for length, training, rest in near]
         return fmean(values) if values else None
 
     @property

@@ -30,17 +30,18 @@ class FinalRounds:
     def __init__(self, progress: StudyProgress) -> None:
         self.progress, self.course = progress, progress.course
         self.size: SearchFinals | None = self.course.finals
-        """Changes once, where a limit has no room for what is usual; None where there are none."""
+        """Smaller where a limit has no room for what is usual; None where there are none."""
         self.finalists: list[FinalsRecipe] | None = None
         """None until they are chosen."""
 
     def fit(self) -> None:
-        """Fit them, once, into what a limit leaves. Where not even the smallest fit there are none, and the base
-        settings are compared with the encoder by their own trials."""
-        if self.size is None or self.size.settled or not self.progress.budget.limits:
+        """Fit them into what a limit leaves. Where not even the smallest fit there are none, and the base settings are
+        compared with the encoder by their own trials, unless these end sooner than a part of the data let expect."""
+        usual = self.course.finals
+        if usual is None or (self.size and self.size.settled) or not self.progress.budget.limits:
             return
         if (rooms := self.rooms) is not None:
-            self.size = self.size.fitted(rooms, self.course.parts)
+            self.size = usual.fitted(rooms, self.course.parts)
 
     @property
     def rooms(self) -> float | None:

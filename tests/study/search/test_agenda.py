@@ -19,7 +19,7 @@ from study.search.agenda_words import plan_in_words
 from study.search.budget import Budget
 from study.search.course import Explored, StudyCourse
 from study.search.finals import OF_FINALS, SearchFinals
-from study.search.ladder import Ladder
+from study.search.ladder import Ladder, on_part
 from study.search.seed_race import StudySeedRace
 from study.testing.agenda import SimulatedClock, SimulatedTrial, drive
 from study.trial import Trial
@@ -82,6 +82,20 @@ def outcome(whole: float = 3 * MINUTE, scoring: float = 6.0, begin: float = 0.0,
         if batches:
             training["steps"] = max(1, int(batches * share)) * recipe.optimisation.epochs
         return cost["seconds"], dataclasses.replace(record, training=training)
+
+    return of
+
+
+def slow_start(whole: float):
+    """To begin its steps takes a training 42 seconds, which count as steps."""
+    usual = outcome(whole)
+
+    def of(trial: Trial) -> tuple[float, Record]:
+        seconds, record = usual(trial)
+        more = 0.7 * MINUTE * trial.recipe.trains
+        cost = {**record.cost, "seconds": seconds + more, "train_seconds": record.cost["train_seconds"] + more}
+        training = {**record.training, "seconds": record.training["seconds"] + more}
+        return seconds + more, dataclasses.replace(record, cost=cost, training=training)
 
     return of
 
@@ -374,21 +388,44 @@ def test_the_base_settings_begin_where_the_guess_is_too_long_but_may_be_too_high
     whole: float, minutes: float, begins: bool
 ) -> None:
     """First steps are slow, and an eighth of the data counts them eight times."""
-    of_part = outcome(whole)
-
-    def slow_start(trial: Trial) -> tuple[float, Record]:
-        seconds, record = of_part(trial)
-        more = 0.7 * MINUTE * trial.recipe.trains
-        cost = {**record.cost, "seconds": seconds + more, "train_seconds": record.cost["train_seconds"] + more}
-        training = {**record.training, "seconds": record.training["seconds"] + more}
-        return seconds + more, dataclasses.replace(record, cost=cost, training=training)
-
     search, clock, _ = agenda(minutes, places=1)
-    ran = drive(search, clock, slow_start)
+    ran = drive(search, clock, slow_start(whole))
     base = [run for run in ran if run.trial.recipe == BASE and not is_fresh(run.trial.seed)]
     guess = search.budget.guess("minutes", BASE.hash)
     assert [run.record is not None for run in base] == [True] * begins
     assert begins or (guess is not None and guess > 60)
+
+
+@pytest.mark.parametrize("places", [1, 2])
+def test_a_search_begins_once_the_base_settings_ended_sooner_than_expected(places: int) -> None:
+    """An eighth of the data lets expect 6.6 minutes, and they take 1.7."""
+    search, clock, explorer = agenda(16 / places, places=places)
+    tell, sizes = search.tell, list[SearchFinals | None]()
+
+    def observed(key: str, record: Record | None) -> None:
+        tell(key, record)
+        sizes.append(search.finals)
+
+    search.tell = observed  # type: ignore[method-assign]
+    ran = drive(search, clock, slow_start(MINUTE))
+    assert None in sizes
+    assert len(explorer.proposed) >= 3
+    assert search.finals is not None
+    assert all(run.record is not None for run in ran)
+    assert seeds(ran, BASE) >= 1
+    assert "recipes train on 1/8 of the data" in plan_in_words(search)
+
+
+def test_a_guess_is_by_the_nearest_training() -> None:
+    """Of a recipe that has not run, the whole base settings tell more than an eighth of them."""
+    part, whole = (Trial(on_part(BASE, share) or BASE, PART, "", part=True) for share in (Ladder.PROBE, 1))
+    ended = [slow_start(MINUTE)(trial) for trial in (part, whole)]
+    budget = Budget({"minutes": 20}, [record for _, record in ended], 1, SimulatedClock())
+    other = BASE.override({"optimisation.learning_rate": 1e-4})
+    shares = {share: on_part(other, share) or other for share in (Ladder.PROBE, 1)}
+    budget.expect(shares.values())
+    for (seconds, _), recipe in zip(ended, shares.values(), strict=True):
+        assert budget.guess("minutes", recipe.hash) == pytest.approx(seconds / MINUTE)
 
 
 @pytest.mark.slow
