@@ -14,6 +14,7 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from trainables.errors import UserError
 from trainables.files import expanded
 from trainables.sections import SCENES, SCENES_ENCODER
 
@@ -55,7 +56,7 @@ def _place(part: str, holds: str) -> str:
 
 
 def fingerprint(path: Path) -> str:
-    """The digits of a file or folder that is there, whatever it is called."""
+    """The digits of a file or folder that is there, whatever it is called. `UserError` where it cannot be read."""
     return f"sha256:{_of(path)}"
 
 
@@ -82,5 +83,8 @@ def _digits(file: Path) -> str:
 
 @functools.lru_cache(maxsize=65_536)
 def _read(file: str, size: int, time: int) -> str:
-    with open(file, "rb") as opened:
-        return hashlib.file_digest(opened, "sha256").hexdigest()[:DIGITS]
+    try:
+        with open(file, "rb") as opened:
+            return hashlib.file_digest(opened, "sha256").hexdigest()[:DIGITS]
+    except OSError as error:
+        raise UserError(f"{file} cannot be read: {error.strerror}") from None
