@@ -154,7 +154,7 @@ GUARDS = Registry(
     _own("filters", "filters that leave no negatives", "limits", blocks=False),
     _own("items", "predictions behind the scores", "scores"),
     _own("degenerate", "collapsed embeddings and predictions that are all the same", "scores"),
-    _own("parts", "averages and their parts", "scores"),
+    _own("sizes", "numbers of test items", "scores"),
     _own("overlap", "test items seen whole in training", "scores"),
 )
 """What a report looks at before it says anything."""

@@ -82,11 +82,11 @@ def degenerate(results: Results) -> list[Flag]:
     return flags
 
 
-def parts(results: Results) -> list[Flag]:
+def sizes(results: Results) -> list[Flag]:
     """The numbers of test items must be those of the predictions."""
-    sizes = [*_other_sizes(results)]
-    tasks = frozenset(facts["task"] for _, facts in sizes)
-    return [Flag("parts", "sizes", _recipes(sizes), tasks, sizes[0][1])] if sizes else []
+    others = [*_other_sizes(results)]
+    tasks = frozenset(facts["task"] for _, facts in others)
+    return [Flag("sizes", "other", _recipes(others), tasks, others[0][1])] if others else []
 
 
 def overlap(results: Results) -> list[Flag]:

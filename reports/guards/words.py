@@ -204,7 +204,7 @@ def degenerate(results: Results, flag: Flag) -> str:
     return f"{what} in {rows} on {_tasks(flag.tasks)}: this score shows no skill"
 
 
-def parts(results: Results, flag: Flag) -> str:
+def sizes(results: Results, flag: Flag) -> str:
     """Of numbers of items."""
     rows, stored, computed = rows_in_words(results, flag.recipes), flag.facts["stored"], flag.facts["computed"]
     first = f"{text(flag.facts['task'])} {stored:,}, not {computed:,}"

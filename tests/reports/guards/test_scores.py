@@ -187,10 +187,10 @@ def test_other_test_items(folder: Path):
 
 def test_sizes_that_disagree(folder: Path):
     rewrite(folder, score("STS12", examples=3108), SCL)
-    (flag,) = flags_of(folder, "parts")
+    (flag,) = flags_of(folder, "sizes")
     assert flag.facts == {"task": "STS12", "stored": 3108, "computed": 60}
     assert "(STS12 3,108, not 60)" in sentence(load(folder), flag)
-    assert between(folder, SCL, BASELINE) == {"parts"}
+    assert between(folder, SCL, BASELINE) == {"sizes"}
 
 
 def saw(share: float) -> Change:
