@@ -42,7 +42,7 @@ MINED_FROM = 500
 
 
 RATE, BATCH, EPOCHS = "optimisation.learning_rate", "optimisation.batch_size", "optimisation.epochs"
-TEMPERATURE = "objective.temperature"
+OBJECTIVE, TEMPERATURE = "objective.name", "objective.temperature"
 SOURCE = "corpus.positives_from"
 SOURCE_ORDER = ("title", "crops", "heading", "neighbours", "dropout")
 """The first of these that the data allow is the base's: a title is most like a query. Crops go before neighbours
@@ -63,9 +63,17 @@ FIRST_WIDE: tuple[Overrides, ...] = (
     {RATE: 2e-4},
     {RATE: 5e-5, BATCH: 32},
 )
-"""What a search tries first, as far as a space has it: of encoders narrower than `WIDE` by the records of real data, of
-others by the literature. With the base's the rates of each spread over a factor of ten, so that what small encoders
-teach does not hurt others."""
+FIRST_SCORED: tuple[Overrides, ...] = (
+    {BATCH: 16},
+    {OBJECTIVE: "cosent", RATE: 2e-4, BATCH: 16, EPOCHS: 3, TEMPERATURE: 0.2},
+    {RATE: 2e-5, BATCH: 16, EPOCHS: 3},
+    {OBJECTIVE: "cosent", RATE: 2e-4, EPOCHS: 3, TEMPERATURE: 0.05},
+    {RATE: 5e-5, EPOCHS: 3},
+    {RATE: 5e-4, BATCH: 16, EPOCHS: 3},
+)
+"""What a search tries first, as far as a space has it: of encoders narrower than `WIDE` by the records of real data,
+of pairs with scores others; of wider ones by the literature. With the base's the rates of each spread over a factor of
+ten, so that what small encoders teach does not hurt others."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +126,11 @@ class _Fit:
 
     layout: str
     objectives: tuple[str, ...]
-    """The first one is the base's; none of them: all that fit the layout. What plugins bring is offered beside them."""
+    """None of them: all that fit the layout. What plugins bring is offered beside them."""
+    objective: str = ""
+    """The base's; empty for the first one."""
+    first: tuple[Overrides, ...] = FIRST_NARROW
+    """What a search tries first, of narrow encoders."""
 
 
 _PAIRS = _Fit("pairs", ("mnrl", "ntxent"))
@@ -127,7 +139,8 @@ _FITS: Mapping[str, _Fit] = {
     "triplets": _Fit("groups", ("mnrl", "supmpn", "triplet", "ntxent", "distill")),
     "nli": _Fit("groups", ("mnrl", "simcse", "supmpn")),
     "texts": _Fit("texts", ("mnrl",)),
-    "scored": _Fit("scored_pairs", ()),
+    # By the records: at the rate that suits other data cosent makes a finished encoder worse.
+    "scored": _Fit("scored_pairs", (), "cosine", FIRST_SCORED),
     "labelled": _Fit("same_label", ()),
 }
 _PREFERRED = ("cosent", "supcon")
@@ -149,7 +162,7 @@ def space_text(own: OwnSpace) -> str:
         "corpus.nli": own.train,
         "corpus.layout": fit.layout,
         **(_from(_sources(own)[0]) if own.sources else {}),
-        "objective.name": fit.objectives[0],
+        "objective.name": fit.objective or fit.objectives[0],
         "objective.temperature": 0.05,
         "optimisation.learning_rate": _rates(own)[0],
         "optimisation.batch_size": _batch_sizes(own)[0],
@@ -170,7 +183,7 @@ def space_text(own: OwnSpace) -> str:
         tasks_named=_value(tuple(task.name for task in scored)),
         rows="\n".join(f"        {row}," for row in _rows(own)),
         domains="\n".join(f"        {domain}," for domain in _domains(own, fit)),
-        first="\n".join(f"        {_mapping(changes)}," for changes in _first(own)),
+        first="\n".join(f"        {_mapping(changes)}," for changes in _first(own, fit)),
         goal_named=_value((goal,)),
         notes="".join(f"        {_value(note)},\n" for note in own.notes),
     )
@@ -235,7 +248,7 @@ def _fit(own: OwnSpace) -> _Fit:
     ]
     plugged = [entry.name for registry, entry in Registry.added if registry is OBJECTIVES]
     chosen = [name for name in (*(fit.objectives or (*_PREFERRED, *able)), *plugged) if name in able]
-    return _Fit(fit.layout, tuple(dict.fromkeys(chosen)))
+    return dataclasses.replace(fit, objectives=tuple(dict.fromkeys(chosen)))
 
 
 def _learns(objective: str, layout: str) -> bool:
@@ -249,11 +262,11 @@ def _rates(own: OwnSpace) -> tuple[float, float, float]:
     return (1e-4, 5e-6, 1e-3) if _narrow(own) else (2e-5, 5e-6, 3e-4)
 
 
-def _first(own: OwnSpace) -> tuple[Overrides, ...]:
+def _first(own: OwnSpace, fit: _Fit) -> tuple[Overrides, ...]:
     others = tuple(map(_from, _sources(own)[1:]))
     if any(encoder.name == SCENES_ENCODER for encoder in own.encoders):
         return others
-    return others + (FIRST_NARROW if _narrow(own) else FIRST_WIDE)
+    return others + (fit.first if _narrow(own) else FIRST_WIDE)
 
 
 def _sources(own: OwnSpace) -> tuple[str, ...]:

@@ -84,7 +84,8 @@ DRAWN = range(100, 148)
 NUMBERS = (*range(len(LISTED)), *DRAWN)
 """All recipes, in the order of recording."""
 PINNED: Mapping[str, Value] = {RATE: 2e-5, EPOCHS: 1, TEMPERATURE: 0.05}
-"""Of the base, whatever a space's own has by now."""
+PINNED_SCORED: Mapping[str, Value] = {OBJECTIVE: "cosent"}
+"""Of the base, whatever a space's own has by now; of pairs with scores this, too."""
 DOMAINS = (
     Domain(RATE, low=5e-6, high=1e-3, log=True),
     Domain(EPOCHS, choices=(1, 3)),
@@ -98,7 +99,8 @@ MOST_BATCH = 128
 
 def based(base: Recipe) -> Recipe:
     """A space's base as the records have it."""
-    return base.preferring(PINNED)
+    scored = base.flat()[LAYOUT] == "scored_pairs"
+    return base.preferring({**(PINNED_SCORED if scored else {}), **PINNED})
 
 
 def designed(domains: Sequence[Domain], flat: Mapping[str, Value]) -> dict[int, dict[str, Value]]:

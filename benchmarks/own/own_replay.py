@@ -92,7 +92,7 @@ def _on_set(
 ) -> list[Run]:
     others = [table for table in tables.values() if table.name != tables[name].name]
     own = Replayed.of(tables[name], others)
-    first = portfolio(others, LONGEST, [own.numbers[own.base]])
+    first = portfolio(others, LONGEST, {own.numbers[own.base]: own.space_base.optimisation.learning_rate})
     runs = []
     for repeat in range(repeats):
         for time in times:

@@ -25,7 +25,7 @@ from study.search.samplers import SAMPLERS
 from study.trial import Trial
 
 ROWS = 3000
-KINDS = {"a": "scored", "b": "scored", "c": "pairs"}
+KINDS = {"a": "pairs", "b": "pairs", "c": "scored"}
 
 
 def made(name: str, kind: str, best: float = 5e-4, seed: int = 0) -> OwnTable:
