@@ -278,6 +278,8 @@ def _larger_limit(info: StudyInfo, seeds: int | None = None) -> str:
 
 def _next(answer: Answer, info: StudyInfo) -> list[str]:
     """What would settle it; where a limit has ended the study, under which larger one."""
+    if answer.flags == ("overlap",) and info.request.train and not info.request.drop_leaks:
+        return ["--drop-leaks, with other --results, leaves out the training rows that hold test items"]
     if answer.flags:
         return ["see the warnings of the report; what they name must be mended before anything can be told"]
     if not answer.fresh_items:

@@ -241,6 +241,11 @@ def test_what_training_saw_of_the_test_forbids_no_verdict_that_stands_without_it
     words = "test items; the gain would be shown without any of them"
     assert (words in text_of(results)) == (leaks == 2)
     assert (answer.remembered is not None) == (leaks == 2)
+    for own, drop in ((True, False), (True, True), (False, False)):
+        request = {"search": "optuna", **({"train": ["mine.csv"]} if own else {}), "drop_leaks": drop}
+        written = lines(answer, dataclasses.replace(results.info, requests=[request]), str)
+        mends = any(line.head == "Next" and line.words.startswith("--drop-leaks") for line in written)
+        assert mends == (leaks == 40 and own and not drop)
 
 
 def test_the_lines_of_a_gain(make: Make) -> None:
