@@ -127,6 +127,8 @@ def _why_open(answer: Answer, say: Say) -> str:
     if answer.base_over_encoder is not None and answer.base_stands:
         meanwhile = f"keep {OVER['base']} ({_over(answer.base_over_encoder, 'encoder')})"
         return f"whether the search gained anything; until then {meanwhile}"
+    if answer.picked and "encoder" in answer.picked[0].gains and answer.open == ("base",):
+        return f"whether what was picked is better than {OVER['base']}; than {OVER['encoder']} it is shown to be"
     return "nothing can be told yet"
 
 

@@ -31,6 +31,7 @@ from reports.recipe_names import called
 from reports.report import write_report
 from reports.results import Results
 from reports.sections import SECTIONS, Section, finals, in_order
+from reports.statistics.finals import Reference
 from reports.testing import SectionContract, changed
 from reports.wording import difference
 from tests.conftest import slow_case
@@ -425,6 +426,16 @@ class TestFront:
 
 def _difference(gain: Gain) -> str:
     return difference(gain.gain, gain.low, gain.high)
+
+
+@pytest.mark.parametrize("open_against", [("base",), ("base", "encoder")])
+def test_what_is_shown_over_the_encoder_alone_is_told(open_against: tuple[Reference, ...], make: Make) -> None:
+    results = make((0.3,), std=0.6)
+    unsettled = Gain(0.1, -1.0, 1.2)
+    answer = dataclasses.replace(Answer.of(results), kind="open", open=open_against, base_over_encoder=unsettled)
+    words = "\n".join(as_text(lines(answer, results.info, str)))
+    told = "whether what was picked is better than the base settings; than the encoder as it came it is shown to be"
+    assert (f"Open   {told}\n" in words) == (open_against == ("base",))
 
 
 def test_nothing_that_measured_below_the_base_is_called_the_best_so_far(make: Make) -> None:
