@@ -52,7 +52,8 @@ def answer_user_errors(main: Callable[[], int | None]) -> int:
     on stderr and exit code 2."""
     try:
         code = main() or 0
-        sys.stdout.flush()
+        if sys.stdout is not None:  # closed before the command began, as of some services
+            sys.stdout.flush()
         return code
     except BrokenPipeError:  # the reader of the output has left, as `| head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains once more at its end

@@ -362,7 +362,9 @@ class Request:
 
     def check(self) -> None:
         """`UserError` for options that do not go together, and where nothing says what to run."""
-        for name in self.differing:
+        for name, value in self.differing.items():
+            if value == "" or (isinstance(value, tuple) and "" in value):
+                raise UserError(f"{OPTIONS[name].word} is empty")
             if (rule := self.broken_rule(name)) is not None:
                 raise UserError(rule.sentence.format(option=OPTIONS[name].word))
         if not (self.space or self.train or self.recipe or self.why or self.list or self.keys):

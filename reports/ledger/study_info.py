@@ -172,7 +172,8 @@ class StudyInfo:
     def load(cls, results: Path) -> StudyInfo:
         """Read it back; `UserError` where the folder is missing or is not a study's."""
         if not results.is_dir():
-            raise UserError(f"the results folder {results} does not exist")
+            what = "is a file" if results.exists() else "does not exist"
+            raise UserError(f"the results folder {results} {what}")
         path = results / STUDY
         if not path.is_file():
             raise UserError(f"{results} is not a results folder: it holds no {STUDY}; give a folder that a study wrote")

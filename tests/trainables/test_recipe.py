@@ -320,6 +320,10 @@ class TestErrors:
         assert capsys.readouterr().err == "error: no such thing\n"
         assert answer_user_errors(lambda: None) == 0
 
+    def test_nobody_has_to_read_what_a_command_prints(self, monkeypatch: pytest.MonkeyPatch):
+        monkeypatch.setattr("sys.stdout", None)
+        assert answer_user_errors(lambda: None) == 0
+
     def test_other_exceptions_are_not_hidden(self):
         with pytest.raises(ZeroDivisionError):
             answer_user_errors(lambda: 1 // 0)

@@ -134,6 +134,13 @@ def test_what_a_benchmark_lacks_is_counted(case: str, part: str, tmp_path: Path)
     assert re.search(sentence, counted)
 
 
+@pytest.mark.parametrize("grade", [0, -1])
+def test_a_benchmark_with_nothing_relevant_is_refused(grade: int, tmp_path: Path) -> None:
+    folder = benchmark(tmp_path / "faq", QUERIES, CORPUS, [f"q{n}\td{n}\t{grade}" for n in range(3)])
+    with pytest.raises(UserError, match=r"test.tsv has no relevant document of any query; a grade of 1 or more"):
+        read_task(own_tasks([], [str(folder)])[0], Path())
+
+
 def test_a_grade_is_a_whole_number_however_it_is_written(tmp_path: Path) -> None:
     folder = benchmark(tmp_path / "faq", QUERIES, CORPUS, ["q0\td0\t1.0", "q1\td1\t2", "q2\td2\t1e0"])
     split = read_task(own_tasks([], [str(folder)])[0], Path()).splits["test"]

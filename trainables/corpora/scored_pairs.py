@@ -50,7 +50,7 @@ class ScoredPairLayout(TableLayout):
 
     def sampler(self, request: SamplerRequest, rows: ValuedRows) -> tuple[Sampler, dict[str, Any]]:
         first, second = zip(*rows.texts, strict=True)
-        scores = np.array(_between_0_and_1(rows.values), dtype=np.float32)
+        scores = np.array(between_0_and_1(rows.values), dtype=np.float32)
         sampler = PairSampler(first, second, request.batch_size, request.seed, scores, request.apart)
         return sampler, {"pairs": len(first), "scores": [min(rows.values), max(rows.values)], **sampler.counts}
 
@@ -64,6 +64,9 @@ class ScoredPairLayout(TableLayout):
         return [f"corpus.nli={self.nli!r}: scores lie between {low:g} and {high:g}{scale}"]
 
 
-def _between_0_and_1(scores: list[float]) -> list[float]:
+def between_0_and_1(scores: list[float]) -> list[float]:
+    """Scores on another scale than that of cosines, by their lowest and highest."""
     low, high = min(scores), max(scores)
-    return scores if low >= -1 and high <= 1 else [(score - low) / (high - low) for score in scores]
+    if low >= -1 and high <= 1:
+        return scores
+    return [(score / 2 - low / 2) / (high / 2 - low / 2) for score in scores]  # halves, as a difference may overflow

@@ -80,6 +80,8 @@ def _split(queries: Path, corpus: Path, judged: Path) -> tuple[Split, list[str]]
     own = np.array([places.get(name, -1) for name in named])
     documents = JudgedDocuments([texts[name] for name in ids], [grades[name] for name in named], own)
     count, none = len(query_texts), int((documents.relevant == 0).sum())
+    if none == len(named):
+        raise UserError(f"{judged} has no relevant document of any query; a grade of 1 or more makes one")
     notes = [
         f"{no_query:,} queries in {queries} have no text, and are left out",
         f"{no_text:,} documents in {corpus} have no text, and are left out",

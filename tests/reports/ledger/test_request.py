@@ -81,3 +81,11 @@ def test_a_search_of_some_rows_is_what_a_study_goes_on_with(tmp_path: Path) -> N
     info = make_results(tmp_path)
     requests = [dict(parse(shlex.split(words)).values) for words in commands]
     assert dataclasses.replace(info, requests=requests).searched_by == parse(shlex.split(commands[1]))
+
+
+@pytest.mark.parametrize("name", ["recipe", "why", "results", "encoder", "train"])
+def test_an_option_that_is_given_nothing_is_named(name: str) -> None:
+    """As by a variable of the shell that is not set."""
+    nothing = ("",) if name in ("encoder", "train") else ""
+    with pytest.raises(UserError, match=f"--{name} is empty"):
+        dataclasses.replace(Request(), **{name: nothing}).check()

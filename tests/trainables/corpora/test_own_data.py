@@ -15,7 +15,7 @@ import trainables.lines
 from trainables.corpora.columns import find_columns, role_columns
 from trainables.corpora.layouts import LAYOUTS, Layout, SamplerRequest, make_sampler
 from trainables.corpora.nli import NLIPairs, check_nli, load_nli
-from trainables.corpora.scored_pairs import ScoredPairLayout
+from trainables.corpora.scored_pairs import ScoredPairLayout, between_0_and_1
 from trainables.errors import UserError
 from trainables.labels import LABELS
 from trainables.lines import bounded_lines
@@ -389,3 +389,11 @@ def test_so_do_those_of_scored_pairs():
     names = ["premise", "sentence1", "sentence2", "similarity", "label"]
     columns = role_columns(names, "here", None, ScoredPairLayout.roles)
     assert columns == {"sentence1": "sentence1", "sentence2": "sentence2", "score": "label"}
+
+
+@pytest.mark.parametrize(
+    ("scores", "scaled"),
+    [([0.0, 5.0, 1.0], [0, 1, 0.2]), ([-0.5, 1.0], [-0.5, 1.0]), ([-1.7e308, 0.0, 1.7e308], [0, 0.5, 1])],
+)
+def test_scores_on_any_scale_lie_between_0_and_1(scores: list[float], scaled: list[float]):
+    assert between_0_and_1(scores) == pytest.approx(scaled)
