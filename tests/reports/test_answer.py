@@ -434,8 +434,8 @@ def test_what_is_shown_over_the_encoder_alone_is_told(open_against: tuple[Refere
     unsettled = Gain(0.1, -1.0, 1.2)
     answer = dataclasses.replace(Answer.of(results), kind="open", open=open_against, base_over_encoder=unsettled)
     words = "\n".join(as_text(lines(answer, results.info, str)))
-    told = "whether what was picked is better than the base settings; than the encoder as it came it is shown to be"
-    assert (f"Open   {told}\n" in words) == (open_against == ("base",))
+    shown = "whether what was picked is better than the base settings; than the encoder as it came it is shown to be"
+    assert (f"Open   {shown}\n" in words) == (open_against == ("base",))
 
 
 def test_nothing_that_measured_below_the_base_is_called_the_best_so_far(make: Make) -> None:
