@@ -38,6 +38,8 @@ FINALS = FinalsSize(1, 5)
 """By default."""
 TURNED_OFF = ("finals", "scheduler")
 """Options that `none` leaves out."""
+PLACES = ("recipe", "why", "train", "encoder", "dev", "test", "results")
+"""Options that name files and folders: nothing is no name."""
 TRIALS, OPEN_TRIALS = 20, 200
 """Recipes that Optuna explores by default, and at most where the time, or what may still be gained, ends it."""
 RUN, OWN, SEARCH = "what to run", "your own data instead of a space", "the search"
@@ -362,9 +364,11 @@ class Request:
 
     def check(self) -> None:
         """`UserError` for options that do not go together, and where nothing says what to run."""
-        for name, value in self.differing.items():
+        for name in PLACES:
+            value = getattr(self, name)
             if value == "" or (isinstance(value, tuple) and "" in value):
                 raise UserError(f"{OPTIONS[name].word} is empty")
+        for name in self.differing:
             if (rule := self.broken_rule(name)) is not None:
                 raise UserError(rule.sentence.format(option=OPTIONS[name].word))
         if not (self.space or self.train or self.recipe or self.why or self.list or self.keys):
