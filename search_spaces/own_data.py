@@ -233,7 +233,8 @@ SPACE = Space(
 
 
 def _fit(own: OwnSpace) -> _Fit:
-    fit = _PAIRS if own.content == "nli" and not own.most_negatives else _FITS[own.content]
+    without = own.content in ("nli", "triplets") and not (own.most_negatives or own.taught)
+    fit = _PAIRS if without else _FITS[own.content]
     if fit.layout not in LAYOUTS:
         raise UserError(
             f"the training data hold {'pairs with scores' if own.content == 'scored' else 'labelled texts'}, from "

@@ -40,6 +40,7 @@ ROWS = {
         "anchor,positive,negative_1,negative_2",
         "a dog eats {0},an animal eats {0},nobody eats {0},{0} sleeps",
     ),
+    "no negatives": ("anchor,positive,negative", "a dog eats {0},an animal eats {0},"),
     "taught": ("query,positive,negative,label", "a dog eats {0},an animal eats {0},{0} sleeps,-0.{0}"),
     "nli": (
         "premise,hypothesis,label",
