@@ -35,6 +35,8 @@ TRIPLETS_IN_WORDS = (
     "and contradiction)"
 )
 
+_GAPS = re.compile(r"^(-?\d+)\.0+$")
+"""A whole number of a column with gaps."""
 _UNLABELLED = frozenset({"", "-", "-1", "nan", "none"})
 _LABELLED = (
     ("premise", "hypothesis", "label"),
@@ -69,9 +71,9 @@ class Labels:
 
     def code(self, raw: Any, where: str) -> int | None:
         """0, 1 or 2; None for a row without a gold label; `UserError` for a label that is none of these."""
-        if isinstance(raw, float) and raw.is_integer():  # what an integer column with gaps turns into
-            raw = int(raw)
         text = str(raw).strip().lower()
+        if text not in self._codes:
+            text = _GAPS.sub(r"\1", text)
         code = None if isinstance(raw, bool) and not self._named else self._codes.get(text)
         if code is None:
             if text in _UNLABELLED:

@@ -72,7 +72,7 @@ def test_premises_are_counted_as_table_1_counts_them(tmp_path_factory, parts):
 
 @pytest.mark.parametrize(
     ("raw", "code"),
-    [("entailment", 0), ("NEUTRAL", 1), ("contradiction", 2), (0, 0), ("1", 1), (2.0, 2)]
+    [("entailment", 0), ("NEUTRAL", 1), ("contradiction", 2), (0, 0), ("1", 1), (2.0, 2), ("1.0", 1)]
     + [(missing, None) for missing in ("-", -1, "-1", "", None, float("nan"))],
 )
 def test_labels(tmp_path, raw, code):
