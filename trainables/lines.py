@@ -9,6 +9,9 @@ from trainables.errors import UserError
 
 LONGEST_LINE = 16 * 2**20
 """Bytes. A longer line is refused by every reader, so that a file without line ends cannot fill the memory."""
+_UTF_16 = "text of UTF-16; `iconv -f UTF-16 -t UTF-8` makes UTF-8 of it"
+_BEGINS = {b"\xff\xfe": _UTF_16, b"\xfe\xff": _UTF_16, b"\x1f\x8b": "packed by gzip; then its name must end in .gz"}
+"""What a file is that begins so, and has a NUL byte in its first line."""
 
 
 def bounded_lines(stream: BinaryIO, refuse: Callable[[int, str], UserError]) -> Iterator[tuple[int, bytes]]:
@@ -22,7 +25,8 @@ def bounded_lines(stream: BinaryIO, refuse: Callable[[int, str], UserError]) -> 
         if len(line) > LONGEST_LINE:
             raise refuse(number, f"longer than {LONGEST_LINE >> 20} MiB, the most that a line may have")
         if b"\0" in line:
-            raise refuse(number, "a NUL byte in it; text must be saved as UTF-8")
+            what = _BEGINS.get(line[:2]) if number == 1 else None
+            raise refuse(number, what or "a NUL byte in it; text must be saved as UTF-8")
         yield number, line
 
 

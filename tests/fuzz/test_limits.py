@@ -118,6 +118,18 @@ REFUSED: dict[str, tuple[str, bytes, Callable[[Path], object], str]] = {
     "brackets": ("a.jsonl", b"[" * 100_000, load_pairs, "line 1: not a JSON object (it is nested more than 50 deep)"),
     "long label": ("a.tsv", PAIR + b"a\tb\t" + b"x" * 10_000, load_pairs, "line 2: unknown label 'xxx"),
     "empty text": ("a.tsv", PAIR + b" \tb\tneutral\n", load_pairs, "line 2: premise is empty"),
+    "UTF-16 that says so": (
+        "a.txt",
+        "one two\n".encode("utf-16"),
+        load_docs,
+        "line 1: text of UTF-16; `iconv -f UTF-16",
+    ),
+    "packed under another name": (
+        "a.tsv",
+        gzip.compress(PAIR + b"a\tb\tneutral\n", mtime=0),
+        load_pairs,
+        "line 1: packed by gzip; then its name must end in .gz",
+    ),
     "UTF-16 documents": ("a.txt", "one two\n".encode("utf-16-le"), load_docs, "line 1: a NUL byte"),
     "NaN in vectors": ("a.txt", b"a 1 2\nb 1 nan\n", read_vectors, "line 2: NaN or infinity after the word 'b'"),
     "too large a number": ("a.txt", b"a 1 1e39\n", read_vectors, "line 1: NaN or infinity after the word 'a'"),
