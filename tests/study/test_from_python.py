@@ -85,6 +85,7 @@ def test_arrays_and_plain_sentences_are_data_and_nothing_is_refused(tmp_path: Pa
         Study(train=[], encoder="e", results=tmp_path / "x").request()
 
 
+@pytest.mark.usefixtures("own_spaces")
 def test_three_lines_are_a_study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The answer is its first screen, in a terminal and in a notebook, and a table has what the finals compare."""
     folder = tmp_path / "own_labels"
