@@ -117,14 +117,19 @@ def no_number(cell: object) -> bool:
 
 
 def as_label(cell: object, where: str) -> str | None:
-    """A label as text; None for an empty cell. A whole number is the same label however a file writes it: integer
-    columns with gaps turn into 1.0. `UserError` for a list and the like, and for what cannot be written."""
+    """A label as text; None for an empty cell. A whole number is the same label however a file writes it. `UserError`
+    for a list and the like, and for what cannot be written."""
     if not (is_empty(cell) or isinstance(cell, str | Number)):
         raise UserError(f"{where}: a label is a text or a number, and this is {shown(cell)}; write a row for each")
-    label = None if is_empty(cell) else re.sub(r"^(-?\d+)\.0+$", r"\1", str(cell).strip())
+    label = None if is_empty(cell) else without_zeros(str(cell).strip())
     if label is not None and not is_text(label):
         raise UserError(f"{where}: the label holds half of a character (a lone surrogate): {shown(cell)}")
     return label
+
+
+def without_zeros(text: str) -> str:
+    """`1.0` as `1`: columns of whole numbers with gaps are often written so."""
+    return re.sub(r"^(-?\d+)\.0+$", r"\1", text)
 
 
 def is_graded(values: Sequence[object]) -> bool:

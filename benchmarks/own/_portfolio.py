@@ -11,6 +11,7 @@ gains over the base.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 import numpy as np
 
@@ -35,13 +36,12 @@ def regrets(order: Sequence[int], table: OwnTable) -> np.ndarray:  # (recipes of
     return np.array(lost)
 
 
-def portfolio(tables: Sequence[OwnTable], size: int, begin: Mapping[int, float] | None = None) -> list[int]:
+def portfolio(tables: Sequence[OwnTable], size: int, begin: Mapping[int, float] = MappingProxyType({})) -> list[int]:
     """So many recipes of the list that half of the sets have at least, in the order of trying: each lowers the mean
     regret most after those before it, for the time that a training takes, and of those that lower it alike it is the
     best one by itself. `begin`: what is tried before them, with its learning rates."""
     candidates = [number for number in common(tables, len(tables) // 2) if number < len(LISTED)]
-    begin = begin or {}
-    rates = {**{number: _rate(number, tables) for number in candidates}, **begin}
+    rates = {number: _rate(number, tables) for number in candidates} | {**begin}
     alone = {number: _mean_regret([number], tables) for number in candidates}
     costs = {number: _cost(number, tables) for number in candidates}
     order = [*begin]

@@ -84,8 +84,9 @@ DRAWN = range(100, 148)
 NUMBERS = (*range(len(LISTED)), *DRAWN)
 """All recipes, in the order of recording."""
 PINNED: Mapping[str, Value] = {RATE: 2e-5, EPOCHS: 1, TEMPERATURE: 0.05}
+"""Of the base, whatever a space's own has by now."""
 PINNED_SCORED: Mapping[str, Value] = {OBJECTIVE: "cosent"}
-"""Of the base, whatever a space's own has by now; of pairs with scores this, too."""
+"""The same of pairs with scores, beside it."""
 DOMAINS = (
     Domain(RATE, low=5e-6, high=1e-3, log=True),
     Domain(EPOCHS, choices=(1, 3)),

@@ -118,8 +118,8 @@ class TuneSearcher(Searcher):
         if before == self._announced:
             return
         self.on_news(self.explored, self.finals)
-        searches = before[3] is None or (self.finals is not None and before[1] is None)
-        if self.agenda.ladder is not None and searches and (plan := plan_in_words(self.agenda)):
+        begins = before[3] is None or (before[1] is None and self.agenda.finals is not None)
+        if self.agenda.ladder is not None and begins and (plan := plan_in_words(self.agenda)):
             say(printable(plan))
         if self.agenda.finals and self.agenda.finalists is not None and not before[2] and self.agenda.waiting():
             say(printable(finals_in_words(self.agenda)))

@@ -21,7 +21,7 @@ from trainables.corpora.tables import Record
 from trainables.corpora.teacher_scores import ROLES, scores_of, teacher_says
 from trainables.errors import UserError, choices, is_text, listed, shown
 from trainables.labels import CONTRADICTION, ENTAILMENT, LABELS
-from trainables.tabular import NAMES, roles_of, texts_of
+from trainables.tabular import NAMES, roles_of, texts_of, without_zeros
 
 Row = tuple[str, str, int, float]
 """Premise, hypothesis, label, and a teacher's score or NaN."""
@@ -35,8 +35,6 @@ TRIPLETS_IN_WORDS = (
     "and contradiction)"
 )
 
-_GAPS = re.compile(r"^(-?\d+)\.0+$")
-"""A whole number of a column with gaps."""
 _UNLABELLED = frozenset({"", "-", "-1", "nan", "none"})
 _LABELLED = (
     ("premise", "hypothesis", "label"),
@@ -73,7 +71,7 @@ class Labels:
         """0, 1 or 2; None for a row without a gold label; `UserError` for a label that is none of these."""
         text = str(raw).strip().lower()
         if text not in self._codes:
-            text = _GAPS.sub(r"\1", text)
+            text = without_zeros(text)
         code = None if isinstance(raw, bool) and not self._named else self._codes.get(text)
         if code is None:
             if text in _UNLABELLED:

@@ -21,7 +21,7 @@ from trainables.tabular import as_number, no_number
 
 @dataclass(frozen=True)
 class ScoredPairLayout(TableLayout):
-    """Pairs with a score each (CoSENT).
+    """Pairs with a score each.
 
     Scores between -1 and 1 stay as they are. Others, as 0 to 5 of STS-B, are brought to 0 to 1 by the lowest and the
     highest of the corpus.
