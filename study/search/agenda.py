@@ -171,14 +171,14 @@ class Agenda:
             yield from self.race.next(self.budget.places, self.progress.searching)
 
     def _finals(self) -> Iterator[Trial]:
-        """Finalists are chosen once nothing runs that decides. Until then idle places take the trials that they will
-        be compared with."""
+        """Finalists are chosen once nothing runs that decides, nor a row: how long it takes may leave room for recipes.
+        Until then idle places take the trials that they will be compared with."""
         if self.finals is None:
             return
         if self.finalists is None:
             if self._opens_more or any(trial.row for trial in self.awaited):
                 return
-            if not self.awaited:
+            if not self.awaited and not any(trial.row for trial in self.progress.searching):
                 self.rounds.choose(self.exploration.recipes, self.exploration.by_parts())
         yield from self.rounds.trials()
 
