@@ -352,7 +352,8 @@ class _Finals(FinalsEvidence):
     def _seeds_wanted(self, judged: Judgement, figure: Quantity) -> float | None:
         goals, later = 1 + len(self._parts) if self._several else 1, 1 / share(look(self.results) + 1)
         finalists = self.samples(figure, self.finalists)
-        return seeds_wanted(judged, finalists, self.compared(figure), looks=later, goals=goals)
+        compared, lent = self.compared(figure), self.lent(figure)
+        return seeds_wanted(judged, finalists, compared, lent=lent, looks=later, goals=goals)
 
     @cached_property
     def _chosen_by(self) -> frozenset[str]:

@@ -6,6 +6,7 @@ at most 30 words with at most one bracket; what would be longer goes on in a lin
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from reports.ledger import StudyInfo
 from reports.markdown import count, duration, number
 from reports.recipe_names import plain
 from reports.soup import SHIPPED, Ship
+from reports.statistics.finals import RECORDED
 from reports.wording import difference, level
 from search_spaces.limits import rounded_up
 
@@ -28,7 +30,7 @@ Say = Callable[[object], str]
 OVER = {"base": "the base settings", "encoder": "the encoder as it came", "baseline": "the baseline row"}
 SPREADS = {
     "lent": "with one seed alone, how far seeds differ is taken from other trainings",
-    "unknown": "intervals count test items alone, as nothing ran under two seeds",
+    "recorded": f"with one seed alone, how far seeds differ is guessed ({math.sqrt(RECORDED.variance):g} points)",
 }
 LISTED = 6
 """So many settings are named, more are counted."""
@@ -300,8 +302,6 @@ def _next(answer: Answer, info: StudyInfo) -> list[str]:
     finals = f"--search {info.search} --finals {size} {_larger_limit(info, seeds)}".strip()
     if answer.seeds is not None:
         clauses.append(f"{finals} would settle it in 4 of 5 cases, if the gain is as large as measured")
-    elif answer.spreads == "unknown":
-        clauses.append(f"{finals} would tell what another seed moves")
     else:
         clauses.append("how many seeds would settle it is unknown")
         clauses += [f"{larger} has time for more"] if (larger := _larger_limit(info)) else []

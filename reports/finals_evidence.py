@@ -21,12 +21,12 @@ from reports.remembered import OVERLAP, stands_without_memory
 from reports.results import Results
 from reports.statistics import Sample
 from reports.statistics.comparison import Comparison
-from reports.statistics.finals import Reference, gain_over, lent_spread
-from reports.statistics.spreads import OWN, Common
+from reports.statistics.finals import RECORDED, Reference, gain_over, lent_spread
+from reports.statistics.spreads import Common
 
-Spreads = Literal["own", "lent", "unknown"]
+Spreads = Literal["own", "lent", "recorded"]
 """How far another seed moves a score is that of each recipe's own seeds, or of some recipe of one seed that of what ran
-under several; unknown where nothing did, so that intervals count test items alone."""
+under several and of recorded trainings of other data, or of these alone where nothing did."""
 
 VARIED = frozenset({"steps", "tokens", "caps", "seeds"})
 """Guards of what a search varies on purpose: the question is which settings to use, and their cost is told."""
@@ -84,7 +84,7 @@ class FinalsEvidence:
     def spreads(self, figure: Quantity) -> Spreads:
         if all(sample.fixed or sample.count > 1 for sample in self.samples(figure, self.recipes)):
             return "own"
-        return "unknown" if self.lent(figure) is OWN else "lent"
+        return "recorded" if self.lent(figure) is RECORDED else "lent"
 
     def gain(self, first: str, second: str, figure: Quantity, looks: float) -> Comparison | None:
         """Of recipes, by hash; None where one of them lacks the figure."""

@@ -48,14 +48,14 @@ SOURCE_ORDER = ("title", "crops", "heading", "neighbours", "dropout")
 """The first of these that the data allow is the base's: a title is most like a query. Crops go before neighbours
 and dropout as measured (`docs/own_data.md`). The place of headings is a guess."""
 FIRST_NARROW: tuple[Overrides, ...] = (
-    {RATE: 5e-4, TEMPERATURE: 0.1},
-    {RATE: 2e-5, BATCH: 16},
-    {RATE: 5e-4, TEMPERATURE: 0.02},
     {RATE: 5e-4, EPOCHS: 3},
     {RATE: 1e-4, BATCH: 128, EPOCHS: 3},
-    {RATE: 2e-4, BATCH: 16},
-    {RATE: 1e-4, EPOCHS: 10},
+    {RATE: 2e-5, BATCH: 16},
     {RATE: 2e-4, BATCH: 128, EPOCHS: 3},
+    {RATE: 5e-4, TEMPERATURE: 0.02},
+    {RATE: 2e-4, BATCH: 16},
+    {RATE: 5e-4, TEMPERATURE: 0.1},
+    {RATE: 1e-4, EPOCHS: 10},
 )
 FIRST_WIDE: tuple[Overrides, ...] = (
     {RATE: 1e-4},

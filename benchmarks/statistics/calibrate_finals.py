@@ -89,6 +89,9 @@ def _kinds() -> Iterator[SearchKind]:
         yield replace(many, name=f"{named}, a noisy base", spreads=(0.1,), items_error=0.05)
     for lenders in (0, 1, 3):
         yield SearchKind(f"equal, one seed, {lenders} that ran twice", seeds=1, lenders=lenders)
+    for name, spread in (("recorded", 0.44), ("3 times as recorded", 1.3), ("5 times as recorded", 2.2)):
+        named = f"equal, one seed, spreads {'as ' * (name == 'recorded')}{name}"
+        yield SearchKind(named, base_spread=spread, spreads=(spread,), seeds=1)
     mixed = (1.0, 0.3, 3.0)
     yield SearchKind("equal, one seed, 3 that ran twice, unequal spreads", spreads=mixed, seeds=1, lenders=3)
     yield SearchKind("training does nothing", encoder=0.0)
@@ -102,6 +105,7 @@ def _kinds() -> Iterator[SearchKind]:
     yield SearchKind("1 of 14 better", good=1)
     yield SearchKind("1 of 14 better, 2 finalists of 8 seeds", good=1, finalists=2, seeds=8)
     yield SearchKind("4 of 14 better, one seed, 3 that ran twice", good=4, seeds=1, lenders=3)
+    yield SearchKind("4 of 14 better by 4 points, one seed", 4, 4.0, 0.44, (0.44,), seeds=1, encoder=-4.0)
 
 
 KINDS = {kind.name: kind for kind in _kinds()}
@@ -255,15 +259,11 @@ def calibrate(kind: SearchKind, searches: int) -> AnswerRates:
 
 def scheme(finalists: int, seeds: int, searches: int) -> tuple[float, list[float]]:
     """Of finals whose finalists all gain as much: how often the worst of the NULLS is wrong, and how often gains of
-    GAINS points are shown. Without a finalist the base gains it over the encoder as it came. One seed borrows from
-    three recipes that ran twice."""
-    lenders = 3 * (seeds == 1)
-    recipes = max(finalists, lenders, 1)
-    sized = [replace(null, recipes=recipes, finalists=finalists, seeds=seeds, lenders=lenders) for null in NULLS]
+    GAINS points are shown. Without a finalist the base gains it over the encoder as it came."""
+    recipes = max(finalists, 1)
+    sized = [replace(null, recipes=recipes, finalists=finalists, seeds=seeds) for null in NULLS]
     if not finalists:
         sized = [replace(null, encoder=0.0) for null in sized]
-    elif seeds == 1:
-        sized = sized[:2]  # what a spread ten times that of all others does is no secret (`lent_spread`)
     wrong = max(calibrate(null, searches).wrong.value for null in sized)
     better = [
         replace(sized[0], encoder=-gain) if not finalists else replace(sized[0], good=recipes, gain=gain)

@@ -119,8 +119,10 @@ class Error:
         freedom, so it adds nothing to the uncertainty.
         """
         if common.lent:
-            own = [part for part in seeds if part.freedom]
-            share = _added(1 / part.seeds for part in seeds if not part.freedom)  # one estimate, however many need it
+            alone = any(not part.freedom for part in seeds)
+            few = [part for part in seeds if alone and part.freedom < 2]  # two seeds say little of a spread
+            own = [part for part in seeds if part not in few]
+            share = _added(1 / part.seeds for part in few)  # one estimate, however many need it
             lent = [ErrorPart(common.variance * share, common.freedom)] if share else []
             return cls._estimate([*own, *lent], items, shared, ())
         drawn = [part.drawn_to(common) for part in seeds]

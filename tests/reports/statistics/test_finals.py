@@ -14,7 +14,7 @@ from reports.statistics.finals import (
     INCUMBENTS,
     MOST_PICKED,
     POWER,
-    UNLIKE,
+    RECORDED,
     Reference,
     finalists_for,
     gain_over,
@@ -84,7 +84,7 @@ def test_the_four_answers(base, untrained, answer, waiting):
     references = {"base": scores(base)} | ({} if untrained is None else {"encoder": encoder(untrained)})
     verdict = judge(FINALISTS, [0], references, looks=FIRST_LOOK)
     assert (verdict.answer, verdict.open) == (answer, waiting)
-    seeds = seeds_wanted(verdict, FINALISTS, references, looks=FIRST_LOOK)
+    seeds = seeds_wanted(verdict, FINALISTS, references, lent=OWN, looks=FIRST_LOOK)
     assert (seeds is None) == (answer != "nothing yet")
     assert waiting == () or seeds > 5
     against = INCUMBENTS.get(answer) or next(iter(waiting), None)
@@ -124,7 +124,7 @@ def test_without_a_finalist_the_base_is_held_against_the_encoder():
         verdict = judge([], [], references, looks=FIRST_LOOK)
         assert (verdict.picked, verdict.answer) == (None, answer)
         assert verdict.open == (("encoder",) if answer == "nothing yet" else ())
-        assert answer != "nothing yet" or seeds_wanted(verdict, [], references) > 5
+        assert answer != "nothing yet" or seeds_wanted(verdict, [], references, lent=OWN) > 5
     assert judge([], [], {"base": scores(70.0)}).answer == "keep the base"
     assert judge([], [], {"base": scores(70.0), "encoder": encoder(1.0)}, fresh=False).answer == "nothing yet"
 
@@ -134,28 +134,41 @@ def alone(mean: float) -> Sample:
 
 
 def seeds_for(finalists: list[Sample], references: dict[Reference, Sample], looks: float = 1.0) -> float | None:
-    return seeds_wanted(judge(finalists, [0], references), finalists, references, looks=looks)
+    lent = lent_spread([*finalists, *references.values()])
+    return seeds_wanted(judge(finalists, [0], references), finalists, references, lent=lent, looks=looks)
 
 
 def test_one_seed_borrows_what_seeds_move_in_others():
-    """With the degrees of freedom that they have, and no more than `UNLIKE`, however many they are."""
+    """Drawn to recorded trainings, and of no more degrees of freedom, however many ran twice."""
     twice = [scores(50.0, 0.4, 2), scores(60.0, 0.4, 2)]
     lent = lent_spread([*twice, *twice, alone(3.0), encoder(4.0)])
-    assert lent.variance == pytest.approx(0.16)
-    assert lent.freedom == pytest.approx(1 / (1 / UNLIKE + 1 / 2))
+    assert lent.variance == pytest.approx((3 * 0.81 + 2 * 0.16) / 5)
+    assert lent.freedom == RECORDED.freedom
     gain = gain_over(alone(75.0), alone(70.0), lent)
-    wide = stats.t.ppf(0.95, lent.freedom) * 0.4 * math.sqrt(2)
-    assert (gain.low, gain.high) == pytest.approx((5.0 - wide, 5.0 + wide), rel=0.01)
-    narrow = gain_over(alone(75.0), alone(70.0), lent_spread([scores(50.0, 0.4, 50)]))
-    assert gain.low < narrow.low < 5.0 - stats.t.ppf(0.95, UNLIKE) * 0.4 * math.sqrt(2) + 0.01
+    wide = stats.t.ppf(0.95, lent.freedom) * math.sqrt(2 * lent.variance)
+    assert (gain.low, gain.high) == pytest.approx((5.0 - wide, 5.0 + wide), rel=0.02)
     assert gain_over(scores(75.0), scores(70.0), lent).low == gain_over(scores(75.0), scores(70.0), OWN).low
 
 
-def test_where_nothing_ran_twice_nothing_is_shown_and_what_measured_lower_is_not_used():
-    assert lent_spread([alone(1.0), Sample(np.array([2.0, 2.0]), (0, 1)), encoder(1.0)]) is OWN
-    for untrained, answer in ((None, "nothing yet"), (60.0, "nothing yet"), (80.0, "keep the encoder")):
+def test_beside_one_seed_two_seeds_do_not_stand_on_their_own_spread_and_three_do():
+    """Of one degree of freedom, that alone would make the interval four times as wide."""
+    for seeds, own in ((2, False), (3, True)):
+        quiet, noisy = (lent_spread([scores(70.0, std, seeds)]) for std in (0.1, 0.4))
+        narrow, wide = (
+            gain_over(alone(75.0), scores(70.0, std, seeds), quiet).low for std in (0.1, 0.4)
+        )  # what is lent stays
+        assert (narrow != wide) == own
+        assert gain_over(alone(75.0), scores(70.0, 0.4, seeds), noisy).low > 0
+    both = [gain_over(scores(75.0, std, 2), scores(70.0, 0.4, 2), RECORDED).low for std in (0.1, 0.4)]
+    assert both[0] != both[1]
+
+
+def test_where_nothing_ran_twice_recorded_trainings_lend_and_what_measured_lower_is_not_used():
+    assert lent_spread([alone(1.0), encoder(1.0)]) is RECORDED
+    for untrained, answer in ((None, "use"), (60.0, "use"), (74.0, "nothing yet"), (80.0, "keep the encoder")):
         references = {"base": alone(70.0)} | ({} if untrained is None else {"encoder": encoder(untrained)})
-        assert judge([alone(75.0)], [0], references).answer == answer
+        assert judge([alone(75.0)], [0], references, lent=RECORDED).answer == answer
+    assert judge([alone(75.0)], [0], {"base": alone(70.0)}).answer == "nothing yet"  # where nothing is lent
     assert judge([alone(69.0)], [0], {"base": alone(70.0)}).answer == "keep the base"
     assert judge([alone(69.0)], [0], {"base": alone(70.0), "encoder": encoder(1.0)}).open == ("encoder",)
 
@@ -169,7 +182,7 @@ def test_without_fresh_items_or_a_second_seed_or_a_base_there_is_no_verdict():
     single = judge([alone(73.0)], [0], sure)
     assert (single.answer, single.open) == ("nothing yet", ("base",))
     assert judge(FINALISTS, [0], {"encoder": encoder(50.0)}).answer == "nothing yet"
-    assert seeds_for([alone(73.0)], {"base": alone(70.0)}) is None  # nobody knows
+    assert 2 < seeds_for([alone(71.0)], {"base": alone(70.0)}) < math.inf  # by recorded trainings
     assert seeds_for([alone(50.0)], sure) is None  # a loss is not worth proving
 
 
@@ -200,9 +213,15 @@ def test_a_planned_gain_is_shown_as_often_as_foretold():
     assert planned.needed[2.0] < planned.needed[1.0] < planned.needed[0.5]
 
 
-def test_what_does_not_scatter_shows_any_gain_and_one_seed_none():
+def test_what_does_not_scatter_shows_any_gain():
     assert plan(Spread(0.0, 8), 3, 5).gain == 0.0
-    assert plan(Spread(1.0, 8), 3, 1).gain == math.inf
+
+
+def test_what_one_seed_shows_is_foretold():
+    planned, random = plan(Spread(0.4, 8), 1, 1, looks=FIRST_LOOK), np.random.default_rng(3)
+    pairs = [(alone(random.normal(planned.gain, 0.4)), alone(random.normal(0, 0.4))) for _ in range(500)]
+    shown = [judge([own], [0], {"base": base}, lent=RECORDED, looks=FIRST_LOOK).answer == "use" for own, base in pairs]
+    assert np.mean(shown) == pytest.approx(POWER, abs=0.06)
 
 
 @pytest.mark.parametrize(
@@ -221,6 +240,14 @@ def sound(rates: AnswerRates) -> None:
     assert not rates.all_covered.shares or rates.all_covered.value >= 0.85
 
 
+TOO_MANY = {
+    "equal, 8 finalists of 3 seeds, a quiet base": 0.1,
+    "equal, one seed, spreads 5 times as recorded": 0.16,
+    "equal, one seed, 3 that ran twice, unequal spreads": 0.18,
+}
+"""Wrong in more than 5 %, as the page says: 7.3, 11.7 and 13.8 % of 1,000 searches; and in how many at most."""
+
+
 @pytest.mark.parametrize(
     ("name", "searches"),
     [
@@ -232,12 +259,11 @@ def sound(rates: AnswerRates) -> None:
 )
 def test_equal_recipes_are_seldom_called_better(name, searches):
     rates = calibrate(KINDS[name], searches)
-    if name == "equal, one seed, 0 that ran twice":  # intervals hold items alone, and nothing is called better
-        assert rates.wrong.value == 0
+    if name in TOO_MANY:
+        assert 0.065 < rates.wrong.value <= TOO_MANY[name]
         return
     sound(rates)
-    many = name == "equal, 8 finalists of 3 seeds, a quiet base"  # 7.3 % of 1,000 searches: the page says so
-    assert rates.wrong.value <= (0.1 if searches < 300 or many else 0.065)
+    assert rates.wrong.value <= (0.1 if searches < 300 else 0.065)
 
 
 @pytest.mark.parametrize(("name", "searches"), [("4 of 14 better", 20), slow_case("4 of 14 better, heavy tails", 100)])
