@@ -21,7 +21,7 @@ from typing import Any, Literal
 from reports.answer_parts import Check, Finalist, Other, RowsAnswer
 from reports.best_model import best_first, ranking
 from reports.evidence import Evidence
-from reports.finals_evidence import VARIED, FinalsEvidence, Spreads, noise
+from reports.finals_evidence import VARIED, FinalsEvidence, noise
 from reports.findings import Findings
 from reports.gain import Gain
 from reports.guards import Flag, grouped
@@ -118,8 +118,8 @@ class Answer:
     """Of `open`: so many of each recipe would settle it, if the gain is as large as measured."""
     never: bool = False
     """Of `open`: no number of seeds would, since test items are too few."""
-    spreads: Spreads = "own"
-    """Whose spread over seeds intervals count."""
+    lent: float | None = None
+    """The standard deviation over seeds that recipes of one seed borrow; None where none does."""
     noise: tuple[float, ...] = ()
     """The standard deviation of one seed's score, recipe by recipe of those that ran under several."""
     tried: int = 0
@@ -265,7 +265,7 @@ class _Finals(FinalsEvidence):
             seeds=None if more_seeds is None or never else math.ceil(more_seeds),
             never=never,
             warnings=tuple(flag for flag in grouped(self.evidence.flags.all) if flag.guard not in VARIED),
-            spreads=self.spreads(figure),
+            lent=self.borrowed(figure),
             noise=noise(self.samples(figure, self.recipes)),
             explored=None if chosen else _best_explored(self.results),
             data=data_curve(self.evidence, figure, self.looks_of_pick),

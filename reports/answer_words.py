@@ -28,10 +28,6 @@ Say = Callable[[object], str]
 """Makes words from outside fit to be shown: escaped for markdown, printable for a console."""
 
 OVER = {"base": "the base settings", "encoder": "the encoder as it came", "baseline": "the baseline row"}
-SPREADS = {
-    "lent": "with one seed alone, how far seeds differ is taken from other trainings",
-    "recorded": f"with one seed alone, how far seeds differ is guessed ({math.sqrt(RECORDED.variance):g} points)",
-}
 LISTED = 6
 """So many settings are named, more are counted."""
 FEW = 3
@@ -210,7 +206,7 @@ def _sure(answer: Answer, first: Finalist) -> list[str]:
     clauses = [seeds if answer.picked else f"{count(first.seeds, 'seed')} of {OVER['base']}", *items]
     parts = f", {answer.whole} of them on all of the data" if answer.whole < answer.tried else ""
     clauses.append(f"{count(answer.tried, 'recipe')} tried{parts}, {duration(answer.seconds)} of trials")
-    return [*clauses, *noise(answer), *filter(None, [SPREADS.get(answer.spreads)])]
+    return [*clauses, *noise(answer), *_lent(answer)]
 
 
 def noise(answer: Answer) -> list[str]:
@@ -219,6 +215,14 @@ def noise(answer: Answer) -> list[str]:
         return []
     between = " to ".join(dict.fromkeys(map(number, (min(answer.noise), max(answer.noise)))))
     return [f"seeds move a score by {between} (standard deviation)"]
+
+
+def _lent(answer: Answer) -> list[str]:
+    """What intervals of one seed take for known."""
+    if answer.lent is None:
+        return []
+    by = "a guess from other data" if answer.lent <= math.sqrt(RECORDED.variance) else "by what ran twice"
+    return [f"with one seed, brackets assume that another moves a score by {number(answer.lent)} points, {by}"]
 
 
 def _notes(answer: Answer, info: StudyInfo, say: Say) -> list[str]:

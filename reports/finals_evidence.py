@@ -6,8 +6,9 @@ Everything here is of one look at a study; `reports/answer.py` makes the answer 
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 from reports.answer_parts import Other
 from reports.evidence import Evidence
@@ -21,12 +22,11 @@ from reports.remembered import OVERLAP, stands_without_memory
 from reports.results import Results
 from reports.statistics import Sample
 from reports.statistics.comparison import Comparison
-from reports.statistics.finals import RECORDED, Reference, gain_over, lent_spread
-from reports.statistics.spreads import Common
+from reports.statistics.finals import Reference, gain_over, lent_spread
+from reports.statistics.spreads import OWN, Common
 
-Spreads = Literal["own", "lent", "recorded"]
-"""How far another seed moves a score is that of each recipe's own seeds, or of some recipe of one seed that of what ran
-under several and of recorded trainings of other data, or of these alone where nothing did."""
+PERCENT = 200.0
+"""How far the ends of a figure in percent lie apart at most; `lent_spread` is of such figures."""
 
 VARIED = frozenset({"steps", "tokens", "caps", "seeds"})
 """Guards of what a search varies on purpose: the question is which settings to use, and their cost is told."""
@@ -78,13 +78,16 @@ class FinalsEvidence:
             records = {record.key: record for record in [*searched, *self.evidence.results.records]}
             every = Evidence(dataclasses.replace(self.results, records=[*records.values()]))
             samples = [every.sample(key, figure) for key in every.results.recipes]
-            self._lent[figure.key] = lent_spread(sample for sample in samples if sample is not None)
+            least, most = figure.ends
+            percent = most - least <= PERCENT
+            self._lent[figure.key] = lent_spread(filter(None, samples)) if percent else OWN
         return self._lent[figure.key]
 
-    def spreads(self, figure: Quantity) -> Spreads:
+    def borrowed(self, figure: Quantity) -> float | None:
+        """The standard deviation that recipes of one seed borrow; None where none does."""
         if all(sample.fixed or sample.count > 1 for sample in self.samples(figure, self.recipes)):
-            return "own"
-        return "recorded" if self.lent(figure) is RECORDED else "lent"
+            return None
+        return math.sqrt(self.lent(figure).variance) or None
 
     def gain(self, first: str, second: str, figure: Quantity, looks: float) -> Comparison | None:
         """Of recipes, by hash; None where one of them lacks the figure."""

@@ -92,6 +92,10 @@ def _kinds() -> Iterator[SearchKind]:
     for name, spread in (("recorded", 0.44), ("3 times as recorded", 1.3), ("5 times as recorded", 2.2)):
         named = f"equal, one seed, spreads {'as ' * (name == 'recorded')}{name}"
         yield SearchKind(named, base_spread=spread, spreads=(spread,), seeds=1)
+    quiet = (0.1, 0.1, 0.1, 0.1, 1.3)
+    yield SearchKind(
+        "equal, one seed, 5 quiet that ran twice", 0, None, 0.1, quiet, items_error=0.05, seeds=1, lenders=5
+    )
     mixed = (1.0, 0.3, 3.0)
     yield SearchKind("equal, one seed, 3 that ran twice, unequal spreads", spreads=mixed, seeds=1, lenders=3)
     yield SearchKind("training does nothing", encoder=0.0)
