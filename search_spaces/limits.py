@@ -16,7 +16,7 @@ from statistics import fmean
 from typing import Any
 
 from search_spaces.goals import Cost
-from trainables.errors import UserError
+from trainables.errors import UserError, point_hint
 from trainables.registry import Registry
 
 
@@ -86,7 +86,8 @@ def parse_limits(texts: Sequence[str]) -> dict[str, float]:
         except ValueError:
             number = math.nan
         if not equals or not 0 < number < math.inf:
-            raise UserError(f"--limit {text!r} is not NAME=NUMBER with a number above 0, such as gpu_hours=20")
+            hint = point_hint(value)
+            raise UserError(f"--limit {text!r} is not NAME=NUMBER with a number above 0, such as gpu_hours=20{hint}")
         limit = LIMITS[name]
         if name in limits:
             raise UserError(f"--limit {limit.name} is there twice; give one number")

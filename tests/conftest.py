@@ -43,6 +43,9 @@ PACKAGES = {"study", "trainables", "search_spaces", "reports", "benchmarks"}
 BUILT_IN_SUM = builtins.sum
 FOLDERS = itertools.count()
 
+NO_WEIGHTS = (2).to_bytes(8, "little") + b"{}"
+"""A file of safetensors without any, for folders of which only the settings are read."""
+
 SENTENCES = (
     "a man is sleeping",
     "two dogs run",

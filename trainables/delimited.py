@@ -20,11 +20,13 @@ from itertools import dropwhile
 
 from trainables.errors import UserError, reason, shown
 from trainables.lines import LONGEST_LINE
+from trainables.tabular import roles_of
 
 Refuse = Callable[[int, str], UserError]
 Lines = Iterable[tuple[int, str]]
 
 _DELIMITERS = ",;\t|"
+_WORD = re.compile(r"[\w-]*")
 _SEPARATOR = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)
 """A first line by which spreadsheets are told the delimiter."""
 
@@ -32,8 +34,8 @@ csv.field_size_limit(LONGEST_LINE)  # of a whole process; a field of several lin
 
 
 def delimited_rows(lines: Lines, refuse: Refuse, delimiter: str | None = None) -> Iterator[tuple[int, dict[str, str]]]:
-    """Each row, and the number of the line that it begins in. The delimiter, where none is given, is what a first line
-    `sep=;` says, else whichever of comma, semicolon, tab and bar the header has most of."""
+    """Each row, and the number of the line that it begins in. The delimiter is what a first line `sep=;` says, else
+    what `delimiter_of` takes of the header."""
     ahead = _Ahead(dropwhile(lambda numbered: not numbered[1].strip(f"{_DELIMITERS} \r\n"), lines))
     columns: list[str] = []
     for number, line in ahead:
@@ -42,7 +44,7 @@ def delimited_rows(lines: Lines, refuse: Refuse, delimiter: str | None = None) -
             if delimiter not in _DELIMITERS:
                 raise refuse(number, f"{line.strip()}: columns stand between commas, semicolons, tabs or bars alone")
             continue
-        delimiter = delimiter or max(_DELIMITERS, key=re.sub('"[^"]*"', "", line).count)
+        delimiter = delimiter if columns and delimiter else delimiter_of(line, delimiter)
         fields = _fields(number, line, ahead, delimiter, len(columns), refuse)
         if not any(field.strip() for field in fields):
             continue
@@ -56,6 +58,15 @@ def delimited_rows(lines: Lines, refuse: Refuse, delimiter: str | None = None) -
             raise refuse(number, f"{has} where the header has {len(columns)}")
         else:
             yield number, dict(zip(columns, fields, strict=True))
+
+
+def delimiter_of(header: str, usual: str | None) -> str:
+    """Whichever of the delimiters a line of names has most of; the `usual` one where the line has it, or where no name
+    is known that others would divide."""
+    most = max(_DELIMITERS, key=re.sub('"[^"]*"', "", header).count)
+    names = [name.strip('" \r\n') for name in header.split(most)]
+    divided = len(names) > 1 and all(map(_WORD.fullmatch, names)) and bool(roles_of(names))
+    return most if usual is None or (usual not in header and divided) else usual
 
 
 def named_twice(columns: Sequence[str]) -> str | None:

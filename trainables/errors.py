@@ -140,6 +140,11 @@ def did_you_mean(name: object, options: Iterable[str]) -> str:
     return f"did you mean {near[0]!r}? " if near else ""
 
 
+def point_hint(text: object) -> str:
+    """`; write a point …` where a text that is no number has a comma or a sign of percent, else nothing."""
+    return "; write a point and no comma or %, as in 0.5" if re.search(r"\d\s*[,%]", str(text)) else ""
+
+
 def choices(names: Iterable[object]) -> str:
     """`a, b or c`, for the end of a sentence that names what would have worked; quoted if a name has a comma."""
     options = [str(name) for name in names]

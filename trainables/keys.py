@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, Union, get_args, get_origin, get_type_hints
 
-from trainables.errors import UserError, choices, did_you_mean, shown
+from trainables.errors import UserError, choices, did_you_mean, point_hint, shown
 from trainables.registry import Registry, load
 
 Value = Union[str, int, float, bool, None, tuple[str, ...]]
@@ -187,7 +187,8 @@ def parse(item: Key, raw: str) -> Value:
             try:
                 return kind(raw)
             except ValueError:
-                raise UserError(f"{item.name} must be {item.takes}, not {shown(raw)}") from None
+                hint = point_hint(raw) if float in item.options else ""
+                raise UserError(f"{item.name} must be {item.takes}, not {shown(raw)}{hint}") from None
     return raw
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Callable, Iterator
 from typing import BinaryIO
 
@@ -10,8 +11,16 @@ from trainables.errors import UserError
 LONGEST_LINE = 16 * 2**20
 """Bytes. A longer line is refused by every reader, so that a file without line ends cannot fill the memory."""
 _UTF_16 = "text of UTF-16; `iconv -f UTF-16 -t UTF-8` makes UTF-8 of it"
-_BEGINS = {b"\xff\xfe": _UTF_16, b"\xfe\xff": _UTF_16, b"\x1f\x8b": "packed by gzip; then its name must end in .gz"}
-"""What a file is that begins so, and has a NUL byte in its first line."""
+_PAGE = "a page of the web and no data, as a download that went wrong leaves; download the file itself"
+_BEGINS = {
+    b"\xff\xfe": _UTF_16,
+    b"\xfe\xff": _UTF_16,
+    b"\x1f\x8b": "packed by gzip; then its name must end in .gz",
+    b"version https://git-lfs": "a pointer of Git LFS, not the file that it stands for; `git lfs pull` fetches that",
+    b"<!doctype html": _PAGE,
+    b"<html": _PAGE,
+}
+"""What a file is that begins so, in small letters."""
 
 
 def bounded_lines(stream: BinaryIO, refuse: Callable[[int, str], UserError]) -> Iterator[tuple[int, bytes]]:
@@ -24,10 +33,16 @@ def bounded_lines(stream: BinaryIO, refuse: Callable[[int, str], UserError]) -> 
     for number, line in enumerate(_lines(stream), 1):
         if len(line) > LONGEST_LINE:
             raise refuse(number, f"longer than {LONGEST_LINE >> 20} MiB, the most that a line may have")
-        if b"\0" in line:
-            what = _BEGINS.get(line[:2]) if number == 1 else None
+        what = other_file(line) if number == 1 else None
+        if what or b"\0" in line:
             raise refuse(number, what or "a NUL byte in it; text must be saved as UTF-8")
         yield number, line
+
+
+def other_file(head: bytes) -> str | None:
+    """What a file is that is no text of rows, and what to do, by how it begins; None where that tells nothing."""
+    head = head[:99].removeprefix(codecs.BOM_UTF8).lower()
+    return next((what for begins, what in _BEGINS.items() if head.startswith(begins)), None)
 
 
 def _lines(stream: BinaryIO) -> Iterator[bytes]:

@@ -9,10 +9,11 @@ from __future__ import annotations
 import difflib
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from numbers import Number
 
-from trainables.errors import UserError, is_text, shown
+from trainables.errors import UserError, is_text, listed, point_hint, shown
 from trainables.labels import LABELS
 
 NAMES: Mapping[str, tuple[str, ...]] = {
@@ -36,6 +37,8 @@ expressions."""
 SEVERAL = ("positive", "negative")
 """Roles of all columns that fit; of others it is the first column."""
 _INDEX = re.compile(r"(.*_|pair|doc|row|q|p)?(id|idx|index|uuid|guid)|(unnamed:_|level_|__index_level_)\d+(__)?|")
+_UNSEEN = re.compile(r"[\s\u00ad\u200b-\u200f\u2060-\u2064\ufeff]*")
+"""White space, and signs without a width."""
 _NLI = ("premise", "hypothesis", "gold_label")
 _NEARLY = 0.81
 """How alike a name is that may be misspelt: `anwser` is (0.83), `source` and `context` are like no known one."""
@@ -50,6 +53,22 @@ def roles_of(columns: Sequence[str]) -> dict[str, tuple[str, ...]]:
         if matches:
             roles[role] = matches if role in SEVERAL else matches[:1]
     return roles
+
+
+def check_one_vocabulary(
+    lacking: str, row: Mapping[str, object], roles: Mapping[str, Sequence[str]], others: Iterable[str], where: str
+) -> None:
+    """`UserError` for a row without one of the `roles`, whose columns are read, if it has it under another name, or
+    has none of these columns but `others` that are known."""
+    read = [*chain.from_iterable(roles.values())]
+    filled = roles_of([name for name in others if name not in read and texts_of(row.get(name))])
+    renamed = lacking in filled and not any(texts_of(row.get(name)) for name in roles[lacking])
+    if renamed or (filled and row.keys().isdisjoint(read)):
+        names = listed([*chain.from_iterable(filled.values())])
+        raise UserError(
+            f"{where}: this row has {names} where others have {listed(read)}, and would be lost; give all rows the "
+            "same names of columns, or each kind of row a file of its own"
+        )
 
 
 def near_role(column: str) -> tuple[str, str] | None:
@@ -76,8 +95,8 @@ def is_duplicate(column: str) -> bool:
 
 
 def is_empty(cell: object) -> bool:
-    """Whether nothing is there: a cell that is missing, NaN or blank."""
-    return cell is None or cell != cell or (isinstance(cell, str) and not cell.strip())
+    """Whether nothing is there: a cell that is missing, NaN, or of signs that are not seen."""
+    return cell is None or cell != cell or (isinstance(cell, str) and _UNSEEN.fullmatch(cell) is not None)
 
 
 def texts_of(cell: object) -> list[object]:
@@ -105,7 +124,7 @@ def score_within(cell: object, where: str, scale: tuple[float, float], name: str
     """A number within a scale. `UserError` for what is none."""
     (low, high), value = scale, as_number(cell)
     if value is None:
-        raise UserError(f"{where}: {name} {shown(cell)} is no finite number")
+        raise UserError(f"{where}: {name} {shown(cell)} is no finite number{point_hint(cell)}")
     if not low <= value <= high:
         raise UserError(f"{where}: {name} {value:g} is not between {low:g} and {high:g}")
     return value

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple, cast
 
 from reports.ledger.options import Reader
-from trainables.errors import UserError, choices, shown
+from trainables.errors import UserError, choices, point_hint, shown
 from trainables.files import expanded
 
 KeepModels = int | Literal["rows", "all", "none"]
@@ -97,7 +97,7 @@ def number_from_zero(option: str, text: str) -> float:
     except ValueError:
         number = math.nan
     if not 0 <= number < math.inf:
-        raise UserError(f"{option} must be a number from 0 on, not {shown(text)}")
+        raise UserError(f"{option} must be a number from 0 on, not {shown(text)}{point_hint(text)}")
     return number
 
 

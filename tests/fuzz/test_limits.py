@@ -115,7 +115,7 @@ REFUSED: dict[str, tuple[str, bytes, Callable[[Path], object], str]] = {
         "line 1: a NUL byte",
     ),
     "Latin-1 pairs": ("a.tsv", PAIR + b"caf\xe9\tb\tneutral\n", load_pairs, "line 2: not UTF-8"),
-    "brackets": ("a.jsonl", b"[" * 100_000, load_pairs, "line 1: not a JSON object (it is nested more than 50 deep)"),
+    "brackets": ("a.jsonl", b"[" * 100_000, load_pairs, "a.jsonl: not a JSON array (it is nested more than 50 deep)"),
     "long label": ("a.tsv", PAIR + b"a\tb\t" + b"x" * 10_000, load_pairs, "line 2: unknown label 'xxx"),
     "empty text": ("a.tsv", PAIR + b" \tb\tneutral\n", load_pairs, "line 2: premise is empty"),
     "UTF-16 that says so": (

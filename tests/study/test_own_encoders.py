@@ -11,6 +11,7 @@ import pytest
 
 from study.check import check_plan
 from study.rows import as_it_came
+from tests.conftest import NO_WEIGHTS
 from tests.study.test_own_study import names, plan_of, write
 from trainables.errors import UserError
 
@@ -31,6 +32,7 @@ def model_folder(name: str, *after: str, **prompts: str) -> str:
         "config_sentence_transformers.json": {"prompts": prompts},
     }.items():
         Path(name, file).write_text(json.dumps(held))
+    Path(name, "model.safetensors").write_bytes(NO_WEIGHTS)
     return name
 
 
@@ -47,6 +49,7 @@ def write_files(folder: str, files: dict[str, str]) -> str:
     Path(folder).mkdir()
     for name, text in files.items():
         Path(folder, name).write_text(text)
+    Path(folder, "model.safetensors").write_bytes(NO_WEIGHTS)
     return folder
 
 
@@ -89,7 +92,7 @@ def test_what_is_set_of_the_encoder_holds_for_the_encoder_as_it_came(capsys: pyt
 
 def test_static_encoders_are_named_and_can_be_asked_for() -> None:
     modules = json.dumps([{"type": "sentence_transformers.models.StaticEmbedding", "path": ""}])
-    files = {"modules.json": modules, "tokenizer.json": "{}", "model.safetensors": ""}
+    files = {"modules.json": modules, "tokenizer.json": "{}"}
     models = [write_files(name, files) for name in ("first", "second")]
     arguments = ["--train", write("pairs"), "--encoder", *models]
     with pytest.raises(UserError, match=r"is a static encoder; set encoder\.kind to 'static'"):

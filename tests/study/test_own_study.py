@@ -23,6 +23,7 @@ from study.results_folder.check import check_results
 from study.results_folder.prepare import prepare_results
 from study.rows import as_it_came
 from study.run import main
+from tests.conftest import NO_WEIGHTS
 from tests.contributing import PLUGINS
 from tests.synthetic_results import make_record
 from trainables.corpora import scenes
@@ -250,6 +251,7 @@ def test_the_same_data_go_on_and_others_are_refused(
     assert (renamed.space.name, renamed.base.hash) == (plan.space.name, plan.base.hash)
     Path("other").mkdir()
     Path("other/config.json").write_text('{"model_type": "bert", "num_hidden_layers": 2}')
+    Path("other/model.safetensors").write_bytes(NO_WEIGHTS)
     with pytest.raises(UserError, match=r"holds a study whose encoder.name is 'scenes-small', not '.*other'"):
         check_results(plan_of("--train", "yours.csv", "--encoder", "other", "--results", "results/mine-scenes-small"))
     assert (plan.results / "data" / "space.py").read_text() == kept
@@ -369,6 +371,7 @@ def test_several_encoders_are_a_choice_and_each_is_a_row_as_it_came(tmp_path: Pa
     for name, mode in (("first", "cls"), ("second", "max")):
         (tmp_path / name / "1_Pooling").mkdir(parents=True)
         (tmp_path / name / "config.json").write_text('{"model_type": "bert", "num_hidden_layers": 2}')
+        (tmp_path / name / "model.safetensors").write_bytes(NO_WEIGHTS)
         modules = [{"path": "", "type": "s.Transformer"}, {"path": "1_Pooling", "type": "s.Pooling"}]
         (tmp_path / name / "modules.json").write_text(str(modules).replace("'", '"'))
         (tmp_path / name / "1_Pooling" / "config.json").write_text(

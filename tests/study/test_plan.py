@@ -24,7 +24,7 @@ from study.plan import Plan, decide, read_request
 from study.results_folder.prepare import prepare_results
 from study.rows import as_it_came
 from study.search.ladder import on_part
-from tests.conftest import lend_scenes
+from tests.conftest import NO_WEIGHTS, lend_scenes
 from trainables.errors import UserError
 from trainables.recipe import Recipe
 
@@ -268,6 +268,7 @@ def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     for name, file in (("finished", "modules.json"), ("plain", "config.json")):
         (tmp_path / name).mkdir()
         (tmp_path / name / file).write_text("[]")
+        (tmp_path / name / "model.safetensors").write_bytes(NO_WEIGHTS)
     return str(tmp_path / "models.py")
 
 
@@ -357,6 +358,7 @@ def test_bad_input_of_documents(tmp_path: Path) -> None:
     unmasked = tmp_path / "unmasked"
     unmasked.mkdir()
     (unmasked / "config.json").write_text("{}")
+    (unmasked / "model.safetensors").write_bytes(NO_WEIGHTS)
     (unmasked / "tokenizer_config.json").write_text('{"pad_token": "[PAD]"}')
     with pytest.raises(UserError, match="masked language modelling needs a mask token"):
         check_plan(plan_of(*space, "--set", f"encoder.name={unmasked}"))

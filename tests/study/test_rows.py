@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from study.rows import as_it_came
+from tests.conftest import NO_WEIGHTS
 from trainables.recipe import Recipe
 
 
@@ -45,6 +46,7 @@ def test_a_finished_model_comes_through_its_own_pipeline_only_where_nothing_else
     (tmp_path / "1_Pooling" / "config.json").write_text('{"pooling_mode_cls_token": true}', encoding="utf-8")
     (tmp_path / "modules.json").write_text(json.dumps(modules), encoding="utf-8")
     (tmp_path / "config.json").write_text('{"model_type": "bert"}', encoding="utf-8")
+    (tmp_path / "model.safetensors").write_bytes(NO_WEIGHTS)
     base = Recipe({"encoder.name": str(tmp_path), "pooling.mode": "mean", **changes})
     recipe = as_it_came(base)
     assert recipe.encoder.kind == kind

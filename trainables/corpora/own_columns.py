@@ -49,6 +49,10 @@ class Reading:
     """Names of its labels, by `--labels` or by the column's name."""
     doubts: tuple[str, ...]
     """Sentences on what may have been read wrongly."""
+    unused: tuple[str, ...] = ()
+    """Columns that are not read, but for those that number the rows."""
+    rivals: tuple[str, ...] = ()
+    """Those of known names, where `--columns` does not say which are read."""
 
 
 def named_roles(names: str | None) -> dict[str, tuple[str, ...]] | None:
@@ -61,6 +65,8 @@ def named_roles(names: str | None) -> dict[str, tuple[str, ...]] | None:
             raise UserError(
                 f"--columns {names!r} names two columns for one thing; only positive and negative may be several"
             )
+        if column in chain.from_iterable(roles.values()):
+            raise UserError(f"--columns {names!r} names the column {column!r} twice; give each thing one of its own")
         roles[role] = (*roles.get(role, ()), column)
     return roles
 
@@ -103,7 +109,9 @@ def reading(table: OpenTable, named: RoleColumns | None, labels: str | None) -> 
     check_lists(table.name, names, _peek(table, names))
     if content == "nli" and labels is None and is_duplicate(columns["label"][0]):
         labels = _DUPLICATES
-    return Reading(content, columns, labels, tuple(doubts))
+    others = tuple(name for name in table.columns if name not in names and not is_index(name))
+    rivals = () if named else chain.from_iterable(roles_of(others).values())
+    return Reading(content, columns, labels, tuple(doubts), others, tuple(rivals))
 
 
 def _check_there(table: OpenTable, named: RoleColumns) -> None:

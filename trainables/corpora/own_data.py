@@ -20,16 +20,17 @@ import filecmp
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 
 from trainables.corpora.columns import Labels
 from trainables.corpora.own_columns import Reading, named_roles, reading
 from trainables.corpora.own_rows import CONTENTS, Normal, RoleColumns, read_row
 from trainables.corpora.tables import Record, find_tables, has_tables, open_table
-from trainables.corpora.text_files import documents, is_text_file, text_files
+from trainables.corpora.text_files import documents, is_table, is_text_file, text_files
 from trainables.errors import UserError, listed
 from trainables.files import expanded
+from trainables.tabular import check_one_vocabulary
 
 MOST_ROWS = 1_000_000
 """Default of `--max-rows`, of all files together: a minute."""
@@ -53,6 +54,7 @@ class TrainingFiles:
         for table, where, record in islice(records, self.most_rows):
             row = read_row(self.content, record, table.columns, where, labels[table.labels])
             if isinstance(row, str):
+                check_one_vocabulary(row, record, table.columns, table.rivals, where)
                 left_out[f"with no {row}"] += 1
             else:
                 yield row
@@ -68,13 +70,15 @@ class TrainingFiles:
 
     @property
     def read_as(self) -> str:
-        """`pairs: anchor = question, positive = answer`; only what they hold where they have no columns."""
+        """`pairs: anchor = question, positive = answer; not used: split`; only `texts alone` of files of text."""
         readings = dict.fromkeys(
             ", ".join(f"{role} = {listed(names)}" for role, names in table.columns.items())
             for table in self.tables
             if not (isinstance(table.place, Path) and _without_columns(table.place))
         )
-        return f"{CONTENTS[self.content].words}{': ' * bool(readings)}{' or '.join(readings)}"
+        unused = listed([*dict.fromkeys(name for table in self.tables for name in table.unused)])
+        beside = f"; not used: {unused}" if unused != "none" else ""
+        return f"{CONTENTS[self.content].words}{': ' * bool(readings)}{' or '.join(readings)}{beside}"
 
     @property
     def doubts(self) -> list[str]:
@@ -82,7 +86,7 @@ class TrainingFiles:
         return [doubt for table in self.tables for doubt in table.doubts]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _TrainingFile(Reading):
     name: str
     place: Path | str
@@ -90,7 +94,7 @@ class _TrainingFile(Reading):
     def records(self) -> Iterator[tuple[str, Record]]:
         if isinstance(self.place, Path) and _without_columns(self.place):
             return documents(self.place)
-        return open_table(self.place, 1).read([name for names in self.columns.values() for name in names])
+        return open_table(self.place, 1).read([*dict.fromkeys(chain(*self.columns.values(), self.rivals))])
 
 
 def training_files(
@@ -134,9 +138,9 @@ def _same(place: Path | str, other: Path | str) -> bool:
 
 
 def _without_columns(place: Path) -> bool:
-    """Whether it is a file of text, or a folder that has such files and no tables."""
+    """Whether it is a file of text and no table, or a folder that has such files and no tables."""
     if not place.is_dir():
-        return place.is_file() and is_text_file(place)
+        return place.is_file() and is_text_file(place) and not is_table(place)
     return not has_tables(place) and bool(text_files(place))
 
 
@@ -145,7 +149,7 @@ def _table(place: Path | str, named: RoleColumns | None, labels: str | None, mos
         if named:
             raise UserError(f"{place} is read as texts alone and has no columns; leave --columns out")
         columns = {"sentence": ("text",), "title": ("title",), "heading": ("heading",)}
-        return _TrainingFile("texts", columns, None, (), str(place), place)
+        return _TrainingFile("texts", columns, None, (), name=str(place), place=place)
     table = open_table(place, most_rows)
     if not table.columns:
         raise UserError(f"{table.name} holds no rows")

@@ -16,7 +16,7 @@ from trainables.corpora import teacher_scores
 from trainables.corpora.column_doubts import brief
 from trainables.corpora.columns import Labels, texts_in
 from trainables.corpora.tables import Record
-from trainables.errors import UserError, shown
+from trainables.errors import UserError, point_hint, shown
 from trainables.labels import LABELS
 from trainables.tabular import as_label, as_number, is_empty, no_number, texts_of
 
@@ -66,7 +66,7 @@ def row_in_words(row: Normal) -> str:
 
 
 def _lacks(role: str, record: Record, names: tuple[str, ...]) -> bool:
-    empty: Callable[[object], bool] = no_number if role in ("score", "label") else lambda cell: not texts_of(cell)
+    empty: Callable[[object], bool] = no_number if role == "score" else lambda cell: not texts_of(cell)
     return all(empty(record.get(name)) for name in names)
 
 
@@ -105,7 +105,7 @@ def _scored_pair(record: Record, columns: RoleColumns, where: str, labels: Label
     (first,), (second,), (name,) = columns["sentence1"], columns["sentence2"], columns["score"]
     score = as_number(record.get(name))
     if score is None:
-        raise UserError(f"{where}: {name} is {shown(record.get(name))}, and a score is a number")
+        raise UserError(f"{where}: {name} is {shown(cell := record[name])}, and a score is a number{point_hint(cell)}")
     return {"sentence1": _text(record, first, where), "sentence2": _text(record, second, where), "score": score}
 
 

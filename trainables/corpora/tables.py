@@ -16,14 +16,15 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 from trainables.corpora.hub import check_data_set, is_data_set, load_data_set
 from trainables.delimited import delimited_rows, named_twice
-from trainables.errors import UserError, choices, reason
+from trainables.errors import UserError, choices, listed, reason
 from trainables.files import expanded
+from trainables.lines import other_file
 from trainables.tabular import as_number
 from trainables.text_lines import (
     TOO_MUCH_UNPACKED,
@@ -38,6 +39,7 @@ from trainables.text_lines import (
 Record = Mapping[str, Any]
 FORMS = "JSONL, JSON, CSV, TSV, Parquet or a folder of datasets.save_to_disk"
 _ROWS_AT_ONCE = 1000
+_FORM = "a JSON file is a list of rows, or a row a line, as pandas writes by to_json(orient='records', lines=True)"
 _BROKEN = (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RuntimeError, MemoryError)
 """What pyarrow and datasets raise for a file with a broken byte: its sizes and descriptions come from the file."""
 
@@ -126,7 +128,9 @@ def _in_folder(folder: Path) -> list[Path]:
         return [folder]
     if (folder / "dataset_dict.json").is_file():
         if not (folder / "train" / "state.json").is_file():
-            raise UserError(f"{folder} was saved by datasets, but holds no split 'train'")
+            splits = sorted(state.parent.name for state in folder.glob("*/state.json"))
+            example = f"; name one, as in {':'.join([str(folder), '', splits[0]])}" if splits else ""
+            raise UserError(f"{folder} was saved by datasets with the splits {listed(splits)}{example}")
         return [folder / "train"]
     files = _train_files(folder)
     usual = [file for file in files if _suffix(file) in (".jsonl", ".csv", ".parquet")]
@@ -164,18 +168,29 @@ def _jsonl(file: Path) -> Iterator[tuple[str, Record]]:
     for number, line in numbered_lines(file):
         if line.strip():
             where = f"{file}, line {number}"
-            yield where, _as_record(json_value(line, where, "a JSON object"), where)
+            try:
+                yield where, _as_record(json_value(line, where, "a JSON object"), where)
+            except UserError as error:
+                raise UserError(f"{error}; {_FORM}" if number == 1 else str(error)) from None
 
 
 def _json(file: Path) -> Iterator[tuple[str, Record]]:
-    """One array of objects; or objects, one a line, as many call `.json` too."""
+    """One array of objects; or objects, one a line, whatever the file is called."""
     records = json_array(file)
     if records is None:
-        yield from _jsonl(file)
+        rows = _jsonl(file)
+        head = [*islice(rows, 2)]
+        if len(head) == 1 and any(map(_is_nested, head[0][1].values())):
+            raise UserError(f"{file} holds one object, with the rows somewhere within; {_FORM}")
+        yield from chain(head, rows)
         return
     for number, record in enumerate(records, 1):
         where = f"{file}, row {number}"
         yield where, _as_record(record, where)
+
+
+def _is_nested(value: Any) -> bool:
+    return isinstance(value, dict) or (isinstance(value, list) and any(isinstance(each, dict | list) for each in value))
 
 
 _LISTED = ("anchor", "positive", "negative")
@@ -234,7 +249,9 @@ def _parquet(file: Path, most: int | None) -> OpenTable:
             raise _unreadable(number, error) from None
 
     def _unreadable(number: int, error: Exception) -> UserError:
-        return UserError(f"{file}, after row {number}: not a readable Parquet file ({reason(error)})")
+        with file.open("rb") as stream:
+            other = other_file(stream.read(_ROWS_AT_ONCE))
+        return UserError(f"{file}, after row {number}: not a readable Parquet file ({other or reason(error)})")
 
     names: dict[str, list[str]] = {}
     try:
@@ -308,7 +325,7 @@ def _named(record: dict[str, Any], names: Mapping[str, Sequence[str]]) -> Record
 
 
 _TEXT = {
-    ".jsonl": _of_rows(_jsonl),
+    ".jsonl": _of_rows(_json),
     ".json": _of_rows(_json),
     ".csv": _of_rows(_csv, alike=True),
     ".tsv": _of_rows(partial(_delimited, delimiter="\t"), alike=True),

@@ -1,7 +1,7 @@
 """Files of text without columns, as records with `title`, `heading` and `text`.
 
 .md                 one document: its first heading of the first level is the title, other headings begin sections
-.txt                documents with blank lines between; a file without a blank line has one on each line
+.txt                documents with blank lines between; a file without a blank line has one on each line; no table
 a folder of these   each file is a document, those in folders below too
 """
 
@@ -13,6 +13,7 @@ from itertools import groupby
 from pathlib import Path
 
 from trainables.corpora.tables import Record
+from trainables.delimited import delimiter_of
 from trainables.text_lines import numbered_lines
 
 LINES = (".txt", ".txt.gz")
@@ -23,6 +24,13 @@ _FENCE = re.compile(r"\s*(```|~~~)")
 
 def is_text_file(path: Path) -> bool:
     return path.name.lower().endswith((*LINES, *MARKDOWN))
+
+
+def is_table(path: Path) -> bool:
+    """Whether a `.txt` file has columns: its first line has a tab, or known names between commas and the like."""
+    lines = (line.strip() for _, line in numbered_lines(path)) if path.name.lower().endswith(LINES) else iter(())
+    header = next(filter(None, lines), "")
+    return "\t" in header or delimiter_of(header, "\t") != "\t"
 
 
 def text_files(folder: Path) -> list[Path]:

@@ -12,12 +12,15 @@ from trainables.encoders.kinds import ENCODERS, Missing
 from trainables.encoders.lora_targets import check_named_targets
 from trainables.encoders.module_files import STATIC, TRANSFORMER, first_module, model_settings
 from trainables.encoders.pooling import Pooling
+from trainables.encoders.whole_folder import incomplete
 from trainables.errors import UserError, choices
 from trainables.recipe import EncoderConfig, Recipe, keys
 from trainables.registry import load
 
 _DENSE = "SentenceTransformer"
 """The type of model that gives a vector for each text."""
+_OF_MODULES = ("transformer", "static", "pipeline")
+"""Kinds whose folders transformers or sentence-transformers wrote."""
 MIXED_PROMPTS = ("corpus.mix_query_prompts", "corpus.mix_document_prompts")
 
 
@@ -155,7 +158,7 @@ def _entry(recipe: Recipe, key: str) -> Any:
 
 def _missing(config: EncoderConfig) -> Missing | None:
     missing: Missing | None = load(ENCODERS[config.kind].missing)(config)
-    return missing
+    return missing or (incomplete(config.name) if config.kind in _OF_MODULES else None)
 
 
 def _check_pooling(recipe: Recipe) -> None:

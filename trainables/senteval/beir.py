@@ -16,7 +16,7 @@ import numpy as np
 from trainables.errors import UserError, is_text, listed, shown
 from trainables.senteval.examples import FileLimit, JudgedDocuments, Split, TaskData
 from trainables.senteval.tasks import Task
-from trainables.tabular import as_number, no_number
+from trainables.tabular import as_number, is_empty, no_number
 from trainables.text_lines import json_object, numbered_lines, refusal
 
 QUERIES, CORPUS, JUDGED = "queries.jsonl", "corpus.jsonl", "qrels"
@@ -70,6 +70,8 @@ def _split(queries: Path, corpus: Path, judged: Path) -> tuple[Split, list[str]]
         place = places[document] if document in places else absent.setdefault(document, -1 - len(absent))
         if grades.setdefault(query, {}).setdefault(place, grade) != grade:
             raise refusal(judged, number, f"{shown(document)} was judged for {shown(query)} before, and otherwise")
+    if not grades and any(name in texts for name in unasked):
+        raise UserError(f"{judged} names documents before queries; its columns are query-id, corpus-id and score")
     if unasked and not grades:
         raise UserError(f"{judged} names no query of {queries}, but {shown(next(iter(unasked)))} and the like")
     if not grades:
@@ -106,7 +108,7 @@ def _texts(path: Path) -> tuple[dict[str, str], int]:
         if not line.strip():
             continue
         values = json_object(line, f"{path}, line {number}")
-        name = values.get("_id")
+        name = values.get("_id", values.get("id"))
         if isinstance(name, bool) or not isinstance(name, str | int):
             raise refusal(path, number, f"no '_id'; the keys are {listed([*values])}")
         sides = [values.get(key) or "" for key in ("title", "text")]
@@ -115,7 +117,7 @@ def _texts(path: Path) -> tuple[dict[str, str], int]:
         words = " ".join(map(str, sides)).split()
         if str(name) in texts or str(name) in empty:
             raise refusal(path, number, f"the id {shown(name)} comes twice")
-        if not words:
+        if is_empty(" ".join(words)):
             empty.add(str(name))
             continue
         texts[str(name)] = " ".join(words)

@@ -86,6 +86,15 @@ MISTAKES = {
     "trials without Optuna": (["--trials", "5"], "--trials is how many recipes Optuna explores; add --search optuna"),
     "nothing to stop": (["--scheduler", "asha"], "--scheduler stops explored trials, never the paper's rows"),
     "no number of GPUs": (["--gpus-per-worker", "nan"], "--gpus-per-worker must be a number from 0 on, not 'nan'"),
+    "a number with a comma": (
+        ["--gpus-per-worker", "0,5"],
+        "not '0,5'; write a point and no comma or %, as in 0.5",
+    ),
+    "a key with a percent sign": (
+        ["--set", "optimisation.warmup=10%"],
+        "not '10%'; write a point and no comma or %, as in 0.5",
+    ),
+    "a limit with a comma": (["--limit", "minutes=0,5"], "such as gpu_hours=20; write a point and no comma or %"),
     "nowhere to write": (["--results", "/proc/results"], "the results in /proc/results cannot be written"),
     "missing data folder": (["--senteval", "nowhere"], "nowhere"),
     "half a data folder": (half_senteval, "rt-polarity.neg"),

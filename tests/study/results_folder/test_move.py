@@ -16,6 +16,7 @@ from study.cli.options import parse
 from study.plan import Plan, decide, read_request
 from study.results_folder.check import check_results
 from study.results_folder.prepare import prepare_results, save_info
+from tests.conftest import NO_WEIGHTS
 from tests.study.search.test_search import finish, run_all, searcher_of
 from trainables.corpora import scenes
 from trainables.errors import UserError
@@ -120,6 +121,7 @@ def own_data(home: Path) -> None:
         (home / name).write_text("\n".join([head, *rows]) + "\n")
     (home / "encoder").mkdir()
     (home / "encoder" / "config.json").write_text('{"model_type": "bert", "num_hidden_layers": 2}')
+    (home / "encoder" / "model.safetensors").write_bytes(NO_WEIGHTS)
 
 
 def own_run(home: Path, limit: int = 1000) -> list[str]:

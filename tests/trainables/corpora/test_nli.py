@@ -103,7 +103,7 @@ def test_the_original_files_a_folder_and_several_files(tmp_path):
 BAD_FILES: dict[str, tuple[str | bytes, str]] = {
     "json.jsonl": ('{"premise": "a", "hypothesis": "b", "label": 0}\n{"premise": \n', "line 2: not a JSON object"),
     "twice.jsonl": ('{"label": 0, "label": 1}\n', r"line 1: not a JSON object \(it says 'label' twice\)"),
-    "list.jsonl": ("[1, 2]\n", "line 1: not a JSON object but list"),
+    "list.jsonl": ("[1, 2]\n", "row 1: not a JSON object but int"),
     "column.jsonl": ('{"premise": "a", "label": 0}\n', "line 1: no columns premise, hypothesis and label"),
     "later.jsonl": (
         '{"premise": "a", "hypothesis": "b", "label": 0}\n\n{"premise": "a", "hypothesis": "b"}\n',
@@ -136,7 +136,7 @@ BAD_FILES: dict[str, tuple[str | bytes, str]] = {
     "array.json": ('[{"premise": "a"}, {}]', "array.json, row 1: no columns premise, hypothesis and label, "),
     "number.json": ('[{"premise": "a", "hypothesis": "b", "label": 0}, 3]', "row 2: not a JSON object but int"),
     "cut.json": ('[{"premise": "a"', "cut.json: not a JSON array"),
-    "cut.jsonl.gz": (gzip.compress(b"no record" * 99)[:-9], "cut.jsonl.gz, after line .: not a readable gzip file"),
+    "cut.jsonl.gz": (gzip.compress(b"no record" * 99)[:-9], "cut.jsonl.gz: not a readable gzip file"),
     "no.csv.gz": ("premise", "no.csv.gz, after line 0: not a readable gzip file"),
     "short.tsv": ("premise\thypothesis\tlabel\na\tb\n", "line 2: 2 columns where the header has 3"),
     "semi.csv": ("premise;hypothesis;label\na;b;0\na;b\n", "line 3: 2 columns where the header has 3"),

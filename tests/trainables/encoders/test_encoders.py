@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,44 @@ def model_folder(tmp_path_factory: pytest.TempPathFactory, make_encoder: Any) ->
     folder = tmp_path_factory.mktemp("models") / "mean"
     make_encoder("mean").save(folder)
     return folder
+
+
+def shorter(file: Path) -> None:
+    file.write_bytes(file.read_bytes()[:-1])
+
+
+AGAIN = "copy or download the folder again, all of it"
+UNLIKE: dict[str, tuple[Callable[[Path], Any], str]] = {
+    "cut weights": (
+        lambda f: shorter(f / "model.safetensors"),
+        f"model.safetensors is no file of safetensors, or not all of one; {AGAIN}",
+    ),
+    "cut in its header": (
+        lambda f: (f / "model.safetensors").write_bytes((f / "model.safetensors").read_bytes()[:99]),
+        "model.safetensors is no file of safetensors, or not all of one",
+    ),
+    "a pointer": (
+        lambda f: (f / "model.safetensors").write_text("version https://git-lfs.github.com/spec/v1\n"),
+        "model.safetensors is a pointer of Git LFS",
+    ),
+    "no weights": (lambda f: (f / "model.safetensors").unlink(), f"has no model.safetensors; {AGAIN}"),
+    "a pickle": (
+        lambda f: (f / "model.safetensors").rename(f / "pytorch_model.bin"),
+        r"has no model\.safetensors; weights are not read of a pickle",
+    ),
+    "no config": (lambda f: (f / "config.json").unlink(), f"has no config.json; {AGAIN}"),
+    "a shard missing": (
+        lambda f: (f / "model.safetensors.index.json").write_text('{"weight_map": {"a": "part-1.safetensors"}}'),
+        "has no part-1.safetensors",
+    ),
+    **{
+        f"length {length}": (
+            lambda f, length=length: (f / "sentence_bert_config.json").write_text(f'{{"max_seq_length": {length}}}'),
+            "max_seq_length of '.*' is .*; make it a whole number above 0, or null",
+        )
+        for length in ("-1", "0", '"many"', "true", "12.5")
+    },
+}
 
 
 @pytest.mark.parametrize("mode", POOLINGS)
@@ -338,6 +377,18 @@ class TestRefusals:
         with pytest.raises(UserError, match=sentence) as caught:
             load_encoder(EncoderConfig(name=str(folder)), Mean())
         assert "\n" not in str(caught.value)
+
+    @pytest.mark.parametrize("kind", ["transformer", "pipeline"])
+    @pytest.mark.parametrize("name", UNLIKE)
+    def test_what_a_folder_lacks_is_said_before_it_is_loaded(
+        self, name: str, kind: Any, model_folder: Path, tmp_path: Path
+    ):
+        folder = shutil.copytree(model_folder, tmp_path / "model")
+        check_encoder(EncoderConfig(kind, str(folder)))
+        damage, sentence = UNLIKE[name]
+        damage(folder)
+        with pytest.raises(UserError, match=sentence):
+            check_encoder(EncoderConfig(kind, str(folder)))
 
     def test_code_in_a_folder_is_never_run_and_nothing_is_asked(
         self, model_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -281,8 +281,9 @@ class TestPipeline:
             check_encoder(EncoderConfig("pipeline", str(tmp_path)))
 
     def test_damaged_weights(self, finished: Path, tmp_path: Path):
-        (tmp_path / "modules.json").write_text((finished / "modules.json").read_text())
-        with pytest.raises(UserError, match="cannot be loaded") as caught:
+        for name in ("modules.json", "config.json"):
+            (tmp_path / name).write_text((finished / name).read_text())
+        with pytest.raises(UserError, match=r"has no model\.safetensors") as caught:
             load_encoder(EncoderConfig("pipeline", str(tmp_path)))
         assert "\n" not in str(caught.value)
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from sentence_transformers import SentenceTransformer
 
-from tests.conftest import SENTENCES
+from tests.conftest import NO_WEIGHTS, SENTENCES
 from trainables.errors import UserError
 from trainables.evaluation_config import EvaluationConfig
 from trainables.recipe import SCENES_ENCODER, Recipe
@@ -59,7 +59,7 @@ def test_widths_that_are_none_are_refused_before_anything_is_loaded(encoder: str
     config = {"model_type": "bert", "hidden_size": 128}
     for name in ("config.json", "tokenizer_config.json"):
         (tmp_path / name).write_text(json.dumps(config))
-    (tmp_path / "model.safetensors").write_bytes(b"")
+    (tmp_path / "model.safetensors").write_bytes(NO_WEIGHTS)
     name = encoder if encoder == "scenes-small" else str(tmp_path)
     recipe = Recipe().preferring({"encoder.name": name, "objective.name": "mnrl", "corpus.nli": "scenes"})
     for dims, fits in ((("128", "64"), False), (("127", "64"), True)):
