@@ -119,8 +119,8 @@ class Error:
         freedom, so it adds nothing to the uncertainty.
         """
         if common.lent:
-            alone = bool(common.freedom) and (len(seeds) == 1 or any(not part.freedom for part in seeds))
-            few = [part for part in seeds if alone and part.freedom < 2]  # alone, two seeds say little of a spread
+            alone = any(not part.freedom for part in seeds)
+            few = [part for part in seeds if alone and part.freedom < 2]  # two seeds say little of a spread
             own = [part for part in seeds if part not in few]
             share = _added(1 / part.seeds for part in few)  # one estimate, however many need it
             lent = [ErrorPart(common.variance * share, common.freedom)] if share else []

@@ -171,15 +171,17 @@ class Agenda:
             yield from self.race.next(self.budget.places, self.progress.searching)
 
     def _finals(self) -> Iterator[Trial]:
-        """Finalists are chosen once nothing runs that decides, nor a row: how long it takes may leave room for recipes.
-        Until then idle places take the trials that they will be compared with."""
+        """Finalists are chosen once nothing runs that decides. That there are none is known only once no row runs: how
+        long it takes may leave room for recipes. Until then idle places take the trials that they will be compared
+        with."""
         if self.finals is None:
             return
         if self.finalists is None:
             if self._opens_more or any(trial.row for trial in self.awaited):
                 return
-            if not self.awaited and not any(trial.row for trial in self.progress.searching):
-                self.rounds.choose(self.exploration.recipes, self.exploration.by_parts())
+            if not self.awaited:
+                rows_run = any(trial.row for trial in self.progress.searching)
+                self.rounds.choose(self.exploration.recipes, self.exploration.by_parts(), or_none=not rows_run)
         yield from self.rounds.trials()
 
     def _soups(self) -> Iterator[Trial]:

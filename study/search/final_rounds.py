@@ -87,9 +87,11 @@ class FinalRounds:
         soups = size.of_soup if room is not None and size.of_soup <= OF_SOUPS * room else 0
         return [[untrained] * soups, [base] * size.curve_trainings]
 
-    def choose(self, explored: Mapping[str, Explored], by_parts: Sequence[Mapping[str, float]]) -> None:
-        """Choose the finalists, and the size of the finals."""
-        self.size, self.finalists = self.choice(explored, by_parts, self.progress.fits)
+    def choose(self, explored: Mapping[str, Explored], by_parts: Sequence[Mapping[str, float]], or_none: bool) -> None:
+        """Choose the finalists, and the size of the finals. `or_none`: it may be settled that there are none."""
+        size, finalists = self.choice(explored, by_parts, self.progress.fits)
+        if finalists or or_none:
+            self.size, self.finalists = size, finalists
 
     def choice(
         self, explored: Mapping[str, Explored], by_parts: Sequence[Mapping[str, float]], fits: Fits

@@ -152,15 +152,12 @@ def test_one_seed_borrows_what_seeds_move_in_others():
 
 
 def test_beside_one_seed_two_seeds_do_not_stand_on_their_own_spread_and_three_do():
-    """Of one degree of freedom, that alone would make the interval four times as wide. Nor do two alone beside what is
-    fixed: a second seed must not widen it."""
+    """Of one degree of freedom, that alone would make the interval four times as wide."""
     for seeds, own in ((2, False), (3, True)):
         narrow, wide = (gain_over(alone(75.0), scores(70.0, std, seeds), RECORDED).low for std in (0.1, 0.4))
         assert (narrow != wide) == own
     both = [gain_over(scores(75.0, std, 2), scores(70.0, 0.4, 2), RECORDED).low for std in (0.1, 0.4)]
     assert both[0] != both[1]
-    over = [gain_over(each, encoder(70.0), RECORDED).low for each in (alone(75.0), scores(75.0, 0.9, 2))]
-    assert over[0] < over[1]
 
 
 def test_where_nothing_ran_twice_recorded_trainings_lend_and_what_measured_lower_is_not_used():
@@ -245,7 +242,7 @@ TOO_MANY = {
     "equal, one seed, spreads 5 times as recorded": 0.16,
     "equal, one seed, 3 that ran twice, unequal spreads": 0.18,
 }
-"""Wrong in more than 5 %, as the page says: 7.3, 11.7 and 13.8 % of 1,000 searches; and in how many at most."""
+"""Wrong in more than 5 %, as the page says: 7.3, 11.7 and 11.6 % of 1,000 searches; and in how many at most."""
 
 
 @pytest.mark.parametrize(
