@@ -5,8 +5,6 @@ import http.server
 import io
 import os
 import re
-import subprocess
-import sys
 import tarfile
 import threading
 from pathlib import Path
@@ -310,19 +308,6 @@ def test_without_network_one_sentence_and_no_folder(tmp_path, monkeypatch, what)
     with pytest.raises(UserError, match=r"cannot reach http://127\.0\.0\.1:9/"):
         main(["fetch", what, "--to", str(tmp_path / "new")])
     assert not (tmp_path / "new").exists()
-
-
-def test_help_is_light():
-    program = (
-        "import sys\nfrom trainables.corpora.__main__ import main\n"
-        "try: main(['--help'])\nexcept SystemExit as end: assert end.code == 0\n"
-        "known = {'torch', 'transformers', 'pandas', 'scipy', 'matplotlib', 'ray', 'datasets', 'numpy'}\n"
-        "heavy = known & set(sys.modules)\n"
-        "assert not heavy, heavy"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert "fetch senteval --to" in done.stdout
 
 
 SHARED = Path("../shared/data/senteval/downstream")
