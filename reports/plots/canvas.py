@@ -22,20 +22,16 @@ LETTER = 0.085
 
 
 def make_figure(
-    panels: int, height: float, width: float | None = None, columns: int | None = None, **options: Any
+    panels: int, height: float, width: float | None = None, **options: Any
 ) -> tuple[ShownFigure, list[Axes]]:
-    """A figure and its panels side by side, or in rows of so many columns; sizes in inches, of the whole."""
+    """A figure and its panels side by side; sizes in inches, of the whole."""
     from matplotlib.backends.backend_svg import FigureCanvasSVG
 
     from reports.plots.shown import ShownFigure
 
     figure = ShownFigure(figsize=(width or 4.6 * panels + 1.4, height), layout="constrained")
     FigureCanvasSVG(figure)
-    columns = min(panels, columns or panels)
-    axes = figure.subplots(-(-panels // columns), columns, squeeze=False, **options).flatten()
-    for axis in axes[panels:]:
-        axis.remove()
-    return figure, list(axes[:panels])
+    return figure, list(figure.subplots(1, panels, squeeze=False, **options)[0])
 
 
 def once(axis: Axes, label: str) -> str | None:

@@ -61,12 +61,10 @@ class Passes:
             states = joined(_padded_states(self.backbone, tokens, self.filler, every_layer)[0], lengths)
         return _in_fp32(states), lengths
 
-    def padded_states(
-        self, tokens: Sequence[Sequence[int]], every_layer: bool = False
-    ) -> tuple[tuple[Tensor, ...], Tensor]:
-        """The same of a padded pass, (sentences, longest, dim) each, with what the model makes of padding; and the mask
-        of real tokens, (sentences, longest)."""
-        states, mask = _padded_states(self.backbone, tokens, self.filler, every_layer)
+    def padded_states(self, tokens: Sequence[Sequence[int]]) -> tuple[tuple[Tensor, ...], Tensor]:
+        """The last layer's of a padded pass, (sentences, longest, dim), with what the model makes of padding; and the
+        mask of real tokens, (sentences, longest)."""
+        states, mask = _padded_states(self.backbone, tokens, self.filler, every_layer=False)
         return _in_fp32(states), mask
 
 
