@@ -84,49 +84,47 @@ WORDNET_SHA256: str | None = "cbda5ea6eef7f36a97a43d4a75f85e07fccbb4f23657d27b4c
 WORDNET_SYNSETS = {"data.noun": 82_115, "data.verb": 13_767, "data.adj": 18_156, "data.adv": 3_621}
 """Published synsets of WordNet 3.0 by file."""
 
-Say = Callable[[str], None]
 
-
-def fetch_senteval(to: Path, say: Say = print) -> None:
+def fetch_senteval(to: Path) -> None:
     """`to/downstream` and `to/probing` in SentEval's layout; tasks the archive lacks are named, not invented."""
     with _alone(to):
         if not (to / "downstream").is_dir():
-            archive = _download(f"{_hub()}/{SENTEVAL_TAR}", to / ".fetch" / "senteval.tar", None, say)
+            archive = _download(f"{_hub()}/{SENTEVAL_TAR}", to / ".fetch" / "senteval.tar", None)
             missing = _unpack(archive, to / "downstream", DOWNSTREAM_LINES)
             archive.unlink()
             if missing:
-                say(f"not in the published archive: {', '.join(missing)}")
+                print(f"not in the published archive: {', '.join(missing)}")
         for name in PROBING_FILES:
-            _fetch_file(f"{PROBING}/{name}.txt", to / "probing" / f"{name}.txt", to, None, _check_probing, say)
+            _fetch_file(f"{PROBING}/{name}.txt", to / "probing" / f"{name}.txt", to, None, _check_probing)
         # Pickles: the download checks their size, the restricted reader their content.
         for split in ("train", "valid", "test"):
             file = to / "downstream" / "COCO" / f"{split}.pkl"
-            _fetch_file(f"{CAPTIONS}/{split}.pkl", file, to, None, lambda _: None, say)
+            _fetch_file(f"{CAPTIONS}/{split}.pkl", file, to, None, lambda _: None)
         shutil.rmtree(to / ".fetch", ignore_errors=True)
-    say(f"SentEval's data is complete in {to}")
+    print(f"SentEval's data is complete in {to}")
 
 
-def fetch_nli(to: Path, say: Say = print) -> None:
+def fetch_nli(to: Path) -> None:
     """SNLI and MultiNLI as Parquet; `--nli TO/snli` then trains on SNLI, `--nli TO` on both."""
     with _alone(to):
         for name, published in NLI_FILES.items():
             check = functools.partial(_check_parquet, expected=published.rows)
-            _fetch_file(f"{_hub()}/{published.path}", to / name, to, published.sha256, check, say)
+            _fetch_file(f"{_hub()}/{published.path}", to / name, to, published.sha256, check)
         shutil.rmtree(to / ".fetch", ignore_errors=True)
-    say(f"SNLI and MultiNLI are complete in {to}")
+    print(f"SNLI and MultiNLI are complete in {to}")
 
 
-def fetch_wordnet(to: Path | None = None, say: Say = print) -> None:
+def fetch_wordnet(to: Path | None = None) -> None:
     """WordNet 3.0 as NLTK packs it, into `to/corpora/wordnet`; `to` is by default where NLTK looks: the first folder
     of NLTK_DATA, or `nltk_data` in the user's home."""
     to = to or Path(os.environ.get("NLTK_DATA", "").split(os.pathsep)[0] or Path.home() / "nltk_data")
     target = to / "corpora" / "wordnet"
     with _alone(to):
         if not target.is_dir():
-            archive = _download(WORDNET, to / ".fetch" / "wordnet.zip", WORDNET_SHA256, say)
+            archive = _download(WORDNET, to / ".fetch" / "wordnet.zip", WORDNET_SHA256)
             _unpack_wordnet(archive, target)
             shutil.rmtree(to / ".fetch", ignore_errors=True)
-    say(f"WordNet is complete in {target}; where that is not in your home, set NLTK_DATA={to}")
+    print(f"WordNet is complete in {target}; where that is not in your home, set NLTK_DATA={to}")
 
 
 @contextlib.contextmanager
@@ -149,10 +147,10 @@ def _hub() -> str:
     return os.environ.get("HF_ENDPOINT", "https://huggingface.co").rstrip("/")
 
 
-def _fetch_file(url: str, file: Path, to: Path, sha256: str | None, check: Callable[[Path], None], say: Say) -> None:
+def _fetch_file(url: str, file: Path, to: Path, sha256: str | None, check: Callable[[Path], None]) -> None:
     if file.exists():
         return
-    got = _download(url, to / ".fetch" / "-".join(file.relative_to(to).parts), sha256, say)
+    got = _download(url, to / ".fetch" / "-".join(file.relative_to(to).parts), sha256)
     try:
         check(got)
     except UserError:
@@ -162,11 +160,11 @@ def _fetch_file(url: str, file: Path, to: Path, sha256: str | None, check: Calla
     got.replace(file)
 
 
-def _download(url: str, file: Path, sha256: str | None, say: Say) -> Path:
+def _download(url: str, file: Path, sha256: str | None) -> Path:
     """The whole file, checked where its checksum is known, from where an earlier try stopped."""
     pooch.get_logger().setLevel(logging.WARNING)
     try:
-        pooch.retrieve(url, sha256, file.name, file.parent, downloader=_Resuming(file, say))
+        pooch.retrieve(url, sha256, file.name, file.parent, downloader=_Resuming(file))
     except UserError:
         for folder in (file.parent, file.parent.parent):  # that pooch has made for nothing
             with contextlib.suppress(OSError):
@@ -184,12 +182,11 @@ class _Resuming:
     """Downloads for `pooch`, going on where an earlier try stopped; pooch's own downloaders begin anew."""
 
     file: Path
-    say: Say
 
     def __call__(self, url: str, output_file: str, _: object) -> None:
         part = self.file.with_name(self.file.name + ".part")
         have = part.stat().st_size if part.exists() else 0
-        self.say(f"{'going on with' if have else 'fetching'} {url}")
+        print(f"{'going on with' if have else 'fetching'} {url}")
         request = urllib.request.Request(url, headers={"Range": f"bytes={have}-"} if have else {})
         try:
             with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as answer:
