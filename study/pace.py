@@ -68,8 +68,8 @@ def cut_to_limit(plan: Plan, allotment: Allotment) -> Draft | None:
     training = rows * a_text * len(sample) / len(sampled) * TRAINING * float(str(flat[EPOCHS]))
     scoring = _texts_scored(plan) * a_text
     room = 60 * minutes * min(ABREAST, allotment.concurrent)
-    fewest = max(FEWEST, ROOMS * STEPS * int(str(flat.get(BATCH, 0))))
-    share = fitting_share(rows, training, scoring, room, fewest)
+    searched = max(FEWEST, ROOMS * STEPS * int(str(flat.get(BATCH, 0))))
+    share = fitting_share(rows, training, scoring, room, searched)
     if share is None:
         return None
     takes = f"one training on all {rows:,} rows and its scores would take about {duration(training + scoring)}"
@@ -82,12 +82,14 @@ def cut_to_limit(plan: Plan, allotment: Allotment) -> Draft | None:
     return _set(plan.draft, share)
 
 
-def fitting_share(rows: int, training: float, scoring: float, room: float, fewest: int = FEWEST) -> float | None:
+def fitting_share(rows: int, training: float, scoring: float, room: float, searched: int = FEWEST) -> float | None:
     """The share of the rows with room for `ROOMS` trainings and their scoring, all in seconds; None for all of them,
-    which have room for so many. Where scoring takes most of it, a training takes as long."""
+    which have room for so many. Where scoring takes most of it, a training takes as long. `searched`: rows that a
+    search needs on its parts; fewer are left where these have no room for a search."""
     if room >= LEAST * (training + scoring):
         return None
     left = max(scoring, room / ROOMS - scoring) / training
+    fewest = searched if room >= LEAST * (training * searched / rows + scoring) else FEWEST
     share = float(f"{max(left, fewest / rows):.2g}")
     return share if share < 1 else None
 
