@@ -68,8 +68,8 @@ def cut_to_limit(plan: Plan, allotment: Allotment) -> Draft | None:
     training = rows * a_text * len(sample) / len(sampled) * TRAINING * float(str(flat[EPOCHS]))
     scoring = _texts_scored(plan) * a_text
     room = 60 * minutes * min(ABREAST, allotment.concurrent)
-    searched = max(FEWEST, ROOMS * STEPS * int(str(flat.get(BATCH, 0))))
-    share = fitting_share(rows, training, scoring, room, searched)
+    for_parts = max(FEWEST, ROOMS * STEPS * int(str(flat.get(BATCH, 0))))
+    share = fitting_share(rows, training, scoring, room, for_parts)
     if share is None:
         return None
     takes = f"one training on all {rows:,} rows and its scores would take about {duration(training + scoring)}"
@@ -82,14 +82,14 @@ def cut_to_limit(plan: Plan, allotment: Allotment) -> Draft | None:
     return _set(plan.draft, share)
 
 
-def fitting_share(rows: int, training: float, scoring: float, room: float, searched: int = FEWEST) -> float | None:
+def fitting_share(rows: int, training: float, scoring: float, room: float, for_parts: int = FEWEST) -> float | None:
     """The share of the rows with room for `ROOMS` trainings and their scoring, all in seconds; None for all of them,
-    which have room for so many. Where scoring takes most of it, a training takes as long. `searched`: rows that a
-    search needs on its parts; fewer are left where these have no room for a search."""
+    which have room for so many. Where scoring takes most of it, a training takes as long. `for_parts`: rows that a
+    search on parts needs, fewer of which are left where it has no room."""
     if room >= LEAST * (training + scoring):
         return None
     left = max(scoring, room / ROOMS - scoring) / training
-    fewest = searched if room >= LEAST * (training * searched / rows + scoring) else FEWEST
+    fewest = for_parts if room >= LEAST * (training * for_parts / rows + scoring) else FEWEST
     share = float(f"{max(left, fewest / rows):.2g}")
     return share if share < 1 else None
 

@@ -34,17 +34,22 @@ csv.field_size_limit(LONGEST_LINE)  # of a whole process; a field of several lin
 
 
 def delimited_rows(lines: Lines, refuse: Refuse, delimiter: str | None = None) -> Iterator[tuple[int, dict[str, str]]]:
-    """Each row, and the number of the line that it begins in. The delimiter is what a first line `sep=;` says, else
-    what `delimiter_of` takes of the header."""
+    """Each row, and the number of the line that it begins in. The delimiter is what a first line `sep=;` says, else the
+    given one where the header has it or no known names between others, else the one that the header has most of."""
     ahead = _Ahead(dropwhile(lambda numbered: not numbered[1].strip(f"{_DELIMITERS} \r\n"), lines))
     columns: list[str] = []
+    settled = False
     for number, line in ahead:
         if not columns and (separator := _SEPARATOR.fullmatch(line)):
-            delimiter = separator[1]
+            delimiter, settled = separator[1], True
             if delimiter not in _DELIMITERS:
                 raise refuse(number, f"{line.strip()}: columns stand between commas, semicolons, tabs or bars alone")
             continue
-        delimiter = delimiter if columns and delimiter else delimiter_of(line, delimiter)
+        if delimiter is None:
+            delimiter = _most(line)
+        elif not settled and delimiter not in line:
+            delimiter = delimiter_of(line) or delimiter
+        settled = True
         fields = _fields(number, line, ahead, delimiter, len(columns), refuse)
         if not any(field.strip() for field in fields):
             continue
@@ -60,13 +65,19 @@ def delimited_rows(lines: Lines, refuse: Refuse, delimiter: str | None = None) -
             yield number, dict(zip(columns, fields, strict=True))
 
 
-def delimiter_of(header: str, usual: str | None) -> str:
-    """Whichever of the delimiters a line of names has most of; the `usual` one where the line has it, or where no name
-    is known that others would divide."""
-    most = max(_DELIMITERS, key=re.sub('"[^"]*"', "", header).count)
+def delimiter_of(header: str) -> str | None:
+    """The delimiter of a line that divides names, of which one at least is known; None where it does not."""
+    most = _most(header)
     names = [name.strip('" \r\n') for name in header.split(most)]
-    divided = len(names) > 1 and all(map(_WORD.fullmatch, names)) and bool(roles_of(names))
-    return most if usual is None or (usual not in header and divided) else usual
+    return most if len(names) > 1 and all(map(_WORD.fullmatch, names)) and roles_of(names) else None
+
+
+def outside_quotes(line: str) -> str:
+    return re.sub('"[^"]*"', "", line)
+
+
+def _most(header: str) -> str:
+    return max(_DELIMITERS, key=outside_quotes(header).count)
 
 
 def named_twice(columns: Sequence[str]) -> str | None:

@@ -141,8 +141,9 @@ def did_you_mean(name: object, options: Iterable[str]) -> str:
 
 
 def point_hint(text: object) -> str:
-    """`; write a point …` where a text that is no number has a comma or a sign of percent, else nothing."""
-    return "; write a point and no comma or %, as in 0.5" if re.search(r"\d\s*[,%]", str(text)) else ""
+    """`; write a point …` where a text has a comma for it, not for thousands or a list, or a sign of percent."""
+    comma_or_percent = re.fullmatch(r"\s*-?\d+(,\d{1,2}|[.,]?\d*\s*%)\s*", str(text))
+    return "; write a point and no comma or %, as in 0.5" if comma_or_percent else ""
 
 
 def choices(names: Iterable[object]) -> str:

@@ -55,20 +55,38 @@ def roles_of(columns: Sequence[str]) -> dict[str, tuple[str, ...]]:
     return roles
 
 
-def check_one_vocabulary(
-    lacking: str, row: Mapping[str, object], roles: Mapping[str, Sequence[str]], others: Iterable[str], where: str
-) -> None:
-    """`UserError` for a row without one of the `roles`, whose columns are read, if it has it under another name, or
-    has none of these columns but `others` that are known."""
+def rivals_of(
+    roles: Mapping[str, Sequence[str]], columns: Sequence[str], rows: Sequence[Mapping[str, object]]
+) -> tuple[str, ...]:
+    """Columns of known names in which some rows may have what others have in those of the `roles`, which are read: no
+    row fills both."""
     read = [*chain.from_iterable(roles.values())]
-    filled = roles_of([name for name in others if name not in read and texts_of(row.get(name))])
-    renamed = lacking in filled and not any(texts_of(row.get(name)) for name in roles[lacking])
-    if renamed or (filled and row.keys().isdisjoint(read)):
+    others = roles_of([name for name in columns if name not in read])
+    return tuple(
+        name
+        for role, names in others.items()
+        for name in names
+        if not any(_fills(row, [name]) and _fills(row, roles.get(role) or read) for row in rows)
+    )
+
+
+def check_one_vocabulary(
+    lacking: str, row: Mapping[str, object], roles: Mapping[str, Sequence[str]], rivals: Sequence[str], where: str
+) -> None:
+    """`UserError` for a row that lacks one of the `roles`, whose columns are read, if it has it in one of the `rivals`,
+    or has nothing but these."""
+    filled = roles_of([name for name in rivals if _fills(row, [name])]) if rivals else {}
+    read = [*chain.from_iterable(roles.values())]
+    if lacking in filled or (filled and not _fills(row, read)):
         names = listed([*chain.from_iterable(filled.values())])
         raise UserError(
             f"{where}: this row has {names} where others have {listed(read)}, and would be lost; give all rows the "
             "same names of columns, or each kind of row a file of its own"
         )
+
+
+def _fills(row: Mapping[str, object], columns: Iterable[str]) -> bool:
+    return any(texts_of(row.get(name)) for name in columns)
 
 
 def near_role(column: str) -> tuple[str, str] | None:

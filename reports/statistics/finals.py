@@ -81,11 +81,9 @@ def pick(development: Sequence[Sequence[float]]) -> list[int]:  # (finalists, go
 
 
 def lent_spread(samples: Iterable[Sample]) -> Common:
-    """What a recipe of one seed borrows: `RECORDED`, or more where the samples that have two seeds scatter more. Of
-    these copies count once.
-
-    Quiet samples do not lessen it: the recipe may be unlike them. Equal recipes of one seed are called better in at
-    most 5 % of cases where they scatter up to three times as much as recorded, in 12 % at five times.
+    """What a recipe of one seed borrows: `RECORDED`, or more where samples that have two seeds scatter more (copies
+    count once), but no less, as the recipe may be unlike them. Equal recipes of one seed are called better in 2 % of
+    cases where they scatter three times as much as recorded, in 12 % at five times.
     """
     pooled = pooled_spread({sample.values.tobytes(): sample for sample in samples}.values())
     if pooled is None:
@@ -173,7 +171,7 @@ def seeds_wanted(
     number. None of other answers, and where it cannot be told. As in `judge`, but `looks` of the next look, at which
     these would be judged."""
     base, picked = references.get("base"), judged.picked
-    borrowed = Spread(math.sqrt(lent.variance), int(lent.freedom))
+    borrowed = Spread(math.sqrt(lent.variance), int(lent.freedom)) if lent.freedom else None
     spread = pooled_spread([*finalists, *references.values()]) or borrowed
     alpha = 2 * (1 - CONFIDENCE) / (looks * goals * max(len(finalists), 1))
     counts = []
@@ -226,10 +224,10 @@ def _answer(
     return "nothing yet" if waiting else "keep the base", tuple(waiting)
 
 
-def _seeds(first: Sample, second: Sample, alpha: float, spread: Spread) -> float | None:
-    """How many of each show a gain as large as measured; infinity where none do, None without a gain."""
+def _seeds(first: Sample, second: Sample, alpha: float, spread: Spread | None) -> float | None:
+    """How many of each show a gain as large as measured; infinity where none do, None without a gain or any spread."""
     gap = first.mean - second.mean
-    if gap <= 0:
+    if spread is None or gap <= 0:
         return None
     needed = seeds_needed(first, second, gap, POWER, alpha=alpha, common=OWN, spread=spread)
     return math.inf if needed is None and pairable(first, second) else needed

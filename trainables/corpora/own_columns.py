@@ -25,6 +25,7 @@ from trainables.tabular import (
     is_graded,
     is_index,
     no_number,
+    rivals_of,
     roles_of,
     unclear,
 )
@@ -110,8 +111,8 @@ def reading(table: OpenTable, named: RoleColumns | None, labels: str | None) -> 
     if content == "nli" and labels is None and is_duplicate(columns["label"][0]):
         labels = _DUPLICATES
     others = tuple(name for name in table.columns if name not in names and not is_index(name))
-    rivals = () if named else chain.from_iterable(roles_of(others).values())
-    return Reading(content, columns, labels, tuple(doubts), others, tuple(rivals))
+    rivals = () if named else rivals_of(columns, others, _peek(table, [*names, *others]))
+    return Reading(content, columns, labels, tuple(doubts), others, rivals)
 
 
 def _check_there(table: OpenTable, named: RoleColumns) -> None:

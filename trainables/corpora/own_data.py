@@ -76,8 +76,8 @@ class TrainingFiles:
             for table in self.tables
             if not (isinstance(table.place, Path) and _without_columns(table.place))
         )
-        unused = listed([*dict.fromkeys(name for table in self.tables for name in table.unused)])
-        beside = f"; not used: {unused}" if unused != "none" else ""
+        unused = [*dict.fromkeys(name for table in self.tables for name in table.unused)]
+        beside = f"; not used: {listed(unused)}" if unused else ""
         return f"{CONTENTS[self.content].words}{': ' * bool(readings)}{' or '.join(readings)}{beside}"
 
     @property

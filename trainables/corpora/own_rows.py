@@ -103,9 +103,10 @@ def _labelled_pair(record: Record, columns: RoleColumns, where: str, labels: Lab
 
 def _scored_pair(record: Record, columns: RoleColumns, where: str, labels: Labels) -> Normal:
     (first,), (second,), (name,) = columns["sentence1"], columns["sentence2"], columns["score"]
-    score = as_number(record.get(name))
+    cell = record.get(name)
+    score = as_number(cell)
     if score is None:
-        raise UserError(f"{where}: {name} is {shown(cell := record[name])}, and a score is a number{point_hint(cell)}")
+        raise UserError(f"{where}: {name} is {shown(cell)}, and a score is a number{point_hint(cell)}")
     return {"sentence1": _text(record, first, where), "sentence2": _text(record, second, where), "score": score}
 
 

@@ -25,7 +25,7 @@ from trainables.delimited import delimited_rows, named_twice
 from trainables.errors import UserError, choices, listed, reason
 from trainables.files import expanded
 from trainables.lines import other_file
-from trainables.tabular import as_number
+from trainables.tabular import as_number, roles_of
 from trainables.text_lines import (
     TOO_MUCH_UNPACKED,
     check_object,
@@ -180,13 +180,17 @@ def _json(file: Path) -> Iterator[tuple[str, Record]]:
     if records is None:
         rows = _jsonl(file)
         head = [*islice(rows, 2)]
-        if len(head) == 1 and any(map(_is_nested, head[0][1].values())):
+        if len(head) == 1 and any(map(_is_nested, head[0][1].values())) and not _has_known_texts(head[0][1]):
             raise UserError(f"{file} holds one object, with the rows somewhere within; {_FORM}")
         yield from chain(head, rows)
         return
     for number, record in enumerate(records, 1):
         where = f"{file}, row {number}"
         yield where, _as_record(record, where)
+
+
+def _has_known_texts(row: Record) -> bool:
+    return bool(roles_of([name for name, value in row.items() if isinstance(value, str)]))
 
 
 def _is_nested(value: Any) -> bool:

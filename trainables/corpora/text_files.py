@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import groupby
+from itertools import groupby, islice
 from pathlib import Path
 
 from trainables.corpora.tables import Record
-from trainables.delimited import delimiter_of
+from trainables.delimited import delimiter_of, outside_quotes
 from trainables.text_lines import numbered_lines
 
 LINES = (".txt", ".txt.gz")
@@ -27,10 +27,12 @@ def is_text_file(path: Path) -> bool:
 
 
 def is_table(path: Path) -> bool:
-    """Whether a `.txt` file has columns: its first line has a tab, or known names between commas and the like."""
-    lines = (line.strip() for _, line in numbered_lines(path)) if path.name.lower().endswith(LINES) else iter(())
-    header = next(filter(None, lines), "")
-    return "\t" in header or delimiter_of(header, "\t") != "\t"
+    """Whether a `.txt` file has columns: its first line has known names, and the second as many parts."""
+    if not path.name.lower().endswith(LINES):
+        return False
+    first = [*islice(filter(None, (line.strip() for _, line in numbered_lines(path))), 2)]
+    delimiter = delimiter_of(first[0]) if len(first) == 2 else None
+    return delimiter is not None and len({outside_quotes(line).count(delimiter) for line in first}) == 1
 
 
 def text_files(folder: Path) -> list[Path]:

@@ -11,7 +11,9 @@ from trainables.lines import other_file
 from trainables.typed_json import parse_json
 
 _WEIGHTS, _AGAIN = "model.safetensors", "copy or download the folder again, all of it"
-_CONVERT = "weights are not read of a pickle, which can run code: load it elsewhere and call save_pretrained"
+_CONVERT = "pickled weights can run code and are not read; load the model elsewhere and call save_pretrained"
+_LONGEST_HEADER = 100_000_000
+"""Bytes; safetensors reads no longer one."""
 
 
 def incomplete(name: str) -> Missing | None:
@@ -19,20 +21,22 @@ def incomplete(name: str) -> Missing | None:
     if not Path(name).is_dir():
         return None
     kind, folder = first_module(name) or (TRANSFORMER, "")
-    own, inner = modules(name), Path(name) / folder
-    weights = [file for part in own or [{}] for file in (Path(name) / str(part.get("path", ""))).glob("*.safetensors")]
+    listed_modules, first = modules(name), Path(name) / folder
+    weights = [Path(name) / str(module.get("path", "")) / _WEIGHTS for module in listed_modules]
     if kind == TRANSFORMER:
-        shards = setting(name, f"{Path(folder) / _WEIGHTS}.index.json", {}).get("weight_map")
-        named = sorted({*map(str, shards.values())}) if isinstance(shards, dict) else []
-        needed = [*(["config.json"] if own else []), *(named or [_WEIGHTS])]
-        lacking = next((file for file in needed if not (inner / file).is_file()), None)
-        if lacking is not None and not (inner / "adapter_config.json").is_file():
-            pickled = lacking == _WEIGHTS and (inner / "pytorch_model.bin").is_file()
-            return f"{str(inner)!r} has no {lacking}", _CONVERT if pickled else _AGAIN
+        index = {} if (first / _WEIGHTS).is_file() else setting(name, f"{Path(folder) / _WEIGHTS}.index.json", {})
+        shards = index.get("weight_map")
+        named = sorted({*map(str, shards.values())}) if isinstance(shards, dict) else [_WEIGHTS]
+        needed = [*(["config.json"] if listed_modules else []), *named]
+        lacking = next((file for file in needed if not (first / file).is_file()), None)
+        if lacking is not None and not (first / "adapter_config.json").is_file():
+            pickled = lacking == _WEIGHTS and any(first.glob("pytorch_model*"))
+            return f"{str(first)!r} has no {lacking}", _CONVERT if pickled else _AGAIN
         longest = transformer_settings(name).get("max_seq_length")
         if longest is not None and not (type(longest) is int and longest > 0):
             return f"max_seq_length of {name!r} is {shown(longest)}", "make it a whole number above 0, or null"
-    broken = ((file, _broken(file)) for file in sorted(weights) if file.is_file())
+        weights += [first / file for file in named]
+    broken = ((file, _broken(file)) for file in dict.fromkeys(weights) if file.is_file())
     return next(((f"{file} is {what}", _AGAIN) for file, what in broken if what), None)
 
 
@@ -42,7 +46,7 @@ def _broken(weights: Path) -> str | None:
     with weights.open("rb") as stream:
         head = stream.read(8)
         length = int.from_bytes(head, "little")
-        text = stream.read(min(length, size))
+        text = stream.read(length if length <= _LONGEST_HEADER else 99)
     try:
         tensors = [held for name, held in parse_json(text).items() if name != "__metadata__"]
         whole = 8 + length + max((held["data_offsets"][1] for held in tensors), default=0) <= size

@@ -110,7 +110,7 @@ def _texts(path: Path) -> tuple[dict[str, str], int]:
         values = json_object(line, f"{path}, line {number}")
         name = values.get("_id", values.get("id"))
         if isinstance(name, bool) or not isinstance(name, str | int):
-            raise refusal(path, number, f"no '_id'; the keys are {listed([*values])}")
+            raise refusal(path, number, f"no '_id' or 'id'; the keys are {listed([*values])}")
         sides = [values.get(key) or "" for key in ("title", "text")]
         if not all(isinstance(side, str) and is_text(side) for side in (*sides, str(name))):
             raise refusal(path, number, f"title or text of {shown(name)} is no text")

@@ -25,7 +25,16 @@ from trainables.corpora import tables
 from trainables.corpora.tables import Record
 from trainables.errors import UserError, is_text, listed, shown
 from trainables.senteval.examples import FileLimit, JudgedDocuments, Split, Target
-from trainables.tabular import as_label, check_one_vocabulary, no_number, roles_of, score_within, texts_of, unclear
+from trainables.tabular import (
+    as_label,
+    check_one_vocabulary,
+    no_number,
+    rivals_of,
+    roles_of,
+    score_within,
+    texts_of,
+    unclear,
+)
 
 Line = tuple[str, Record]
 """Where a line stands, and its values by column."""
@@ -66,9 +75,11 @@ class TaskTable:
         judged = {"scores": "score" if self.has("score") else "label", "classes": "label"}.get(target, "")
         needed = [role for role in (*sides, judged) if self.has(role)]
         lacks = [next((role for role in needed if self._lacks(line, role, target)), "") for line in self.lines]
+        roles = {role: self.roles[role] for role in needed}
+        rivals = rivals_of(roles, self.columns, [values for _, values in self.lines]) if any(lacks) else ()
         for (where, values), role in zip(self.lines, lacks, strict=True):
             if role:
-                check_one_vocabulary(role, values, {each: self.roles[each] for each in needed}, values, where)
+                check_one_vocabulary(role, values, roles, rivals, where)
         of = f"of {len(self.lines):,} rows in {self.path} have no"
         notes = [f"{count:,} {of} {role}, and are left out" for role, count in Counter(lacks).items() if role]
         if all(lacks):

@@ -181,6 +181,8 @@ def test_without_fresh_items_or_a_second_seed_or_a_base_there_is_no_verdict():
     assert judge(FINALISTS, [0], {"encoder": encoder(50.0)}).answer == "nothing yet"
     assert 2 < seeds_for([alone(71.0)], {"base": alone(70.0)}) < math.inf  # by recorded trainings
     assert seeds_for([alone(50.0)], sure) is None  # a loss is not worth proving
+    unknown = judge([alone(73.0)], [0], {"base": alone(70.0)})
+    assert seeds_wanted(unknown, [alone(73.0)], {"base": alone(70.0)}, lent=OWN) is None
 
 
 def test_no_number_of_seeds_settles_what_items_leave_open():

@@ -64,6 +64,24 @@ def test_also_where_the_other_cells_are_empty(form: str, tmp_path: Path) -> None
     assert rows_of(str(file), "anchor=anchor,positive=positive") == (9, {"with no anchor": 9})
 
 
+TWO_OF_ONE = {
+    "answers": {"query": "Who is {}?", "positive": "The child of {}.", "answer": "A child."},
+    "labels": {"text": "A text of {}.", "label": "{kind}", "cluster": "z"},
+    "scores": {"sentence1": "{} is one.", "sentence2": "{} is none.", "score": "{kind}.5", "similarity": "0.5"},
+}
+
+
+@pytest.mark.parametrize("form", TWO_OF_ONE)
+def test_a_second_column_of_one_kind_is_no_other_vocabulary(form: str, tmp_path: Path) -> None:
+    """Where rows fill both columns, one that lacks a cell is counted."""
+    rows = [{name: cell.format(n, kind=n % 3) for name, cell in TWO_OF_ONE[form].items()} for n in range(9)]
+    lacking = {"answers": "positive", "labels": "label", "scores": "score"}[form]
+    file = lines(tmp_path / "mine.jsonl", [*rows, {**rows[0], lacking: ""}])
+    assert rows_of(file) == (9, {f"with no {lacking}": 1})
+    (task,) = own_tasks([], [file])
+    assert len(read_task(task, Path()).splits["test"]) == 9
+
+
 def test_columns_that_are_not_used_are_named(tmp_path: Path) -> None:
     rows = [{"id": str(n), **row, "split": "test", "source": "web"} for n, row in enumerate(QUESTIONS)]
     read_as = training_files([lines(tmp_path / "mine.jsonl", rows)]).read_as
@@ -93,6 +111,25 @@ def test_lines_with_commas_are_no_table(tmp_path: Path) -> None:
     assert rows_of(str(tmp_path / "mine.txt")) == (2, {})
     (tmp_path / "mine.tsv").write_text("Hello, world\nGood morning, class\nOne, two\n")
     assert training_files([str(tmp_path / "mine.tsv")]).content == "texts"
+
+
+@pytest.mark.parametrize(
+    ("text", "documents"),
+    [
+        ("Chapter 1\tThe first day\nIt was a bright cold day.\nThe clocks struck.\n", 3),
+        ("1\tThis is a sentence.\n2\tThis is another one.\n", 2),
+        ("Title, text\nThis is prose without any.\nAnd more.\n", 3),
+    ],
+)
+def test_prose_with_a_tab_is_text(text: str, documents: int, tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text(text)
+    assert rows_of(str(tmp_path / "mine.txt")) == (documents, {})
+
+
+def test_one_row_of_passages_is_a_row(tmp_path: Path) -> None:
+    row = {"query": "Who?", "positive_passages": [{"title": "A", "text": "It is he."}], "negative_passages": []}
+    (tmp_path / "mine.jsonl").write_text(json.dumps(row))
+    assert rows_of(str(tmp_path / "mine.jsonl")) == (1, {})
 
 
 JSON_FORMS = {

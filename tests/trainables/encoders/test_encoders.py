@@ -52,6 +52,7 @@ def shorter(file: Path) -> None:
     file.write_bytes(file.read_bytes()[:-1])
 
 
+SHARDS = '{"weight_map": {"a": "part-1.safetensors"}}'
 AGAIN = "copy or download the folder again, all of it"
 UNLIKE: dict[str, tuple[Callable[[Path], Any], str]] = {
     "cut weights": (
@@ -69,11 +70,11 @@ UNLIKE: dict[str, tuple[Callable[[Path], Any], str]] = {
     "no weights": (lambda f: (f / "model.safetensors").unlink(), f"has no model.safetensors; {AGAIN}"),
     "a pickle": (
         lambda f: (f / "model.safetensors").rename(f / "pytorch_model.bin"),
-        r"has no model\.safetensors; weights are not read of a pickle",
+        r"has no model\.safetensors; pickled weights can run code and are not read",
     ),
     "no config": (lambda f: (f / "config.json").unlink(), f"has no config.json; {AGAIN}"),
     "a shard missing": (
-        lambda f: (f / "model.safetensors.index.json").write_text('{"weight_map": {"a": "part-1.safetensors"}}'),
+        lambda f: (f / "model.safetensors").rename(f / "model.safetensors.index.json").write_text(SHARDS),
         "has no part-1.safetensors",
     ),
     **{
