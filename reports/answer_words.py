@@ -222,7 +222,7 @@ def _lent(answer: Answer) -> list[str]:
     if answer.lent is None:
         return []
     by = "a guess from other data" if answer.lent <= math.sqrt(RECORDED.variance) else "by what ran twice"
-    return [f"with one seed, brackets assume that another moves a score by {number(answer.lent)} points, {by}"]
+    return [f"intervals of one seed assume that another moves a score by {number(answer.lent)} points ({by})"]
 
 
 def _notes(answer: Answer, info: StudyInfo, say: Say) -> list[str]:

@@ -145,8 +145,8 @@ def test_one_seed_each_borrows_what_seeds_move_in_recorded_trainings_and_where_s
     make((9.0,), seeds=1, std=0.1)
     before = Answer.of(Results.load(tmp_path))
     assert (before.kind, before.lent, before.noise) == ("use", pytest.approx(0.9), ())
-    words = "with one seed, brackets assume that another moves a score by"
-    assert f"{words} 0.90 points, a guess from other data" in text_of(Results.load(tmp_path))
+    words = "intervals of one seed assume that another moves a score by"
+    assert f"{words} 0.90 points (a guess from other data)" in text_of(Results.load(tmp_path))
     results = Results.load(tmp_path)
     scores = {
         task: {name: value + 9.0 if isinstance(value, float) else value for name, value in numbers.items()}
@@ -157,7 +157,7 @@ def test_one_seed_each_borrows_what_seeds_move_in_recorded_trainings_and_where_s
     assert answer.kind == "open"
     assert answer.lent is not None
     assert answer.lent > 1
-    assert f"{words} {answer.lent:.2f} points, by what ran twice" in text_of(results)
+    assert f"{words} {answer.lent:.2f} points (by what ran twice)" in text_of(results)
 
 
 @pytest.mark.slow
