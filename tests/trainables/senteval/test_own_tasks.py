@@ -339,7 +339,10 @@ QUERY, DOCUMENT = '{"_id": "q1", "text": "a"}\n', '{"_id": "d0", "text": "a"}\n'
         ({"corpus": DOCUMENT + '{"_id": "d1", "text": 5}\n'}, "corpus.jsonl, line 2: title or text of 'd1' is no text"),
         ({"corpus": DOCUMENT * 2}, "corpus.jsonl, line 2: the id 'd0' comes twice"),
         ({"queries": QUERY * 2}, "queries.jsonl, line 2: the id 'q1' comes twice"),
-        ({"queries": '{"name": "q1", "text": "a"}\n'}, "queries.jsonl, line 1: no '_id' or 'id'; the keys are name, text"),
+        (
+            {"queries": '{"name": "q1", "text": "a"}\n'},
+            "queries.jsonl, line 1: no '_id' or 'id'; the keys are name, text",
+        ),
         ({"queries": QUERY + "{\n"}, "queries.jsonl, line 2: not a JSON object ("),
         ({"train": "q1\td0\t1\n", "test": "", "other": "q1\td0\t1\n"}, "test.tsv holds no example"),
     ],
