@@ -89,9 +89,8 @@ def _kinds() -> Iterator[SearchKind]:
         yield replace(many, name=f"{named}, a noisy base", spreads=(0.1,), items_error=0.05)
     for lenders in (0, 1, 3):
         yield SearchKind(f"equal, one seed, {lenders} that ran twice", seeds=1, lenders=lenders)
-    for name, spread in (("recorded", 0.44), ("3 times as recorded", 1.3), ("5 times as recorded", 2.2)):
-        named = f"equal, one seed, spreads {'as ' * (name == 'recorded')}{name}"
-        yield SearchKind(named, base_spread=spread, spreads=(spread,), seeds=1)
+    for name, spread in (("as recorded", 0.44), ("3 times as recorded", 1.3), ("5 times as recorded", 2.2)):
+        yield SearchKind(f"equal, one seed, spreads {name}", base_spread=spread, spreads=(spread,), seeds=1)
     quiet = (0.1, 0.1, 0.1, 0.1, 1.3)
     yield SearchKind(
         "equal, one seed, 5 quiet that ran twice", 0, None, 0.1, quiet, items_error=0.05, seeds=1, lenders=5

@@ -89,7 +89,11 @@ def lent_spread(samples: Iterable[Sample]) -> Common:
     if pooled is None:
         return RECORDED
     variance, _ = RECORDED.with_own(pooled.std**2, pooled.freedom)
-    return Common(max(RECORDED.variance, variance), RECORDED.freedom, lent=True)
+    return _at_least_recorded(variance)
+
+
+def _at_least_recorded(variance: float) -> Common:
+    return replace(RECORDED, variance=max(RECORDED.variance, variance))
 
 
 def gain_over(first: Sample, second: Sample, lent: Common, looks: float = 1.0) -> Comparison:
@@ -275,8 +279,7 @@ def plan(floor: Spread, finalists: int, seeds: int, *, looks: float = 1.0) -> Pl
     needed = {points: _needed(floor, finalists, points, looks) for points in GAINS}
     if seeds < 2:
         single = Sample(np.zeros(1), (0,))
-        lent = replace(RECORDED, variance=max(RECORDED.variance, floor.std**2))
-        half = gain_over(single, single, lent, looks * finalists).high or 0.0
+        half = gain_over(single, single, _at_least_recorded(floor.std**2), looks * finalists).high or 0.0
         return Planned(half + float(ndtri(POWER)) * math.sqrt(2) * floor.std, needed)
     if not floor.std:
         return Planned(0.0, needed)

@@ -107,11 +107,12 @@ def reading(table: OpenTable, named: RoleColumns | None, labels: str | None) -> 
         )
     columns = {role: roles[role] for role in CONTENTS[content].roles if role in roles}
     names = [*chain.from_iterable(columns.values())]
-    check_lists(table.name, names, _peek(table, names))
+    others = tuple(name for name in table.columns if name not in names and not is_index(name))
+    rows = _peek(table, names if named else [*names, *others])
+    check_lists(table.name, names, rows)
     if content == "nli" and labels is None and is_duplicate(columns["label"][0]):
         labels = _DUPLICATES
-    others = tuple(name for name in table.columns if name not in names and not is_index(name))
-    rivals = () if named else rivals_of(columns, others, _peek(table, [*names, *others]))
+    rivals = () if named else rivals_of(columns, others, rows)
     return Reading(content, columns, labels, tuple(doubts), others, rivals)
 
 

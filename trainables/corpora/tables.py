@@ -171,7 +171,9 @@ def _jsonl(file: Path) -> Iterator[tuple[str, Record]]:
             try:
                 yield where, _as_record(json_value(line, where, "a JSON object"), where)
             except UserError as error:
-                raise UserError(f"{error}; {_FORM}" if number == 1 else str(error)) from None
+                if number > 1:
+                    raise
+                raise UserError(f"{error}; {_FORM}") from None
 
 
 def _json(file: Path) -> Iterator[tuple[str, Record]]:

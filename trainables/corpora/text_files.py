@@ -1,7 +1,7 @@
 """Files of text without columns, as records with `title`, `heading` and `text`.
 
 .md                 one document: its first heading of the first level is the title, other headings begin sections
-.txt                documents with blank lines between; a file without a blank line has one on each line; no table
+.txt                documents with blank lines between; a file without a blank line has one on each line
 a folder of these   each file is a document, those in folders below too
 """
 

@@ -19,8 +19,6 @@ from trainables.registry import load
 
 _DENSE = "SentenceTransformer"
 """The type of model that gives a vector for each text."""
-_OF_MODULES = ("transformer", "static", "pipeline")
-"""Kinds whose folders transformers or sentence-transformers wrote."""
 MIXED_PROMPTS = ("corpus.mix_query_prompts", "corpus.mix_document_prompts")
 
 
@@ -157,8 +155,9 @@ def _entry(recipe: Recipe, key: str) -> Any:
 
 
 def _missing(config: EncoderConfig) -> Missing | None:
-    missing: Missing | None = load(ENCODERS[config.kind].missing)(config)
-    return missing or (incomplete(config.name) if config.kind in _OF_MODULES else None)
+    kind = ENCODERS[config.kind]
+    missing: Missing | None = load(kind.missing)(config)
+    return missing or (incomplete(config.name) if kind.from_folder else None)
 
 
 def _check_pooling(recipe: Recipe) -> None:

@@ -56,6 +56,8 @@ class EncoderKind:
     """Whether `pooling.mode` decides how token states become a vector; if not, it has a pooling of its own."""
     layers: bool
     """Whether it follows a transformer's settings: `encoder.layers`, `encoder.dtype` and the prompts."""
+    from_folder: bool = False
+    """Whether transformers or sentence-transformers wrote its folders, so that what they lack is checked."""
     tokens: bool = False
     """Whether it is a `TokenEncoder`, so that spans and masked language modelling are possible."""
     adapter: bool = True
@@ -84,6 +86,7 @@ ENCODERS = Registry(
         trainable=True,
         pools=True,
         layers=True,
+        from_folder=True,
         tokens=True,
         lora=True,
         meaning="trained here, with a pooling of ours",
@@ -95,6 +98,7 @@ ENCODERS = Registry(
         trainable=True,
         pools=False,
         layers=False,
+        from_folder=True,
         options=StaticStart,
         meaning="the mean of the tokens' vectors, trained here",
     ),
@@ -116,6 +120,7 @@ ENCODERS = Registry(
         trainable=False,
         pools=False,
         layers=False,
+        from_folder=True,
         finished=f"{_AVAILABILITY}:is_pipeline",
         meaning="a finished sentence-transformers model with its own pooling, for evaluation only",
     ),
