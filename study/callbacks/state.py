@@ -174,6 +174,11 @@ class StudyState(Callback):
     def close(self) -> None:
         self.running.clear()
 
+    def trained(self, key: str) -> bool:
+        """Whether that trial runs, and all of its steps are done."""
+        run = self.running.get(key)
+        return run is not None and run.step is not None and run.step == run.steps
+
     def counts(self) -> dict[str, int]:
         """How many trials there are of each state."""
         ended = Counter(self.statuses.values())

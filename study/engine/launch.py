@@ -110,11 +110,12 @@ def _run_trials(
     agenda, left = searcher.agenda, searcher.budget.seconds_left
     ahead = functools.partial(outlook, agenda)
     state = StudyState(plan, ledger, allotment.concurrent, lambda: agenda.remaining, agenda.waiting, ahead, left)
+    to_halt = functools.partial(agenda.seconds_to_halt, state.trained)
     callbacks = Dispatch(state)
     models = _models(plan, searcher, ledger)
     scheduler = _scheduler(plan, ledger)
     settle = searcher.settle
-    writer = ResultWriter(plan.place, coordinator, transport, scheduler, callbacks, settle, models, left)
+    writer = ResultWriter(plan.place, coordinator, transport, scheduler, callbacks, settle, models, to_halt)
     machine, apart = hardware(cluster), scores_apart(cluster, allotment)
 
     def begin(members: Sequence[Trial], together: bool) -> dict[str, Any] | None:

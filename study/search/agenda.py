@@ -113,6 +113,18 @@ class Agenda:
         return not self.progress.running and bool(unbegun)
 
     @property
+    def needed(self) -> str:
+        """The key of the trial without which nothing is answered: of the base settings. Empty where there are no finals
+        to answer with."""
+        return trial_key(self.course.base.hash, self.course.seeds[0]) if self.course.finals else ""
+
+    def seconds_to_halt(self, trained: Callable[[str], bool]) -> float:
+        """Until trials that run are cut off. Where the base settings are `trained`, their scores are waited for."""
+        key = self.needed
+        grace = self.budget.grace if key in self.progress.running and trained(key) else 0.0
+        return self.budget.seconds_left() + grace
+
+    @property
     def waits(self) -> bool:
         """Whether trials that run may decide what else there is to run."""
         if not self.progress.running:
@@ -243,8 +255,8 @@ class Agenda:
     def _may_fit(self, trial: Trial) -> bool:
         """Of the base settings, without which nothing is answered, whether they may end within a limit in minutes:
         what a small part of the data tells of them is too high, by what every training begins with."""
-        needed = self.course.finals is not None and trial.key == trial_key(self.course.base.hash, self.course.seeds[0])
-        if not needed or not self.course.parts or not all(LIMITS[name].clock for name in self.budget.limits):
+        by_the_clock = all(LIMITS[name].clock for name in self.budget.limits)
+        if trial.key != self.needed or not self.course.parts or not by_the_clock:
             return False
         guesses = [self.budget.guess(name, self.course.base.hash) for name in self.budget.limits]
         return all(guess is not None and 60 * guess <= TOO_HIGH * self.budget.seconds_left() for guess in guesses)

@@ -23,6 +23,9 @@ Running = tuple[str, float]
 
 SLACK = 1.05
 """How much longer than guessed a trial may take before the clock cuts it off."""
+GRACE_SECONDS, OF_GRACE = 30.0, 1 / 30
+"""Beyond a limit in minutes, how long a study may wait for scores without which it has no answer: so many seconds, or
+that share of the limit where that is more."""
 
 
 class Budget:
@@ -94,6 +97,12 @@ class Budget:
         """Until the limit in minutes; infinite without one."""
         clocks = [name for name in self.limits if LIMITS[name].clock]
         return min((60 * (self.limits[name] - self.spent(name)) for name in clocks), default=math.inf)
+
+    @property
+    def grace(self) -> float:
+        """Seconds beyond a limit in minutes that a study may wait for what it cannot do without."""
+        clocks = [60 * number for name, number in self.limits.items() if LIMITS[name].clock]
+        return max(GRACE_SECONDS, OF_GRACE * min(clocks)) if clocks else 0.0
 
     def guess(self, name: str, recipe_hash: str | None = None) -> float | None:
         """What a trial of that recipe, or of one that is not chosen yet, will take of a limit; None where none has

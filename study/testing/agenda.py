@@ -45,11 +45,15 @@ def drive(
         if not running:
             return ran
         ended, _, began, trial, record = heapq.heappop(running)
-        left = agenda.budget.seconds_left()
+        cuttable = [(trial, began, record), *((other, since, of) for _, _, since, other, of in running)]
+        limit = clock.seconds + agenda.budget.seconds_left()
+        trained = {
+            other.key for other, since, of in cuttable if of and since + of.cost.get("train_seconds", 0.0) <= limit
+        }
+        left = agenda.seconds_to_halt(trained.__contains__)
         if clock.seconds + left < ended:
             clock.seconds += left
-            cut = [(trial, began), *((other, since) for _, _, since, other, _ in running)]
-            return [*ran, *(SimulatedTrial(other, since, clock.seconds, None) for other, since in cut)]
+            return [*ran, *(SimulatedTrial(other, since, clock.seconds, None) for other, since, _ in cuttable)]
         clock.seconds = ended
         agenda.tell(trial.key, record)
         ran.append(SimulatedTrial(trial, began, ended, record))

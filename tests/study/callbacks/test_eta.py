@@ -18,6 +18,7 @@ from study.search.agenda import Agenda
 from study.search.budget import Budget, makespan
 from study.search.finals import SearchFinals
 from study.search.outlook import Outlook, outlook
+from study.testing.callbacks import study_state, trial
 from study.trial import Trial
 from tests.conftest import slow_case
 from tests.simulated_search import follow
@@ -261,3 +262,17 @@ def test_trials_are_laid_out_on_places_as_they_get_free() -> None:
     assert makespan([10, 10, 1, 1], 2) == 11
     assert makespan([10, 10], 2, busy=[5, 1]) == 15
     assert makespan([10], 2, busy=[5]) == 10
+
+
+def test_a_trial_is_trained_once_its_last_step_is_done(tmp_path: Path) -> None:
+    state = study_state(tmp_path)
+    (first, second) = trial(state, 0), trial(state, 1)
+    state.started([first])
+    for step, trained in ((0, False), (8, False), (9, True)):
+        if step:
+            state.step(first, step, 9, {})
+        assert state.trained(first.key) == trained
+    assert not state.trained(second.key)
+    state.interrupted([first])
+    state.started([first])
+    assert not state.trained(first.key)

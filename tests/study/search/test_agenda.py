@@ -488,3 +488,27 @@ def test_a_trial_that_takes_longer_than_guessed_is_cut_off_by_the_clock() -> Non
     assert clock.seconds == pytest.approx(30 * MINUTE)
     assert any(run.record is None for run in ran)
     assert search.limited
+
+
+@pytest.mark.parametrize(
+    ("training", "scoring", "ends", "scored"),
+    [(9.0, 1.2, 10.3, True), (9.0, 5.0, 10.5, False), (10.2, 0.0, 10.0, False)],
+)
+def test_what_every_answer_needs_is_waited_for_where_its_scores_alone_are_missing(
+    training: float, scoring: float, ends: float, scored: bool
+) -> None:
+    """All in minutes, of which the limit is ten; it began after a tenth of one."""
+
+    def late(trial: Trial) -> tuple[float, Record | None]:
+        seconds, record = usual(trial)
+        if trial.recipe != BASE:
+            return seconds, record
+        cost = {"train_seconds": training * MINUTE, "seconds": (training + scoring) * MINUTE}
+        return cost["seconds"], dataclasses.replace(record, cost=cost)
+
+    usual = outcome()
+    search, clock, _ = agenda(10, places=1, parts=False)
+    search.progress.fits = lambda *given, **options: True  # the guess was too low
+    base = next(run for run in drive(search, clock, late) if run.trial.recipe == BASE)
+    assert (base.ended, base.record is not None) == (pytest.approx(ends * MINUTE), scored)
+    assert ends <= 10 + search.budget.grace / MINUTE
