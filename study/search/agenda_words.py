@@ -9,6 +9,9 @@ from search_spaces.limits import LIMITS
 from study.search.agenda import Agenda
 from study.search.ladder import LOOKS
 
+SOONER = "the base settings took less time than expected, so there is a new plan"
+"""Before a plan that replaces one without a search."""
+
 
 def plan_in_words(agenda: Agenda) -> str:
     """`40 minutes on 2 places: one training takes about 3 min; for 50% of that recipes train on 1/8 of the data; ...`;

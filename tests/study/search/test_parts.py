@@ -22,6 +22,7 @@ from reports.sections import explored, mattered, what_was_run
 from reports.testing import made_record
 from study.results_folder.prepare import prepare_results, save_info
 from study.search.agenda import Agenda
+from study.search.agenda_words import SOONER
 from study.search.budget import Budget
 from study.search.explorer import OptunaExplorer
 from study.search.ladder import Ladder, ladder_for
@@ -122,6 +123,18 @@ def test_what_mattered_is_looked_for_on_the_part_that_most_recipes_trained_on(
     assert few in text if len(smallest) < ENOUGH else f"for the {goal}" in text
     unscored = dataclasses.replace(results, records=[], parts=[])
     assert "is unknown: no recipe of the search has a score" in markdown(mattered.write(unscored, tmp_path))
+
+
+def test_a_plan_that_replaces_one_without_a_search_says_why(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _, ledger, searcher = make(tmp_path, *LIMITED)
+    run(searcher, ledger, most=3)
+    plan = capsys.readouterr().out
+    size, searcher.agenda.rounds.size = searcher.agenda.rounds.size, None
+    searcher.suggest("without a search")
+    assert not capsys.readouterr().out
+    searcher.agenda.rounds.size = size
+    searcher.suggest("with one")
+    assert capsys.readouterr().out.partition("; ")[0] == f"{SOONER}: {plan.partition('; ')[0]}"
 
 
 def test_simulated_time_has_the_same_trials_in_the_same_order(
