@@ -27,6 +27,9 @@ BATCH_SIZES = (16, 32, 64, 128, 256)
 WIDE = 768
 """Encoders of fewer numbers a token take higher learning rates: by the records of real data, of 384 numbers, the best
 rate is 5 to 25 times what the literature has for wider ones."""
+DEEP = 4
+"""Layers from which an encoder that is trained for sentences counts as finished: six were recorded, and two, which want
+higher rates and more passes."""
 USUAL_BATCH, FEWEST_STEPS = 64, 4
 """What a practitioner begins with, and how many steps a pass over the data has at least."""
 SMALL = 5_000
@@ -57,6 +60,16 @@ FIRST_NARROW: tuple[Overrides, ...] = (
     {RATE: 5e-4, TEMPERATURE: 0.1},
     {RATE: 1e-4, EPOCHS: 10},
 )
+FIRST_FINISHED: tuple[Overrides, ...] = (
+    {RATE: 1e-4, BATCH: 128, EPOCHS: 3},
+    {RATE: 2e-4, BATCH: 16},
+    {RATE: 2e-5, BATCH: 16},
+    {RATE: 2e-4, BATCH: 128, EPOCHS: 3},
+    {RATE: 5e-5, EPOCHS: 3},
+    {RATE: 5e-4, EPOCHS: 3},
+    {RATE: 5e-4, TEMPERATURE: 0.1},
+    {RATE: 1e-4, EPOCHS: 10},
+)
 FIRST_WIDE: tuple[Overrides, ...] = (
     {RATE: 1e-4},
     {RATE: 5e-5, EPOCHS: 3},
@@ -72,8 +85,9 @@ FIRST_SCORED: tuple[Overrides, ...] = (
     {RATE: 5e-4, BATCH: 16, EPOCHS: 3},
 )
 """What a search tries first, as far as a space has it: of encoders narrower than `WIDE` by the records of real data,
-of pairs with scores others; of wider ones by the literature. With the base's the rates of each spread over a factor of
-ten, so that what small encoders teach does not hurt others."""
+those of six layers where they are finished, else those of two; of pairs with scores others; of wider ones by the
+literature. With the base's the rates of each spread over a factor of ten, so that what small encoders teach does not
+hurt others."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +101,8 @@ class OwnEncoder:
     """Those worth a try, the first one among them."""
     width: int | None = None
     """Numbers of a token; None where that is not known."""
+    finished: bool = False
+    """Whether somebody trained it for sentences, and `DEEP` layers of it at least remain."""
 
     @property
     def name(self) -> str:
@@ -129,8 +145,8 @@ class _Fit:
     """None of them: all that fit the layout. What plugins bring is offered beside them."""
     objective: str = ""
     """The base's; empty for the first one."""
-    first: tuple[Overrides, ...] = FIRST_NARROW
-    """What a search tries first, of narrow encoders."""
+    first: tuple[Overrides, ...] = ()
+    """What a search tries first, of narrow encoders; none where that goes by the encoder."""
 
 
 _PAIRS = _Fit("pairs", ("mnrl", "ntxent"))
@@ -267,7 +283,10 @@ def _first(own: OwnSpace, fit: _Fit) -> tuple[Overrides, ...]:
     others = tuple(map(_from, _sources(own)[1:]))
     if any(encoder.name == SCENES_ENCODER for encoder in own.encoders):
         return others
-    return others + (fit.first if _narrow(own) else FIRST_WIDE)
+    if not _narrow(own):
+        return others + FIRST_WIDE
+    finished = all(encoder.finished for encoder in own.encoders)
+    return others + (fit.first or (FIRST_FINISHED if finished else FIRST_NARROW))
 
 
 def _sources(own: OwnSpace) -> tuple[str, ...]:

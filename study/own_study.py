@@ -23,7 +23,7 @@ from reports.ledger.request import Request
 from reports.markdown import count
 from search_spaces.goals import GOALS
 from search_spaces.limits import parse_limits
-from search_spaces.own_data import GENERAL_TASK, OWN_GOAL, OwnEncoder, OwnSpace, space_text
+from search_spaces.own_data import DEEP, GENERAL_TASK, OWN_GOAL, OwnEncoder, OwnSpace, space_text
 from study.cli.terminal import printable
 from study.engine.cluster import inside_copy
 from study.hub_tasks import fetched
@@ -46,7 +46,7 @@ from trainables.corpora.held_out import (
 from trainables.corpora.own_data import MORE, MOST_ROWS, TrainingFiles, training_files
 from trainables.corpora.own_rows import row_in_words
 from trainables.corpora.positives import SOURCES
-from trainables.encoders.availability import known_width
+from trainables.encoders.availability import known_layers, known_width
 from trainables.encoders.check import check_encoder
 from trainables.encoders.module_files import own_length, own_pooling
 from trainables.encoders.own_modules import fitting_poolings, own_settings
@@ -55,7 +55,7 @@ from trainables.evaluation_config import EvaluationConfig
 from trainables.files import expanded, make_folder, write_whole
 from trainables.fingerprints import fingerprint
 from trainables.plugins import withdraw_spaces
-from trainables.recipe import SCENES, SCENES_ENCODER, EncoderConfig, parse_assignment
+from trainables.recipe import SCENES, SCENES_ENCODER, EncoderConfig, Value, parse_assignment
 from trainables.senteval.own_tasks import fitted_to, named, own_tasks
 from trainables.senteval.tasks import TASKS, Task, task_names
 from trainables.trial.data_requests import senteval_folder
@@ -115,7 +115,7 @@ def begin(request: Request) -> tuple[SourceFile, ...]:
 def _made(request: Request) -> tuple[Path, str, str]:
     """The space's file and text, and where results go."""
     fixed = dict(map(parse_assignment, request.set))
-    encoders = _encoders(request.encoder, str(fixed.get("encoder.kind", "transformer")))
+    encoders = _encoders(request.encoder, str(fixed.get("encoder.kind", "transformer")), fixed.get("encoder.layers"))
     source = training_files(request.train, request.columns, request.labels, request.max_rows or MOST_ROWS)
     file = Path(request.train[0].rstrip("/")).name.partition(".")[0]
     name = "-".join([_word(file), *(encoder.label for encoder in encoders)])[:_NAME].strip("-.")
@@ -410,8 +410,9 @@ def _space(
     )
 
 
-def _encoders(names: Sequence[str], kind: str) -> list[OwnEncoder]:
-    """Each under a name of its own. `UserError` for one that is not there, or twice."""
+def _encoders(names: Sequence[str], kind: str, layers: Value) -> list[OwnEncoder]:
+    """Each under a name of its own. `layers`: how many of them train, where that is asked for. `UserError` for one that
+    is not there, or twice."""
     encoders: list[OwnEncoder] = []
     for text in names:
         name = absolute(text)
@@ -423,9 +424,13 @@ def _encoders(names: Sequence[str], kind: str) -> list[OwnEncoder]:
         settings = own_settings(name)
         config = EncoderConfig(kind, name)
         # Another pooling than a finished model's own is a loss that takes much training to make good.
-        others = () if own_pooling(name) else fitting_poolings(name)
+        own = own_pooling(name)
+        others = () if own else fitting_poolings(name)
         poolings = tuple(dict.fromkeys((str(settings["pooling.mode"]), *others)))
-        encoders.append(OwnEncoder(f"{label}~{same + 1}" if same else label, settings, poolings, known_width(config)))
+        deep = layers if isinstance(layers, int) else known_layers(name)
+        finished = own is not None and deep is not None and deep >= DEEP
+        label = f"{label}~{same + 1}" if same else label
+        encoders.append(OwnEncoder(label, settings, poolings, known_width(config), finished))
     return encoders
 
 

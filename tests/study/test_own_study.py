@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,7 @@ from reports.diff import diff
 from reports.ledger import LEDGER, Ledger, StudyInfo
 from reports.testing import changed
 from search_spaces.goals import GOALS, searched
-from search_spaces.own_data import GENERAL_TASK
+from search_spaces.own_data import FIRST_FINISHED, FIRST_NARROW, FIRST_WIDE, GENERAL_TASK, RATE
 from study import Outcome
 from study.check import check_plan
 from study.cli.options import parse
@@ -29,7 +30,7 @@ from tests.synthetic_results import make_record
 from trainables.corpora import scenes
 from trainables.errors import UserError
 from trainables.objectives import OBJECTIVES
-from trainables.recipe import Recipe
+from trainables.recipe import Recipe, Value
 from trainables.registry import Registry
 from trainables.senteval.tasks import TASKS
 from trainables.trial.check import check_recipes
@@ -367,16 +368,44 @@ def test_tests_of_ones_own_judge_what_a_part_of_the_training_data_chose() -> Non
     assert [*searched(both.space.goals)[0].tested] == [("heldout", "test_ndcg@10")]
 
 
-def test_several_encoders_are_a_choice_and_each_is_a_row_as_it_came(tmp_path: Path) -> None:
-    for name, mode in (("first", "cls"), ("second", "max")):
-        (tmp_path / name / "1_Pooling").mkdir(parents=True)
-        (tmp_path / name / "config.json").write_text('{"model_type": "bert", "num_hidden_layers": 2}')
-        (tmp_path / name / "model.safetensors").write_bytes(NO_WEIGHTS)
+def write_encoder(folder: Path, pooling: str, **config: Any) -> None:
+    """A model folder without usable weights; `pooling` is its module's flag, and without one it is no sentence
+    encoder."""
+    (folder / "1_Pooling").mkdir(parents=True)
+    (folder / "config.json").write_text(json.dumps({"model_type": "bert", "num_hidden_layers": 2, **config}))
+    (folder / "model.safetensors").write_bytes(NO_WEIGHTS)
+    if pooling:
         modules = [{"path": "", "type": "s.Transformer"}, {"path": "1_Pooling", "type": "s.Pooling"}]
-        (tmp_path / name / "modules.json").write_text(str(modules).replace("'", '"'))
-        (tmp_path / name / "1_Pooling" / "config.json").write_text(
-            f'{{"pooling_mode_{mode}_token{"s" * (mode == "max")}": true}}'
-        )
+        (folder / "modules.json").write_text(json.dumps(modules))
+        (folder / "1_Pooling" / "config.json").write_text(json.dumps({f"pooling_mode_{pooling}": True}))
+
+
+@pytest.mark.parametrize(
+    ("pooling", "config", "more", "first"),
+    [
+        ("cls_token", {"hidden_size": 384, "num_hidden_layers": 6}, (), FIRST_FINISHED),
+        ("cls_token", {"hidden_size": 384, "num_hidden_layers": 6}, ("--set", "encoder.layers=2"), FIRST_NARROW),
+        ("cls_token", {"hidden_size": 384, "num_hidden_layers": 2}, (), FIRST_NARROW),
+        ("", {"hidden_size": 384, "num_hidden_layers": 6}, (), FIRST_NARROW),
+        ("cls_token", {"hidden_size": 768, "num_hidden_layers": 12}, (), FIRST_WIDE),
+    ],
+    ids=["finished", "cut", "shallow", "plain", "wide"],
+)
+def test_what_is_tried_first_goes_by_the_encoder(
+    pooling: str, config: Mapping[str, int], more: Sequence[str], first: Sequence[Mapping[str, Value]], tmp_path: Path
+) -> None:
+    write_encoder(tmp_path / "model", pooling, **config)
+    plan = plan_of("--train", write("pairs", 3000), "--encoder", "model", *more)
+    assert list(plan.space.first) == list(first)
+    if config["hidden_size"] == 384:
+        rates = [plan.base.optimisation.learning_rate, *(recipe[RATE] for recipe in first)][:4]
+        assert min(rates) == 2e-5
+        assert max(rates) >= 10 * min(rates)
+
+
+def test_several_encoders_are_a_choice_and_each_is_a_row_as_it_came(tmp_path: Path) -> None:
+    for name, pooling in (("first", "cls_token"), ("second", "max_tokens")):
+        write_encoder(tmp_path / name, pooling)
         prompts = {"query": "ask: "} if name == "first" else {"query": "find: ", "passage": "text: "}
         (tmp_path / name / "config_sentence_transformers.json").write_text(json.dumps({"prompts": prompts}))
     plan = plan_of("--train", write("pairs"), "--encoder", "first", "second")

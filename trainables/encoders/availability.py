@@ -79,17 +79,19 @@ def _no_folder(name: str) -> Missing | None:
 
 def _too_few_layers(config: EncoderConfig) -> Missing | None:
     """What is still to be fetched from the hub says it when it is loaded."""
-    if config.layers is None:
-        return None
-    if config.name == SCENES_ENCODER:
-        from trainables.encoders.builtin import LAYERS
-
-        layers: int | None = LAYERS
-    else:
-        folder = _at_hand(config.name)
-        layers = cuttable_layers(folder) if folder else None
+    layers = None if config.layers is None else known_layers(config.name)
     unfit = None if layers is None else unfit_layers(config, layers)
     return (unfit, "ask for fewer, or leave it at none") if unfit else None
+
+
+def known_layers(name: str) -> int | None:
+    """How many layers a transformer has that can be cut; None where that is not known yet."""
+    if name == SCENES_ENCODER:
+        from trainables.encoders.builtin import LAYERS
+
+        return LAYERS
+    folder = _at_hand(name)
+    return cuttable_layers(folder) if folder else None
 
 
 def known_width(config: EncoderConfig) -> int | None:
