@@ -54,6 +54,8 @@ class OwnTable:
     rungs: np.ndarray  # (recipes, rungs, seeds), development scores
     as_it_came: tuple[float, float]
     """Development and test score of the encoder without training."""
+    record: str = ""
+    """The packed record that it is of: all of one have the same encoder."""
 
     @functools.cached_property
     def truth(self) -> np.ndarray:  # (recipes,)
@@ -114,10 +116,10 @@ def load(record: str = "minilm-2") -> dict[str, OwnTable]:
 
     rows = pd.read_parquet(RECORDS / f"{record}.parquet")
     begun = rows[(rows["recipe"] == BASE) & (rows["share"] == 1)]["set"].unique()
-    return {str(name): table_of(rows[rows["set"] == name]) for name in begun}
+    return {str(name): table_of(rows[rows["set"] == name], record) for name in begun}
 
 
-def table_of(rows: pd.DataFrame) -> OwnTable:
+def table_of(rows: pd.DataFrame, record: str = "") -> OwnTable:
     """Of the rows of one set."""
     first = rows.iloc[0]
     untrained = rows[rows["recipe"] == AS_IT_CAME].iloc[0]
@@ -144,6 +146,7 @@ def table_of(rows: pd.DataFrame) -> OwnTable:
         steps,
         rungs,
         (float(untrained["dev"]), float(untrained["test"])),
+        record,
     )
 
 

@@ -4,7 +4,7 @@
     python -m benchmarks own_replay --out docs/record_own.md       # and into the page
 
 Ours is a study's own agenda on simulated time (`_replay_ours.py`); its portfolio is learned from the sets of other
-data.
+data under the same encoder, as a study's first recipes are.
 """
 
 from __future__ import annotations
@@ -92,7 +92,8 @@ def _on_set(
 ) -> list[Run]:
     others = [table for table in tables.values() if table.name != tables[name].name]
     own = Replayed.of(tables[name], others)
-    first = portfolio(others, LONGEST, {own.numbers[own.base]: own.space_base.optimisation.learning_rate})
+    alike = [table for table in others if table.record == tables[name].record]
+    first = portfolio(alike, LONGEST, {own.numbers[own.base]: own.space_base.optimisation.learning_rate})
     runs = []
     for repeat in range(repeats):
         for time in times:
