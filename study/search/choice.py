@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -52,15 +52,20 @@ def by_part(
     explored: Mapping[str, Explored],
     able: Callable[[Recipe], bool],
 ) -> list[FinalsRecipe]:
-    """The best on the largest part of the data on which any recipe is better than the base settings. `by_parts`: of
-    each part, the largest first, the scores by the hash of the whole recipe."""
-    for scores in by_parts:
-        base = scores.get(finals.base.hash, -math.inf)
-        better = sorted((key for key, score in scores.items() if score > base), key=lambda key: -scores[key])
+    """The best of `best_on_parts` that are `able`."""
+    for better in best_on_parts(by_parts, finals.base.hash):
         fitting = (explored[key] for key in better if able(explored[key].recipe))
         if best := [*itertools.islice(fitting, finals.recipes)]:
             return [FinalsRecipe(each.recipe, each.name, seeds_of(each.recipe, finals.seeds, False)) for each in best]
     return []
+
+
+def best_on_parts(by_parts: Iterable[Mapping[str, float]], base: str) -> Iterator[list[str]]:
+    """Of each part of the data, the largest first, the recipes that are better there than the base settings, the best
+    first. `by_parts`: in that order, the scores by the hash of the whole recipe."""
+    for scores in by_parts:
+        least = scores.get(base, -math.inf)
+        yield sorted((key for key, score in scores.items() if score > least), key=lambda key: -scores[key])
 
 
 def choose(values: Sequence[Sequence[float]], most: int, lost: int = 0) -> list[int]:

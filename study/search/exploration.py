@@ -16,6 +16,7 @@ from reports.ledger.finals import PART, SHARE, part_name
 from reports.recipe_names import BASE
 from search_spaces.goals import upward_values
 from search_spaces.limits import exceeded
+from study.search.choice import best_on_parts
 from study.search.course import Explored, Explorer
 from study.search.final_rounds import FinalRounds
 from study.search.ladder import LOOKS, RATIO, Ladder, ladder_for, on_part
@@ -152,15 +153,28 @@ class Exploration:
         return self.progress.fits([base], self.room_kept, self.decides)
 
     def _may_look(self, look: Recipe, whole: Recipe) -> bool:
-        """Whether a recipe may train on a part of the data: it can still be judged beside the base settings, and
-        fits into the share of the limit for parts, or leaves room for whole finals."""
+        """Whether a recipe may train on a part of the data: it and the best one so far can still be judged beside the
+        base settings, and it fits into the share of the limit for parts, or leaves room for whole finals."""
         base, progress = self.course.base, self.progress
-        progress.budget.expect([whole, base])
-        if self.finals.size is None or not progress.fits([look], [[whole.hash, base.hash]], self.decides):
+        judged = {recipe.hash: recipe for recipe in (whole, self._leader or whole)}
+        progress.budget.expect([*judged.values(), base])
+        if self.finals.size is None or not all(
+            progress.fits([look], [[key, base.hash]], self.decides) for key in judged
+        ):
             return False
-        return progress.fits([look], (), self.decides, LOOKS) or progress.fits(
-            [look], self._after_looks(whole), self.decides
+        return progress.fits([look], (), self.decides, LOOKS) or all(
+            progress.fits([look], self._after_looks(each), self.decides) for each in judged.values()
         )
+
+    @property
+    def _leader(self) -> Recipe | None:
+        """The best on parts of the data that beats the base settings there and has room to be judged."""
+        base, progress = self.course.base, self.progress
+        for better in best_on_parts(self.by_parts(), base.hash):
+            for recipe in (self.recipes[key].recipe for key in better):
+                if progress.fits([recipe], [[base.hash]], self.decides):
+                    return recipe
+        return None
 
     def _after_looks(self, whole: Recipe) -> list[list[str]]:
         """Whole finals with that recipe, and a learning curve."""

@@ -331,6 +331,25 @@ def test_looks_take_half_of_a_limit_and_no_recipe_that_could_not_be_judged() -> 
     assert seeds(ran, pick.recipe) == seeds(ran, BASE) >= 2
 
 
+@pytest.mark.parametrize(("minutes", "places"), [(24, 1), (30, 2), (80, 2)])
+def test_room_is_kept_for_the_best_recipe_though_its_training_is_long(minutes: float, places: int) -> None:
+    """One recipe in four takes six times as long as others, and is far better than these on any part of the data."""
+    usual = outcome(2 * MINUTE)
+
+    def long_is_better(trial: Trial) -> tuple[float, Record]:
+        seconds, record = usual(trial)
+        score = quality(trial.recipe) + 20 * (trial.recipe.optimisation.epochs > 1) if trial.recipe.trains else 60.0
+        scores = {"STSBenchmark": {"dev_spearman_cosine": score}}
+        scored = made_record(trial.recipe.flat(), trial.recipe_hash, trial.seed, scores=scores, cost=record.cost)
+        return seconds, dataclasses.replace(scored, training=record.training)
+
+    search, clock, _ = agenda(minutes, places=places, epochs=(1, 1, 1, 6))
+    ran = drive(search, clock, long_is_better)
+    (pick,) = search.finalists or ()
+    assert pick.recipe.optimisation.epochs == 6
+    assert seeds(ran, pick.recipe) >= 1
+
+
 def test_who_has_no_room_for_a_seed_is_no_finalist() -> None:
     """The best recipe takes ten times as long as the others."""
     usual = outcome()
