@@ -2,7 +2,8 @@
 
 All rows see the same premises, each with an entailed and a contradicted sentence, in the same batches. Labels say which
 is which; of a teacher only its margins need that. The laptop's teacher is the built-in encoder, which was never taught
-itself: it shows how a study runs, and `--set objective.teacher=FOLDER` names a better one.
+itself: it shows how a study runs, and `--set objective.teacher=FOLDER` names a better one. Where this one's embeddings
+have 768 numbers and the learner's fewer, `--set head.kind=linear --set head.dim=768` lets them be compared.
 """
 
 from __future__ import annotations
