@@ -175,7 +175,7 @@ class StudyState(Callback):
         self.running.clear()
 
     def trained(self, key: str) -> bool:
-        """Whether that trial runs, and all of its steps are done."""
+        """Whether that trial runs, and has told of the last of its planned steps."""
         run = self.running.get(key)
         return run is not None and run.step is not None and run.step == run.steps
 

@@ -69,6 +69,8 @@ class Agenda:
     def next(self) -> Trial | None:
         """The trial that begins now; None where none does: for good, once nothing runs."""
         self.progress.left_out = {}
+        if self.budget.seconds_left() <= 0:
+            return None
         if self._returned:
             return self._begun(self._returned.popleft())
         for phase in (self._fixed, self.exploration.trials, self._seeds, self._finals, self._soups, self._curve):

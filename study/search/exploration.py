@@ -172,7 +172,8 @@ class Exploration:
         base, progress = self.course.base, self.progress
         for better in best_on_parts(self.by_parts(), base.hash):
             for recipe in (self.recipes[key].recipe for key in better):
-                if progress.fits([recipe], [[base.hash]], self.decides):
+                progress.budget.expect([recipe, base])
+                if progress.fits([], [[recipe.hash, base.hash]], self.decides):
                     return recipe
         return None
 

@@ -50,7 +50,7 @@ def drive(
         trained = {
             other.key for other, since, of in cuttable if of and since + of.cost.get("train_seconds", 0.0) <= limit
         }
-        left = agenda.seconds_to_halt(trained.__contains__)
+        left = max(0.0, agenda.seconds_to_halt(trained.__contains__))
         if clock.seconds + left < ended:
             clock.seconds += left
             return [*ran, *(SimulatedTrial(other, since, clock.seconds, None) for other, since, _ in cuttable)]

