@@ -168,12 +168,13 @@ class Exploration:
 
     @property
     def _leader(self) -> Recipe | None:
-        """The best on parts of the data that beats the base settings there and has room to be judged."""
+        """The best on parts of the data that beats the base settings there and has room to be judged, with the base
+        settings after it: by the records one that just fits beside them costs more seeds than it is worth."""
         base, progress = self.course.base, self.progress
         for better in best_on_parts(self.by_parts(), base.hash):
             for recipe in (self.recipes[key].recipe for key in better):
                 progress.budget.expect([recipe, base])
-                if progress.fits([], [[recipe.hash, base.hash]], self.decides):
+                if progress.fits([recipe], [[base.hash]], self.decides):
                     return recipe
         return None
 
