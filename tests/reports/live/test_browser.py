@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import shutil
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,11 +15,9 @@ from reports.ledger import LEDGER, Ledger, StudyInfo, trial_key
 from reports.live.report_process import CachedReport
 from reports.live.server import LiveServer
 from tests.live_folder import DONE, add_curve, empty_study, fail, running_study
-from tests.live_pictures import chromium, served
+from tests.live_pictures import served
 
-pytest.importorskip("playwright", reason="a browser is driven by playwright, which is not installed")
-if shutil.which("chromium") is None:
-    pytest.skip("there is no chromium on this machine", allow_module_level=True)
+pytestmark = pytest.mark.xdist_group("browser")
 
 WAIT = 20_000
 """Milliseconds."""
@@ -32,12 +29,6 @@ def server(tmp_path: Path) -> Iterator[LiveServer]:
     with served(tmp_path) as live:
         live.verdicts = CachedReport(lambda: json.dumps({"finished": 18, "boards": [], "claims": {}}), threading.Lock())
         yield live
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with chromium() as opened:
-        yield opened
 
 
 @pytest.fixture
