@@ -71,7 +71,7 @@ def noisy(seed: int, noise: float) -> Encode:
 
 @functools.cache
 def scores(seed: int, noise: float, data: Path, tasks: tuple[str, ...]) -> SentEvalResult:
-    return evaluate(noisy(seed, noise), data, tasks)
+    return evaluate(noisy(seed, noise), data, tasks, "fast")
 
 
 @pytest.fixture(scope="module")
