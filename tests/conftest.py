@@ -319,11 +319,14 @@ def nothing_kept() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def small_corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The built-in corpus, in its smallest size that every task can be read from."""
+    """The built-in corpus, a tenth of it, and of one task as much as has all its labels: every task can be read."""
     from trainables.corpora import scenes
+    from trainables.corpora.scenes import files
 
     folder = tmp_path_factory.mktemp("scenes") / "corpus"
-    scenes.write(folder, size=0.5)
+    scenes.write(folder, size=0.1)
+    words = folder / "senteval" / "probing" / "word_content.txt"
+    files._write_probe(words, files.PROBES[words.stem], 0, files._Counts(0.5))
     return folder
 
 

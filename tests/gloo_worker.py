@@ -156,9 +156,11 @@ def losses(workers: Workers) -> dict[str, Any]:
     right in all of them, three do right in all where they do in some."""
     answers = {}
     for number, changes in [*enumerate(OBJECTIVE_CASES)][:: 3 if workers.count > 2 else 1]:
+        model = model_of(changes)
         for name, rows in BATCHES.items():
-            model = model_of(changes)
+            model.zero_grad(set_to_none=True)
             if model.bank is not None:  # a first batch fills it
+                model = model_of(changes)
                 model.loss(batch_of(rows), workers, torch.Generator().manual_seed(9))
             loss = model.loss(batch_of(rows), workers, torch.Generator().manual_seed(9))
             with gradients.GradientSum(model.parameters(), workers) as summed:

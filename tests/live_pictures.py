@@ -17,6 +17,7 @@ from typing import Any
 from reports.live.server import LiveServer
 from tests.live_folder import running_study
 
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 SIZES = {
     "live": ({"width": 1000, "height": 1200}, "light"),  # the whole page
     "live-dark": ({"width": 1000, "height": 640}, "dark"),
@@ -43,7 +44,7 @@ def chromium() -> Iterator[Any]:
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=shutil.which("chromium"))
+        browser = play.chromium.launch(executable_path=CHROMIUM)
         yield browser
         browser.close()
 

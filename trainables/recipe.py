@@ -348,9 +348,9 @@ def _read(settings: Mapping[str, Value]) -> _Parts:
 
     def read(part: type[Options], present: bool) -> None:
         items = keys_of(part)
-        whole = part(**{name: settings.get(item.name, item.default) for name, item in items.items()})
+        whole = _part(part, {name: settings.get(item.name, item.default) for name, item in items.items()})
         has = {name: present and live.has(item.name) and _exists(item, whole, live) for name, item in items.items()}
-        made = part(**{name: getattr(whole, name) for name in items if has[name]})
+        made = whole if all(has.values()) else _part(part, {name: getattr(whole, name) for name in items if has[name]})
         parts.append(made)
         for name, item in items.items():
             if has[name]:
@@ -362,6 +362,19 @@ def _read(settings: Mapping[str, Value]) -> _Parts:
     for section in SECTIONS:
         read(section, True)
     return dict(sorted(values.items(), key=lambda item: _place(item[0]))), tuple(parts)
+
+
+def _part(part: type[Options], values: Mapping[str, Any]) -> Options:
+    """The part with these values of its keys. Recipes of a study differ in few keys, and have most parts in common."""
+    key = part, tuple(values), tuple(values.values()), tuple(map(type, values.values()))
+    return _kept_part(Registry.changes, *key)
+
+
+@functools.lru_cache(maxsize=4096)
+def _kept_part(
+    changes: int, part: type[Options], names: tuple[str, ...], values: tuple[Any, ...], types: tuple[type, ...]
+) -> Options:
+    return part(**dict(zip(names, values, strict=True)))
 
 
 def _released(settings: Mapping[str, Value]) -> dict[str, Value]:

@@ -154,16 +154,12 @@ def own_tasks(folder: Path) -> dict[str, Task]:
     return tasks
 
 
-def built_in_tasks(folder: Path) -> dict[str, Task]:
-    """One of every kind for files of one's own, in files that are relative to the folder."""
-    tasks = {}
-    for name, write in BUILT_IN.items():
-        load(write)(folder, name)
-        parts = [next(path for path in folder.iterdir() if path.stem in (name, f"{name}-{split}")) for split in PARTS]
-        (task,) = of_files([str(parts[0])], [str(parts[1])])
-        files = tuple(str(Path(file).relative_to(folder)) for file in task.files)
-        tasks[name] = dataclasses.replace(task, files=files)
-    return tasks
+def built_in_task(folder: Path, name: str) -> Task:
+    """That of a kind for files of one's own, in files that are relative to the folder."""
+    load(BUILT_IN[name])(folder, name)
+    parts = [next(path for path in folder.iterdir() if path.stem in (name, f"{name}-{split}")) for split in PARTS]
+    (task,) = of_files([str(parts[0])], [str(parts[1])])
+    return dataclasses.replace(task, files=tuple(str(Path(file).relative_to(folder)) for file in task.files))
 
 
 PARTS = ("dev", "test")
@@ -215,7 +211,7 @@ def test_senteval_tasks(name: str, small_corpus: Path, tmp_path: Path) -> None:
     if task is None:
         data = tmp_path / "own"
         data.mkdir()
-        task = (built_in_tasks if name in BUILT_IN else own_tasks)(data)[name]
+        task = built_in_task(data, name) if name in BUILT_IN else own_tasks(data)[name]
     copied = tmp_path / "copy"
     for file in task.files:
         (copied / file).parent.mkdir(parents=True, exist_ok=True)
@@ -241,7 +237,7 @@ def test_senteval_tasks(name: str, small_corpus: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", TABLES_OF_TASKS)
 def test_the_kind_of_a_broken_table(name: str, tmp_path: Path) -> None:
-    task = built_in_tasks(tmp_path)[name]
+    task = built_in_task(tmp_path, name)
     file = tmp_path / task.files[0]
     whole = file.read_bytes()
     for number, rng in inputs(f"kind/{name}"):

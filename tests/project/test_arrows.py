@@ -186,11 +186,26 @@ def module_of(file: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
+def tree_of(file: Path) -> ast.Module:
+    return _parsed(file.read_text(encoding="utf-8"))
+
+
+_parsed = functools.cache(ast.parse)
+
+
+def statements(tree: ast.AST) -> Iterator[ast.AST]:
+    """All of a file, at any depth of nesting, without the expressions in them: these hold no import."""
+    for node in ast.iter_child_nodes(tree):
+        if not isinstance(node, ast.expr):
+            yield node
+            yield from statements(node)
+
+
 @functools.cache
 def imports(file: Path) -> list[str]:
-    """Full names of all that a file imports, at any depth of nesting."""
+    """Full names of all that a file imports."""
     names: list[str] = []
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+    for node in statements(tree_of(file)):
         if isinstance(node, ast.Import):
             names += [name.name for name in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -229,7 +244,7 @@ class TestEveryFile:
     def test_is_not_too_long_and_says_what_it_is(self):
         texts = {str(file.relative_to(ROOT)): file.read_text(encoding="utf-8") for file in FILES}
         assert [name for name, text in texts.items() if len(text.splitlines()) > LONGEST_FILE] == []
-        silent = [name for name, text in texts.items() if text.strip() and not ast.get_docstring(ast.parse(text))]
+        silent = [name for name, text in texts.items() if text.strip() and not ast.get_docstring(tree_of(ROOT / name))]
         assert silent == [], "no module docstring"
 
 
@@ -247,7 +262,7 @@ MODULES = {module_of(file): file for file in FILES}
 
 def graph(files: Mapping[str, Path]) -> dict[str, list[Import]]:
     """What each module imports."""
-    return {name: list(_imports_of(ast.parse(file.read_text(encoding="utf-8")), files)) for name, file in files.items()}
+    return {name: list(_imports_of(tree_of(file), files)) for name, file in files.items()}
 
 
 def _imports_of(tree: ast.AST, files: Mapping[str, Path], late: bool = False) -> Iterator[Import]:
@@ -258,9 +273,9 @@ def _imports_of(tree: ast.AST, files: Mapping[str, Path], late: bool = False) ->
             for name in node.names:
                 whole = f"{node.module}.{name.name}"
                 yield Import(whole if whole in files else str(node.module), late)
-        else:
+        elif not isinstance(node, ast.expr):
             for_types = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
-            yield from _imports_of(node, files, late or for_types or isinstance(node, ast.FunctionDef | ast.Lambda))
+            yield from _imports_of(node, files, late or for_types or isinstance(node, ast.FunctionDef))
 
 
 def circle(modules: Mapping[str, Sequence[Import]]) -> list[str] | None:

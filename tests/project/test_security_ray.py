@@ -99,6 +99,7 @@ def without_token(environment: dict[str, str], home: Path, **more: str) -> dict[
     return {**kept, "HOME": str(home), "RAY_GCS_RPC_SERVER_CONNECT_TIMEOUT_S": "5", **more}
 
 
+@pytest.mark.slow
 def test_nobody_joins_with_another_token(cluster: dict[str, str]) -> None:
     """Ray's own client tries for long before it gives up, so the head is asked as that client would ask it."""
     done = subprocess.run([sys.executable, "-c", JOIN], env=cluster, capture_output=True, text=True, timeout=200)
@@ -109,6 +110,7 @@ def test_nobody_joins_with_another_token(cluster: dict[str, str]) -> None:
         assert answer_of(cluster["RAY_ADDRESS"], wrong) == "UNAUTHENTICATED"
 
 
+@pytest.mark.slow
 def test_the_dashboard_and_its_jobs_ask_for_it(cluster: dict[str, str], tmp_path: Path) -> None:
     dashboard, token = cluster["RAY_API_SERVER_ADDRESS"], Path(cluster["RAY_AUTH_TOKEN_PATH"]).read_text()
     ran = tmp_path / "ran"

@@ -22,20 +22,30 @@ ROWS, SECONDS = 4000, 1.0
 TWO, MANY = (Allotment(1, 1, 1, 0.0, places) for places in (2, 16))
 
 
-@pytest.fixture
-def pairs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Rows, each of which takes so long that four minutes on two places have room for a fifth of a training."""
+@pytest.fixture(autouse=True)
+def slow_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A row takes so long that four minutes on two places have room for a fifth of a training."""
     monkeypatch.setattr(pace, "seconds_a_text", lambda *_: SECONDS / 10)
-    path = tmp_path / "pairs.csv"
+
+
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("data") / "pairs.csv"
     with path.open("w", newline="") as file:
         rows = [(f"question number {row}", f"answer of that number {row}") for row in range(ROWS)]
         csv.writer(file).writerows([("question", "answer"), *rows])
     return path
 
 
-def plan_of(pairs: Path, *more: str) -> Plan:
-    results = ("--results", str(pairs.with_name("results")))
-    return decide(read_request(parse(["--train", str(pairs), "--encoder", SCENES_ENCODER, *results, *more])), 0)
+def plan_of(pairs: Path, results: Path, *more: str) -> Plan:
+    train = ("--train", str(pairs), "--encoder", SCENES_ENCODER, "--results", str(results))
+    return decide(read_request(parse([*train, *more])), 0)
+
+
+@pytest.fixture(scope="module")
+def too_long(pairs: Path, tmp_path_factory: pytest.TempPathFactory) -> Plan:
+    """A plan that has no room for all rows; nothing of it has run."""
+    return plan_of(pairs, tmp_path_factory.mktemp("study") / "results", "--limit", "minutes=20")
 
 
 @pytest.mark.parametrize(
@@ -65,9 +75,8 @@ def test_rows_for_parts_are_left_where_a_search_has_room(minutes: float, share: 
     assert fitting_share(3000, 12 * 60.0, 60.0, 2 * 60 * minutes, 2048) == share
 
 
-def test_a_plan_trains_on_what_has_room(pairs: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    plan = plan_of(pairs, "--limit", "minutes=20")
-    cut = cut_to_limit(plan, TWO)
+def test_a_plan_trains_on_what_has_room(too_long: Plan, capsys: pytest.CaptureFixture[str]) -> None:
+    cut = cut_to_limit(too_long, TWO)
     assert cut is not None
     again = decide(cut, 0)
     share = again.base.flat()[SHARE]
@@ -88,17 +97,17 @@ def test_a_plan_trains_on_what_has_room(pairs: Path, capsys: pytest.CaptureFixtu
         ("--limit", "minutes=4", "--search", "paper"),
     ],
 )
-def test_all_rows_stay(more: tuple[str, ...], pairs: Path) -> None:
-    assert cut_to_limit(plan_of(pairs, *more), TWO) is None
+def test_all_rows_stay(more: tuple[str, ...], pairs: Path, tmp_path: Path) -> None:
+    assert cut_to_limit(plan_of(pairs, tmp_path / "results", *more), TWO) is None
 
 
-def test_on_gpus_nothing_is_known_beforehand(pairs: Path) -> None:
-    allotment = dataclasses.replace(TWO, gpus_per_worker=1.0)
-    assert cut_to_limit(plan_of(pairs, "--limit", "minutes=4"), allotment) is None
+def test_on_gpus_nothing_is_known_beforehand(too_long: Plan) -> None:
+    assert cut_to_limit(too_long, TWO) is not None
+    assert cut_to_limit(too_long, dataclasses.replace(TWO, gpus_per_worker=1.0)) is None
 
 
 def test_texts_are_timed(tmp_path: Path) -> None:
-    base = plan_of(_file(tmp_path)).base
+    base = plan_of(_file(tmp_path), tmp_path / "results").base
     assert 0 < seconds_a_text(base, ["a dog runs"] * 20, TWO) < 1
 
 
@@ -108,19 +117,18 @@ def test_of_several_negatives_one_is_trained_on() -> None:
     assert trained_texts({"sentence": "a", "label": "x"}) == ["a"]
 
 
-def test_more_places_do_not_make_a_training_shorter(pairs: Path) -> None:
-    two, many = (cut_to_limit(plan_of(pairs, "--limit", "minutes=20"), each) for each in (TWO, MANY))
+def test_more_places_do_not_make_a_training_shorter(too_long: Plan) -> None:
+    two, many = (cut_to_limit(too_long, each) for each in (TWO, MANY))
     assert two is not None
     assert many is not None
     assert two.overrides == many.overrides
 
 
 @pytest.mark.parametrize("more", [("--dry-run", "--limit", "minutes=20"), (), ("--search", "paper")])
-def test_however_a_study_goes_on_it_keeps_its_share(more: tuple[str, ...], pairs: Path) -> None:
-    plan = plan_of(pairs, "--limit", "minutes=20")
-    cut = cut_to_limit(plan, TWO)
+def test_however_a_study_goes_on_it_keeps_its_share(more: tuple[str, ...], too_long: Plan, tmp_path: Path) -> None:
+    cut = cut_to_limit(too_long, TWO)
     assert cut is not None
-    plan.results.mkdir(exist_ok=True)
+    plan = dataclasses.replace(too_long, place=dataclasses.replace(too_long.place, folder=tmp_path))
     StudyInfo(plan.space.name, requests=[dict(cut.request.differing)]).save(plan.results)
     goes_on = cut_to_limit(dataclasses.replace(plan, draft=_draft_of(plan, *more)), TWO)
     assert goes_on is not None

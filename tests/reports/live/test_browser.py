@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import shutil
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,11 +15,9 @@ from reports.ledger import LEDGER, Ledger, StudyInfo, trial_key
 from reports.live.report_process import CachedReport
 from reports.live.server import LiveServer
 from tests.live_folder import DONE, add_curve, empty_study, fail, running_study
-from tests.live_pictures import chromium, served
+from tests.live_pictures import served
 
-pytest.importorskip("playwright", reason="a browser is driven by playwright, which is not installed")
-if shutil.which("chromium") is None:
-    pytest.skip("there is no chromium on this machine", allow_module_level=True)
+pytestmark = pytest.mark.xdist_group("browser")
 
 WAIT = 20_000
 """Milliseconds."""
@@ -32,12 +29,6 @@ def server(tmp_path: Path) -> Iterator[LiveServer]:
     with served(tmp_path) as live:
         live.verdicts = CachedReport(lambda: json.dumps({"finished": 18, "boards": [], "claims": {}}), threading.Lock())
         yield live
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with chromium() as opened:
-        yield opened
 
 
 @pytest.fixture
@@ -139,22 +130,29 @@ LAID_OUT = """() => {
 """What of the page is cut, lies on something else, or has to be scrolled sideways."""
 
 
-@pytest.mark.parametrize("width", [1400, 390])
-def test_nothing_is_cut_overlaps_or_scrolls_sideways(width: int, tmp_path: Path, browser: Any) -> None:
-    progress = running_study(tmp_path, seeds=(0, 1), explored=4)
+@pytest.fixture(scope="module")
+def long_names(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The page of a study with a failure, recipes and a running trial that have long names; its report is there."""
+    folder = tmp_path_factory.mktemp("long")
+    progress = running_study(folder, seeds=(0, 1), explored=4)
     long = (
         "a" * 60 + " optimisation.batch_size=256 is more than corpus.nli='/a/folder/with/a/long/name/train.jsonl' has"
     )
-    fail(tmp_path, trial_key("ab12", 0), "1/8 of the data: #1 groups, mined, negatives per anchor 5", long)
+    fail(folder, trial_key("ab12", 0), "1/8 of the data: #1 groups, mined, negatives per anchor 5", long)
     first = dataclasses.replace(progress.running[0], changes=f"objective.temperature=0.0127 corpus.nli=/{'b' * 80}")
-    dataclasses.replace(progress, running=[first, *progress.running[1:]]).save(tmp_path)
-    with served(tmp_path) as live:
+    dataclasses.replace(progress, running=[first, *progress.running[1:]]).save(folder)
+    with served(folder) as live:
         live.verdicts.get(live.folder.view().signature)
-        opened = browser.new_page(viewport={"width": width, "height": 900})
-        opened.goto(live.address)
-        assert opened.locator("#course svg").count() == opened.locator("#settings svg").count() == 1
-        assert opened.evaluate(LAID_OUT) == {"cut": [], "overlaps": [], "scrolls": []}
-        opened.close()
+        yield live.address
+
+
+@pytest.mark.parametrize("width", [1400, 390])
+def test_nothing_is_cut_overlaps_or_scrolls_sideways(width: int, long_names: str, browser: Any) -> None:
+    opened = browser.new_page(viewport={"width": width, "height": 900})
+    opened.goto(long_names)
+    assert opened.locator("#course svg").count() == opened.locator("#settings svg").count() == 1
+    assert opened.evaluate(LAID_OUT) == {"cut": [], "overlaps": [], "scrolls": []}
+    opened.close()
 
 
 def test_recipes_are_sorted_and_stay_so(server: LiveServer, page: Any) -> None:

@@ -277,6 +277,7 @@ class TestDeliveries:
 
 
 @pytest.mark.ray
+@pytest.mark.slow
 def test_a_folder_goes_through_an_actor(cluster: dict[str, str], tmp_path: Path):
     """A large folder in several pieces, there and back; the actor's own errors arrive as what they are."""
     sent = model(tmp_path / "sent", size=70 * 2**20)

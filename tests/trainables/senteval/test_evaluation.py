@@ -32,6 +32,8 @@ from trainables.senteval.captions import read_captions
 from trainables.senteval.read_task import read_task
 from trainables.testing.tasks import bag_of_words
 
+pytestmark = pytest.mark.xdist_group("whole")
+
 
 def test_scores_are_better_than_chance_where_words_tell(whole: SentEvalResult) -> None:
     assert whole.tasks["TREC"]["test_accuracy"] > 30

@@ -16,7 +16,16 @@ import pytest
 
 from trainables.errors import UserError, answer_user_errors
 from trainables.evaluation_config import EvaluationConfig
-from trainables.senteval import GROUPS, SentEvalResult, check_data, evaluate, fingerprint, projections, task_names
+from trainables.senteval import (
+    GROUPS,
+    SentEvalResult,
+    check_data,
+    evaluate,
+    fingerprint,
+    logistic,
+    projections,
+    task_names,
+)
 from trainables.senteval.__main__ import main, table
 from trainables.senteval.file_layouts import FILE_LAYOUTS, FileLayout
 from trainables.senteval.items import Answers
@@ -28,11 +37,14 @@ from trainables.senteval.tasks import TASKS, Task, groups
 from trainables.testing.tasks import FileLayoutContract, TaskContract, TaskKindContract, bag_of_words
 from trainables.trial.evaluation import describe_senteval
 
+pytestmark = pytest.mark.xdist_group("whole")
+
 
 @pytest.fixture(autouse=True)
-def small_space(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Retrieval keeps its contract in 50 dimensions as in 1000, which `test_senteval_evaluation` fits."""
+def small_fits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Retrieval keeps its contract in 50 dimensions as in 1000, and classes where two penalties are tried, not five."""
     monkeypatch.setattr(projections, "_SPACE", 50)
+    monkeypatch.setattr(logistic, "PENALTIES", logistic.PENALTIES[1::2])
 
 
 SENTENCES = [
