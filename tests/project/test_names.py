@@ -68,7 +68,7 @@ def test_names_say_what_things_are(room: str) -> None:
 
 def test_a_class_name_stands_for_one_thing() -> None:
     texts = {path: path.read_text() for path in files(*ROOMS)}
-    words = Counter(name for text in texts.values() for name in {*re.findall(r"\bclass (\w+)", text)})
+    words = Counter(name for text in texts.values() for name in re.findall(r"\bclass (\w+)", text))
     places: dict[str, list[str]] = defaultdict(list)
     for path, text in texts.items():
         if not any(words[name] > 1 for name in re.findall(r"\bclass (\w+)", text)):
