@@ -366,8 +366,8 @@ def _read(settings: Mapping[str, Value]) -> _Parts:
 
 def _part(part: type[Options], values: Mapping[str, Any]) -> Options:
     """The part with these values of its keys. Recipes of a study differ in few keys, and have most parts in common."""
-    key = part, tuple(values), tuple(values.values()), tuple(map(type, values.values()))
-    return _kept_part(Registry.changes, *key)
+    own = tuple(values.values())
+    return _kept_part(Registry.changes, part, tuple(values), own, tuple(map(type, own)))
 
 
 @functools.lru_cache(maxsize=4096)

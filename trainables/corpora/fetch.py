@@ -278,6 +278,8 @@ def _unpacking(archive: Path) -> Iterator[Path]:
     try:
         yield draft
     except (tarfile.TarError, zipfile.BadZipFile, EOFError, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:  # of a full disk, not of what an archive holds
+            raise UserError(f"cannot write to {archive.parent}: {error.strerror}") from None
         archive.unlink()
         raise UserError(f"{archive.name} is no readable archive ({error}); it was deleted, fetch it again") from None
 

