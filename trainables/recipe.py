@@ -10,10 +10,10 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar, cast
 
 from trainables.errors import UserError, choices, did_you_mean, shown
 from trainables.fingerprints import fingerprints, found_again, identity
@@ -366,15 +366,16 @@ def _read(settings: Mapping[str, Value]) -> _Parts:
 
 def _part(part: type[Options], values: Mapping[str, Any]) -> Options:
     """The part with these values of its keys. Recipes of a study differ in few keys, and have most parts in common."""
-    own = tuple(values.values())
-    return _kept_part(Registry.changes, part, tuple(values), own, tuple(map(type, own)))
+    own, kind = tuple(values.values()), cast("Hashable", part)  # mypy takes the class for one of its instances
+    return _kept_part(Registry.changes, kind, tuple(values), own, tuple(map(type, own)))
 
 
 @functools.lru_cache(maxsize=4096)
 def _kept_part(
-    changes: int, part: type[Options], names: tuple[str, ...], values: tuple[Any, ...], types: tuple[type, ...]
+    changes: int, part: Any, names: tuple[str, ...], values: tuple[Any, ...], types: tuple[type, ...]
 ) -> Options:
-    return part(**dict(zip(names, values, strict=True)))
+    made: Options = part(**dict(zip(names, values, strict=True)))
+    return made
 
 
 def _released(settings: Mapping[str, Value]) -> dict[str, Value]:
