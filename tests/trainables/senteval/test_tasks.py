@@ -42,7 +42,8 @@ pytestmark = pytest.mark.xdist_group("whole")
 
 @pytest.fixture(autouse=True)
 def small_fits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Retrieval keeps its contract in 50 dimensions as in 1000, and classes where two penalties are tried, not five."""
+    """Retrieval keeps its contract in 50 dimensions as in 1000, in which `whole` is scored, and classes where two
+    penalties are tried, not five."""
     monkeypatch.setattr(projections, "_SPACE", 50)
     monkeypatch.setattr(logistic, "PENALTIES", logistic.PENALTIES[1::2])
 
