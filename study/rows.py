@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from search_spaces.space import Row, Space
 from trainables.corpora.augment import Augmentation
 from trainables.encoders import available
-from trainables.encoders.availability import WORD_VECTORS
+from trainables.encoders.availability import WORD_VECTORS, too_few_layers
 from trainables.encoders.own_modules import needs_pipeline, own_settings
 from trainables.errors import UserError, choices
 from trainables.files import expanded
@@ -66,7 +66,8 @@ def inputs_of(
         except UserError as error:
             return str(error)
     if row.needs != "checkpoint":
-        return {}
+        unfit = too_few_layers(base.preferring(row.overrides).encoder) if "encoder.layers" in row.overrides else None
+        return unfit or {}
     if model is not None:
         return _kind(row, model)
     if "encoder.name" not in row.overrides:

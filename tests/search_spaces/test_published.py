@@ -13,6 +13,7 @@ import pytest
 
 from search_spaces import spaces
 from search_spaces.published import by_label, read_figures
+from study.rows import inputs_of
 from trainables.errors import UserError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -64,15 +65,34 @@ class TestEveryPaper:
             assert [n for n in numbers if isinstance(n, float) and 20 < n < 100 and n not in MINUTES] == [], file
 
 
-def test_figures_of_models_that_no_paper_of_ours_holds_are_shown_with_their_addresses():
-    file = ROOT / "search_spaces" / "modern_published" / "figures.csv"
-    space = SPACES["modern_published"]
-    figures = read_figures(file)["1"]
-    assert {label: space.row(label).published.get("1") for label in figures} == figures
-    assert sum(map(len, figures.values())) == 19
-    assert all(space.row(label).needs == "checkpoint" for label in figures)
+@pytest.mark.parametrize(
+    ("folder", "name", "table", "count"),
+    [
+        ("modern_published", "modern_published", "1", 19),
+        ("sbert_pages", "distilled_layers", "1", 7),
+        ("sbert_pages", "searched_by_optuna", "2", 3),
+    ],
+)
+def test_figures_that_no_paper_of_ours_holds_are_shown_with_their_addresses(
+    folder: str, name: str, table: str, count: int
+):
+    file, space = ROOT / "search_spaces" / folder / "figures.csv", SPACES[name]
+    figures = read_figures(file)[table]
+    labels = dict(space.table(table).rows)
+    assert {printed: space.row(labels[printed]).published.get(table) for printed in figures} == figures
+    assert sum(map(len, figures.values())) == count
     with file.open(encoding="utf-8", newline="") as lines:
         assert all(line["source"].startswith("https://github.com/") for line in csv.DictReader(lines))
+
+
+def test_released_models_are_evaluated_and_a_layer_that_an_encoder_lacks_is_a_dash():
+    released = read_figures(ROOT / "search_spaces" / "modern_published" / "figures.csv")["1"]
+    assert all(SPACES["modern_published"].row(label).needs == "checkpoint" for label in released)
+    space = SPACES["distilled_layers"]
+    base = space.recipe("laptop")  # its encoder has two layers
+    ran = {row.label: inputs_of(row, base, None, None, "laptop") for row in space.rows}
+    assert ran["2 layers"] == ran["1 layer"] == {}
+    assert ran["3 layers"] == "encoder.layers is 3, but 'scenes-small' has 2 layers"
 
 
 MINUTES = (36.0,)
@@ -117,6 +137,6 @@ def test_recipe_hashes_are_those_of_finished_studies():
             base = space.recipe(scale)
             rows = {row.label: base.override(row.overrides).hash for row in space.rows}
             own[f"{name}/{scale}"] = {"(base)": base.hash, **rows}
-    assert len(hashes) == 2 * 32
+    assert len(hashes) == 2 * 34
     assert list(own) == list(hashes)
     assert own == hashes

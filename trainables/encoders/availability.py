@@ -78,10 +78,15 @@ def _no_folder(name: str) -> Missing | None:
 
 
 def _too_few_layers(config: EncoderConfig) -> Missing | None:
-    """What is still to be fetched from the hub says it when it is loaded."""
-    layers = None if config.layers is None else known_layers(config.name)
-    unfit = None if layers is None else unfit_layers(config, layers)
+    unfit = too_few_layers(config)
     return (unfit, "ask for fewer, or leave it at none") if unfit else None
+
+
+def too_few_layers(config: EncoderConfig) -> str | None:
+    """That the encoder has not the layers that are to be kept, in a sentence; None where it has, or where that is not
+    known before it is fetched from the hub."""
+    layers = None if config.layers is None else known_layers(config.name)
+    return None if layers is None else unfit_layers(config, layers)
 
 
 def known_layers(name: str) -> int | None:
