@@ -70,7 +70,7 @@ class TestEveryPaper:
     [
         ("modern_published", "modern_published", "1", 19),
         ("sbert_pages", "distilled_layers", "1", 7),
-        ("sbert_pages", "searched_by_optuna", "2", 3),
+        ("sbert_pages", "distilbert_search", "2", 3),
     ],
 )
 def test_figures_that_no_paper_of_ours_holds_are_shown_with_their_addresses(
