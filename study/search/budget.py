@@ -52,6 +52,7 @@ class Budget:
         """By limit and recipe on all of its data, of each training its epochs, what they take, and the rest."""
         self._epochs: dict[str, float] = {}  # by recipe
         self._wholes: dict[str, str] = {}  # by recipe, the one on all of its data
+        self._guessed: dict[tuple[str, str], float | None] = {}  # by limit and recipe, until more is known
         records = [*records] if self.limits else []
         self._earlier = busy_seconds(records)
         for record in records:
@@ -65,6 +66,7 @@ class Budget:
 
     def add(self, record: Record) -> None:
         """A trial has ended."""
+        self._guessed.clear()
         for name, costs in self._costs.items():
             value = LIMITS[name].of(record.cost)
             if value is not None:
@@ -82,6 +84,7 @@ class Budget:
         for recipe in recipes:
             if recipe.hash not in self._wholes and (epochs := _epochs(recipe.flat())) is not None:
                 self._epochs[recipe.hash], self._wholes[recipe.hash] = epochs, _whole(recipe.flat())
+                self._guessed.clear()
 
     def spent(self, name: str) -> float:
         """Of that limit, by all trials that ended; of time, since it began, and while trials of earlier runs ran."""
@@ -114,6 +117,11 @@ class Budget:
 
     def _by_own(self, name: str, recipe_hash: str) -> float | None:
         """By trials of that recipe, else by its epochs; None where that tells nothing."""
+        if (name, recipe_hash) not in self._guessed:
+            self._guessed[name, recipe_hash] = self._reckoned(name, recipe_hash)
+        return self._guessed[name, recipe_hash]
+
+    def _reckoned(self, name: str, recipe_hash: str) -> float | None:
         values, epochs = self._costs[name].get(recipe_hash), self._epochs.get(recipe_hash)
         if not values and epochs is not None:
             parts = self._parts[name]

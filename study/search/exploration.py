@@ -46,6 +46,7 @@ class Exploration:
         self._base = Explored(self.course.base, BASE)
         self._cuts: dict[tuple[str, float], Recipe | None] = {}
         self._passed = 0  # recipes that were asked for since one began
+        self._scored: tuple[tuple[int, int], list[dict[str, float]]] = ((-1, -1), [])  # of so many trials and recipes
         if self.ladder is not None:
             self._begin_ladder()
         self._know_ladder()
@@ -139,7 +140,10 @@ class Exploration:
 
     def by_parts(self) -> list[dict[str, float]]:
         """Of each part of the data, the largest first, the scores there by the hash of the whole recipe."""
-        return [self._scores(share) for share in reversed(self.ladder.parts)] if self.ladder else []
+        count = len(self.progress.done), len(self.explorer.proposed) if self.explorer else 0
+        if self.ladder and self._scored[0] != count:
+            self._scored = count, [self._scores(share) for share in reversed(self.ladder.parts)]
+        return self._scored[1]
 
     # --- recipes
 
@@ -170,9 +174,9 @@ class Exploration:
     def _leader(self) -> Recipe | None:
         """The best on parts of the data that beats the base settings there and has room to be judged, with the base
         settings after it: by the records one that just fits beside them costs more seeds than it is worth."""
-        base, progress = self.course.base, self.progress
+        base, progress, recipes = self.course.base, self.progress, self.recipes
         for better in best_on_parts(self.by_parts(), base.hash):
-            for recipe in (self.recipes[key].recipe for key in better):
+            for recipe in (recipes[key].recipe for key in better):
                 progress.budget.expect([recipe, base])
                 if progress.fits([recipe], [[base.hash]], self.decides):
                     return recipe

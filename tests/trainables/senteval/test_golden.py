@@ -1,7 +1,7 @@
 """The original toolkit's scores on real data, and ours. Skipped where the data or the weights are not there.
 
-The whole MiniLM golden encodes 68,000 sentences (minutes):
-`python -m pytest -m slow tests/trainables/senteval/test_golden.py`.
+Word vectors have all tasks. A transformer, which differs in what comes before an embedding alone, has one of each kind,
+12,000 sentences in place of 68,000: `python -m pytest -m slow tests/trainables/senteval/test_golden.py`.
 """
 
 from __future__ import annotations
@@ -86,9 +86,8 @@ def test_averaged_word_vectors_give_the_golden_scores() -> None:
 
 
 @pytest.mark.slow
-def test_a_transformer_gives_all_golden_scores() -> None:
-    expected = golden("minilm")
-    check(minilm(list(expected)), expected)
+def test_a_transformer_gives_the_golden_scores() -> None:
+    check(minilm(["STS16", "TREC", "CR"]), golden("minilm"))
 
 
 def test_what_mteb_prints_of_minilm_is_what_the_original_toolkit_gives():
