@@ -245,6 +245,23 @@ class TestBudget:
         assert budget.trainings(longer.hash) == pytest.approx(60 / 24.6)
         assert budget.trainings(bounded.hash) is None
 
+    def test_a_guess_is_reckoned_once_until_more_is_known(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A search on many places guesses the same trials millions of times."""
+        reckoned: list[str] = []
+        plain = Budget._reckoned
+        monkeypatch.setattr(Budget, "_reckoned", lambda self, *key: reckoned.append(key[1]) or plain(self, *key))
+        base = Recipe({"optimisation.epochs": 1})
+        longer = base.override({"optimisation.epochs": 2})
+        cost = {"seconds": 60.0, "train_seconds": 60.0}
+        budget = Budget({"minutes": 60.0}, [made_record(base.flat(), base.hash, 0, cost=cost)], clock=lambda: 0.0)
+        assert [budget.guess("minutes", longer.hash) for _ in range(3)] == [1.0] * 3
+        assert reckoned == [longer.hash]
+        budget.expect([longer])
+        assert [budget.guess("minutes", longer.hash) for _ in range(3)] == [2.0] * 3
+        budget.add(made_record(longer.flat(), longer.hash, 0, cost={"seconds": 240.0, "train_seconds": 240.0}))
+        assert [budget.guess("minutes", longer.hash) for _ in range(3)] == [4.0] * 3
+        assert reckoned == [longer.hash] * 3
+
     def test_nothing_known_bounds_nothing(self) -> None:
         assert Budget({"worker_hours": 1e-9}).fits(["a"], [("a", 0.0), ("b", 0.0)])
         assert Budget({}).fits(["a"])
