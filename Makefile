@@ -1,5 +1,6 @@
 # make study    set up, then the main job, small enough to show what it does: every table of a paper, a search, an answer
 #               with finals, on built-in data without a network or a GPU; two to three minutes on two quiet cores
+# make notebook set up, then docs/own_pairs.ipynb in Jupyter: from pairs of texts to a better encoder
 # make fuzz     set up, then broken files by the thousand for whatever reads files, and properties by other examples
 # make test     set up, then lint, types and tests, these in two processes: under six minutes on two quiet cores
 # make test-long      then the tests that take longer: struck studies, simulations, a whole evaluation
@@ -13,11 +14,15 @@ RUN := $(VENV)/bin/python
 # Where nothing is kept of compiled files, as in many containers, each process of the tests compiles all of these anew.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: study test test-long test-versions fuzz soak setup lint types audit licences clean
+.PHONY: study notebook test test-long test-versions fuzz soak setup lint types audit licences clean
 
 study: $(VENV)/.installed
 	$(RUN) study/run.py --space scl_ablation --scale laptop --set optimisation.max_steps=40 --seeds 2 \
 		--search optuna --trials 4 --finals 1x3 --soup none --results results/scl_ablation-laptop
+
+notebook: $(VENV)/.installed
+	$(RUN) -m pip install --quiet --disable-pip-version-check -c constraints.txt 'notebook>=7,<8'
+	$(RUN) -m notebook docs/own_pairs.ipynb
 
 # tests/conftest.py says how they are handed out. pytest 9.2 keeps no groups with the xdist of today
 test: $(VENV)/.installed-dev lint types
