@@ -73,7 +73,8 @@ def body(document: Document) -> str:
             links += f'<li><a href="#{escape(section.name)}">{escape(section.heading)}</a></li>'
     appendix = sections[True] and f'<div id="appendix"><h2>Appendix</h2>\n{sections[True]}</div>'
     links += '<li><a href="#appendix">Appendix</a></li>' if appendix else ""
-    return f'<nav aria-label="Sections"><ul>{links}</ul></nav>\n{sections[False]}{appendix}'
+    contents = links and f'<nav aria-label="Sections"><ul>{links}</ul></nav>\n'
+    return f"{contents}{sections[False]}{appendix}"
 
 
 class _Pictures:
