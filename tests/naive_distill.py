@@ -75,10 +75,14 @@ def scored_margins(batch: EmbeddedBatch, config: Any) -> Tensor:
 
 
 def embeddings(batch: EmbeddedBatch, config: Any) -> Tensor:
+    """Of directions where each of the teacher's embeddings has length 1."""
     assert batch.guide is not None
+    unit = all(abs(math.hypot(*teacher) - 1) < 0.01 for teacher in batch.guide.tolist())
     total = batch.projected.sum() * 0
     for ours, theirs in zip(batch.projected, batch.guide, strict=True):
-        for x, t in zip(ours, theirs, strict=False):  # at a width the teacher is cut, too
+        theirs = theirs[: len(ours)]  # at a width the teacher is cut, too
+        ours, theirs = (each / each.pow(2).sum().sqrt() if unit else each for each in (ours, theirs))
+        for x, t in zip(ours, theirs, strict=True):
             total = total + (x - t) ** 2
     return total / batch.projected.numel()
 

@@ -86,6 +86,18 @@ class TestEachLoss:
         assert all(float(gradient.abs().max()) < 1e-12 for gradient in gradients(value, same, objective))
 
 
+def test_beside_a_teacher_of_unit_length_only_directions_count():
+    """A model that ends in Normalize would else shrink a learner of another length for as long as it trains."""
+    batch, config = batch_of("embeddings"), config_of("embeddings")
+    guide = torch.nn.functional.normalize(batch.guide, dim=1)
+    batch, objective = replace(batch, guide=guide), build(config)
+    check_equal(objective(batch).value, DISTILL_ORACLES["embeddings"](batch, config), batch, objective)
+    longer = replace(batch, projected=5 * batch.projected)
+    torch.testing.assert_close(objective(longer).value, objective(batch).value)
+    other = replace(longer, guide=1.1 * guide)
+    assert objective(other).value > 2 * objective(replace(batch, guide=1.1 * guide)).value
+
+
 class TestEdges:
     @pytest.mark.parametrize("taught", [False, True])
     @pytest.mark.parametrize("matches", ["similarities", "margins"])

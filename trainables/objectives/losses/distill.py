@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 _OUT = -1e9
 """Instead of minus infinity, of which a softmax of nothing else would be no number."""
+_UNIT = 0.01
+"""How far a length may lie from 1 that is meant to be 1: bf16 rounds."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,8 @@ class Distill(Widths, Objective):
                        compared texts but the anchor's own (TAS-B, Lin 2020)
         margins        the mean of ( (s_x(a, p) - s_x(a, n)) - (s_t(a, p) - s_t(a, n)) )^2 over each anchor's positives
                        and hard negatives (MarginMSE, Hofstaetter 2020)
-        embeddings     the mean of (x - t)^2 over all sentences and numbers (Reimers 2020)
+        embeddings     the mean of (x - t)^2 over all sentences and numbers (Reimers 2020); where the teacher's have
+                       length 1, as those of a model that ends in Normalize, of x / |x| and t / |t| at each width
 
     Labels count for margins alone, where they say which is which. Without a teacher the training data hold scores of
     it, of the texts of one anchor each (`corpora/teacher_scores.py`). These take the place of s_t: in margins, and in
@@ -152,5 +155,9 @@ def _margins(batch: EmbeddedBatch, learner: Tensor, target: Tensor) -> Tensor:
 
 def _embeddings(batch: EmbeddedBatch, learner: Tensor, teacher: Tensor) -> Tensor:
     mine = batch.share(len(learner))
-    squares = (learner[mine] - teacher[mine, : learner.shape[1]]).square()
-    return squares.sum() / learner.numel()
+    unit = ((teacher.norm(dim=1) - 1).abs() < _UNIT).all()  # a tensor, so that no host waits
+    near, target = (
+        torch.where(unit, torch.nn.functional.normalize(each, dim=1), each)
+        for each in (learner, teacher[:, : learner.shape[1]])
+    )
+    return (near[mine] - target[mine]).square().sum() / learner.numel()
