@@ -92,6 +92,7 @@ SPACES = (
             {
                 **RANKING,
                 "encoder.name": _TEACHER,
+                "corpus.layout": "rows",
                 "objective.name": "distill",
                 "objective.teacher": _TEACHER,
                 "objective.matches": "embeddings",
