@@ -202,23 +202,21 @@ class TestAStrangersKind:
         assert adapted.encode(SENTENCES).shape == (len(SENTENCES), 64)
         assert adapted.unsavable == "sentence-transformers has no module for trigrams of letters"
 
-    def test_it_is_trained_and_evaluated(self, tmp_path: Path):
-        from trainables.corpora import scenes
+    def test_it_is_trained_and_evaluated(self, small_corpus: Path, tmp_path: Path):
         from trainables.trial import check_recipes
         from trainables.trial.run import run_trial
 
-        scenes.write(tmp_path / "corpus", size=0.1)
         recipe = Recipe().preferring(
             {
                 "encoder.kind": "letters",
                 "encoder.name": "latin",
-                "corpus.nli": str(tmp_path / "corpus" / "nli" / "train.jsonl"),
+                "corpus.nli": str(small_corpus / "nli" / "train.jsonl"),
                 "corpus.limit": 160,
                 "optimisation.batch_size": 16,
                 "optimisation.learning_rate": 1e-2,
             }
         )
-        evaluation = EvaluationConfig(str(tmp_path / "corpus" / "senteval"), ("STSBenchmark",), "fast")
+        evaluation = EvaluationConfig(str(small_corpus / "senteval"), ("STSBenchmark",), "fast")
         untrained = recipe.override({"optimisation.epochs": 0})
         check_recipes([recipe, untrained], evaluation)
         result = run_trial(recipe, 1, evaluation, model_folder=tmp_path / "model")

@@ -144,8 +144,7 @@ def test_sentences_of_the_same_tokens_are_encoded_once(make_encoder: Any):
     np.testing.assert_allclose(both[-1:], encoder.encode(["Somebody else."]), atol=2e-6)
 
 
-@pytest.mark.parametrize("mode", ["mean_without_cls", "first_last_mean"])
-@pytest.mark.parametrize("family", ["distilbert", "roberta"])
+@pytest.mark.parametrize(("family", "mode"), [("distilbert", "mean_without_cls"), ("roberta", "first_last_mean")])
 def test_other_families_are_cut_saved_and_reloaded(family: str, mode: Any, make_encoder: Any, tmp_path: Path):
     import transformers
     from sentence_transformers import SentenceTransformer
@@ -379,17 +378,17 @@ class TestRefusals:
             load_encoder(EncoderConfig(name=str(folder)), Mean())
         assert "\n" not in str(caught.value)
 
-    @pytest.mark.parametrize("kind", ["transformer", "pipeline"])
     @pytest.mark.parametrize("name", UNLIKE)
-    def test_what_a_folder_lacks_is_said_before_it_is_loaded(
-        self, name: str, kind: Any, model_folder: Path, tmp_path: Path
-    ):
+    def test_what_a_folder_lacks_is_said_before_it_is_loaded(self, name: str, model_folder: Path, tmp_path: Path):
         folder = shutil.copytree(model_folder, tmp_path / "model")
-        check_encoder(EncoderConfig(kind, str(folder)))
+        configs = [EncoderConfig(kind, str(folder)) for kind in ("transformer", "pipeline")]
+        for config in configs:
+            check_encoder(config)
         damage, sentence = UNLIKE[name]
         damage(folder)
-        with pytest.raises(UserError, match=sentence):
-            check_encoder(EncoderConfig(kind, str(folder)))
+        for config in configs:
+            with pytest.raises(UserError, match=sentence):
+                check_encoder(config)
 
     def test_code_in_a_folder_is_never_run_and_nothing_is_asked(
         self, model_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

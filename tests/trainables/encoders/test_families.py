@@ -290,17 +290,15 @@ def test_bf16_weights_with_masked_language_modelling(folders: dict[str, Path]):
 
 
 @pytest.mark.slow
-def test_a_trial_with_prompts_and_bf16_weights(tmp_path: Path):
+def test_a_trial_with_prompts_and_bf16_weights(small_corpus: Path, tmp_path: Path):
     """From the recipe to a saved model whose embeddings are those that were scored."""
     from sentence_transformers import SentenceTransformer
 
-    from trainables.corpora import scenes
     from trainables.senteval import evaluate
     from trainables.trial import check_recipes
     from trainables.trial.run import run_trial
 
-    scenes.write(tmp_path / "corpus", size=0.1)
-    data, tasks = tmp_path / "corpus" / "senteval", ("STSBenchmark",)
+    data, tasks = small_corpus / "senteval", ("STSBenchmark",)
     recipe = Recipe().preferring(
         {
             "encoder.name": str(write_model("modernbert", tmp_path / "hub")),
@@ -308,7 +306,7 @@ def test_a_trial_with_prompts_and_bf16_weights(tmp_path: Path):
             "encoder.document_prompt": "two women ",
             "encoder.dtype": "bf16",
             "pooling.mode": "last",
-            "corpus.nli": str(tmp_path / "corpus" / "nli" / "train.jsonl"),
+            "corpus.nli": str(small_corpus / "nli" / "train.jsonl"),
             "corpus.limit": 160,
             "objective.name": "mnrl",
             "corpus.layout": "pairs",

@@ -288,12 +288,10 @@ class TestEveryTextAnAnchor:
     """SupCon with `contrast="all"`."""
 
     @pytest.mark.parametrize("known", ["mask", "keep", "guide", "self"])
-    @pytest.mark.parametrize("seed", range(2))
-    def test_against_loops(self, seed: int, known: str):
+    def test_against_loops(self, known: str):
         config = config_of("supcon", contrast="all", false_negatives=known)
-        compare(batch_for("supcon", seed), config)
-        if known != "guide":
-            compare(with_bank(batch_for("supcon", seed)), config)
+        compare(batch_for("supcon", 0), config)
+        compare(batch_for("supcon", 1) if known == "guide" else with_bank(batch_for("supcon", 1)), config)
 
     def test_with_one_positive_each_it_is_ntxent(self):
         batch = embedded(list(range(8)), [(n, n, n + 4, 0) for n in range(4)])
@@ -318,7 +316,7 @@ class TestAsOtherPeopleWriteThem:
         expected = F.cross_entropy(scores, (torch.arange(8) + 4) % 8)
         torch.testing.assert_close(build(config_of("ntxent", temperature=0.1))(batch).value, expected, **EXACT)
 
-    @pytest.mark.parametrize("name", ["mnrl", "simcse", "supmpn"])
+    @pytest.mark.parametrize("name", ["simcse", "supmpn"])
     def test_supervised_simcse_is_cross_entropy_over_positives_and_negatives(self, name: str):
         batch = embedded(list(range(12)), list(self.triples))
         x = batch.projected
@@ -326,17 +324,11 @@ class TestAsOtherPeopleWriteThem:
         expected = F.cross_entropy(scores, torch.arange(4))
         torch.testing.assert_close(build(config_of(name, temperature=0.05))(batch).value, expected, **EXACT)
 
-    @pytest.mark.parametrize("name", ["mnrl", "simcse", "supmpn", "supcon"])
+    @pytest.mark.parametrize("name", ["simcse", "supcon"])
     def test_unsupervised_simcse_is_cross_entropy_over_second_views(self, name: str):
         batch = embedded([0, 1, 2, 3, 0, 1, 2, 3], list(self.pairs))
         expected = F.cross_entropy(cosines(batch.projected[:4], batch.projected[4:]) / 0.05, torch.arange(4))
         torch.testing.assert_close(build(config_of(name, temperature=0.05))(batch).value, expected, **EXACT)
-
-    def test_triplet_is_torchs(self):
-        batch = embedded(list(range(12)), list(self.triples))
-        x = batch.projected
-        expected = F.triplet_margin_loss(x[:4], x[4:8], x[8:], margin=5.0, eps=0.0)
-        torch.testing.assert_close(build(config_of("triplet", margin=5.0))(batch).value, expected, **EXACT)
 
     def test_counts(self):
         batch = embedded(list(range(12)), list(self.triples))
@@ -357,15 +349,8 @@ class TestAsOtherPeopleWriteThem:
 
 
 class TestDistance:
-    def test_is_euclidean_with_gradient_0_where_two_points_are_one(self):
-        point = torch.randn(1, 5, generator=torch.Generator().manual_seed(1)).requires_grad_()
-        distances = distance(point, torch.cat([point, point + 1.0]))
-        torch.testing.assert_close(distances, torch.tensor([[0.0, 5**0.5]]))
-        distances[0, 0].backward()
-        assert (point.grad == 0).all()
-
     @given(seed=st.integers(0, 10**6), n=st.integers(0, 40), m=st.integers(0, 40), shift=st.sampled_from((0.0, 100.0)))
-    def test_its_gradient_is_that_of_the_plain_formula(self, seed: int, n: int, m: int, shift: float):
+    def test_it_is_the_plain_formula_in_value_and_gradient(self, seed: int, n: int, m: int, shift: float):
         random = torch.Generator().manual_seed(seed)
         a, b = (torch.randn(k, 3, generator=random, dtype=torch.float64) + shift for k in (n, m))
         b[: min(n, m) // 2] = a[: min(n, m) // 2]
@@ -373,6 +358,7 @@ class TestDistance:
         a, b = a.requires_grad_(), b.requires_grad_()
         plain = (a.unsqueeze(1) - b).pow(2).sum(dim=2)
         plain = plain.where(plain > 0, 1.0).sqrt() * (plain > 0)
+        torch.testing.assert_close(distance(a, b), plain, **EXACT)
         gradients_of = torch.autograd.grad(distance(a, b), (a, b), expected)
         for mine, theirs in zip(gradients_of, torch.autograd.grad(plain, (a, b), expected), strict=True):
             torch.testing.assert_close(mine, theirs, **EXACT)
