@@ -68,7 +68,7 @@ def counted(batch: EmbeddedBatch, config: Any) -> list[int]:
 @pytest.mark.parametrize("name", LOOPS)
 def test_against_loops(name: str, changes: dict[str, Any]) -> None:
     config, all_counts = config_of(name, **changes), []
-    for seed in range(2):
+    for seed in range(4):
         batch = batch_for(name, seed)
         counts = build(config)(batch).counts
         all_counts.append([int(counts[each]) for each in NAMES])
