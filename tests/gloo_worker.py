@@ -8,6 +8,7 @@ imports are paid once. A job also runs alone, in the test's own process.
 from __future__ import annotations
 
 import contextlib
+import gc
 import multiprocessing
 import sys
 import tempfile
@@ -667,6 +668,9 @@ def answer(jobs: Sequence[str], rank: int, workers: int, folder: Path) -> None:
 def main(folder: Path, *groups: str) -> int:
     """Fork all groups and wait for them; how many workers have failed. Every matrix of 12 rows is taken for a table of
     words, so that all jobs try how tables travel."""
+    import peft  # noqa: F401  # once, and not by each worker
+
+    gc.freeze()  # workers share the memory of what is imported, for nobody looks through it
     torch.set_num_threads(1)
     gradients.TABLE_ROWS = 12
     context, processes = multiprocessing.get_context("fork"), []

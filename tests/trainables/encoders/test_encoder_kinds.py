@@ -135,22 +135,6 @@ def test_the_kind_of_a_finished_model(make_encoder: Any, finished: Path, word_ve
     assert finished_kind(SCENES_ENCODER) is None
 
 
-@pytest.mark.parametrize(
-    ("overrides", "sentence"),
-    [
-        ({"pooling.padding": "count", "encoder.adapter": "mlp"}, "encoder.adapter 'mlp' freezes"),
-        ({"encoder.adapter": "mlp", "corpus.layout": "spans"}, "keeps one embedding for each text"),
-        ({"encoder.kind": "pipeline"}, "or take encoder.kind 'transformer' or 'static'"),
-    ],
-)
-def test_refused_combinations(overrides: dict[str, Any], sentence: str):
-    recipe = Recipe().preferring(overrides)
-    with pytest.raises(UserError, match=sentence) as caught:
-        check_trainable(recipe)
-    assert "\n" not in str(caught.value)
-    check_trainable(recipe.override({"optimisation.epochs": 0}))
-
-
 @pytest.fixture
 def letters(plugin: Callable[[str], None]) -> Iterator[None]:
     """A kind of encoder from outside the repository (its contract: test_contributing.py), with a check of its own."""

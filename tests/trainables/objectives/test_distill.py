@@ -13,7 +13,6 @@ import torch
 
 from tests.naive_distill import DISTILL_ORACLES, SCORED_DISTILL_ORACLES
 from tests.objective_batches import (
-    EXACT,
     build,
     check_equal,
     embedded,
@@ -63,12 +62,6 @@ class TestEachLoss:
             ours, theirs = objective(batch).value, oracles[matches](batch, config)
             check_equal(ours, theirs, batch, objective)
             assert ours.item() > 1e-3
-
-    def test_parts_of_a_team_add_up(self, matches: str, taught: bool):
-        batch, objective = batch_of(matches, 1, taught), build(config_of(matches, taught))
-        for workers in (2, 3):
-            parts = [objective(replace(batch, rank=rank, workers=workers)).value for rank in range(workers)]
-            torch.testing.assert_close(torch.stack(parts).sum(), objective(batch).value, **EXACT)
 
     def test_a_learner_that_is_the_teacher_has_nothing_to_learn(self, matches: str, taught: bool):
         batch, objective = batch_of(matches, 1, taught), build(config_of(matches, taught))

@@ -116,13 +116,6 @@ class TestAgainstLoops:
             assert counts["negatives"] == sum(len(negatives) for _, _, negatives in drawn)
             assert counts["batches_without_anchor"] == 0
 
-    def test_the_parts_of_a_team_add_up(self, name: str, fidelity: Any):
-        batch, objective = labelled(random_rows(5), 5), build(settled(name, 2, 3, fidelity=fidelity))
-        for workers in (3, 20):
-            parts = [objective(replace(again(batch), rank=rank, workers=workers)) for rank in range(workers)]
-            torch.testing.assert_close(sum(part.value for part in parts), objective(again(batch)).value, **EXACT)
-            assert all(part.counts == parts[0].counts for part in parts)
-
     def test_extreme_temperatures_do_not_overflow(self, name: str, fidelity: Any):
         batch = in_precision(labelled(random_rows(6), 6, scale=10), torch.float32)
         for temperature in (1e-6, 1e6):
@@ -204,21 +197,6 @@ class TestDraws:
             assert len(positives) == min(len(pool.positives), most_positives or 10**9)
             cap = None if released else most_negatives  # N- has no effect there
             assert len(negatives) == min(len(pool.negatives), cap or 10**9)
-
-    @given(st.integers(0, 10**6))
-    def test_an_entailment_of_the_anchor_is_never_its_negative(self, seed: int):
-        """Also where the same sentence stands under another premise."""
-        batch = labelled(random_rows(seed), seed)
-        for anchor, _, negatives in drawn_by(choose_contrast(batch, settled())):
-            entailed = batch.hypothesis[(batch.premise == anchor) & (batch.label == 0)]
-            assert not set(batch.hypothesis[negatives].tolist()) & set(entailed.tolist())
-
-    def test_every_other_hypothesis_is_a_negative(self):
-        rows = random_rows(7, repeats=False)
-        batch = labelled(rows)
-        for anchor, positives, negatives in drawn_by(choose_contrast(batch, settled())):
-            assert sorted(positives + negatives) == list(range(len(rows)))
-            assert positives == [r for r, (premise, _, label) in enumerate(rows) if premise == anchor and label == 0]
 
     def test_released_counts_a_premise_once_for_each_of_its_entailments(self):
         batch = labelled([(0, 1, 0), (0, 2, 0), (0, 3, 1), (4, 5, 2)])
