@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +27,7 @@ from tests.chunked import (
     worker_batches,
 )
 from tests.conftest import ROWS, pairs_of
-from tests.gloo_worker import OBJECTIVE_CASES
+from tests.gloo_worker import OBJECTIVE_CASES, Interrupting
 from tests.synthetic_results import make_results
 from trainables.corpora.samplers import RowSampler
 from trainables.encoders import passes as encoder_passes
@@ -232,7 +231,7 @@ class TestAuto:
         monkeypatch.setattr(chunks, "available_bytes", lambda device: 2**50)
         monkeypatch.setattr(chunks, "held_bytes", lambda encoder, sample: 1)
 
-    @pytest.mark.parametrize("changes", [GROUPS, BANK, {"objective.name": "scl", "objective.negatives": 2}])
+    @pytest.mark.parametrize("changes", [BANK, {"objective.name": "scl", "objective.negatives": 2}])
     def test_a_step_that_does_not_fit_is_done_again(self, changes: dict[str, Any], capsys: Any):
         """With the encoder's own passes the result is the plain step's: gradients, bank and draws are as if nothing had
         happened."""
@@ -422,17 +421,9 @@ class TestTraining:
         model, progress = self.train(Full(16), "auto")
         assert isinstance(progress.chunk, int)
 
-        class Leaving(Watcher):
-            def wants_checkpoint(self, step: int) -> bool:
-                return step == 3
-
-            def checkpoint(self, step: int, save: Callable[[Path], None]) -> bool:
-                save(tmp_path)
-                return False
-
         TIGHT.clear()
         with pytest.raises(Interrupted):
-            self.train(Full(16), "auto", Leaving())
+            self.train(Full(16), "auto", Interrupting(4, Workers(), tmp_path))
         TIGHT.clear()
         resumed, same_progress = self.train(Full(WHOLE), "auto", resume=tmp_path)
         assert same_progress.chunk == progress.chunk
