@@ -111,9 +111,10 @@ CASES = [
 
 
 class TestEquality:
-    @pytest.mark.parametrize("seed", range(5))
-    def test_values_and_gradients_are_the_peers(self, seed: int):
-        beside_the_peer(seed).check()
+    def test_values_and_gradients_are_the_peers(self):
+        for seed in range(2):
+            beside_the_peer(seed).check()
+            step_beside_the_peer(seed).check()
 
     def test_values_and_gradients_are_a_plain_loops(self):
         table, sentences = vectors().double(), drawn_sentences(7)
@@ -131,10 +132,6 @@ class TestEquality:
         np.testing.assert_allclose(embedded.detach().numpy(), means, atol=1e-12)
         assert encoder.vectors.grad is not None
         np.testing.assert_allclose(encoder.vectors.grad.numpy(), gradient, atol=1e-12)
-
-    @pytest.mark.parametrize("seed", range(2))
-    def test_a_step_of_ranking_has_the_peers_gradients(self, seed: int):
-        step_beside_the_peer(seed).check()
 
     def test_a_long_sentence_is_cut_there_too(self, tmp_path: Path):
         encoder = StaticEncoder(tokenizer(), vectors(), 4)

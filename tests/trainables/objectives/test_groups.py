@@ -156,15 +156,6 @@ class TestMemoryBank:
         for seed in range(2):
             compare(with_bank(batch_for(name, seed)), config_of(name, fidelity))
 
-    def test_it_matters_and_gets_no_gradient(self, name: str):
-        batch = batch_for(name, 1)
-        objective = build(config_of(name))
-        banked = with_bank(batch)
-        assert objective(banked).value > objective(batch).value + 1e-3
-        assert objective(banked).counts["negatives"] > objective(batch).counts["negatives"]
-        assert banked.bank is not None
-        assert not banked.bank.requires_grad
-
     @pytest.mark.parametrize("fidelity", FIDELITIES)
     def test_an_entry_with_the_text_of_anchor_or_positive_is_no_negative(self, name: str, fidelity: Any):
         batch = embedded([1, 2, 3], [(0, 0, 1, 0)])

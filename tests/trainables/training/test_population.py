@@ -17,7 +17,6 @@ from trainables.corpora.batch import Batch
 from trainables.corpora.layouts import LAYOUTS
 from trainables.encoders.adapter import AdaptedEncoder
 from trainables.encoders.embedding_store import EmbeddingStore
-from trainables.encoders.projection import PROJECTIONS, Sized
 from trainables.encoders.word_vectors import WordVectors
 from trainables.errors import UserError
 from trainables.evaluation_config import EvaluationConfig
@@ -26,7 +25,6 @@ from trainables.training import population_training
 from trainables.training.checkpoint import TrainingProgress
 from trainables.training.distributed import Workers
 from trainables.training.loop import Interrupted, TrainingDivergedError, Watcher, train
-from trainables.training.optimisers import OPTIMISERS, Optimiser
 from trainables.training.population_training import Member, train_population
 from trainables.trial import Reporter, TrialSpec, population_key
 from trainables.trial.build import build_model
@@ -295,33 +293,13 @@ class TestKey:
             {"objective.dims": ("8",)},
             {"objective.temperature": "learned"},
             {"pooling.after": "whiten"},
+            {"optimisation.keep": "best"},
+            {"optimisation.keep": "average"},
         ],
         ids=lambda change: next(iter(change)),
     )
     def test_what_goes_one_by_one_has_none(self, change: dict[str, Any]) -> None:
         assert population_key(BASE.override(change)) is None
-
-
-def test_a_head_of_other_layers_goes_by_itself() -> None:
-    class Tanh(Sized):
-        name = "tanh"
-
-    PROJECTIONS.add(Tanh)
-    try:
-        assert population_key(BASE.override({"head.kind": "tanh"})) is None
-    finally:
-        PROJECTIONS.remove("tanh")
-
-
-def test_an_unknown_optimiser_goes_by_itself() -> None:
-    class Mine(Optimiser):
-        name = "mine"
-
-    OPTIMISERS.add(Mine)
-    try:
-        assert population_key(BASE.override({"optimisation.optimiser": "mine"})) is None
-    finally:
-        OPTIMISERS.remove("mine")
 
 
 @pytest.mark.slow

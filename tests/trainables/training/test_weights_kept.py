@@ -32,7 +32,6 @@ from trainables.training.distributed import Workers
 from trainables.training.loop import Interrupted, Watcher, train
 from trainables.training.model import StudyModel
 from trainables.training.rungs import parse_rungs
-from trainables.trial import population_key
 from trainables.trial.build import build_model
 
 STEPS = 12
@@ -289,15 +288,6 @@ class TestBoth:
         assert equal(resumed.around, whole.around)
         assert resumed.progress.kept == whole.progress.kept
         assert sorted(file.suffix for file in tmp_path.iterdir()) == [".json", ".safetensors"]
-
-
-def test_it_trains_alone():
-    adapted = Recipe().preferring(
-        {"encoder.adapter": "mlp", "corpus.layout": "pairs", "objective.name": "ntxent", "optimisation.keep_every": 7}
-    )
-    assert population_key(adapted) is not None
-    for keep in ("best", "average"):
-        assert population_key(adapted.override({"optimisation.keep": keep})) is None
 
 
 @pytest.mark.parametrize(
