@@ -43,7 +43,7 @@ def config_of(case: str, **changes: Any) -> Any:
 @pytest.mark.parametrize("case", CHANGES)
 class TestEachCase:
     def test_against_loops(self, case: str):
-        for seed, known in ((1, "mask"), (5, "keep"), (5, "guide"), (8, "self")):
+        for seed, known in ((1, "mask"), (8, "mask"), (8, "keep"), (5, "guide"), (8, "self")):
             config = config_of(case, false_negatives=known)
             batch, objective = grouped(seed, positives=1), build(config)
             ours, theirs = objective(batch).value, mnrl(batch, config)
