@@ -127,12 +127,6 @@ def gradients(value: Tensor, batch: EmbeddedBatch, objective: Built) -> list[Ten
     return [torch.zeros_like(i) if g is None else g for g, i in zip(gradients_of, inputs, strict=True)]
 
 
-def check_gradient(objective: Built, batch: EmbeddedBatch) -> None:
-    """That the gradient at the projected embeddings is that of differences, in a random direction."""
-    loss = lambda projected: objective(replace(batch, projected=projected)).value  # noqa: E731
-    assert torch.autograd.gradcheck(loss, (batch.projected,), fast_mode=True)
-
-
 def check_equal(value: Tensor, oracle: Tensor, batch: EmbeddedBatch, objective: Built) -> None:
     """That two losses of a batch have the same value and gradients to the tenth digit."""
     torch.testing.assert_close(value, oracle, **EXACT)

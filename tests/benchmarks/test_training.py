@@ -38,7 +38,9 @@ class Wire:
         return "go on"
 
 
-def test_turns_are_timed_after_the_warm_up():
+def test_turns_are_timed_after_the_warm_up(monkeypatch: pytest.MonkeyPatch):
+    collected: list[int] = []
+    monkeypatch.setattr("gc.collect", lambda: collected.append(1))  # all that other tests left would take seconds
     wire = Wire()
     turns: Any = Turns(wire, warm_up=3, steps=2, count=2)
     sent = []
@@ -47,6 +49,7 @@ def test_turns_are_timed_after_the_warm_up():
         sent.append(len(wire.sent))
     assert sent == [0, 0, 1, 1, 2, 2, 3, 3, 3]
     assert turns.last == 7
+    assert len(collected) == 3
 
 
 def test_a_batch_as_sentence_transformers_takes_it():

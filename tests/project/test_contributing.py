@@ -100,16 +100,12 @@ def plug(outside: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Plug]:
         registry.remove(name)
 
 
-def test_every_plugin_is_linked_and_followed() -> None:
+def test_every_plugin_is_linked_followed_and_short() -> None:
     tests = "".join(path.read_text(encoding="utf-8") for path in FOLLOWED)
     page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     assert set(re.findall(r"\(docs/plugins/(\w+\.py)\)", page)) == set(PLUGINS)
     assert [name for name in PLUGINS if f'"{name}"' not in tests] == []
-
-
-@pytest.mark.parametrize("name", PLUGINS)
-def test_a_plugin_is_short(name: str) -> None:
-    assert len(PLUGINS[name].splitlines()) < 60
+    assert [name for name, text in PLUGINS.items() if len(text.splitlines()) >= 60] == []
 
 
 def test_an_objective(plug: Plug) -> None:
@@ -280,21 +276,6 @@ def test_a_key_of_its_own_stands_in_the_report(plug: Plug, tmp_path: Path) -> No
     assert re.search(r"^\| `pooling\.power` +\| `3\.0` +\| same +\|", report, re.M)  # the base recipe
 
 
-def test_a_kind_of_encoder(plug: Plug) -> None:
-    entry = plug("my_encoder.py", ENCODERS)
-    encoder = trainable(load_encoder(EncoderConfig(kind=entry.name, name="trigrams"), device="cpu"))
-    sentences = ["two dogs run", "two dogs sleep"]
-    before = encoder.encode(sentences)
-    assert before.shape == (2, encoder.dim)
-    optimiser = torch.optim.SGD(encoder.parameters(), lr=0.1)
-    embedded = encoder.embed(encoder.tokenize(sentences))
-    np.testing.assert_allclose(embedded.detach(), before, atol=1e-6)
-    (embedded[0] - embedded[1]).pow(2).sum().backward()
-    optimiser.step()
-    after = encoder.encode(sentences)
-    assert np.square(after[0] - after[1]).sum() < np.square(before[0] - before[1]).sum()
-
-
 def good_or_bad(texts: Any) -> np.ndarray:
     return np.array([[10 * text.startswith("good"), 10 * text.startswith("bad")] for text in texts], np.float32)
 
@@ -304,13 +285,6 @@ def write_reviews(folder: Path) -> None:
     for part, count in (("train", 40), ("dev", 10), ("test", 20)):
         lines = [f"{'good' if i % 2 else 'bad'} film number {i}\t{'good' if i % 2 else 'bad'}" for i in range(count)]
         (folder / f"{part}.tsv").write_text("\n".join(["sentence\tlabel", *lines]) + "\n")
-
-
-def test_a_task(plug: Plug, outside: Path) -> None:
-    entry = plug("my_task.py", TASKS)
-    write_reviews(outside / "reviews")
-
-    assert evaluate(good_or_bad, outside, (entry.name,), "fast").tasks[entry.name]["test_accuracy"] == 100
 
 
 def test_a_protocol(plug: Plug, outside: Path) -> None:
@@ -328,13 +302,6 @@ def test_a_space(tmp_path: Path) -> None:
     (tmp_path / "my_space.py").write_text(PLUGINS["my_space.py"])
     space = load_space(str(tmp_path / "my_space.py"))
     assert [row.label for row in space.rows] == ["margin 5", "margin 1"]
-
-
-def test_a_section(plug: Plug, tmp_path: Path) -> None:
-    plug("my_section.py", SECTIONS)
-    make_results(tmp_path / "results")
-    report = write_report(tmp_path / "results").read_text()
-    assert "## The slowest trial\n" in report
 
 
 def test_a_guard(plug: Plug, tmp_path: Path) -> None:

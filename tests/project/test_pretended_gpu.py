@@ -22,7 +22,6 @@ from tests.conftest import SENTENCES, slow_case
 from tests.gloo_worker import OBJECTIVE_CASES, Tiny
 from tests.pretended_gpu import GPU, WAITS, Pretended, pretended
 from tests.trainables.training.test_population import TinySampler
-from trainables.corpora import scenes
 from trainables.encoders import builtin, load_encoder
 from trainables.encoders.adapter import AdaptedEncoder
 from trainables.encoders.embedding_store import EmbeddingStore
@@ -287,15 +286,14 @@ def test_retrieval_and_geometry_are_computed_on_the_gpu(monkeypatch: pytest.Monk
 
 
 @pytest.mark.slow
-def test_a_whole_trial(tmp_path: Path):
+def test_a_whole_trial(small_corpus: Path, tmp_path: Path):
     """With its corpus and its evaluation, saved and read again."""
-    scenes.write(tmp_path / "corpus", size=0.1)
-    pairs = str(tmp_path / "corpus" / "nli" / "train.jsonl")
+    pairs = str(small_corpus / "nli" / "train.jsonl")
     changes = {"corpus.layout": "groups", "corpus.nli": pairs, "corpus.limit": 48, "pooling.after": "whiten"}
     recipe = BASE.override(
         {**changes, "corpus.negatives_from": "mined", "corpus.mined_every": 1, "objective.negatives": 1}
     )
-    tasks = EvaluationConfig(str(tmp_path / "corpus" / "senteval"), ("STSBenchmark", "TREC"), "fast")
+    tasks = EvaluationConfig(str(small_corpus / "senteval"), ("STSBenchmark", "TREC"), "fast")
     result = run_trial(recipe, 1, tasks, model_folder=tmp_path / "model")
     assert isinstance(result, TrialResult)
     assert not result.stopped

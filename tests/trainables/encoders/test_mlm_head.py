@@ -66,6 +66,12 @@ def load(name: Any, mode: Any = "mean", precision: Any = "fp32", **keys: Any) ->
     return encoder.eval()
 
 
+@pytest.fixture(scope="module")
+def tokenizer(make_encoder: Any) -> Any:
+    """Of the built-in encoder; a test that changes it makes its own."""
+    return make_encoder().tokenizer
+
+
 class TestMasks:
     def test_statistics(self, make_encoder: Any):
         encoder = make_encoder()
@@ -93,8 +99,7 @@ class TestMasks:
         assert abs(chi2 - len(words)) < 5 * (2 * len(words)) ** 0.5, "every word alike often"
 
     @given(st.lists(st.lists(st.integers(0, 60), max_size=12), max_size=12), st.integers(0, 2**32 - 1))
-    def test_every_item_with_a_word_has_one_chosen(self, make_encoder: Any, items: list[list[int]], seed: int):
-        tokenizer = make_encoder().tokenizer
+    def test_every_item_with_a_word_has_one_chosen(self, tokenizer: Any, items: list[list[int]], seed: int):
         special = set(tokenizer.all_special_ids)
         masked, labels = mask_tokens(items, tokenizer, seeded(seed))
         assert [len(row) for row in masked] == [len(row) for row in labels] == [len(row) for row in items]
@@ -153,7 +158,7 @@ class TestEveryHead:
         for name, parameter in parts.named_parameters():
             torch.testing.assert_close(ours[name].grad, parameter.grad, **nearly)
 
-    def test_the_embeddings_are_the_same_with_and_without(self, family: str, folders: dict[str, Path]):
+    def test_the_embeddings_are_the_same_with_it_and_the_words_tied(self, family: str, folders: dict[str, Path]):
         config, pooling = EncoderConfig(name=str(folders[family])), FirstLastMean()
         without = load_encoder(config, pooling, device="cpu")
         encoder = load(folders[family], "first_last_mean")
@@ -162,9 +167,6 @@ class TestEveryHead:
         more = set(encoder.state_dict()) - set(without.state_dict())
         assert more
         assert all(name.startswith("mlm_head.head.") for name in more), "the backbone is there once"
-
-    def test_output_embeddings_are_tied_and_stay_so(self, family: str, folders: dict[str, Path]):
-        encoder = load(folders[family])
         words = encoder.backbone.get_input_embeddings().weight
         tied = [name for name, weight in encoder.mlm_head.head.named_parameters() if weight is words]
         assert len(tied) == 1

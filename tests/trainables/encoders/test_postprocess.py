@@ -89,23 +89,6 @@ class TestPostprocessed:
         changed = Postprocessed(rows, rows.sentences, "whiten").encode(rows.sentences).astype(np.float64)
         np.testing.assert_allclose(changed.T @ changed / len(changed), np.eye(3), atol=1e-5)
 
-    @pytest.mark.parametrize("how", FITS)
-    @pytest.mark.parametrize("kind", ["transformer", "pipeline", "word_vectors"])
-    def test_any_encoder(self, how: str, kind: Any, make_encoder: Any, tmp_path: Path):
-        if kind == "word_vectors":
-            (tmp_path / "v.txt").write_text("a 1 2 3\nman 0 1 0\ndogs 4 0 1\n")
-            encoder: Any = load_encoder(EncoderConfig(kind, str(tmp_path / "v.txt")))
-        else:
-            encoder = make_encoder("mean")
-            if kind == "pipeline":
-                encoder.save(tmp_path / "model")
-                encoder = load_encoder(EncoderConfig(kind, str(tmp_path / "model")), device="cpu")
-        post = Postprocessed(encoder, SENTENCES, how)
-        embedded = post.encode(SENTENCES)
-        assert embedded.shape == (len(SENTENCES), post.dim) == (len(SENTENCES), encoder.dim)
-        assert np.abs(embedded).max() > 0
-        np.testing.assert_allclose(embedded.mean(0), 0, atol=1e-5 if how == "center" else 1e-3)
-
     def test_too_little_to_learn_from(self):
         rows = Rows(np.ones((3, 2)))
         with pytest.raises(UserError, match="needs training sentences, of which there are none"):
@@ -356,6 +339,8 @@ class TestTrainable:
             ({"encoder.kind": "pipeline", "encoder.adapter": "mlp", "pooling.after": "center"}, r"pooling\.after"),
             ({"encoder.adapter": "mlp", "objective.mlm": 0.1}, "which encoder.adapter 'mlp' freezes"),
             ({"encoder.adapter": "mlp", "objective.name": "mlm"}, "which encoder.adapter 'mlp' freezes"),
+            ({"encoder.adapter": "mlp", "pooling.padding": "count"}, "encoder.adapter 'mlp' freezes"),
+            ({"encoder.adapter": "mlp", "corpus.layout": "spans"}, "keeps one embedding for each text"),
         ],
     )
     def test_what_can_only_be_evaluated(self, overrides: dict[str, Any], sentence: str):

@@ -19,7 +19,6 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 from tests.conftest import SENTENCES
 from tests.gloo_worker import run
 from tests.peers import Both, Case
-from trainables.corpora import scenes
 from trainables.encoders import check_encoder, check_trainable, load_encoder
 from trainables.encoders.builtin import build
 from trainables.encoders.own_modules import left_out
@@ -112,9 +111,10 @@ CASES = [
 
 
 class TestEquality:
-    @pytest.mark.parametrize("seed", range(5))
-    def test_values_and_gradients_are_the_peers(self, seed: int):
-        beside_the_peer(seed).check()
+    def test_values_and_gradients_are_the_peers(self):
+        for seed in range(2):
+            beside_the_peer(seed).check()
+            step_beside_the_peer(seed).check()
 
     def test_values_and_gradients_are_a_plain_loops(self):
         table, sentences = vectors().double(), drawn_sentences(7)
@@ -132,10 +132,6 @@ class TestEquality:
         np.testing.assert_allclose(embedded.detach().numpy(), means, atol=1e-12)
         assert encoder.vectors.grad is not None
         np.testing.assert_allclose(encoder.vectors.grad.numpy(), gradient, atol=1e-12)
-
-    @pytest.mark.parametrize("seed", range(2))
-    def test_a_step_of_ranking_has_the_peers_gradients(self, seed: int):
-        step_beside_the_peer(seed).check()
 
     def test_a_long_sentence_is_cut_there_too(self, tmp_path: Path):
         encoder = StaticEncoder(tokenizer(), vectors(), 4)
@@ -291,15 +287,14 @@ def test_two_workers_a_gradient_cache_and_a_broken_training_equal_one(gloo_answe
 
 
 @pytest.mark.slow
-def test_a_whole_trial(tmp_path: Path):
+def test_a_whole_trial(small_corpus: Path, tmp_path: Path):
     """At two widths, scored at each, saved as a stock model; from drawn vectors another seed gives other scores."""
-    scenes.write(tmp_path / "corpus", size=0.1)
     recipe = Recipe().preferring(
         {
             **STATIC,
             "encoder.start": "random",
             "encoder.dim": 32,
-            "corpus.nli": str(tmp_path / "corpus" / "nli" / "train.jsonl"),
+            "corpus.nli": str(small_corpus / "nli" / "train.jsonl"),
             "corpus.limit": 400,
             "corpus.layout": "pairs",
             "objective.name": "mnrl",
@@ -310,7 +305,7 @@ def test_a_whole_trial(tmp_path: Path):
             "optimisation.epochs": 4,
         }
     )
-    evaluation = EvaluationConfig(str(tmp_path / "corpus" / "senteval"), ("STSBenchmark",), "fast")
+    evaluation = EvaluationConfig(str(small_corpus / "senteval"), ("STSBenchmark",), "fast")
     untrained = recipe.override({"optimisation.epochs": 0})
     assert recipe.uses_seed
     assert untrained.uses_seed

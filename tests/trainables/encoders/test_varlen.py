@@ -102,8 +102,9 @@ class TestAttentionWithDropout:
             start += count * length
         return attended
 
-    @pytest.mark.parametrize("shared", [1, 2])
-    @pytest.mark.parametrize(("causal", "window"), [(False, None), (True, None), (False, 3), (True, 3)])
+    @pytest.mark.parametrize(
+        ("causal", "window", "shared"), [(False, None, 1), (True, None, 2), (False, 3, 2), (True, 3, 1)]
+    )
     @pytest.mark.parametrize(("dtype", "close"), [(torch.float32, 1e-5), (torch.bfloat16, 2e-2)])
     def test_it_is_the_definition_in_value_and_gradient(
         self, dtype: torch.dtype, close: float, causal: bool, window: int | None, shared: int

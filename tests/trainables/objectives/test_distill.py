@@ -13,17 +13,14 @@ import torch
 
 from tests.naive_distill import DISTILL_ORACLES, SCORED_DISTILL_ORACLES
 from tests.objective_batches import (
-    EXACT,
     build,
     check_equal,
-    check_gradient,
     embedded,
     gradients,
     grouped,
     in_precision,
     options,
 )
-from trainables.corpora import scenes
 from trainables.encoders import load_encoder
 from trainables.encoders.embedding_store import EmbeddingStore
 from trainables.errors import UserError
@@ -56,24 +53,15 @@ EACH = [*((matches, False) for matches in DISTILL_ORACLES), *((matches, True) fo
 
 @pytest.mark.parametrize(("matches", "taught"), EACH)
 class TestEachLoss:
-    @pytest.mark.parametrize("seed", range(5))
-    def test_against_loops(self, matches: str, taught: bool, seed: int):
-        batch, config = batch_of(matches, seed, taught), config_of(matches, taught)
+    def test_against_loops(self, matches: str, taught: bool):
+        config = config_of(matches, taught)
         objective = build(config)
         oracles = SCORED_DISTILL_ORACLES if taught else DISTILL_ORACLES
-        ours, theirs = objective(batch).value, oracles[matches](batch, config)
-        check_equal(ours, theirs, batch, objective)
-        assert ours.item() > 1e-3
-
-    def test_the_gradient_is_that_of_differences(self, matches: str, taught: bool):
-        batch, objective = batch_of(matches, 1, taught), build(config_of(matches, taught))
-        check_gradient(objective, batch)
-
-    @pytest.mark.parametrize("workers", [2, 3])
-    def test_parts_of_a_team_add_up(self, matches: str, taught: bool, workers: int):
-        batch, objective = batch_of(matches, 1, taught), build(config_of(matches, taught))
-        parts = [objective(replace(batch, rank=rank, workers=workers)).value for rank in range(workers)]
-        torch.testing.assert_close(torch.stack(parts).sum(), objective(batch).value, **EXACT)
+        for seed in range(4):
+            batch = batch_of(matches, seed, taught)
+            ours, theirs = objective(batch).value, oracles[matches](batch, config)
+            check_equal(ours, theirs, batch, objective)
+            assert ours.item() > 1e-3
 
     def test_a_learner_that_is_the_teacher_has_nothing_to_learn(self, matches: str, taught: bool):
         batch, objective = batch_of(matches, 1, taught), build(config_of(matches, taught))
@@ -128,26 +116,25 @@ class TestEdges:
 
 
 @pytest.fixture(scope="module")
-def school(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a corpus and the built-in encoder as a teacher."""
-    folder = tmp_path_factory.mktemp("school")
-    scenes.write(folder / "corpus", size=0.1)
-    load_encoder(EncoderConfig(name=SCENES_ENCODER)).save(folder / "teacher")
+def teacher(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the built-in encoder."""
+    folder = tmp_path_factory.mktemp("school") / "teacher"
+    load_encoder(EncoderConfig(name=SCENES_ENCODER)).save(folder)
     return folder
 
 
 @pytest.fixture
-def recipe(school: Path) -> Recipe:
+def recipe(small_corpus: Path, teacher: Path) -> Recipe:
     """A small static learner."""
     return Recipe().preferring(
         {
             "encoder.kind": "static",
             "encoder.name": SCENES_ENCODER,
-            "corpus.nli": str(school / "corpus" / "nli" / "train.jsonl"),
+            "corpus.nli": str(small_corpus / "nli" / "train.jsonl"),
             "corpus.limit": 160,
             "corpus.layout": "pairs",
             "objective.name": "distill",
-            "objective.teacher": str(school / "teacher"),
+            "objective.teacher": str(teacher),
             "objective.temperature": 0.05,
             "optimisation.learning_rate": 1e-2,
             "optimisation.batch_size": 16,
@@ -159,9 +146,9 @@ def recipe(school: Path) -> Recipe:
 class TestTeacher:
     @pytest.mark.slow
     def test_a_trial_asks_it_once_and_the_next_one_not_at_all(
-        self, recipe: Recipe, school: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+        self, recipe: Recipe, small_corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ):
-        evaluation = EvaluationConfig(str(school / "corpus" / "senteval"), ("STSBenchmark",), "fast")
+        evaluation = EvaluationConfig(str(small_corpus / "senteval"), ("STSBenchmark",), "fast")
         check_recipes([recipe], evaluation)
         written: list[int] = []
         write = EmbeddingStore._write
@@ -180,9 +167,9 @@ class TestTeacher:
         assert first.scores["STSBenchmark"] | {"seconds": 0} == again.scores["STSBenchmark"] | {"seconds": 0}
 
     def test_its_weights_are_part_of_the_recipe_and_its_place_is_not(
-        self, recipe: Recipe, school: Path, tmp_path: Path
+        self, recipe: Recipe, teacher: Path, tmp_path: Path
     ):
-        shutil.copytree(school / "teacher", tmp_path / "moved")
+        shutil.copytree(teacher, tmp_path / "moved")
         moved = recipe.override({"objective.teacher": str(tmp_path / "moved")})
         assert moved.hash == recipe.hash
         encoder = load_encoder(EncoderConfig(name=SCENES_ENCODER))

@@ -68,36 +68,24 @@ def test_scl_filters_by_scores(by: str):
     assert taken > 0
 
 
-@pytest.mark.parametrize("fidelity", ["paper", "released"])
+SETTINGS: list[dict[str, Any]] = [
+    {"weight": 0.3},
+    {"positives": 1, "negatives": 1, "weight": 0.5, "temperature": 0.5},
+    {"positives": 2, "negatives": 3, "weight": 0.1, "temperature": 0.1},
+    {"positives": 1, "weight": 0.0},
+    {"negatives": 4, "weight": 1.0},
+    {"positives": 100, "negatives": 100, "temperature": 0.05},
+    {"temperature": 10.0},
+]
+"""Caps and numbers, by turns."""
+
+
 @pytest.mark.parametrize("name", LIAO_ORACLES)
+@pytest.mark.parametrize("fidelity", ["paper", "released"])
 class TestAgainstLoops:
-    @pytest.mark.parametrize("seed", range(3))
-    def test_random_groups_without_caps(self, name: str, fidelity: Any, seed: int):
-        compare(labelled(random_rows(seed), seed), settled(name, weight=0.3, fidelity=fidelity))
-
-    @pytest.mark.parametrize(("positives", "negatives"), [(1, 1), (2, 3), (1, None), (None, 4), (100, 100)])
-    def test_caps(self, name: str, fidelity: Any, positives: int | None, negatives: int | None):
-        for seed in range(2):
-            batch = labelled(random_rows(seed), seed)
-            compare(batch, settled(name, positives, negatives, weight=0.5, temperature=0.5, fidelity=fidelity))
-
-    @pytest.mark.parametrize("weight", [0.0, 0.1, 1.0])
-    def test_weights(self, name: str, fidelity: Any, weight: float):
-        compare(labelled(random_rows(1)), settled(name, weight=weight, fidelity=fidelity))
-
-    @pytest.mark.parametrize("temperature", [0.05, 0.1, 10.0])
-    def test_temperatures(self, name: str, fidelity: Any, temperature: float):
-        batch = labelled(random_rows(2), scale=0.5)
-        compare(batch, settled(name, temperature=temperature, fidelity=fidelity))
-
-    @pytest.mark.parametrize("seed", range(2))
-    def test_a_memory_bank(self, name: str, fidelity: Any, seed: int):
-        if name != "scl":
-            return
-        batch, config = labelled(random_rows(seed), seed), settled(fidelity=fidelity)
-        compare(with_bank(batch), config)
-        without = build(config)(again(batch)).value
-        assert abs(build(config)(with_bank(again(batch))).value - without) > 1e-6
+    def test_random_groups(self, name: str, fidelity: Any):
+        for seed, changes in enumerate(SETTINGS):
+            compare(labelled(random_rows(seed), seed, scale=0.5), settled(name, fidelity=fidelity, **changes))
 
     def test_awkward_batches(self, name: str, fidelity: Any):
         """One anchor; one pair; a row twice, an entailment that is the premise, one sentence under both labels."""
@@ -128,30 +116,30 @@ class TestAgainstLoops:
             assert counts["negatives"] == sum(len(negatives) for _, _, negatives in drawn)
             assert counts["batches_without_anchor"] == 0
 
-    @pytest.mark.parametrize("workers", [3, 20])
-    def test_the_parts_of_a_team_add_up(self, name: str, fidelity: Any, workers: int):
-        config = settled(name, 2, 3, fidelity=fidelity)
-        batch = labelled(random_rows(5), 5)
-        objective = build(config)
-        parts = [objective(replace(again(batch), rank=rank, workers=workers)) for rank in range(workers)]
-        torch.testing.assert_close(sum(part.value for part in parts), objective(again(batch)).value, **EXACT)
-        assert all(part.counts == parts[0].counts for part in parts)
-
-    @pytest.mark.parametrize("temperature", [1e-6, 1e6])
-    def test_extreme_temperatures_do_not_overflow(self, name: str, fidelity: Any, temperature: float):
+    def test_extreme_temperatures_do_not_overflow(self, name: str, fidelity: Any):
         batch = in_precision(labelled(random_rows(6), 6, scale=10), torch.float32)
-        objective = build(settled(name, temperature=temperature, fidelity=fidelity)).float()
-        value = objective(batch).value
-        assert torch.isfinite(value)
-        assert all(torch.isfinite(gradient).all() for gradient in gradients(value, batch, objective))
+        for temperature in (1e-6, 1e6):
+            objective = build(settled(name, temperature=temperature, fidelity=fidelity)).float()
+            value = objective(batch).value
+            assert torch.isfinite(value)
+            assert all(torch.isfinite(gradient).all() for gradient in gradients(value, batch, objective))
 
 
-@pytest.mark.parametrize("anchors", ["premises", "rows"])
-@pytest.mark.parametrize("false_negatives", ["mask", "keep"])
+@pytest.mark.parametrize("fidelity", ["paper", "released"])
+def test_a_memory_bank(fidelity: Any):
+    for seed in range(2):
+        batch, config = labelled(random_rows(seed), seed), settled(fidelity=fidelity)
+        compare(with_bank(batch), config)
+        without = build(config)(again(batch)).value
+        assert abs(build(config)(with_bank(again(batch))).value - without) > 1e-6
+
+
+@pytest.mark.parametrize(("false_negatives", "anchors"), [("mask", "rows"), ("keep", "premises")])
 @pytest.mark.parametrize("name", ["scl", "ce_augment"])
-def test_every_combination_of_what_fidelity_sets(name: str, false_negatives: Any, anchors: Any):
+def test_what_fidelity_sets_by_halves(name: str, false_negatives: Any, anchors: Any):
+    """One as in the paper and the other as released."""
     config = settled(name, 2, weight=0.3, false_negatives=false_negatives, anchors=anchors)
-    for seed in range(3):
+    for seed in range(2):
         compare(labelled(random_rows(seed), seed), config)
 
 
@@ -209,21 +197,6 @@ class TestDraws:
             assert len(positives) == min(len(pool.positives), most_positives or 10**9)
             cap = None if released else most_negatives  # N- has no effect there
             assert len(negatives) == min(len(pool.negatives), cap or 10**9)
-
-    @given(st.integers(0, 10**6))
-    def test_an_entailment_of_the_anchor_is_never_its_negative(self, seed: int):
-        """Also where the same sentence stands under another premise."""
-        batch = labelled(random_rows(seed), seed)
-        for anchor, _, negatives in drawn_by(choose_contrast(batch, settled())):
-            entailed = batch.hypothesis[(batch.premise == anchor) & (batch.label == 0)]
-            assert not set(batch.hypothesis[negatives].tolist()) & set(entailed.tolist())
-
-    def test_every_other_hypothesis_is_a_negative(self):
-        rows = random_rows(7, repeats=False)
-        batch = labelled(rows)
-        for anchor, positives, negatives in drawn_by(choose_contrast(batch, settled())):
-            assert sorted(positives + negatives) == list(range(len(rows)))
-            assert positives == [r for r, (premise, _, label) in enumerate(rows) if premise == anchor and label == 0]
 
     def test_released_counts_a_premise_once_for_each_of_its_entailments(self):
         batch = labelled([(0, 1, 0), (0, 2, 0), (0, 3, 1), (4, 5, 2)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -360,10 +361,10 @@ COMPARISONS: Mapping[str, Comparison] = {
 }
 
 
-@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("name", COMPARISONS)
-def test_equals(name: str, seed: int):
-    COMPARISONS[name].find(name.split(",")[0], seed).check()
+def test_equals(name: str):
+    for seed in range(2):
+        COMPARISONS[name].find(name.split(",")[0], seed).check()
 
 
 def cached(margin: float, strategy: str, seed: int) -> Both:
@@ -420,11 +421,10 @@ CASES = [
 """For `tests.peers_page`."""
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_an_anchor_is_never_beside_itself_whatever_the_guide_says(seed: int):
+def test_an_anchor_is_never_beside_itself_whatever_the_guide_says():
     """GISTEmbedLoss with margin -0.1 leaves it there once the guide gives its positive 0.9 or more: nothing is nearer
     than that by 0.1. So it does with the positive beside itself. Here both stay out, and the positive where it is."""
-    batch = pair_batch(seed)
+    batch = pair_batch(0)
     own = torch.eye(2 * PAIRS, dtype=torch.float64)
     near = 0.95 * own[:PAIRS] + (1 - 0.95**2) ** 0.5 * own[PAIRS:]  # of all other texts the guide says 0
     batch = replace(batch, guide=torch.cat([own[:PAIRS], near]))
@@ -442,9 +442,8 @@ def test_an_anchor_is_never_beside_itself_whatever_the_guide_says(seed: int):
     torch.testing.assert_close(theirs, (scores.logsumexp(dim=1) - positive).mean())
 
 
-@pytest.mark.parametrize("margin", [-0.5, -0.1, 0.1])
 @pytest.mark.parametrize("name", ["mnrl", "supmpn", "supcon"])
-def test_positives_are_never_negatives_whatever_the_guide_says(name: str, margin: float):
+def test_positives_are_never_negatives_whatever_the_guide_says(name: str):
     """With a guide to whom all texts are one, or all but the positives."""
     positives = 1 if name == "mnrl" else 2
     rows = [(n, n, PAIRS * k + n, 0) for k in range(1, positives + 1) for n in range(PAIRS)]
@@ -454,7 +453,7 @@ def test_positives_are_never_negatives_whatever_the_guide_says(name: str, margin
     apart = alike.clone()
     apart[PAIRS:] *= -1  # an anchor's positives are the farthest there are
     plain = Built(options(name, temperature=0.05))(batch)
-    for guide in (alike, apart):
+    for guide, margin in itertools.product((alike, apart), (-0.5, -0.1, 0.1)):
         filtered = Built(options(name, **GUIDED, filter_margin=margin))(replace(batch, guide=guide))
         assert filtered.counts["positives"] == plain.counts["positives"] == positives * PAIRS
         assert filtered.counts["negatives"] == (0 if margin < 0 else plain.counts["negatives"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ import pytest
 import torch
 
 from tests.conftest import ROWS, pairs_of
-from tests.gloo_worker import model_of
+from tests.gloo_worker import Interrupting, model_of
 from tests.objective_batches import EXACT, build, grouped, options
 from tests.trainables.objectives.test_widths import batch_for
 from trainables.corpora.samplers import RowSampler
@@ -104,14 +103,6 @@ class TestTraining:
         """Three steps; of which the first and the third are kept where two are the most."""
         monkeypatch.setattr("trainables.training.loop.TEMPERATURES", most)
 
-        class Breaking(Watcher):
-            def wants_checkpoint(self, step: int) -> bool:
-                return step == 1
-
-            def checkpoint(self, step: int, save: Callable[[Path], None]) -> bool:
-                save(tmp_path)
-                return False
-
         self.trained()
         whole = self.progress.temperatures
         assert [entry["step"] for entry in whole] == ([1, 2, 3] if most == 50 else [1, 3])
@@ -119,7 +110,7 @@ class TestTraining:
         assert whole[-1]["temperature"] != whole[0]["temperature"]
         assert measured(self.progress, 0.0)["temperatures"] == whole
         with pytest.raises(Interrupted):
-            self.trained(Breaking())
+            self.trained(Interrupting(2, Workers(), tmp_path))
         self.trained(resume=tmp_path)
         assert self.progress.temperatures == whole
         assert all(type(entry["step"]) is int for entry in self.progress.temperatures)

@@ -31,13 +31,14 @@ def alone() -> dict[str, Any]:
 
 @pytest.mark.parametrize("workers", [2, 3])
 def test_loss_and_gradients_equal_one_worker(workers: int, gloo_answers: Answers, alone: dict[str, Any]):
-    """Of every objective on every batch; torch names the one that differs."""
+    """Of every objective; torch names the one that differs."""
 
     def of_cases(losses: dict[str, dict[str, Any]], what: str) -> dict[str, Any]:
         return {case: answer[what] for case, answer in losses.items()}
 
     expected = alone["losses"]
-    assert len(expected) == len(OBJECTIVE_CASES) * len(BATCHES)
+    assert len(expected) == len(OBJECTIVE_CASES) * 2
+    assert {case.partition(" ")[2] for case in expected} == {*BATCHES}
     for case, gradients in of_cases(expected, "gradients").items():
         assert not case.endswith("odd number of sentences") or any((each != 0).any() for each in gradients), case
     for answer in gloo_answers[workers]:
@@ -127,7 +128,7 @@ def test_only_rows_with_a_gradient_travel(workers: int, gloo_answers: Answers):
         assert wrong == {"places.weight"}, "the negative control"
 
 
-@pytest.mark.parametrize("step", ["2", "3", "4", "7", "12"])
+@pytest.mark.parametrize("step", ["3", "7", "12"])
 @pytest.mark.parametrize("workers", [1, 2])
 def test_resumed_equals_unbroken(workers: int, step: str, gloo_answers: Answers, alone: dict[str, Any]):
     """To the last bit, with dropout, and over the ends of epochs of 3 steps."""

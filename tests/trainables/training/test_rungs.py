@@ -20,7 +20,7 @@ from study.cli.options import parse
 from study.plan import Plan, decide, read_request
 from study.results_folder.check import check_results
 from tests.conftest import ROWS, pairs_of
-from trainables.corpora import scenes
+from tests.gloo_worker import Tiny
 from trainables.corpora.samplers import RowSampler
 from trainables.encoders.contract import Encoder
 from trainables.errors import UserError
@@ -117,30 +117,22 @@ class Pausing(Watcher):
         ("epochs:0.5,1,3.1", [(1, 2), (2, 3), (3, 10)]),  # an epoch has 3 steps
     ],
 )
-def test_a_training_pauses_there(plan: str, rungs: list[tuple[int, int]], make_encoder: Any):
-    watcher = _trained(parse_rungs(plan), make_encoder)
-    assert [rung[:2] for rung in watcher.pauses] == rungs
+def test_a_training_pauses_there(plan: str, rungs: list[tuple[int, int]]):
+    assert [rung[:2] for rung in pauses(parse_rungs(plan))] == rungs
 
 
-def test_tokens_are_counted_to_the_step(make_encoder: Any):
-    tokens = [rung[2] for rung in _trained(RungPlan("steps", tuple(range(1, 12))), make_encoder).pauses]
+def test_tokens_are_counted_to_the_step():
+    tokens = [rung[2] for rung in pauses(RungPlan("steps", tuple(range(1, 12))))]
     amounts = (tokens[1], tokens[1] + 1, tokens[6])
-    watcher = _trained(RungPlan("tokens", amounts), make_encoder)
-    assert watcher.pauses == [(1, 2, tokens[1]), (2, 3, tokens[2]), (3, 7, tokens[6])]
+    assert pauses(RungPlan("tokens", amounts)) == [(1, 2, tokens[1]), (2, 3, tokens[2]), (3, 7, tokens[6])]
 
 
-def _trained(plan: RungPlan, make_encoder: Any) -> Pausing:
-    model = build_model(TWELVE_STEPS, make_encoder())
+def pauses(plan: RungPlan) -> list[tuple[int, int, float]]:
+    """Of a training of twelve steps."""
     watcher = Pausing(plan)
+    model = build_model(TWELVE_STEPS, Tiny())  # type: ignore[arg-type]
     train(model, RowSampler(pairs_of(ROWS), 5), TWELVE_STEPS, 3, watcher, Workers())
-    return watcher
-
-
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("scenes") / "corpus"
-    scenes.write(folder, size=0.1)
-    return folder
+    return watcher.pauses
 
 
 class Bag:
@@ -154,13 +146,15 @@ class Bag:
 
 
 class TestWhatIsMeasured:
-    def test_one_pass_serves_all_goals(self, corpus: Path):
+    def test_one_pass_serves_all_goals(self, small_corpus: Path):
         bag = Bag()
-        config = EvaluationConfig(tasks=("STSBenchmark", "CR", "MRPC", "STS12"), senteval=str(corpus / "senteval"))
+        config = EvaluationConfig(
+            tasks=("STSBenchmark", "CR", "MRPC", "STS12"), senteval=str(small_corpus / "senteval")
+        )
         both = Measure("both", parts=((STS, 3.0), (TRANSFER, 1.0)))
         values = Evaluator(config, Workers()).measured(bag, (STS, TRANSFER, SECONDS, both))  # type: ignore[arg-type]
         assert values.pop("both") == pytest.approx((3 * values["sts"] + values["transfer"]) / 4)
-        scores = development(bag.encode, corpus / "senteval", ["STSBenchmark", "CR", "MRPC"])
+        scores = development(bag.encode, small_corpus / "senteval", ["STSBenchmark", "CR", "MRPC"])
         assert values == {
             "sts": scores["STSBenchmark.dev_spearman_cosine"],
             "transfer": pytest.approx((scores["CR.dev_accuracy"] + scores["MRPC.dev_accuracy"]) / 2),  # type: ignore[operator]
@@ -187,7 +181,7 @@ class TestWhatIsMeasured:
         assert len(part) == MOST == len(set(part.left))
         assert part.right == [f"r{text}" for text in part.left]
 
-    def test_pairs_are_told_apart_by_their_difference(self, corpus: Path, monkeypatch: pytest.MonkeyPatch):
+    def test_pairs_are_told_apart_by_their_difference(self, small_corpus: Path, monkeypatch: pytest.MonkeyPatch):
         """Features of a pair: |u - v| and u * v."""
         inputs: list[torch.Tensor] = []
 
@@ -197,10 +191,10 @@ class TestWhatIsMeasured:
 
         monkeypatch.setattr("trainables.senteval.probe.probe_accuracy", noted)
         bag = Bag()
-        development(bag.encode, corpus / "senteval", ["MRPC"])
+        development(bag.encode, small_corpus / "senteval", ["MRPC"])
         assert inputs[0].shape[1] == 2 * bag.dim
 
-    def test_seconds_are_of_the_training_and_all_is_told_and_kept(self, corpus: Path):
+    def test_seconds_are_of_the_training_and_all_is_told_and_kept(self, small_corpus: Path):
         reports: list[tuple[int, Mapping[str, float]]] = []
 
         class Telling(Reporter):
@@ -210,7 +204,7 @@ class TestWhatIsMeasured:
                 reports.append((number, scores))
                 return number < 2
 
-        config = EvaluationConfig(tasks=("STSBenchmark", "CR"), senteval=str(corpus / "senteval"))
+        config = EvaluationConfig(tasks=("STSBenchmark", "CR"), senteval=str(small_corpus / "senteval"))
         encoder: Encoder = Bag()  # type: ignore[assignment]
         rungs = TrialWatcher(encoder, Evaluator(config, Workers()), Workers(), Telling())
         progress = TrainingProgress(step=7, seconds=2.5, sums={"tokens": 90.0})
@@ -223,14 +217,14 @@ class TestWhatIsMeasured:
         assert progress.rungs == [entry, {**entry, "rung": 2}]
         assert json.loads(json.dumps(dataclasses.asdict(progress)))["rungs"] == progress.rungs
 
-    def test_without_data_for_one_goal_nobody_is_asked(self, corpus: Path):
+    def test_without_data_for_one_goal_nobody_is_asked(self, small_corpus: Path):
         class Never(Reporter):
             rung_plan = dataclasses.replace(DEFAULT, measures=(STS, TRANSFER))
 
             def rung(self, number: int, scores: Mapping[str, float]) -> bool:
                 raise AssertionError
 
-        config = EvaluationConfig(tasks=("STSBenchmark",), senteval=str(corpus / "senteval"))
+        config = EvaluationConfig(tasks=("STSBenchmark",), senteval=str(small_corpus / "senteval"))
         encoder: Encoder = Bag()  # type: ignore[assignment]
         progress = TrainingProgress(step=1)
         rungs = TrialWatcher(encoder, Evaluator(config, Workers()), Workers(), Never())

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from reports.document import markdown
@@ -19,7 +19,8 @@ from reports.results import Results
 from reports.sections import measured_counts
 from reports.trials_csv import write_trials_csv
 from search_spaces import spaces
-from tests.conftest import ROWS, pairs_of, slow_case
+from tests.conftest import ROWS, pairs_of
+from tests.gloo_worker import Scored
 from tests.reports.sections.test_sections import rewrite
 from tests.synthetic_results import make_results
 from trainables.corpora.samplers import RowSampler
@@ -31,7 +32,6 @@ from trainables.training.distributed import Workers
 from trainables.training.loop import Interrupted, Watcher, train
 from trainables.training.model import StudyModel
 from trainables.training.rungs import parse_rungs
-from trainables.trial import population_key
 from trainables.trial.build import build_model
 
 STEPS = 12
@@ -40,7 +40,7 @@ LAST = Recipe().preferring(
         "encoder.name": "scenes-small",
         "optimisation.batch_size": 5,
         "optimisation.epochs": 4,
-        "optimisation.learning_rate": 1e-3,
+        "optimisation.learning_rate": 0.02,
         "objective.negatives": 3,
         "objective.bank": 7,
         "head.kind": "mlp",
@@ -115,30 +115,32 @@ def equal(ours: Mapping[str, Tensor], theirs: Mapping[str, Tensor]) -> bool:
     return ours.keys() == theirs.keys() and all(torch.equal(ours[name], theirs[name]) for name in ours)
 
 
+class Small(Scored):
+    """With dropout, a buffer that every step changes, and a layer that none does."""
+
+    counted: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("counted", torch.zeros(()))
+        self.still = nn.Linear(self.dim, self.dim).requires_grad_(False)
+
+    def embed(self, tokens: Sequence[Sequence[int]]) -> Tensor:
+        if torch.is_grad_enabled():
+            self.counted.add_(1)
+        return nn.functional.dropout(self.still(super().embed(tokens)), 0.3)
+
+
 @pytest.fixture
-def study(make_encoder: Any) -> Iterator[Callable[..., Run]]:
+def study() -> Iterator[Callable[..., Run]]:
     """`study(recipe, watcher)` trains a fresh model for twelve steps, with dropout."""
     steps: list[dict[str, Tensor]] = []
     models: list[StudyModel] = []
 
-    def count(encoder: Any) -> None:
-        """A buffer that every step changes, and a layer that none does."""
-        encoder.register_buffer("counted", torch.zeros(()))
-        embed = encoder.embed
-
-        def counting(tokens: Any) -> Tensor:
-            encoder.counted.add_(1)
-            embedded: Tensor = embed(tokens)
-            return embedded
-
-        encoder.embed = counting
-        encoder.backbone.encoder.layer[0].requires_grad_(False)
-
     def run(recipe: Recipe, watcher: Scores, resume: Path | None = None) -> Run:
         steps.clear()
         torch.manual_seed(3)
-        model = build_model(recipe, make_encoder(recipe.pooling.mode))
-        count(model.encoder)
+        model = build_model(recipe, Small())  # type: ignore[arg-type]
         models[:] = [model]
         watcher.encoder = model.encoder
         progress = train(model, RowSampler(pairs_of(ROWS), 5), recipe, 3, watcher, Workers(), resume)
@@ -150,7 +152,6 @@ def study(make_encoder: Any) -> Iterator[Callable[..., Run]]:
 
 
 class TestBest:
-    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("every", "scores", "kept"),
         [
@@ -181,7 +182,6 @@ class TestBest:
 
 
 class TestPatience:
-    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("every", "patience", "scores", "end", "kept"),
         [
@@ -204,7 +204,6 @@ class TestPatience:
         assert run.progress.kept == {"keep": "best", "step": kept, "score": scores[kept], "scored": len(scores)}
 
     @pytest.mark.parametrize("step", [4, 7, 9])
-    @pytest.mark.slow
     def test_goes_on_counting_after_a_resume(self, step: int, study: Any, tmp_path: Path):
         """Also where the checkpoint is of the very step that ended it."""
         scores = {3: 10.0, 6: 9.0, 9: 8.0}
@@ -222,7 +221,6 @@ class TestPatience:
 
 
 class TestAverage:
-    @pytest.mark.slow
     @pytest.mark.parametrize(("share", "over"), [(0.0, 1), (0.25, 3), (1.0, STEPS)])
     def test_is_the_mean_over_the_last_steps(self, share: float, over: int, study: Any):
         run = study(AVERAGE.override({"optimisation.keep_share": share}), Scores({}))
@@ -233,21 +231,19 @@ class TestAverage:
             torch.testing.assert_close(value, mean, rtol=2e-7, atol=1e-12, msg=name)
         assert equal(run.encoder, run.steps[-1]) == (over == 1)
 
-    def test_a_frozen_layer_stays_as_it_is_to_the_last_bit(self, study: Any, make_encoder: Any):
-        frozen = {name: value for name, value in study(AVERAGE, Scores({})).encoder.items() if ".layer.0." in name}
-        fresh = tensors(make_encoder(AVERAGE.pooling.mode))
-        assert len(frozen) > 10
-        assert all(torch.equal(value, fresh[name]) for name, value in frozen.items())
+    def test_a_frozen_layer_stays_as_it_is_to_the_last_bit(self, study: Any):
+        trained = study(AVERAGE, Scores({})).model.encoder
+        torch.manual_seed(3)
+        assert torch.equal(trained.still.weight, Small().still.weight)
 
-    @pytest.mark.slow
     def test_many_steps_of_large_weights_lose_nothing(self):
-        """A running sum in float32 would be off in the fourth digit."""
+        """A running sum in float32 would be off in the sixth digit."""
         from trainables.training.weights_kept import AverageWeights
 
         encoder = torch.nn.Linear(1, 1)
-        keeping: Any = AverageWeights(encoder, 20_000, 1.0)  # type: ignore[arg-type]
+        keeping: Any = AverageWeights(encoder, 2_000, 1.0)  # type: ignore[arg-type]
         with torch.no_grad():
-            for step in range(1, 20_001):
+            for step in range(1, 2_001):
                 encoder.weight.fill_(1000 + step % 2 * 0.1)
                 keeping.after(step, TrainingProgress())
         keeping.put_back()
@@ -265,7 +261,6 @@ def unbroken() -> dict[Recipe, Run]:
 
 @pytest.mark.parametrize("recipe", [BEST, AVERAGE], ids=["best", "average"])
 class TestBoth:
-    @pytest.mark.slow
     def test_the_steps_are_those_of_a_training_that_keeps_the_last(self, recipe: Recipe, study: Any):
         """Although scores are computed, without dropout, and something is drawn at random."""
         plain, watched = Scores({}), Scores(SCORES)
@@ -278,7 +273,7 @@ class TestBoth:
         assert not equal(kept.encoder, last.encoder)
         assert kept.progress.sums == last.progress.sums
 
-    @pytest.mark.parametrize("step", [2, slow_case(6), 7, slow_case(STEPS)])
+    @pytest.mark.parametrize("step", [2, 6, 7, STEPS])
     def test_resumed_equals_unbroken(
         self, recipe: Recipe, step: int, study: Any, unbroken: dict[Recipe, Run], tmp_path: Path
     ):
@@ -293,15 +288,6 @@ class TestBoth:
         assert equal(resumed.around, whole.around)
         assert resumed.progress.kept == whole.progress.kept
         assert sorted(file.suffix for file in tmp_path.iterdir()) == [".json", ".safetensors"]
-
-
-def test_it_trains_alone():
-    adapted = Recipe().preferring(
-        {"encoder.adapter": "mlp", "corpus.layout": "pairs", "objective.name": "ntxent", "optimisation.keep_every": 7}
-    )
-    assert population_key(adapted) is not None
-    for keep in ("best", "average"):
-        assert population_key(adapted.override({"optimisation.keep": keep})) is None
 
 
 @pytest.mark.parametrize(
