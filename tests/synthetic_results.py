@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import random
 import re
 import shutil
@@ -19,9 +20,9 @@ from reports.made_up import VERSIONS
 from reports.markdown import code
 from reports.recipe_names import recipe_names
 from reports.results import Results
-from reports.sections import SECTIONS
+from reports.sections import SECTIONS, Section
 from reports.soup import Soups
-from reports.testing import changed, made_record, write_trial
+from reports.testing import SectionContract, changed, made_record, write_trial
 from search_spaces import Row, Space, spaces
 from trainables.evaluation_config import EvaluationConfig, split
 from trainables.recipe import Recipe
@@ -125,6 +126,15 @@ def made_once(folder: Path, what: object, make: Callable[[Path], object]) -> Non
         MADE[repr(what)] = tempfile.TemporaryDirectory()
         make(Path(MADE[repr(what)].name))
     shutil.copytree(MADE[repr(what)].name, folder, dirs_exist_ok=True)
+
+
+def keeps_its_contract(section: Section, results: Results) -> None:
+    """Every test of a section's contract, on this study."""
+    for name, test in vars(SectionContract).items():
+        if name.startswith("test_"):
+            with tempfile.TemporaryDirectory() as folder:
+                values = {"self": SectionContract(), "section": section, "results": results, "tmp_path": Path(folder)}
+                test(**{parameter: values[parameter] for parameter in inspect.signature(test).parameters})
 
 
 def section_text(folder: Path, name: str) -> str:

@@ -30,13 +30,13 @@ from reports.markdown import text
 from reports.recipe_names import called
 from reports.report import write_report
 from reports.results import Results
-from reports.sections import SECTIONS, Section, finals, in_order
+from reports.sections import SECTIONS, finals, in_order
 from reports.statistics.finals import Reference
-from reports.testing import SectionContract, changed
+from reports.testing import changed
 from reports.wording import difference
 from tests.conftest import slow_case
 from tests.facts import sentences
-from tests.synthetic_results import add_finals, made_once, make_results
+from tests.synthetic_results import add_finals, keeps_its_contract, made_once, make_results
 from trainables.senteval.tasks import GROUPS
 
 Make = Callable[..., Results]
@@ -593,15 +593,10 @@ def test_it_stands_first() -> None:
     assert in_order()[0].name == "answer"
 
 
-class TestAnswerSection(SectionContract):
-    @pytest.fixture
-    def section(self) -> Section:
-        return SECTIONS["answer"]
-
-    @pytest.fixture(params=[*STUDIES, "rows"])
-    def results(self, request: pytest.FixtureRequest, make: Make) -> Results:
-        gains, parts = STUDIES.get(request.param, ((), {}))
-        return make(gains, **parts)
+@pytest.mark.parametrize("kind", [*STUDIES, "rows"])
+def test_the_section_keeps_its_contract(kind: str, make: Make) -> None:
+    gains, parts = STUDIES.get(kind, ((), {}))
+    keeps_its_contract(SECTIONS["answer"], make(gains, **parts))
 
 
 def praised(results: Results) -> str | None:

@@ -21,9 +21,9 @@ from reports.looks import trials
 from reports.recipe_names import called, recipe_names
 from reports.report import write_report
 from reports.results import Results
-from reports.sections import SECTIONS, Section, more_data
-from reports.testing import SectionContract, changed
-from tests.synthetic_results import add_curve, add_finals, made_once, make_results
+from reports.sections import SECTIONS, more_data
+from reports.testing import changed
+from tests.synthetic_results import add_curve, add_finals, keeps_its_contract, made_once, make_results
 
 Make = Callable[..., Results]
 LOSSES = {"1/2": 1.5, "1/4": 3.0, "1/8": 5.0}
@@ -193,27 +193,21 @@ def test_the_file_holds_it(make: Make, results_folder: Path) -> None:
     assert not [problem for problem in check(results_folder) if FILE in problem]
 
 
-class TestMoreDataSection(SectionContract):
-    @pytest.fixture
-    def section(self) -> Section:
-        return SECTIONS["more_data"]
+@pytest.mark.parametrize("what", ["whole", "unfinished", "too few", "no curve"])
+def test_the_section_keeps_its_contract(what: str, make: Make) -> None:
+    results = make({"1/2": 1.0}) if what == "too few" else make(missing=7 if what == "unfinished" else 0)
+    if what == "no curve":
+        finals = dataclasses.replace(results.info.finals, curve=None)  # type: ignore[type-var]
+        dataclasses.replace(results.info, finals=finals).save(results.folder)
+        results = Results.load(results.folder)
+    keeps_its_contract(SECTIONS["more_data"], results)
 
-    @pytest.fixture(params=["whole", "unfinished", "too few", "no curve"])
-    def results(self, request: pytest.FixtureRequest, make: Make, results_folder: Path) -> Results:
-        if request.param == "no curve":
-            results = make()
-            finals = dataclasses.replace(results.info.finals, curve=None)  # type: ignore[type-var]
-            dataclasses.replace(results.info, finals=finals).save(results_folder)
-            return Results.load(results_folder)
-        if request.param == "too few":
-            return make({"1/2": 1.0})
-        return make(missing=7 if request.param == "unfinished" else 0)
 
-    def test_it_has_a_table_and_a_picture(self, make: Make, tmp_path: Path) -> None:
-        text = markdown(more_data.write(make(), tmp_path / "pictures"))
-        assert text.startswith("The last doubling of the data, from 6,000 to 12,000 pairs, brought +1.")
-        assert "![Score over the pairs to train on](pictures/data-curve.svg)" in text
-        assert [line.split("|")[1].strip() for line in text.splitlines() if line.startswith("|")][2:] == [
-            "none: the encoder as it came", "1/8", "1/4", "1/2", "all",
-        ]  # fmt: skip
-        assert "among 2; that of a score is its own" in text
+def test_it_has_a_table_and_a_picture(make: Make, tmp_path: Path) -> None:
+    text = markdown(more_data.write(make(), tmp_path / "pictures"))
+    assert text.startswith("The last doubling of the data, from 6,000 to 12,000 pairs, brought +1.")
+    assert "![Score over the pairs to train on](pictures/data-curve.svg)" in text
+    assert [line.split("|")[1].strip() for line in text.splitlines() if line.startswith("|")][2:] == [
+        "none: the encoder as it came", "1/8", "1/4", "1/2", "all",
+    ]  # fmt: skip
+    assert "among 2; that of a score is its own" in text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -19,11 +20,11 @@ from reports.ledger import LEDGER, Ledger
 from reports.looks import trials
 from reports.report import write_report
 from reports.results import Results
-from reports.sections import SECTIONS, Section, ship
+from reports.sections import SECTIONS, ship
 from reports.soup import KEPT_GAIN, chosen_share
-from reports.testing import SectionContract, changed
+from reports.testing import changed
 from tests.facts import sentences
-from tests.synthetic_results import add_finals, add_soups, make_results
+from tests.synthetic_results import add_finals, add_soups, keeps_its_contract, made_once, make_results
 from trainables.files import write_whole
 
 Make = Callable[..., Results]
@@ -41,12 +42,16 @@ def make(results_folder: Path) -> Make:
     """A search whose first recipe is the one to use, and soups of it."""
 
     def made(gains: Mapping[float, float] | None = BETTER, **soups: Any) -> Results:
-        make_results(results_folder, rows=["SBERT baseline"], explored=4, seeds=(0,))
-        add_finals(results_folder, (3.0, 1.0))
-        whole = Answer.of(Results.load(results_folder)).to_train
-        assert whole is not None
-        if gains:
-            add_soups(results_folder, whole.recipe, gains, **soups)
+        def fill(folder: Path) -> None:
+            make_results(folder, rows=["SBERT baseline"], explored=4, seeds=(0,))
+            add_finals(folder, (3.0, 1.0))
+            whole = Answer.of(Results.load(folder)).to_train
+            assert whole is not None
+            if gains:
+                add_soups(folder, whole.recipe, gains, **soups)
+
+        shutil.rmtree(results_folder, ignore_errors=True)
+        made_once(results_folder, ("soups", gains, soups), fill)
         return Results.load(results_folder)
 
     return made
@@ -170,19 +175,15 @@ def test_it_says_what_is_forgotten(make: Make, tmp_path: Path) -> None:
     assert any("STS-B -0.75 against the encoder as it came, one seed -2.00" in words for words in written)
 
 
-class TestShipSection(SectionContract):
-    @pytest.fixture
-    def section(self) -> Section:
-        return SECTIONS["ship"]
+@pytest.mark.parametrize("soups", [BETTER, WORSE, None], ids=["soup", "one seed", "none"])
+def test_the_section_keeps_its_contract(soups: Mapping[float, float] | None, make: Make) -> None:
+    keeps_its_contract(SECTIONS["ship"], make(soups))
 
-    @pytest.fixture(params=["soup", "one seed", "none"])
-    def results(self, request: pytest.FixtureRequest, make: Make) -> Results:
-        return make({"soup": BETTER, "one seed": WORSE, "none": None}[request.param])
 
-    def test_it_has_a_row_for_each(self, make: Make, tmp_path: Path) -> None:
-        text = markdown(ship.write(make(), tmp_path / "pictures"))
-        heads = [line.split("|")[1].strip() for line in text.splitlines() if line.startswith("|")]
-        assert heads[2:7] == ["one seed, the mean", *(f"average, {share:.0%} trained" for share in BETTER)]
-        (shipped,) = [line for line in text.splitlines() if line.endswith(" yes |")]
-        assert "75% trained" in shipped
-        assert "over one seed" in text
+def test_it_has_a_row_for_each(make: Make, tmp_path: Path) -> None:
+    text = markdown(ship.write(make(), tmp_path / "pictures"))
+    heads = [line.split("|")[1].strip() for line in text.splitlines() if line.startswith("|")]
+    assert heads[2:7] == ["one seed, the mean", *(f"average, {share:.0%} trained" for share in BETTER)]
+    (shipped,) = [line for line in text.splitlines() if line.endswith(" yes |")]
+    assert "75% trained" in shipped
+    assert "over one seed" in text

@@ -16,12 +16,12 @@ from reports.plots.goals_front import Mark, pareto_picture
 from reports.plots.outliers import limits
 from reports.plots.search_course import search_picture
 from reports.results import Results
-from reports.sections import SECTIONS, Section, curves
+from reports.sections import SECTIONS, curves
 from reports.statistics import Sample, compare
 from reports.statistics.spreads import common_spread
-from reports.testing import SectionContract, changed
+from reports.testing import changed
 from tests.reports.sections.test_sections import rewrite, study
-from tests.synthetic_results import SPACES, make_results, section_text
+from tests.synthetic_results import SPACES, keeps_its_contract, make_results, section_text
 
 
 def no_scores(folder: Path) -> None:
@@ -37,36 +37,25 @@ def no_scores(folder: Path) -> None:
     rewrite(folder, lost)
 
 
-class TestExplored(SectionContract):
+@pytest.mark.parametrize("what", ["one recipe", "no development scores", "conditional"])
+def test_a_search_keeps_the_contract(what: str, tmp_path: Path):
     """One explored recipe under one seed; without development scores; a space of conditional domains and two goals."""
-
-    @pytest.fixture(params=["explored", "pareto"])
-    def section(self, request: pytest.FixtureRequest) -> Section:
-        return SECTIONS[request.param]
-
-    @pytest.fixture(params=["one recipe", "no development scores", "conditional"])
-    def results(self, request: pytest.FixtureRequest, tmp_path: Path) -> Results:
-        folder = tmp_path / "results"
-        folder.mkdir()
-        if request.param == "conditional":
-            make_results(folder, SPACES["contrastive_all"], explored=3, seeds=(1, 2), spread=1.0)
-        else:
-            study(folder, "goals=('sts', 'transfer')", explored=1, rows=["SBERT baseline"])
-        if request.param == "no development scores":
-            no_scores(folder)
-        return Results.load(folder)
+    if what == "conditional":
+        make_results(tmp_path, SPACES["contrastive_all"], explored=3, seeds=(1, 2), spread=1.0)
+    else:
+        study(tmp_path, "goals=('sts', 'transfer')", explored=1, rows=["SBERT baseline"])
+    if what == "no development scores":
+        no_scores(tmp_path)
+    for name in ("explored", "pareto"):
+        keeps_its_contract(SECTIONS[name], Results.load(tmp_path))
 
 
-class TestFigures(SectionContract):
-    @pytest.fixture(params=["curves", "paper_figures"])
-    def section(self, request: pytest.FixtureRequest) -> Section:
-        return SECTIONS[request.param]
-
-    @pytest.fixture(params=["scl_ablation", "declutr_projection"])
-    def results(self, request: pytest.FixtureRequest, tmp_path: Path) -> Results:
-        space = SPACES[request.param]
-        make_results(tmp_path / "results", space, rows=[next(row.label for row in space.rows if row.needs is None)])
-        return Results.load(tmp_path / "results")
+@pytest.mark.parametrize("name", ["scl_ablation", "declutr_projection"])
+def test_figures_keep_the_contract(name: str, tmp_path: Path):
+    space = SPACES[name]
+    make_results(tmp_path, space, rows=[next(row.label for row in space.rows if row.needs is None)])
+    for section in ("curves", "paper_figures"):
+        keeps_its_contract(SECTIONS[section], Results.load(tmp_path))
 
 
 def test_without_development_scores_nothing_is_ranked(tmp_path: Path):
