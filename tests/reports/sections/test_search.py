@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib.figure
-import numpy as np
 import pytest
 
 from reports.document import markdown
@@ -17,8 +16,6 @@ from reports.plots.outliers import limits
 from reports.plots.search_course import search_picture
 from reports.results import Results
 from reports.sections import SECTIONS, curves
-from reports.statistics import Sample, compare
-from reports.statistics.spreads import common_spread
 from reports.testing import changed
 from tests.reports.sections.test_sections import rewrite, study
 from tests.synthetic_results import SPACES, keeps_its_contract, make_results, section_text
@@ -77,29 +74,6 @@ def test_the_best_of_many_is_said_to_be_lucky(tmp_path: Path):
     )
     assert re.search(r"STS Avg\. \+1\.\d\d; [^:]*\*\*No verdict:\*\* the seeds", text)
     assert not re.search(r": (better|worse|undecided)", text)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("together", [0.6, 0.9])
-def test_seeds_that_chose_a_recipe_flatter_it_and_fresh_ones_do_not(together: float):
-    """Of 100 equal recipes of three seeds the best on development data against an equal row, on test data, at 2.5 %.
-
-    `together` is the correlation of a seed's two scores. Why a report has no verdict on such a recipe.
-    """
-    random = np.random.default_rng(26)
-    better = {"chosen": 0, "fresh": 0}
-    studies = 500
-    for _ in range(studies):
-        development, noise = random.normal(size=(2, 100, 3))
-        test = together * development + np.sqrt(1 - together**2) * noise
-        chosen = test[development.mean(axis=1).argmax()]
-        row = random.normal(size=3)
-        common = common_spread(Sample(values, (0, 1, 2)) for values in test[:10])  # as on a board of ten rows
-        for name, values in (("chosen", chosen), ("fresh", random.normal(size=3))):
-            gain = compare(Sample(values, (0, 1, 2)), Sample(row, (0, 1, 2)), common=common)
-            better[name] += gain.gain > 0 and gain.p is not None and gain.p < 0.05
-    assert better["fresh"] / studies < 0.04
-    assert better["chosen"] / studies > 0.07
 
 
 class TestCurves:
