@@ -30,7 +30,8 @@ from trainables.senteval.tasks import GROUPS, TASKS
 
 SPACES = spaces()
 MADE: dict[str, tempfile.TemporaryDirectory[str]] = {}
-"""By what they are, of `made_once`."""
+SHARED: dict[str, Results] = {}
+"""By what they are, of `made_once` and `shared`."""
 Score = tuple[str, str]
 """A task and one of its numbers; without a task, an average."""
 
@@ -122,10 +123,22 @@ def make_results(
 
 def made_once(folder: Path, what: object, make: Callable[[Path], object]) -> None:
     """Fill the folder as `make` does. It runs for the first who asks for `what`, and others get copies."""
-    if repr(what) not in MADE:
-        MADE[repr(what)] = tempfile.TemporaryDirectory()
-        make(Path(MADE[repr(what)].name))
-    shutil.copytree(MADE[repr(what)].name, folder, dirs_exist_ok=True)
+    shutil.copytree(_made(repr(what), make), folder, dirs_exist_ok=True)
+
+
+def shared(what: object, make: Callable[[Path], object]) -> Results:
+    """The same for all who only read it, with what was reckoned from it."""
+    name = repr(what)
+    if name not in SHARED:
+        SHARED[name] = Results.load(_made(name, make))
+    return SHARED[name]
+
+
+def _made(name: str, make: Callable[[Path], object]) -> Path:
+    if name not in MADE:
+        MADE[name] = tempfile.TemporaryDirectory()
+        make(Path(MADE[name].name))
+    return Path(MADE[name].name)
 
 
 def keeps_its_contract(section: Section, results: Results) -> None:
