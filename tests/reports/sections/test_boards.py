@@ -24,7 +24,6 @@ from reports.results import Results
 from reports.sections.claims import in_short as claims
 from reports.sections.conclusions import best_set, conclusions
 from reports.sections.glance import caption, of_board
-from reports.sections.paper_tables import HOW_TO_READ
 from reports.sections.rows import write as rows_section
 from reports.sections.rows_in_full import board_table, how_to_read
 from reports.sections.sure import best_model, settling, studied, unfinished
@@ -32,7 +31,7 @@ from reports.sections.sure import write as short
 from reports.sections.what_was_run import write as what_was_run
 from reports.testing import changed, make_study, write_trial
 from reports.wording import order_limits, order_sentence, reason
-from tests.boards import STEPS, board, gain, standing
+from tests.boards import STEPS, board, standing
 from tests.synthetic_results import make_results
 
 BASELINE = "SBERT baseline"
@@ -221,22 +220,6 @@ class TestRows:
         assert lines[3][4:] == ["<0.001", "—", "yes", "2", "⚠ **steps**"]
         assert lines[4][:4] == ["base", "3", "60.00 ± 0.00", "baseline"]
 
-    def test_one_seed_is_said_above_the_table(self):
-        assert "With one seed the interval counts the test items only" in how_to_read(
-            [board(standing("a", 63, seeds=1))]
-        )
-        assert "With one seed" not in how_to_read([board(standing("a", 63.0))])
-
-    def test_a_row_that_no_seed_changes_is_marked(self, results: Results):
-        vectors = standing("vectors", 50.0, gain=gain(-10.0), verdict="below", seeds=1)
-        assert vectors.sample
-        fixed = dataclasses.replace(vectors, sample=dataclasses.replace(vectors.sample, fixed=True))
-        shown = dataclasses.replace(board(), standings=(*board(standing("a", 63.0)).standings, fixed))
-        assert "| 1 (no seed matters) |" in board_table(results, shown).markdown
-        assert board_table(results, shown).markdown.count("no seed matters") == 1
-        assert "A row that no seed changes needs one trial, and is judged with it." in how_to_read([shown])
-        assert "no seed changes" not in how_to_read([board(standing("a", 63.0))])
-
     def test_ties_and_ranks_are_explained(self):
         text = how_to_read([board(standing("a", 63.0, wins=1, ties=1, losses=0, in_best_set=True, ranks=(1, 2)))])
         assert "(Holm over its tasks)" in text
@@ -250,10 +233,6 @@ class TestRows:
         assert [line.split("|")[1].strip() for line in table.splitlines()[2:]] == [BASELINE, "3p3n-Augment"]
         assert "Not in the table: Avg. GloVe embeddings: no word vectors were given" in section
         assert "16 rows: not finished" in section
-
-    def test_intervals_without_items_are_said(self):
-        only = board(standing("a", 63.0, gain=gain(3.0, basis="seeds only")))
-        assert "counts the seeds only and is too narrow" in how_to_read([only])
 
 
 class TestUnfinished:
@@ -358,9 +337,6 @@ class TestFacts:
         sentence = best_model(results, [dataclasses.replace(high, quantity=dev)], best)
         assert "not in the best set" not in sentence
         assert "It was chosen by data that this report ranks rows by, so its own figure is likely too high." in sentence
-
-    def test_the_second_table_promises_no_reproduction(self):
-        assert "reproduction; the second table of each pair does" not in HOW_TO_READ
 
 
 def with_verdicts(judged: Sequence[Judged], verdicts: list[Any]) -> list[Judged]:

@@ -109,13 +109,6 @@ class TestPareto:
         assert [p.name for p in front([other, close, best])] == ["best", "other"]
         assert [p.name for p in front([best, point("twin", 70, 70)])] == ["best", "twin"]
 
-    def test_one_seed_is_unknown(self, tmp_path: Path):
-        study(tmp_path, self.GOALS, explored=3)
-        text = section_text(tmp_path, "pareto")
-        assert "belongs to the front is unknown: one seed" in text
-        assert "%" not in text
-        assert " ? " not in text
-
     def test_doubtful_recipes_are_marked_and_probable_ones_listed(self, tmp_path: Path):
         """All recipes are alike, so that chance alone puts some on the front."""
         study(tmp_path, self.GOALS, explored=10, seeds=(1, 2, 3))

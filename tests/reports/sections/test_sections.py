@@ -131,10 +131,6 @@ class TestHeatMap:
             path.unlink()
         assert "The stored cosines are gone" in section_text(tmp_path, "heat_map")
 
-    def test_none_is_no_section(self, tmp_path: Path):
-        make_results(tmp_path, rows=[BASELINE])
-        assert section_text(tmp_path, "heat_map") == ""
-
     @pytest.mark.parametrize("content", [b"not a zip", None])
     def test_bad_file(self, tmp_path: Path, content: bytes | None):
         make_results(tmp_path, rows=[BASELINE])
@@ -262,41 +258,6 @@ class TestFigures:
     def test_bad_figures(self, figure: Any, reason: str):
         with pytest.raises(UserError, match=reason):
             dataclasses.replace(spaces()["scl_ablation"], figures=(Figure(*figure),))
-
-
-class TestModelsOfOthers:
-    def test_most_rows_are_published_only(self, tmp_path: Path):
-        space = spaces()["supmpn_main"]
-        info = make_results(tmp_path, space)
-        missing = {
-            label: f"no public checkpoint is known; give one with `--evaluate '{label}=MODEL'`"
-            for label, recipe_hash in info.row_hashes.items()
-            if recipe_hash is None
-        }
-        dataclasses.replace(info, missing=missing).save(tmp_path)
-        report = write_report(tmp_path).read_text()
-        assert cells(report, "### Table 2.", "SimCSE-sup-BERT-base", "published (ours —)")[0] == "75.30"
-        assert (
-            "0 of 26 rows of other people's models evaluated. The others: no public checkpoint is known; give "
-            in report
-        )
-        assert report.count("--evaluate 'ROW=MODEL'") >= 2
-        measured = report.split("## Positives and negatives per anchor")[1]
-        assert "| SimCSE-sup-BERT-base " not in measured.split("\n- ")[0]
-        assert "**So compare rows with each other, not levels.**" in report  # the baseline is not there
-
-    def test_an_evaluated_row_is_marked(self, tmp_path: Path):
-        make_results(tmp_path, spaces()["supmpn_main"], word_vectors=True)
-        report = write_report(tmp_path).read_text()
-        assert cells(report, "### Table 2.", "SimCSE-sup-BERT-base †", "ours")[0].startswith("55.30")
-        assert "| SupMPN-BERT-base † " not in report
-        assert "- † evaluated, not trained here." in report
-        assert "26 of 26 rows of other people's models evaluated." in report
-
-    def test_a_claim_counts_many_absent_rows(self, tmp_path: Path):
-        make_results(tmp_path, spaces()["supmpn_main"])
-        line = next(line for line in section_text(tmp_path, "open_claims").splitlines() if "SupMPN outperforms" in line)
-        assert re.search(r"without \d+ of its rows", line)
 
 
 def test_data_in_words(tmp_path: Path):
