@@ -260,6 +260,19 @@ class TestFigures:
             dataclasses.replace(spaces()["scl_ablation"], figures=(Figure(*figure),))
 
 
+def test_reasons_that_differ_by_the_row_alone_are_one(tmp_path: Path):
+    """Of other people's models, without the baseline."""
+    info = make_results(tmp_path, spaces()["supmpn_main"])
+    absent = [label for label, recipe_hash in info.row_hashes.items() if recipe_hash is None]
+    missing = {label: f"no checkpoint is known; give one with `--evaluate '{label}=MODEL'`" for label in absent}
+    dataclasses.replace(info, missing=missing).save(tmp_path)
+    words = "0 of 26 rows of other people's models evaluated. The others: no checkpoint is known; give one with"
+    assert f"{words} `--evaluate 'ROW=MODEL'`" in section_text(tmp_path, "sure")
+    assert "--evaluate 'ROW=MODEL'" in section_text(tmp_path, "paper_tables")
+    assert "**So compare rows with each other, not levels.**" in section_text(tmp_path, "setting")
+    assert "| SimCSE-sup-BERT-base " not in section_text(tmp_path, "measured_counts").split("\n- ")[0]
+
+
 def test_data_in_words(tmp_path: Path):
     make_results(tmp_path, rows=[BASELINE, BEST])
     filled = iter([120, 0])
