@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import Any, TypeVar
 
 from reports.document import markdown
 from reports.ledger import LEDGER, MODELS, Finals, LearningCurve, Ledger, Record, StudyInfo, trial_key
@@ -32,6 +32,7 @@ SPACES = spaces()
 MADE: dict[str, tempfile.TemporaryDirectory[str]] = {}
 SHARED: dict[str, Results] = {}
 """By what they are, of `made_once` and `shared`."""
+T = TypeVar("T")
 Score = tuple[str, str]
 """A task and one of its numbers; without a task, an average."""
 
@@ -148,6 +149,12 @@ def keeps_its_contract(section: Section, results: Results) -> None:
             with tempfile.TemporaryDirectory() as folder:
                 values = {"self": SectionContract(), "section": section, "results": results, "tmp_path": Path(folder)}
                 test(**{parameter: values[parameter] for parameter in inspect.signature(test).parameters})
+
+
+def present(value: T | None) -> T:
+    """The value, which is there."""
+    assert value is not None
+    return value
 
 
 def section_text(folder: Path, name: str) -> str:

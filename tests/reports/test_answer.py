@@ -36,7 +36,7 @@ from reports.testing import changed
 from reports.wording import difference
 from tests.conftest import slow_case
 from tests.facts import sentences
-from tests.synthetic_results import add_finals, keeps_its_contract, made_once, make_results, shared
+from tests.synthetic_results import add_finals, keeps_its_contract, made_once, make_results, present, shared
 from trainables.senteval.tasks import GROUPS
 
 Make = Callable[..., Results]
@@ -208,8 +208,7 @@ def test_where_no_recipe_is_above_the_base_the_search_is_over(
 ) -> None:
     """There are no finalists, and it is known that there are none."""
     results = make((1.0,), base_over_encoder=over, seeds=5)
-    finals = results.info.finals
-    assert finals is not None
+    finals = present(results.info.finals)
     dataclasses.replace(results.info, finals=dataclasses.replace(finals, finalists=[])).save(tmp_path)
     assert Answer.of(Results.load(tmp_path)).kind == "unfinished"
     dataclasses.replace(results.info, finals=dataclasses.replace(finals, finalists=[], chosen=True)).save(tmp_path)
@@ -667,8 +666,7 @@ def test_under_a_spent_limit_a_larger_one_is_named(make: Make, tmp_path: Path) -
 
 def test_a_finalist_whose_trials_failed_is_not_told_as_ended_by_the_limit(make: Make, tmp_path: Path) -> None:
     results = make(missing=5)  # all trials of the first finalist
-    finals = results.info.finals
-    assert finals is not None
+    finals = present(results.info.finals)
     name = "a finalist"
     for seed in fresh_seeds(finals.seeds):
         key = f"{finals.finalists[0]}-{seed}"

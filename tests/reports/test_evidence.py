@@ -29,7 +29,7 @@ from search_spaces import spaces
 from search_spaces.averages import AVERAGES, average
 from search_spaces.paper import Column, Table
 from tests.populations import Population, write
-from tests.synthetic_results import make_results
+from tests.synthetic_results import make_results, present
 from trainables.senteval.tasks import GROUPS, TASKS
 
 SPACES = spaces()
@@ -237,15 +237,13 @@ def test_the_order_against_the_paper():
     lowest = min(printed.values())
     gains = {label: (value - lowest) / 2 for label, value in printed.items()}
     board = boards(Evidence.of(dataclasses.replace(STS, gains=gains, seed_spread=0.01, items=400).study(1)))[0]
-    order = board.order
-    assert order is not None
+    order = present(board.order)
     assert (order.tau, order.rows) == (pytest.approx(1), 5)
     assert order.p == pytest.approx(2 / math.factorial(5))
     reverse = boards(
         Evidence.of(dataclasses.replace(STS, gains={label: -gain for label, gain in gains.items()}, items=400).study(1))
     )[0]
-    opposite = reverse.order
-    assert opposite is not None
+    opposite = present(reverse.order)
     assert opposite.tau == pytest.approx(-1)
 
 
@@ -272,8 +270,7 @@ def test_the_variance_over_items_is_that_of_new_items():
     for study in range(60):
         results = still.study(study)
         first, second = (results.info.row_hashes[label] or "" for label in still.rows or ())
-        comparison = Evidence.of(results).compare(first, second, figure)
-        assert comparison is not None
+        comparison = present(Evidence.of(results).compare(first, second, figure))
         assert comparison.items_variance is not None
         gaps.append(comparison.gain)
         foretold.append(comparison.items_variance)
@@ -285,8 +282,7 @@ def test_two_numbers_of_one_task_share_its_items():
     evidence = Evidence.of(study)
     recipe = study.info.row_hashes[BEST] or ""
     both = Quantity("both", {("MRPC", "test_accuracy"): 0.5, ("MRPC", "test_f1"): 0.5})
-    sample = evidence.sample(recipe, both)
-    assert sample is not None
+    sample = present(evidence.sample(recipe, both))
     assert sample.effects is not None
     assert sample.effects.shape == (3, STS.items)
 
@@ -296,11 +292,9 @@ def test_seeds_that_kept_nothing_leave_the_items_unknown(tmp_path: Path):
     recipe = results.info.row_hashes[BEST] or ""
     (tmp_path / PREDICTIONS / f"{recipe}-1.npz").unlink()
     evidence = Evidence.of(Results.load(tmp_path))
-    sample = evidence.sample(recipe, evidence.figures[0])
-    assert sample is not None
+    sample = present(evidence.sample(recipe, evidence.figures[0]))
     assert sample.effects is None
-    comparison = evidence.compare(recipe, results.info.row_hashes[BASELINE] or "", evidence.figures[0])
-    assert comparison is not None
+    comparison = present(evidence.compare(recipe, results.info.row_hashes[BASELINE] or "", evidence.figures[0]))
     assert comparison.basis == "seeds only"
 
 

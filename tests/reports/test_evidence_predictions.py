@@ -15,6 +15,7 @@ from reports.predictions import Predictions
 from reports.results import Results
 from reports.testing import changed, made_record
 from tests.populations import Population, write
+from tests.synthetic_results import present
 from trainables.senteval.examples import Split
 from trainables.senteval.folds import fold_numbers
 from trainables.senteval.items import pair_groups
@@ -62,8 +63,7 @@ def test_the_nested_tasks_are_widened(kept: tuple[Record, dict[str, np.ndarray],
     record, arrays, path = kept
     predictions = Predictions(path.parents[1])
     for task, factor in (("MR", 1 + 10 / 9), ("MRPC", 1.0)):
-        pair = predictions.effects(record, task, "test_accuracy")
-        assert pair is not None
+        pair = present(predictions.effects(record, task, "test_accuracy"))
         hits = arrays[task] == arrays[f"gold.{task}"]
         assert (pair[0] ** 2).sum() == pytest.approx(factor * 1e4 * hits.var(ddof=1) / 60, rel=1e-4)
 
@@ -158,8 +158,7 @@ def test_answers_of_yes_and_no_are_numbers(kept: tuple[Record, dict[str, np.ndar
     truths = {name: values.astype(bool) for name, values in arrays.items() if name in ("MR", "gold.MR")}
     np.savez(path, **{**arrays, **truths})  # type: ignore[arg-type]
     predictions = Predictions(path.parents[1])
-    answers = predictions.of_task(record, "MR")
-    assert answers is not None
+    answers = present(predictions.of_task(record, "MR"))
     assert (np.ptp(answers.predicted), np.ptp(answers.gold)) == (1, 1)
     assert predictions.fits(record, "MR")
     assert predictions.effects(record, "MR", "test_accuracy") is not None
@@ -175,8 +174,7 @@ def test_a_development_cosine_is_kept_as_a_task_of_its_own(tmp_path: Path):
     predictions = Predictions(tmp_path)
     value = predictions.again(RECORD, "STSBenchmark")["dev_spearman_cosine"]
     record = changed(RECORD, scores={"STSBenchmark": {"dev_spearman_cosine": value}})
-    pair = predictions.effects(record, "STSBenchmark", "dev_spearman_cosine")
-    assert pair is not None
+    pair = present(predictions.effects(record, "STSBenchmark", "dev_spearman_cosine"))
     assert pair[1] == "dev.STSBenchmark abc"
 
 
@@ -189,8 +187,7 @@ def test_old_files_without_names_pair_with_new_ones_by_their_answers(tmp_path: P
         arrays = {name: file[name] for name in file.files}
     np.savez(first, **arrays, **{f"items.{task}": np.array("new") for task in small.tasks})  # type: ignore[arg-type]
     evidence = Evidence.of(Results.load(tmp_path))
-    comparison = evidence.compare(hashes[0], hashes[1], evidence.figures[0])
-    assert comparison is not None
+    comparison = present(evidence.compare(hashes[0], hashes[1], evidence.figures[0]))
     assert comparison.basis == "seeds and items"
 
 
@@ -201,11 +198,9 @@ def test_pairs_that_share_a_sentence_are_drawn_together(tmp_path: Path):
 
     def draws() -> tuple[int, list[str]]:
         evidence = Evidence.of(Results.load(tmp_path))
-        comparison = evidence.compare(hashes[0], hashes[1], evidence.figures[0])
-        assert comparison is not None
+        comparison = present(evidence.compare(hashes[0], hashes[1], evidence.figures[0]))
         assert comparison.basis == "seeds and items"
-        sample = evidence.sample(hashes[0], evidence.figures[0])
-        assert sample is not None
+        sample = present(evidence.sample(hashes[0], evidence.figures[0]))
         assert sample.effects is not None
         return sample.effects.shape[1], evidence.ungrouped
 
@@ -255,8 +250,7 @@ def test_a_file_is_computed_once_in_a_process_and_anew_where_its_content_changes
     monkeypatch.setattr(kind, "effects", lambda *of: computed.append(of[2]) or effects(*of))
 
     def first(folder: Path) -> np.ndarray:
-        pair = Predictions(folder).effects(record, "STS13", "spearman_all")
-        assert pair is not None
+        pair = present(Predictions(folder).effects(record, "STS13", "spearman_all"))
         return pair[0]
 
     shift = {**arrays, "STS13": arrays["STS13"] * np.float32(1.001)}  # of the same ranks, and new to this process

@@ -17,6 +17,7 @@ from study.callbacks import live_page, progress_file
 from study.callbacks.progress_file import ProgressFile
 from tests.live_folder import empty_study, fail
 from tests.simulated_study import Machine, Study, planned, record_of, simulate
+from tests.synthetic_results import present
 from trainables.files import write_whole
 
 
@@ -32,9 +33,7 @@ def file(study: Study) -> ProgressFile:
 
 def written_progress(file: ProgressFile) -> Progress:
     file.write()
-    progress = Progress.load(file.results)
-    assert progress is not None
-    return progress
+    return present(Progress.load(file.results))
 
 
 def test_queued_running_and_ended_trials_are_told(study: Study, file: ProgressFile) -> None:
@@ -68,8 +67,7 @@ def test_queued_running_and_ended_trials_are_told(study: Study, file: ProgressFi
     assert written_progress(file).counts == {"queued": 3, "running": 0, "finished": 1, "stopped": 1, "failed": 1}
 
     study.tell(file, "close")
-    last = Progress.load(file.results)
-    assert last is not None
+    last = present(Progress.load(file.results))
     assert last.ended
     assert last.counts["queued"] == 3
 
@@ -93,8 +91,7 @@ def test_only_what_runs_and_what_is_listed_is_remembered_in_words(
 def test_what_an_interrupted_run_leaves_is_in_the_queue(study: Study, file: ProgressFile) -> None:
     study.start(file)
     study.tell(file, "close")
-    progress = Progress.load(file.results)
-    assert progress is not None
+    progress = present(Progress.load(file.results))
     assert progress.running == []
     assert progress.counts["queued"] == 6
 
@@ -226,8 +223,7 @@ class TestAddress:
     def test_the_page_ends_with_the_study(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         empty_study(tmp_path)
         end = live_page.show_live(tmp_path)
-        port = re.search(r"127\.0\.0\.1:(\d+)", capsys.readouterr().out)
-        assert port is not None
+        port = present(re.search(r"127\.0\.0\.1:(\d+)", capsys.readouterr().out))
         address = ("127.0.0.1", int(port[1]))
         socket.create_connection(address, timeout=20).close()
         end()

@@ -22,7 +22,7 @@ from reports.wording import more_seeds, not_varied, one_recipe
 from search_spaces import Claim, spaces
 from tests.populations import Population
 from tests.populations import write as write_study
-from tests.synthetic_results import make_results
+from tests.synthetic_results import make_results, present
 from trainables.errors import UserError
 from trainables.senteval.tasks import GROUPS
 
@@ -58,9 +58,7 @@ def judge_one(results: Results, claim: Claim) -> Judged:
 
 
 def gap(results: Results) -> float:
-    difference = judge_one(results, ABOVE).gaps[0]
-    assert difference is not None
-    return difference
+    return present(judge_one(results, ABOVE).gaps[0])
 
 
 @pytest.fixture(scope="module")
@@ -205,8 +203,7 @@ class TestWhatWasTested:
         """N+ was 1.08 with and without the cap of 3; the claim on that cap agreed or disagreed all the same."""
         verdict = judge_one(self.study({"positives_per_anchor": 1.08, "negatives_per_anchor": 61.0}), self.CAPS)
         assert verdict.verdict == "not tested here"
-        why = verdict.compared[0].why
-        assert why is not None
+        why = present(verdict.compared[0].why)
         assert "N+ 1.08 and 1.08" in one_recipe(why)
 
     def test_a_cap_that_binds(self):
