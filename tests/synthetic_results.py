@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
-from typing import Any, TypeVar
+from typing import Any
 
 from reports.document import markdown
 from reports.ledger import LEDGER, MODELS, Finals, LearningCurve, Ledger, Record, StudyInfo, trial_key
@@ -32,7 +32,6 @@ SPACES = spaces()
 MADE: dict[str, tempfile.TemporaryDirectory[str]] = {}
 SHARED: dict[str, Results] = {}
 """By what they are, of `made_once` and `shared`."""
-T = TypeVar("T")
 Score = tuple[str, str]
 """A task and one of its numbers; without a task, an average."""
 
@@ -149,12 +148,6 @@ def keeps_its_contract(section: Section, results: Results) -> None:
             with tempfile.TemporaryDirectory() as folder:
                 values = {"self": SectionContract(), "section": section, "results": results, "tmp_path": Path(folder)}
                 test(**{parameter: values[parameter] for parameter in inspect.signature(test).parameters})
-
-
-def present(value: T | None) -> T:
-    """The value, which is there."""
-    assert value is not None
-    return value
 
 
 def section_text(folder: Path, name: str) -> str:
@@ -316,7 +309,6 @@ def add_curve(
     run."""
     results, chance = Results.load(folder), random.Random(12)
     info, finals = results.info, results.info.finals
-    assert finals is not None
     level = results.finals[whole][: finals.seeds]
     parts: dict[str, str | None] = dict.fromkeys(SHARES)
     records = []
@@ -350,7 +342,6 @@ def add_soups(folder: Path, whole: str, gains: Mapping[float, float], *, std: fl
     seeds in the mean; then one without each seed, of the chosen share. `missing` of these have not run."""
     results, chance = Results.load(folder), random.Random(13)
     finals = results.info.finals
-    assert finals is not None
     level = list(results.finals[whole])[: finals.seeds]
 
     def soup(variant: SoupVariant) -> Record:

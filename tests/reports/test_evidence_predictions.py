@@ -15,7 +15,6 @@ from reports.predictions import Predictions
 from reports.results import Results
 from reports.testing import changed, made_record
 from tests.populations import Population, write
-from tests.synthetic_results import present
 from trainables.senteval.examples import Split
 from trainables.senteval.folds import fold_numbers
 from trainables.senteval.items import pair_groups
@@ -63,7 +62,7 @@ def test_the_nested_tasks_are_widened(kept: tuple[Record, dict[str, np.ndarray],
     record, arrays, path = kept
     predictions = Predictions(path.parents[1])
     for task, factor in (("MR", 1 + 10 / 9), ("MRPC", 1.0)):
-        pair = present(predictions.effects(record, task, "test_accuracy"))
+        pair = predictions.effects(record, task, "test_accuracy")
         hits = arrays[task] == arrays[f"gold.{task}"]
         assert (pair[0] ** 2).sum() == pytest.approx(factor * 1e4 * hits.var(ddof=1) / 60, rel=1e-4)
 
@@ -158,7 +157,7 @@ def test_answers_of_yes_and_no_are_numbers(kept: tuple[Record, dict[str, np.ndar
     truths = {name: values.astype(bool) for name, values in arrays.items() if name in ("MR", "gold.MR")}
     np.savez(path, **{**arrays, **truths})  # type: ignore[arg-type]
     predictions = Predictions(path.parents[1])
-    answers = present(predictions.of_task(record, "MR"))
+    answers = predictions.of_task(record, "MR")
     assert (np.ptp(answers.predicted), np.ptp(answers.gold)) == (1, 1)
     assert predictions.fits(record, "MR")
     assert predictions.effects(record, "MR", "test_accuracy") is not None
@@ -174,7 +173,7 @@ def test_a_development_cosine_is_kept_as_a_task_of_its_own(tmp_path: Path):
     predictions = Predictions(tmp_path)
     value = predictions.again(RECORD, "STSBenchmark")["dev_spearman_cosine"]
     record = changed(RECORD, scores={"STSBenchmark": {"dev_spearman_cosine": value}})
-    pair = present(predictions.effects(record, "STSBenchmark", "dev_spearman_cosine"))
+    pair = predictions.effects(record, "STSBenchmark", "dev_spearman_cosine")
     assert pair[1] == "dev.STSBenchmark abc"
 
 
@@ -187,7 +186,7 @@ def test_old_files_without_names_pair_with_new_ones_by_their_answers(tmp_path: P
         arrays = {name: file[name] for name in file.files}
     np.savez(first, **arrays, **{f"items.{task}": np.array("new") for task in small.tasks})  # type: ignore[arg-type]
     evidence = Evidence.of(Results.load(tmp_path))
-    comparison = present(evidence.compare(hashes[0], hashes[1], evidence.figures[0]))
+    comparison = evidence.compare(hashes[0], hashes[1], evidence.figures[0])
     assert comparison.basis == "seeds and items"
 
 
@@ -198,10 +197,9 @@ def test_pairs_that_share_a_sentence_are_drawn_together(tmp_path: Path):
 
     def draws() -> tuple[int, list[str]]:
         evidence = Evidence.of(Results.load(tmp_path))
-        comparison = present(evidence.compare(hashes[0], hashes[1], evidence.figures[0]))
+        comparison = evidence.compare(hashes[0], hashes[1], evidence.figures[0])
         assert comparison.basis == "seeds and items"
-        sample = present(evidence.sample(hashes[0], evidence.figures[0]))
-        assert sample.effects is not None
+        sample = evidence.sample(hashes[0], evidence.figures[0])
         return sample.effects.shape[1], evidence.ungrouped
 
     assert draws() == (5 * 40, list(small.tasks))
@@ -237,7 +235,6 @@ def test_other_items_do_not_pair(tmp_path: Path):
     vars(mixture)["predictions"] = results.predictions
     evidence = Evidence.of(mixture)
     comparison = evidence.compare(augment or "", results.info.row_hashes["SBERT baseline"] or "", evidence.figures[0])
-    assert comparison is not None
     assert comparison.basis == "seeds only"
 
 
@@ -250,7 +247,7 @@ def test_a_file_is_computed_once_in_a_process_and_anew_where_its_content_changes
     monkeypatch.setattr(kind, "effects", lambda *of: computed.append(of[2]) or effects(*of))
 
     def first(folder: Path) -> np.ndarray:
-        pair = present(Predictions(folder).effects(record, "STS13", "spearman_all"))
+        pair = Predictions(folder).effects(record, "STS13", "spearman_all")
         return pair[0]
 
     shift = {**arrays, "STS13": arrays["STS13"] * np.float32(1.001)}  # of the same ranks, and new to this process

@@ -23,7 +23,7 @@ from reports.report import write_report
 from reports.results import Results
 from reports.sections import SECTIONS, more_data
 from reports.testing import changed
-from tests.synthetic_results import add_curve, add_finals, keeps_its_contract, made_once, make_results, present, shared
+from tests.synthetic_results import add_curve, add_finals, keeps_its_contract, made_once, make_results, shared
 
 LOSSES = {"1/2": 1.5, "1/4": 3.0, "1/8": 5.0}
 
@@ -36,7 +36,7 @@ def what(
     def fill(folder: Path) -> None:
         make_results(folder, rows=["SBERT baseline"], explored=4, seeds=(0,))
         add_finals(folder, gains, predictions=parts.get("predictions", False))
-        whole = present(Answer.of(Results.load(folder)).to_train)
+        whole = Answer.of(Results.load(folder)).to_train
         add_curve(folder, whole.recipe, LOSSES if losses is None else losses, **parts)
 
     return ("a curve", losses, gains, parts), fill
@@ -55,7 +55,6 @@ def results(tmp_path: Path) -> Results:
 
 
 def curve_of(results: Results) -> LearningCurve:
-    assert results.info.finals is not None
     assert results.info.finals.curve is not None
     return results.info.finals.curve
 
@@ -67,13 +66,12 @@ def line(results: Results) -> str:
 
 def test_each_doubling_has_its_gain_and_the_last_one_its_line() -> None:
     results = made()
-    data = present(Answer.of(results).data)
+    data = Answer.of(results).data
     assert [part.share for part in data.parts] == ["1/8", "1/4", "1/2", "all"]
     assert [part.rows for part in data.parts] == [1500, 3000, 6000, 12000]
     gains = [part.gain for part in data.parts]
     assert gains[0] is None
     for comparison, expected in zip(gains[1:], (2.0, 1.5, 1.5), strict=True):
-        assert comparison is not None
         assert comparison.gain == pytest.approx(expected, abs=0.6)
         assert (comparison.low or 0) < expected < (comparison.high or 0)
     assert line(results).startswith("Data   the last doubling of the data, from 6,000 to 12,000 pairs, brought +1.")
@@ -84,12 +82,11 @@ def test_items_and_the_choice_among_finalists_widen_the_interval(results: Result
     """Of one finalist alone, with the same scores, it is shorter."""
 
     def width() -> float:
-        data = present(Answer.of(Results.load(results.folder)).data)
-        gain = present(data.parts[-1].gain)
+        data = Answer.of(Results.load(results.folder)).data
+        gain = data.parts[-1].gain
         return (gain.high or 0.0) - (gain.low or 0.0)
 
     seeds_only, finals = width(), results.info.finals
-    assert finals is not None
     fewer = dataclasses.replace(finals, finalists=finals.finalists[:1])
     dataclasses.replace(results.info, finals=fewer).save(results.folder)
     assert width() < seeds_only
@@ -97,7 +94,7 @@ def test_items_and_the_choice_among_finalists_widen_the_interval(results: Result
 
 @pytest.mark.slow
 def test_predictions_count() -> None:
-    data = present(Answer.of(made(predictions=True)).data)
+    data = Answer.of(made(predictions=True)).data
     assert data.parts[-1].gain is not None
     assert data.parts[-1].flags == ()
 
@@ -128,7 +125,7 @@ def test_parts_are_called_by_the_share() -> None:
 def test_a_part_counts_once_it_has_all_of_its_seeds() -> None:
     """Whoever looks before cannot stop where it looks well."""
     results = made({"1/4": 3.0, "1/2": 1.5}, missing=1)
-    data = present(Answer.of(results).data)
+    data = Answer.of(results).data
     assert (data.trials.done, data.trials.planned) == (9, 10)
     assert [part.figure is None for part in data.parts] == [True, False, True, False]
     assert [part.gain for part in data.parts] == [None] * 4
@@ -141,9 +138,9 @@ def test_half_of_the_data_may_be_too_few() -> None:
 
 def test_a_training_that_diverged_is_in_no_figure(results: Results) -> None:
     ledger = Ledger(results.folder / LEDGER)
-    record = present(ledger.get(curve_of(results).parts["1/2"] or "", FIRST_FRESH))
+    record = ledger.get(curve_of(results).parts["1/2"] or "", FIRST_FRESH)
     ledger.write(dataclasses.replace(record, status="pruned", evaluations=[]))
-    data = present(Answer.of(Results.load(results.folder)).data)
+    data = Answer.of(Results.load(results.folder)).data
     assert [part.seeds for part in data.parts] == [5, 5, 4, 5]
     assert data.parts[-1].gain is not None
 
@@ -162,7 +159,6 @@ def test_of_the_base_where_that_is_kept() -> None:
     results = made(gains=(-0.5, -0.6))
     answer = Answer.of(results)
     assert answer.kind == "base"
-    assert answer.data is not None
     assert answer.data.name == answer.references["base"].name
     assert [part.seeds for part in answer.data.parts] == [5, 5, 5, 5]
     assert line(results)

@@ -23,7 +23,7 @@ from reports.sections import SECTIONS, ship
 from reports.soup import KEPT_GAIN, chosen_share
 from reports.testing import changed
 from tests.facts import sentences
-from tests.synthetic_results import add_finals, add_soups, keeps_its_contract, made_once, make_results, present, shared
+from tests.synthetic_results import add_finals, add_soups, keeps_its_contract, made_once, make_results, shared
 from trainables.files import write_whole
 
 BETTER = {1.0: 0.5, 0.75: 1.0, 0.5: 0.2, 0.25: -1.0}
@@ -36,7 +36,7 @@ def what(gains: Mapping[float, float] | None = BETTER, **soups: Any) -> tuple[ob
     def fill(folder: Path) -> None:
         make_results(folder, rows=["SBERT baseline"], explored=4, seeds=(0,))
         add_finals(folder, (3.0, 1.0))
-        whole = present(Answer.of(Results.load(folder)).to_train)
+        whole = Answer.of(Results.load(folder)).to_train
         if gains:
             add_soups(folder, whole.recipe, gains, **soups)
 
@@ -79,10 +79,8 @@ def test_the_least_training_that_keeps_the_gain(
 
 
 def test_the_shipped_one_has_its_gains() -> None:
-    ship = present(Answer.of(made()).ship)
+    ship = Answer.of(made()).ship
     assert (ship.share, ship.seeds, len(ship.soups)) == (0.75, 5, len(BETTER))
-    assert ship.over_seed is not None
-    assert ship.over_seed.low is not None
     assert ship.over_seed.gain == pytest.approx(1.0, abs=0.01)
     assert 0 < ship.over_seed.low < ship.over_seed.gain
     assert {*ship.gains} == {"base", "encoder"}
@@ -100,7 +98,7 @@ def test_a_soup_whose_spread_is_not_known_borrows_one() -> None:
 
 def test_where_no_soup_is_better_one_seed_is_shipped() -> None:
     results = made(WORSE)
-    ship = present(Answer.of(results).ship)
+    ship = Answer.of(results).ship
     assert (ship.share, ship.averaged, ship.over_seed) == (None, None, None)
     assert words_of(results, "Ship") == ["the model of one seed: no average of 5 is better by development scores"]
     assert "soup" not in words_of(results, "Model")[0]
@@ -119,8 +117,7 @@ def test_one_seed_is_shipped_where_the_test_shows_less_than_its_gain(results: Re
         }
         ledger.write(changed(record, scores=scores))
     results = Results.load(results.folder)
-    made = present(Answer.of(results).ship)
-    assert made.over_seed is not None
+    made = Answer.of(results).ship
     assert (made.share, made.averaged) == (0.75, None)
     assert made.over_seed.gain == pytest.approx(-1.0, abs=0.01)
     (words,) = words_of(results, "Ship")
@@ -140,7 +137,7 @@ def test_the_answer_names_it_and_exports_it(results: Results, tmp_path: Path) ->
     (words,) = words_of(results, "Ship")
     assert words.startswith("the average of the models of 5 seeds, mixed with 25% of the encoder as it came; +1.00 [")
     assert words_of(results, "Model")[0].endswith(" soup")
-    made = present(Answer.of(results).ship)
+    made = Answer.of(results).ship
     assert made.averaged is not None
     write_whole(results.folder / made.averaged / "weights", "averaged")
     assert (export(results.folder, "soup", tmp_path / "model") / "weights").read_text() == "averaged"
@@ -158,7 +155,6 @@ def test_the_files_hold_it(results: Results) -> None:
 def test_it_says_what_is_forgotten() -> None:
     results = made()
     answer = Answer.of(results)
-    assert answer.ship is not None
     soups = tuple(dataclasses.replace(each, general=82.0 - each.share) for each in answer.ship.soups)
     one_seed = dataclasses.replace(answer.ship.one_seed, general=80.0)
     ship = dataclasses.replace(answer.ship, general="STS-B", untrained_general=82.0, soups=soups, one_seed=one_seed)

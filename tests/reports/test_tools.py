@@ -370,7 +370,6 @@ class TestExport:
         assert not re.search(r"\bnan\b", card)
 
         match = re.search(r"\| TREC +\| `test_accuracy` +\| +([\d.]+) \| +([\d.]+) to ([\d.]+) \|", card)
-        assert match is not None
         value, low, high = map(float, match.groups())  # an accuracy of one test part: the binomial's standard error
         expected = 196 * (value / 100 * (1 - value / 100) / (best.scores["TREC"]["examples"] - 1)) ** 0.5
         assert (high - low) / 2 == pytest.approx(expected, abs=0.02)

@@ -24,7 +24,7 @@ from reports.sections import importance as importance_section
 from reports.testing import changed
 from search_spaces import Domain
 from tests.reports.sections.test_sections import rewrite, study
-from tests.synthetic_results import present, section_text, with_goals
+from tests.synthetic_results import section_text, with_goals
 
 TAU = Domain("objective.temperature", low=0.01, high=1.0, log=True)
 WEIGHT = Domain("objective.weight", low=0.0, high=1.0)
@@ -62,7 +62,7 @@ def test_noise_has_no_importance(small: None):
     domains = [TAU, WEIGHT, POOL, HEAD]
     for _ in range(20):
         scored = [(recipe, float(random.normal())) for recipe in recipes(24, random)]
-        result = present(importance(domains, scored))
+        result = importance(domains, scored)
         named += bool(result.above)
         tops.append(result.keys[0].share.value)
     assert named <= 4  # 1 is expected; 5 or more would be seen in 3 of 1,000 runs
@@ -73,7 +73,7 @@ def test_a_planted_key_is_found(small: None):
     random = np.random.default_rng(1)
     tried = recipes(40, random)
     scored = [(recipe, 4 * recipe["objective.weight"] + 0.6 * float(random.normal())) for recipe in tried]
-    result = present(importance([TAU, WEIGHT, POOL], scored))
+    result = importance([TAU, WEIGHT, POOL], scored)
     first, *others = result.keys
     assert first.keys == ("objective.weight",)
     assert first.share.value > 0.4
@@ -97,7 +97,7 @@ def test_two_keys_that_act_together(small: None):
     tried = [{**recipe, "objective.weight": n % 2, "objective.temperature": 1 + n // 2 % 2}
              for n, recipe in enumerate(recipes(80, random))]  # fmt: skip
     both = [2.0 * (recipe["objective.weight"] + 1 == recipe["objective.temperature"]) for recipe in tried]
-    result = present(importance(sides, list(zip(tried, both + 0.3 * random.normal(size=80), strict=True))))
+    result = importance(sides, list(zip(tried, both + 0.3 * random.normal(size=80), strict=True)))
     assert set(result.pairs[0].keys) == {"objective.weight", "objective.temperature"}
     assert result.pairs[0].share.above
     assert result.pairs[0].share.value > 0.4
@@ -146,7 +146,7 @@ class TestConditional:
     def test_it_is_judged_where_it_is_asked(self, small: None):
         _, tried = self.coded(60)
         scored = [(recipe, recipe["head.dim"] / 8 if recipe["head.kind"] == "linear" else 4.0) for recipe in tried]
-        result = present(importance(self.DOMAINS, scored))
+        result = importance(self.DOMAINS, scored)
         assert result.keys[0].keys == ("head.dim",)
         assert result.keys[0].share.above
         assert result.keys[0].recipes == sum(recipe["head.kind"] == "linear" for recipe in tried)

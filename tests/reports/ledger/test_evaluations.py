@@ -41,7 +41,6 @@ def test_a_trial_is_done_where_all_that_is_asked_was_scored(tmp_path: Path) -> N
         assert (scored.get(HASH, 1) is not None) is done
         assert len(scored.sift()[0]) == 1
     trial = Ledger(tmp_path, Scoring("fast", known, frozenset({"MR"}))).get(HASH, 1)
-    assert trial is not None
     assert trial.scores == FAST.scores
     assert record(dataclasses.replace(FULL, data={})).done(Scoring("full", known, frozenset({"MR"})))
 

@@ -270,7 +270,6 @@ def test_a_continuing_study_names_a_wrong_record_and_runs_its_trial(
     ledger = Ledger(folder / LEDGER)
     path = ledger.path(info.row_hashes[label] or "", 0)
     record = ledger.get(info.row_hashes[label] or "", 0)
-    assert record is not None
     scores = {task: {} for task in task_names(info.evaluation["evaluation.tasks"])} | record.scores
     ledger.write(changed(record, scores=scores, data={}))  # of data that nobody noted
     arguments = [*AGAIN, str(folder), "--only", label]

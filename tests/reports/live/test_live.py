@@ -210,7 +210,6 @@ class TestWhatIsShown:
         assert "queued" not in parts["counts"]
         assert "/" not in html.title(view)
         passed = re.search(r'value="(\d+)" max="(\d+)" aria-label="seconds that passed"', parts["state"])
-        assert passed is not None
         assert int(passed[2]) - int(passed[1]) == progress.seconds_left
         assert parts["queued-count"] == "as many as the limit has time for"
         dataclasses.replace(progress, ended=True).save(tmp_path)

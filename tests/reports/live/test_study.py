@@ -17,7 +17,6 @@ from study.callbacks import live_page, progress_file
 from study.callbacks.progress_file import ProgressFile
 from tests.live_folder import empty_study, fail
 from tests.simulated_study import Machine, Study, planned, record_of, simulate
-from tests.synthetic_results import present
 from trainables.files import write_whole
 
 
@@ -33,7 +32,7 @@ def file(study: Study) -> ProgressFile:
 
 def written_progress(file: ProgressFile) -> Progress:
     file.write()
-    return present(Progress.load(file.results))
+    return Progress.load(file.results)
 
 
 def test_queued_running_and_ended_trials_are_told(study: Study, file: ProgressFile) -> None:
@@ -67,7 +66,7 @@ def test_queued_running_and_ended_trials_are_told(study: Study, file: ProgressFi
     assert written_progress(file).counts == {"queued": 3, "running": 0, "finished": 1, "stopped": 1, "failed": 1}
 
     study.tell(file, "close")
-    last = present(Progress.load(file.results))
+    last = Progress.load(file.results)
     assert last.ended
     assert last.counts["queued"] == 3
 
@@ -91,7 +90,7 @@ def test_only_what_runs_and_what_is_listed_is_remembered_in_words(
 def test_what_an_interrupted_run_leaves_is_in_the_queue(study: Study, file: ProgressFile) -> None:
     study.start(file)
     study.tell(file, "close")
-    progress = present(Progress.load(file.results))
+    progress = Progress.load(file.results)
     assert progress.running == []
     assert progress.counts["queued"] == 6
 
@@ -223,7 +222,7 @@ class TestAddress:
     def test_the_page_ends_with_the_study(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         empty_study(tmp_path)
         end = live_page.show_live(tmp_path)
-        port = present(re.search(r"127\.0\.0\.1:(\d+)", capsys.readouterr().out))
+        port = re.search(r"127\.0\.0\.1:(\d+)", capsys.readouterr().out)
         address = ("127.0.0.1", int(port[1]))
         socket.create_connection(address, timeout=20).close()
         end()

@@ -32,7 +32,7 @@ from reports.sections.what_was_run import write as what_was_run
 from reports.testing import changed, make_study, write_trial
 from reports.wording import order_limits, order_sentence, reason
 from tests.boards import STEPS, board, standing
-from tests.synthetic_results import make_results, present
+from tests.synthetic_results import make_results
 
 BASELINE = "SBERT baseline"
 ABOVE = {"verdict": "above", "p_holm": 0.001}
@@ -163,7 +163,7 @@ class TestForest:
             standing("flagged", 60.6, flags=(STEPS,), blocked_by=(STEPS,), verdict="no verdict"),
             standing("far off", 10.0, published=-45.0),
         ]
-        path = present(forest_picture([of_board(board(*rows))], tmp_path / "forest.svg"))
+        path = forest_picture([of_board(board(*rows))], tmp_path / "forest.svg")
         picture = path.read_text()
         for words in (
             "⚠ flagged", "ours -50.00 [-50.50, -49.50], published -45.00", "published", "95 %, shown to differ",
@@ -175,7 +175,7 @@ class TestForest:
 
     def test_one_seed_is_drawn_and_said(self, tmp_path: Path, drawn: None):
         shown = board(standing("a", 63.0, seeds=1))
-        path = present(forest_picture([of_board(shown)], tmp_path / "forest.svg"))
+        path = forest_picture([of_board(shown)], tmp_path / "forest.svg")
         picture = path.read_text()
         assert "one seed: 95 % over test" in picture
         assert "stroke-dasharray" in picture
@@ -185,7 +185,7 @@ class TestForest:
 
     def test_equal_gains_hide_neither(self, tmp_path: Path, drawn: None):
         """The published diamond lay unseen under our dot."""
-        path = present(forest_picture([of_board(board(standing("a", 63.0, published=3.0)))], tmp_path / "forest.svg"))
+        path = forest_picture([of_board(board(standing("a", 63.0, published=3.0)))], tmp_path / "forest.svg")
         heights = re.findall(r'<use [^>]*y="([0-9.]+)"[^>]*fill: (#0b5fa5|#d1600a|#8a8a8a)', path.read_text())
         ours, published = ([float(y) for y, color in heights if (color == "#d1600a") == own] for own in (False, True))
         assert min(published) > min(ours) + 3  # the row's marks, above those of the legend

@@ -27,7 +27,7 @@ from reports.statistics import Measured
 from reports.testing import changed
 from reports.true_scores import RecipeScores
 from tests.reports.sections.test_search import drawn
-from tests.synthetic_results import SPACES, make_results, named_in, present, section_text, with_goals
+from tests.synthetic_results import SPACES, make_results, named_in, section_text, with_goals
 
 RECIPES = 12
 
@@ -103,7 +103,7 @@ class TestFront:
     def test_three_goals(self, tmp_path: Path) -> None:
         means = study(tmp_path, ["sts", "seconds", "peak_memory_mb"])
         cheap = max(means, key=lambda recipe: means[recipe][1])
-        record = present(Ledger(tmp_path / LEDGER).get(cheap, 0))
+        record = Ledger(tmp_path / LEDGER).get(cheap, 0)
         rewrite(tmp_path, {cheap}, cost={**record.cost, "peak_memory_mb": 1.0})
         text = section_text(tmp_path, "pareto")
         assert cheap in listed(Results.load(tmp_path), text)
@@ -208,10 +208,10 @@ class TestLimits:
     def test_the_best_model_keeps_the_limits(self, tmp_path: Path) -> None:
         means = study(tmp_path, None)
         rewrite(tmp_path, set(means), checkpoint="models/one")
-        best = present(Findings.of(Results.load(tmp_path)).best)
+        best = Findings.of(Results.load(tmp_path)).best
         limit = means[best.recipe_hash][1] - 0.01
         dataclasses.replace(StudyInfo.load(tmp_path), limits={"seconds": limit}).save(tmp_path)
-        within = present(Findings.of(Results.load(tmp_path)).best)
+        within = Findings.of(Results.load(tmp_path)).best
         assert means[within.recipe_hash][1] <= limit
         live = _settled(tmp_path, Ledger(tmp_path / LEDGER), signature_of(tmp_path)).best
         assert len(live) == sum(cost <= limit for _, cost in means.values())

@@ -134,7 +134,6 @@ def test_finalists_stand_beside_the_base_and_the_encoder_as_it_came(searched: Pa
     assert [line.shown for line in group.lines] == [False, True, True]
     assert group.marks == {"the encoder as it came": pytest.approx(-5, abs=0.5)}
     picture = forest_picture(groups, searched / "forest.svg")
-    assert picture is not None
     words = picture.read_text(encoding="utf-8")
     assert ">the encoder as it came<" in words
     assert all(len(name) <= 26 for name in re.findall(r">(#\d[^<]*)<", words))  # long names go on in the next line

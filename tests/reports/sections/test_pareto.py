@@ -18,7 +18,7 @@ from reports.true_scores import EQUAL, RecipeScores, TrueScores, common_variance
 from search_spaces import spaces
 from search_spaces.goals import GOALS
 from tests.reports.sections.test_sections import rewrite, study
-from tests.synthetic_results import make_results, named_in, present, section_text, with_goals
+from tests.synthetic_results import make_results, named_in, section_text, with_goals
 
 
 class TestPareto:
@@ -41,7 +41,7 @@ class TestPareto:
         assert "32 recipes were tried; 30 have a score for both goals (18 of the space's rows, 12 explored)" in text
         assert "chosen on development parts only" in text
         assert "belongs to the front is unknown: one seed" in text
-        picture = present(front_picture(results, tmp_path / "pictures"))
+        picture = front_picture(results, tmp_path / "pictures")
         assert picture.name == "pictures/pareto.svg"
         assert picture.path.is_file()
         best = [max(score[place] for score in scores.values()) for place in (0, 1)]
@@ -55,7 +55,7 @@ class TestPareto:
         line = next(line for line in text.splitlines() if line.startswith("| 1 "))
         label = re.findall(r"row: `([^|]+?)` +\|", line)[0]
         paper, column = results.topics[0]
-        cell = present(results.cell(paper, label, column.name))
+        cell = results.cell(paper, label, column.name)
         assert f"{cell.mean:.2f}" in line
         assert "test: STS Avg." in text
 
@@ -148,7 +148,7 @@ class TestTrueScores:
         stated, true, printed = [], [], []
         for _ in range(60):
             truth, measured = made_up(chance, apart=apart, unequal=unequal)
-            known = present(true_scores(measured))
+            known = true_scores(measured)
             stated += known.on_front.tolist()
             true += on_the_front(truth).tolist()
             printed += on_the_front(np.array([item.values.mean(axis=0) for item in measured])).tolist()
@@ -169,7 +169,7 @@ class TestTrueScores:
             truth, measured = made_up(chance, apart=0.5, unequal=0.0)
             first_goal = [RecipeScores(item.values[:, :1]) for item in measured]
             best = int(np.argmax([item.values.mean() for item in first_goal]))
-            known = present(true_scores(first_goal))
+            known = true_scores(first_goal)
             middle, low, high = known.interval(best)[:, 0]
             bias.append((first_goal[best].values.mean() - truth[best, 0], middle - truth[best, 0]))
             cover.append(low <= truth[best, 0] <= high)
@@ -201,9 +201,6 @@ class TestTrueScores:
         single, three = RecipeScores(np.array([[60.0]])), RecipeScores(np.array([[61.0], [62.0], [63.0]]))
         assert true_scores([single, three]) is None
         known = true_scores([dataclasses.replace(single, fixed=True), RecipeScores(np.array([[70.0]]), fixed=True)])
-        assert known is not None
         assert known.on_front.tolist() == [0.0, 1.0]
         again = [true_scores([three, RecipeScores(three.values + 0.5)]) for _ in range(2)]
-        assert again[0] is not None
-        assert again[1] is not None
         assert (again[0].draws == again[1].draws).all()

@@ -16,7 +16,7 @@ from reports.report import write_report
 from reports.results import Results
 from reports.sections import SECTIONS, Section, in_order
 from reports.testing import SectionContract, changed, make_study
-from tests.synthetic_results import keeps_its_contract, present, section_text, with_goals
+from tests.synthetic_results import keeps_its_contract, section_text, with_goals
 from trainables.errors import UserError
 from trainables.plugins import load_plugin
 from trainables.recipe import Recipe
@@ -127,12 +127,12 @@ def test_the_best_model(tmp_path: Path):
     keep(first[1], 40.0)
     keep(second[0], 62.0)
     keep(second[1], 66.0)
-    best = present(Findings.of(Results.load(tmp_path)).best)
+    best = Findings.of(Results.load(tmp_path)).best
     assert best.checkpoint == f"models/{first[0].key}"  # no row is shown to be better than the baseline
     sentence = f"The model is row `{results.asked_rows[0]}`, seed 0, for its development score 65.00"
     assert sentence in section_text(tmp_path, "sure")
     keep(first[0], 70.0, kept=False)
-    best = present(Findings.of(Results.load(tmp_path)).best)
+    best = Findings.of(Results.load(tmp_path)).best
     assert best.checkpoint == f"models/{first[1].key}"
 
 

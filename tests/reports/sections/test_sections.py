@@ -210,7 +210,6 @@ class TestFigures:
         text = section_text(tmp_path, "paper_figures")
         results = Results.load(tmp_path)
         cell = results.cell(results.space.table("2"), BEST, "Avg.")
-        assert cell is not None
         lines = [[part.strip() for part in line.strip("|").split("|")] for line in text.splitlines()]
         assert [
             "negatives per anchor: none",
@@ -297,8 +296,9 @@ def test_what_cut_embeddings_score(tmp_path: Path):
 GROUPS = {"source": "scenes", "pairs": 6000, "fingerprint": "abc", "layout": "groups", "anchors": 1503}
 LABELS = "0 is entailment, 1 neutral, 2 contradiction"
 NLI = {
-    "source": "/data/nli/snli.jsonl", "pairs": 19666, "layout": "groups", "filled_positives": 0, "left_out_each_epoch": 3,
-    "without_gold_label": 0, "splits": {"train": 5, "dev": 1}, "premises": {"snli": [[1, 1, 1]]}, "fingerprint": "abc",
+    "source": "/data/nli/snli.jsonl", "pairs": 19666, "layout": "groups", "filled_positives": 0,
+    "left_out_each_epoch": 3, "without_gold_label": 0, "splits": {"train": 5, "dev": 1},
+    "premises": {"snli": [[1, 1, 1]]}, "fingerprint": "abc",
 }  # fmt: skip
 MIXED = {
     "layout": "mix", "source": "scenes,more.csv", "fingerprint": "both",
