@@ -32,7 +32,7 @@ from reports.sections.what_was_run import write as what_was_run
 from reports.testing import changed, make_study, write_trial
 from reports.wording import order_limits, order_sentence, reason
 from tests.boards import STEPS, board, standing
-from tests.synthetic_results import make_results
+from tests.synthetic_results import make_results, section_text
 
 BASELINE = "SBERT baseline"
 ABOVE = {"verdict": "above", "p_holm": 0.001}
@@ -364,15 +364,14 @@ def test_the_first_line_of_a_report_is_true(tmp_path: Path):
 
 def test_a_report_of_one_seed_says_what_more_seeds_would_do(tmp_path: Path):
     results = make_study(tmp_path / "results", seeds=1)
-    report = write_report(results.folder).read_text()
-    short = report.split("## How sure that is")[1].split("\n## ")[0]
+    short = section_text(results.folder, "sure")
     assert "no row is shown to be better or worse" in short
     assert re.search(r"```sh\npython study/run.py .*--seeds 3\n```", short)
 
 
 def test_every_row_has_its_command_and_its_files(tmp_path: Path):
     results = make_study(tmp_path / "results")
-    text = write_report(results.folder).read_text().split("## Every row's command and files")[1].split("</details>")[0]
+    text = section_text(results.folder, "row_files")
     for label in results.asked_rows:
         assert f"### {label}" in text
     for target in re.findall(r"\]\(([^)]+)\)", text):

@@ -138,18 +138,18 @@ def test_the_best_model(tmp_path: Path):
 
 def test_a_task_of_ones_own_has_a_table(tmp_path: Path, request: pytest.FixtureRequest):
     results = make_study(tmp_path)
-    assert "## Further tasks" not in write_report(tmp_path).read_text()
+    assert section_text(tmp_path, "further_tasks") == ""
     TASKS.add(Task("reviews", "split", "table", ("/train.tsv", "/dev.tsv", "/test.tsv")))
     request.addfinalizer(lambda: TASKS.remove("reviews"))
     for number, record in enumerate(results.records):
         scores = {**record.scores, "reviews": {"test_accuracy": 70.0 + number % 2, "dev_accuracy": 1.0}}
         Ledger(tmp_path / LEDGER).write(changed(record, scores=scores))
-    report = write_report(tmp_path).read_text()
-    text = report.split("## Further tasks")[1].split("\n## ")[0]
+    text = section_text(tmp_path, "further_tasks")
     assert "| SBERT baseline | 70.50 ± 0.71 |" in text
     assert "- reviews: `test_accuracy`" in text
     assert "MRPC" not in text
-    assert report.index("## Tables") < report.index("## Further tasks") < report.index("## Curves")
+    names = [section.name for section in in_order()]
+    assert names.index("paper_tables") < names.index("further_tasks") < names.index("curves")
 
 
 def test_results_are_read_for_what_the_layouts_read(tmp_path: Path):
