@@ -8,12 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from reports import report
 from reports.export import export
 from reports.ledger import CURVES, FAILURES, LEDGER, MODELS, PLUGINS, PREDICTIONS, Ledger, add_losses
 from reports.ledger.folders import JOURNAL, LOCK, POPULATIONS, TRAIN
 from reports.ledger.location import INCOMING, ResultsLocation
 from reports.ledger.names import to_write
 from reports.report import PICTURES, TRIALS, write_report
+from reports.sections import SECTIONS
 from reports.testing import make_study
 from search_spaces.goals import searched
 from study.callbacks.tensorboard import FOLDER as TENSORBOARD
@@ -107,6 +109,12 @@ def link(results: Path, name: str, target: Path) -> Path:
         target.mkdir()
     path.symlink_to(target)
     return target
+
+
+@pytest.fixture(autouse=True)
+def short_reports(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A report of a picture and a table."""
+    monkeypatch.setattr(report, "in_order", lambda: [SECTIONS["glance"], SECTIONS["rows"]])
 
 
 @pytest.fixture
