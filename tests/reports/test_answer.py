@@ -545,6 +545,7 @@ def test_the_file_is_what_the_ledger_gives(kind: str, make: Make, tmp_path: Path
     assert more[0].startswith(f"{FILE}, line 3")
 
 
+@pytest.mark.usefixtures("short_reports")
 def test_finals_are_a_look_once_they_are_complete(make: Make, tmp_path: Path) -> None:
     results = make(missing=1)
     assert looks.trials(results) == ""

@@ -164,6 +164,7 @@ def test_of_the_base_where_that_is_kept() -> None:
     assert line(results)
 
 
+@pytest.mark.usefixtures("short_reports")
 def test_the_file_holds_it(results: Results) -> None:
     write_report(results.folder)
     data = json.loads((results.folder / FILE).read_text())["data"]

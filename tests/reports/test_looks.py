@@ -29,6 +29,8 @@ from trainables.senteval.tasks import GROUPS
 ROWS = ("SBERT baseline", "allpalln-lambda0.3-SCL", "3p3n-lambda0.5-SCL")
 STUDY_OF = Population(rows=ROWS, tasks=GROUPS["sts"])
 
+pytestmark = pytest.mark.usefixtures("short_reports")
+
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:

@@ -144,6 +144,7 @@ def test_the_answer_names_it_and_exports_it(results: Results, tmp_path: Path) ->
     assert sentences(Answer.of(results)) == []
 
 
+@pytest.mark.usefixtures("short_reports")
 def test_the_files_hold_it(results: Results) -> None:
     write_report(results.folder)
     content = json.loads((results.folder / FILE).read_text())["ship"]

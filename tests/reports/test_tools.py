@@ -47,12 +47,14 @@ def rewrite(results: Results, record: Record, **changes: Any) -> None:
 
 
 class TestCheck:
+    @pytest.mark.usefixtures("short_reports")
     def test_a_folder_that_holds_together(self, results: Results) -> None:
         write_report(results.folder)
         before = {path: path.read_bytes() for path in results.folder.rglob("*") if path.is_file()}
         assert check(results.folder) == []
         assert {path: path.read_bytes() for path in results.folder.rglob("*") if path.is_file()} == before
 
+    @pytest.mark.usefixtures("short_reports")
     def test_a_score_that_its_predictions_do_not_give(self, results: Results) -> None:
         write_report(results.folder)
         record = results.of_row(ROW)[0]
@@ -81,6 +83,7 @@ class TestCheck:
         assert problem.startswith(f"The trial {record.key}")
         assert record.predictions[0] in problem
 
+    @pytest.mark.usefixtures("short_reports")
     def test_a_number_that_was_changed_in_the_report(self, results: Results) -> None:
         path = write_report(results.folder)
         text = path.read_text(encoding="utf-8")
@@ -134,6 +137,7 @@ class TestCheck:
         with pytest.raises(UserError, match="no guard 'nothing'"):
             main([str(results.folder), "--check", "--across", "nothing"])
 
+    @pytest.mark.usefixtures("short_reports")
     def test_no_report(self, results: Results) -> None:
         (problem,) = check(results.folder)
         assert "holds no report.md" in problem

@@ -8,14 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from reports import report
 from reports.export import export
 from reports.ledger import CURVES, FAILURES, LEDGER, MODELS, PLUGINS, PREDICTIONS, Ledger, add_losses
 from reports.ledger.folders import JOURNAL, LOCK, POPULATIONS, TRAIN
 from reports.ledger.location import INCOMING, ResultsLocation
 from reports.ledger.names import to_write
 from reports.report import PICTURES, TRIALS, write_report
-from reports.sections import SECTIONS
 from reports.testing import make_study
 from search_spaces.goals import searched
 from study.callbacks.tensorboard import FOLDER as TENSORBOARD
@@ -30,6 +28,8 @@ from study.search.journal import open_journal
 from study.testing import callbacks as followed
 from trainables.errors import UserError
 from trainables.recipe import Recipe
+
+pytestmark = pytest.mark.usefixtures("short_reports")
 
 KEY = "0123456789ab-1"
 PLUGIN = "# A plugin for the test of links.\n"
@@ -109,12 +109,6 @@ def link(results: Path, name: str, target: Path) -> Path:
         target.mkdir()
     path.symlink_to(target)
     return target
-
-
-@pytest.fixture(autouse=True)
-def short_reports(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A report of a picture and a table."""
-    monkeypatch.setattr(report, "in_order", lambda: [SECTIONS["glance"], SECTIONS["rows"]])
 
 
 @pytest.fixture
