@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import random
 import re
 import shutil
@@ -19,9 +20,9 @@ from reports.made_up import VERSIONS
 from reports.markdown import code
 from reports.recipe_names import recipe_names
 from reports.results import Results
-from reports.sections import SECTIONS
+from reports.sections import SECTIONS, Section
 from reports.soup import Soups
-from reports.testing import changed, made_record, write_trial
+from reports.testing import SectionContract, changed, made_record, write_trial
 from search_spaces import Row, Space, spaces
 from trainables.evaluation_config import EvaluationConfig, split
 from trainables.recipe import Recipe
@@ -29,7 +30,8 @@ from trainables.senteval.tasks import GROUPS, TASKS
 
 SPACES = spaces()
 MADE: dict[str, tempfile.TemporaryDirectory[str]] = {}
-"""By what they are, of `made_once`."""
+SHARED: dict[str, Results] = {}
+"""By what they are, of `made_once` and `shared`."""
 Score = tuple[str, str]
 """A task and one of its numbers; without a task, an average."""
 
@@ -121,10 +123,31 @@ def make_results(
 
 def made_once(folder: Path, what: object, make: Callable[[Path], object]) -> None:
     """Fill the folder as `make` does. It runs for the first who asks for `what`, and others get copies."""
-    if repr(what) not in MADE:
-        MADE[repr(what)] = tempfile.TemporaryDirectory()
-        make(Path(MADE[repr(what)].name))
-    shutil.copytree(MADE[repr(what)].name, folder, dirs_exist_ok=True)
+    shutil.copytree(_made(repr(what), make), folder, dirs_exist_ok=True)
+
+
+def shared(what: object, make: Callable[[Path], object]) -> Results:
+    """The same for all who only read it, with what was reckoned from it."""
+    name = repr(what)
+    if name not in SHARED:
+        SHARED[name] = Results.load(_made(name, make))
+    return SHARED[name]
+
+
+def _made(name: str, make: Callable[[Path], object]) -> Path:
+    if name not in MADE:
+        MADE[name] = tempfile.TemporaryDirectory()
+        make(Path(MADE[name].name))
+    return Path(MADE[name].name)
+
+
+def keeps_its_contract(section: Section, results: Results) -> None:
+    """Every test of a section's contract, on this study."""
+    for name, test in vars(SectionContract).items():
+        if name.startswith("test_"):
+            with tempfile.TemporaryDirectory() as folder:
+                values = {"self": SectionContract(), "section": section, "results": results, "tmp_path": Path(folder)}
+                test(**{parameter: values[parameter] for parameter in inspect.signature(test).parameters})
 
 
 def section_text(folder: Path, name: str) -> str:
@@ -286,7 +309,6 @@ def add_curve(
     run."""
     results, chance = Results.load(folder), random.Random(12)
     info, finals = results.info, results.info.finals
-    assert finals is not None
     level = results.finals[whole][: finals.seeds]
     parts: dict[str, str | None] = dict.fromkeys(SHARES)
     records = []
@@ -320,7 +342,6 @@ def add_soups(folder: Path, whole: str, gains: Mapping[float, float], *, std: fl
     seeds in the mean; then one without each seed, of the chosen share. `missing` of these have not run."""
     results, chance = Results.load(folder), random.Random(13)
     finals = results.info.finals
-    assert finals is not None
     level = list(results.finals[whole])[: finals.seeds]
 
     def soup(variant: SoupVariant) -> Record:

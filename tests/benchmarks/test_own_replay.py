@@ -74,7 +74,6 @@ def test_a_space_is_that_of_a_study_of_such_data(kind: str) -> None:
     assert not {"pooling.mode", "head.kind"} & {*keys}
     assert base.flat()["corpus.layout"] in ("pairs", "groups", "scored_pairs", "same_label")
     table = in_space(made("x", kind))
-    assert table is not None
     assert 30 <= len(table.recipes) < len(made("x", kind).recipes)
 
 
@@ -138,8 +137,6 @@ def test_a_seed_says_the_same_to_whoever_asks(own: Replayed) -> None:
     trial = Trial(own.recipes[2], FIRST_FRESH + 3, "")
     (seconds, first), (_, second) = (Outcomes(own, 4)(trial) for _ in range(2))
     assert seconds == pytest.approx(180 * own.costs[2, WHOLE])
-    assert first is not None
-    assert second is not None
     assert first.scores == second.scores
 
 

@@ -1,4 +1,4 @@
-"""One browser for all tests of pages."""
+"""One browser for all tests of pages, and short reports."""
 
 from __future__ import annotations
 
@@ -8,6 +8,15 @@ from typing import Any
 import pytest
 
 from tests.live_pictures import CHROMIUM, chromium
+
+
+@pytest.fixture
+def short_reports(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reports of what is quickly written: a picture, a table, how many looks there were."""
+    from reports import report
+    from reports.sections import SECTIONS
+
+    monkeypatch.setattr(report, "in_order", lambda: [SECTIONS[name] for name in ("glance", "rows", "reading")])
 
 
 @pytest.fixture(scope="session")

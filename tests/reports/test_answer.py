@@ -30,13 +30,13 @@ from reports.markdown import text
 from reports.recipe_names import called
 from reports.report import write_report
 from reports.results import Results
-from reports.sections import SECTIONS, Section, finals, in_order
+from reports.sections import SECTIONS, finals
 from reports.statistics.finals import Reference
-from reports.testing import SectionContract, changed
+from reports.testing import changed
 from reports.wording import difference
 from tests.conftest import slow_case
 from tests.facts import sentences
-from tests.synthetic_results import add_finals, made_once, make_results
+from tests.synthetic_results import add_finals, keeps_its_contract, made_once, make_results, shared
 from trainables.senteval.tasks import GROUPS
 
 Make = Callable[..., Results]
@@ -60,22 +60,35 @@ HEADS = {
 }
 
 
+def what(
+    gains: tuple[float, ...] = FULL, goals: list[str] | None = None, **parts: Any
+) -> tuple[object, Callable[[Path], None]]:
+    """A search of six recipes with finals of the first ones: what it is, and who makes it."""
+
+    def fill(folder: Path) -> None:
+        make_results(folder, rows=["SBERT baseline"], explored=6, seeds=(0,))
+        if goals:
+            dataclasses.replace(StudyInfo.load(folder), goals=goals).save(folder)
+        if gains:
+            add_finals(folder, gains, **parts)
+
+    return ("six recipes", gains, goals, parts), fill
+
+
+def made(*gains: Any, **parts: Any) -> Results:
+    """To be read only."""
+    return shared(*what(*gains, **parts))
+
+
 @pytest.fixture
 def make(tmp_path: Path) -> Make:
-    """A search of six recipes with finals of the first ones."""
+    """To be written to."""
 
-    def made(gains: tuple[float, ...] = FULL, goals: list[str] | None = None, **parts: Any) -> Results:
-        def fill(folder: Path) -> None:
-            make_results(folder, rows=["SBERT baseline"], explored=6, seeds=(0,))
-            if goals:
-                dataclasses.replace(StudyInfo.load(folder), goals=goals).save(folder)
-            if gains:
-                add_finals(folder, gains, **parts)
-
-        made_once(tmp_path, ("six recipes", gains, goals, parts), fill)
+    def copied(*gains: Any, **parts: Any) -> Results:
+        made_once(tmp_path, *what(*gains, **parts))
         return Results.load(tmp_path)
 
-    return made
+    return copied
 
 
 def text_of(results: Results) -> str:
@@ -83,9 +96,9 @@ def text_of(results: Results) -> str:
 
 
 @pytest.mark.parametrize("kind", STUDIES)
-def test_each_answer_comes_where_it_should(kind: str, make: Make) -> None:
+def test_each_answer_comes_where_it_should(kind: str) -> None:
     gains, parts = STUDIES[kind]
-    results = make(gains, **parts)
+    results = made(gains, **parts)
     assert Answer.of(results).kind == kind
     sentences = lines(Answer.of(results), results.info, str)
     assert [line.head for line in sentences] == HEADS[kind]
@@ -95,6 +108,8 @@ def test_each_answer_comes_where_it_should(kind: str, make: Make) -> None:
     for line in sentences:
         assert line.command or len(line.words.split()) <= 29
         assert line.command or line.words.count("(") <= 1
+    assert check_model(results) is (kind in ("use", "base", "open"))
+    keeps_its_contract(SECTIONS["answer"], results)
 
 
 LIMITED = {"limit": "minutes", "number": 40.0, "spent": 40.0, "a_trial": 2.5, "left_out": 9}
@@ -155,14 +170,14 @@ def test_one_seed_each_borrows_what_seeds_move_in_recorded_trainings_and_where_s
     results = rerun(results, 0, scores=scores)
     answer = Answer.of(results)
     assert answer.kind == "open"
-    assert answer.lent is not None
     assert answer.lent > 1
     assert f"{words} {answer.lent:.2f} points (by what ran twice)" in text_of(results)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("over", "kind"), [(5.0, "base"), (-5.0, "as it came"), (0.05, "open")])
-@pytest.mark.parametrize("fresh", [True, False])
+@pytest.mark.parametrize(
+    ("over", "kind", "fresh"), [(5.0, "base", False), (-5.0, "as it came", True), (0.05, "open", True)]
+)
 def test_where_no_finalist_ran_the_base_is_held_against_the_encoder(
     over: float, kind: str, fresh: bool, make: Make, tmp_path: Path
 ) -> None:
@@ -193,7 +208,6 @@ def test_where_no_recipe_is_above_the_base_the_search_is_over(
     """There are no finalists, and it is known that there are none."""
     results = make((1.0,), base_over_encoder=over, seeds=5)
     finals = results.info.finals
-    assert finals is not None
     dataclasses.replace(results.info, finals=dataclasses.replace(finals, finalists=[])).save(tmp_path)
     assert Answer.of(Results.load(tmp_path)).kind == "unfinished"
     dataclasses.replace(results.info, finals=dataclasses.replace(finals, finalists=[], chosen=True)).save(tmp_path)
@@ -248,8 +262,8 @@ def test_what_training_saw_of_the_test_forbids_no_verdict_that_stands_without_it
         assert mends == (leaks == 40 and own and not drop)
 
 
-def test_the_lines_of_a_gain(make: Make) -> None:
-    assert text_of(make(tasks={"MRPC": -9.0})) == (
+def test_the_lines_of_a_gain() -> None:
+    assert text_of(made(tasks={"MRPC": -9.0})) == (
         "Use    positives per anchor 1, negatives per anchor 8, pooling mean, temperature 0.1, "
         "weight of the contrastive loss 0.047, batch size 128\n"
         "Gain   STS Avg. 50.51 [50.14, 50.89]: +2.89 [+2.18, +3.61] over the base settings; "
@@ -265,8 +279,8 @@ def test_the_lines_of_a_gain(make: Make) -> None:
     )
 
 
-def test_recipes_that_trained_on_a_part_of_the_data_alone_are_told_apart(make: Make) -> None:
-    results = make()
+def test_recipes_that_trained_on_a_part_of_the_data_alone_are_told_apart() -> None:
+    results = made()
     answer = dataclasses.replace(Answer.of(results), tried=28)
     words = "\n".join(as_text(lines(answer, results.info, str)))
     assert "; 28 recipes tried, 7 of them on all of the data, 28 min of trials" in words
@@ -279,8 +293,8 @@ def test_what_another_seed_moves_is_told_of_rows_too(tmp_path: Path) -> None:
     assert "\nSure   seeds move a score by " in text_of(Results.load(tmp_path))
 
 
-def test_a_line_that_would_be_too_long_goes_on_in_the_next(make: Make) -> None:
-    results = make(tasks={"MRPC": -9.0})
+def test_a_line_that_would_be_too_long_goes_on_in_the_next() -> None:
+    results = made(tasks={"MRPC": -9.0})
     answer = Answer.of(results)
     worse = tuple(Other(f"a task of many words, number {place}", "base", Gain(-3, -4, -2)) for place in range(9))
     front = dataclasses.replace(answer.finalists[1], name="a row whose name has some ten words, and then some more")
@@ -292,8 +306,8 @@ def test_a_line_that_would_be_too_long_goes_on_in_the_next(make: Make) -> None:
     assert "; 6 more tasks" in sentences[-2].words
 
 
-def test_a_search_that_its_development_scores_misled_says_so(make: Make) -> None:
-    results = make((0.0, -0.1, -0.2), base_over_encoder=-9.0)
+def test_a_search_that_its_development_scores_misled_says_so() -> None:
+    results = made((0.0, -0.1, -0.2), base_over_encoder=-9.0)
     answer = Answer.of(results)
     for development, misled in ((0.0, False), (99.0, True)):
         picked = tuple(dataclasses.replace(finalist, development=(development,)) for finalist in answer.picked)
@@ -304,9 +318,9 @@ def test_a_search_that_its_development_scores_misled_says_so(make: Make) -> None
         assert any("had found better settings" in line.words for line in sentences) is misled
 
 
-def test_what_development_scores_promised_is_told_task_by_task(make: Make) -> None:
+def test_what_development_scores_promised_is_told_task_by_task() -> None:
     """It may have carried over to the test of the very task that chose, and failed elsewhere."""
-    results = make((0.0, -0.1, -0.2), base_over_encoder=-9.0)
+    results = made((0.0, -0.1, -0.2), base_over_encoder=-9.0)
     answer = Answer.of(results)
     assert {loss.task for loss in answer.lost} == {*GROUPS["sts"]}
     picked = (dataclasses.replace(answer.picked[0], development=(99.0,)),)
@@ -321,8 +335,8 @@ def test_what_development_scores_promised_is_told_task_by_task(make: Make) -> No
     ]
 
 
-def test_a_null_says_what_is_possible_and_what_would_settle_it(make: Make) -> None:
-    words = text_of(make(*STUDIES["open"][:1], **STUDIES["open"][1]))
+def test_a_null_says_what_is_possible_and_what_would_settle_it() -> None:
+    words = text_of(made(*STUDIES["open"][:1], **STUDIES["open"][1]))
     assert "Open   whether the search gained anything; until then keep the base settings (+5.01" in words
     assert re.search(
         r"Most   \+\d\.\d\d over the base settings is the largest gain that the intervals leave.*\n(.*\n)+"
@@ -370,13 +384,6 @@ class TestFront:
     GOALS = ("sts", "transfer")
     TRANSFER = "transfer (MRPC, SST2, SST5, TREC)"
 
-    def test_it_is_of_finalists_the_best_by_the_figure_first(self, make: Make) -> None:
-        answer = Answer.of(make((3.0, 3.0, 0.5), goals=[*self.GOALS]))
-        assert 1 <= len(answer.picked) <= 5
-        assert {finalist.recipe for finalist in answer.picked} <= {finalist.recipe for finalist in answer.finalists}
-        best = max((finalist.figure for finalist in answer.picked), key=lambda gain: gain.gain if gain else 0)
-        assert answer.picked[0].figure == best
-
     def test_each_member_says_what_it_gains_by_each_goal(self, make: Make, tmp_path: Path) -> None:
         """One that is shown to lose by the first goal is told, as it is shown to gain by the second."""
         results = make((3.0, -3.0, -4.0), goals=[*self.GOALS])
@@ -387,9 +394,7 @@ class TestFront:
             "use", "STS Avg.", [first, second],
         )  # fmt: skip
         lost, won = answer.picked[1].gains["base"], answer.picked[1].beside[self.TRANSFER]
-        assert lost.high is not None
         assert lost.high < 0
-        assert won.low is not None
         assert won.low > 0
         heads = [line.head for line in lines(answer, results.info, str)]
         assert heads[:7] == ["Use", "Gain", "Beside", "Or", "Gain", "Beside", "Sure"]
@@ -405,20 +410,18 @@ class TestFront:
         answer = Answer.of(better_by_transfer(results, second))
         assert (answer.kind, answer.figure, [pick.recipe for pick in answer.picked]) == ("use", self.TRANSFER, [second])
         assert [(gain.task, gain.over) for gain in answer.beside] == [("STS Avg.", "base")]
-        assert answer.beside[0].gain.high is not None
         assert answer.beside[0].gain.high < 0
 
-    def test_intervals_are_wider_than_of_one_goal(self, make: Make) -> None:
+    def test_intervals_are_wider_than_of_one_goal(self) -> None:
         """They hold for all finalists and both goals at once."""
         widths = []
         for goals in (["sts"], [*self.GOALS]):
-            gain = Answer.of(make(FULL, goals=goals)).finalists[0].gains["base"]
-            assert gain.low is not None
+            gain = Answer.of(made(FULL, goals=goals)).finalists[0].gains["base"]
             widths.append(gain.gain - gain.low)
         assert 1.05 < widths[1] / widths[0] < 1.5
 
-    def test_a_cost_is_told_as_it_is(self, make: Make, tmp_path: Path) -> None:
-        results = make(goals=["sts", "seconds"])
+    def test_a_cost_is_told_as_it_is(self, tmp_path: Path) -> None:
+        results = made(goals=["sts", "seconds"])
         assert "| 60.00 |" in markdown(finals.write(results, tmp_path)).replace("    ", "")
         assert "-60" not in markdown(finals.write(results, tmp_path))
 
@@ -428,8 +431,8 @@ def _difference(gain: Gain) -> str:
 
 
 @pytest.mark.parametrize("open_against", [("base",), ("base", "encoder")])
-def test_what_is_shown_over_the_encoder_alone_is_told(open_against: tuple[Reference, ...], make: Make) -> None:
-    results = make((0.3,), std=0.6)
+def test_what_is_shown_over_the_encoder_alone_is_told(open_against: tuple[Reference, ...]) -> None:
+    results = made((0.3,), std=0.6)
     unsettled = Gain(0.1, -1.0, 1.2)
     answer = dataclasses.replace(Answer.of(results), kind="open", open=open_against, base_over_encoder=unsettled)
     words = "\n".join(as_text(lines(answer, results.info, str)))
@@ -437,8 +440,8 @@ def test_what_is_shown_over_the_encoder_alone_is_told(open_against: tuple[Refere
     assert (f"Open   {shown}\n" in words) == (open_against == ("base",))
 
 
-def test_nothing_that_measured_below_the_base_is_called_the_best_so_far(make: Make) -> None:
-    results = make((-0.3, -0.4, -0.5), std=0.6, base_over_encoder=0.2)
+def test_nothing_that_measured_below_the_base_is_called_the_best_so_far() -> None:
+    results = made((-0.3, -0.4, -0.5), std=0.6, base_over_encoder=0.2)
     answer = Answer.of(results)
     assert (answer.kind, answer.base_stands, answer.base_leads) == ("open", False, True)
     assert answer.to_train == answer.references["base"]
@@ -450,11 +453,10 @@ def test_nothing_that_measured_below_the_base_is_called_the_best_so_far(make: Ma
     assert "\nCost" not in words
 
 
-def test_beside_the_figure_is_the_goal_s_other_part_on_its_fresh_tasks(make: Make) -> None:
-    answer = Answer.of(make(tasks={"MR": -50.0}))  # its test sentences chose the recipe, too
+def test_beside_the_figure_is_the_goal_s_other_part_on_its_fresh_tasks() -> None:
+    answer = Answer.of(made(tasks={"MR": -50.0}))  # its test sentences chose the recipe, too
     (part,) = answer.beside
     assert (part.task, part.over) == ("transfer (MRPC, SST2, SST5, TREC)", "base")
-    assert part.gain.low is not None
     assert 0 < part.gain.low < part.gain.gain
 
 
@@ -523,7 +525,7 @@ def test_a_flag_between_the_picked_one_and_the_base_forbids_the_verdict(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", [*STUDIES, "rows"])
+@pytest.mark.parametrize("kind", ["use", "as it came", "rows"])
 def test_the_file_is_what_the_ledger_gives(kind: str, make: Make, tmp_path: Path) -> None:
     gains, parts = STUDIES.get(kind, ((), {}))
     results = make(gains, **parts)
@@ -543,6 +545,7 @@ def test_the_file_is_what_the_ledger_gives(kind: str, make: Make, tmp_path: Path
     assert more[0].startswith(f"{FILE}, line 3")
 
 
+@pytest.mark.usefixtures("short_reports")
 def test_finals_are_a_look_once_they_are_complete(make: Make, tmp_path: Path) -> None:
     results = make(missing=1)
     assert looks.trials(results) == ""
@@ -555,8 +558,8 @@ def test_finals_are_a_look_once_they_are_complete(make: Make, tmp_path: Path) ->
     assert later.kind == "use"
 
 
-def test_a_model_is_had_by_its_number(make: Make) -> None:
-    results = make()
+def test_a_model_is_had_by_its_number() -> None:
+    results = made()
     picked = Answer.of(results).picked[0]
     records = _best_first(results, picked.name.partition(" ")[0])
     assert {record.recipe_hash for record in records} == {picked.recipe}
@@ -575,9 +578,9 @@ def test_the_report_as_data(make: Make, tmp_path: Path) -> None:
     assert content["sections"][0]["name"] == "answer"
 
 
-def test_words_from_outside_are_no_markup(make: Make) -> None:
+def test_words_from_outside_are_no_markup() -> None:
     nasty = "# x | <script>alert(1)</script> [a](http://e.x) `tick`"
-    results = make()
+    results = made()
     answer = Answer.of(results)
     named = dataclasses.replace(answer.picked[0], name=nasty, settings={"pooling.mode": nasty})
     worse = Other(nasty, "base", Gain(-1, -2, -0.5))
@@ -587,21 +590,6 @@ def test_words_from_outside_are_no_markup(make: Make) -> None:
         shown = "".join(as_html(line.words) for line in sentences if not line.command)
         assert shown.count("&lt;script&gt;") == 3
         assert not re.search(r"<(script|a|h1|code|table)\b", shown)
-
-
-def test_it_stands_first() -> None:
-    assert in_order()[0].name == "answer"
-
-
-class TestAnswerSection(SectionContract):
-    @pytest.fixture
-    def section(self) -> Section:
-        return SECTIONS["answer"]
-
-    @pytest.fixture(params=[*STUDIES, "rows"])
-    def results(self, request: pytest.FixtureRequest, make: Make) -> Results:
-        gains, parts = STUDIES.get(request.param, ((), {}))
-        return make(gains, **parts)
 
 
 def praised(results: Results) -> str | None:
@@ -635,12 +623,6 @@ def check_model(results: Results) -> bool:
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda folder: folder.name)
 def test_the_model_of_an_example_is_that_of_what_its_answer_praises(example: Path) -> None:
     check_model(Results.load(example))
-
-
-@pytest.mark.parametrize("kind", STUDIES)
-def test_the_model_is_that_of_what_an_answer_praises(kind: str, make: Make) -> None:
-    gains, parts = STUDIES[kind]
-    assert check_model(make(gains, **parts)) is (kind in ("use", "base", "open"))
 
 
 @pytest.mark.parametrize("best", [0, 2])
@@ -680,7 +662,6 @@ def test_under_a_spent_limit_a_larger_one_is_named(make: Make, tmp_path: Path) -
 def test_a_finalist_whose_trials_failed_is_not_told_as_ended_by_the_limit(make: Make, tmp_path: Path) -> None:
     results = make(missing=5)  # all trials of the first finalist
     finals = results.info.finals
-    assert finals is not None
     name = "a finalist"
     for seed in fresh_seeds(finals.seeds):
         key = f"{finals.finalists[0]}-{seed}"

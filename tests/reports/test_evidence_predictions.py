@@ -63,7 +63,6 @@ def test_the_nested_tasks_are_widened(kept: tuple[Record, dict[str, np.ndarray],
     predictions = Predictions(path.parents[1])
     for task, factor in (("MR", 1 + 10 / 9), ("MRPC", 1.0)):
         pair = predictions.effects(record, task, "test_accuracy")
-        assert pair is not None
         hits = arrays[task] == arrays[f"gold.{task}"]
         assert (pair[0] ** 2).sum() == pytest.approx(factor * 1e4 * hits.var(ddof=1) / 60, rel=1e-4)
 
@@ -159,7 +158,6 @@ def test_answers_of_yes_and_no_are_numbers(kept: tuple[Record, dict[str, np.ndar
     np.savez(path, **{**arrays, **truths})  # type: ignore[arg-type]
     predictions = Predictions(path.parents[1])
     answers = predictions.of_task(record, "MR")
-    assert answers is not None
     assert (np.ptp(answers.predicted), np.ptp(answers.gold)) == (1, 1)
     assert predictions.fits(record, "MR")
     assert predictions.effects(record, "MR", "test_accuracy") is not None
@@ -176,7 +174,6 @@ def test_a_development_cosine_is_kept_as_a_task_of_its_own(tmp_path: Path):
     value = predictions.again(RECORD, "STSBenchmark")["dev_spearman_cosine"]
     record = changed(RECORD, scores={"STSBenchmark": {"dev_spearman_cosine": value}})
     pair = predictions.effects(record, "STSBenchmark", "dev_spearman_cosine")
-    assert pair is not None
     assert pair[1] == "dev.STSBenchmark abc"
 
 
@@ -190,7 +187,6 @@ def test_old_files_without_names_pair_with_new_ones_by_their_answers(tmp_path: P
     np.savez(first, **arrays, **{f"items.{task}": np.array("new") for task in small.tasks})  # type: ignore[arg-type]
     evidence = Evidence.of(Results.load(tmp_path))
     comparison = evidence.compare(hashes[0], hashes[1], evidence.figures[0])
-    assert comparison is not None
     assert comparison.basis == "seeds and items"
 
 
@@ -202,11 +198,8 @@ def test_pairs_that_share_a_sentence_are_drawn_together(tmp_path: Path):
     def draws() -> tuple[int, list[str]]:
         evidence = Evidence.of(Results.load(tmp_path))
         comparison = evidence.compare(hashes[0], hashes[1], evidence.figures[0])
-        assert comparison is not None
         assert comparison.basis == "seeds and items"
         sample = evidence.sample(hashes[0], evidence.figures[0])
-        assert sample is not None
-        assert sample.effects is not None
         return sample.effects.shape[1], evidence.ungrouped
 
     assert draws() == (5 * 40, list(small.tasks))
@@ -242,7 +235,6 @@ def test_other_items_do_not_pair(tmp_path: Path):
     vars(mixture)["predictions"] = results.predictions
     evidence = Evidence.of(mixture)
     comparison = evidence.compare(augment or "", results.info.row_hashes["SBERT baseline"] or "", evidence.figures[0])
-    assert comparison is not None
     assert comparison.basis == "seeds only"
 
 
@@ -256,7 +248,6 @@ def test_a_file_is_computed_once_in_a_process_and_anew_where_its_content_changes
 
     def first(folder: Path) -> np.ndarray:
         pair = Predictions(folder).effects(record, "STS13", "spearman_all")
-        assert pair is not None
         return pair[0]
 
     shift = {**arrays, "STS13": arrays["STS13"] * np.float32(1.001)}  # of the same ranks, and new to this process

@@ -69,7 +69,6 @@ def _fill(folder: Path) -> None:
     make_results(folder, rows=["SBERT baseline"], explored=2, seeds=(0,))
     info = add_finals(folder, (3.0, -3.0))
     dataclasses.replace(info, goals=["mine"]).save(folder)
-    assert info.finals is not None
     ledger = Ledger(folder / LEDGER)
     for record in ledger.read():
         of_the_pick = record.recipe_hash == info.finals.finalists[0]
@@ -131,7 +130,6 @@ def test_where_nothing_is_right_or_wrong_items_add_to_the_gain(results: Results)
     changes = [entry.change for entry in items.mended] + [entry.change for entry in items.broke]
     assert np.sum(changes) == pytest.approx(items.gain, rel=1e-3)
     assert items.mended[0].change == max(changes)
-    assert items.mended[0].text is not None
     assert " ⟷ and another " in items.mended[0].text
     assert "better for" in items.as_text()
 
@@ -224,7 +222,6 @@ def test_where_the_limit_left_no_room_for_finals_the_base_of_the_search_is_compa
     """As the answer does, which then rests on it."""
     limit = {"limit": "minutes", "number": 2.0, "spent": 1.6, "left_out": 0}
     plan = results.info.finals
-    assert plan is not None
     assert plan.as_it_came is not None
     ended = dataclasses.replace(
         results,

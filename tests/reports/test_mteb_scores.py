@@ -199,6 +199,7 @@ def test_names_of_benchmarks_may_hold_commas() -> None:
 def ended(made: Results, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The command of a study whose trials are all there."""
     monkeypatch.setattr(study.engine.launch, "run_study", lambda *rest: 0)
+    monkeypatch.setattr("reports.report.in_order", lambda: [SECTIONS["mteb"]])
     info = dataclasses.replace(made.info, status_counts={"finished": len(made.of_all_trials)})
     info.save(made.folder)
     rows = [word for label in made.labels.values() for word in ("--only", label)]

@@ -8,10 +8,11 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from statistics import fmean, stdev
 
 import pytest
 
-from reports.ledger import FAILURES, LEDGER, Ledger, StudyInfo
+from reports.ledger import FAILURES, LEDGER, Ledger
 from reports.ledger.own_code import trust_folder
 from reports.markdown import number, signed, spread
 from reports.report import write_report
@@ -19,9 +20,9 @@ from reports.results import Results
 from reports.statistics import Measured
 from reports.testing import changed
 from search_spaces import Domain, Row, Space, spaces
-from tests.synthetic_results import make_record, make_results
+from tests.reports.test_archive import LATER
+from tests.synthetic_results import make_record, make_results, section_text
 from trainables.errors import UserError
-from trainables.evaluation_config import EvaluationConfig
 from trainables.files import write_whole
 from trainables.recipe import Recipe
 
@@ -44,109 +45,11 @@ def cells(report: str, heading: str, first: str, second: str | None = None) -> l
     raise AssertionError(f"no line {first!r} {second!r} under {heading!r}")
 
 
-@pytest.fixture(scope="module")
-def laptop(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """One seed at the laptop's scale, with 24 explored recipes."""
-    folder = tmp_path_factory.mktemp("laptop")
-    make_results(folder, explored=24, pruned=3)
-    return folder, write_report(folder).read_text()
-
-
-@pytest.fixture(scope="module")
-def paper(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """Three noisy seeds in the paper's setting."""
-    folder = tmp_path_factory.mktemp("paper")
-    make_results(folder, laptop=False, seeds=(1, 2, 3), spread=0.4, word_vectors=True)
-    return folder, write_report(folder).read_text()
-
-
-class TestLaptop:
-    def test_the_top_says_what_may_be_compared(self, laptop: tuple[Path, str]):
-        top = laptop[1].split("## What may be compared")[1].split("\n## ")[0]
-        assert "The study's scale was `laptop` (the cluster has no GPU)." in top
-        assert "the encoder is `scenes-small`, the paper's is `google/bert_uncased_L-8_H-512_A-8`" in top
-        assert "the built-in scenes corpus instead of `stanfordnlp/snli` (5,760 pairs seen" in top
-        assert "SentEval's protocol is `fast`, the paper's is `full`" in top
-        assert "training stops after 90 steps" in top
-        assert "**So compare differences to the `SBERT baseline` row, not levels.**" in top
-
-    def test_figures(self, laptop: tuple[Path, str]):
-        report = laptop[1]
-        assert cells(report, "### Table 2.", BASELINE, "ours") == ["46.06", "43.41", "47.03", "54.46", "47.11", "47.61"]
-        assert cells(report, "### Table 2.", BASELINE, "published")[-1] == "67.61"
-        assert cells(report, "### Table 2.", BASELINE, "difference")[-1] == "-20.00"
-        assert cells(report, "Difference to the `SBERT baseline` row", BEST, "ours")[-1] == "+2.82"
-        assert cells(report, "Difference to the `SBERT baseline` row", BEST, "published")[-1] == "+2.83"
-        assert cells(report, "### Table 5.", "1.0", "published")[-2:] == ["—", "76.28"]
-        assert "Table 3 prints 73.1 for the same model" in report
-
-    def test_dashes_have_reasons(self, laptop: tuple[Path, str]):
-        report = laptop[1]
-        assert cells(report, "### Table 2.", "Avg. GloVe embeddings", "published (ours —)")[0] == "44.09"
-        assert "`Avg. GloVe embeddings`: no word vectors were given" in report
-        assert "18 of 19 rows finished, 1 seed each. The others: no word vectors" in report
-
-    def test_other_protocols_are_named(self, laptop: tuple[Path, str]):
-        assert laptop[1].count("Ours is measured under the protocol `fast`, the paper's under `full`") == 3
-
-    def test_one_seed_claims_little(self, laptop: tuple[Path, str]):
-        report = laptop[1]
-        assert "no row is shown to be better or worse than `SBERT baseline`" in report
-        assert " ± " not in report
-        claims = report.split("## The paper's claims")[1].split("\n## ")[0]
-        assert "**agrees" not in claims
-        assert "**disagrees**" not in claims
-
-    def test_claims_say_which_rows_they_leave_out(self, laptop: tuple[Path, str]):
-        line = next(line for line in laptop[1].splitlines() if "The majority of SCL models" in line)
-        assert "without Avg. GloVe embeddings" in line
-
-    def test_search(self, laptop: tuple[Path, str]):
-        section = laptop[1].split("## What the search found")[1].split("\n## ")[0]
-        assert "Optuna asked for 27 recipes beyond the space's rows: 24 finished, 3 stopped early" in section
-        assert f"The space's best row by the same score is `{BEST}`" in section
-        assert "**No verdict:** the seeds that are compared here also chose the recipe" in section
-        lines = [line for line in section.splitlines() if line.startswith("| `#")]
-        scores = [float(line.split("|")[4]) for line in lines]
-        assert len(scores) == 10
-        assert scores == sorted(scores, reverse=True)
-        importance = laptop[1].split("## What the hyperparameters do")[1].split("\n## ")[0]
-        assert len(re.findall(r"\| (?:always|`head.kind` is)", importance)) == 8  # of conditional domains, too
-
-    def test_pictures_are_there(self, laptop: tuple[Path, str]):
-        named = re.findall(r"\]\((pictures/[^)]+)\)", laptop[1])
-        assert len(named) == 5
-        assert all((laptop[0] / name).is_file() for name in named)
-
-    def test_trials_csv(self, laptop: tuple[Path, str]):
-        lines = (laptop[0] / "trials.csv").read_text().splitlines()
-        assert len(lines) == 1 + 18 + 24
-        assert sum(f",{BASELINE}," in line for line in lines) == 1
-
-    def test_measured_counts_stand_beside_the_caps(self, laptop: tuple[Path, str]):
-        heading = "## Positives and negatives per anchor"
-        assert cells(laptop[1], heading, "3palln-lambda0.5-SCL")[:4] == ["3", "3.00", "all", "61.00"]
-        assert cells(laptop[1], heading, BASELINE)[0] == "—"
-
-
-class TestPaper:
-    def test_levels_are_comparable(self, paper: tuple[Path, str]):
-        assert "levels may be compared with the published ones" in paper[1]
-        assert "not levels" not in paper[1]
-        assert re.search(r"\d+ of \d+ cells lie within 1 point", paper[1])
-
-    def test_means_and_spreads_over_seeds(self, paper: tuple[Path, str]):
-        folder, report = paper
-        results = Results.load(folder)
-        values = [record.scores["STS13"]["spearman_wmean"] for record in results.of_row(BEST)]
-        mean = sum(values) / 3
-        std = (sum((value - mean) ** 2 for value in values) / 2) ** 0.5
-        assert cells(report, "### Table 2.", BEST, "ours")[1] == f"{mean:.2f} ± {std:.2f}"
-
-    def test_training_time(self, paper: tuple[Path, str]):
-        heading = "## What was run"
-        under = paper[1].split(heading)[1]
-        assert cells(under, "Training time", BEST) == ["0.60 min (1.80)", "36 min (1.80)"]
+def test_means_and_spreads_over_seeds(tmp_path: Path):
+    make_results(tmp_path, laptop=False, seeds=(1, 2, 3), spread=0.4, rows=[BASELINE, BEST])
+    values = [record.scores["STS13"]["spearman_wmean"] for record in Results.load(tmp_path).of_row(BEST)]
+    expected = f"{fmean(values):.2f} ± {stdev(values):.2f}"
+    assert cells(section_text(tmp_path, "paper_tables"), "### Table 2.", BEST, "ours")[1] == expected
 
 
 def test_a_part_of_a_study_makes_a_report(tmp_path: Path):
@@ -164,46 +67,39 @@ def test_a_part_of_a_study_makes_a_report(tmp_path: Path):
     assert "8 of 11 comparisons missing; so far none decided" in line
 
 
-def test_a_missing_baseline_is_said(tmp_path: Path):
-    make_results(tmp_path, rows=[BEST])
-    report = write_report(tmp_path).read_text()
-    assert f"Differences to `{BASELINE}` need that row, which is missing: not finished." in report
-    assert "rows.svg" not in report
-
-
-def test_missing_seeds_are_said(tmp_path: Path):
-    info = make_results(tmp_path, seeds=(1, 2), rows=[BASELINE, BEST])
-    (tmp_path / LEDGER / f"{info.row_hashes[BEST]}-2.json").unlink()
-    report = write_report(tmp_path).read_text()
-    assert f"`{BEST}`: some seeds have not finished yet." in report
-    assert "1 of 19 rows finished, 2 seeds each" in report
-
-
-def test_two_protocols_never_share_a_column(tmp_path: Path):
-    info = make_results(tmp_path, rows=[BASELINE, BEST])
+def test_what_is_missing_has_its_reason(tmp_path: Path):
+    """Without the baseline: a row lacks a seed, another was stopped, one failed, one has another protocol."""
+    lacking, stopped, other, failed = BEST, "3p3n-Augment", "allpalln-Augment", "3palln-lambda0.5-SCL"
+    info = make_results(tmp_path, seeds=(1, 2), rows=[lacking, stopped, other, "3p3n-lambda0.5-SCL"])
     ledger = Ledger(tmp_path / LEDGER)
-    record = ledger.get(str(info.row_hashes[BEST]), 1)
-    assert record is not None
-    ledger.write(changed(record, protocol="full"))
+    for record in ledger.read():
+        if record.recipe_hash == info.row_hashes[other]:
+            ledger.write(changed(record, protocol="full"))
+        elif record.recipe_hash == info.row_hashes[stopped]:
+            scores = {"STS12": {"spearman_wmean": 99.0}}
+            training = {**record.training, "stopped": "stopped at rung 2"}
+            ledger.write(changed(record, status="pruned", scores=scores, training=training))
+    (tmp_path / LEDGER / f"{info.row_hashes[lacking]}-2.json").unlink()
+    key = f"{info.row_hashes[failed]}-1"
+    write_whole(tmp_path / FAILURES / f"{key}.json", json.dumps({"trial": key, "reason": "no memory left"}))
     report = write_report(tmp_path).read_text()
-    assert cells(report, "### Table 2.", BEST, "published (ours —)")[-1] == "70.44"
-    assert "`full` (1 trial)" in report
-
-
-def test_pruned_trials_are_no_results(tmp_path: Path):
-    info = make_results(tmp_path, rows=[BASELINE])
-    recipe = Recipe.from_flat(info.base).override(SPACES["scl_ablation"].row(BEST).overrides)
-    record = make_record(recipe, EvaluationConfig(), 1, {("STS12", "spearman_wmean"): 99.0}, status="pruned")
-    training = {**record.training, "stopped": "stopped at rung 2"}
-    Ledger(tmp_path / LEDGER).write(dataclasses.replace(record, training=training))
-    report = write_report(tmp_path).read_text()
+    for words in (
+        f"Differences to `{BASELINE}` need that row, which is missing: not finished.",
+        f"`{lacking}`: some seeds have not finished yet.",
+        f"`{stopped}`: stopped at rung 2.",
+        f"`{failed}`: failed: no memory left.",
+        "1 of 19 rows finished, 2 seeds each",
+        "`full` (2 trials)",
+    ):
+        assert words in report
     assert "99.00" not in report
-    assert f"`{BEST}`: stopped at rung 2." in report
+    assert cells(report, "### Table 2.", other, "published (ours —)")[-1] == "66.70"
 
 
-@pytest.mark.parametrize("name", SPACES)
+@pytest.mark.parametrize("name", sorted(LATER))
 @pytest.mark.slow
 def test_every_space_makes_a_report(tmp_path: Path, name: str):
+    """Those of the archive are compared whole."""
     space = SPACES[name]
     make_results(tmp_path, space, explored=2)
     report = write_report(tmp_path).read_text()
@@ -248,13 +144,6 @@ def test_a_persons_own_space(tmp_path: Path):
     assert "- `STS Avg.`: the mean of `spearman_wmean` of STS12, STS13, STS14, STS15, STS16." in report
 
 
-def test_the_reason_of_a_failure_is_in_the_report(tmp_path: Path):
-    make_results(tmp_path, rows=[BASELINE])
-    key = StudyInfo.load(tmp_path).row_hashes[BEST]
-    write_whole(tmp_path / FAILURES / f"{key}-1.json", json.dumps({"trial": f"{key}-1", "reason": "no memory left"}))
-    assert f"`{BEST}`: failed: no memory left." in write_report(tmp_path).read_text()
-
-
 def test_the_best_row_is_set_beside_the_level_of_the_baseline(tmp_path: Path):
     """Also where the baseline is in another table."""
     space = SPACES["clsr_pooling"]
@@ -263,8 +152,7 @@ def test_the_best_row_is_set_beside_the_level_of_the_baseline(tmp_path: Path):
     assert score is not None
     baseline = make_record(space.base.override(space.row("BERT-base").overrides), space.evaluation, 1, {score: 80.0})
     Ledger(tmp_path / LEDGER).write(baseline)
-    report = write_report(tmp_path).read_text()
-    assert "the largest gain measured is `CLSR-BERT-base, mean`'s, -3.26" in report
+    assert "the largest gain measured is `CLSR-BERT-base, mean`'s, -3.26" in section_text(tmp_path, "sure")
 
 
 def test_the_papers_data_in_local_folders_are_the_papers(tmp_path: Path):
@@ -277,41 +165,22 @@ def test_the_papers_data_in_local_folders_are_the_papers(tmp_path: Path):
 
 def test_pairs_seen_are_those_of_all_epochs(tmp_path: Path):
     make_results(tmp_path, SPACES["clsr_pooling"])
-    assert "5,760 pairs seen, the paper's models saw 628,630,000)" in write_report(tmp_path).read_text()
+    assert "5,760 pairs seen, the paper's models saw 628,630,000)" in section_text(tmp_path, "setting")
 
 
-def _not_a_study(folder: Path) -> None:
-    folder.mkdir()
-
-
-def _empty(folder: Path) -> None:
-    make_results(folder, rows=[])
-
-
-def _unknown_space(folder: Path) -> None:
-    make_results(folder, rows=[BASELINE])
-    dataclasses.replace(StudyInfo.load(folder), space="scl_gone").save(folder)
-
-
-def _broken(folder: Path) -> None:
-    info = make_results(folder, rows=[BASELINE])
-    (folder / LEDGER / f"{info.row_hashes[BASELINE]}-1.json").write_text("{")
-
-
-@pytest.mark.parametrize(
-    ("spoil", "reason"),
-    [
-        (lambda folder: None, "does not exist"),
-        (_not_a_study, "holds no study.json"),
-        (_empty, "nothing to report"),
-        (_unknown_space, "there is no space 'scl_gone'"),
-        (_broken, "is not a record of a finished trial"),
-    ],
-)
-def test_bad_folders(tmp_path: Path, spoil: object, reason: str):
+def test_bad_folders(tmp_path: Path):
     folder = tmp_path / "results"
-    spoil(folder)  # type: ignore[operator]
-    with pytest.raises(UserError, match=reason):
+    with pytest.raises(UserError, match="does not exist"):
+        write_report(folder)
+    info = make_results(folder, rows=[])
+    with pytest.raises(UserError, match="nothing to report"):
+        write_report(folder)
+    (folder / LEDGER).mkdir(exist_ok=True)
+    (folder / LEDGER / f"{info.row_hashes[BASELINE]}-1.json").write_text("{")
+    with pytest.raises(UserError, match="is not a record of a finished trial"):
+        write_report(folder)
+    dataclasses.replace(info, space="scl_gone").save(folder)
+    with pytest.raises(UserError, match="there is no space 'scl_gone'"):
         write_report(folder)
     assert not (folder / "report.md").exists()
 
@@ -328,6 +197,9 @@ class Absent(MetaPathFinder):
 
 sys.meta_path.insert(0, Absent())
 from reports.__main__ import command
+from reports.importance import chance, forest
+
+chance.SHUFFLES, chance.SUBSETS, forest.TREES = 19, 2, 2
 
 def run(folder):
     sys.argv[1:] = [folder]
@@ -353,17 +225,16 @@ def test_a_space_without_published_figures_says_how_it_differs(tmp_path: Path):
     space = SPACES["declutr_sampling"]
     labels = [space.baseline, *[row.label for row in space.rows[:2]]]
     make_results(tmp_path, space, rows=[label for label in labels if label])
-    report = write_report(tmp_path).read_text()
-    top = report.split("## What may be compared")[1].split("\n## ")[0]
+    top = section_text(tmp_path, "setting")
     assert "on other training data" in top
     assert "training documents come from the built-in scenes corpus" in top
-    assert "| Base recipe" in report
-    assert "The paper" in next(line for line in report.splitlines() if line.startswith("| Base recipe"))
+    base = section_text(tmp_path, "base_recipe").splitlines()
+    assert "The paper" in next(line for line in base if line.startswith("| Base recipe"))
 
 
 def test_captions_keep_their_capitals_and_averages_are_warned_of(tmp_path: Path):
     make_results(tmp_path, SPACES["declutr_sampling"], rows=[SPACES["declutr_sampling"].rows[0].label])
-    report = write_report(tmp_path).read_text()
+    report = section_text(tmp_path, "paper_tables")
     captions = {number: report.split(f"### Table {number}.")[1].split("|")[0] for number in ("F2", "F2-STS")}
     assert "(STS12 to 16 have" in captions["F2"]
     assert "Ours is measured under the protocol `fast`" in captions["F2"]
@@ -383,7 +254,7 @@ def test_a_missing_average_has_a_reason(tmp_path: Path, scores: dict[str, dict[s
     ledger = Ledger(tmp_path / LEDGER)
     for record in ledger.read():
         ledger.write(changed(record, scores=scores))
-    tables = write_report(tmp_path).read_text().split("### Table F2")
+    tables = section_text(tmp_path, "paper_tables").split("### Table F2")
     under = tables[1]
     assert "- `Downstream`, `Probing`, `Avg.`: an average needs every one of its tasks" in under
     assert words in under
@@ -396,7 +267,7 @@ def test_a_missing_average_has_a_reason(tmp_path: Path, scores: dict[str, dict[s
 
 def test_rows_without_published_figures_have_one_line(tmp_path: Path):
     make_results(tmp_path, SPACES["supmpn_objectives"])
-    report = write_report(tmp_path).read_text()
+    report = section_text(tmp_path, "paper_tables")
     under = report.split("### Table 2.")[1].split("### Table 3.")[0]
     levels = under.split("Difference to")[0]
     assert levels.count("| published ") == levels.count("| difference ") == 2
@@ -408,7 +279,7 @@ def test_rows_without_published_figures_have_one_line(tmp_path: Path):
 
 def test_a_topic_called_like_its_column_is_said_once(tmp_path: Path):
     make_results(tmp_path, SPACES["clsr_pooling"])
-    assert "On **STS-B dev** no best row can be told; " in write_report(tmp_path).read_text()
+    assert "On **STS-B dev** no best row can be told; " in section_text(tmp_path, "sure")
 
 
 def test_unpublished_rows_that_nobody_asked_for_have_no_line(tmp_path: Path):
@@ -420,7 +291,7 @@ def test_unpublished_rows_that_nobody_asked_for_have_no_line(tmp_path: Path):
         folder = tmp_path / name
         info = make_results(folder, SPACES[name], rows=[label])
         dataclasses.replace(info, row_hashes={label: info.row_hashes[label]}).save(folder)
-        report = write_report(folder).read_text()
+        report = section_text(folder, "paper_tables")
         assert re.search(rf"^\| {re.escape(label)} +\| ours", report, re.MULTILINE)
         assert bool(re.search(rf"^\| {re.escape(other)} +\|", report, re.MULTILINE)) == (name == "scl_ablation")
         assert re.search(rf"^- .*`{re.escape(other)}`.*: not asked for in this study\.$", report, re.MULTILINE)

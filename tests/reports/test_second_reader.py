@@ -46,7 +46,6 @@ def check_of(*scores: tuple[str, str]) -> Check | None:
 
 def test_the_gain_by_nearest_neighbours_may_be_a_loss() -> None:
     check = check_of(("labelled", "test_accuracy"))
-    assert check is not None
     assert (check.figure, check.level.gain) == ("labelled test_knn_accuracy", pytest.approx(80.0))
     assert {name: gain.gain for name, gain in check.gains.items()} == pytest.approx({"base": -2.0, "encoder": 10.0})
     assert all(gain.low is not None and gain.low < gain.gain for gain in check.gains.values())

@@ -19,37 +19,40 @@ from reports.ledger import LEDGER, Ledger
 from reports.looks import trials
 from reports.report import write_report
 from reports.results import Results
-from reports.sections import SECTIONS, Section, ship
+from reports.sections import SECTIONS, ship
 from reports.soup import KEPT_GAIN, chosen_share
-from reports.testing import SectionContract, changed
+from reports.testing import changed
 from tests.facts import sentences
-from tests.synthetic_results import add_finals, add_soups, make_results
+from tests.synthetic_results import add_finals, add_soups, keeps_its_contract, made_once, make_results, shared
 from trainables.files import write_whole
 
-Make = Callable[..., Results]
 BETTER = {1.0: 0.5, 0.75: 1.0, 0.5: 0.2, 0.25: -1.0}
 WORSE = dict.fromkeys(BETTER, -0.2)
 
 
-@pytest.fixture
-def results_folder(tmp_path: Path) -> Path:
-    return tmp_path / "results"
+def what(gains: Mapping[float, float] | None = BETTER, **soups: Any) -> tuple[object, Callable[[Path], None]]:
+    """A search whose first recipe is the one to use, and soups of it; and who makes it."""
 
-
-@pytest.fixture
-def make(results_folder: Path) -> Make:
-    """A search whose first recipe is the one to use, and soups of it."""
-
-    def made(gains: Mapping[float, float] | None = BETTER, **soups: Any) -> Results:
-        make_results(results_folder, rows=["SBERT baseline"], explored=4, seeds=(0,))
-        add_finals(results_folder, (3.0, 1.0))
-        whole = Answer.of(Results.load(results_folder)).to_train
-        assert whole is not None
+    def fill(folder: Path) -> None:
+        make_results(folder, rows=["SBERT baseline"], explored=4, seeds=(0,))
+        add_finals(folder, (3.0, 1.0))
+        whole = Answer.of(Results.load(folder)).to_train
         if gains:
-            add_soups(results_folder, whole.recipe, gains, **soups)
-        return Results.load(results_folder)
+            add_soups(folder, whole.recipe, gains, **soups)
 
-    return made
+    return ("soups", gains, soups), fill
+
+
+def made(*gains: Any, **soups: Any) -> Results:
+    """To be read only."""
+    return shared(*what(*gains, **soups))
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Results:
+    """To be written to."""
+    made_once(tmp_path / "results", *what())
+    return Results.load(tmp_path / "results")
 
 
 def words_of(results: Results, head: str) -> list[str]:
@@ -75,41 +78,36 @@ def test_the_least_training_that_keeps_the_gain(
     assert chosen_share(soups, one_seed, untrained) == share
 
 
-def test_the_shipped_one_has_its_gains(make: Make) -> None:
-    made = Answer.of(make()).ship
-    assert made is not None
-    assert (made.share, made.seeds, len(made.soups)) == (0.75, 5, len(BETTER))
-    assert made.over_seed is not None
-    assert made.over_seed.low is not None
-    assert made.over_seed.gain == pytest.approx(1.0, abs=0.01)
-    assert 0 < made.over_seed.low < made.over_seed.gain
-    assert {*made.gains} == {"base", "encoder"}
-    assert made.gains["base"].gain == pytest.approx(3.7, abs=0.1)
+def test_the_shipped_one_has_its_gains() -> None:
+    ship = Answer.of(made()).ship
+    assert (ship.share, ship.seeds, len(ship.soups)) == (0.75, 5, len(BETTER))
+    assert ship.over_seed.gain == pytest.approx(1.0, abs=0.01)
+    assert 0 < ship.over_seed.low < ship.over_seed.gain
+    assert {*ship.gains} == {"base", "encoder"}
+    assert ship.gains["base"].gain == pytest.approx(3.7, abs=0.1)
 
 
-def test_a_soup_whose_spread_is_not_known_borrows_one(make: Make) -> None:
+def test_a_soup_whose_spread_is_not_known_borrows_one() -> None:
     """A limit may end the study before each seed was left out."""
-    cut, whole = (Answer.of(make(missing=missing)).ship for missing in (2, 0))
+    cut, whole = (Answer.of(made(missing=missing)).ship for missing in (2, 0))
     assert whole is not None
     assert cut is not None
     widths = [ship.over_seed.high - ship.over_seed.low for ship in (whole, cut)]  # type: ignore[union-attr, operator]
     assert widths[0] < widths[1]
 
 
-def test_where_no_soup_is_better_one_seed_is_shipped(make: Make) -> None:
-    results = make(WORSE)
-    made = Answer.of(results).ship
-    assert made is not None
-    assert (made.share, made.averaged, made.over_seed) == (None, None, None)
+def test_where_no_soup_is_better_one_seed_is_shipped() -> None:
+    results = made(WORSE)
+    ship = Answer.of(results).ship
+    assert (ship.share, ship.averaged, ship.over_seed) == (None, None, None)
     assert words_of(results, "Ship") == ["the model of one seed: no average of 5 is better by development scores"]
     assert "soup" not in words_of(results, "Model")[0]
 
 
-def test_one_seed_is_shipped_where_the_test_shows_less_than_its_gain(make: Make, results_folder: Path) -> None:
+def test_one_seed_is_shipped_where_the_test_shows_less_than_its_gain(results: Results) -> None:
     """Development scores choose the average, which loses a point on the test."""
-    make()
-    ledger = Ledger(results_folder / LEDGER)
-    for record in Results.load(results_folder).soups:
+    ledger = Ledger(results.folder / LEDGER)
+    for record in results.soups:
         scores = {
             task: {
                 name: value - 2 if name.startswith(("test", "spearman_w")) and value else value
@@ -118,10 +116,8 @@ def test_one_seed_is_shipped_where_the_test_shows_less_than_its_gain(make: Make,
             for task, numbers in record.scores.items()
         }
         ledger.write(changed(record, scores=scores))
-    results = Results.load(results_folder)
+    results = Results.load(results.folder)
     made = Answer.of(results).ship
-    assert made is not None
-    assert made.over_seed is not None
     assert (made.share, made.averaged) == (0.75, None)
     assert made.over_seed.gain == pytest.approx(-1.0, abs=0.01)
     (words,) = words_of(results, "Ship")
@@ -129,40 +125,37 @@ def test_one_seed_is_shipped_where_the_test_shows_less_than_its_gain(make: Make,
     assert "soup" not in words_of(results, "Model")[0]
 
 
-def test_it_changes_nothing_else(make: Make) -> None:
-    without, results = Answer.of(make(None)), make()
+def test_it_changes_nothing_else() -> None:
+    without, results = Answer.of(made(None)), made()
     assert without.ship is None
     assert dataclasses.replace(Answer.of(results), ship=None, seconds=0.0) == dataclasses.replace(without, seconds=0.0)
-    assert trials(results) == trials(make(None))
+    assert trials(results) == trials(made(None))
     assert not any(record.seed >= 2_000_000 for record in results.of_all_trials)
 
 
-def test_the_answer_names_it_and_exports_it(make: Make, results_folder: Path, tmp_path: Path) -> None:
-    results = make()
+def test_the_answer_names_it_and_exports_it(results: Results, tmp_path: Path) -> None:
     (words,) = words_of(results, "Ship")
     assert words.startswith("the average of the models of 5 seeds, mixed with 25% of the encoder as it came; +1.00 [")
     assert words_of(results, "Model")[0].endswith(" soup")
     made = Answer.of(results).ship
-    assert made is not None
     assert made.averaged is not None
-    write_whole(results_folder / made.averaged / "weights", "averaged")
-    assert (export(results_folder, "soup", tmp_path / "model") / "weights").read_text() == "averaged"
+    write_whole(results.folder / made.averaged / "weights", "averaged")
+    assert (export(results.folder, "soup", tmp_path / "model") / "weights").read_text() == "averaged"
     assert sentences(Answer.of(results)) == []
 
 
-def test_the_files_hold_it(make: Make, results_folder: Path) -> None:
-    make()
-    write_report(results_folder)
-    content = json.loads((results_folder / FILE).read_text())["ship"]
+@pytest.mark.usefixtures("short_reports")
+def test_the_files_hold_it(results: Results) -> None:
+    write_report(results.folder)
+    content = json.loads((results.folder / FILE).read_text())["ship"]
     assert (content["share"], content["seeds"]) == (0.75, 5)
-    assert (results_folder / "trials.csv").read_text().count(",20000") == len(BETTER) + 5
-    assert not [problem for problem in check(results_folder) if FILE in problem]
+    assert (results.folder / "trials.csv").read_text().count(",20000") == len(BETTER) + 5
+    assert not [problem for problem in check(results.folder) if FILE in problem]
 
 
-def test_it_says_what_is_forgotten(make: Make, tmp_path: Path) -> None:
-    results = make()
+def test_it_says_what_is_forgotten() -> None:
+    results = made()
     answer = Answer.of(results)
-    assert answer.ship is not None
     soups = tuple(dataclasses.replace(each, general=82.0 - each.share) for each in answer.ship.soups)
     one_seed = dataclasses.replace(answer.ship.one_seed, general=80.0)
     ship = dataclasses.replace(answer.ship, general="STS-B", untrained_general=82.0, soups=soups, one_seed=one_seed)
@@ -170,19 +163,15 @@ def test_it_says_what_is_forgotten(make: Make, tmp_path: Path) -> None:
     assert any("STS-B -0.75 against the encoder as it came, one seed -2.00" in words for words in written)
 
 
-class TestShipSection(SectionContract):
-    @pytest.fixture
-    def section(self) -> Section:
-        return SECTIONS["ship"]
+@pytest.mark.parametrize("soups", [BETTER, WORSE, None], ids=["soup", "one seed", "none"])
+def test_the_section_keeps_its_contract(soups: Mapping[float, float] | None) -> None:
+    keeps_its_contract(SECTIONS["ship"], made(soups))
 
-    @pytest.fixture(params=["soup", "one seed", "none"])
-    def results(self, request: pytest.FixtureRequest, make: Make) -> Results:
-        return make({"soup": BETTER, "one seed": WORSE, "none": None}[request.param])
 
-    def test_it_has_a_row_for_each(self, make: Make, tmp_path: Path) -> None:
-        text = markdown(ship.write(make(), tmp_path / "pictures"))
-        heads = [line.split("|")[1].strip() for line in text.splitlines() if line.startswith("|")]
-        assert heads[2:7] == ["one seed, the mean", *(f"average, {share:.0%} trained" for share in BETTER)]
-        (shipped,) = [line for line in text.splitlines() if line.endswith(" yes |")]
-        assert "75% trained" in shipped
-        assert "over one seed" in text
+def test_it_has_a_row_for_each(tmp_path: Path) -> None:
+    text = markdown(ship.write(made(), tmp_path / "pictures"))
+    heads = [line.split("|")[1].strip() for line in text.splitlines() if line.startswith("|")]
+    assert heads[2:7] == ["one seed, the mean", *(f"average, {share:.0%} trained" for share in BETTER)]
+    (shipped,) = [line for line in text.splitlines() if line.endswith(" yes |")]
+    assert "75% trained" in shipped
+    assert "over one seed" in text

@@ -25,6 +25,7 @@ from reports.report import write_report
 from reports.results import Results
 from reports.testing import changed, make_study
 from search_spaces.goals import SELECTION
+from tests.synthetic_results import made_once
 from trainables.errors import UserError
 from trainables.senteval.kinds import KINDS
 from trainables.senteval.protocol import PROTOCOLS
@@ -46,12 +47,14 @@ def rewrite(results: Results, record: Record, **changes: Any) -> None:
 
 
 class TestCheck:
+    @pytest.mark.usefixtures("short_reports")
     def test_a_folder_that_holds_together(self, results: Results) -> None:
         write_report(results.folder)
         before = {path: path.read_bytes() for path in results.folder.rglob("*") if path.is_file()}
         assert check(results.folder) == []
         assert {path: path.read_bytes() for path in results.folder.rglob("*") if path.is_file()} == before
 
+    @pytest.mark.usefixtures("short_reports")
     def test_a_score_that_its_predictions_do_not_give(self, results: Results) -> None:
         write_report(results.folder)
         record = results.of_row(ROW)[0]
@@ -80,6 +83,7 @@ class TestCheck:
         assert problem.startswith(f"The trial {record.key}")
         assert record.predictions[0] in problem
 
+    @pytest.mark.usefixtures("short_reports")
     def test_a_number_that_was_changed_in_the_report(self, results: Results) -> None:
         path = write_report(results.folder)
         text = path.read_text(encoding="utf-8")
@@ -133,6 +137,7 @@ class TestCheck:
         with pytest.raises(UserError, match="no guard 'nothing'"):
             main([str(results.folder), "--check", "--across", "nothing"])
 
+    @pytest.mark.usefixtures("short_reports")
     def test_no_report(self, results: Results) -> None:
         (problem,) = check(results.folder)
         assert "holds no report.md" in problem
@@ -294,27 +299,21 @@ class TestDiff:
         assert re.search(rf"\| `{ROW}` .*\+10\.00 .*\| +— \| no verdict \(items\) \|", flagged)
 
     @pytest.mark.slow
-    @pytest.mark.parametrize(
-        ("name", "changes"),
-        [
-            ("code", {"versions": {"trainables": "bbbb2222", "torch": "2.13.0", "transformers": "5.23.0"}}),
-            ("data", {"data": {**DATA, "senteval": {"fingerprint": "feedbeef"}}}),
-            ("steps", {"training": {"steps": 900, "tokens": 50_000}}),
-        ],
-    )
-    def test_other_code_data_or_steps_get_no_verdict(
-        self, results: Results, tmp_path: Path, name: str, changes: dict[str, Any]
-    ) -> None:
+    def test_other_code_data_or_steps_get_no_verdict(self, results: Results, tmp_path: Path) -> None:
         """The row was called higher though its trials ran ten times as long; each study agrees with itself."""
         other = make_study(tmp_path / "other", seeds=2)
         assert "no verdict" not in diff(results.folder, other.folder).split("## Rows in both")[1].split("\n\n", 2)[2]
         for record in other.records:
-            rewrite(other, record, **changes)
-        text = diff(results.folder, other.folder)
-        assert re.search(rf"\| `{ROW}` .*\| no verdict \({name}\) +\|", text)
-        for study in (results, other):
-            dataclasses.replace(study.info, across=[name]).save(study.folder)
-        assert f"no verdict ({name})" not in diff(results.folder, other.folder)
+            parts = {"versions": {**record.versions, "trainables": "bbbb2222"}, "training": {"steps": 900}}
+            rewrite(other, record, **parts, data={**DATA, "senteval": {"fingerprint": "feedbeef"}})
+        names = ["code", "data", "steps"]
+        for left_out in (*names, ""):
+            across = [name for name in (*names, "tokens") if left_out and name != left_out]
+            for study in (results, other):
+                dataclasses.replace(study.info, across=across).save(study.folder)
+            text = diff(results.folder, other.folder)
+            blocked = re.findall(rf"\| `{ROW}` .*\| no verdict \((.*)\) +\|", text)
+            assert {*blocked} == {left_out or "code, data, steps, tokens"}, text
 
     def test_one_seed_decides_nothing(self, results: Results, tmp_path: Path) -> None:
         other = make_study(tmp_path / "other", seeds=1)
@@ -323,19 +322,22 @@ class TestDiff:
 
 class TestExport:
     @pytest.fixture
-    def kept(self, results: Results, make_encoder: Any) -> tuple[Results, Record]:
+    def kept(self, tmp_path: Path, make_encoder: Any) -> tuple[Results, Record]:
         """The row's second seed is better on the development part; each saved its model."""
-        best = None
-        for record in results.of_row(ROW):
-            scores = {**record.scores, "STSBenchmark": {"dev_spearman_cosine": 55.0 + record.seed}}
-            folder = f"models/{record.key}"
-            make_encoder("mean").save(results.folder / folder)
-            (results.folder / folder / "seed").write_text(str(record.seed))
-            rewrite(results, record, scores=scores, checkpoint=folder)
-            best = changed(record, scores=scores, checkpoint=folder)
-        assert best is not None
-        assert best.seed == 1
-        return Results.load(results.folder), best
+
+        def fill(folder: Path) -> None:
+            results = make_study(folder)
+            for record in results.of_row(ROW):
+                scores = {**record.scores, "STSBenchmark": {"dev_spearman_cosine": 55.0 + record.seed}}
+                place = f"models/{record.key}"
+                make_encoder("mean").save(folder / place)
+                (folder / place / "seed").write_text(str(record.seed))
+                rewrite(results, record, scores=scores, checkpoint=place)
+
+        made_once(tmp_path / "study", "two models of a row", fill)
+        results = Results.load(tmp_path / "study")
+        (best,) = [record for record in results.of_row(ROW) if record.seed == 1]
+        return results, best
 
     def test_the_best_seed_by_development_score(self, kept: tuple[Results, Record], tmp_path: Path) -> None:
         import yaml
@@ -371,15 +373,9 @@ class TestExport:
         assert "Apache-2.0" in card  # of the built-in corpus and encoder
         assert not re.search(r"\bnan\b", card)
 
-    def test_an_interval_is_that_of_its_items(self, kept: tuple[Results, Record], tmp_path: Path) -> None:
-        """An accuracy of one test part: the binomial's standard error."""
-        results, best = kept
-        card = (export(results.folder, ROW, tmp_path / "model") / "README.md").read_text(encoding="utf-8")
         match = re.search(r"\| TREC +\| `test_accuracy` +\| +([\d.]+) \| +([\d.]+) to ([\d.]+) \|", card)
-        assert match is not None
-        value, low, high = map(float, match.groups())
-        share = value / 100
-        expected = 196 * (share * (1 - share) / (best.scores["TREC"]["examples"] - 1)) ** 0.5
+        value, low, high = map(float, match.groups())  # an accuracy of one test part: the binomial's standard error
+        expected = 196 * (value / 100 * (1 - value / 100) / (best.scores["TREC"]["examples"] - 1)) ** 0.5
         assert (high - low) / 2 == pytest.approx(expected, abs=0.02)
 
     def test_one_seed_decides_nothing(self, tmp_path: Path) -> None:
@@ -390,31 +386,25 @@ class TestExport:
         card = (export(results.folder, ROW, tmp_path / "model") / "README.md").read_text(encoding="utf-8")
         assert "A recipe here has one seed only" in card
 
-    def test_into_the_results_folder_where_none_is_named(self, kept: tuple[Results, Record]) -> None:
+    def test_where_a_model_goes(
+        self, kept: tuple[Results, Record], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Into the results folder where none is named, or the folder where one stands; nobody's folder is touched."""
         results, best = kept
         assert export(results.folder, ROW) == results.folder / "export" / best.key
-        with pytest.raises(UserError, match="is there already"):
-            export(results.folder, ROW)
-
-    def test_nobodys_folder_is_touched(self, kept: tuple[Results, Record], tmp_path: Path) -> None:
-        results, _ = kept
         mine = tmp_path / "mine" / "model.partial"
         mine.mkdir(parents=True)
         (mine / "notes").write_text("mine")
         export(results.folder, ROW, tmp_path / "mine" / "model")
         assert (mine / "notes").read_text() == "mine"
         assert sorted(path.name for path in mine.parent.iterdir()) == ["model", "model.partial"]
-
-    def test_into_the_folder_where_one_stands(
-        self, kept: tuple[Results, Record], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        results, _ = kept
         (tmp_path / "here").mkdir()
         monkeypatch.chdir(tmp_path / "here")
         assert export(results.folder, ROW, Path()) == tmp_path / "here"
         assert Path("README.md").is_file()
-        with pytest.raises(UserError, match="is there already"):
-            export(results.folder, ROW, Path())
+        for place in (None, Path()):
+            with pytest.raises(UserError, match="is there already"):
+                export(results.folder, ROW, place)
 
     def test_the_card_tells_nothing_of_the_machine(self, kept: tuple[Results, Record], tmp_path: Path) -> None:
         results, best = kept

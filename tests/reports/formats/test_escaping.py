@@ -231,29 +231,22 @@ OUTSIDE = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("words", [words for words in OUTSIDE if words])
-def test_text_is_shown_as_it_is(words: str):
-    assert structure(text(words), True) == [("paragraph_open", "p"), ("text", ""), ("paragraph_close", "p")]
-    assert shown(text(words)) == " ".join(words.split())
-
-
 @pytest.mark.parametrize("words", OUTSIDE)
-def test_code_is_one_span(words: str):
-    kinds = [("paragraph_open", "p"), ("code_inline", "code"), ("paragraph_close", "p")]
-    for spanned in (verbatim(words), code(words)):
-        assert structure(spanned, True) == kinds
-    assert shown(verbatim(words)) == (" ".join(words.split()) or "''")
-
-
-@pytest.mark.parametrize("words", OUTSIDE)
-@pytest.mark.parametrize("how", [text, verbatim])
-def test_a_cell_is_one_cell(words: str, how: Any):
-    tokens = _parser(True).parse(DataTable(["a", "b"], [[how(words), "end"]], left=2).markdown)
-    cells = [token for token in tokens if token.type == "inline"]
-    assert [cell.content for cell in cells][-1] == "end"
-    assert len(cells) == 4
-    words_of_cell = "".join(token.content for token in cells[2].children or [])
-    assert words_of_cell == (" ".join(words.split()) or ("''" if how is verbatim else ""))
+def test_words_stay_words(words: str):
+    """As text, as one span of code, and as one cell of a table."""
+    plain = " ".join(words.split())
+    paragraph = [("paragraph_open", "p"), ("text", ""), ("paragraph_close", "p")]
+    assert not words or structure(text(words), True) == paragraph
+    assert not words or shown(text(words)) == plain
+    for span in (verbatim(words), code(words)):
+        assert structure(span, True) == [paragraph[0], ("code_inline", "code"), paragraph[2]]
+    assert shown(verbatim(words)) == (plain or "''")
+    for how, empty in ((text, ""), (verbatim, "''")):
+        tokens = _parser(True).parse(DataTable(["a", "b"], [[how(words), "end"]], left=2).markdown)
+        cells = [token for token in tokens if token.type == "inline"]
+        assert len(cells) == 4
+        assert cells[3].content == "end"
+        assert "".join(token.content for token in cells[2].children or []) == (plain or empty)
 
 
 def test_raw_words_do_shape_a_report():

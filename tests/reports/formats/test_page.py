@@ -62,29 +62,24 @@ def test_a_broken_policy_is_seen(browser: Any, address: str, tmp_path: Path):
     opened.close()
 
 
-def test_sorting(page: Any):
+def test_rows_are_sorted_and_filtered(page: Any):
     gain = page.locator("#rows th", has_text="gain")
+    button = gain.get_by_role("button")
     assert names(page) == list(HOSTILE[:3])
-    gain.get_by_role("button").click()  # numbers: the largest first
+    button.click()  # numbers: the largest first
     assert (names(page), gain.get_attribute("aria-sort")) == (list(HOSTILE[2::-1]), "descending")
-    gain.get_by_role("button").press("Enter")
+    button.press("Enter")
     assert (names(page), gain.get_attribute("aria-sort")) == (list(HOSTILE[:3]), "ascending")
     page.locator("#rows th", has_text="steps").get_by_role("button").click()  # nothing but dashes
     assert names(page) == list(HOSTILE[:3])
     assert gain.get_attribute("aria-sort") is None
-
-
-def test_dashes_are_last_either_way(page: Any):
     page.evaluate("document.querySelector('#rows tr[data-row=\"0\"] td').textContent = '—'")
-    button = page.locator("#rows th", has_text="gain").get_by_role("button")
-    for order in ([2, 1, 0], [1, 2, 0]):
+    for order in ([2, 1, 0], [1, 2, 0]):  # dashes are last either way
         button.click()
         assert names(page) == [HOSTILE[place] for place in order]
 
-
-@pytest.mark.parametrize(
-    ("words", "left"),
-    [
+    box = page.get_by_label("Show only rows with")
+    for words, left in (
         ("optimisation.weight_decay=0.0", [0, 1, 2]),
         ("objective.name=ce", [0]),
         ("objective.name!=ce  optimisation.batch_size>=16", [1, 2]),
@@ -92,19 +87,14 @@ def test_dashes_are_last_either_way(page: Any):
         ("onerror", [1]),
         ("onerror objective.name=ce", []),
         ("objective.positives=none", [0, 2]),
-    ],
-)
-def test_filtering(page: Any, words: str, left: list[int]):
-    page.get_by_label("Show only rows with").fill(words)
-    shown = page.locator("#rows tr[data-row]:not([hidden])").evaluate_all(
-        "all => all.map(one => Number(one.dataset.row))"
-    )
-    assert shown == left
-    assert page.get_by_text(f"{len(left)} of 3 rows fit.").is_visible()
-
-
-def test_an_unknown_key_is_named(page: Any):
-    page.get_by_label("Show only rows with").fill("objective.wieght=1")
+    ):
+        box.fill(words)
+        shown = page.locator("#rows tr[data-row]:not([hidden])").evaluate_all(
+            "all => all.map(one => Number(one.dataset.row))"
+        )
+        assert sorted(shown) == left
+        assert page.get_by_text(f"{len(left)} of 3 rows fit.").is_visible()
+    box.fill("objective.wieght=1")
     assert page.get_by_text("No recipe has the key objective.wieght.").is_visible()
 
 
@@ -146,7 +136,7 @@ def saved(page: Any, button: Any, folder: Path) -> str:
     return (folder / download.value.suggested_filename).read_text("utf-8")
 
 
-def test_a_table_is_saved_as_it_stands(page: Any, tmp_path: Path):
+def test_tables_and_pictures_are_saved_and_commands_copied(page: Any, tmp_path: Path):
     page.fill("#filter", "pwned")
     save = page.locator("#rows .tool", has_text="CSV").first
     lines = list(csv.reader(saved(page, save, tmp_path).splitlines()))
@@ -159,15 +149,11 @@ def test_a_table_is_saved_as_it_stands(page: Any, tmp_path: Path):
         page.evaluate("(word) => { document.querySelector('#rows td').textContent = word; }", word)
         assert next(csv.reader(saved(page, save, tmp_path).splitlines()[1:]))[1] == cell
 
-
-def test_a_picture_is_saved_as_a_file_of_its_own(page: Any, tmp_path: Path):
     content = saved(page, page.locator(".tool", has_text="Save picture").first, tmp_path)
     drawn = ElementTree.fromstring(content)
     assert drawn.tag == "{http://www.w3.org/2000/svg}svg"
     assert len(list(drawn.iter("{http://www.w3.org/2000/svg}path"))) > 5
 
-
-def test_a_command_is_copied(page: Any):
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     button = page.locator("#kinds .tool", has_text="Copy")
     button.click()
@@ -175,25 +161,19 @@ def test_a_command_is_copied(page: Any):
     assert page.evaluate("navigator.clipboard.readText()") == "python -m reports 'a study'"
 
 
-def test_links_open_folds_and_print_opens_all(page: Any):
-    fold = page.locator("#careless details")
-    assert fold.get_attribute("open") is None
+def test_keys_links_and_print_reach_all_also_on_a_phone_in_the_dark(page: Any):
+    assert page.locator("#careless details").get_attribute("open") is None
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip to the report"
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "report"
+    page.evaluate("document.querySelectorAll('details').forEach((fold) => { fold.open = false; })")
     page.evaluate("location.hash = 'careless'")
     page.locator("#careless details[open]").wait_for(timeout=5000)
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     assert page.locator("main details:not([open])").count() == 0
     page.evaluate("dispatchEvent(new Event('afterprint'))")
     assert page.locator("#formulas details").get_attribute("open") is None
-
-
-def test_the_keyboard_skips_to_the_report(page: Any):
-    page.keyboard.press("Tab")
-    assert page.evaluate("document.activeElement.textContent") == "Skip to the report"
-    page.keyboard.press("Enter")
-    assert page.evaluate("document.activeElement.id") == "report"
-
-
-def test_a_phone_in_the_dark(page: Any):
     light = page.evaluate("getComputedStyle(document.body).backgroundColor")
     page.emulate_media(color_scheme="dark")
     page.set_viewport_size({"width": 360, "height": 700})

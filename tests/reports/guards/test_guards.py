@@ -193,8 +193,6 @@ def copy_trial(folder: Path, source: tuple[str, int], target: tuple[str, int], t
     ledger, rows = Ledger(folder / LEDGER), StudyInfo.load(folder).row_hashes
     first = ledger.get(rows[source[0]] or "", source[1])
     second = ledger.get(rows[target[0]] or "", target[1])
-    assert first is not None
-    assert second is not None
     changes: dict[str, Any] = {"scores": first.scores} | ({"training": first.training} if training else {})
     ledger.write(changed(second, **changes))
     (folder / second.predictions[0]).write_bytes((folder / first.predictions[0]).read_bytes())

@@ -6,9 +6,9 @@ import dataclasses
 from pathlib import Path
 
 from reports.ledger import LEDGER, Evaluation, Ledger, Record, Scoring, StudyInfo
-from reports.report import write_report
 from reports.results import Results
 from reports.testing import changed, make_study
+from tests.synthetic_results import section_text
 from trainables.recipe import Recipe
 
 HASH = Recipe().hash
@@ -41,7 +41,6 @@ def test_a_trial_is_done_where_all_that_is_asked_was_scored(tmp_path: Path) -> N
         assert (scored.get(HASH, 1) is not None) is done
         assert len(scored.sift()[0]) == 1
     trial = Ledger(tmp_path, Scoring("fast", known, frozenset({"MR"}))).get(HASH, 1)
-    assert trial is not None
     assert trial.scores == FAST.scores
     assert record(dataclasses.replace(FULL, data={})).done(Scoring("full", known, frozenset({"MR"})))
 
@@ -71,7 +70,7 @@ def test_a_report_takes_what_the_study_asked_for(tmp_path: Path) -> None:
     results = Results.load(tmp_path)
     assert [trial.key for trial in results.records] == [first.key]
     assert [trial.key for trial in results.elsewhere] == [trial.key for trial in others]
-    assert f"`fast` ({len(others)} trials)" in write_report(tmp_path).read_text(encoding="utf-8")
+    assert f"`fast` ({len(others)} trials)" in section_text(tmp_path, "trust")
 
 
 def test_other_data_is_said(tmp_path: Path) -> None:

@@ -98,12 +98,6 @@ def test_a_failing_disk_leaves_nothing_half_written(tmp_path: Path, monkeypatch:
     assert os.listdir(tmp_path) == [f"{HASH}-1.json"]
 
 
-def test_recipes_come_back_as_recipes(tmp_path: Path):
-    ledger = Ledger(tmp_path)
-    ledger.write(record())
-    assert Recipe.from_flat(ledger.read()[0].recipe) == Recipe()
-
-
 def test_numbers_that_are_none(tmp_path: Path):
     import numpy as np
 
@@ -253,13 +247,6 @@ def valid(folder: Path) -> Path:
     )
 
 
-def test_a_record_that_can_be_right_is_kept(tmp_path: Path):
-    valid(tmp_path)
-    (kept,), set_aside = Ledger(tmp_path).sift()
-    assert (kept.seed, set_aside) == (1, {})
-    assert Ledger(tmp_path / "absent").sift() == ([], {})
-
-
 RUNG = {"rung": 1, "step": 3, "seconds": 1.5, "tokens": 90, "scores": {"sts": 60.0}}
 WRONG: list[tuple[tuple[str, ...], object, str]] = [
     (("scores", "MR", "test_accuracy"), math.nan, "scores.MR.test_accuracy is nan"),
@@ -325,15 +312,6 @@ def test_what_training_measured_is_read_as_it_was_written(tmp_path: Path, traini
     before = path.read_bytes()
     assert Ledger(tmp_path).write(read_record(path)).read_bytes() == before
     assert Ledger(tmp_path).read()[0].training == content["training"]
-
-
-@pytest.mark.parametrize("key", ["recipe", "recipe_hash", "seed"])
-def test_a_record_without_what_it_is_of_is_set_aside(tmp_path: Path, key: str):
-    path = valid(tmp_path)
-    content = json.loads(path.read_text())
-    del content[key]
-    path.write_text(json.dumps(content))
-    assert list(Ledger(tmp_path).sift()[1]) == [path.name]
 
 
 def test_a_record_from_before_a_key_is_whole_again(tmp_path: Path):

@@ -78,7 +78,7 @@ def study_at(url: str) -> ResultsLocation:
     """A place with a study in it, all of it pushed."""
     place = open_location(url, DEFAULT)
     place.bring()
-    make_study(place.folder)
+    make_study(place.folder, rows=1, seeds=1)
     place.push_changed()
     for record in sorted((place.folder / LEDGER).iterdir()):
         place.push(f"{LEDGER}/{record.name}")
@@ -103,15 +103,11 @@ class TestWhatAPersonNames:
         assert open_location("x/y", tmp_path) == ResultsLocation(Path("x/y"))
         assert open_location(Path("x/y"), tmp_path).shown == "x/y"
         assert open_location("~/x", tmp_path).folder == Path.home() / "x"
-
-    def test_a_file_url_is_a_folder(self, tmp_path: Path):
+        assert is_url("s3://bucket/x")
+        assert not is_url("results/x")
         assert open_location(f"file://{tmp_path}/a%20b", DEFAULT) == ResultsLocation(tmp_path / "a b")
         with pytest.raises(UserError, match="names the machine 'elsewhere'"):
             open_location("file://elsewhere/x", DEFAULT)
-
-    def test_what_is_a_url(self):
-        assert is_url("s3://bucket/x")
-        assert not is_url("results/x")
 
     @pytest.mark.parametrize(
         ("text", "says"),
@@ -140,7 +136,7 @@ class TestWhatAPersonNames:
         for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
             monkeypatch.delenv(name)
         with HTTPServer(("127.0.0.1", 0), Private) as private:
-            threading.Thread(target=private.serve_forever, daemon=True).start()
+            threading.Thread(target=private.serve_forever, args=(0.01,), daemon=True).start()
             with pytest.raises(UserError, match="cannot be read: access is denied; set AWS_ACCESS_KEY_ID") as caught:
                 open_location(f"s3://{BUCKET}/x?endpoint_override=127.0.0.1:{private.server_port}&scheme=http", DEFAULT)
             private.shutdown()
@@ -182,7 +178,7 @@ class TestPlace:
         second = open_location(url, DEFAULT)
         second.bring()
         assert second.folder != first.folder
-        assert len(Ledger(second.folder / LEDGER).read()) == 4
+        assert len(Ledger(second.folder / LEDGER).read()) == 1
         for name in ("tune", MODELS, "optuna.journal.lock"):
             assert not (second.folder / name).exists()
         assert second.exists(f"{MODELS}/a-0")
@@ -298,18 +294,15 @@ os.kill(os.getpid(), signal.SIGKILL)
         own.add("model/README.md", "another")
         assert (tmp_path / "model" / "README.md").read_text() == "another"
 
-    def test_a_folder_needs_nothing(self, tmp_path: Path):
+    def test_a_folder_needs_nothing_and_a_place_says_where_it_is(self, tmp_path: Path, s3: str):
         place = ResultsLocation(tmp_path)
         place.bring()
         place.push("nothing")
         place.push_changed()
         assert list(tmp_path.iterdir()) == []
         assert place.at("report.md") == str(tmp_path / "report.md")
-
-    def test_what_a_person_is_told(self, s3: str):
         place = open_location(s3, DEFAULT)
-        assert place.shown == s3
-        assert place.at("report.md") == s3.partition("?")[0] + "/report.md"
+        assert (place.shown, place.at("report.md")) == (s3, s3.partition("?")[0] + "/report.md")
 
     def test_names_that_leave_the_folder(self, url: str):
         place = study_at(url)
@@ -342,45 +335,38 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 
 class TestErrors:
-    def test_one_that_passes_is_tried_again(self, s3: str, no_pauses: list[float], monkeypatch: pytest.MonkeyPatch):
-        place = study_at(s3)
-        copy, left = storage_module._copy, [2]
+    PASSING = OSError("AWS Error NETWORK_CONNECTION during PutObject operation")
+
+    def test_one_that_passes_is_tried_again_and_one_that_stays_is_one_sentence(
+        self, no_pauses: list[float], monkeypatch: pytest.MonkeyPatch
+    ):
+        place = open_location(f"memory://{uuid.uuid4().hex}/study", DEFAULT)
+        place.bring()
+        copy, left = storage_module._copy, [self.PASSING] * 2
 
         def fails(*given: Any) -> None:
-            if left[0]:
-                left[0] -= 1
-                raise OSError("AWS Error NETWORK_CONNECTION during PutObject operation")
+            if left:
+                raise left.pop()
             copy(*given)
 
         monkeypatch.setattr(storage_module, "_copy", fails)
         (place.folder / "report.md").write_text("x")
         place.push("report.md")
-        assert storage(s3).read("report.md") == b"x"
+        assert storage(place.shown).read("report.md") == b"x"
         assert no_pauses == list(storage_module.PAUSES[:2])
-
-    @pytest.mark.parametrize(
-        ("error", "pauses"),
-        [
-            (OSError("AWS Error NETWORK_CONNECTION during PutObject operation"), storage_module.PAUSES),
+        for error, pauses in (
+            (self.PASSING, storage_module.PAUSES),
             (OSError("AWS Error ACCESS_DENIED during PutObject operation"), ()),
             (OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)), ()),
             (RuntimeError("of another library"), storage_module.PAUSES),
-        ],
-    )
-    def test_one_that_stays_is_one_sentence(
-        self, s3: str, no_pauses: list[float], monkeypatch: pytest.MonkeyPatch, error: Exception, pauses: Any
-    ):
-        place = study_at(s3)
-
-        def fails(*given: Any) -> None:
-            raise error
-
-        monkeypatch.setattr(storage_module, "_copy", fails)
-        (place.folder / "report.md").write_text("x")
-        with pytest.raises(UserError, match=r"the results at s3://.* cannot be written: ") as caught:
-            place.push_changed()
-        assert "\n" not in str(caught.value)
-        assert no_pauses == list(pauses)
+        ):
+            no_pauses.clear()
+            left[:] = [error] * 9
+            (place.folder / "report.md").write_text(f"x{error}")
+            with pytest.raises(UserError, match=r"the results at memory://.* cannot be written: ") as caught:
+                place.push_changed()
+            assert "\n" not in str(caught.value)
+            assert no_pauses == list(pauses)
 
     def test_a_full_disk(self):
         error = as_user_error(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)), "results/x")

@@ -66,25 +66,13 @@ def test_it_follows_a_running_study(server: LiveServer, page: Any, console: list
     assert console == []
 
 
-def test_it_fits_a_phone_is_dark_and_every_colour_is_seen(server: LiveServer, page: Any) -> None:
+def test_it_fits_a_phone_is_dark_and_the_keyboard_reaches_everything(server: LiveServer, page: Any) -> None:
     page.goto(server.address)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(20, 23, 27)"
     strokes = page.evaluate("[...document.querySelectorAll('.curve')].map(c => getComputedStyle(c).stroke)")
     assert len(strokes) == DONE + 2
     assert "none" not in strokes
-
-
-def test_in_the_first_minute_sections_without_content_are_hidden(tmp_path: Path, page: Any) -> None:
-    empty_study(tmp_path)
-    with served(tmp_path) as live:
-        page.goto(live.address)
-        headings = "[...document.querySelectorAll('h2')].filter(head => head.checkVisibility()).map(head => head.id)"
-        assert page.evaluate(headings) == ["best-title", "running-title"]
-
-
-def test_the_keyboard_reaches_everything(server: LiveServer, page: Any) -> None:
-    page.goto(server.address)
     reached = []
     for _ in range(9):
         page.keyboard.press("Tab")
@@ -99,6 +87,14 @@ def test_the_keyboard_reaches_everything(server: LiveServer, page: Any) -> None:
     page.focus("#queued-count")
     page.keyboard.press("Enter")
     assert page.is_visible("#queued table")
+
+
+def test_in_the_first_minute_sections_without_content_are_hidden(tmp_path: Path, page: Any) -> None:
+    empty_study(tmp_path)
+    with served(tmp_path) as live:
+        page.goto(live.address)
+        headings = "[...document.querySelectorAll('h2')].filter(head => head.checkVisibility()).map(head => head.id)"
+        assert page.evaluate(headings) == ["best-title", "running-title"]
 
 
 LAID_OUT = """() => {
@@ -155,34 +151,28 @@ def test_nothing_is_cut_overlaps_or_scrolls_sideways(width: int, long_names: str
     opened.close()
 
 
-def test_recipes_are_sorted_and_stay_so(server: LiveServer, page: Any) -> None:
-    page.set_viewport_size({"width": 1000, "height": 800})
-    page.goto(server.address)
-    names = "[...document.querySelectorAll('#best tbody th')].map(cell => cell.firstChild.textContent)"
-    page.click("#best thead th:first-child button")
-    in_order = page.evaluate(names)
-    assert in_order == sorted(in_order, key=str.casefold)
-    assert page.get_attribute("#best thead th:first-child", "aria-sort") == "ascending"
-    page.evaluate("delete shown.best; refresh()")
-    page.wait_for_timeout(300)
-    assert page.evaluate(names) == in_order
-    page.click("#best thead th:first-child button")
-    assert page.evaluate(names) == in_order[::-1]
-
-
-def test_a_line_across_the_settings_chooses_the_row_of_its_recipe(tmp_path: Path, page: Any) -> None:
+def test_recipes_are_sorted_and_chosen_and_stay_so(tmp_path: Path, page: Any) -> None:
     running_study(tmp_path, seeds=(0,), explored=6)
     page.set_viewport_size({"width": 1400, "height": 900})
+    names = "[...document.querySelectorAll('#best tbody th')].map(cell => cell.firstChild.textContent)"
+    chosen = "document.querySelector('tr.chosen th').firstChild.textContent"
     with served(tmp_path) as live:
         page.goto(live.address)
+        page.click("#best thead th:first-child button")
+        in_order = page.evaluate(names)
+        assert in_order == sorted(in_order, key=str.casefold)
+        assert page.get_attribute("#best thead th:first-child", "aria-sort") == "ascending"
         lines = page.locator("#settings .recipe")
         assert lines.count() == 6
         name = lines.nth(2).get_attribute("data-name")
         lines.nth(2).dispatch_event("click")
-        assert page.evaluate("document.querySelector('tr.chosen th').firstChild.textContent") == name
+        assert page.evaluate(chosen) == name
         page.evaluate("delete shown.best; delete shown.settings; refresh()")
         page.wait_for_timeout(300)
-        assert page.evaluate("document.querySelector('tr.chosen th').firstChild.textContent") == name
+        assert page.evaluate(chosen) == name
+        assert page.evaluate(names) == in_order
+        page.click("#best thead th:first-child button")
+        assert page.evaluate(names) == in_order[::-1]
         lines.nth(2).dispatch_event("click")
         assert page.locator(".chosen").count() == 0
 

@@ -32,9 +32,7 @@ def file(study: Study) -> ProgressFile:
 
 def written_progress(file: ProgressFile) -> Progress:
     file.write()
-    progress = Progress.load(file.results)
-    assert progress is not None
-    return progress
+    return Progress.load(file.results)
 
 
 def test_queued_running_and_ended_trials_are_told(study: Study, file: ProgressFile) -> None:
@@ -69,7 +67,6 @@ def test_queued_running_and_ended_trials_are_told(study: Study, file: ProgressFi
 
     study.tell(file, "close")
     last = Progress.load(file.results)
-    assert last is not None
     assert last.ended
     assert last.counts["queued"] == 3
 
@@ -94,7 +91,6 @@ def test_what_an_interrupted_run_leaves_is_in_the_queue(study: Study, file: Prog
     study.start(file)
     study.tell(file, "close")
     progress = Progress.load(file.results)
-    assert progress is not None
     assert progress.running == []
     assert progress.counts["queued"] == 6
 
@@ -227,7 +223,6 @@ class TestAddress:
         empty_study(tmp_path)
         end = live_page.show_live(tmp_path)
         port = re.search(r"127\.0\.0\.1:(\d+)", capsys.readouterr().out)
-        assert port is not None
         address = ("127.0.0.1", int(port[1]))
         socket.create_connection(address, timeout=20).close()
         end()

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from reports.boards import Standing
 from reports.claim_verdicts import Judged, judged
 from reports.document import markdown
 from reports.evidence import Evidence
@@ -23,7 +24,6 @@ from reports.results import Results
 from reports.sections.claims import in_short as claims
 from reports.sections.conclusions import best_set, conclusions
 from reports.sections.glance import caption, of_board
-from reports.sections.paper_tables import HOW_TO_READ
 from reports.sections.rows import write as rows_section
 from reports.sections.rows_in_full import board_table, how_to_read
 from reports.sections.sure import best_model, settling, studied, unfinished
@@ -31,111 +31,89 @@ from reports.sections.sure import write as short
 from reports.sections.what_was_run import write as what_was_run
 from reports.testing import changed, make_study, write_trial
 from reports.wording import order_limits, order_sentence, reason
-from tests.boards import STEPS, board, gain, standing
-from tests.synthetic_results import make_results
+from tests.boards import STEPS, board, standing
+from tests.synthetic_results import make_results, section_text
 
 BASELINE = "SBERT baseline"
 ABOVE = {"verdict": "above", "p_holm": 0.001}
 
 
-class TestFirstSentence:
-    def test_the_best_is_a_row_alone_in_the_best_set_and_proven(self):
-        sentences = conclusions([board(standing("a", 63.0, in_best_set=True, **ABOVE), standing("b", 61.0, **ABOVE))])
-        assert sentences == [
-            "On **STS Avg.** 2 of 2 rows are shown to be above `base`; `a` is the best row, +3.00 [+2.50, +3.50] "
-            "points above `base`."
-        ]
-
-    def test_of_several_none_is_called_the_best(self):
-        several = board(standing("a", 63.0, in_best_set=True, **ABOVE), standing("b", 62.9, in_best_set=True, **ABOVE))
-        sentence = " ".join(conclusions([several]))
-        assert "the best row" not in sentence
-        assert sentence.endswith("the largest gain measured is `a`'s, +3.00 [+2.50, +3.50] points.")
-        assert "2 of 3 rows may be the best" in best_set(several)
-
-    def test_a_row_that_could_not_be_judged_may_be_better(self):
-        """It is named, with what keeps it from being judged; a row below the best judged one is not."""
-        rows = [standing("b", 64.0, seeds=1), standing("c", 62.0, seeds=1)]
-        first = board(standing("a", 63.0, in_best_set=True, **ABOVE), *rows)
-        sentence = " ".join(
-            conclusions([first, dataclasses.replace(first, quantity=board(name="transfer Avg.").quantity)])
-        )
-        assert "`a` is the best of the rows that can be judged" in sentence
-        assert sentence.endswith(
-            "`b` measured higher (+4.00 on STS Avg., +4.00 on transfer Avg.) but has one seed, so it is not judged: "
-            "it may be better."
-        )
-        assert best_set(first) == "Best set on **STS Avg.**, at 95 %: `a` alone, of the 2 rows that can be judged."
-
-    def test_the_largest_gain_is_one_of_rows_that_can_be_judged(self):
-        judged = [standing("a", 60.1, in_best_set=True), standing("low", 50.0, verdict="below")]
-        sentence = " ".join(conclusions([board(*judged, standing("b", 61.0, seeds=1))]))
-        assert "the largest gain of a row that can be judged is `a`'s" in sentence
-        assert "`b` measured higher (+1.00 on STS Avg.)" in sentence
-
-    def test_tasks_that_the_best_row_loses_are_said(self):
-        best = standing("a", 63.0, in_best_set=True, lost=(("STS12", -0.52),), **ABOVE)
-        sentence = " ".join(conclusions([board(best, standing("b", 61.0))]))
-        assert sentence.endswith("+3.00 [+2.50, +3.50] points above `base`, but it loses on STS12 (-0.52).")
-
-    def test_nothing_is_proven(self):
-        sentence = " ".join(conclusions([board(standing("a", 60.2), standing("b", 59.9))]))
-        assert sentence.startswith(
-            "On **STS Avg.** no row is shown to be better or worse than `base`: no difference is shown"
-        )
-        assert "best" not in sentence
-
-    def test_one_seed_proves_nothing_and_boards_share_the_sentence(self):
-        first = board(standing("a", 66.0, seeds=1))
-        sentence = " ".join(
-            conclusions([first, dataclasses.replace(first, quantity=board(name="transfer Avg.").quantity)])
-        )
-        assert sentence.startswith(
-            "On **STS Avg.** and **transfer Avg.** no row is shown to be better or worse than `base`"
-        )
-        assert sentence.count("one seed") == 1
-        assert sentence.count("+6.00 [+5.50, +6.50] points (over test items only)") == 2
-
-    def test_a_flag_forbids_it_and_is_named(self):
-        flagged = {"verdict": "no verdict", "blocked_by": (STEPS,), "in_best_set": None}
-        sentence = " ".join(conclusions([board(standing("flagged", 66.0, **flagged))]))
-        assert "`flagged` has no verdict for the flag `steps`" in sentence
-        sentence = " ".join(conclusions([board(standing("flagged", 66.0, **flagged), standing("a", 63.0, **ABOVE))]))
-        assert "1 of 2 rows is shown to be above `base` (1 without a verdict for the flag `steps`)" in sentence
-
-    def test_a_row_below_is_not_said_to_be_above(self):
-        sentence = " ".join(conclusions([board(standing("a", 55.0, verdict="below", p_holm=0.001))]))
-        assert "none of 1 row is shown to be above `base` (1 below it)" in sentence
-
-    def test_without_a_baseline(self):
-        rows = [standing("a", 63.0, gain=None, in_best_set=True), standing("b", 61.0, gain=None)]
-        alone = dataclasses.replace(board(), baseline=None, standings=tuple(rows))
-        assert conclusions([alone]) == ["On **STS Avg.** `a` is the best row; its mean is 63.00."]
-
-    def test_no_figure_at_all(self):
-        assert conclusions([]) == ["No row has a figure that sums the study up yet."]
+BEST = {"in_best_set": True, **ABOVE}
+FLAGGED = {"verdict": "no verdict", "blocked_by": (STEPS,), "in_best_set": None}
+NONE = "no row is shown to be better or worse than `base`"
+CONCLUSIONS: list[tuple[list[Standing], str, str]] = [
+    ([standing("a", 63.0, **BEST), standing("b", 61.0, **ABOVE)],
+     "2 of 2 rows are shown to be above `base`; `a` is the best row, +3.00 [+2.50, +3.50] points above `base`.",
+     "`a` alone, of 3 rows."),
+    ([standing("a", 63.0, **BEST), standing("b", 62.9, **BEST)],
+     "2 of 2 rows are shown to be above `base`; the largest gain measured is `a`'s, +3.00 [+2.50, +3.50] points.",
+     "`a` (+3.00 [+2.50, +3.50]), `b` (+2.90 [+2.40, +3.40]); 2 of 3 rows may be the best."),
+    ([standing("a", 63.0, **BEST), standing("b", 64.0, seeds=1), standing("c", 62.0, seeds=1)],
+     "1 of 3 rows is shown to be above `base` (2 with one seed); `a` is the best of the rows that can be judged, "
+     "+3.00 [+2.50, +3.50] points above `base`. `b` measured higher (+4.00 on STS Avg.) but has one seed, so it is not "
+     "judged: it may be better.",
+     "`a` alone, of the 2 rows that can be judged."),
+    ([standing("a", 60.1, in_best_set=True), standing("low", 50.0, verdict="below"), standing("b", 61.0, seeds=1)],
+     "none of 3 rows is shown to be above `base` (1 below it, 1 undecided, 1 with one seed); the largest gain of a row "
+     "that can be judged is `a`'s, +0.10 [-0.40, +0.60] points. `b` measured higher (+1.00 on STS Avg.) but has one "
+     "seed, so it is not judged: it may be better.",
+     "`a` alone, of the 3 rows that can be judged."),
+    ([standing("a", 63.0, lost=(("STS12", -0.52),), **BEST), standing("b", 61.0)],
+     "1 of 2 rows is shown to be above `base` (1 undecided); `a` is the best row, +3.00 [+2.50, +3.50] points above "
+     "`base`, but it loses on STS12 (-0.52).",
+     "`a` alone, of 3 rows."),
+    ([standing("a", 60.2), standing("b", 59.9)],
+     f"{NONE}: no difference is shown, corrected for how many are compared; the largest gain measured is `a`'s, "
+     "+0.20 [-0.30, +0.70] points.",
+     ""),
+    ([standing("flagged", 66.0, **FLAGGED)],
+     f"{NONE}: `flagged` has no verdict for the flag `steps`; the largest gain measured is `flagged`'s, +6.00 [+5.50, "
+     "+6.50] points. `flagged` measured higher (+6.00 on STS Avg.) but is not judged for the flag `steps`: it may be "
+     "better.",
+     ""),
+    ([standing("flagged", 66.0, **FLAGGED), standing("a", 63.0, **ABOVE)],
+     "1 of 2 rows is shown to be above `base` (1 without a verdict for the flag `steps`); the largest gain of a row "
+     "that can be judged is `a`'s, +3.00 [+2.50, +3.50] points. `flagged` measured higher (+6.00 on STS Avg.) but is "
+     "not judged for the flag `steps`: it may be better.",
+     ""),
+    ([standing(f"row {n}", 62 - n / 10, verdict="below", in_best_set=True) for n in range(7)],
+     "none of 7 rows is shown to be above `base` (7 below it); the largest gain measured is `row 0`'s, +2.00 [+1.50, "
+     "+2.50] points.",
+     "`row 0` (+2.00 [+1.50, +2.50]), `row 1` (+1.90 [+1.40, +2.40]), `row 2` (+1.80 [+1.30, +2.30]), `row 3` (+1.70 "
+     "[+1.20, +2.20]), `row 4` (+1.60 [+1.10, +2.10]), 2 more rows (see Rows in full); 7 of 8 rows may be the best."),
+]  # fmt: skip
+"""Rows, what is concluded, and which may be the best."""
 
 
-class TestBestSet:
-    def test_many_are_counted(self):
-        inside = [standing(f"row {n}", 62 - n / 10, in_best_set=True) for n in range(7)]
-        sentence = best_set(board(*inside))
-        assert sentence.startswith("Best set on **STS Avg.**, at 95 %: `row 0` (+2.00 [+1.50, +2.50]), `row 1` (")
-        assert sentence.count("`row ") == 5
-        assert sentence.endswith("2 more rows (see Rows in full); 7 of 8 rows may be the best.")
-        assert "\n" not in sentence
+@pytest.mark.parametrize(("rows", "concluded", "best"), CONCLUSIONS)
+def test_what_is_concluded(rows: list[Standing], concluded: str, best: str):
+    assert " ".join(conclusions([board(*rows)])) == f"On **STS Avg.** {concluded}"
+    assert best_set(board(*rows)) == (f"Best set on **STS Avg.**, at 95 %: {best}" if best else "")
 
-    def test_one_judged_row_is_no_set(self):
-        """Of rows with one seed only a row that no seed changes can be judged: it is not the best for that."""
-        rows = [standing("glove", 50.0, in_best_set=True), standing("a", 66.0, seeds=1)]
-        shown = dataclasses.replace(board(), standings=(*rows, standing("base", 60.0, seeds=1)))
-        assert best_set(shown) == ""
-        assert "best row" not in conclusions([shown])[0]
 
-    def test_all_rows(self):
-        every = [standing(name, 60.1, in_best_set=True) for name in "ab"]
-        shown = dataclasses.replace(board(), standings=tuple(every))
-        assert best_set(shown) == "Best set on **STS Avg.**: any of 2 rows may be the best."
+def test_boards_share_what_holds_for_both():
+    first = board(standing("a", 66.0, seeds=1))
+    assert conclusions([first, dataclasses.replace(first, quantity=board(name="transfer Avg.").quantity)]) == [
+        f"On **STS Avg.** and **transfer Avg.** {NONE}: each recipe has one seed, and how far another would move it is "
+        "unknown. STS Avg.: the largest gain measured is `a`'s, +6.00 [+5.50, +6.50] points (over test items only). "
+        "transfer Avg.: the largest gain measured is `a`'s, +6.00 [+5.50, +6.50] points (over test items only)."
+    ]
+    rows = [standing("a", 63.0, gain=None, in_best_set=True), standing("b", 61.0, gain=None)]
+    alone = dataclasses.replace(board(), baseline=None, standings=tuple(rows))
+    assert conclusions([alone]) == ["On **STS Avg.** `a` is the best row; its mean is 63.00."]
+    assert conclusions([]) == ["No row has a figure that sums the study up yet."]
+
+
+def test_one_judged_row_is_no_best_set_and_all_rows_are_said():
+    """Of rows with one seed only a row that no seed changes can be judged: it is not the best for that."""
+    rows = [standing("glove", 50.0, in_best_set=True), standing("a", 66.0, seeds=1), standing("base", 60.0, seeds=1)]
+    shown = dataclasses.replace(board(), standings=tuple(rows))
+    assert best_set(shown) == ""
+    assert "best row" not in conclusions([shown])[0]
+    every = tuple(standing(name, 60.1, in_best_set=True) for name in "ab")
+    assert best_set(dataclasses.replace(board(), standings=every)) == (
+        "Best set on **STS Avg.**: any of 2 rows may be the best."
+    )
 
 
 class TestOrder:
@@ -186,7 +164,6 @@ class TestForest:
             standing("far off", 10.0, published=-45.0),
         ]
         path = forest_picture([of_board(board(*rows))], tmp_path / "forest.svg")
-        assert path is not None
         picture = path.read_text()
         for words in (
             "⚠ flagged", "ours -50.00 [-50.50, -49.50], published -45.00", "published", "95 %, shown to differ",
@@ -199,7 +176,6 @@ class TestForest:
     def test_one_seed_is_drawn_and_said(self, tmp_path: Path, drawn: None):
         shown = board(standing("a", 63.0, seeds=1))
         path = forest_picture([of_board(shown)], tmp_path / "forest.svg")
-        assert path is not None
         picture = path.read_text()
         assert "one seed: 95 % over test" in picture
         assert "stroke-dasharray" in picture
@@ -210,7 +186,6 @@ class TestForest:
     def test_equal_gains_hide_neither(self, tmp_path: Path, drawn: None):
         """The published diamond lay unseen under our dot."""
         path = forest_picture([of_board(board(standing("a", 63.0, published=3.0)))], tmp_path / "forest.svg")
-        assert path is not None
         heights = re.findall(r'<use [^>]*y="([0-9.]+)"[^>]*fill: (#0b5fa5|#d1600a|#8a8a8a)', path.read_text())
         ours, published = ([float(y) for y, color in heights if (color == "#d1600a") == own] for own in (False, True))
         assert min(published) > min(ours) + 3  # the row's marks, above those of the legend
@@ -242,22 +217,6 @@ class TestRows:
         assert lines[3][4:] == ["<0.001", "—", "yes", "2", "⚠ **steps**"]
         assert lines[4][:4] == ["base", "3", "60.00 ± 0.00", "baseline"]
 
-    def test_one_seed_is_said_above_the_table(self):
-        assert "With one seed the interval counts the test items only" in how_to_read(
-            [board(standing("a", 63, seeds=1))]
-        )
-        assert "With one seed" not in how_to_read([board(standing("a", 63.0))])
-
-    def test_a_row_that_no_seed_changes_is_marked(self, results: Results):
-        vectors = standing("vectors", 50.0, gain=gain(-10.0), verdict="below", seeds=1)
-        assert vectors.sample
-        fixed = dataclasses.replace(vectors, sample=dataclasses.replace(vectors.sample, fixed=True))
-        shown = dataclasses.replace(board(), standings=(*board(standing("a", 63.0)).standings, fixed))
-        assert "| 1 (no seed matters) |" in board_table(results, shown).markdown
-        assert board_table(results, shown).markdown.count("no seed matters") == 1
-        assert "A row that no seed changes needs one trial, and is judged with it." in how_to_read([shown])
-        assert "no seed changes" not in how_to_read([board(standing("a", 63.0))])
-
     def test_ties_and_ranks_are_explained(self):
         text = how_to_read([board(standing("a", 63.0, wins=1, ties=1, losses=0, in_best_set=True, ranks=(1, 2)))])
         assert "(Holm over its tasks)" in text
@@ -272,10 +231,6 @@ class TestRows:
         assert "Not in the table: Avg. GloVe embeddings: no word vectors were given" in section
         assert "16 rows: not finished" in section
 
-    def test_intervals_without_items_are_said(self):
-        only = board(standing("a", 63.0, gain=gain(3.0, basis="seeds only")))
-        assert "counts the seeds only and is too narrow" in how_to_read([only])
-
 
 class TestUnfinished:
     def study(self, folder: Path, **changes: Any) -> Results:
@@ -289,24 +244,19 @@ class TestUnfinished:
             (folder / LEDGER / f"{hashes[rows[3]]}-{seed}.json").unlink(missing_ok=True)
         return Results.load(folder)
 
-    @pytest.mark.slow
     def test_it_is_said_first(self, tmp_path: Path):
-        results = self.study(tmp_path)
-        text = markdown(unfinished(results, Findings.of(results)))
-        assert text.startswith(
-            "**Unfinished: 7 of 12 trials.** `3p3n-lambda0.5-SCL`: none of 3 seeds; `3palln-lambda0.5-SCL`: 1 of 3 "
-            "seeds. Continue with:\n\n```sh\npython study/run.py --space scl_ablation"
-        )
-        assert markdown(short(results, tmp_path / "pictures")).startswith(text)
-
-    @pytest.mark.slow
-    def test_a_row_that_no_seed_changes_wants_one_trial(self, tmp_path: Path):
+        """A row that no seed changes wants one trial."""
         results = self.study(tmp_path, more=["Avg. GloVe embeddings"], word_vectors=True)
         vectors = results.info.row_hashes["Avg. GloVe embeddings"]
         for seed in (1, 2):
             (tmp_path / LEDGER / f"{vectors}-{seed}.json").unlink()
         results = Results.load(tmp_path)
-        assert markdown(unfinished(results, Findings.of(results))).startswith("**Unfinished: 8 of 13 trials.**")
+        text = markdown(unfinished(results, Findings.of(results)))
+        assert text.startswith(
+            "**Unfinished: 8 of 13 trials.** `3p3n-lambda0.5-SCL`: none of 3 seeds; `3palln-lambda0.5-SCL`: 1 of 3 "
+            "seeds. Continue with:\n\n```sh\npython study/run.py --space scl_ablation"
+        )
+        assert markdown(short(results, tmp_path / "pictures")).startswith(text)
         sentence = studied(results, Findings.of(results))[0]
         assert sentence.startswith("3 of 5 rows finished (the space has 19), 3 seeds each (1 where no seed matters).")
 
@@ -385,9 +335,6 @@ class TestFacts:
         assert "not in the best set" not in sentence
         assert "It was chosen by data that this report ranks rows by, so its own figure is likely too high." in sentence
 
-    def test_the_second_table_promises_no_reproduction(self):
-        assert "reproduction; the second table of each pair does" not in HOW_TO_READ
-
 
 def with_verdicts(judged: Sequence[Judged], verdicts: list[Any]) -> list[Judged]:
     """The claims as if they had been judged so."""
@@ -417,15 +364,14 @@ def test_the_first_line_of_a_report_is_true(tmp_path: Path):
 
 def test_a_report_of_one_seed_says_what_more_seeds_would_do(tmp_path: Path):
     results = make_study(tmp_path / "results", seeds=1)
-    report = write_report(results.folder).read_text()
-    short = report.split("## How sure that is")[1].split("\n## ")[0]
+    short = section_text(results.folder, "sure")
     assert "no row is shown to be better or worse" in short
     assert re.search(r"```sh\npython study/run.py .*--seeds 3\n```", short)
 
 
 def test_every_row_has_its_command_and_its_files(tmp_path: Path):
     results = make_study(tmp_path / "results")
-    text = write_report(results.folder).read_text().split("## Every row's command and files")[1].split("</details>")[0]
+    text = section_text(results.folder, "row_files")
     for label in results.asked_rows:
         assert f"### {label}" in text
     for target in re.findall(r"\]\(([^)]+)\)", text):

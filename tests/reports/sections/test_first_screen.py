@@ -19,7 +19,7 @@ from reports.plots import forest
 from reports.plots.forest import GainGroup, GainLine, forest_picture
 from reports.report import write_report
 from reports.results import Results
-from reports.sections import SECTIONS, finals, glance
+from reports.sections import SECTIONS, finals, glance, in_order
 from reports.sections import rows as rows_section
 from reports.sections.glance import caption, of_finals
 from search_spaces import spaces
@@ -134,7 +134,6 @@ def test_finalists_stand_beside_the_base_and_the_encoder_as_it_came(searched: Pa
     assert [line.shown for line in group.lines] == [False, True, True]
     assert group.marks == {"the encoder as it came": pytest.approx(-5, abs=0.5)}
     picture = forest_picture(groups, searched / "forest.svg")
-    assert picture is not None
     words = picture.read_text(encoding="utf-8")
     assert ">the encoder as it came<" in words
     assert all(len(name) <= 26 for name in re.findall(r">(#\d[^<]*)<", words))  # long names go on in the next line
@@ -165,7 +164,9 @@ def test_zero_is_the_encoder_as_it_came_where_that_is_kept(searched: Path) -> No
     assert "Zero is the base settings;" in caption([over_base])
 
 
-def test_what_is_folded_comes_last() -> None:
+def test_the_answer_comes_first_and_what_is_folded_last() -> None:
+    first = ["answer", "glance", "finals", "ship", "changed", "more_data"]
+    assert [section.name for section in in_order()][: len(first)] == first
     folded = [section.folded for section in SECTIONS.values()]
     assert folded == sorted(folded)
 

@@ -25,7 +25,6 @@ def made(folder: Path) -> Results:
 def test_every_seed_of_the_finals_has_a_line(tmp_path: Path, drawn: None) -> None:
     results = made(tmp_path)
     finals = results.info.finals
-    assert finals is not None
     assert finals.base is not None
     (tmp_path / CURVES / f"{trial_key(finals.finalists[1], FIRST_FRESH)}.jsonl").unlink()
     section = section_text(tmp_path, "losses")

@@ -98,7 +98,7 @@ class TestHeatMap:
 
     @pytest.mark.slow
     def test_topics(self, tmp_path: Path, drawn: None):
-        make_results(tmp_path, seeds=(1, 2))
+        make_results(tmp_path, rows=[BASELINE, BEST], seeds=(1, 2))
         self.fill(tmp_path, [f"sentence {n}" for n in range(12)], "topics")
         text = section_text(tmp_path, "heat_map")
         assert f"`{BASELINE}` and `{BEST}`" in text
@@ -109,7 +109,7 @@ class TestHeatMap:
         assert (tmp_path / "pictures/heat-map.svg").read_text().startswith("<?xml")
 
     def test_rows_that_did_not_train_are_left_out(self, tmp_path: Path):
-        make_results(tmp_path, seeds=(1, 2))
+        make_results(tmp_path, rows=[BASELINE, BEST], seeds=(1, 2))
         self.fill(tmp_path, [f"sentence {n}" for n in range(12)], "topics")
         untrain(tmp_path, BASELINE)
         text = section_text(tmp_path, "heat_map")
@@ -117,7 +117,7 @@ class TestHeatMap:
         assert BEST in text
 
     def test_a_persons_sentences(self, tmp_path: Path):
-        make_results(tmp_path)
+        make_results(tmp_path, rows=[BASELINE, BEST])
         self.fill(tmp_path, ["short", "x" * 90], "mine.txt", labels=(BEST,))
         text = section_text(tmp_path, "heat_map")
         assert "Cosines of 2 sentences" in text
@@ -125,15 +125,11 @@ class TestHeatMap:
         assert f"- 2: {'x' * 90}" in text
 
     def test_gone(self, tmp_path: Path):
-        make_results(tmp_path)
+        make_results(tmp_path, rows=[BASELINE, BEST])
         self.fill(tmp_path, ["a", "b"], "mine.txt")
         for path in (tmp_path / "predictions").iterdir():
             path.unlink()
         assert "The stored cosines are gone" in section_text(tmp_path, "heat_map")
-
-    def test_none_is_no_section(self, tmp_path: Path):
-        make_results(tmp_path, rows=[BASELINE])
-        assert section_text(tmp_path, "heat_map") == ""
 
     @pytest.mark.parametrize("content", [b"not a zip", None])
     def test_bad_file(self, tmp_path: Path, content: bytes | None):
@@ -214,7 +210,6 @@ class TestFigures:
         text = section_text(tmp_path, "paper_figures")
         results = Results.load(tmp_path)
         cell = results.cell(results.space.table("2"), BEST, "Avg.")
-        assert cell is not None
         lines = [[part.strip() for part in line.strip("|").split("|")] for line in text.splitlines()]
         assert [
             "negatives per anchor: none",
@@ -264,70 +259,17 @@ class TestFigures:
             dataclasses.replace(spaces()["scl_ablation"], figures=(Figure(*figure),))
 
 
-class TestModelsOfOthers:
-    def test_most_rows_are_published_only(self, tmp_path: Path):
-        space = spaces()["supmpn_main"]
-        info = make_results(tmp_path, space)
-        missing = {
-            label: f"no public checkpoint is known; give one with `--evaluate '{label}=MODEL'`"
-            for label, recipe_hash in info.row_hashes.items()
-            if recipe_hash is None
-        }
-        dataclasses.replace(info, missing=missing).save(tmp_path)
-        report = write_report(tmp_path).read_text()
-        assert cells(report, "### Table 2.", "SimCSE-sup-BERT-base", "published (ours —)")[0] == "75.30"
-        assert (
-            "0 of 26 rows of other people's models evaluated. The others: no public checkpoint is known; give "
-            in report
-        )
-        assert report.count("--evaluate 'ROW=MODEL'") >= 2
-        measured = report.split("## Positives and negatives per anchor")[1]
-        assert "| SimCSE-sup-BERT-base " not in measured.split("\n- ")[0]
-        assert "**So compare rows with each other, not levels.**" in report  # the baseline is not there
-
-    def test_an_evaluated_row_is_marked(self, tmp_path: Path):
-        make_results(tmp_path, spaces()["supmpn_main"], word_vectors=True)
-        report = write_report(tmp_path).read_text()
-        assert cells(report, "### Table 2.", "SimCSE-sup-BERT-base †", "ours")[0].startswith("55.30")
-        assert "| SupMPN-BERT-base † " not in report
-        assert "- † evaluated, not trained here." in report
-        assert "26 of 26 rows of other people's models evaluated." in report
-
-    def test_a_claim_counts_many_absent_rows(self, tmp_path: Path):
-        make_results(tmp_path, spaces()["supmpn_main"])
-        line = next(line for line in section_text(tmp_path, "open_claims").splitlines() if "SupMPN outperforms" in line)
-        assert re.search(r"without \d+ of its rows", line)
-
-
-def test_data_in_words(tmp_path: Path):
-    make_results(tmp_path, rows=[BASELINE, BEST])
-    filled = iter([120, 0])
-
-    def add(record: Record) -> Record:
-        corpus = {
-            "source": "/data/nli/snli.jsonl",
-            "pairs": 19666,
-            "layout": "groups",
-            "filled_positives": next(filled),
-            "left_out_each_epoch": 3,
-            "without_gold_label": 0,
-            "splits": {"train": 5, "dev": 1},
-            "premises": {"snli": [[1, 1, 1]]},
-            "fingerprint": "abc",
-        }
-        return changed(record, data={"corpus": corpus, "heat_map": {"sentences": ["a", "b"]}})
-
-    rewrite(tmp_path, add)
-    report = write_report(tmp_path).read_text()
-    line = cells(report, "## What was run", "training corpus")
-    assert line == [
-        "laid out as `groups`, source: …/nli/snli.jsonl, 19,666 pairs, 0 to 120 filled positives, "
-        "3 left out each epoch, splits: (train: 5, dev: 1), fingerprint `abc`"
-    ]
-    assert "training data differ" not in report
-    head = (tmp_path / "trials.csv").read_text().splitlines()[0].split(",")
-    assert "data.corpus.filled_positives" in head
-    assert "data.corpus.premises" not in head
+def test_reasons_that_differ_by_the_row_alone_are_one(tmp_path: Path):
+    """Of other people's models, without the baseline."""
+    info = make_results(tmp_path, spaces()["supmpn_main"])
+    absent = [label for label, recipe_hash in info.row_hashes.items() if recipe_hash is None]
+    missing = {label: f"no checkpoint is known; give one with `--evaluate '{label}=MODEL'`" for label in absent}
+    dataclasses.replace(info, missing=missing).save(tmp_path)
+    words = "0 of 26 rows of other people's models evaluated. The others: no checkpoint is known; give one with"
+    assert f"{words} `--evaluate 'ROW=MODEL'`" in section_text(tmp_path, "sure")
+    assert "--evaluate 'ROW=MODEL'" in section_text(tmp_path, "paper_tables")
+    assert "**So compare rows with each other, not levels.**" in section_text(tmp_path, "setting")
+    assert "| SimCSE-sup-BERT-base " not in section_text(tmp_path, "measured_counts").split("\n- ")[0]
 
 
 def test_what_cut_embeddings_score(tmp_path: Path):
@@ -351,62 +293,51 @@ def test_what_cut_embeddings_score(tmp_path: Path):
     assert cells(report, "deviations", BASELINE)[1:] == ["—", "—", "—"]
 
 
-def test_how_labels_were_read_is_said(tmp_path: Path):
-    """Where a corpus numbers its labels and does not name them."""
-    make_results(tmp_path, rows=[BASELINE])
-    corpus = {"source": "mine.csv", "fingerprint": "abc", "labels": "0 is entailment, 1 neutral, 2 contradiction"}
-    rewrite(tmp_path, lambda record: changed(record, data={"corpus": corpus}))
-    line = cells(section_text(tmp_path, "what_was_run"), "| Data", "training corpus")
-    assert line == ["source: mine.csv, fingerprint `abc`, labels: 0 is entailment, 1 neutral, 2 contradiction"]
-
-
-def test_layouts_of_one_corpus_have_a_line_each(tmp_path: Path):
-    make_results(tmp_path, rows=[BASELINE, "3p3n-Augment", BEST])
-    made: dict[str, dict[str, Any]] = {
-        BASELINE: {"layout": "rows"},
-        "3p3n-Augment": {"layout": "groups", "anchors": 1503, "filled_negatives": 108, "premises": {"s": [[1, 1, 1]]}},
-        BEST: {"layout": "groups", "anchors": 1503, "filled_negatives": 0, "premises": {"s": [[1, 1, 1]]}},
-    }
-    hashes = StudyInfo.load(tmp_path).row_hashes
-    of_hash = {hashes[label]: corpus for label, corpus in made.items()}
-
-    def add(record: Record) -> Record:
-        corpus = {"source": "scenes", "pairs": 6000, "fingerprint": "abc", **of_hash[record.recipe_hash]}
-        return changed(record, data={"corpus": corpus})
-
-    rewrite(tmp_path, add)
-    lines = [
-        line for line in section_text(tmp_path, "what_was_run").splitlines() if line.startswith("| training corpus")
-    ]
-    assert [line.strip("| ").split("|")[1].strip() for line in lines] == [
-        "source: scenes, 6,000 pairs, fingerprint `abc`",
-        "laid out as `groups`, 1,503 anchors, 0 to 108 filled negatives",
-        "laid out as `rows`",
-    ]
-
-
-def test_mixtures_have_a_line_each_with_their_shares(tmp_path: Path):
-    make_results(tmp_path, rows=[BASELINE, BEST])
-    row_hash = StudyInfo.load(tmp_path).row_hashes[BEST]
-    parts = [
+GROUPS = {"source": "scenes", "pairs": 6000, "fingerprint": "abc", "layout": "groups", "anchors": 1503}
+LABELS = "0 is entailment, 1 neutral, 2 contradiction"
+NLI = {
+    "source": "/data/nli/snli.jsonl", "pairs": 19666, "layout": "groups", "filled_positives": 0,
+    "left_out_each_epoch": 3, "without_gold_label": 0, "splits": {"train": 5, "dev": 1},
+    "premises": {"snli": [[1, 1, 1]]}, "fingerprint": "abc",
+}  # fmt: skip
+MIXED = {
+    "layout": "mix", "source": "scenes,more.csv", "fingerprint": "both",
+    "parts": [
         {"layout": "pairs", "source": "scenes", "fingerprint": "abc"},
         {"layout": "groups", "source": "/data/my/more.csv", "fingerprint": "def"},
-    ]
+    ],
+}  # fmt: skip
+CORPORA: list[tuple[list[dict[str, Any]], list[str]]] = [
+    ([{**NLI, "filled_positives": 120}, NLI],
+     ["laid out as `groups`, source: …/nli/snli.jsonl, 19,666 pairs, 0 to 120 filled positives, 3 left out each epoch, "
+      "splits: (train: 5, dev: 1), fingerprint `abc`"]),
+    ([{"source": "mine.csv", "fingerprint": "abc", "labels": LABELS}],
+     [f"source: mine.csv, fingerprint `abc`, labels: {LABELS}"]),
+    ([{"source": "scenes", "pairs": 6000, "fingerprint": "abc", "layout": "rows"},
+      {**GROUPS, "filled_negatives": 108, "premises": {"s": [[1, 1, 1]]}}, {**GROUPS, "filled_negatives": 0}],
+     ["source: scenes, 6,000 pairs, fingerprint `abc`",
+      "laid out as `groups`, 1,503 anchors, 0 to 108 filled negatives",
+      "laid out as `rows`"]),
+    ([{**MIXED, "shares": [0.5, 0.5]}, {**MIXED, "shares": [0.9118, 0.0882]}],
+     ["laid out as `mix`, fingerprint `both`, mixture: 50.0 % scenes as pairs (abc); 50.0 % …/my/more.csv as groups "
+      "(def)",
+      "laid out as `mix`, fingerprint `both`, mixture: 91.2 % scenes as pairs (abc); 8.8 % …/my/more.csv as groups "
+      "(def)"]),
+]  # fmt: skip
+"""What trials read, and its lines: what is alike stands in one, each layout and each mixture in its own."""
 
-    def add(record: Record) -> Record:
-        shares = [0.9118, 0.0882] if record.recipe_hash == row_hash else [0.5, 0.5]
-        corpus = {"layout": "mix", "source": "scenes,more.csv", "fingerprint": "both", "shares": shares, "parts": parts}
-        return changed(record, data={"corpus": corpus})
 
-    rewrite(tmp_path, add)
-    lines = [
-        line for line in section_text(tmp_path, "what_was_run").splitlines() if line.startswith("| training corpus")
-    ]
-    assert sorted(line.strip("| ").split("|")[1].strip() for line in lines) == [
-        f"laid out as `mix`, fingerprint `both`, mixture: {first} % scenes as pairs (abc); "
-        f"{second} % …/my/more.csv as groups (def)"
-        for first, second in (("50.0", "50.0"), ("91.2", "8.8"))
-    ]
+@pytest.mark.parametrize(("corpora", "lines"), CORPORA)
+def test_training_corpora_in_words(tmp_path: Path, corpora: list[dict[str, Any]], lines: list[str]):
+    labels = [BASELINE, "3p3n-Augment", BEST][: len(corpora)]
+    hashes = make_results(tmp_path, rows=labels).row_hashes
+    of_hash = {hashes[label]: corpus for label, corpus in zip(labels, corpora, strict=True)}
+    rewrite(tmp_path, lambda record: changed(record, data={"corpus": of_hash[record.recipe_hash]}))
+    text = section_text(tmp_path, "what_was_run").splitlines()
+    shown = [line.strip("| ").split("|")[1].strip() for line in text if line.startswith("| training corpus")]
+    if "shares" in corpora[0]:
+        shown.sort()
+    assert shown == lines
 
 
 def test_recipes_with_other_data_are_no_change(tmp_path: Path):
@@ -415,13 +346,16 @@ def test_recipes_with_other_data_are_no_change(tmp_path: Path):
 
     def vary(record: Record) -> Record:
         share = 0.5 if record.recipe["objective.name"] == "scl" else 1.0
-        corpus = {**record.read["corpus"], "fingerprint": f"f{share}"}
+        corpus = {**record.read["corpus"], "fingerprint": f"f{share}", "filled_positives": 3, "premises": {"s": []}}
         return changed(record, recipe={**record.recipe, "corpus.limit": int(100 * share)}, data={"corpus": corpus})
 
     rewrite(tmp_path, vary)
     report = write_report(tmp_path).read_text()
     assert "training data differ" not in report
     assert {"f0.5", "f1.0"} <= set(re.findall(r"fingerprint `([^`]+)`", report))
+    head = (tmp_path / "trials.csv").read_text().splitlines()[0].split(",")
+    assert "data.corpus.filled_positives" in head
+    assert "data.corpus.premises" not in head
 
 
 def test_a_figure_that_is_no_papers_average_is_told_by_its_numbers() -> None:

@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 
 from reports.ledger import Record
-from reports.report import write_report
 from reports.testing import changed
 from search_spaces import spaces
 from tests.guarded import rewrite
@@ -30,8 +29,7 @@ def test_where_each_began_and_ended(tmp_path: Path, drawn: None) -> None:
     make_results(tmp_path, spaces()["learned_temperature"], rows=[FIXED, QUICK, SLOW], seeds=(1, 3))
     rewrite(tmp_path, learned(0.03), QUICK)  # type: ignore[arg-type]
     rewrite(tmp_path, learned(0.06), SLOW)  # type: ignore[arg-type]
-    report = write_report(tmp_path).read_text()
-    section = report.partition("## How temperatures were learned")[2].partition("</details>")[0].splitlines()
+    section = section_text(tmp_path, "temperatures").splitlines()
     lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in section if line.startswith("| ")]
     assert lines[2:] == [
         [QUICK, "0.070", "0.028 ± 0.001"],

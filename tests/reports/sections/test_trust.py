@@ -21,7 +21,7 @@ from reports.evidence import Evidence
 from reports.ledger import LEDGER, Ledger, StudyInfo
 from reports.report import write_report
 from reports.results import Results
-from reports.sections import in_order, trust
+from reports.sections import trust
 from reports.testing import changed, make_study
 from tests.synthetic_results import make_results, section_text
 from trainables.errors import UserError
@@ -82,17 +82,6 @@ def test_a_row_with_one_seed_has_no_verdict_that_stands(folder: Path):
     assert "`3p3n-Augment` has 1 of the study's 2 seeds" in line
     assert line.endswith("No verdict on this row until there are more seeds.")
     assert "Verdicts stand" not in line
-
-
-def test_it_stands_on_the_first_screen():
-    assert [section.name for section in in_order()][:6] == [
-        "answer",
-        "glance",
-        "finals",
-        "ship",
-        "changed",
-        "more_data",
-    ]
 
 
 def test_a_line_a_flag_with_what_it_forbids(folder: Path):
@@ -217,11 +206,6 @@ def test_a_study_on_other_data_is_not_the_papers(tmp_path: Path):
     assert first.startswith("**The paper's rows with another encoder, on other training data and on other tests**")
     assert "Scale: paper" not in text
     assert text.endswith("The study's scale was `paper` (the cluster has 8 GPUs).")
-
-
-def test_the_papers_own_setting(tmp_path: Path):
-    text = say(tmp_path, laptop=False)
-    assert text.startswith("**The paper's study.**") or text.startswith("**The paper's rows on other training data**")
 
 
 def test_notes_are_shown(tmp_path: Path):

@@ -16,7 +16,6 @@ from benchmarks.statistics.calibration import (
     main,
 )
 from reports.statistics.comparison import compare, interaction, items_part
-from tests.conftest import slow_case
 
 STUDIES = 40
 
@@ -31,10 +30,7 @@ def sound(rates: VerdictRates) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "studies"),
-    [("unequal spreads, nulls", STUDIES), slow_case("200 items, 18 rows, nulls", 25)],
-)
+@pytest.mark.parametrize(("name", "studies"), [("unequal spreads, nulls", STUDIES), ("200 items, 18 rows, nulls", 25)])
 def test_nulls_get_verdicts_by_the_old_method_only(name, studies):
     rates = calibrate(KINDS[name], studies)
     sound(rates)
@@ -84,7 +80,7 @@ def test_folds_need_their_correction():
 @pytest.mark.parametrize(
     "name",
     [
-        slow_case("17 rows scatter 4.3 items' errors, 2 seeds"),
+        "17 rows scatter 4.3 items' errors, 2 seeds",
         "4 rows scatter 4.3 items' errors, 3 seeds",
         "one of 4 rows scatters, 3 seeds",
     ],

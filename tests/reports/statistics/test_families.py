@@ -15,7 +15,6 @@ from reports.statistics.families import Field, best_set, holm, rank_intervals
 from reports.statistics.pairing import pair_by_seed, same_seeds, seed_effect_p
 from reports.statistics.sample import Sample
 from reports.statistics.spreads import common_spread
-from tests.conftest import slow_case
 
 
 def row(mean: float, std: float = 0.5, seeds: int = 5, fixed: bool = False) -> Sample:
@@ -165,13 +164,12 @@ def test_rows_far_below_do_not_raise_the_bar_for_the_rest():
     ("truths", "spreads", "seeds"),
     [
         ((0.0,) * 5, (1.0,) * 5, 3),
-        slow_case((0.0,) * 9, (1.0,) * 9, 5),
         ((0.0,) * 5, (2.29, 0.1, 0.15, 0.2, 0.15), 5),
-        slow_case((0.0,) * 9, (0.2, *(2.0,) * 8), 2),
+        ((0.0,) * 9, (0.2, *(2.0,) * 8), 2),
         (tuple(np.arange(6.0)), (1.0,) * 6, 5),
-        slow_case((0.0,) * 4 + (-6.0,) * 4, (1.0,) * 8, 5),
+        ((0.0,) * 4 + (-6.0,) * 4, (1.0,) * 8, 5),
     ],
-    ids=["nulls", "9 nulls", "unequal spreads", "8 scatter", "a ladder", "half far below"],
+    ids=["nulls", "unequal spreads", "8 scatter", "a ladder", "half far below"],
 )
 def test_the_set_holds_the_best_and_ranks_hold_the_truth(
     truths: tuple[float, ...], spreads: tuple[float, ...], seeds: int

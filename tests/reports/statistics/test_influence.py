@@ -35,7 +35,6 @@ def test_items_that_are_drawn_together_count_as_one():
         effects = accuracy_effects(hits)
         alone.append((effects**2).sum())
         backwards = group_effects(effects, together[::-1])
-        assert backwards is not None
         assert backwards.shape == (groups,)
         grouped.append((backwards**2).sum())
     assert np.mean(grouped) == pytest.approx(np.var(means), rel=0.1)

@@ -76,7 +76,7 @@ def shares_called_better(studies: int, seeds: int, items: int, bend: float, rng:
 
 @pytest.mark.parametrize(
     ("seeds", "bend", "studies"),
-    [(5, 0.3, 300), *(slow_case(seeds, bend, 4000) for seeds in (2, 3, 5) for bend in (0.0, 0.3, 1.0))],
+    [(5, 0.3, 300), *(slow_case(seeds, bend, 2000) for seeds, bend in ((2, 1.0), (3, 0.3), (5, 0.0)))],
 )
 def test_soups_of_equal_recipes_are_called_better_in_at_most_5_percent(seeds: int, bend: float, studies: int) -> None:
     """One-sided, at 95 %: as an answer asks."""

@@ -16,7 +16,6 @@ figures = st.floats(-100, 100)
 @given(st.lists(figures, min_size=1, max_size=6))
 def test_measured(values: list[float]):
     measured = Measured.of(values)
-    assert measured is not None
     assert measured.mean == pytest.approx(statistics.fmean(values), abs=1e-9)
     assert measured.seeds == len(values)
     if len(values) == 1:
