@@ -30,9 +30,7 @@ def whole(corpus: Path) -> SentEvalResult:
         return bag_of_words(sentences)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            projections, "_MAX_EPOCHS", 1
-        )  # two in 1000 dimensions tell what twenty do, in a sixth of the time
+        patch.setattr(projections, "_MAX_EPOCHS", 1)  # two epochs, in which retrieval learns enough
         result = evaluate(encode, corpus, ["all"], "fast")
     assert len(calls) == 1
     return result
