@@ -38,7 +38,7 @@ pytestmark = pytest.mark.xdist_group("whole")
 def test_scores_are_better_than_chance_where_words_tell(whole: SentEvalResult) -> None:
     assert whole.tasks["TREC"]["test_accuracy"] > 30
     assert whole.tasks["STSBenchmark"]["test_spearman_cosine"] > 20
-    assert whole.tasks["ImageCaptionRetrieval"]["test_recall"] > 20
+    assert whole.tasks["ImageCaptionRetrieval"]["test_recall"] > 40
 
 
 def test_papers_averages_and_goals_find_their_scores(whole: SentEvalResult) -> None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import csv
 import dataclasses
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -42,9 +40,10 @@ pytestmark = pytest.mark.xdist_group("whole")
 
 @pytest.fixture(autouse=True)
 def small_fits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Retrieval keeps its contract in 50 dimensions as in 1000, in which `whole` is scored, and classes where two
-    penalties are tried, not five."""
+    """Retrieval keeps its contract in 50 dimensions as in 1000, in which `whole` is scored, and after four epochs as
+    after twenty; classes where two penalties are tried, not five."""
     monkeypatch.setattr(projections, "_SPACE", 50)
+    monkeypatch.setattr(projections, "_MAX_EPOCHS", 3)
     monkeypatch.setattr(logistic, "PENALTIES", logistic.PENALTIES[1::2])
 
 
@@ -229,41 +228,37 @@ PLUGIN = """
 from trainables.senteval.tasks import TASKS, Task
 
 TASKS.add(
-    Task("mine", "split", "table", ("mine/train.tsv", "mine/dev.csv", "mine/test.jsonl"), groups=("own",)),
-    Task("alike", "similarity", "table", ({alike!r},), groups=("own",)),
+    Task("weather", "split", "table", ("days/train.tsv", "days/dev.csv", "days/test.jsonl"), groups=("sky",)),
+    Task("alike", "similarity", "table", ({alike!r},), groups=("sky",)),
 )
 """
 
 
 @pytest.mark.slow
 def test_a_plugin_adds_tasks_to_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    data = tmp_path / "data"
-    for suffix, name in ((".tsv", "train"), (".csv", "dev"), (".jsonl", "test")):
-        write_table(data / "mine" / f"{name}{suffix}", skip=("train", "dev", "test").index(name))
-    alike = write_table(tmp_path / "elsewhere" / "alike.tsv", pairs=True, score=True)
-    plugin = tmp_path / "my_tasks.py"
-    plugin.write_text(PLUGIN.format(alike=alike))
-    words = sorted({word for text, _, _ in SENTENCES for word in text.replace("in", "of").split() + text.split()})
-    vectors = tmp_path / "vectors.txt"
-    random = np.random.RandomState(0)
-    vectors.write_text("".join(f"{word} {' '.join(f'{x:.3f}' for x in random.randn(8))}\n" for word in words))
-    out = tmp_path / "scores.json"
-    options = ["--plugin", str(plugin), "--word-vectors", str(vectors), "--data", str(data), "--protocol", "fast"]
-    command = [sys.executable, "-m", "trainables.senteval", *options, "--quiet", "--json", str(out), "--tasks"]
-    ended = subprocess.run([*command, "own"], capture_output=True, text=True, check=False)
-    assert ended.returncode == 0, ended.stderr
+    for skip, name in enumerate(("train.tsv", "dev.csv", "test.jsonl")):
+        write_table(tmp_path / "data" / "days" / name, skip=skip)
+    plugin, wrong, out = (tmp_path / name for name in ("my_tasks.py", "wrong.py", "scores.json"))
+    plugin.write_text(PLUGIN.format(alike=write_table(tmp_path / "elsewhere" / "alike.tsv", pairs=True, score=True)))
+    options = ["--encoder", "scenes-small", "--data", str(tmp_path / "data"), "--protocol", "fast", "--quiet"]
+    more = ["--plugin", str(plugin), "--tasks", "sky", "--json", str(out)]
+    try:
+        assert answer_user_errors(lambda: main([*options, *more])) == 0
+    finally:
+        for name in {"weather", "alike"} & {*TASKS}:
+            TASKS.remove(name)
     written = json.loads(out.read_text())
-    accuracy, spearman = written["tasks"]["mine"]["test_accuracy"], written["tasks"]["alike"]["spearman_wmean"]
+    accuracy, spearman = written["tasks"]["weather"]["test_accuracy"], written["tasks"]["alike"]["spearman_wmean"]
     assert accuracy > 50
-    assert written["means"] == {"own": pytest.approx((accuracy + spearman) / 2)}
-    assert "mean of own" in ended.stdout
+    assert written["means"] == {"sky": pytest.approx((accuracy + spearman) / 2)}
+    assert "mean of sky" in capsys.readouterr().out
 
-    plugin.write_text(
+    wrong.write_text(
         'from trainables.senteval.tasks import TASKS, Task\nTASKS.add(Task("mine", "splits", "table", ()))'
     )
-    assert answer_user_errors(lambda: main([*options, "--tasks", "mine"])) == 2
+    assert answer_user_errors(lambda: main([*options, "--plugin", str(wrong), "--tasks", "mine"])) == 2
     message = capsys.readouterr().err
-    assert message.startswith(f"error: {plugin}, line 2: there is no kind of task 'splits'; did you mean 'split'? the ")
+    assert message.startswith(f"error: {wrong}, line 2: there is no kind of task 'splits'; did you mean 'split'? the ")
     assert message.count("\n") == 1
 
 
@@ -305,59 +300,29 @@ HEAD, PAIR = "sentence\tlabel\n", "sentence1\tsentence2\tscore\n"
 
 
 @pytest.mark.parametrize(
-    ("file", "content", "kind", "sentence"),
+    ("file", "content", "sentence"),
     [
-        (
-            "a.tsv",
-            HEAD + "x\tgood\nonly one column\n",
-            "nested_cv",
-            "a.tsv, line 3: one column where the header has 2",
-        ),
-        ("a.tsv", "words\tlabel\nx\tgood\n", "nested_cv", "a.tsv, line 2: no 'sentence'; the columns are words, label"),
-        ("a.tsv", "label\tlabel\nx\tgood\n", "nested_cv", "a.tsv, line 1: two columns are named 'label'"),
-        ("a.tsv", "sentence\tkind\nx\tgood\n", "nested_cv", "a.tsv, line 2: no 'label'; the columns are"),
-        ("a.tsv", HEAD, "nested_cv", "a.tsv holds no example"),
-        ("a.tsv", "", "nested_cv", "a.tsv is empty"),
-        ("a.tsv", HEAD + "x\tgood\ny\tgood\n", "nested_cv", "all 2 examples for all in"),
-        (
-            "a.csv",
-            'sentence,label\nx,good\n"open,bad\n',
-            "nested_cv",
-            "a.csv, line 3: not CSV (unexpected end of data)",
-        ),
-        (
-            "a.csv",
-            'sentence,label\n"x\ny",good\nz,bad,1\n',
-            "nested_cv",
-            "a.csv, line 4: 3 columns where the header has 2",
-        ),
-        (
-            "a.jsonl",
-            '{"sentence": "x", "label": 0}\n{"sentence"\n',
-            "nested_cv",
-            "a.jsonl, line 2: not a JSON object (",
-        ),
-        (
-            "a.jsonl",
-            '{"sentence": "x", "label": 0}\n["y", 1]\n',
-            "nested_cv",
-            "a.jsonl, line 2: not a JSON object but list",
-        ),
-        ("a.jsonl", '{"sentence": ["x"], "label": 0}\n', "nested_cv", "a.jsonl, line 1: 'sentence' is ['x'], not text"),
-        ("a.jsonl", '{"sentence": "x", "label": null}\n', "nested_cv", "1 of 1 rows"),
-        ("a.xml", "x good\n", "nested_cv", "a.xml is no .jsonl, .json, .csv, .tsv, .txt, .parquet, "),
-        ("a.tsv", PAIR + "x\ty\t1\nx\ty\tfive\n", "similarity", "a.tsv, line 3: score 'five' is no finite number"),
-        ("a.tsv", PAIR + "x\ty\t\nx\ty\tnan\n", "similarity", "2 of 2 rows"),
-        ("a.tsv", PAIR + "x\ty\t1\nx\ty\tinf\n", "similarity", "a.tsv, line 3: score 'inf' is no finite number"),
-        ("a.tsv", "sentence\tscore\nx\t1\n", "similarity", "must be a pair of sentences"),
+        ("a.tsv", "words\tlabel\nx\tgood\n", "a.tsv, line 2: no 'sentence'; the columns are words, label"),
+        ("a.tsv", "sentence\tkind\nx\tgood\n", "a.tsv, line 2: no 'label'; the columns are"),
+        ("a.tsv", HEAD, "a.tsv holds no example"),
+        ("a.tsv", HEAD + "x\tgood\ny\tgood\n", "all 2 examples for all in"),
+        ("a.csv", 'sentence,label\n"x\ny",good\nz,bad,1\n', "a.csv, line 4: 3 columns where the header has 2"),
+        ("a.jsonl", '{"sentence": ["x"], "label": 0}\n', "a.jsonl, line 1: 'sentence' is ['x'], not text"),
+        ("a.jsonl", '{"sentence": "x", "label": null}\n', "1 of 1 rows"),
+        ("a.xml", "x good\n", "a.xml is no .jsonl, .json, .csv, .tsv, .txt, .parquet, "),
+        ("a.tsv", PAIR + "x\ty\t1\nx\ty\tfive\n", "a.tsv, line 3: score 'five' is no finite number"),
+        ("a.tsv", PAIR + "x\ty\t\nx\ty\tnan\n", "2 of 2 rows"),
+        ("a.tsv", PAIR + "x\ty\t1\nx\ty\tinf\n", "a.tsv, line 3: score 'inf' is no finite number"),
+        ("a.tsv", "sentence\tscore\nx\t1\n", "must be a pair of sentences"),
     ],
 )
 def test_a_broken_table_is_one_sentence_with_file_and_line(
-    tmp_path: Path, file: str, content: str, kind: str, sentence: str
+    tmp_path: Path, file: str, content: str, sentence: str
 ) -> None:
+    """What no table may look like, `test_delimited.py` and `test_nli.py` have."""
     (tmp_path / file).write_text(content)
     with pytest.raises(UserError) as refused:
-        read_task(Task("mine", kind, "table", (file,)), tmp_path)
+        read_task(Task("mine", "similarity" if "score" in content else "nested_cv", "table", (file,)), tmp_path)
     assert sentence in str(refused.value)
     assert "\n" not in str(refused.value)
 
@@ -384,17 +349,15 @@ def test_quotes_in_a_tsv_file_are_text(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("suffix", [".tsv", ".csv", ".jsonl"])
-@pytest.mark.parametrize("change", [("\n", "\r"), ("\n", "\r\n"), ("", "\n"), ("", " \r\n\r\n")])
-def test_line_ends_of_every_system_and_blank_lines_before_the_first(
-    tmp_path: Path, suffix: str, change: tuple[str, str]
-) -> None:
+def test_line_ends_of_every_system_and_blank_lines_before_the_first(tmp_path: Path, suffix: str) -> None:
     file = Path(write_table(tmp_path / f"a{suffix}"))
     task = Task("mine", "nested_cv", "table", (str(file),))
-    whole, content = read_task(task, tmp_path).splits["all"], file.read_bytes().decode().replace("\r\n", "\n")
-    file.write_bytes((change[1] + content if not change[0] else content.replace(*change)).encode())
-    again = read_task(task, tmp_path).splits["all"]
-    assert again.left == whole.left
-    assert again.labels.tolist() == whole.labels.tolist()
+    whole, content = read_task(task, tmp_path).splits["all"], file.read_bytes().replace(b"\r\n", b"\n")
+    for before, end in ((b"", b"\r"), (b"", b"\r\n"), (b"\n", b"\n"), (b" \r\n\r\n", b"\n")):
+        file.write_bytes(before + content.replace(b"\n", end))
+        again = read_task(task, tmp_path).splits["all"]
+        assert again.left == whole.left
+        assert again.labels.tolist() == whole.labels.tolist()
 
 
 def test_a_second_sentence_that_only_the_first_line_lacks_is_not_dropped_from_all(tmp_path: Path) -> None:
@@ -449,12 +412,8 @@ def test_an_entry_may_say_its_scale(tmp_path: Path) -> None:
     for wrong in ({"scale": (1, 1)}, {"scale": (0, 1), "kind": "similarity"}):
         with pytest.raises(UserError, match=r"scale=\(., 1\) must be the lowest and highest score of relatedness"):
             dataclasses.replace(task, **wrong)
-
-
-def test_scores_that_are_all_one_are_no_scale(tmp_path: Path) -> None:
-    task = scaled(tmp_path, 0.5, 0.5)
     with pytest.raises(UserError, match=r"the scores in .*train-0.5-0.5.tsv go from 0.5 to 0.5, which is no scale"):
-        read_task(task, tmp_path)
+        read_task(scaled(tmp_path, 0.5, 0.5), tmp_path)
 
 
 def test_f1_is_for_two_classes(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ import pytest
 
 from search_spaces.goals import SELECTION
 from tests.conftest import slow_case
+from trainables.corpora import scenes
 from trainables.errors import UserError
 from trainables.evaluation_config import EvaluationConfig, split
 from trainables.recipe import Recipe
@@ -32,26 +33,13 @@ from trainables.trial.watcher import CheckpointClock
 STEPS = 10
 
 
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A small scenes corpus, and word vectors for its most frequent words."""
-    from trainables.corpora import scenes
-
-    folder = tmp_path_factory.mktemp("scenes") / "corpus"
-    scenes.write(folder, size=0.1)
-    random = np.random.default_rng(0)
-    lines = [f"{word} " + " ".join(f"{x:.3f}" for x in random.normal(size=8)) for word in scenes.vocabulary()]
-    (folder / "vectors.txt").write_text("\n".join(lines))
-    return folder
-
-
 @pytest.fixture
-def recipe(corpus: Path) -> Recipe:
+def recipe(small_corpus: Path) -> Recipe:
     return Recipe().preferring(
         {
             "encoder.name": "scenes-small",
             "encoder.layers": 1,
-            "corpus.nli": str(corpus / "nli" / "train.jsonl"),
+            "corpus.nli": str(small_corpus / "nli" / "train.jsonl"),
             "corpus.limit": 16 * STEPS,
             "objective.positives": 2,
             "objective.negatives": 5,
@@ -62,13 +50,13 @@ def recipe(corpus: Path) -> Recipe:
 
 
 @pytest.fixture
-def evaluation(corpus: Path) -> EvaluationConfig:
-    return EvaluationConfig(str(corpus / "senteval"), ("STS12", "STSBenchmark", "TREC"), "fast")
+def evaluation(small_corpus: Path) -> EvaluationConfig:
+    return EvaluationConfig(str(small_corpus / "senteval"), ("STS12", "STSBenchmark", "TREC"), "fast")
 
 
 @pytest.fixture
-def one_task(corpus: Path) -> EvaluationConfig:
-    return EvaluationConfig(str(corpus / "senteval"), ("STSBenchmark",), "fast")
+def one_task(evaluation: EvaluationConfig) -> EvaluationConfig:
+    return dataclasses.replace(evaluation, tasks=("STSBenchmark",))
 
 
 EIGHTHS = parse_rungs("8")
@@ -208,18 +196,19 @@ def test_interrupted_then_resumed_equals_unbroken(
 
 
 def test_resumed_and_then_diverged_keeps_what_was_before(recipe: Recipe, one_task: EvaluationConfig, tmp_path: Path):
-    """Its seconds count for limits, and its rungs for the scheduler."""
-    evaluation = one_task
+    """Its seconds count for limits, and its rungs for the scheduler. What diverged has no score and no model."""
     first = Scheduler(rung_plan=EIGHTHS, checkpoint_after=4, keep=tmp_path / "kept")
     with pytest.raises(Interrupted):
-        run_trial(recipe, 2, evaluation, reporter=first)
+        run_trial(recipe, 2, one_task, reporter=first)
     state = tmp_path / "kept" / NUMBERS
     kept = json.loads(state.read_text())
     state.write_text(json.dumps({**kept, "seconds": kept["seconds"] + 1000}))
     wild = recipe.override({"optimisation.learning_rate": 1e30})
-    result = run_trial(wild, 2, evaluation, resume=tmp_path / "kept")
+    result = run_trial(wild, 2, one_task, resume=tmp_path / "kept", model_folder=tmp_path / "model")
     assert result.stopped is not None
-    assert result.stopped.startswith("diverged: ")
+    assert result.stopped.startswith("diverged: the loss is ")
+    assert result.scores == {}
+    assert not (tmp_path / "model").exists()
     assert result.training["resumed_seconds"] == pytest.approx(1000 + kept["seconds"], abs=1)
     for seconds in (result.training["seconds"], result.cost["seconds"], result.cost["train_seconds"]):
         assert 1000 <= seconds < 1100
@@ -243,8 +232,7 @@ def test_checkpoints_come_by_time_not_by_rung(
     assert len(reporter.taken) == STEPS / 2, "two steps lie between them, however short they are"
 
 
-@pytest.mark.parametrize("ahead", [0, 1])
-@pytest.mark.parametrize("first", [1, 41])
+@pytest.mark.parametrize(("first", "ahead"), [(1, 0), (41, 1)])
 @pytest.mark.parametrize(("seconds", "every"), [(1.0, 60), (16.0, 4), (20.0, 3), (25.0, 3), (40.0, 2), (500.0, 2)])
 def test_what_a_death_costs(seconds: float, every: int, first: int, ahead: int, monkeypatch: pytest.MonkeyPatch):
     """Sixty seconds or two steps, whichever is longer, rounded up to whole steps; also after a resume."""
@@ -263,22 +251,22 @@ def test_what_a_death_costs(seconds: float, every: int, first: int, ahead: int, 
     assert {b - a for a, b in itertools.pairwise(taken)} == {every}
 
 
-def test_no_score_is_computed_that_nobody_asked_for(
-    recipe: Recipe, one_task: EvaluationConfig, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("rung_plan", [None, EIGHTHS])
+def test_a_rung_without_a_score_is_none_and_without_rungs_no_score_is_computed(
+    rung_plan: RungPlan | None, recipe: Recipe, one_task: EvaluationConfig, monkeypatch: pytest.MonkeyPatch
 ):
+    """There may be no data for a score: then nobody can judge the trial."""
     calls: list[int] = []
-    monkeypatch.setattr(Evaluator, "measured", lambda self, encoder, measures: calls.append(1))
-    reporter = Scheduler(stop_at=8)
-    assert run_trial(recipe, 1, one_task, reporter=reporter).stopped is None
-    assert reporter.rungs == calls == []
 
+    def nothing(*_: Any) -> dict[str, float]:
+        calls.append(1)
+        return {}
 
-def test_a_rung_without_a_score_is_none(recipe: Recipe, one_task: EvaluationConfig, monkeypatch: pytest.MonkeyPatch):
-    """There may be no data for it: then nobody can judge the trial."""
-    monkeypatch.setattr(Evaluator, "measured", lambda self, encoder, measures: {})
-    reporter = Scheduler(rung_plan=EIGHTHS, stop_at=1)
+    monkeypatch.setattr(Evaluator, "measured", nothing)
+    reporter = Scheduler(rung_plan=rung_plan, stop_at=1)
     assert run_trial(recipe, 1, one_task, reporter=reporter).stopped is None
     assert reporter.rungs == []
+    assert len(calls) == (7 if rung_plan else 0)
 
 
 def test_no_epochs_evaluates_the_encoder_as_it_is(recipe: Recipe, evaluation: EvaluationConfig, tmp_path: Path):
@@ -292,13 +280,15 @@ def test_no_epochs_evaluates_the_encoder_as_it_is(recipe: Recipe, evaluation: Ev
     assert not (tmp_path / "model").exists()
     assert result.scores["STS12"]["spearman_wmean"] is not None
     assert SELECTION.of(result.scores, {}) is None  # STS12 has no development part
-    assert numbers(run_trial(recipe, 2, evaluation)) == numbers(
-        result
-    )  # the built-in weights do not depend on the seed
+    again = run_trial(recipe, 2, evaluation)
+    assert numbers(again) == numbers(result), "the built-in weights do not depend on the seed"
 
 
-def test_word_vectors(recipe: Recipe, evaluation: EvaluationConfig, corpus: Path):
-    vectors = recipe.override({"encoder.kind": "word_vectors", "encoder.name": str(corpus / "vectors.txt")})
+def test_word_vectors(recipe: Recipe, evaluation: EvaluationConfig, tmp_path: Path):
+    random = np.random.default_rng(0)
+    lines = [f"{word} " + " ".join(f"{x:.3f}" for x in random.normal(size=8)) for word in scenes.vocabulary()]
+    (tmp_path / "vectors.txt").write_text("\n".join(lines))
+    vectors = recipe.override({"encoder.kind": "word_vectors", "encoder.name": str(tmp_path / "vectors.txt")})
     check_recipes([vectors], evaluation)
     result = run_trial(vectors, 1, evaluation)
     assert result.training == {}
@@ -327,15 +317,6 @@ def test_an_adapter_embeds_all_training_sentences_at_once(recipe: Recipe, one_ta
     assert passes <= 5  # the map, the training, parts of STSBenchmark
 
 
-def test_divergence_is_a_stopped_trial(recipe: Recipe, evaluation: EvaluationConfig, tmp_path: Path):
-    wild = recipe.override({"optimisation.learning_rate": 1e30})
-    result = run_trial(wild, 1, evaluation, model_folder=tmp_path / "model")
-    assert result.stopped is not None
-    assert result.stopped.startswith("diverged: the loss is ")
-    assert result.scores == {}
-    assert not (tmp_path / "model").exists()
-
-
 @pytest.mark.slow
 def test_released_keeps_the_rate_after_the_warm_up_and_averages_padding_in(
     recipe: Recipe, one_task: EvaluationConfig, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
@@ -348,13 +329,11 @@ def test_released_keeps_the_rate_after_the_warm_up_and_averages_padding_in(
     for fidelity in ("paper", "released"):
 
         class Rates(Reporter):
-            def step(
-                self, step: int, scalars: Mapping[str, float], scalars_of_step: list[float] = rates[fidelity]
-            ) -> None:
-                scalars_of_step.append(scalars["learning_rate"])
+            def step(self, step: int, scalars: Mapping[str, float], rates: list[float] = rates[fidelity]) -> None:
+                rates.append(scalars["learning_rate"])
 
-        def watched(self: Any, sentences: Any, scalars_of_step: set[bool] = padded[fidelity], **options: Any) -> Any:
-            scalars_of_step.add(self.pooling.counts_padding)
+        def watched(self: Any, sentences: Any, padded: set[bool] = padded[fidelity], **options: Any) -> Any:
+            padded.add(self.pooling.counts_padding)
             return encode(self, sentences, **options)
 
         monkeypatch.setattr(TransformerEncoder, "encode", watched)
