@@ -92,8 +92,10 @@ def test_a_study_that_was_moved_half_way_goes_on(begun: tuple[Path, list[str]], 
     assert run(plan_in(new)) == []
 
 
-@pytest.mark.parametrize("what", ["pairs.jsonl", f"senteval/{STSB}/sts-test.csv", "one/weights"])
-@pytest.mark.parametrize("moved", [False, True])
+@pytest.mark.parametrize(
+    ("what", "moved"),
+    [("pairs.jsonl", False), ("pairs.jsonl", True), (f"senteval/{STSB}/sts-test.csv", True), ("one/weights", True)],
+)
 def test_a_study_whose_data_changed_is_refused(
     begun: tuple[Path, list[str]], tmp_path: Path, what: str, moved: bool
 ) -> None:
