@@ -230,6 +230,7 @@ def test_a_bare_command_prints_its_help(elsewhere: Path, capsys: pytest.CaptureF
 
 LIGHT = """
 import runpy, sys
+sys.meta_path = [finder for finder in sys.meta_path if "editable" not in getattr(finder, "__module__", "")]
 file = sys.argv[1]
 sys.path[0] = file.rpartition("/")[0]
 sys.argv = [file, "--space", "nothing"]
