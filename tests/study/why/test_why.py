@@ -22,7 +22,6 @@ from reports.ledger.request import Request
 from reports.statistics import Sample
 from reports.testing import made_record, make_study
 from search_spaces import load_space
-from search_spaces.goals import GOALS
 from search_spaces.own_data import BATCH, EPOCHS, RATE, TEMPERATURE
 from study.cli.options import parse
 from study.run import explain, main
@@ -37,21 +36,12 @@ from trainables.encoders import load_encoder
 from trainables.encoders.pooling import Mean
 from trainables.errors import UserError
 from trainables.recipe import SCENES_ENCODER, EncoderConfig
-from trainables.senteval.tasks import TASKS
+
+pytestmark = pytest.mark.usefixtures("own_spaces")
 
 Rows = list[tuple[str, ...]]
 WORDS = sorted({nouns[0].singular for nouns in NOUNS.values()})
 SIZES = {"train": 300, "dev": 80, "test": 80}
-
-
-@pytest.fixture(autouse=True)
-def names() -> Iterator[None]:
-    """The names that spaces add go again."""
-    known = {*TASKS}, {*GOALS}
-    yield
-    for registry, before in zip((TASKS, GOALS), known, strict=True):
-        for name in {*registry} - before:
-            registry.remove(name)
 
 
 class WordCounts:
