@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from reports.commands import results_place
 from reports.ledger import Ledger, StudyInfo
 from reports.testing import made_record
 from study.cli.options import parse
@@ -289,9 +290,6 @@ def test_keys_are_all_listed_with_what_they_say_of_themselves(
 
 
 def test_in_a_ray_job_results_lie_below_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from study.cli.options import parse
-    from study.plan import decide, read_request
-
     def results(*more: str) -> Path:
         return decide(read_request(parse([*TINY, *more])), 0).results
 
@@ -324,11 +322,6 @@ def test_a_ray_job_says_where_its_results_are(
 @pytest.mark.slow
 def test_a_ray_job_s_study_keeps_where_its_results_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """So that the commands which its report prints name that folder, and not one in the copy."""
-    from reports.commands import results_place
-    from study.cli.options import parse
-    from study.plan import decide, read_request
-    from study.results_folder.prepare import prepare_results
-
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("RAY_JOB_CONFIG_JSON_ENV_VAR", JOB_WITH_COPY)
     for more in (("--results", "mine"), ("--results=mine", "--seeds", "2"), ()):

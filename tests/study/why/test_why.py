@@ -71,6 +71,12 @@ def parts_of() -> dict[str, Rows]:
     return {part: pairs(size, draw) for draw, (part, size) in enumerate(SIZES.items())}
 
 
+def shuffled() -> Rows:
+    """Those to train on, the first 60 of which have each the next one's positive."""
+    rows = parts_of()["train"]
+    return [(row[0], rows[(n + 1) % 60][1]) if n < 60 else row for n, row in enumerate(rows)]
+
+
 @pytest.fixture
 def case_of(tmp_path: Path) -> Callable[..., StudyCase]:
     """A case of these rows, with an encoder that counts words."""
@@ -101,9 +107,7 @@ def test_where_nothing_is_planted_nothing_is_seen(case_of: Callable[..., StudyCa
 
 
 def test_shuffled_positives_are_seen_and_their_rows_named(case_of: Callable[..., StudyCase]) -> None:
-    rows = parts_of()["train"]
-    wrong = [(row[0], rows[(n + 1) % 60][1]) if n < 60 else row for n, row in enumerate(rows)]
-    cause = looks.mislabelled(case_of(train=wrong))
+    cause = looks.mislabelled(case_of(train=shuffled()))
     assert cause is not None
     assert cause.facts["wrong"] == pytest.approx(0.2, abs=0.07)
     assert np.mean([number < 60 for number in cause.rows]) >= 0.9
@@ -140,9 +144,7 @@ def test_a_sample_of_the_rows_meets_as_many_copies_as_all(
 
 
 def test_without_judged_development_items_no_row_is_called_wrong(case_of: Callable[..., StudyCase]) -> None:
-    rows = parts_of()["train"]
-    wrong = [(row[0], rows[(n + 1) % 60][1]) if n < 60 else row for n, row in enumerate(rows)]
-    assert looks.mislabelled(case_of(train=wrong, dev=parts_of()["dev"][:20])) is None
+    assert looks.mislabelled(case_of(train=shuffled(), dev=parts_of()["dev"][:20])) is None
 
 
 def test_texts_of_another_kind_are_seen(case_of: Callable[..., StudyCase]) -> None:
@@ -299,9 +301,7 @@ def test_a_training_is_scored_on_development_items(case_of: Callable[..., StudyC
 
 
 def test_the_page_and_the_console_have_sentence_and_command(case_of: Callable[..., StudyCase]) -> None:
-    rows = parts_of()["train"]
-    wrong = [(row[0], rows[(n + 1) % 60][1]) if n < 60 else row for n, row in enumerate(rows)]
-    case = case_of(train=wrong)
+    case = case_of(train=shuffled())
     estimated = looks.mislabelled(case)
     assert estimated is not None
     gained = {"gain": 3.0, "low": 2.0, "high": 4.0, "changes": {RATE: 0.001}, "share": 0.25}
