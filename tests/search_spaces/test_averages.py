@@ -135,7 +135,3 @@ def test_goals_and_selection_are_over_what_is_there():
     assert SELECTION.of({}, {}) is None
     both = (GOALS["sts"].of(SCORES, {}), GOALS["transfer"].of(SCORES, {}))
     assert SELECTION.of(SCORES, {}) == pytest.approx(sum(both) / 2)
-
-
-def test_a_goal_is_an_entry():
-    assert Goal("mine", "mine", ("MR",), "dev_accuracy").of(SCORES, {}) == SCORES["MR"]["dev_accuracy"]

@@ -94,10 +94,14 @@ def plan_of(*arguments: str) -> Plan:
 
 
 @pytest.mark.parametrize("kind", ROWS)
-def test_every_kind_of_data_makes_a_space_that_can_run(kind: str) -> None:
-    """Every choice of every domain goes with the base; what decides is put aside, or given."""
+def test_every_kind_of_data_makes_a_space_that_can_run_and_a_recipe_on_all_of_them(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every choice of every domain goes with the base; what decides is put aside, or given. The answer's recipe trains
+    on all that was put aside, and without what was left out for `--test`, as its command says."""
     dev = ["--dev", write("scored", name="sts_dev.csv")] if kind == "texts" else []
-    plan = plan_of("--train", write(kind), "--encoder", "scenes-small", *dev)
+    test = ["--test", write("pairs", 3, "tested.csv"), "--drop-leaks"]
+    plan = plan_of("--train", write(kind), "--encoder", "scenes-small", *dev, *test)
     check_plan(plan)
     assert plan.base.corpus.layout == LAYOUTS.get(kind, "pairs")
     assert (plan.scale, plan.explored) == ("paper", 20)
@@ -113,6 +117,11 @@ def test_every_kind_of_data_makes_a_space_that_can_run(kind: str) -> None:
             if domain.key not in plan.base.flat():
                 continue
             check_recipes([changed], plan.exploring)
+    answered(plan, plan.base, monkeypatch)
+    again = plan_of(*shlex.split(recipe_command(StudyInfo.load(plan.results)))[2:])
+    check_plan(again)
+    rows = len((again.results / "data" / "train.jsonl").read_text().splitlines())
+    assert rows == {"nli": 197, "unopposed": 197, "labelled": 200, "texts": 100, "documents": 100}.get(kind, 97)
 
 
 @pytest.mark.slow
@@ -395,7 +404,7 @@ def test_what_is_tried_first_goes_by_the_encoder(
     pooling: str, config: Mapping[str, int], more: Sequence[str], first: Sequence[Mapping[str, Value]], tmp_path: Path
 ) -> None:
     write_encoder(tmp_path / "model", pooling, **config)
-    plan = plan_of("--train", write("pairs", 3000), "--encoder", "model", *more)
+    plan = plan_of("--train", write("pairs"), "--encoder", "model", *more)
     assert list(plan.space.first) == list(first)
     if config["hidden_size"] == 384:
         rates = [plan.base.optimisation.learning_rate, *(recipe[RATE] for recipe in first)][:4]
@@ -469,19 +478,6 @@ def test_the_recipe_of_an_answer_is_trained_on_all_of_ones_data(
     plan_of(*arguments, "--drop-leaks", "--results", "clean")  # what the search put aside is trained on all the same
     assert len(Path("clean/data/train.jsonl").read_text().splitlines()) == 100
     assert "--drop-leaks leaves" not in capsys.readouterr().out
-
-
-@pytest.mark.parametrize("kind", ROWS)
-def test_an_answers_recipe_goes_with_every_kind_of_data(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On all that the search put aside, and without what it left out for `--test`, as its command says."""
-    given = ["--test", write("pairs", 3, "tested.csv"), "--drop-leaks"]
-    given += ["--dev", write("pairs", name="dev.csv")] if kind == "texts" else []
-    searched_for = plan_of("--train", write(kind), "--encoder", "scenes-small", "--results", "found", *given)
-    answered(searched_for, searched_for.base, monkeypatch)
-    plan = plan_of(*shlex.split(recipe_command(StudyInfo.load(searched_for.results)))[2:])
-    check_plan(plan)
-    rows = len((plan.results / "data" / "train.jsonl").read_text().splitlines())
-    assert rows == {"nli": 197, "unopposed": 197, "labelled": 200, "texts": 100, "documents": 100}.get(kind, 97)
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from study.cli.options import parse
 from study.engine.cluster import Allotment
 from study.pace import FEWEST, LEAST, ROOMS, cut_to_limit, fitting_share, seconds_a_text, trained_texts
 from study.plan import Draft, Plan, decide, read_request
+from trainables.evaluation_config import parse_assignment
 from trainables.recipe import SCENES_ENCODER
 
 ROWS, SECONDS = 4000, 1.0
@@ -97,8 +98,8 @@ def test_a_plan_trains_on_what_has_room(too_long: Plan, capsys: pytest.CaptureFi
         ("--limit", "minutes=4", "--search", "paper"),
     ],
 )
-def test_all_rows_stay(more: tuple[str, ...], pairs: Path, tmp_path: Path) -> None:
-    assert cut_to_limit(plan_of(pairs, tmp_path / "results", *more), TWO) is None
+def test_all_rows_stay(more: tuple[str, ...], too_long: Plan) -> None:
+    assert cut_to_limit(decide(_draft_of(too_long, *more), 0), TWO) is None
 
 
 def test_on_gpus_nothing_is_known_beforehand(too_long: Plan) -> None:
@@ -138,7 +139,9 @@ def test_however_a_study_goes_on_it_keeps_its_share(more: tuple[str, ...], too_l
 def _draft_of(plan: Plan, *more: str) -> Draft:
     """The plan's draft, of another command for the same data."""
     request = parse(["--train", *plan.request.train, "--encoder", *plan.request.encoder, *more])
-    return dataclasses.replace(plan.draft, request=request, limits=parse_limits(request.limit))
+    fixed = dict(map(parse_assignment, request.set))
+    overrides, limits = {**plan.draft.overrides, **fixed}, parse_limits(request.limit)
+    return dataclasses.replace(plan.draft, request=request, limits=limits, fixed=fixed, overrides=overrides)
 
 
 def _file(folder: Path) -> Path:

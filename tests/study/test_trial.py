@@ -18,20 +18,22 @@ RECIPES = st.builds(
     st.integers(1, 10_000),
     st.floats(1e-9, 1),
 )
-MEASURES = st.builds(Measure, st.text(), st.lists(st.text()).map(tuple), st.text())
+WORDS = st.text(max_size=8)
+MEASURES = st.builds(Measure, WORDS, st.lists(WORDS, max_size=2).map(tuple), WORDS)
 TRIALS = st.builds(
     Trial,
     recipe=RECIPES,
     seed=st.integers(0, 10_000),
-    name=st.text(),
+    name=WORDS,
     row=st.booleans(),
-    resources=st.builds(Resources, st.integers(1, 8), st.integers(1, 8), st.integers(1, 8), st.floats(0, 8), st.text()),
-    rungs=st.none() | st.builds(RungPlan, st.just("share"), st.just((0.25, 0.5)), st.lists(MEASURES).map(tuple)),
+    resources=st.builds(Resources, st.integers(1, 8), st.integers(1, 8), st.integers(1, 8), st.floats(0, 8), WORDS),
+    rungs=st.none()
+    | st.builds(RungPlan, st.just("share"), st.just((0.25, 0.5)), st.lists(MEASURES, max_size=2).map(tuple)),
 )
 SOURCE = SourceFile("plugin", "/a/b.py", "ran = True")
 
 
-@given(st.text(), st.lists(TRIALS, min_size=1, max_size=4))
+@given(WORDS, st.lists(TRIALS, min_size=1, max_size=2))
 @settings(max_examples=20)
 def test_a_trial_survives_the_way_to_a_worker(key: str, trials: list[Trial]) -> None:
     task = pickle.loads(

@@ -23,9 +23,8 @@ from study.trial import Trial
 from tests.conftest import slow_case
 from tests.simulated_search import follow
 from tests.simulated_study import Machine, Study, planned, record_of, simulate
-from tests.study.search.test_agenda import BASE, agenda, as_it_came, outcome
+from tests.study.search.test_agenda import BASE, RATES, agenda, as_it_came, outcome
 
-RATES = [10 ** (-2 - (number * 77 % 400) / 80) for number in range(30)]
 FINALS = SearchFinals(2, 10, BASE, {as_it_came(BASE).hash: "untrained", BASE.hash: "base"})
 
 
@@ -92,11 +91,11 @@ SEARCHES: dict[str, tuple[dict[str, Any], dict[str, float]]] = {
         {"whole": 9.0, "scoring": 2.0, "begin": 3.0},
     ),
     "6 minutes, the best takes ten times as long": (
-        {"minutes": 6, "rates": [3e-4, 1e-4, 9e-4, 1e-3, *RATES], "epochs": (1, 3, 1, 10)},
+        {"minutes": 6, "rates": [3e-4, 1e-4, 9e-4, 1e-3, *RATES[:30]], "epochs": (1, 3, 1, 10)},
         {"whole": 14.0, "scoring": 2.0},
     ),
     "6 minutes, the best has no room in the finals": (
-        {"minutes": 6, "rates": [3e-4, 1e-4, 1e-3, 2e-5, *RATES], "epochs": (1, 3, 13, 3)},
+        {"minutes": 6, "rates": [3e-4, 1e-4, 1e-3, 2e-5, *RATES[:30]], "epochs": (1, 3, 13, 3)},
         {"whole": 14.0, "scoring": 2.0},
     ),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import uuid
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from reports.commands import results_place
 from reports.ledger import Ledger, StudyInfo
 from reports.testing import made_record
 from study.cli.options import parse
@@ -219,19 +221,6 @@ def test_list_names_every_space(capsys: pytest.CaptureFixture[str]) -> None:
     assert all(name in out for name in spaces())
 
 
-def test_from_a_plain_checkout_as_a_file(tmp_path: Path) -> None:
-    """As the README says it, from any folder, with nothing installed but the dependencies."""
-    done = subprocess.run(
-        [sys.executable, str(ROOT / "study" / "run.py"), "--space", "nothing"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert done.returncode == 2
-    assert done.stderr.startswith("error: there is no space 'nothing'")
-
-
 def test_a_bare_command_prints_its_help(elsewhere: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main([])
@@ -242,6 +231,14 @@ def test_a_bare_command_prints_its_help(elsewhere: Path, capsys: pytest.CaptureF
 
 LIGHT = """
 import runpy, sys
+sys.meta_path = [finder for finder in sys.meta_path if "editable" not in getattr(finder, "__module__", "")]
+file = sys.argv[1]
+sys.path[0] = file.rpartition("/")[0]
+sys.argv = [file, "--space", "nothing"]
+try:
+    runpy.run_path(file, run_name="__main__")
+except SystemExit as ended:
+    assert ended.code == 2
 heavy = {"ray", "torch", "transformers", "optuna", "pandas", "scipy", "sklearn", "datasets"}
 for option in ("--list", "--keys", "--version"):
     sys.argv = ["study", option]
@@ -255,10 +252,14 @@ assert {"ray", "torch", "transformers"}.isdisjoint(sys.modules)
 """
 
 
-def test_what_only_prints_loads_nothing_heavy_nor_does_a_preview_load_torch() -> None:
-    """Also: `python -m study` is the same command line."""
-    done = subprocess.run([sys.executable, "-c", LIGHT], cwd=ROOT, capture_output=True, text=True, timeout=180)
+def test_what_only_prints_loads_nothing_heavy_nor_does_a_preview_load_torch(tmp_path: Path) -> None:
+    """Also: `python -m study` is the same command line, and so is the file of a plain checkout from any folder, with
+    nothing installed but the dependencies."""
+    command = [sys.executable, "-c", LIGHT, str(ROOT / "study" / "run.py")]
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=180)
     assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stderr.startswith("error: there is no space 'nothing'")
     assert "scl_ablation" in done.stdout
     assert "objective.temperature = " in done.stdout
     assert done.stdout.splitlines()[-1].startswith("sentence-embedding-studies ")
@@ -289,9 +290,6 @@ def test_keys_are_all_listed_with_what_they_say_of_themselves(
 
 
 def test_in_a_ray_job_results_lie_below_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from study.cli.options import parse
-    from study.plan import decide, read_request
-
     def results(*more: str) -> Path:
         return decide(read_request(parse([*TINY, *more])), 0).results
 
@@ -324,11 +322,6 @@ def test_a_ray_job_says_where_its_results_are(
 @pytest.mark.slow
 def test_a_ray_job_s_study_keeps_where_its_results_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """So that the commands which its report prints name that folder, and not one in the copy."""
-    from reports.commands import results_place
-    from study.cli.options import parse
-    from study.plan import decide, read_request
-    from study.results_folder.prepare import prepare_results
-
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("RAY_JOB_CONFIG_JSON_ENV_VAR", JOB_WITH_COPY)
     for more in (("--results", "mine"), ("--results=mine", "--seeds", "2"), ()):

@@ -166,10 +166,14 @@ def failure(trial: StudyTrial, reason: str = "no such file", details: str = "a t
     return Failed(trial.key, reason, details)
 
 
-@pytest.fixture(params=["folder", slow_case("url")])
+@pytest.fixture
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> ResultsLocation:
-    url = f"memory://{uuid.uuid4().hex}/results" if request.param == "url" else None
+    """A folder; or a URL, too, for what is brought there and taken from there."""
+    url = f"memory://{uuid.uuid4().hex}/results" if getattr(request, "param", "folder") == "url" else None
     return ResultsLocation(tmp_path / "results", url)
+
+
+also_at_a_url = pytest.mark.parametrize("place", ["folder", slow_case("url")], indirect=True)
 
 
 @pytest.fixture
@@ -253,6 +257,7 @@ def seeds_of_a_row(stage: Stage, *scores: float) -> tuple[list[StudyTrial], list
     return trials, orders
 
 
+@also_at_a_url
 def test_a_better_seed_s_record_is_whole_before_the_other_model_goes(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -297,6 +302,7 @@ def test_a_study_that_dies_between_has_lost_nothing(stage: Stage, monkeypatch: p
     assert not [name for name in stage.removed if name.startswith(MODELS)]
 
 
+@also_at_a_url
 @pytest.mark.parametrize("broken", ["predictions", "card"])
 def test_without_what_it_promises_there_is_no_record(
     broken: str, stage: Stage, monkeypatch: pytest.MonkeyPatch
@@ -349,6 +355,7 @@ def test_a_long_reason_is_a_short_line(stage: Stage) -> None:
     assert stage.witness.events[-1] == ("failed", trial.key, failed.reason)
 
 
+@also_at_a_url
 def test_a_failure_is_written_and_goes_away_when_it_is_tried_again(stage: Stage) -> None:
     trial = made()
     stage.begin(trial)
@@ -498,7 +505,6 @@ def test_callbacks_hear_of_an_actor_that_died(stage: Stage) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("place", ["folder"], indirect=True)
 def test_trials_that_were_take_little_memory(stage: Stage) -> None:
     """Those of Tune's included: it keeps every one, with what it was given and what it told last."""
     kept: list[Trial] = []
@@ -730,7 +736,6 @@ class Stopped:
         return self
 
 
-@pytest.mark.parametrize("place", ["folder"], indirect=True)
 def test_a_stop_at_any_line_loses_no_score_that_was_handed_over(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     scores: list[Reference] = []
     soon = True
@@ -792,18 +797,20 @@ def test_what_is_handed_over_in_the_last_moment_is_waited_for(stage: Stage, monk
 LABELS = ["../../../etc/passwd", "/etc/passwd", "a/b", "..", "\x1b[2Jrow\n\x00", "x" * 300]
 
 
-@pytest.mark.parametrize("label", LABELS, ids=range(len(LABELS)))
-@pytest.mark.parametrize("kept", [True, False])
-def test_no_file_is_called_after_a_label(label: str, kept: bool, stage: Stage) -> None:
-    trial = made(name=label)
-    task = stage.begin(trial)
-    stage.tell(Started((trial.key,)), result(trial) if kept else failure(trial))
-    assert stage.writer.problem is None
-    stems = {Path(name).parts[1].partition(".")[0] for name in stage.files()}
-    assert stems == {trial.key}
-    assert config_of(task, "", "")["key"] == trial.key  # what Tune calls its folders after
+def test_no_file_is_called_after_a_label(stage: Stage) -> None:
+    """Of trials that are kept, and of others that fail."""
+    keys = set()
+    for number, label in enumerate(LABELS * 2):
+        trial = made(number, label)
+        task = stage.begin(trial)
+        stage.tell(Started((trial.key,)), result(trial) if number < len(LABELS) else failure(trial))
+        assert stage.writer.problem is None
+        assert config_of(task, "", "")["key"] == trial.key  # what Tune calls its folders after
+        keys.add(trial.key)
+    assert {Path(name).parts[1].partition(".")[0] for name in stage.files()} == keys
 
 
+@also_at_a_url
 @pytest.mark.parametrize("name", [PREDICTIONS, MODELS, LEDGER, FAILURES, POPULATIONS])
 def test_what_would_be_written_through_a_link_ends_the_study(stage: Stage, name: str, tmp_path: Path) -> None:
     (tmp_path / "outside").mkdir()

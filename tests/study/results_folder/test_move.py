@@ -11,7 +11,6 @@ from ray.tune.search import Searcher
 from reports.ledger import LEDGER, Ledger
 from reports.report import write_report
 from reports.results import Results
-from search_spaces.goals import GOALS
 from study.cli.options import parse
 from study.plan import Plan, decide, read_request
 from study.results_folder.check import check_results
@@ -21,7 +20,6 @@ from tests.study.search.test_search import finish, run_all, searcher_of
 from trainables.corpora import scenes
 from trainables.errors import UserError
 from trainables.sections import STSB
-from trainables.senteval.tasks import TASKS
 
 PAIR = '{"premise": "A dog runs.", "hypothesis": "It moves.", "label": "entailment"}\n'
 SPACE = """
@@ -92,8 +90,10 @@ def test_a_study_that_was_moved_half_way_goes_on(begun: tuple[Path, list[str]], 
     assert run(plan_in(new)) == []
 
 
-@pytest.mark.parametrize("what", ["pairs.jsonl", f"senteval/{STSB}/sts-test.csv", "one/weights"])
-@pytest.mark.parametrize("moved", [False, True])
+@pytest.mark.parametrize(
+    ("what", "moved"),
+    [("pairs.jsonl", False), ("pairs.jsonl", True), (f"senteval/{STSB}/sts-test.csv", True), ("one/weights", True)],
+)
 def test_a_study_whose_data_changed_is_refused(
     begun: tuple[Path, list[str]], tmp_path: Path, what: str, moved: bool
 ) -> None:
@@ -105,13 +105,6 @@ def test_a_study_whose_data_changed_is_refused(
 
 
 OWN = {"pairs.csv": "anchor,positive", "sts_test.csv": "sentence1,sentence2,score"}
-
-
-@pytest.fixture
-def own_names(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those that a space of own data adds go again."""
-    for registry in (TASKS, GOALS):
-        monkeypatch.setattr(registry, "_entries", dict(registry))
 
 
 def own_data(home: Path) -> None:
@@ -145,9 +138,8 @@ def own_run(home: Path, limit: int = 1000) -> list[str]:
     return ran
 
 
-def test_a_study_of_own_data_goes_on_with_new_paths_and_its_report_is_made_there(
-    tmp_path: Path, own_names: None
-) -> None:
+@pytest.mark.usefixtures("own_spaces")
+def test_a_study_of_own_data_goes_on_with_new_paths_and_its_report_is_made_there(tmp_path: Path) -> None:
     """Its results are copied to one folder, its data and its encoder moved to it; nothing is left where they were."""
     old, new = tmp_path / "old", tmp_path / "elsewhere" / "new"
     own_data(old)
@@ -172,7 +164,8 @@ def test_a_study_of_own_data_goes_on_with_new_paths_and_its_report_is_made_there
         assert not study.set_aside
 
 
-def test_a_study_of_own_data_that_changed_on_the_way_is_refused(tmp_path: Path, own_names: None) -> None:
+@pytest.mark.usefixtures("own_spaces")
+def test_a_study_of_own_data_that_changed_on_the_way_is_refused(tmp_path: Path) -> None:
     own_data(tmp_path / "old")
     own_run(tmp_path / "old", limit=3)
     new = (tmp_path / "old").rename(tmp_path / "new")

@@ -11,12 +11,11 @@ from reports.ledger import is_fresh
 from study.search.agenda import Agenda
 from study.testing.agenda import SimulatedTrial, drive
 from tests.conftest import slow_case
-from tests.study.search.test_agenda import BASE, MINUTE, agenda, outcome, quality, seeds
+from tests.study.search.test_agenda import BASE, MINUTE, RATES, agenda, outcome, quality, seeds
 from trainables.recipe import Recipe
 
 LIMITS, PACES, PLACES = (1, 2, 5, 10, 30, 90, 300), (10, 30, 90, 300, 1200), (1, 2, 8)
 """Minutes, seconds of a training with the base settings, and trials that run at once."""
-RATES = [10 ** (-2 - (number * 77 % 400) / 80) for number in range(60)]
 WORSE = [1e-5 / number for number in range(1, 40)]
 """Learning rates that are all below the base settings."""
 QUICK = {(1, 10, 1), (1, 10, 8), (5, 90, 2), (10, 300, 8), (30, 300, 2), (90, 1200, 2), (300, 1200, 1)}
@@ -46,7 +45,7 @@ def compared(ran: Sequence[SimulatedTrial], recipe: Recipe) -> bool:
     [slow_case(*case, when=case not in QUICK) for case in itertools.product(LIMITS, PACES, PLACES)],
 )
 def test_a_limit_ends_with_an_answer(minutes: float, pace: float, places: int) -> None:
-    study, ran = ran_in(minutes, pace, places, RATES)
+    study, ran = ran_in(minutes, pace, places, RATES[:60])
     trainings = minutes * MINUTE / (1.1 * pace + 1)  # one after another
     if trainings < 1.4:
         return

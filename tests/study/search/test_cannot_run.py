@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,7 @@ from reports.ledger import Record
 from reports.ledger.finals import PART
 from reports.ledger.record import LEFT_OUT
 from reports.testing import made_record
-from search_spaces.goals import GOALS, searched
+from search_spaces.goals import searched
 from study.cli.options import parse
 from study.plan import Plan, decide, read_request
 from study.results_folder.prepare import prepare_results
@@ -32,14 +31,8 @@ NOTHING_MINED = "corpus.negatives_from=mined finds no negative for any anchor"
 
 
 @pytest.fixture(autouse=True)
-def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The names that spaces add go again."""
+def own_folder(own_spaces: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    known = [{*TASKS}, {*GOALS}]
-    yield
-    for registry, before in zip((TASKS, GOALS), known, strict=True):
-        for name in {*registry} - before:
-            registry.remove(name)
 
 
 def searched_by(*arguments: str) -> tuple[Plan, list[SimulatedTrial]]:

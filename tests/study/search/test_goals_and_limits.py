@@ -138,15 +138,12 @@ class TestCommandLine:
         ("options", "text"),
         [
             (("--goals", "sts,secnds"), "--goals sts,secnds: no goal is called 'secnds'; did you mean 'seconds'?"),
-            (("--goals", ""), "no goal is called ''; there is 'sts', 'transfer', 'selection', 'seconds', "),
-            (("--goals", "sts,sts"), "names a goal twice: 'sts'"),
             (("--limit", "gpu_hors=2"), "there is no limit 'gpu_hors'; did you mean 'gpu_hours'?"),
             (("--limit", "gpu_hours"), "--limit 'gpu_hours' is not NAME=NUMBER"),
             (("--limit", "gpu_hours=-1"), "with a number above 0, such as gpu_hours=20"),
             (("--limit", "gpu_hours=inf"), "with a number above 0"),
             (("--limit", "seconds=1", "--limit", "seconds=2"), "--limit seconds is there twice"),
             (("--goals", "sts,seconds", "--scheduler", "asha"), "the goal seconds is known at their end; leave it out"),
-            (("--goals", "sts,seconds", "--sampler", "cmaes"), "--sampler cmaes searches for one goal"),
         ],
     )
     def test_what_does_not_fit_is_refused(self, options: tuple[str, ...], text: str) -> None:

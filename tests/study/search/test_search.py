@@ -416,7 +416,7 @@ def test_a_search_that_is_killed_again_and_again_tries_what_it_would_have_tried(
     space = "clsr_data" if sampler == "cmaes" else "scl_ablation"
 
     def tried(folder: Path, killed: bool) -> list[dict[str, Any]]:
-        arguments = ("--space", space, "--search", "optuna", "--sampler", sampler, "--seeds", "1", "--trials", "24")
+        arguments = ("--space", space, "--search", "optuna", "--sampler", sampler, "--seeds", "1", "--trials", "16")
         searcher = None
         for number in range(1000):
             if searcher is None or (killed and number % 5 == 0):
@@ -428,7 +428,7 @@ def test_a_search_that_is_killed_again_and_again_tries_what_it_would_have_tried(
         return [trial.params for trial in searcher.explorer.ask_tell.study.get_trials()]
 
     once = tried(tmp_path / "once", killed=False)
-    assert len(once) >= 24
+    assert len(once) >= 16
     assert tried(tmp_path / "killed", killed=True) == once
 
 

@@ -129,19 +129,12 @@ def test_no_choice_hears_of_it(whole: tuple[Study, list[Trial], int], tmp_path: 
     assert Answer.of(Results.load(tmp_path)).ship is None
 
 
-@pytest.fixture(scope="module")
-def plain(tmp_path_factory: pytest.TempPathFactory) -> tuple[Study, list[Trial]]:
-    """One without a learning curve."""
-    study = Study(tmp_path_factory.mktemp("plain"))
-    return study, study.run()
-
-
 @pytest.mark.parametrize("more", [len(WHOLE) + 1, *map(slow_case, (0, 2, len(WHOLE)))])
 def test_a_study_that_was_killed_goes_on_with_what_is_left(
-    more: int, plain: tuple[Study, list[Trial]], tmp_path: Path
+    more: int, whole: tuple[Study, list[Trial], int], tmp_path: Path
 ) -> None:
-    ran = plain[1]
-    study = Study(tmp_path)
+    ran = whole[1]
+    study = Study(tmp_path, "--learning-curve")
     begun = study.run(ran.index(soups(ran)[0]) + more)
     models = {record.key for record in study.ledger.read() if record.checkpoint}
     assert dropped(study) == models  # not before all is scored
@@ -157,10 +150,10 @@ def dropped(study: Study) -> set[str]:
 
 @pytest.mark.slow
 def test_models_go_once_all_is_scored_and_a_finished_study_stays_as_it_is(
-    plain: tuple[Study, list[Trial]], tmp_path: Path
+    whole: tuple[Study, list[Trial], int], tmp_path: Path
 ) -> None:
-    shutil.copytree(plain[0].results, tmp_path, dirs_exist_ok=True)
-    study, ran = Study(tmp_path), plain[1]
+    shutil.copytree(whole[0].results, tmp_path, dirs_exist_ok=True)
+    study, ran = Study(tmp_path), whole[1]
     assert study.run() == []
     before = Answer.of(Results.load(tmp_path)).ship
     left = dropped(study)
@@ -179,10 +172,10 @@ def test_models_go_once_all_is_scored_and_a_finished_study_stays_as_it_is(
     assert f"{recipe}-{SoupVariant(BEST).seed}" in dropped(more)
 
 
-def test_what_has_no_average(plain: tuple[Study, list[Trial]], tmp_path: Path) -> None:
-    shutil.copytree(plain[0].results, tmp_path, dirs_exist_ok=True)
-    study, ran, info = Study(tmp_path), plain[1], StudyInfo.load(plain[0].results)
-    recipes = [trial.recipe for trial in ran]
+def test_what_has_no_average(whole: tuple[Study, list[Trial], int], tmp_path: Path) -> None:
+    shutil.copytree(whole[0].results, tmp_path, dirs_exist_ok=True)
+    study, ran, info = Study(tmp_path), whole[1], StudyInfo.load(whole[0].results)
+    recipes = [trial.recipe for trial in ran if not trial.part]
     for trial in soups(ran):
         (tmp_path / "ledger" / f"{trial.key}.json").unlink()
     assert len(soups_of(study.plan, info, recipes)) == len(WHOLE)

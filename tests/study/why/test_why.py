@@ -22,7 +22,6 @@ from reports.ledger.request import Request
 from reports.statistics import Sample
 from reports.testing import made_record, make_study
 from search_spaces import load_space
-from search_spaces.goals import GOALS
 from search_spaces.own_data import BATCH, EPOCHS, RATE, TEMPERATURE
 from study.cli.options import parse
 from study.run import explain, main
@@ -37,21 +36,12 @@ from trainables.encoders import load_encoder
 from trainables.encoders.pooling import Mean
 from trainables.errors import UserError
 from trainables.recipe import SCENES_ENCODER, EncoderConfig
-from trainables.senteval.tasks import TASKS
+
+pytestmark = pytest.mark.usefixtures("own_spaces")
 
 Rows = list[tuple[str, ...]]
 WORDS = sorted({nouns[0].singular for nouns in NOUNS.values()})
 SIZES = {"train": 300, "dev": 80, "test": 80}
-
-
-@pytest.fixture(autouse=True)
-def names() -> Iterator[None]:
-    """The names that spaces add go again."""
-    known = {*TASKS}, {*GOALS}
-    yield
-    for registry, before in zip((TASKS, GOALS), known, strict=True):
-        for name in {*registry} - before:
-            registry.remove(name)
 
 
 class WordCounts:
@@ -79,6 +69,12 @@ def pairs(count: int, draw: int, of: Sequence[str] = WORDS) -> Rows:
 
 def parts_of() -> dict[str, Rows]:
     return {part: pairs(size, draw) for draw, (part, size) in enumerate(SIZES.items())}
+
+
+def shuffled() -> Rows:
+    """Those to train on, the first 60 of which have each the next one's positive."""
+    rows = parts_of()["train"]
+    return [(row[0], rows[(n + 1) % 60][1]) if n < 60 else row for n, row in enumerate(rows)]
 
 
 @pytest.fixture
@@ -111,9 +107,7 @@ def test_where_nothing_is_planted_nothing_is_seen(case_of: Callable[..., StudyCa
 
 
 def test_shuffled_positives_are_seen_and_their_rows_named(case_of: Callable[..., StudyCase]) -> None:
-    rows = parts_of()["train"]
-    wrong = [(row[0], rows[(n + 1) % 60][1]) if n < 60 else row for n, row in enumerate(rows)]
-    cause = looks.mislabelled(case_of(train=wrong))
+    cause = looks.mislabelled(case_of(train=shuffled()))
     assert cause is not None
     assert cause.facts["wrong"] == pytest.approx(0.2, abs=0.07)
     assert np.mean([number < 60 for number in cause.rows]) >= 0.9
@@ -150,9 +144,7 @@ def test_a_sample_of_the_rows_meets_as_many_copies_as_all(
 
 
 def test_without_judged_development_items_no_row_is_called_wrong(case_of: Callable[..., StudyCase]) -> None:
-    rows = parts_of()["train"]
-    wrong = [(row[0], rows[(n + 1) % 60][1]) if n < 60 else row for n, row in enumerate(rows)]
-    assert looks.mislabelled(case_of(train=wrong, dev=parts_of()["dev"][:20])) is None
+    assert looks.mislabelled(case_of(train=shuffled(), dev=parts_of()["dev"][:20])) is None
 
 
 def test_texts_of_another_kind_are_seen(case_of: Callable[..., StudyCase]) -> None:
@@ -298,7 +290,7 @@ def test_seeds_that_differ_much_show_nothing(
 
 
 def test_a_training_is_scored_on_development_items(case_of: Callable[..., StudyCase]) -> None:
-    case = case_of()
+    case = case_of(train=parts_of()["train"][:40])
     small = dataclasses.replace(case, recipe=case.recipe.override({BATCH: 16, "encoder.max_length": 16}))
     tries = Tries(small, 60)
     sample = tries._trained({EPOCHS: 1}, AGAIN[0])
@@ -309,9 +301,7 @@ def test_a_training_is_scored_on_development_items(case_of: Callable[..., StudyC
 
 
 def test_the_page_and_the_console_have_sentence_and_command(case_of: Callable[..., StudyCase]) -> None:
-    rows = parts_of()["train"]
-    wrong = [(row[0], rows[(n + 1) % 60][1]) if n < 60 else row for n, row in enumerate(rows)]
-    case = case_of(train=wrong)
+    case = case_of(train=shuffled())
     estimated = looks.mislabelled(case)
     assert estimated is not None
     gained = {"gain": 3.0, "low": 2.0, "high": 4.0, "changes": {RATE: 0.001}, "share": 0.25}
