@@ -123,8 +123,8 @@ def _why_open(answer: Answer, say: Say) -> str:
     if not answer.fresh_items:
         return "nothing can be told of new sentences: these ones chose the settings"
     if answer.base_over_encoder is not None and answer.base_stands:
-        meanwhile = f"keep {OVER['base']} ({_over(answer.base_over_encoder, 'encoder')})"
-        return f"whether the search gained anything; until then {meanwhile}"
+        gain = _over(answer.base_over_encoder, "encoder")
+        return f"keep {OVER['base']} for now ({gain}); whether the search gained more is not decided"
     if answer.picked and "encoder" in answer.picked[0].gains and answer.open == ("base",):
         return f"whether what was picked is better than {OVER['base']}; than {OVER['encoder']} it is shown to be"
     return "nothing can be told yet"
@@ -368,7 +368,7 @@ def of_data(data: DataCurve, say: Say) -> list[str]:
 
 def _unfinished(answer: Answer, info: StudyInfo) -> list[Line]:
     if answer.trials is None or not answer.trials.planned:
-        words = "the search is not over; its answer comes with the finals"
+        words = "the answer comes with the finals"
     else:
         words = f"{answer.trials.done} of {count(answer.trials.planned, 'trial')} of the finals are done"
     return [Line("Wait", words), Line("Go on", study_command(info), command=True)]

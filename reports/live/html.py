@@ -179,10 +179,8 @@ def _running(view: View, of_colour: dict[str, str]) -> str:
                 *score,
             ]
         )
-    caption = (
-        f"Up to {escape(str(view.progress.at_once))} at once, where those that train together count as one. "
-        "The loss is that of one step."
-    )
+    at_once = escape(str(view.progress.at_once))
+    caption = f"Up to {at_once} at once; a population counts as one. The loss is that of one step."
     return table(head, rows, caption)
 
 
@@ -287,6 +285,8 @@ def verdicts(findings: str | None, problem: str, finished: int, runs: bool) -> d
     """By the ids of their places the answer and the findings as `reports.live.provisional` prints them; `finished`
     trials there are by now."""
     answer = json.loads(findings).get("answer", []) if findings and finished else []
+    if runs:  # the command is at work
+        answer = [part for part in answer if part[0] != "Go on"]
     return {"answer": _answer(answer), "verdicts": _verdicts(findings, problem, finished, runs)}
 
 
@@ -310,8 +310,8 @@ def _verdicts(findings: str | None, problem: str, finished: int, runs: bool) -> 
         state += f" There are {finished} by now, and they are being computed."
     if runs:
         state += (
-            " <b>Provisional:</b> they change as trials finish, and who looks often and stops when a verdict pleases "
-            "is wrong more often than one time in twenty."
+            " <b>Provisional:</b> they change as trials finish. Who ends a study because a verdict pleases is wrong "
+            "more often than one time in twenty."
         )
     counted = Counter(claim["verdict"] for claim in content["claims"])
     claims = ", ".join(f"{escape(verdict)} {how_many}" for verdict, how_many in counted.most_common())

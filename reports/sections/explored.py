@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +15,7 @@ from reports.best_model import ranking
 from reports.costs import word
 from reports.document import Block, DataTable
 from reports.evidence import Evidence
+from reports.guards.words import listed
 from reports.ledger import Record
 from reports.ledger.finals import share_in_words
 from reports.markdown import code, count, number, signed, spread, text
@@ -93,7 +96,24 @@ def _on_parts(results: Results) -> list[Block]:
         for key in sorted(scores, key=place, reverse=True)
     ]
     heads = [share_in_words(share) if share < 1 else "all" for share in shares]
-    return ["Development scores by how much of the data a recipe trained on.", DataTable(["Recipe", *heads], lines)]
+    caption = "Development scores by how much of the data a recipe trained on."
+    if passed := _passed_over(results, scores):
+        names = listed([code(called(results, key)) for key in passed])
+        caption += f" Not in the finals, as the limit had no room for a whole training: {names}."
+    return [caption, DataTable(["Recipe", *heads], lines)]
+
+
+def _passed_over(results: Results, scores: Mapping[str, Mapping[float, float]]) -> list[str]:
+    """Recipes that were better on the largest part with a finalist than the worst finalist there: only a limit leaves
+    such ones out."""
+    finals = results.info.finals
+    judged = [key for key in finals.finalists if key in scores] if finals else []
+    if finals is None or not judged:
+        return []
+    share = max((share for key in judged for share in scores[key] if share < 1), default=None)
+    upward = {key: results.goals[0].upward(reached[share]) for key, reached in scores.items() if share in reached}
+    least = min((upward[key] for key in judged if key in upward), default=math.inf)
+    return [key for key, value in upward.items() if value > least and key not in finals.hashes]
 
 
 def candidates(results: Results) -> list[Candidate]:

@@ -382,6 +382,14 @@ def test_the_page_of_a_running_study_has_the_findings_of_its_report(tmp_path: Pa
     assert shown_board["rows"][0]["name"] in content
 
 
+def test_the_command_that_goes_on_is_shown_once_nothing_runs() -> None:
+    findings = json.dumps(
+        {"answer": [["Wait", "1 of 9", False], ["Go on", "python", True]], "finished": 1, "claims": [], "boards": []}
+    )
+    heads = [re.findall("<dt>(.*?)</dt>", html.verdicts(findings, "", 1, runs)["answer"]) for runs in (True, False)]
+    assert heads == [["Wait"], ["Wait", "Go on"]]
+
+
 class TestRebuilt:
     def test_only_when_the_ledger_changed_and_never_twice_at_once(self) -> None:
         made, at_once, most = [], [], []

@@ -111,6 +111,34 @@ def test_the_report_names_what_ran_on_a_part(whole: tuple[Path, list[Trial], Tun
     assert counted in markdown(what_was_run.write(results, folder / "pictures"))
 
 
+def test_the_report_names_better_recipes_that_had_no_room_in_the_finals(
+    whole: tuple[Path, list[Trial], TuneSearcher], tmp_path: Path
+) -> None:
+    results = Results.load(whole[0])
+    finals = results.info.finals
+    share = max(share for share, _ in results.wholes.values())
+    goal = results.goals[0]
+    scores = {
+        recipe.hash: goal.of(record.scores, record.cost)
+        for record in results.parts
+        for of, recipe in [results.wholes[record.recipe_hash]]
+        if of == share and recipe.hash != finals.base
+    }
+    best, *others = sorted(scores, key=lambda key: -scores[key])
+    assert finals.finalists == [best]
+    assert "Not in the finals" not in markdown(explored.write(results, tmp_path))
+    lowest = dataclasses.replace(results.info, finals=dataclasses.replace(finals, finalists=[others[-1]]))
+    shutil.copytree(whole[0], tmp_path / "study")
+    lowest.save(tmp_path / "study")
+    text = markdown(explored.write(Results.load(tmp_path / "study"), tmp_path))
+    sentence = text.partition("Not in the finals, as the limit had no room for a whole training: ")[2].partition(".\n")[
+        0
+    ]
+    names = recipe_names(results)
+    assert all(f"`{names[key]}`" in sentence for key in (best, *others[:-1]))
+    assert names[others[-1]] not in sentence
+
+
 def test_what_mattered_is_looked_for_on_the_part_that_most_recipes_trained_on(
     whole: tuple[Path, list[Trial], TuneSearcher], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
