@@ -74,7 +74,7 @@ def test_what_own_data_quotes_of_the_three_ways_stands_in_their_reports() -> Non
     )
     parts = re.split(r"\(examples/(\w+)/report\.md\)", section)[1:]
     assert parts[::2] == ["own_pairs", "own_triplets", "own_labels"]
-    readme, first = (docs.parent / "README.md").read_text(encoding="utf-8").split("## Two commands")[0], "own_labels"
+    readme, first = (docs.parent / "README.md").read_text(encoding="utf-8").split("## Two commands")[0], "own_pairs"
     assert f"docs/examples/{first}/report.md" in readme
     for name, screen in [*zip(parts[::2], parts[1::2], strict=True), (first, readme)]:
         report = (docs / "examples" / name / "report.md").read_text(encoding="utf-8").replace("\\@", "@")
