@@ -346,7 +346,9 @@ def test_a_group_of_two_machines_trains_past_a_deadline_and_waits_for_a_machine(
         "3p3n-lambda0.5-SCL",
         *MANY,
         "--set",
-        "optimisation.max_steps=2000",
+        "optimisation.max_steps=1500",
+        "--set",
+        "optimisation.epochs=4",
     )
     machine, _ = apart.add(), apart.add()
     study = start(
