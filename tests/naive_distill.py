@@ -75,13 +75,13 @@ def scored_margins(batch: EmbeddedBatch, config: Any) -> Tensor:
 
 
 def embeddings(batch: EmbeddedBatch, config: Any) -> Tensor:
-    """Of directions where each of the teacher's embeddings has length 1."""
+    """Of directions where each of the teacher's embeddings has length 1, or 0."""
     assert batch.guide is not None
-    unit = all(abs(math.hypot(*teacher) - 1) < 0.01 for teacher in batch.guide.tolist())
+    unit = all(length == 0 or abs(length - 1) < 0.01 for length in (math.hypot(*t) for t in batch.guide.tolist()))
     total = batch.projected.sum() * 0
     for ours, theirs in zip(batch.projected, batch.guide, strict=True):
         theirs = theirs[: len(ours)]  # at a width the teacher is cut, too
-        ours, theirs = (each / each.pow(2).sum().sqrt() if unit else each for each in (ours, theirs))
+        ours, theirs = (each / each.pow(2).sum().sqrt().clamp(min=1e-6) if unit else each for each in (ours, theirs))
         for x, t in zip(ours, theirs, strict=True):
             total = total + (x - t) ** 2
     return total / batch.projected.numel()

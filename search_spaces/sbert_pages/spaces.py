@@ -17,14 +17,11 @@ _LABELS = {printed: _WHOLE if printed == "12 layers" else printed for printed in
 _PUBLISHED = by_label(_FIGURES, {"1": _LABELS, "2": same(_FIGURES["2"])})
 _TEACHER = "sentence-transformers/stsb-roberta-base"
 _BY_EXPERIENCE = "by experience"
+_TRAINER: Overrides = {"optimisation.epochs": 3, "optimisation.warmup": 0.0}
+"""Its defaults, where the page prints batch and rate alone."""
 _SEARCHED: dict[str, Overrides] = {
-    "the Trainer's defaults": {
-        "optimisation.batch_size": 8,
-        "optimisation.learning_rate": 5e-5,
-        "optimisation.epochs": 3,
-        "optimisation.warmup": 0.0,
-    },
-    _BY_EXPERIENCE: {},
+    "the Trainer's defaults": {**_TRAINER, "optimisation.batch_size": 8, "optimisation.learning_rate": 5e-5},
+    _BY_EXPERIENCE: _TRAINER,
     "best of 20 trials": {
         "optimisation.batch_size": 84,
         "optimisation.learning_rate": 5.628e-6,
@@ -36,7 +33,8 @@ _DEVELOPMENT = Column("STS-B dev", ("STSBenchmark", "dev_spearman_cosine"))
 
 def _layers(printed: str, label: str) -> Row:
     """The encoder's first so many layers; all of them train nothing."""
-    changes: Overrides = AS_IT_IS if label == _WHOLE else {"encoder.layers": int(printed.split()[0])}
+    layers = int(printed.split()[0])
+    changes: Overrides = {**AS_IT_IS, "encoder.layers": None} if label == _WHOLE else {"encoder.layers": layers}
     return Row(label, changes, _PUBLISHED[label])
 
 
@@ -50,7 +48,7 @@ SPACES = (
                 **RANKING,
                 "encoder.name": "distilbert-base-uncased",
                 "corpus.layout": "groups",
-                "corpus.share": 0.018,
+                "corpus.share": 0.036,
                 "objective.positives": 1,
                 "objective.negatives": 1,
                 "optimisation.batch_size": 64,
@@ -80,8 +78,9 @@ SPACES = (
         ),
         goals=("STSBenchmark",),
         notes=(
-            "The page's 10,000 triplets are the first of a file; ours are as many premises, drawn once. Its search ran "
-            "once: no other seed says how far 80.28 would move.",
+            "The page's 10,000 triplets are the first of a file; ours are about as many premises, drawn once.",
+            "Of two rows it prints batch and rate alone: passes and warm-up are the Trainer's defaults.",
+            "Its search ran once: no other seed says how far 80.28 would move.",
         ),
     ),
     Space(
@@ -92,6 +91,7 @@ SPACES = (
             {
                 **RANKING,
                 "encoder.name": _TEACHER,
+                "encoder.layers": 4,
                 "corpus.layout": "rows",
                 "objective.name": "distill",
                 "objective.teacher": _TEACHER,
@@ -101,7 +101,7 @@ SPACES = (
             }
         ),
         evaluation=EvaluationConfig(tasks=("sts", "STSBenchmark")),
-        laptop={**LAPTOP, "objective.teacher": SCENES_ENCODER},
+        laptop={**LAPTOP, "encoder.layers": 1, "objective.teacher": SCENES_ENCODER},
         rows=tuple(_layers(*names) for names in _LABELS.items()),
         tables=(
             Table(
@@ -116,14 +116,14 @@ SPACES = (
         ),
         baseline=_WHOLE,
         domains=(
-            Domain("encoder.layers", choices=(8, 6, 4, 3, 2, 1)),
             Domain("objective.matches", choices=("embeddings", "similarities")),
             Domain("optimisation.learning_rate", low=1e-5, high=1e-3, log=True, grid=(1e-4,)),
         ),
         goals=("STSBenchmark",),
         notes=(
             "The page keeps layers that are spread over the encoder, ours are its first ones; its sentences are those "
-            "of NLI and Wikipedia, ours those of NLI.",
+            "of NLI and Wikipedia, each once, ours those of NLI.",
+            "It keeps the best step by STS-B's development part, ours is the last.",
         ),
     ),
 )

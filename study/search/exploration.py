@@ -46,7 +46,10 @@ class Exploration:
         self._base = Explored(self.course.base, BASE)
         self._cuts: dict[tuple[str, float], Recipe | None] = {}
         self._passed = 0  # recipes that were asked for since one began
-        self._scored: tuple[tuple[int, int], list[dict[str, float]]] = ((-1, -1), [])  # of so many trials and recipes
+        self._scored: tuple[tuple[int, int], Sequence[Mapping[str, float]]] = (
+            (-1, -1),
+            [],
+        )  # of so many trials and recipes
         if self.ladder is not None:
             self._begin_ladder()
         self._know_ladder()
@@ -138,7 +141,7 @@ class Exploration:
         """What begins a recipe like the base settings; these as they are once nothing is explored any more."""
         return self.course.base if self.ladder is None or self.closed else self.ladder.first(self.course.base)
 
-    def by_parts(self) -> list[dict[str, float]]:
+    def by_parts(self) -> Sequence[Mapping[str, float]]:
         """Of each part of the data, the largest first, the scores there by the hash of the whole recipe."""
         count = len(self.progress.done), len(self.explorer.proposed) if self.explorer else 0
         if self.ladder and self._scored[0] != count:

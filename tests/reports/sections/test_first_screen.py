@@ -31,6 +31,7 @@ ORDER = [
     "Answer",
     "At a glance",
     "The finals",
+    "Which model to ship",
     "What it changes on your test items",
     "Rows",
     "How sure that is",

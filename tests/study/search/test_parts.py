@@ -126,14 +126,12 @@ def test_the_report_names_better_recipes_that_had_no_room_in_the_finals(
     }
     best, *others = sorted(scores, key=lambda key: -scores[key])
     assert finals.finalists == [best]
-    assert "Not in the finals" not in markdown(explored.write(results, tmp_path))
+    assert "Higher there" not in markdown(explored.write(results, tmp_path))
     lowest = dataclasses.replace(results.info, finals=dataclasses.replace(finals, finalists=[others[-1]]))
     shutil.copytree(whole[0], tmp_path / "study")
     lowest.save(tmp_path / "study")
     text = markdown(explored.write(Results.load(tmp_path / "study"), tmp_path))
-    sentence = text.partition("Not in the finals, as the limit had no room for a whole training: ")[2].partition(".\n")[
-        0
-    ]
+    sentence = text.partition("Higher there than what went to the finals: ")[2].partition(", which a limit")[0]
     names = recipe_names(results)
     assert all(f"`{names[key]}`" in sentence for key in (best, *others[:-1]))
     assert names[others[-1]] not in sentence

@@ -74,16 +74,26 @@ class TestEachLoss:
         assert all(float(gradient.abs().max()) < 1e-12 for gradient in gradients(value, same, objective))
 
 
-def test_beside_a_teacher_of_unit_length_only_directions_count():
-    """A model that ends in Normalize would else shrink a learner of another length for as long as it trains."""
-    batch, config = batch_of("embeddings"), config_of("embeddings")
-    guide = torch.nn.functional.normalize(batch.guide, dim=1)
-    batch, objective = replace(batch, guide=guide), build(config)
-    check_equal(objective(batch).value, DISTILL_ORACLES["embeddings"](batch, config), batch, objective)
-    longer = replace(batch, projected=5 * batch.projected)
-    torch.testing.assert_close(objective(longer).value, objective(batch).value)
-    other = replace(longer, guide=1.1 * guide)
-    assert objective(other).value > 2 * objective(replace(batch, guide=1.1 * guide)).value
+@pytest.mark.parametrize("dims", [(), ("3",)])
+def test_beside_a_teacher_of_unit_length_only_directions_count(dims: tuple[str, ...]):
+    """A model that ends in Normalize would else shrink a learner of another length for as long as it trains. Lengths
+    are rounded, and an empty text has none."""
+    batch = batch_of("embeddings")
+    lengths = torch.tensor([0.0, 1.005, 1.0])[torch.arange(len(batch.guide)) % 3].unsqueeze(1)
+    guide = torch.nn.functional.normalize(batch.guide, dim=1) * lengths
+    batch = replace(batch, guide=guide.double())
+    objective = build(options("distill", matches="embeddings", teacher=SCENES_ENCODER, dims=dims))
+    value = objective(batch).value
+    longer = objective(replace(batch, projected=5 * batch.projected)).value
+    torch.testing.assert_close(longer, value)
+    for workers in (2, 3):
+        parts = [objective(replace(batch, rank=rank, workers=workers)).value for rank in range(workers)]
+        torch.testing.assert_close(torch.stack(parts).sum(), value)
+    if not dims:
+        check_equal(value, DISTILL_ORACLES["embeddings"](batch, config_of("embeddings")), batch, objective)
+    far = replace(batch, guide=1.02 * guide.double())  # a control
+    longer = objective(replace(far, projected=5 * far.projected)).value
+    assert longer > 2 * objective(far).value
 
 
 class TestEdges:

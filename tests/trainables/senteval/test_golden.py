@@ -1,6 +1,6 @@
 """The original toolkit's scores on real data, and ours. Skipped where the data or the weights are not there.
 
-Word vectors have all tasks. A transformer, which differs in what comes before an embedding alone, has one of each kind,
+Word vectors have all tasks. A transformer, which differs in what comes before an embedding alone, has three,
 12,000 sentences in place of 68,000: `python -m pytest -m slow tests/trainables/senteval/test_golden.py`.
 """
 

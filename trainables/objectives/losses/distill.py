@@ -23,6 +23,8 @@ _OUT = -1e9
 """Instead of minus infinity, of which a softmax of nothing else would be no number."""
 _UNIT = 0.01
 """How far a length may lie from 1 that is meant to be 1: bf16 rounds."""
+_LEAST = 1e-6
+"""By what an embedding is divided at least: the gradient of one of length 0 stays finite in any precision."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,7 @@ class Distill(Widths, Objective):
         "similarities",
         "What of the teacher is learned. similarities: how near each anchor is to all texts of the batch (to its own, "
         "where their scores stand in the data); margins: how much nearer a positive is than a hard negative; "
-        "embeddings: these themselves.",
+        "embeddings: these, or their directions where the teacher's have length 1.",
         search=("similarities", "margins", "embeddings"),
     )
     temperature: float | Literal["learned"] = TEMPERATURE(when=("matches", "similarities".__eq__))
@@ -155,9 +157,10 @@ def _margins(batch: EmbeddedBatch, learner: Tensor, target: Tensor) -> Tensor:
 
 def _embeddings(batch: EmbeddedBatch, learner: Tensor, teacher: Tensor) -> Tensor:
     mine = batch.share(len(learner))
-    unit = ((teacher.norm(dim=1) - 1).abs() < _UNIT).all()  # a tensor, so that no host waits
+    length = teacher.norm(dim=1)  # 0: of an empty text
+    unit = (((length - 1).abs() < _UNIT) | (length == 0)).all()  # a tensor, so that no host waits
     near, target = (
-        torch.where(unit, torch.nn.functional.normalize(each, dim=1), each)
+        torch.where(unit, torch.nn.functional.normalize(each, dim=1, eps=_LEAST), each)
         for each in (learner, teacher[:, : learner.shape[1]])
     )
     return (near[mine] - target[mine]).square().sum() / learner.numel()
