@@ -196,10 +196,12 @@ def rounded(value: Any) -> Any:
 
 
 def _answer(results: Results) -> Answer:
+    parts = {results.once(recipe.hash) for _, recipe in results.wholes.values()}
     whole = {results.once(key) for key in results.recipes if key in results.trained}
+    whole |= parts & {results.once(key) for key in results.finals}
     sums = Answer(
         "rows",
-        tried=len(whole | {results.once(recipe.hash) for _, recipe in results.wholes.values()}),
+        tried=len(whole | parts),
         whole=len(whole),
         seconds=math.fsum(seconds_of(record, "seconds") or 0.0 for record in results.trials_and_soups),
         share=_share(results),
