@@ -57,7 +57,7 @@ class Items:
     task: str
     number: str
     recipe: str
-    """What people call the picked recipe; the base settings where none was picked."""
+    """What people call the picked recipe; the base settings where these are to be used, or none was picked."""
     over: str
     """What it is compared with: `base`, or `encoder`."""
     items: int
@@ -82,7 +82,8 @@ class Items:
         no answer, or kept no answers to the task's items."""
         check_name("--items", "task", task, TASKS)
         answer = Answer.of(results)
-        sides = [("", next(iter(answer.picked), None)), *((name, answer.references.get(name)) for name in OVER)]
+        picked = None if answer.base_stands else next(iter(answer.picked), None)
+        sides = [("", picked), *((name, answer.references.get(name)) for name in OVER)]
         compared = [(name, finalist) for name, finalist in sides if finalist is not None][:2]
         if len(compared) < 2:
             raise UserError(

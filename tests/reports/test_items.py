@@ -218,6 +218,18 @@ def test_where_no_recipe_was_picked_the_base_is_compared_with_the_encoder(
     assert (items.recipe, items.over) == (answer.references["base"].name, "encoder")
 
 
+def test_where_the_base_is_to_be_used_it_is_compared_with_the_encoder(
+    results: Results, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a recipe changes that is not to be used is of no use to anybody."""
+    answer = Answer.of(results)
+    assert answer.picked
+    assert Items.of(results, "mine").over == "base"
+    monkeypatch.setattr(Answer, "of", lambda _: dataclasses.replace(answer, kind="base"))
+    items = Items.of(results, "mine")
+    assert (items.recipe, items.over) == (answer.references["base"].name, "encoder")
+
+
 def test_where_the_limit_left_no_room_for_finals_the_base_of_the_search_is_compared(results: Results) -> None:
     """As the answer does, which then rests on it."""
     limit = {"limit": "minutes", "number": 2.0, "spent": 1.6, "left_out": 0}
