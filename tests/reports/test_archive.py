@@ -14,6 +14,7 @@ from tests.conftest import slow_case
 LATER = {
     "scl_batch_size",
     "frozen_grid",
+    "crops_or_dropout",
     "data_mixtures",
     "distilbert_search",
     "distilled_layers",

@@ -137,6 +137,6 @@ def test_recipe_hashes_are_those_of_finished_studies():
             base = space.recipe(scale)
             rows = {row.label: base.override(row.overrides).hash for row in space.rows}
             own[f"{name}/{scale}"] = {"(base)": base.hash, **rows}
-    assert len(hashes) == 2 * 34
+    assert len(hashes) == 2 * 35
     assert list(own) == list(hashes)
     assert own == hashes

@@ -1,0 +1,56 @@
+"""What two views of a text a learner gains most from, where there is nothing but text: spans of it, or dropout.
+
+Rows see as many pairs of the same documents. arXiv 2508.03453 claims that cropping outperforms dropout; its figures are
+of other tasks and encoders, and none stands here. What `--train documents.txt` tries first are crops, too.
+"""
+
+from __future__ import annotations
+
+from search_spaces.paper import Claim, Row, Table
+from search_spaces.shared import LAPTOP, RANKING, STSB, YEARS, averaged, scored
+from search_spaces.space import Domain, Space
+from trainables.evaluation_config import EvaluationConfig
+from trainables.recipe import Recipe
+
+_WAYS = ("crops", "neighbours", "dropout")
+
+SPACES = (
+    Space(
+        name="crops_or_dropout",
+        title="Of text alone, are spans or dropout the better positives?",
+        paper="Cropping outperforms dropout (arXiv 2508.03453), its claim alone",
+        base=Recipe().preferring(
+            {
+                **RANKING,
+                "corpus.nli": "Skylion007/openwebtext",
+                "corpus.layout": "texts",
+                "corpus.limit": 50_000,
+            }
+        ),
+        evaluation=EvaluationConfig(tasks=("sts", "STSBenchmark")),
+        laptop={**LAPTOP, "corpus.limit": None},
+        rows=(
+            Row("untrained", {"optimisation.epochs": 0}),
+            *(Row(way, {"corpus.positives_from": way}) for way in _WAYS),
+        ),
+        tables=(
+            Table(
+                number="1",
+                title="Positives from text alone, on the STS tasks",
+                columns=averaged(*scored(YEARS, "spearman_all"), STSB),
+                rows=tuple((way, way) for way in ("untrained", *_WAYS)),
+                protocol="full",
+                aggregation="Spearman correlation x 100 by cosine, over all pairs of a year; no trained regressor",
+                topic="STS",
+            ),
+        ),
+        claims=(Claim("Cropping outperforms dropout (title)", "1", "Avg.", better=("crops",), worse=("dropout",)),),
+        baseline="untrained",
+        domains=(
+            Domain("corpus.positives_from", choices=_WAYS),
+            Domain("objective.temperature", low=0.01, high=0.5, log=True, grid=(0.02, 0.05, 0.2)),
+            Domain("optimisation.learning_rate", low=1e-5, high=1e-3, log=True, grid=(5e-5, 5e-4)),
+        ),
+        goals=("sts",),
+    ),
+)
