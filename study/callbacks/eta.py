@@ -166,9 +166,12 @@ class TimeLeft:
         search = lay_out(trials, free, end=max(free))
         awaited = [seconds for seconds, recipes in lengths if not set(recipes).isdisjoint(ahead.awaited)]
         begin = max([ahead.explores, search if trials else 0.0, *awaited])
+        if awaited and ahead.once and not ahead.explores:
+            ahead = ahead.once(begin)
+            usual = {**ahead.seconds, **usual}
         finals = search
-        for seeds in ahead.rounds:
-            at, guesses = max(begin, free[0]), [ahead.seconds.get(recipe, 0.0) for recipe in seeds]
+        for seeds in ahead.rounds:  # by then the limit knows what now the steps tell
+            at, guesses = max(begin, free[0]), [usual.get(recipe, 0.0) for recipe in seeds]
             if not in_time(ahead.left - at, guesses, places, [max(0.0, until - at) for until in free]):
                 break  # a later seed of some would be of no use
             finals = lay_out([*map(cost, seeds)], free, begin, finals)

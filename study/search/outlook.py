@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from reports.ledger import is_fresh
@@ -38,6 +38,9 @@ class Outlook:
     """Seconds until that limit."""
     seconds: Mapping[str, float] = field(default_factory=dict)
     """What a trial of a recipe takes, where a limit in minutes tells it by the parts of the data that it trained on."""
+    once: Callable[[float], Outlook] | None = None
+    """The outlook if those that are `awaited` end in so many seconds: who is in the finals depends on it. None where
+    nothing is awaited."""
 
     @property
     def begins(self) -> int:
@@ -45,8 +48,8 @@ class Outlook:
         return len(self.trials) + sum(map(len, self.rounds)) + len(self.after)
 
 
-def outlook(agenda: Agenda) -> Outlook:
-    """As things stand."""
+def outlook(agenda: Agenda, wait: float = 0.0) -> Outlook:
+    """As things stand. `wait`: seconds until what decides on the finals has ended."""
     exploration, finals, budget = agenda.exploration, agenda.rounds, agenda.budget
     left, chooses = budget.seconds_left(), finals.finalists is None
     passed = {*agenda.progress.left_out, *(trial.key for trial in exploration.queue if not chooses)}
@@ -56,6 +59,8 @@ def outlook(agenda: Agenda) -> Outlook:
     if exploration.opens_more and budget.limits:
         explores, room, within = _exploring(exploration, budget, len(before))
         fits = functools.partial(agenda.progress.will_fit, within)
+    elif wait and left < math.inf:
+        fits = functools.partial(agenda.progress.will_fit, 1 - wait / (left + 60 * budget.spent("minutes")))
     further, base = finals_to_come(agenda, fits), agenda.course.base.hash
     after: list[str] = []
     if finals.size:
@@ -68,7 +73,8 @@ def outlook(agenda: Agenda) -> Outlook:
     if exploration.opens_more and not explores:
         before += [exploration.first.hash if budget.limits else None] * room
     seconds = _seconds(budget, [*running, *filter(None, before), *itertools.chain(*further)]) if left < math.inf else {}
-    return Outlook(before, further, awaited, after, explores, left, seconds)
+    once = functools.partial(outlook, agenda) if awaited else None
+    return Outlook(before, further, awaited, after, explores, left, seconds, once)
 
 
 def _exploring(exploration: Exploration, budget: Budget, waiting: int) -> tuple[float, int, float]:

@@ -94,6 +94,12 @@ SEARCHES: dict[str, tuple[dict[str, Any], dict[str, float]]] = {
         {"minutes": 6, "rates": [3e-4, 1e-4, 9e-4, 1e-3, *RATES[:30]], "epochs": (1, 3, 1, 10)},
         {"whole": 14.0, "scoring": 2.0},
     ),
+    "6 minutes, all of the data are quicker than parts": (
+        {"minutes": 6, "epochs": (1, 3)},
+        {"whole": 24.0, "scoring": 2.0, "quicker": 0.5},
+    ),
+    "20 minutes, some parts are late": ({"minutes": 20, "epochs": (1, 3)}, {"late": 3.0}),
+    "6 minutes, some parts are late": ({"minutes": 6, "epochs": (1, 3)}, {"whole": 24.0, "scoring": 2.0, "late": 3.0}),
     "6 minutes, the best has no room in the finals": (
         {"minutes": 6, "rates": [3e-4, 1e-4, 1e-3, 2e-5, *RATES[:30]], "epochs": (1, 3, 13, 3)},
         {"whole": 14.0, "scoring": 2.0},
