@@ -126,7 +126,8 @@ def _why_open(answer: Answer, say: Say) -> str:
         gain = _over(answer.base_over_encoder, "encoder")
         return f"keep {OVER['base']} for now ({gain}); whether the search gained more is not decided"
     if answer.picked and "encoder" in answer.picked[0].gains and answer.open == ("base",):
-        return f"whether what was picked is better than {OVER['base']}; than {OVER['encoder']} it is shown to be"
+        shown = f"what was picked is shown to be better than {OVER['encoder']}"
+        return f"{shown}; whether better than {OVER['base']} is not decided"
     return "nothing can be told yet"
 
 

@@ -310,8 +310,8 @@ def _verdicts(findings: str | None, problem: str, finished: int, runs: bool) -> 
         state += f" There are {finished} by now, and they are being computed."
     if runs:
         state += (
-            " <b>Provisional:</b> they change as trials finish. Who ends a study because a verdict pleases is wrong "
-            "more often than one time in twenty."
+            " <b>Provisional:</b> they change as trials finish. Do not end a study because they look good now: that is "
+            "wrong more often than one time in twenty."
         )
     counted = Counter(claim["verdict"] for claim in content["claims"])
     claims = ", ".join(f"{escape(verdict)} {how_many}" for verdict, how_many in counted.most_common())

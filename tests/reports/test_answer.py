@@ -436,7 +436,9 @@ def test_what_is_shown_over_the_encoder_alone_is_told(open_against: tuple[Refere
     unsettled = Gain(0.1, -1.0, 1.2)
     answer = dataclasses.replace(Answer.of(results), kind="open", open=open_against, base_over_encoder=unsettled)
     words = "\n".join(as_text(lines(answer, results.info, str)))
-    shown = "whether what was picked is better than the base settings; than the encoder as it came it is shown to be"
+    shown = (
+        "what was picked is shown to be better than the encoder as it came; whether better than the base settings is"
+    )
     assert (f"Open   {shown}\n" in words) == (open_against == ("base",))
 
 
