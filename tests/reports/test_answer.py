@@ -436,9 +436,8 @@ def test_what_is_shown_over_the_encoder_alone_is_told(open_against: tuple[Refere
     unsettled = Gain(0.1, -1.0, 1.2)
     answer = dataclasses.replace(Answer.of(results), kind="open", open=open_against, base_over_encoder=unsettled)
     words = "\n".join(as_text(lines(answer, results.info, str)))
-    shown = (
-        "what was picked is shown to be better than the encoder as it came; whether better than the base settings is"
-    )
+    shown = "what was picked is shown to be better than the encoder as it came; whether better than the base settings"
+    shown += " is not decided"
     assert (f"Open   {shown}\n" in words) == (open_against == ("base",))
 
 
