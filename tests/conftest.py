@@ -356,6 +356,18 @@ def gloo_answers(tmp_path_factory: pytest.TempPathFactory) -> dict[int, list[dic
     }
 
 
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """One for each file: as long as it is open, a loop of asyncio runs in this process, and no other one can."""
+    from tests.live_pictures import CHROMIUM, chromium
+
+    pytest.importorskip("playwright", reason="a browser is driven by playwright, which is not installed")
+    if CHROMIUM is None:
+        pytest.skip("there is no Chromium on this machine")
+    with chromium() as opened:
+        yield opened
+
+
 def lend_scenes(cache: Path) -> None:
     """The default corpus in a test's own cache folder: it is the user's own, as making another takes seconds."""
     from trainables.corpora import scenes

@@ -16,8 +16,6 @@ from reports.report import write_report
 from reports.testing import make_study
 from tests.reports.formats.test_formats import EXAMPLES, HOSTILE, document, hostile_study
 
-pytestmark = pytest.mark.xdist_group("browser")
-
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> str:

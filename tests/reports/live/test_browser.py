@@ -17,8 +17,6 @@ from reports.live.server import LiveServer
 from tests.live_folder import DONE, add_curve, empty_study, fail, running_study
 from tests.live_pictures import served
 
-pytestmark = pytest.mark.xdist_group("browser")
-
 WAIT = 20_000
 """Milliseconds."""
 

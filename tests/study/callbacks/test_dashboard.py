@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,12 +16,8 @@ from reports.ledger.folders import JOURNAL
 from study.search.tune_searcher import TuneSearcher
 from study.testing.callbacks import record, study_state
 from study.trial import Trial
-from tests.live_pictures import chromium
 
 dashboard = pytest.importorskip("optuna_dashboard", reason="optuna-dashboard is not installed")
-pytest.importorskip("playwright", reason="a browser is driven by playwright, which is not installed")
-if shutil.which("chromium") is None:
-    pytest.skip("there is no chromium on this machine", allow_module_level=True)
 
 WAIT = 20_000
 """Milliseconds."""
@@ -47,9 +42,8 @@ def search(results: Path, space: str) -> list[Trial]:
 
 
 @pytest.fixture
-def page(tmp_path: Path) -> Iterator[Any]:
-    with chromium() as browser:
-        yield browser.new_page(viewport={"width": 1400, "height": 900})
+def page(browser: Any) -> Any:
+    return browser.new_page(viewport={"width": 1400, "height": 900})
 
 
 @pytest.fixture
