@@ -21,7 +21,7 @@ from reports.markdown import count, duration, number
 from reports.recipe_names import plain
 from reports.soup import SHIPPED, Ship
 from reports.statistics.finals import RECORDED
-from reports.wording import difference, level
+from reports.wording import GO_ON, difference, level
 from search_spaces.limits import rounded_up
 
 Say = Callable[[object], str]
@@ -372,7 +372,7 @@ def _unfinished(answer: Answer, info: StudyInfo) -> list[Line]:
         words = "the answer comes with the finals"
     else:
         words = f"{answer.trials.done} of {count(answer.trials.planned, 'trial')} of the finals are done"
-    return [Line("Wait", words), Line("Go on", study_command(info), command=True)]
+    return [Line("Wait", words), Line(GO_ON, study_command(info), command=True)]
 
 
 def _of_rows(answer: Answer, rows: RowsAnswer, info: StudyInfo, say: Say) -> list[Line]:

@@ -24,6 +24,8 @@ WIDE = 20.0
 """An interval that reaches farther than so many points to both sides of zero says nothing."""
 CLOSE = 0.5
 """From this tau on an order looks like another, though few rows may not prove it."""
+GO_ON = "Go on"
+"""What stands before the command that continues a study."""
 SHORT = {"objective.positives": "N+", "objective.negatives": "N-"}
 """Limits, as a table has them."""
 

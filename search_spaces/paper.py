@@ -29,6 +29,8 @@ NEED_KEYS = {
 
 ACCURACY = "test accuracy in percent"
 """The `aggregation` of a table of accuracies."""
+ALL_PAIRS = "Spearman correlation x 100 by cosine, over all pairs of a year; no trained regressor"
+"""The `aggregation` of a table of STS tasks whose years are scored as one."""
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from reports.live.picture import colours, loss_picture, score_picture
 from reports.live.settings_picture import SettingLine, settings_picture
 from reports.live.texts import PAGE
 from reports.markdown import DASH, count, duration, number, time_left
-from reports.wording import difference
+from reports.wording import GO_ON, difference
 from search_spaces.limits import LIMITS
 
 LISTED = 50
@@ -286,7 +286,7 @@ def verdicts(findings: str | None, problem: str, finished: int, runs: bool) -> d
     trials there are by now."""
     answer = json.loads(findings).get("answer", []) if findings and finished else []
     if runs:  # the command is at work
-        answer = [part for part in answer if part[0] != "Go on"]
+        answer = [part for part in answer if part[0] != GO_ON]
     return {"answer": _answer(answer), "verdicts": _verdicts(findings, problem, finished, runs)}
 
 

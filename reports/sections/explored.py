@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -110,9 +109,9 @@ def _passed_over(results: Results, scores: Mapping[str, Mapping[float, float]]) 
     judged = [key for key in finals.finalists if key in scores] if finals else []
     if finals is None or not judged:
         return []
-    share = max((share for key in judged for share in scores[key] if share < 1), default=1.0)
+    share = max(share for key in judged for share in scores[key] if share < 1)
     upward = {key: results.goals[0].upward(reached[share]) for key, reached in scores.items() if share in reached}
-    least = min((upward[key] for key in judged if key in upward), default=math.inf)
+    least = min(upward[key] for key in judged if key in upward)
     return [key for key, value in upward.items() if value > least and key not in finals.hashes]
 
 

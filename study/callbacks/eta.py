@@ -166,8 +166,8 @@ class TimeLeft:
         search = lay_out(trials, free, end=max(free))
         awaited = [seconds for seconds, recipes in lengths if not set(recipes).isdisjoint(ahead.awaited)]
         begin = max([ahead.explores, search if trials else 0.0, *awaited])
-        if awaited and ahead.once and not ahead.explores:
-            ahead = ahead.once(begin)
+        if ahead.after_wait:
+            ahead = ahead.after_wait(begin)
             usual = {**ahead.seconds, **usual}
         finals = search
         for seeds in ahead.rounds:  # by then the limit knows what now the steps tell

@@ -46,10 +46,8 @@ class Exploration:
         self._base = Explored(self.course.base, BASE)
         self._cuts: dict[tuple[str, float], Recipe | None] = {}
         self._passed = 0  # recipes that were asked for since one began
-        self._scored: tuple[tuple[int, int], Sequence[Mapping[str, float]]] = (
-            (-1, -1),
-            [],
-        )  # of so many trials and recipes
+        self._scored: tuple[tuple[int, int], Sequence[Mapping[str, float]]] = (-1, -1), []
+        """How many trials were done and recipes proposed, and what `by_parts` gives of these."""
         if self.ladder is not None:
             self._begin_ladder()
         self._know_ladder()

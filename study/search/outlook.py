@@ -38,9 +38,9 @@ class Outlook:
     """Seconds until that limit."""
     seconds: Mapping[str, float] = field(default_factory=dict)
     """What a trial of a recipe takes, where a limit in minutes tells it by the parts of the data that it trained on."""
-    once: Callable[[float], Outlook] | None = None
+    after_wait: Callable[[float], Outlook] | None = None
     """The outlook if those that are `awaited` end in so many seconds: who is in the finals depends on it. None where
-    nothing is awaited."""
+    nothing is awaited, or more is explored."""
 
     @property
     def begins(self) -> int:
@@ -60,7 +60,7 @@ def outlook(agenda: Agenda, wait: float = 0.0) -> Outlook:
         explores, room, within = _exploring(exploration, budget, len(before))
         fits = functools.partial(agenda.progress.will_fit, within)
     elif wait and left < math.inf:
-        fits = functools.partial(agenda.progress.will_fit, 1 - wait / (left + 60 * budget.spent("minutes")))
+        fits = functools.partial(agenda.progress.will_fit, 1 - wait / (60 * budget.limits["minutes"]))
     further, base = finals_to_come(agenda, fits), agenda.course.base.hash
     after: list[str] = []
     if finals.size:
@@ -73,8 +73,8 @@ def outlook(agenda: Agenda, wait: float = 0.0) -> Outlook:
     if exploration.opens_more and not explores:
         before += [exploration.first.hash if budget.limits else None] * room
     seconds = _seconds(budget, [*running, *filter(None, before), *itertools.chain(*further)]) if left < math.inf else {}
-    once = functools.partial(outlook, agenda) if awaited else None
-    return Outlook(before, further, awaited, after, explores, left, seconds, once)
+    after_wait = functools.partial(outlook, agenda) if awaited and not explores else None
+    return Outlook(before, further, awaited, after, explores, left, seconds, after_wait)
 
 
 def _exploring(exploration: Exploration, budget: Budget, waiting: int) -> tuple[float, int, float]:

@@ -21,6 +21,7 @@ from tests.chunked import batch_of
 from tests.conftest import SENTENCES, slow_case
 from tests.gloo_worker import OBJECTIVE_CASES, Tiny
 from tests.pretended_gpu import GPU, WAITS, Pretended, pretended
+from tests.trainables.senteval.test_projections import captioned
 from tests.trainables.training.test_population import TinySampler
 from trainables.encoders import builtin, load_encoder
 from trainables.encoders.adapter import AdaptedEncoder
@@ -33,7 +34,6 @@ from trainables.machine import machine
 from trainables.recipe import SCENES_ENCODER, EncoderConfig, Recipe
 from trainables.senteval import geometry, projections
 from trainables.senteval.classifier import Fold, fit_classifiers
-from trainables.senteval.examples import Split
 from trainables.senteval.features import Singles
 from trainables.senteval.protocol import Fit
 from trainables.to_device import to_device
@@ -270,17 +270,11 @@ def test_classifiers_are_those_of_the_cpu(optimiser: str, apart: bool):
 
 
 def test_retrieval_and_geometry_are_computed_on_the_gpu(monkeypatch: pytest.MonkeyPatch):
-    random = np.random.default_rng(0)
-
-    def part(images: int) -> tuple[Tensor, Split]:
-        texts = torch.from_numpy(random.standard_normal((5 * images, 3), dtype=np.float32))
-        features = random.standard_normal((images, 4), dtype=np.float32)
-        return texts, Split([""] * len(texts), None, np.arange(images).repeat(5), features)
-
     monkeypatch.setattr(projections, "_MAX_EPOCHS", 0)
-    _, to_images, _ = projections.fit_projections({"train": part(30), "dev": part(5), "test": part(5)}, 1)
+    parts = {"train": captioned(30, 0), "dev": captioned(5, 1), "test": captioned(5, 2)}
+    _, to_images, _ = projections.fit_projections(parts, 1)
     assert to_images.shape == (25,)
-    uniformity, _ = geometry._spread(nn.functional.normalize(part(5)[0], dim=1))
+    uniformity, _ = geometry._spread(nn.functional.normalize(captioned(5, 3)[0], dim=1))
     assert uniformity is not None
     assert uniformity < 0
 

@@ -11,7 +11,7 @@ from trainables.senteval import projections
 from trainables.senteval.examples import Split
 
 
-def part(images: int, seed: int) -> tuple[Tensor, Split]:
+def captioned(images: int, seed: int) -> tuple[Tensor, Split]:
     """Embeddings of five captions for each image, and the images."""
     random = np.random.default_rng(seed)
     texts = torch.from_numpy(random.standard_normal((5 * images, 3), dtype=np.float32))
@@ -39,7 +39,7 @@ def test_they_stop_after_four_failures_or_at_the_end_and_the_best_state_is_score
     monkeypatch.setattr(projections, "_SPACE", 8)
     monkeypatch.setattr(projections, "_ranks", ranks)
     monkeypatch.setattr(projections, "recalls", lambda *_: {"sum": float(next(looks))})
-    parts = {"train": part(30, 0), "dev": part(5, 1), "test": part(5, 2)}
+    parts = {"train": captioned(30, 0), "dev": captioned(5, 1), "test": captioned(5, 2)}
     dev, _, _ = projections.fit_projections(parts, 1)
     *states, scored = ranked
     assert len(states) == epochs
