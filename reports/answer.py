@@ -30,12 +30,12 @@ from reports.ledger import Record
 from reports.ledger.finals import SHARE
 from reports.looks import look, share
 from reports.quantity import Quantity, goals_quantity
-from reports.question import has_no_test, in_question, kinds_of_tasks, plain_number, without
+from reports.question import has_no_test, in_question, kinds_of_tasks, plain_quantity, without
 from reports.recipe_names import called, farthest
 from reports.remembered import remembered
 from reports.results import Results
 from reports.second_reader import checked
-from reports.soup import Ship, shipped
+from reports.soup import GENERAL, Ship, shipped
 from reports.statistics.finals import (
     INCUMBENTS,
     Judgement,
@@ -47,14 +47,11 @@ from reports.statistics.finals import (
 )
 from reports.unfinished import Extent, finals_extent, finals_judged
 from search_spaces.goals import needed
-from search_spaces.own_data import GENERAL_TASK
 from trainables.senteval.tasks import TASKS
 
 SCHEMA = 4
 """Of `answer.json`. A field is added without a new number; one that goes, or means something else, has one."""
 FILE = "answer.json"
-GENERAL = ("STSBenchmark", GENERAL_TASK)
-"""What tells whether a model that learned a person's data still knows English."""
 DIGITS = 6
 """Of its numbers, behind the point: the last ones differ from machine to machine."""
 
@@ -273,7 +270,7 @@ class _Finals(FinalsEvidence):
             data=data_curve(self.evidence, figure, self.looks_of_pick),
         )
         used = answer.to_train
-        ship = shipped(self, used.recipe, figure, self._general) if used else None
+        ship = shipped(self, used.recipe, figure) if used else None
         return dataclasses.replace(answer, ship=ship)
 
     @cached_property
@@ -290,15 +287,6 @@ class _Finals(FinalsEvidence):
             if all(self.evidence.sample(key, part) for key in compared)
         ]
         return without(figures[0], self._chosen_by) if figures else None
-
-    @property
-    def _general(self) -> Quantity | None:
-        """The general check, where no goal looks at it."""
-        scores = self.first.scores
-        task = next((task for task in GENERAL if task in scores and task in TASKS), None)
-        if task is None or self._needs & {*GENERAL}:
-            return None
-        return _plain(task, scores)
 
     @cached_property
     def _needs(self) -> frozenset[str]:
@@ -439,17 +427,12 @@ class _Finals(FinalsEvidence):
         """Tasks that are not in the figure; without those that a flag forbids to compare."""
         scores = self.recipes[recipe_hash][0].scores
         names = [task for task in scores if task in TASKS and task not in figure.tasks | self._chosen_by]
-        tasks = [_plain(task, scores) for task in names]
+        tasks = [plain_quantity(task, scores[task]) for task in names]
         return self.by_task(recipe_hash, tasks, [name for name in over if name in self.references])
 
     def _lost(self, recipe_hash: str, figure: Quantity, over: Reference) -> list[Other]:
         others = self.by_task(recipe_hash, figure.by_task().values(), [over])
         return [other for other in others if other.gain.high is not None and other.gain.high < 0]
-
-
-def _plain(task: str, scores: Mapping[str, Mapping[str, Any]]) -> Quantity:
-    """A task's figure by its plain number."""
-    return Quantity(task, {(task, plain_number(task, scores[task])): 1.0})
 
 
 def seconds_of(record: Record, name: str) -> float | None:

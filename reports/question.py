@@ -37,12 +37,13 @@ def kinds_of_tasks(tasks: Collection[str]) -> frozenset[str]:
     return frozenset(kind_of(task).target for task in tasks if task in TASKS)
 
 
-def plain_number(task: str, scores: Mapping[str, Any]) -> str:
-    """The number of a task that nothing was fitted for, as of cosines, where it has one; else the one that stands for
-    it."""
+def plain_quantity(task: str, scores: Mapping[str, Any]) -> Quantity:
+    """A task's figure by the number that nothing was fitted for, as of cosines, where it has one; else by the one that
+    stands for it."""
     kind = kind_of(task)
     plain = [name for name in kind.unfitted if not name.startswith("dev_") and name in scores]
-    return plain[0] if plain and TASKS[task].metric not in kind.unfitted else TASKS[task].metric
+    number = plain[0] if plain and TASKS[task].metric not in kind.unfitted else TASKS[task].metric
+    return Quantity(task, {(task, number): 1.0})
 
 
 def without(figure: Quantity, tasks: Collection[str]) -> Quantity:

@@ -1,9 +1,10 @@
 """What to ship of the recipe to use: one of its seeds' models, or their average mixed with the encoder as it came.
 
 A soup has the mean of the weights of all fresh seeds. The more of the encoder as it came is mixed in, the less is
-forgotten. Development scores alone choose the share: of the soups that keep `KEPT_GAIN` of the best soup's gain over
-the encoder, the one with the least training; none where one seed is as good on average. So the test judges a soup as
-it judges a finalist. One seed is shipped where the soup measured there less than `KEPT_GAIN` of the seeds' own gain.
+forgotten. Development scores alone choose the share, so the test judges a soup as it judges a finalist: the best soup;
+where a general check tells what is forgotten, of those that keep `KEPT_GAIN` of its gain over the encoder the one with
+the least training; none where one seed is as good on average. One seed is shipped where the soup measured on the test
+less than `KEPT_GAIN` of the seeds' own gain.
 """
 
 from __future__ import annotations
@@ -20,15 +21,20 @@ from reports.gain import Gain
 from reports.ledger import Record, split_key
 from reports.ledger.finals import SOUP_SHARES, SoupVariant
 from reports.quantity import Quantity
+from reports.question import plain_quantity
 from reports.recipe_names import called
 from reports.results import Results
 from reports.statistics import Sample, compare
 from reports.statistics.finals import gain_over
 from reports.statistics.jackknife import jackknifed
 from reports.statistics.pairing import same_seeds
-from search_spaces.goals import Goal
+from search_spaces.goals import Goal, needed
+from search_spaces.own_data import GENERAL_TASK
+from trainables.senteval.tasks import TASKS
 
 KEPT_GAIN = 0.95
+GENERAL = ("STSBenchmark", GENERAL_TASK)
+"""What tells whether a model that learned a person's data still knows English."""
 SHIPPED = "soup"
 """What `python -m reports export` calls it."""
 
@@ -78,14 +84,16 @@ class Ship:
         return self.model if self.keeps else None
 
 
-def chosen_share(soups: Mapping[float, float], one_seed: float, untrained: float | None) -> float | None:
+def chosen_share(
+    soups: Mapping[float, float], one_seed: float, untrained: float | None, given_up: float = 0.0
+) -> float | None:
     """By development scores, the higher the better: of each share, of one seed on average, of the encoder as it came.
-    None where one seed is as good."""
+    `given_up`: how much of the best gain less training may cost. None where one seed is as good."""
     best = max(soups.values(), default=one_seed)
     if best <= one_seed:
         return None
     gain = 0.0 if untrained is None else max(0.0, best - untrained)
-    return min(share for share, score in soups.items() if score >= best - (1 - KEPT_GAIN) * gain)
+    return min(share for share, score in soups.items() if score >= best - given_up * gain)
 
 
 class Soups:
@@ -138,7 +146,17 @@ class Soups:
             return None
         key = (finals.as_it_came if finals else None) or ""
         untrained = [*self.results.finals.get(key, ())] or self.results.recipes.get(key, [])
-        return chosen_share(self.scores, one_seed, self.development(untrained))
+        given_up = 0.0 if self.general is None else 1 - KEPT_GAIN
+        return chosen_share(self.scores, one_seed, self.development(untrained), given_up)
+
+    @cached_property
+    def general(self) -> Quantity | None:
+        """The check of what else the encoder knew; None where none was scored, or a goal looks at it."""
+        scores = self.trained[0].scores if self.trained else {}
+        task = next((task for task in GENERAL if task in scores and task in TASKS), None)
+        if task is None or needed(self.results.goals) & {*GENERAL}:
+            return None
+        return plain_quantity(task, scores[task])
 
     @property
     def without(self) -> list[SoupVariant]:
@@ -164,16 +182,15 @@ class Soups:
         return Evidence(dataclasses.replace(self.results, records=records)).sample(self.recipe, figure)
 
 
-def shipped(finals: FinalsEvidence, recipe_hash: str, figure: Quantity, general: Quantity | None) -> Ship | None:
-    """Of the recipe to use; None where not all soups of its models are scored. `general`: the check of what else the
-    encoder knew."""
+def shipped(finals: FinalsEvidence, recipe_hash: str, figure: Quantity) -> Ship | None:
+    """Of the recipe to use; None where not all soups of its models are scored."""
     looks = finals.looks_of_pick / 2  # each end holds by itself, as in `gain_over`
     soups, seeds = Soups(finals.results, recipe_hash), finals.evidence.sample(recipe_hash, figure)
     if not soups.scores or seeds is None:
         return None
 
     def scores(share: float, records: Sequence[Record]) -> SoupScores:
-        return SoupScores(share, soups.development(records), _mean(figure, records), _mean(general, records))
+        return SoupScores(share, soups.development(records), _mean(figure, records), _mean(soups.general, records))
 
     encoder = finals.recipes.get(finals.references.get("encoder", ""), [])
     ship = Ship(
@@ -182,8 +199,8 @@ def shipped(finals: FinalsEvidence, recipe_hash: str, figure: Quantity, general:
         soups.share,
         tuple(scores(share, [record]) for share, record in soups.by_share.items()),
         scores(1.0, soups.trained),
-        general=general.name if general else None,
-        untrained_general=_mean(general, encoder),
+        general=soups.general.name if soups.general else None,
+        untrained_general=_mean(soups.general, encoder),
     )
     sample = None if ship.share is None else soups.sample(ship.share, figure)
     if ship.share is None or sample is None:

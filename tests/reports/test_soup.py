@@ -20,7 +20,7 @@ from reports.looks import trials
 from reports.report import write_report
 from reports.results import Results
 from reports.sections import SECTIONS, ship
-from reports.soup import KEPT_GAIN, chosen_share
+from reports.soup import KEPT_GAIN, Soups, chosen_share
 from reports.testing import changed
 from tests.facts import sentences
 from tests.synthetic_results import add_finals, add_soups, keeps_its_contract, made_once, make_results, shared
@@ -75,7 +75,20 @@ def test_the_least_training_that_keeps_the_gain(
     soups: dict[float, float], one_seed: float, untrained: float | None, share: float | None
 ) -> None:
     assert KEPT_GAIN == 0.95
-    assert chosen_share(soups, one_seed, untrained) == share
+    assert chosen_share(soups, one_seed, untrained, 1 - KEPT_GAIN) == share
+
+
+def test_gain_is_given_up_only_where_a_check_tells_what_is_forgotten() -> None:
+    """The synthetic goals look at STSBenchmark, which is then no check of what else the encoder knew."""
+    results = made({1.0: 1.0, 0.75: 0.99, 0.5: 0.99, 0.25: -1.0})
+    recipe = Answer.of(results).to_train.recipe
+    transfer = dataclasses.replace(results, space=dataclasses.replace(results.space, goals=("transfer",)))
+    without, beside = Soups(results, recipe), Soups(transfer, recipe)
+    assert without.general is None
+    assert without.share == 1.0
+    assert beside.general is not None
+    assert beside.general.tasks == {"STSBenchmark"}
+    assert beside.share == 0.5
 
 
 def test_the_shipped_one_has_its_gains() -> None:
