@@ -7,8 +7,10 @@ import itertools
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import fmean
 
 from reports.ledger import is_fresh
+from reports.ledger.finals import SHARE
 from search_spaces.limits import LIMITS
 from study.search.agenda import Agenda
 from study.search.budget import SLACK, Budget, makespan
@@ -84,7 +86,8 @@ def _exploring(exploration: Exploration, budget: Budget, waiting: int) -> tuple[
     if exploration.finals.rooms is None:  # no training has ended
         return math.inf, unasked, 1.0
     first, parts = exploration.first.hash, exploration.ladder.parts if exploration.ladder else ()
-    room, explores, each = unasked, 0.0, {name: budget.guess(name, first) or 0.0 for name in budget.limits}
+    room, explores = unasked, 0.0
+    each = {name: _first_look(exploration, name) or budget.guess(name, first) or 0.0 for name in budget.limits}
     for name, limit in budget.limits.items():
         costs = [[budget.guess(name, later) or 0.0 for later in stage] for stage in exploration.room_kept]
         rest, looks = limit - budget.spent(name), LOOKS * limit - budget.spent(name) if parts else 0.0
@@ -100,6 +103,17 @@ def _exploring(exploration: Exploration, budget: Budget, waiting: int) -> tuple[
             explores = min(explores, last)
         used.append((explores / 60 if LIMITS[name].clock else room * each[name]) / limit)
     return explores, room, 1.0 - min(used)
+
+
+def _first_look(exploration: Exploration, limit: str) -> float | None:
+    """What recipes took on the smallest part in the mean: those of a search may take longer than the base settings.
+    None where there are no parts, and while none has ended."""
+    parts = exploration.ladder.parts if exploration.ladder else ()
+    records = [
+        record for record in exploration.progress.done.values() if parts and record.recipe.get(SHARE) == parts[0]
+    ]
+    costs = [cost for record in records if (cost := LIMITS[limit].of(record.cost)) is not None]
+    return fmean(costs) if costs else None
 
 
 def _looks(ladder: Ladder | None) -> float:

@@ -104,6 +104,10 @@ SEARCHES: dict[str, tuple[dict[str, Any], dict[str, float]]] = {
         {"minutes": 6, "rates": [3e-4, 1e-4, 1e-3, 2e-5, *RATES[:30]], "epochs": (1, 3, 13, 3)},
         {"whole": 14.0, "scoring": 2.0},
     ),
+    "90 minutes, 60 recipes that take longer than the base settings": (
+        {"minutes": 90, "rates": RATES[:60], "epochs": (10, 1, 3, 3)},
+        {"whole": 56.0, "scoring": 9.0},
+    ),
 }
 """What a search asks for, and what its trainings cost."""
 QUICK = ("3 minutes", "6 minutes")
