@@ -41,6 +41,7 @@ from reports.statistics.finals import (
     Judgement,
     Reference,
     judge,
+    least_shown,
     pick,
     seeds_wanted,
     told_by,
@@ -115,6 +116,8 @@ class Answer:
     """Of `open`: so many of each recipe would settle it, if the gain is as large as measured."""
     never: bool = False
     """Of `open`: no number of seeds would, since test items are too few."""
+    shows: float | None = None
+    """Of `open`: the smallest gain that the test items show in 80 % of studies, however many seeds there are."""
     lent: float | None = None
     """The standard deviation over seeds that recipes of one seed borrow; None where none does."""
     noise: tuple[float, ...] = ()
@@ -233,7 +236,7 @@ class _Finals(FinalsEvidence):
         judged, chosen, figure = self._judged(order, self.figure)
         beside = self._beside(figure)
         finalists = [self._of(key, figure, judged, place, beside) for place, key in enumerate(self.finalists)]
-        more_seeds = self._seeds_wanted(judged, figure)
+        more_seeds, shows = self._further(judged, figure)
         never = more_seeds == math.inf
         first = self.finalists[chosen[0]] if chosen else self.references["base"]
         parts = finalists[chosen[0]].beside.items() if chosen else ()
@@ -263,6 +266,7 @@ class _Finals(FinalsEvidence):
             most=judged.most,
             seeds=None if more_seeds is None or never else math.ceil(more_seeds),
             never=never,
+            shows=shows,
             warnings=tuple(flag for flag in grouped(self.evidence.flags.all) if flag.guard not in VARIED),
             lent=self.borrowed(figure),
             noise=noise(self.samples(figure, self.recipes)),
@@ -339,11 +343,14 @@ class _Finals(FinalsEvidence):
             fresh=fresh,
         )
 
-    def _seeds_wanted(self, judged: Judgement, figure: Quantity) -> float | None:
+    def _further(self, judged: Judgement, figure: Quantity) -> tuple[float | None, float | None]:
+        """How many seeds would settle an open answer, and the smallest gain that the items show."""
         goals, later = 1 + len(self._parts) if self._several else 1, 1 / share(look(self.results) + 1)
-        finalists = self.samples(figure, self.finalists)
-        compared, lent = self.compared(figure), self.lent(figure)
-        return seeds_wanted(judged, finalists, compared, lent=lent, looks=later, goals=goals)
+        finalists, compared = self.samples(figure, self.finalists), self.compared(figure)
+        return (
+            seeds_wanted(judged, finalists, compared, lent=self.lent(figure), looks=later, goals=goals),
+            least_shown(judged, finalists, compared, looks=later, goals=goals),
+        )
 
     @cached_property
     def _chosen_by(self) -> frozenset[str]:

@@ -300,6 +300,9 @@ def _next(answer: Answer, info: StudyInfo) -> list[str]:
             clauses.append("as measured there is no gain, which more seeds would not change")
         else:
             clauses.append("more seeds would not settle it: the test items are too few for so small a gain")
+        if answer.items and answer.shows:
+            half = f"{count(4 * answer.items, 'item')} from {number(answer.shows / 2)} on"
+            clauses.append(f"{count(answer.items, 'test item')} show gains from {number(answer.shows)} on, {half}")
         clauses.append(f"more recipes ({_larger_limit(info) or '--trials'}) may find a larger one")
         return clauses
     seeds = answer.seeds if answer.seeds is not None else 5

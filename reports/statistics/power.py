@@ -82,6 +82,18 @@ def seeds_needed(
     return fewest(lambda seeds: _power(plan, effect, [seeds, seeds], alpha) >= power)
 
 
+def least_gain(first: Sample, second: Sample, power: float = 0.8, *, alpha: float = 1 - CONFIDENCE) -> float | None:
+    """The smallest true gain in points that these test items show with that power, however many seeds there are. None
+    where the two were not tested on the same items."""
+    from scipy.special import ndtri
+
+    items = _Plan.of(first, second, ALONE, Spread(0.0, 1), False).items
+    if items is None:
+        return None
+    bar = Error.of([], items, 0.0, ALONE).half_width(alpha)
+    return float(bar + ndtri(power) * math.sqrt(items.variance))
+
+
 def fewest(enough: Callable[[int], bool]) -> int | None:
     """The smallest number of seeds, from 2 on, that is enough, as any larger one is; None where MOST_SEEDS are not."""
     if not enough(MOST_SEEDS):

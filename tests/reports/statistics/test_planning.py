@@ -10,7 +10,7 @@ from scipy import stats
 
 from reports.statistics.comparison import compare
 from reports.statistics.order import kendall
-from reports.statistics.power import Spread, pooled_spread, power, seeds_needed
+from reports.statistics.power import MOST_SEEDS, Spread, least_gain, pooled_spread, power, seeds_needed
 from reports.statistics.sample import Sample
 from reports.statistics.spreads import ALONE, Common
 
@@ -71,6 +71,17 @@ def test_no_number_of_seeds_helps_where_items_are_too_few():
     assert seeds_needed(first, second, 4.0) is not None
     bare = [trained(0.5, 4) for _ in range(2)]
     assert seeds_needed(bare[0], bare[1], 1.0) is not None  # negative control: by seeds alone it would seem so
+
+
+def test_the_least_gain_is_what_very_many_seeds_would_show():
+    first, second = trained(0.5, 4, on_items(0.5, 1)), trained(0.5, 4, on_items(0.5, 2))
+    least = least_gain(first, second)
+    assert power(first, second, least, MOST_SEEDS) == pytest.approx(0.8, abs=0.01)
+    assert power(first, second, 0.8 * least, MOST_SEEDS) < 0.7  # negative control
+    assert least_gain(first, second, alpha=0.01) > least
+    more = [trained(0.5, 4, np.tile(on_items(0.5, seed), 4) / 4) for seed in (1, 2)]  # the same, of four times the items
+    assert least_gain(*more) == pytest.approx(least / 2, rel=0.01)
+    assert least_gain(trained(0.5, 4), trained(0.5, 4)) is None
 
 
 def test_one_seed_plans_by_the_spread_of_others():
