@@ -43,11 +43,12 @@ def _gains(ship: Ship) -> list[Block]:
 
 def _how(ship: Ship) -> str:
     had = f" {OVER['encoder'].capitalize()} has {number(ship.untrained_general)} on {text(ship.general)}."
-    least = f": of the averages that keep {KEPT_GAIN:.0%} of the gain over that encoder, the one with the least training"
+    kept = f"{KEPT_GAIN:.0%}"
+    least = f": of the averages that keep {kept} of the gain over that encoder, the one with the least training"
     return (
         f"The weights of {ship.seeds} fresh seeds of {code(ship.name)} are averaged, and mixed with those of the "
         f"encoder as it came. Development scores choose{least if ship.general else ' the best'}. One seed is shipped "
-        f"where no average is better, or where it measured less than {KEPT_GAIN:.0%} of the seeds' gain on the test."
+        f"where no average is better, or where it measured less than {kept} of the seeds' gain on the test."
         f"{had if ship.untrained_general is not None else ''} Intervals allow for chance in test items, and in "
         "seeds: the average was made again without each of them."
     )

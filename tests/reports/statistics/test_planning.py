@@ -79,7 +79,7 @@ def test_the_least_gain_is_what_very_many_seeds_would_show():
     assert power(first, second, least, MOST_SEEDS) == pytest.approx(0.8, abs=0.01)
     assert power(first, second, 0.8 * least, MOST_SEEDS) < 0.7  # negative control
     assert least_gain(first, second, alpha=0.01) > least
-    more = [trained(0.5, 4, np.tile(on_items(0.5, seed), 4) / 4) for seed in (1, 2)]  # the same, of four times the items
+    more = [trained(0.5, 4, np.tile(on_items(0.5, seed), 4) / 4) for seed in (1, 2)]  # the same items four times
     assert least_gain(*more) == pytest.approx(least / 2, rel=0.01)
     assert least_gain(trained(0.5, 4), trained(0.5, 4)) is None
 
