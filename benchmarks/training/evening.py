@@ -83,14 +83,19 @@ def of_peer(line: Mapping[str, Any]) -> Evening:
 
 def of_study(folder: Path, began: float, ended: float, goal: float | None) -> Evening:
     """Of our study's folder. `began` and `ended` are seconds since 1970, `goal` is a development score."""
-    from reports.ledger import LEDGER, Ledger
+    from reports.answer import Answer
     from reports.ledger.finals import PART
-    from study.from_python import Outcome
+    from reports.results import Results
 
-    answer = Outcome(folder).answer
+    results = Results.load(folder)
+    answer, (first, *_) = Answer.of(results), results.goals
     chosen, encoder = answer.to_use, answer.references.get("encoder")
-    records = [record for record in Ledger(folder / LEDGER).read() if record.seed != PART]
-    scores = [(record.finished_at, score) for record in records if (score := _dev(record.scores)) is not None]
+    records = [record for record in results.of_all_trials if record.seed != PART]
+    scores = [
+        (record.finished_at, score)
+        for record in records
+        if (score := first.of(record.scores, record.cost)) is not None
+    ]
     moments = [datetime.datetime.fromisoformat(at).timestamp() for at, score in scores if goal and score >= goal]
     return Evening(
         OURS,
@@ -113,10 +118,6 @@ def table(evenings: Sequence[Evening], minutes: float) -> str:
         cells = (DASH if value is None else f"{value:.4g}" for value in values)
         rows.append([side.side, *cells, side.chosen])
     return titled(f"{minutes:g} minutes", ["side", *numbers, "choice"], rows)
-
-
-def _dev(scores: Mapping[str, Mapping[str, float]]) -> float | None:
-    return next((task["dev_ndcg@10"] for task in scores.values() if "dev_ndcg@10" in task), None)
 
 
 def _our_command(data: Mapping[str, str], minutes: float, results: Path) -> list[str]:

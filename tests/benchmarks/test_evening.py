@@ -18,7 +18,7 @@ LINE = {
     "recipes": 9,
     "recipe": {"learning_rate": 1e-4},
 }
-EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "own_triplets"
+EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "own_labels"
 
 
 def test_a_study_is_read_as_its_answer_says():

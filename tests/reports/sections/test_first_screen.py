@@ -94,7 +94,6 @@ def test_no_score_stands_there_twice_with_other_numbers(
     ("example", "sentences"),
     [
         ("own_labels", ["ran under more seeds in places", "took 9 s to 2 min, so take costs as rough"]),
-        ("own_triplets", ["ran under more seeds in places"]),
         ("scl_ablation", []),
     ],
 )
