@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 from typing import Literal, TypeVar
 
 from reports.best_model import ranking
@@ -24,7 +25,7 @@ from reports.ledger import (
     StudyInfo,
     read_failures,
 )
-from reports.ledger.finals import PART, apart, part_name, whole_of
+from reports.ledger.finals import PART, apart, is_fresh, part_name, whole_of
 from reports.ledger.moments import seconds_since
 from reports.ledger.progress import with_curve
 from reports.recipe_names import BASE, explored_numbers, in_short, recipe_name
@@ -85,8 +86,10 @@ class Settled:
     """What the study looks for and has found, as a table's head says it."""
     lower_is_better: bool
     """Of the first goal."""
+    finals: tuple[Best, ...]
+    """Recipes of the finals by their fresh seeds alone, the best first."""
     best: tuple[Best, ...]
-    """Those on most of the data first, then the best."""
+    """By all other trials: those on most of the data first, then the best."""
     objectives: dict[str, str]
     """What a trial with a record minimised, by its key; in a view those that run, too."""
     names: dict[str, str]
@@ -181,7 +184,8 @@ def _settled(results: Path, ledger: Ledger, signature: Signature) -> Settled:
         set_aside=set_aside,
         goals=tuple(goal.short for goal in study.measured_goals) if study else (),
         lower_is_better=bool(study and study.measured_goals and study.measured_goals[0].lower_is_better),
-        best=tuple(_best(study, called)) if study else (),
+        finals=tuple(_Tried(study, called).finals()) if study else (),
+        best=tuple(_Tried(study, called).explored()) if study else (),
         objectives={record.key: str(record.recipe.get("objective.name", "")) for record in records},
         names=names,
         problems=tuple(problems),
@@ -215,34 +219,63 @@ def _failures(results: Path, done: Set[str]) -> list[EndedTrial]:
     ]
 
 
-def _best(results: Results, called: _Names) -> Iterator[Best]:
-    """Recipes on all of their data, then those on parts of it, which a limit lets a search begin with."""
-    ended = [_ended(record) for record in results.of_all_trials if record.finished_at]
-    began, goals, base = min(ended, default=0.0), results.measured_goals, results.base
+class _Tried:
+    """The recipes of a study by what it looks for."""
 
-    def tried(records: Sequence[Record], scores: tuple[float, ...], seeds: int, share: float, whole: Recipe) -> Best:
+    def __init__(self, results: Results, called: _Names) -> None:
+        self.results, self.called = results, called
+        ended = [_ended(record) for record in results.of_all_trials if record.finished_at]
+        self._began = min(ended, default=0.0)
+
+    def explored(self) -> Iterator[Best]:
+        """Recipes on all of their data, then those on parts of it, which a limit lets a search begin with."""
+        for recipe in ranking(self.results):
+            means = tuple(value.mean for value in recipe.values)
+            whole, seeds = Recipe.from_flat(recipe.records[0].recipe), max(value.seeds for value in recipe.values)
+            yield self._of(recipe.records, means, seeds, 1.0, whole)
+        parts = []
+        for record in self.results.parts:
+            share, whole = self.results.wholes.get(record.recipe_hash, (1.0, self.results.base))
+            if record.status == "finished" and (scores := self._scores([record])):
+                parts.append(self._of([record], scores, 1, share, whole))
+        yield from sorted(parts, key=lambda best: (best.share, self._upward(best)), reverse=True)
+
+    def finals(self) -> Iterator[Best]:
+        """What has finished of them."""
+        judged = []
+        for records in self.results.finals.values():
+            finished = [record for record in records if record.status == "finished" and is_fresh(record.seed)]
+            if finished and (scores := self._scores(finished)):
+                whole = Recipe.from_flat(finished[0].recipe)
+                judged.append(self._of(finished, scores, len(finished), 1.0, whole))
+        yield from sorted(judged, key=self._upward, reverse=True)
+
+    def _scores(self, records: Sequence[Record]) -> tuple[float, ...]:
+        """The means by the goals; empty where one is missing."""
+        values = [[goal.of(each.scores, each.cost) for each in records] for goal in self.results.measured_goals]
+        means = [fmean(whole) for each in values if len(whole := [number for number in each if number is not None])]
+        return tuple(means) if len(means) == len(values) else ()
+
+    def _upward(self, best: Best) -> float:
+        return self.results.measured_goals[0].upward(best.scores[0])
+
+    def _of(
+        self, records: Sequence[Record], scores: tuple[float, ...], seeds: int, share: float, whole: Recipe
+    ) -> Best:
         first = min(records, key=_ended)
-        role: Literal["", "row", "base", "encoder"] = "row" if called.is_row(whole.hash) else ""
-        role = "base" if whole.hash == base.hash else role if whole.trains else "encoder"
-        changes = called.changes(whole.hash, whole.flat())
+        role: Literal["", "row", "base", "encoder"] = "row" if self.called.is_row(whole.hash) else ""
+        role = "base" if whole.hash == self.results.base.hash else role if whole.trains else "encoder"
         own = whole.flat()
-        settings = {domain.key: own[domain.key] for domain in results.space.domains if domain.key in own}
         return Best(
-            called.recipe(whole), changes, scores, seeds, max(0.0, _ended(first) - began), share, role, settings
+            self.called.recipe(whole),
+            self.called.changes(whole.hash, own),
+            scores,
+            seeds,
+            max(0.0, _ended(first) - self._began),
+            share,
+            role,
+            {domain.key: own[domain.key] for domain in self.results.space.domains if domain.key in own},
         )
-
-    for recipe in ranking(results):
-        means = tuple(value.mean for value in recipe.values)
-        whole, seeds = Recipe.from_flat(recipe.records[0].recipe), max(value.seeds for value in recipe.values)
-        yield tried(recipe.records, means, seeds, 1.0, whole)
-    parts = []
-    for record in results.parts:
-        share, whole = results.wholes.get(record.recipe_hash, (1.0, base))
-        values = [goal.of(record.scores, record.cost) for goal in goals]
-        scores = tuple(value for value in values if value is not None)
-        if record.status == "finished" and scores and len(scores) == len(goals):
-            parts.append(tried([record], scores, 1, share, whole))
-    yield from sorted(parts, key=lambda best: (best.share, goals[0].upward(best.scores[0])), reverse=True)
 
 
 def _ended(record: Record) -> float:

@@ -35,9 +35,11 @@ ENDED_CURVES = 40
 STAGE_WORDS = {
     "search": ("search", "The search chooses who is in the finals"),
     "finals": ("finals", "The finals decide the answer, under new random seeds"),
-    "further": ("averages, learning curve", "The answer stands; what to ship and what more data gives is scored"),
+    "further": ("averages", "The answer stands; what to ship is scored"),
 }
 """A stage's name, and what is decided in it."""
+WITH_CURVE = ("averages, learning curve", "The answer stands; what to ship and what more data gives is scored")
+"""Of the last stage, where a learning curve is asked for."""
 LEVELS = {"base": "broken line: the base settings", "encoder": "dotted: the encoder as it came"}
 
 
@@ -73,7 +75,8 @@ def parts_of(view: View, judged: Mapping[str, str]) -> dict[str, str]:
     """By the id of its place, the HTML of each part; `judged` are those of `verdicts`."""
     of_colour = colours([trial.key for trial in view.progress.running]) if view.progress else {}
     queued = view.progress.counts.get("queued", 0) if view.progress else 0
-    waiting = "as many as the limit has time for" if _by_the_clock(view) else f"{count(queued, 'trial')} in the queue"
+    chosen = view.progress and any(stage.passed for stage in view.progress.stages if stage.name != "search")
+    more = "as many as the limit has time for" if _by_the_clock(view) and not chosen else ""
     return {
         "name": _name(view),
         "problems": "".join(f'<p class="warning">{escape(problem)}</p>' for problem in view.problems),
@@ -86,7 +89,7 @@ def parts_of(view: View, judged: Mapping[str, str]) -> dict[str, str]:
         "settings": _settings(view),
         **judged,
         "failed": _failed(view),
-        "queued-count": waiting,
+        "queued-count": more or f"{count(queued, 'trial')} in the queue",
         "queued": _queued(view, queued),
         "foot": _foot(view),
     }
@@ -132,20 +135,20 @@ def _stand(view: View) -> str:
         f'<p><span class="badge">running</span> for {duration(seconds_since(progress.began_at))}, <b>{left}</b> '
         f'<span class="soft">({escape(progress.estimate)})</span></p>'
         f'<progress value="{passed}" max="{max(total, 1)}" aria-label="{what}">{passed} of {total}</progress>'
-        + _stages(progress.stages)
+        + _stages(progress.stages, bool(view.info and view.info.request.learning_curve))
     )
 
 
-def _stages(stages: Sequence[StageTime]) -> str:
+def _stages(stages: Sequence[StageTime], curve: bool) -> str:
     """A bar for each, and what is decided in the one that runs."""
-    items = []
+    items, words = [], {**STAGE_WORDS, **({"further": WITH_CURVE} if curve else {})}
     for stage in stages:
         left = f", {time_left(stage.left)}" if stage.left else ""
         time = f"{duration(stage.passed)}{left}" if stage.passed else f"then, about {duration(stage.left)}"
-        name, whole = STAGE_WORDS[stage.name][0], max(stage.passed + stage.left, 1e-3)
+        name, whole = words[stage.name][0], max(stage.passed + stage.left, 1e-3)
         bar = f'<progress value="{stage.passed:.0f}" max="{whole:.0f}" aria-label="{name}"></progress>'
         items.append(f"<li><b>{name}</b>{bar}<span class='soft'>{time}</span></li>")
-    now = [STAGE_WORDS[stage.name][1] for stage in stages if stage.passed]
+    now = [words[stage.name][1] for stage in stages if stage.passed]
     decided = f"<p class='soft'>{now[-1]}.</p>" if now else ""
     return f'<ol class="stages">{"".join(items)}</ol>{decided}' if items else ""
 
@@ -261,15 +264,17 @@ def _settings(view: View) -> str:
 def _best(view: View) -> str:
     if not view.best:
         return "<p>No trial with a score that the study looks for is finished yet.</p>"
-    parts = any(best.share < 1 for best in view.best)
+    parts = bool(view.finals) or any(best.share < 1 for best in view.best)
+    data = [("finals", best) for best in view.finals] + [(_data(best), best) for best in view.best[:TRIED]]
     rows = [
-        [_words(best), *([_data(best)] if parts else []), str(best.seeds), *map(number, best.scores)]
-        for best in view.best[:TRIED]
+        [_words(best), *([trained] if parts else []), str(best.seeds), *map(number, best.scores)]
+        for trained, best in data
     ]
-    shown = f"The first {len(rows)} of {len(view.best)} recipes" if len(view.best) > len(rows) else "Recipes"
+    shown = f"The first {TRIED} of {len(view.best)} recipes" if len(view.best) > TRIED else "Recipes"
     several = ", of several scores by their mean" * (len(view.goals) > 1)
     by = f"by what the study looks for, mean over seeds{several}"
     alike = " Scores on different shares of the data cannot be compared." * parts
+    alike += " Finals: on all of the data, under new random seeds." * bool(view.finals)
     caption = f"{shown} {by}.{alike} Who is first now may be so by chance."
     head = ["recipe", *(["data"] if parts else []), "#seeds", *(f"#{escape(goal)}" for goal in view.goals)]
     return table(head, rows, caption, sortable=len(rows) > 1)

@@ -28,6 +28,7 @@ from reports.results import Results
 from tests.live_folder import DONE, RUNNING, empty_study, fail, running_study
 from tests.live_pictures import served
 from tests.reports.test_answer import LIMITED
+from tests.synthetic_results import add_finals, make_results
 from trainables.errors import UserError
 
 NOTHING = {"answer": "", "verdicts": ""}
@@ -192,6 +193,20 @@ class TestWhatIsShown:
         for name in ("counts", "failed", "queued", "best", "verdicts"):
             assert shown[name] in content, name
         assert "$" not in content  # every place is filled
+
+    def test_the_finals_have_rows_of_their_own(self, tmp_path: Path) -> None:
+        make_results(tmp_path, rows=["SBERT baseline"], explored=4, seeds=(0,))
+        assert Folder(tmp_path).view().finals == ()
+        assert "finals" not in html.parts_of(Folder(tmp_path).view(), {})["best"]
+        add_finals(tmp_path, (3.0, 1.0))
+        view = Folder(tmp_path).view()
+        scores = [best.scores[0] for best in view.finals]
+        assert scores == sorted(scores, reverse=True)
+        (best,) = [each for each in view.finals if each.role == "base"]
+        assert best.seeds == 5
+        shown = html.parts_of(view, {})["best"]
+        assert shown.count(">finals<") == len(view.finals)
+        assert "under new random seeds" in shown
 
     def test_nothing_has_begun(self, tmp_path: Path) -> None:
         empty_study(tmp_path)
