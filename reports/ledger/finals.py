@@ -97,7 +97,7 @@ def part_name(share: float, whole: str) -> str:
 
 def share_in_words(share: float) -> str:
     """`1/8 of the data`."""
-    return f"{Fraction(share).limit_denominator(64)} of the data"
+    return "all of the data" if share == 1 else f"{Fraction(share).limit_denominator(64)} of the data"
 
 
 @dataclass(frozen=True)

@@ -62,10 +62,14 @@ def by_part(
 
 def best_on_parts(by_parts: Iterable[Mapping[str, float]], base: str) -> Iterator[list[str]]:
     """Of each part of the data, the largest first, the recipes that are better there than the base settings, the best
-    first. `by_parts`: in that order, the scores by the hash of the whole recipe."""
+    first; without those that a larger part has judged. `by_parts`: in that order, the scores by the hash of the whole
+    recipe."""
+    judged: set[str] = set()
     for scores in by_parts:
         least = scores.get(base, -math.inf)
-        yield sorted((key for key, score in scores.items() if score > least), key=lambda key: -scores[key])
+        better = (key for key, score in scores.items() if score > least and key not in judged)
+        yield sorted(better, key=lambda key: -scores[key])
+        judged |= scores.keys()
 
 
 def choose(values: Sequence[Sequence[float]], most: int, lost: int = 0) -> list[int]:

@@ -1,7 +1,8 @@
 """Which recipes are explored, and on how much of the data.
 
 Under a limit on the whole study recipes train on a part of the data (`Ladder`) for half of it; the best third of those
-seen on a part goes on to the next larger one. What is best there is a finalist. Else they train on all of the data.
+seen on a part goes on to the next larger one, or to all of the data. What is best there is a finalist. Else they train
+on all of the data.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from search_spaces.limits import exceeded
 from study.search.choice import best_on_parts
 from study.search.course import Explored, Explorer
 from study.search.final_rounds import FinalRounds
-from study.search.ladder import LOOKS, RATIO, Ladder, ladder_for, on_part
+from study.search.ladder import LOOKS, RATIO, WHOLE, Ladder, ladder_for, on_part
 from study.search.progress import StudyProgress
 from study.trial import Trial
 from trainables.recipe import Recipe
@@ -80,7 +81,7 @@ class Exploration:
     def fits(self, trial: Trial) -> bool:
         """Whether the limits have room for it and for the finals after it, whether this recipe or the best so far is
         in them."""
-        if trial.part:
+        if trial.key in self._wholes:
             return self._may_look(trial.recipe, self._wholes[trial.key].recipe)
         self.progress.budget.expect([trial.recipe])
         further = trial.seed >= len(self.course.seeds)
@@ -101,7 +102,7 @@ class Exploration:
 
     def decides(self, trial: Trial) -> bool:
         """Whether the score of a running trial may decide who is in the finals."""
-        return trial.part or (not is_fresh(trial.seed) and not self._by_parts)
+        return trial.part or (not is_fresh(trial.seed) and (not self._by_parts or trial.key in self._wholes))
 
     @property
     def opens_more(self) -> bool:
@@ -307,13 +308,19 @@ class Exploration:
         return [part for share in shares if (part := self._part(explored, share))]
 
     def _part(self, explored: Explored, share: float) -> Trial | None:
-        """The recipe on a part of its data; None where it trains nothing, or its data cannot be cut."""
+        """The recipe on that share of its data; None where it trains nothing, or its data cannot be cut."""
         recipe = self._cut(explored.recipe, share)
         if recipe is None or not explored.recipe.trains:
             return None
-        trial = Trial(recipe, PART, part_name(share, explored.name), part=True)
+        part = share < WHOLE
+        name = part_name(share, explored.name) if part else explored.name
+        trial = Trial(recipe, self._seed(share), name, part=part)
         self._wholes[trial.key] = explored
         return trial
+
+    def _seed(self, share: float) -> int:
+        """Under which recipes train on that share of the data."""
+        return PART if share < WHOLE else self.course.seeds[0]
 
     def _cut(self, recipe: Recipe, share: float) -> Recipe | None:
         if (recipe.hash, share) not in self._cuts:
@@ -337,7 +344,7 @@ class Exploration:
         scores: dict[str, float] = {}
         for explored in (self._base, *self.recipes.values()):
             part = self._cut(explored.recipe, share)
-            record = self.progress.done.get(trial_key(part.hash, PART)) if part else None
+            record = self.progress.done.get(trial_key(part.hash, self._seed(share))) if part else None
             if record is not None and record.status == "finished" and not exceeded(self.course.limits, [record.cost]):
                 values = upward_values(self.course.goals, record.scores, record.cost)
                 scores |= {explored.recipe.hash: values[0]} if values else {}

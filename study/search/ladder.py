@@ -14,15 +14,15 @@ from trainables.trial import check_recipes
 
 RATIO = 3
 """Of so many recipes on a part of the data one goes on."""
-FIRST, LARGER = (0.125, 0.25, 0.5), 0.5
-"""The shares of the data that recipes begin on, and the one that the best go on to."""
+FIRST, LARGER, WHOLE = (0.125, 0.25, 0.5), 0.5, 1.0
+"""The shares of the data that recipes begin on, and those that the best go on to."""
 STEPS, RECIPES = 4, 16
 """A share is large enough where a training with the base settings has so many steps on it. One above an eighth is taken
 only where there is room for so many recipes on it."""
 BESIDE = 3.0
 """Whole trainings beside recipes on parts: of the base settings, and of the smallest finals."""
-LARGER_FROM = 24.0
-"""With room for so many whole trainings the best go on to the larger part."""
+LARGER_FROM, WHOLE_FROM = 24.0, 48.0
+"""With room for so many whole trainings the best go on to the larger part, or to all of the data."""
 ABREAST = 8
 """More places than these let more recipes run at once, but no more of them one after another: they count as so many."""
 LOOKS = 0.5
@@ -71,5 +71,9 @@ def ladder_for(trainings: float, places: int, base: Recipe, shares: Collection[o
     fitting = [share for share in FIRST if share <= max(min(for_recipes, for_rounds), Ladder.PROBE)]
     large = (share for share in fitting if steps is None or steps * share / Ladder.PROBE >= STEPS)
     first = before[0] if before else next(large, fitting[-1])
+    if first >= LARGER:
+        return Ladder((first,))
+    if abreast >= WHOLE_FROM and LARGER not in before[1:]:
+        return Ladder((first, WHOLE))
     larger = abreast >= LARGER_FROM or LARGER in before[1:]
-    return Ladder((first, LARGER) if larger and first < LARGER else (first,))
+    return Ladder((first, LARGER) if larger else (first,))

@@ -324,6 +324,21 @@ def test_recipes_begin_on_a_part_and_the_better_ones_go_on() -> None:
     assert quality(pick.recipe) == max(quality(run.recipe) for run in explorer.proposed)
 
 
+def test_with_time_for_many_the_better_ones_go_on_to_all_of_the_data() -> None:
+    """There the base settings have their own row already, and the best is in the finals."""
+    search, clock, _ = agenda(120, RATES[:30])
+    ran = drive(search, clock, outcome())
+    assert search.ladder == Ladder((0.125, 1.0))
+    whole = [run.trial for run in ran if run.trial.seed == 0 and run.trial.recipe.trains]
+    assert not any(trial.part for trial in whole)
+    assert [trial.recipe for trial in whole].count(BASE) == 1
+    assert 4 <= len(whole) <= 1 + 30 // 2
+    best = max(whole, key=lambda trial: quality(trial.recipe))
+    assert [entrant.recipe for entrant in search.finalists or ()] == [best.recipe]
+    parts = [run.trial.recipe.flat()["corpus.share"] for run in ran if run.trial.part]
+    assert {*parts} == {0.125}
+
+
 def test_looks_take_half_of_a_limit_and_no_recipe_that_could_not_be_judged() -> None:
     """The best recipe takes ten times as long as the others: on a part there is time for it, but not for finals."""
     slow, usual = 1e-3, outcome()
