@@ -100,7 +100,7 @@ def write_space(request: Request) -> None:
     write_whole(request.write_space, text)
     print(f"wrote {request.write_space}, and its data in {file.parent}; run it by", flush=True)
     place = request.write_space if request.write_space.is_absolute() else f"./{request.write_space}"
-    print(f"  python study/run.py --space {place} --search {request.strategy}", flush=True)
+    print(f"  {request.of_space(str(place)).command}", flush=True)
 
 
 def begin(request: Request) -> tuple[SourceFile, ...]:

@@ -430,7 +430,12 @@ class Request:
 
     def without_search(self) -> Request:
         """The same for rows alone."""
-        return dataclasses.replace(self, **{name: OPTIONS[name].default for name in _of_search()})
+        return dataclasses.replace(self, **_defaults(SEARCH))
+
+    def of_space(self, space: str) -> Request:
+        """The same of the space that `--write-space` made of the person's data."""
+        made = {**_defaults(OWN), "columns": None, "labels": None, "senteval": None}
+        return dataclasses.replace(self, **made, space=space, search=self.strategy)
 
 
 OPTIONS = options_of(Request)
@@ -448,14 +453,14 @@ def merge(before: Request, now: Request) -> Request:
     merged = now
     if before.strategy != "paper":
         merged = dataclasses.replace(now, seeds=NumberRange(*map(max, before.seeds, now.seeds)))
-    for name in _of_search():
+    for name in _defaults(SEARCH):
         if name in now.differing or (name == "search" and before.strategy == "paper"):
             continue
         tried = dataclasses.replace(merged, **{name: getattr(before, name)})
-        if not any(tried.broken_rule(other) and not merged.broken_rule(other) for other in _of_search()):
+        if not any(tried.broken_rule(other) and not merged.broken_rule(other) for other in _defaults(SEARCH)):
             merged = tried
     return merged
 
 
-def _of_search() -> list[str]:
-    return [name for name, item in OPTIONS.items() if item.group == SEARCH]
+def _defaults(group: str) -> dict[str, Any]:
+    return {name: item.default for name, item in OPTIONS.items() if item.group == group}

@@ -178,11 +178,15 @@ def test_a_plugins_objective_is_offered_and_its_own_keys_are_searched() -> None:
     assert not any(domain.key == "objective.power" for domain in groups.space.domains)  # it learns from pairs alone
 
 
-def test_the_written_space_is_the_same_study() -> None:
+def test_the_written_space_is_the_same_study(capsys: pytest.CaptureFixture[str]) -> None:
     mine = write("triplets")
     arguments = ["--train", mine, "--encoder", "scenes-small", "--trials", "7"]
     own = plan_of(*arguments)
-    assert main([*arguments, "--write-space", "my_space.py"]) == 0
+    settings = ["--set", "optimisation.epochs=2", "--limit", "minutes=60"]
+    assert main([*arguments, *settings, "--write-space", "my_space.py"]) == 0
+    command = capsys.readouterr().out.splitlines()[-1].split()
+    assert command[:4] == ["python", "study/run.py", "--space", "./my_space.py"]
+    assert " ".join(command[4:]) == "--set optimisation.epochs=2 --search optuna --trials 7 --limit minutes=60"
     kept = plan_of("--space", "./my_space.py", "--search", "optuna", "--trials", "7")
     assert [(trial.key, trial.name) for trial in kept.fixed_trials()] == [
         (trial.key, trial.name) for trial in own.fixed_trials()
