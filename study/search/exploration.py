@@ -28,6 +28,9 @@ from trainables.recipe import Recipe
 MOST_TOO_LONG = 16
 """Recipes that a limit has no room for in a row, after which no other one is asked for."""
 
+LONGER = 1.5
+"""A recipe that takes so many times as long as a better one is not promoted: it takes the time of many others."""
+
 RACING = 2
 """Recipes for whose further seeds there is room kept under a limit, where recipes race for them."""
 
@@ -329,23 +332,35 @@ class Exploration:
 
     def _promoted(self) -> Iterator[Trial]:
         """The best third of each part that beats the base settings there, on the next larger part; the largest part
-        first."""
+        first. Not those that a much shorter training surpasses."""
         assert self.ladder is not None
         for share, larger in reversed([*itertools.pairwise(self.ladder.parts)]):
-            scores = self._scores(share)
+            scores, records = self._scores(share), self._records(share)
+            seconds = {key: record.cost.get("train_seconds") or 0.0 for key, record in records.items()}
             base = scores.pop(self.course.base.hash, -math.inf)
             best = sorted(scores, key=lambda key: scores[key], reverse=True)[: len(scores) // RATIO]
-            better = [self.recipes[key] for key in best if scores[key] > base]
+            better = [
+                self.recipes[key]
+                for place, key in enumerate(best)
+                if scores[key] > base and not any(LONGER * seconds[above] < seconds[key] for above in best[:place])
+            ]
             for explored in (self._base, *better) if better else ():
                 yield from self._parts_of(explored, [larger])
 
     def _scores(self, share: float) -> dict[str, float]:
         """By the hash of the whole recipe, the scores on that part of the data."""
         scores: dict[str, float] = {}
+        for key, record in self._records(share).items():
+            if record.status == "finished" and not exceeded(self.course.limits, [record.cost]):
+                values = upward_values(self.course.goals, record.scores, record.cost)
+                scores |= {key: values[0]} if values else {}
+        return scores
+
+    def _records(self, share: float) -> dict[str, Record]:
+        """By the hash of the whole recipe, the records on that part of the data."""
+        records: dict[str, Record] = {}
         for explored in (self._base, *self.recipes.values()):
             part = self._cut(explored.recipe, share)
             record = self.progress.done.get(trial_key(part.hash, self._seed(share))) if part else None
-            if record is not None and record.status == "finished" and not exceeded(self.course.limits, [record.cost]):
-                values = upward_values(self.course.goals, record.scores, record.cost)
-                scores |= {explored.recipe.hash: values[0]} if values else {}
-        return scores
+            records |= {explored.recipe.hash: record} if record else {}
+        return records
