@@ -103,7 +103,6 @@ _MAIN_TABLES = (
         columns=_AVERAGE_COLUMNS,
         rows=tuple(same(FIGURES["1"]).items()),
         topic="SentEval",
-        protocol="full",
         aggregation="averages of 18 downstream and 10 probing tasks and the mean of the two, test scores",
     ),
     Table(
@@ -112,7 +111,6 @@ _MAIN_TABLES = (
         columns=_columns(_DOWNSTREAM),
         rows=tuple(same(FIGURES["S3"]).items()),
         topic="SentEval",
-        protocol="full",
         aggregation="accuracy; Spearman after a trained regressor for SICK-R and STSBenchmark, by cosine and as the "
         "mean of the sub-corpora for STS12 to 16; mean recall at 1, 5 and 10 both ways for Caption-Image",
         footnotes=("Of MRPC the averages take the mean of accuracy and F1.",),
@@ -123,7 +121,6 @@ _MAIN_TABLES = (
         columns=_columns(_PROBING),
         rows=tuple(same(FIGURES["S4"]).items()),
         topic="SentEval",
-        protocol="full",
         aggregation=ACCURACY,
     ),
     Table(
@@ -135,7 +132,6 @@ _MAIN_TABLES = (
         ),
         rows=tuple(same(FIGURES["S6"]).items()),
         topic="SentEval (development)",
-        protocol="full",
         aggregation="development scores (STS12 to 16 have no development part and stand with their test scores)",
     ),
 )

@@ -74,7 +74,6 @@ _POOLING_TABLES = (
             *((f"{label}-{mode}", f"{label}-{mode}") for label in (UNTRAINED, SMALL) for mode in ("CLS", "mean")),
         ),
         topic="SentEval (development)",
-        protocol="full",
         aggregation=DEV_AGGREGATION,
         footnotes=(
             "The last four rows are not in the paper: its own encoder before and after DeCLUTR, so that the question "
@@ -87,7 +86,6 @@ _POOLING_TABLES = (
         columns=DEV_COLUMNS,
         rows=tuple((_BEFORE | _AFTER).items()),
         topic="SentEval (development)",
-        protocol="full",
         aggregation=DEV_AGGREGATION,
     ),
 )

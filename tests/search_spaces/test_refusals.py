@@ -22,8 +22,8 @@ def _space(**changes: object) -> Space:
 
 
 def _table(**changes: object) -> Table:
-    values = {"number": "1", "title": "", "columns": COLUMNS, "rows": (("x", "x"),), "protocol": "full"}
-    return Table(**(values | {"aggregation": "accuracy"} | changes))  # type: ignore[arg-type]
+    values = {"number": "1", "title": "", "columns": COLUMNS, "rows": (("x", "x"),), "aggregation": ""}
+    return Table(**(values | changes))  # type: ignore[arg-type]
 
 
 def _tables(*columns: Column) -> tuple[Table, ...]:
