@@ -118,7 +118,7 @@ def test_a_process_that_ends_stays_what_it_was(tmp_path: Path, monkeypatch: pyte
     """Its command line goes before its memory does; its readings must not be taken for those of others."""
     kinds = iter(["other", "trainable with its workers", "other"])
     monkeypatch.setattr(soak, "kind_of", lambda process: next(kinds))
-    monkeypatch.setattr(soak, "children", dict)
+    monkeypatch.setattr(soak, "tree", lambda process: [process])
     watch = Watch({}, tmp_path, every=0.0)
     for _ in range(3):
         watch(os.getpid())
