@@ -139,7 +139,7 @@ class Tiny(nn.Module):
 
 def model_of(changes: dict[str, Any]) -> StudyModel:
     torch.manual_seed(5)
-    return build_model(Recipe().preferring(changes), Tiny())  # type: ignore[arg-type]
+    return build_model(Recipe().preferring(changes), Tiny())
 
 
 def batch_of(rows: list[tuple[int, int, int]]) -> TokenizedBatch:
@@ -464,7 +464,7 @@ def static(workers: Workers) -> dict[str, Any]:
 
     def fresh() -> Any:
         drawn = EncoderRequest(EncoderConfig("static", "scenes-small"), device="cpu", options=StaticStart("random", 6))
-        return load_static(drawn).double()  # type: ignore[attr-defined]
+        return load_static(drawn).double()
 
     answers: dict[str, Any] = {"whole": twelve_steps(workers, fresh())}
     answers["cached"] = twelve_steps(workers, fresh(), {"optimisation.chunk": 10})
@@ -519,7 +519,7 @@ def twelve_steps(
         }
     )
     torch.manual_seed(5)
-    model = build_model(recipe, encoder)  # type: ignore[arg-type]
+    model = build_model(recipe, encoder)
     torch.manual_seed(5)
     for parameter in model.parameters():
         nn.init.normal_(parameter, std=0.3)
@@ -551,8 +551,7 @@ class Nearness(TrialWatcher):
             first, second = encode(["two dogs", "the woman plays a piano"])
             return -float(np.linalg.norm(first - second))
 
-        score: float | None = self.workers.from_first(by_all(self.encoder, self.workers, nearness))
-        return score
+        return self.workers.from_first(by_all(self.encoder, self.workers, nearness))
 
 
 def keeps(workers: Workers) -> dict[str, Any]:
@@ -562,7 +561,7 @@ def keeps(workers: Workers) -> dict[str, Any]:
         encoder = Scored()
         changes = {"optimisation.keep": keep, "optimisation.keep_every": 2, "optimisation.keep_share": 0.5}
         changes |= {"optimisation.patience": 2}
-        watcher = Nearness(encoder, None, workers, Reporter())  # type: ignore[arg-type]
+        watcher = Nearness(encoder, None, workers, Reporter())
         answers[keep] = twelve_steps(workers, encoder, changes, watcher)
     return answers
 

@@ -49,7 +49,7 @@ def corpus() -> NLIPairs:
 
 def model() -> StudyModel:
     torch.manual_seed(5)
-    made = build_model(RECIPE, Scored())  # type: ignore[arg-type]
+    made = build_model(RECIPE, Scored())
     for parameter in made.parameters():
         nn.init.normal_(parameter, std=0.3)
     return made

@@ -41,8 +41,7 @@ def in_parquet(rows: Records) -> bytes:
 
     sink = pyarrow.BufferOutputStream()
     pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), sink)
-    content: bytes = sink.getvalue().to_pybytes()
-    return content
+    return sink.getvalue().to_pybytes()
 
 
 TABLE_WRITERS: dict[str, Callable[[Records], bytes]] = {

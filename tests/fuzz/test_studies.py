@@ -144,7 +144,7 @@ def test_predictions(study: Path) -> None:
         changed = dict(arrays)
         name = rng.choice(sorted(changed))
         changed[name] = rng.choice(ODD_ARRAYS)
-        np.savez(file, **changed)  # type: ignore[arg-type]
+        np.savez(file, **changed)
         return file.read_bytes()
 
     for name in broken(file, "predictions", BYTES | {f"array {i}": other for i in range(6)}):

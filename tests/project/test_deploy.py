@@ -171,8 +171,7 @@ class TestEveryFile:
 class TestKubeRay:
     @pytest.fixture
     def job(self) -> dict[str, Any]:
-        job: dict[str, Any] = yaml.safe_load((DEPLOY / "kuberay" / "rayjob.yaml").read_text())
-        return job
+        return yaml.safe_load((DEPLOY / "kuberay" / "rayjob.yaml").read_text())
 
     def test_its_fields_are_those_of_the_reference(self, job: dict[str, Any]) -> None:
         jsonschema.validate(job, RAY_JOB)
@@ -228,8 +227,7 @@ class TestRayUp:
     def config(self) -> dict[str, Any]:
         from ray.autoscaler._private.util import prepare_config
 
-        config: dict[str, Any] = prepare_config(yaml.safe_load((DEPLOY / "ray-up" / "aws.yaml").read_text()))
-        return config
+        return prepare_config(yaml.safe_load((DEPLOY / "ray-up" / "aws.yaml").read_text()))
 
     def test_ray_itself_accepts_it(self, config: dict[str, Any]) -> None:
         from ray.autoscaler._private.util import validate_config

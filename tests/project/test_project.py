@@ -20,7 +20,7 @@ PACKAGES = ("study", "trainables", "search_spaces", "reports", "benchmarks")
 
 
 def project() -> dict[str, Any]:
-    return tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]  # type: ignore[no-any-return]
+    return tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 
 def imported(source: str) -> set[str]:
@@ -40,7 +40,7 @@ def normal(name: str) -> str:
 
 
 def declared(requirements: list[str]) -> set[str]:
-    return {normal(re.match(r"[\w.-]+", requirement)[0]) for requirement in requirements}  # type: ignore[index]
+    return {normal(re.match(r"[\w.-]+", requirement)[0]) for requirement in requirements}
 
 
 def compare(modules: set[str], requirements: list[str]) -> tuple[set[str], set[str]]:
@@ -110,7 +110,6 @@ def test_types_are_published(package: str) -> None:
 def test_versions_agree() -> None:
     version = project()["version"]
     newest = re.search(r"^## \[?(\d+\.\d+\.\d+)", (ROOT / "CHANGELOG.md").read_text(), re.M)
-    assert newest is not None
     assert newest[1] == version
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     assert str(citation["version"]) == version
@@ -124,12 +123,10 @@ def test_make_study_runs_every_row_of_every_table_a_search_and_finals_in_few_sho
     from study.plan import decide, read_request
 
     target = re.search(r"^study:.*\n\t\$\(RUN\) study/run\.py ([^#]*?)\n\n", (ROOT / "Makefile").read_text(), re.M)
-    assert target is not None
     plan = decide(read_request(parse(target[1].replace("\\\n", " ").split())), 0)
     run = {label for label, recipe in plan.rows.items() if recipe is not None}
     assert {label for table in plan.space.tables for _, label in table.rows} - run == {"Avg. GloVe embeddings"}
     assert plan.explored > 0
-    assert plan.finals is not None
     assert plan.finals.seeds == 3
     finals = plan.finals.recipes * plan.finals.seeds + sum(len(recipe.seeds) for recipe in plan.finals.beside)
     assert len(plan.fixed_trials()) + plan.explored * len(plan.seeds) + finals <= 55
