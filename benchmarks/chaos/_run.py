@@ -102,7 +102,8 @@ class Runner:
         repair = fault.strike(case)
         outcome.done = case.done + (f" for {lasts:.0f} s" if lasts and "minute" not in case.done else "")
         until(lambda: study.poll() is not None, lasts)
-        repair()
+        if repair is not None:
+            repair()
         spent = 0.0
         while True:
             outcome.codes.append(self._wait(study))
