@@ -13,7 +13,6 @@ from search_spaces.giorgi2020.shared import (
     HUB,
     LAPTOP,
     LARGER_MODEL,
-    NOTES,
     PAPER,
     POOL,
     POSITIVES,
@@ -24,10 +23,9 @@ from search_spaces.giorgi2020.shared import (
     STRATEGY,
     TAU,
     UNTRAINED,
-    input_of,
-    sized,
+    row_of,
 )
-from search_spaces.paper import ACCURACY, Claim, Column, Overrides, Row, Table
+from search_spaces.paper import ACCURACY, Claim, Column, Overrides, Table
 from search_spaces.published import by_label, same
 from search_spaces.shared import AS_IT_IS, WORDS, YEARS, finished, plain
 from search_spaces.space import Space
@@ -45,16 +43,7 @@ _OVERRIDES: dict[str, Overrides] = {
 }
 
 _PUBLISHED = by_label(FIGURES, {number: same(FIGURES[number]) for number in ("1", "S3", "S4", "S6")})
-_ROWS = tuple(
-    Row(
-        label,
-        overrides,
-        _PUBLISHED[label],
-        needs=input_of(label, overrides),
-        note=sized(label, NOTES[label]),
-    )
-    for label, overrides in _OVERRIDES.items()
-)
+_ROWS = tuple(row_of(label, overrides, _PUBLISHED[label]) for label, overrides in _OVERRIDES.items())
 
 # In the paper's order; MRPC is printed as two figures, of which the average takes the mean.
 _DOWNSTREAM = (

@@ -2,36 +2,22 @@
 
 from __future__ import annotations
 
-import ast
 import fnmatch
 import re
 import sys
 import tomllib
 from importlib import import_module
 from importlib.metadata import packages_distributions
-from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ("study", "trainables", "search_spaces", "reports", "benchmarks")
+from tests.project.test_arrows import FILES, PACKAGES, ROOT, imports
 
 
 def project() -> dict[str, Any]:
     return tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-
-
-def imported(source: str) -> set[str]:
-    """The top-level modules that a file imports anywhere, standard ones left out."""
-    names: set[str] = set()
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Import):
-            names |= {alias.name.partition(".")[0] for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and not node.level:
-            names.add((node.module or "").partition(".")[0])
-    return names - set(sys.stdlib_module_names) - set(PACKAGES)
 
 
 def normal(name: str) -> str:
@@ -53,8 +39,8 @@ def compare(modules: set[str], requirements: list[str]) -> tuple[set[str], set[s
 
 
 def test_what_is_imported_is_declared_and_nothing_else() -> None:
-    files = [path for package in PACKAGES for path in (ROOT / package).rglob("*.py")]
-    modules = set().union(*(imported(path.read_text()) for path in files))
+    names = {name.partition(".")[0] for file in FILES for name in imports(file)}
+    modules = names - sys.stdlib_module_names - {*PACKAGES}
     optional = [name for names in project()["optional-dependencies"].values() for name in names]
     missing, unused = compare(modules, [*project()["dependencies"], *optional])
     assert missing == {"triton"}  # PyTorch for GPUs brings it, and what needs it runs there alone
@@ -62,9 +48,7 @@ def test_what_is_imported_is_declared_and_nothing_else() -> None:
 
 
 def test_the_comparison_sees_a_missing_and_a_needless_one() -> None:
-    modules = imported("import numpy.linalg\ndef f():\n    from yaml import load\nimport json")
-    assert modules == {"numpy", "yaml"}
-    assert compare(modules, ["numpy>=2", "scipy"]) == ({"yaml"}, {"scipy"})
+    assert compare({"numpy", "yaml"}, ["numpy>=2", "scipy"]) == ({"yaml"}, {"scipy"})
 
 
 def test_every_dependency_has_its_version_in_constraints() -> None:
@@ -88,12 +72,6 @@ def test_every_file_that_is_no_module_is_installed() -> None:
         for path in (ROOT / package).rglob("*.*"):
             module = path.suffix in (".py", ".pyc") or path.is_dir()
             assert module or any(fnmatch.fnmatch(path.name, pattern) for pattern in patterns), path
-
-
-def test_no_installed_file_imports_what_is_not() -> None:
-    for package in set(PACKAGES) - {"benchmarks"}:
-        for path in (ROOT / package).rglob("*.py"):
-            assert not re.search(r"^\s*(from|import) (benchmarks|tests)\b", path.read_text(), re.MULTILINE), path
 
 
 @pytest.mark.parametrize(("script", "target"), project()["scripts"].items())
