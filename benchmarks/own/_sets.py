@@ -79,14 +79,14 @@ def write_files(chosen: OwnSet, data: Path, folder: Path) -> Path:
     except FileNotFoundError as error:
         raise UserError(f"the set {chosen.name} is made of {error.filename}, which is not there") from None
     for part, rows in zip(PARTS, parts, strict=True):
-        write_part(folder, part, chosen.columns, rows)
+        write_table(folder / f"{part}.csv", chosen.columns, rows)
     return folder
 
 
-def write_part(folder: Path, part: str, columns: Sequence[str], rows: Rows) -> None:
-    """The CSV file of a part."""
-    with (folder / f"{part}.csv").open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file).writerows([columns, *rows])
+def write_table(file: Path, columns: Sequence[str], rows: Rows) -> None:
+    """A CSV file."""
+    with file.open("w", encoding="utf-8", newline="") as lines:
+        csv.writer(lines).writerows([columns, *rows])
 
 
 def of_files(kind: str, name: str, folder: Path, encoder: str) -> Prepared:
@@ -199,7 +199,8 @@ def _a_file_each(folder: str, **files: str) -> Reader:
 
 
 _PAIR, _TRIPLET = ("question", "answer"), ("anchor", "positive", "negative")
-_SCORED, _LABELLED = ("sentence1", "sentence2", "score"), ("text", "label")
+SCORED, LABELLED = ("sentence1", "sentence2", "score"), ("text", "label")
+STSB_COLUMNS = _columns(5, 6, 4)
 FEW = (1200, 300, 500)
 """Rows of a labelled set: fitting its classifier takes longer than all else."""
 _NLI = ("nli/snli_dev.jsonl", "nli/snli_test.jsonl", "")
@@ -214,15 +215,15 @@ SETS: Mapping[str, OwnSet] = {
         OwnSet("glosses", "pairs", _PAIR, csv_files("glosses")),
         OwnSet("peps", "pairs", _PAIR, _peps),
         OwnSet("snli", "triplets", _TRIPLET, _files(_triplets, *_NLI)),
-        OwnSet("stsb", "scored", _SCORED, _files(_columns(5, 6, 4), *_STSB)),
-        OwnSet("sick", "scored", _SCORED, _files(_columns(1, 2, 3, header=1), *_SICK)),
-        OwnSet("trec", "labelled", _LABELLED, _files(_labelled, *_TREC), FEW),
-        OwnSet("sst", "labelled", _LABELLED, _files(_labelled, *_SST), FEW),
-        OwnSet("mr", "labelled", _LABELLED, _a_file_each("MR", pos="rt-polarity.pos", neg="rt-polarity.neg"), FEW),
+        OwnSet("stsb", "scored", SCORED, _files(STSB_COLUMNS, *_STSB)),
+        OwnSet("sick", "scored", SCORED, _files(_columns(1, 2, 3, header=1), *_SICK)),
+        OwnSet("trec", "labelled", LABELLED, _files(_labelled, *_TREC), FEW),
+        OwnSet("sst", "labelled", LABELLED, _files(_labelled, *_SST), FEW),
+        OwnSet("mr", "labelled", LABELLED, _a_file_each("MR", pos="rt-polarity.pos", neg="rt-polarity.neg"), FEW),
         OwnSet(
             "subj",
             "labelled",
-            _LABELLED,
+            LABELLED,
             _a_file_each("SUBJ", objective="subj.objective", subjective="subj.subjective"),
             FEW,
         ),
