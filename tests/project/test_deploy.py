@@ -273,6 +273,14 @@ def test_shellcheck_finds_nothing(script: Path, tmp_path: Path) -> None:
     assert subprocess.run([shellcheck, bad], capture_output=True, timeout=60, check=False).returncode == 1
 
 
+def with_tools(folder: Path, tools: dict[str, str]) -> dict[str, str]:
+    """The environment in which commands of these names are scripts of ours."""
+    for name, text in tools.items():
+        (folder / name).write_text(f"#!/bin/bash\n{text}")
+        (folder / name).chmod(0o755)
+    return {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"}
+
+
 class TestSpotWorker:
     """The script, with a `ray` and a `wget` of ours."""
 
@@ -282,15 +290,8 @@ class TestSpotWorker:
             "while :; do sleep 0.05; done\n",
             "wget": wget,
         }
-        for name, text in tools.items():
-            (folder / name).write_text(f"#!/bin/bash\n{text}")
-            (folder / name).chmod(0o755)
-        return subprocess.Popen(
-            [SCRIPTS[0], "10.0.0.1:6379"],
-            env={**os.environ, "PATH": f"{folder}:{os.environ['PATH']}", "SECONDS_BETWEEN": "0.1"},
-            stdout=subprocess.PIPE,
-            text=True,
-        )
+        environment = {**with_tools(folder, tools), "SECONDS_BETWEEN": "0.1"}
+        return subprocess.Popen([SCRIPTS[0], "10.0.0.1:6379"], env=environment, stdout=subprocess.PIPE, text=True)
 
     def test_a_notice_drains_the_node(self, tmp_path: Path) -> None:
         notice = f'[[ "$*" != *instance-action* ]] || test -e {tmp_path}/notice\n'
@@ -342,16 +343,12 @@ class TestSlurm:
             "python": log + f'[[ "$1" != - ]] || exit 0\ntrap "echo checkpoint >> {folder}/log; exit 143" TERM\n'
             f"touch {folder}/running\nwhile [ -e {folder}/running ]; do sleep 0.05; done\n",
         }
-        for name, text in tools.items():
-            (folder / name).write_text(f"#!/bin/bash\n{text}")
-            (folder / name).chmod(0o755)
         (folder / ".venv" / "bin").mkdir(parents=True)
         (folder / ".venv" / "bin" / "activate").touch()
         slurm = {"JOB_NUM_NODES": nodes, "JOB_NODELIST": "n[1-2]", "JOB_ID": 7, "CPUS_ON_NODE": 32, "GPUS_ON_NODE": 4}
         environment = {
-            **os.environ,
+            **with_tools(folder, tools),
             **{f"SLURM_{name}": str(value) for name, value in slurm.items()},
-            "PATH": f"{folder}:{os.environ['PATH']}",
             "HOME": "/home/me",
             "SCRATCH": "/scratch/me",
         }
