@@ -463,3 +463,21 @@ PLACES: dict[str, Place] = {
     "gone": Path.unlink,
 }
 """What may stand where a file is expected. All but the first must be refused."""
+
+
+def in_place(file: Path, read: Callable[[], object], named: Sequence[Path | str] = ()) -> list[str]:
+    """Which of `PLACES`, where the file stands, a reader does not refuse; the file is whole again at the end. A refusal
+    names the file or its folder, or what is `named` instead."""
+    taken, whole = [], file.read_bytes()
+    for place, put in PLACES.items():
+        put(file)
+        try:
+            outcome = read_or_refuse(read, named or [file, file.parent])
+            taken += [place] if not isinstance(outcome, UserError | None) else []
+        finally:
+            if file.is_dir() and not file.is_symlink():
+                file.rmdir()
+            else:
+                file.unlink(missing_ok=True)
+            file.write_bytes(whole)
+    return taken

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -27,7 +26,7 @@ from reports.live import html
 from reports.live.folder import Folder
 from reports.predictions import Predictions
 from reports.report import write_report
-from tests.fuzzing import BYTES, INPUTS, PLACES, broken, inputs, limited, mutate_json, read_or_refuse
+from tests.fuzzing import BYTES, INPUTS, broken, in_place, inputs, limited, mutate_json, read_or_refuse
 from tests.synthetic_results import make_results
 from trainables.errors import UserError
 from trainables.recipe import Recipe
@@ -46,21 +45,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def study(made: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(made, tmp_path / "results"))
-
-
-def in_place(file: Path, read: Callable[[], object]) -> None:
-    """Links, folders and pipes where the file stands: the reader neither hangs nor ends in a traceback."""
-    whole = file.read_bytes()
-    for put in PLACES.values():
-        put(file)
-        try:
-            read_or_refuse(read, [file, file.parent])
-        finally:
-            if file.is_dir() and not file.is_symlink():
-                file.rmdir()
-            else:
-                file.unlink(missing_ok=True)
-            file.write_bytes(whole)
 
 
 def watch(study: Path) -> None:
