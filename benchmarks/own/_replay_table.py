@@ -53,11 +53,11 @@ def space_of(kind: str) -> tuple[Recipe, tuple[Domain, ...]]:
 def in_space(table: OwnTable) -> OwnTable | None:
     """The recipes that a study's space has and that ran on the smallest part of the data, too; None without the space's
     base settings."""
-    parted = ~np.isnan(table.seconds[:, 0, 0])
-    places = [place for place, keys in enumerate(table.keys) if parted[place] and _recipe(table.kind, keys) is not None]
-    base = space_of(table.kind)[0]
-    if base not in [pair[0] for place in places if (pair := _recipe(table.kind, table.keys[place]))]:
+    parted = [int(place) for place in np.flatnonzero(~np.isnan(table.seconds[:, 0, 0]))]
+    recipes = {place: pair[0] for place in parted if (pair := _recipe(table.kind, table.keys[place]))}
+    if space_of(table.kind)[0] not in recipes.values():
         return None
+    places = [*recipes]
     arrays = {name: getattr(table, name)[places] for name in ("dev", "test", "seconds", "steps", "rungs")}
     numbers, keys = tuple(table.recipes[place] for place in places), tuple(table.keys[place] for place in places)
     return dataclasses.replace(table, recipes=numbers, keys=keys, **arrays)
