@@ -1,9 +1,9 @@
 """The files in deploy/: each is read by its own schema or linter, and keeps what docs/clusters.md promises.
 
 `ray up` files are checked by Ray's own schema and code, shell scripts by shellcheck. KubeRay's own schema (a CRD of
-over a megabyte) comes with no package, so for the `RayJob` the schema here holds the fields that KubeRay's API
-reference documents, as far as the file might use them; inside pods it knows the fields of Kubernetes that are used. No
-test here starts a machine on a cloud, in Kubernetes or under Slurm.
+over a megabyte) comes with no package, so for the `RayJob` the schema here holds the fields of KubeRay and Kubernetes
+that the file uses, as their API references document them. No test here starts a machine on a cloud, in Kubernetes or
+under Slurm.
 """
 
 from __future__ import annotations
@@ -81,14 +81,12 @@ TEMPLATE = strict(("spec",), metadata=strict(labels=TEXTS, annotations=TEXTS), s
 CLUSTER = strict(
     ("headGroupSpec",),
     rayVersion=TEXT,
-    suspend=YES_NO,
     authOptions=strict(mode={"enum": ["disabled", "token"]}, secretName=TEXT),
     enableInTreeAutoscaling=YES_NO,
     autoscalerOptions=strict(
         version={"enum": ["v1", "v2"]},
         upscalingMode={"enum": ["Default", "Aggressive", "Conservative"]},
         idleTimeoutSeconds=WHOLE,
-        image=TEXT,
         resources=RESOURCES,
     ),
     headGroupSpec=strict(
@@ -102,11 +100,9 @@ CLUSTER = strict(
         strict(
             ("groupName", "minReplicas", "maxReplicas", "rayStartParams", "template"),
             groupName=TEXT,
-            suspend=YES_NO,
             replicas=WHOLE,
             minReplicas=WHOLE,
             maxReplicas=WHOLE,
-            numOfHosts=WHOLE,
             rayStartParams=TEXTS,
             template=TEMPLATE,
         )
@@ -120,14 +116,10 @@ RAY_JOB = strict(
     spec=strict(
         ("entrypoint", "rayClusterSpec"),
         entrypoint=TEXT,
-        runtimeEnvYAML=TEXT,
-        jobId=TEXT,
-        submissionMode={"enum": ["K8sJobMode", "HTTPMode", "SidecarMode", "InteractiveMode"]},
         shutdownAfterJobFinishes=YES_NO,
         ttlSecondsAfterFinished=WHOLE,
         activeDeadlineSeconds=WHOLE,
         backoffLimit=WHOLE,
-        suspend=YES_NO,
         rayClusterSpec=CLUSTER,
     ),
 )
