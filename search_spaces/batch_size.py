@@ -9,10 +9,9 @@ from __future__ import annotations
 import math
 
 from search_spaces.paper import Column, Figure, Overrides, Row, Table
-from search_spaces.shared import YEARS, averaged, scored
+from search_spaces.shared import ON_SCENES, STS_EVALUATION, YEARS, averaged, scored
 from search_spaces.space import Space
-from trainables.evaluation_config import EvaluationConfig
-from trainables.recipe import SCENES, SCENES_ENCODER, Recipe
+from trainables.recipe import Recipe
 
 SIZES = (16, 64, 256, 1024, 2048)
 BASE_SIZE, BASE_RATE = 64, 2e-5
@@ -50,7 +49,6 @@ _TABLE = Table(
         Column(_DEVELOPMENT, ("STSBenchmark", "dev_spearman_cosine")),
     ),
     rows=tuple((_label(size, multiple), _label(size, multiple)) for multiple in RULES for size in SIZES),
-    protocol="full",
     aggregation="Spearman correlation x 100 by cosine, mean over sub-corpora weighted by size",
     topic="STS",
     footnotes=(
@@ -66,13 +64,8 @@ SPACES = (
         title="SCL: batch sizes from 16 to 2,048",
         paper="no paper: Liao 2021's objective and data",
         base=Recipe(),
-        evaluation=EvaluationConfig(tasks=("sts", "STSBenchmark")),
-        laptop={
-            "encoder.name": SCENES_ENCODER,
-            "corpus.nli": SCENES,
-            "evaluation.senteval": SCENES,
-            "evaluation.protocol": "fast",
-        },
+        evaluation=STS_EVALUATION,
+        laptop=ON_SCENES,
         rows=tuple(_row(size, multiple) for multiple in RULES for size in SIZES),
         tables=(_TABLE,),
         baseline=_label(BASE_SIZE, 1),

@@ -6,7 +6,6 @@ SCL has a lambda, only the losses over triplets a margin.
 
 from __future__ import annotations
 
-from search_spaces.paper import Overrides
 from search_spaces.shared import LAPTOP, RANKING
 from search_spaces.space import Domain, Row, Space
 from trainables.recipe import Recipe, Value
@@ -16,20 +15,10 @@ _SEVERAL_POSITIVES = tuple(name for name in _OBJECTIVES if name not in ("mnrl", 
 _SEVERAL_NEGATIVES = tuple(name for name in _OBJECTIVES if name not in ("supcon", "ntxent", "simcse"))
 
 
-def _row(name: str, positives: int | None, negatives: int | None, **more: Value) -> Overrides:
-    return {"objective.name": name, "objective.positives": positives, "objective.negatives": negatives, **more}
+def _row(label: str, name: str, positives: int | None, negatives: int | None, **more: Value) -> Row:
+    numbers = {"objective.positives": positives, "objective.negatives": negatives}
+    return Row(label, {"objective.name": name, **numbers, **more})
 
-
-# One for each family of objectives; the search starts from them.
-_STARTS: dict[str, Overrides] = {
-    "SupMPN, P 5, Q 5": _row("supmpn", 5, 5),
-    "SupCon, P 5": _row("supcon", 5, None),
-    "MNRL, P 1, Q 5": _row("mnrl", None, 5),
-    "SimCSE, supervised": _row("simcse", None, None),
-    "NT-Xent, P 1": _row("ntxent", 1, None),
-    "SCL, lambda 0.3": _row("scl", 5, 5, **{"objective.weight": 0.3, "objective.temperature": 1.0}),
-    "BatchHard, P 5, Q 5": _row("batch_hard", 5, 5),
-}
 
 SPACES = (
     Space(
@@ -45,7 +34,16 @@ SPACES = (
             }
         ),
         laptop={**LAPTOP, "optimisation.batch_size": 32},
-        rows=tuple(Row(label, overrides) for label, overrides in _STARTS.items()),
+        # One for each family of objectives; the search starts from them.
+        rows=(
+            _row("SupMPN, P 5, Q 5", "supmpn", 5, 5),
+            _row("SupCon, P 5", "supcon", 5, None),
+            _row("MNRL, P 1, Q 5", "mnrl", None, 5),
+            _row("SimCSE, supervised", "simcse", None, None),
+            _row("NT-Xent, P 1", "ntxent", 1, None),
+            _row("SCL, lambda 0.3", "scl", 5, 5, **{"objective.weight": 0.3, "objective.temperature": 1.0}),
+            _row("BatchHard, P 5, Q 5", "batch_hard", 5, 5),
+        ),
         domains=(
             Domain("objective.name", choices=_OBJECTIVES),
             Domain("objective.positives", low=1, high=5, grid=(1, 5), when=("objective.name", _SEVERAL_POSITIVES)),

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from search_spaces.paper import ALL_PAIRS, Claim, Row, Table
 from search_spaces.published import same
-from search_spaces.shared import AS_IT_IS, LAPTOP, RANKING, STSB, YEARS, averaged, scored
+from search_spaces.shared import AS_IT_IS, LAPTOP, RANKING, STS_EVALUATION, STSB, YEARS, averaged, scored
 from search_spaces.space import Domain, Space
-from trainables.evaluation_config import EvaluationConfig
 from trainables.recipe import Recipe
 
 _WAYS = ("crops", "neighbours", "dropout")
@@ -28,7 +27,7 @@ SPACES = (
                 "corpus.limit": 50_000,
             }
         ),
-        evaluation=EvaluationConfig(tasks=("sts", "STSBenchmark")),
+        evaluation=STS_EVALUATION,
         laptop={**LAPTOP, "corpus.limit": None},
         rows=(
             Row("untrained", AS_IT_IS),
@@ -40,7 +39,6 @@ SPACES = (
                 title="Positives from text alone, on the STS tasks",
                 columns=averaged(*scored(YEARS, "spearman_all"), STSB),
                 rows=tuple(same(("untrained", *_WAYS)).items()),
-                protocol="full",
                 aggregation=ALL_PAIRS,
                 topic="STS",
             ),

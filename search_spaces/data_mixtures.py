@@ -7,21 +7,10 @@ they are read: `--nli A,B --set corpus.mix_layouts=pairs`.
 
 from __future__ import annotations
 
-from search_spaces.paper import Overrides
 from search_spaces.shared import LAPTOP, RANKING
 from search_spaces.space import Domain, Row, Space
 from trainables.evaluation_config import EvaluationConfig
 from trainables.recipe import Recipe
-
-_ROWS: dict[str, Overrides] = {
-    "first corpus alone": {"corpus.mix": "weights", "corpus.mix_weights": ("1", "0")},
-    "second corpus alone": {"corpus.mix": "weights", "corpus.mix_weights": ("0", "1")},
-    "by size": {},
-    "by size, temperature 3": {"corpus.mix_temperature": 3.0},
-    "equal": {"corpus.mix": "equal"},
-    "by size, in every batch": {"corpus.mix_batches": "mixed"},
-    "equal, in every batch": {"corpus.mix": "equal", "corpus.mix_batches": "mixed"},
-}
 
 SPACES = (
     Space(
@@ -46,7 +35,15 @@ SPACES = (
             "optimisation.epochs": 20,
             "optimisation.max_steps": 100,
         },
-        rows=tuple(Row(label, overrides) for label, overrides in _ROWS.items()),
+        rows=(
+            Row("first corpus alone", {"corpus.mix": "weights", "corpus.mix_weights": ("1", "0")}),
+            Row("second corpus alone", {"corpus.mix": "weights", "corpus.mix_weights": ("0", "1")}),
+            Row("by size", {}),
+            Row("by size, temperature 3", {"corpus.mix_temperature": 3.0}),
+            Row("equal", {"corpus.mix": "equal"}),
+            Row("by size, in every batch", {"corpus.mix_batches": "mixed"}),
+            Row("equal, in every batch", {"corpus.mix": "equal", "corpus.mix_batches": "mixed"}),
+        ),
         baseline="first corpus alone",
         domains=(
             Domain("corpus.mix", choices=("size", "equal")),

@@ -7,21 +7,9 @@ of the laptop's corpus knows which candidates are truly false: the report says w
 
 from __future__ import annotations
 
-from search_spaces.paper import Overrides
-from search_spaces.shared import LAPTOP, RANKING
+from search_spaces.shared import LAPTOP, RANKING, STS_EVALUATION
 from search_spaces.space import Domain, Row, Space
-from trainables.evaluation_config import EvaluationConfig
 from trainables.recipe import SCENES_ENCODER, Recipe
-
-_ROWS: dict[str, Overrides] = {
-    "every candidate": {"objective.false_negatives": "keep"},
-    "equal texts masked": {"objective.false_negatives": "mask"},
-    "guide": {},
-    "guide, margin -0.1": {"objective.filter_margin": -0.1},
-    "guide, 95 % of the positive": {"objective.filter_margin": -0.05, "objective.filter_by": "relative"},
-    "itself, margin 0.1": {"objective.false_negatives": "self"},
-    "itself, margin 0": {"objective.false_negatives": "self", "objective.filter_margin": 0.0},
-}
 
 SPACES = (
     Space(
@@ -35,9 +23,17 @@ SPACES = (
                 "objective.guide": "sentence-transformers/all-MiniLM-L6-v2",
             }
         ),
-        evaluation=EvaluationConfig(tasks=("sts", "STSBenchmark")),
+        evaluation=STS_EVALUATION,
         laptop={**LAPTOP, "objective.guide": SCENES_ENCODER},
-        rows=tuple(Row(label, overrides) for label, overrides in _ROWS.items()),
+        rows=(
+            Row("every candidate", {"objective.false_negatives": "keep"}),
+            Row("equal texts masked", {"objective.false_negatives": "mask"}),
+            Row("guide", {}),
+            Row("guide, margin -0.1", {"objective.filter_margin": -0.1}),
+            Row("guide, 95 % of the positive", {"objective.filter_margin": -0.05, "objective.filter_by": "relative"}),
+            Row("itself, margin 0.1", {"objective.false_negatives": "self"}),
+            Row("itself, margin 0", {"objective.false_negatives": "self", "objective.filter_margin": 0.0}),
+        ),
         baseline="equal texts masked",
         domains=(
             Domain("objective.false_negatives", choices=("keep", "mask", "guide", "self")),

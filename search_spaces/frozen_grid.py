@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from search_spaces.shared import SMALL_GRID
+from search_spaces.shared import ON_SCENES, SMALL_GRID
 from search_spaces.space import Domain, Row, Space
 from trainables.evaluation_config import EvaluationConfig
-from trainables.recipe import SCENES, SCENES_ENCODER, Recipe
+from trainables.recipe import Recipe
 
 _SEVERAL_POSITIVES = ("supmpn", "supcon", "scl")
 _SEVERAL_NEGATIVES = ("supmpn", "mnrl", "scl")
@@ -26,13 +26,7 @@ SPACES = (
             }
         ),
         evaluation=EvaluationConfig(tasks=("STSBenchmark", "CR")),
-        laptop={
-            "encoder.name": SCENES_ENCODER,
-            "encoder.layers": None,
-            "corpus.nli": SCENES,
-            "evaluation.senteval": SCENES,
-            "evaluation.protocol": "fast",
-        },
+        laptop={**ON_SCENES, "encoder.layers": None},
         rows=(Row("SupMPN, P 1, Q 1", {"objective.positives": 1, "objective.negatives": 1}),),
         domains=(
             Domain("objective.name", choices=("supmpn", "supcon", "mnrl", "ntxent", "scl")),

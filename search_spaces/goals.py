@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
@@ -101,19 +101,22 @@ class Goal:
     @property
     def tested(self) -> Mapping[Score, float]:
         """The test numbers that say how good what was found is, each with its weight; together 1, of a cost none."""
-        shares = [(score, 1.0) for score in self.judged_by]
-        shares = shares or [((task, _test_number(task, self.number)), 1.0) for task in self.tasks]
-        shares = shares or [
-            (score, weight * share) for part, weight in self.weighted for score, share in part.tested.items()
-        ]
-        return _together_1(shares)
+        return self._shares(lambda goal: goal.judged_by or [(t, _test_number(t, goal.number)) for t in goal.tasks])
 
     @property
     def looked_at(self) -> Mapping[Score, float]:
         """The development numbers that it is the mean of, likewise."""
-        shares = [((task, self.number), 1.0) for task in self.tasks]
-        parts = [(score, weight * share) for part, weight in self.weighted for score, share in part.looked_at.items()]
-        return _together_1(shares or parts)
+        return self._shares(lambda goal: [(task, goal.number) for task in goal.tasks])
+
+    def _shares(self, own: Callable[[Goal], Sequence[Score]]) -> Mapping[Score, float]:
+        """Its own scores, each counting the same, or those of its parts by their weights; together 1."""
+        shares = [(score, 1.0) for score in own(self)] or [
+            (score, weight * share) for part, weight in self.weighted for score, share in part._shares(own).items()
+        ]
+        whole, together = math.fsum(share for _, share in shares), dict[Score, float]()
+        for score, share in shares:
+            together[score] = together.get(score, 0.0) + share / whole
+        return together
 
     def of(self, scores: Scores, cost: Cost) -> float | None:
         """None where nothing has it. What is missing leaves the mean, so compare only scores of one task list; but
@@ -134,13 +137,6 @@ class Goal:
     def upward(self, value: float) -> float:
         """A value of it as a number that is the higher the better: a cost with its sign turned."""
         return -value if self.lower_is_better else value
-
-
-def _together_1(shares: Sequence[tuple[Score, float]]) -> dict[Score, float]:
-    whole, together = math.fsum(share for _, share in shares), dict[Score, float]()
-    for score, share in shares:
-        together[score] = together.get(score, 0.0) + share / whole
-    return together
 
 
 def _mean(values: Sequence[tuple[float | None, float]]) -> float | None:

@@ -6,21 +6,11 @@ All rows see the same pairs in the same batches. The report draws how a learned 
 from __future__ import annotations
 
 from search_spaces.paper import Overrides
-from search_spaces.shared import LAPTOP, RANKING
+from search_spaces.shared import LAPTOP, RANKING, STS_EVALUATION
 from search_spaces.space import Domain, Row, Space
-from trainables.evaluation_config import EvaluationConfig
 from trainables.recipe import Recipe
 
 _LEARNED: Overrides = {"objective.temperature": "learned"}
-_ROWS: dict[str, Overrides] = {
-    "tau 0.02": {"objective.temperature": 0.02},
-    "tau 0.05": {},
-    "tau 0.1": {"objective.temperature": 0.1},
-    "tau 0.2": {"objective.temperature": 0.2},
-    "learned from 0.07": _LEARNED,
-    "learned from 0.2": {**_LEARNED, "objective.temperature_start": 0.2},
-    "learned from 0.07, slower": {**_LEARNED, "objective.temperature_rate": 1e-3},
-}
 
 SPACES = (
     Space(
@@ -28,9 +18,17 @@ SPACES = (
         title="Does a learned temperature spare the search for a good one?",
         paper="no single one: CLIP's learned temperature (Radford 2021), with multiple negatives ranking",
         base=Recipe().preferring({**RANKING, "objective.temperature_rate": 1e-2}),
-        evaluation=EvaluationConfig(tasks=("sts", "STSBenchmark")),
+        evaluation=STS_EVALUATION,
         laptop=LAPTOP,
-        rows=tuple(Row(label, overrides) for label, overrides in _ROWS.items()),
+        rows=(
+            Row("tau 0.02", {"objective.temperature": 0.02}),
+            Row("tau 0.05", {}),
+            Row("tau 0.1", {"objective.temperature": 0.1}),
+            Row("tau 0.2", {"objective.temperature": 0.2}),
+            Row("learned from 0.07", _LEARNED),
+            Row("learned from 0.2", {**_LEARNED, "objective.temperature_start": 0.2}),
+            Row("learned from 0.07, slower", {**_LEARNED, "objective.temperature_rate": 1e-3}),
+        ),
         baseline="tau 0.05",
         domains=(
             Domain("objective.temperature", choices=("learned", 0.02, 0.05, 0.1, 0.2)),

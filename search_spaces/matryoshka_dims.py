@@ -10,22 +10,11 @@ where it was trained at the whole alone (https://sbert.net/examples/training/mat
 
 from __future__ import annotations
 
-from search_spaces.paper import Overrides
-from search_spaces.shared import LAPTOP, RANKING
+from search_spaces.shared import LAPTOP, RANKING, STS_EVALUATION
 from search_spaces.space import Domain, Row, Space
-from trainables.evaluation_config import EvaluationConfig
 from trainables.recipe import Recipe
 
 _WIDTHS = ("64", "32", "16")
-_ROWS: dict[str, Overrides] = {
-    "the whole alone": {},
-    "and 64": {"objective.dims": _WIDTHS[:1]},
-    "and 64, 32, 16": {"objective.dims": _WIDTHS},
-    "and 64, 32, 16, each counting less": {
-        "objective.dims": _WIDTHS,
-        "objective.dims_weights": ("0.5", "0.25", "0.125"),
-    },
-}
 
 SPACES = (
     Space(
@@ -33,9 +22,17 @@ SPACES = (
         title="What does an embedding lose that is trained at smaller widths, too?",
         paper="no single one: Matryoshka representation learning (Kusupati 2022), with multiple negatives ranking",
         base=Recipe().preferring(RANKING),
-        evaluation=EvaluationConfig(tasks=("sts", "STSBenchmark")),
+        evaluation=STS_EVALUATION,
         laptop=LAPTOP,
-        rows=tuple(Row(label, overrides) for label, overrides in _ROWS.items()),
+        rows=(
+            Row("the whole alone", {}),
+            Row("and 64", {"objective.dims": _WIDTHS[:1]}),
+            Row("and 64, 32, 16", {"objective.dims": _WIDTHS}),
+            Row(
+                "and 64, 32, 16, each counting less",
+                {"objective.dims": _WIDTHS, "objective.dims_weights": ("0.5", "0.25", "0.125")},
+            ),
+        ),
         baseline="the whole alone",
         domains=(
             Domain("objective.temperature", low=0.01, high=0.5, log=True, grid=(0.02, 0.05, 0.2)),

@@ -14,24 +14,14 @@ are not those of the STS tasks here. What is printed of GISTEmbed is in `modern_
 from __future__ import annotations
 
 from search_spaces.paper import Overrides
-from search_spaces.shared import LAPTOP, RANKING
+from search_spaces.shared import LAPTOP, RANKING, STS_EVALUATION
 from search_spaces.space import Domain, Row, Space
-from trainables.evaluation_config import EvaluationConfig
 from trainables.recipe import SCENES_ENCODER, Recipe
 
 _GUIDE = "sentence-transformers/all-MiniLM-L6-v2"
 _IN_BATCH: Overrides = {"corpus.layout": "pairs"}
 _MASKED: Overrides = {"objective.false_negatives": "guide"}
 _MINED: Overrides = {"corpus.negatives_from": "mined", "corpus.mined_by": None, "corpus.mined_every": None}
-_ROWS: dict[str, Overrides] = {
-    "in-batch only": _IN_BATCH,
-    "labelled contradictions": {},
-    "mined by the base": _MINED,
-    "mined by a guide": {"corpus.negatives_from": "mined", "corpus.mined_every": None},
-    "mined anew": {"corpus.negatives_from": "mined", "corpus.mined_by": None},
-    "in-batch, guided masks": {**_IN_BATCH, **_MASKED},
-    "mined by the base, guided masks": {**_MINED, **_MASKED},
-}
 
 SPACES = (
     Space(
@@ -50,7 +40,7 @@ SPACES = (
                 "optimisation.max_steps": 2000,
             }
         ),
-        evaluation=EvaluationConfig(tasks=("sts", "STSBenchmark")),
+        evaluation=STS_EVALUATION,
         laptop={
             **LAPTOP,
             "corpus.mined_by": SCENES_ENCODER,
@@ -59,7 +49,15 @@ SPACES = (
             "optimisation.epochs": 3,
             "optimisation.max_steps": 30,
         },
-        rows=tuple(Row(label, overrides) for label, overrides in _ROWS.items()),
+        rows=(
+            Row("in-batch only", _IN_BATCH),
+            Row("labelled contradictions", {}),
+            Row("mined by the base", _MINED),
+            Row("mined by a guide", {"corpus.negatives_from": "mined", "corpus.mined_every": None}),
+            Row("mined anew", {"corpus.negatives_from": "mined", "corpus.mined_by": None}),
+            Row("in-batch, guided masks", {**_IN_BATCH, **_MASKED}),
+            Row("mined by the base, guided masks", {**_MINED, **_MASKED}),
+        ),
         baseline="in-batch only",
         domains=(
             Domain("corpus.negatives_from", choices=("labels", "mined")),

@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,6 +47,8 @@ MINED_FROM = 500
 RATE, BATCH, EPOCHS = "optimisation.learning_rate", "optimisation.batch_size", "optimisation.epochs"
 OBJECTIVE, TEMPERATURE = "objective.name", "objective.temperature"
 SOURCE = "corpus.positives_from"
+KeyAndFields = tuple[str, Mapping[str, Any]]
+"""A domain, before a space is made of it."""
 SOURCE_ORDER = ("title", "crops", "heading", "neighbours", "dropout")
 """The first of these that the data allow is the base's: a title is most like a query. Crops go before neighbours
 and dropout as measured (`docs/own_data.md`). The place of headings is a guess."""
@@ -161,23 +163,23 @@ _FITS: Mapping[str, _Fit] = {
 }
 _PREFERRED = ("cosent", "supcon")
 """Of all that fit, what comes first: the base has it, unless its kind names another."""
-_SHARED = {
-    "temperature": ", low=0.01, high=0.5, log=True",
-    "margin": "",
-    "matches": ', choices=("similarities", "margins")',  # embeddings of a teacher stand in no file
+_SHARED: Mapping[str, Mapping[str, Any]] = {
+    "temperature": {"low": 0.01, "high": 0.5, "log": True},
+    "margin": {},
+    "matches": {"choices": ("similarities", "margins")},  # embeddings of a teacher stand in no file
 }
 """Of the keys that objectives inherit, those worth a search on any data, and over which values where that is less than
 the key says. Of the keys that an objective adds itself, all are searched that say where."""
 
 
-def space_text(own: OwnSpace) -> str:
-    """The file, as Python source. `UserError` where nothing here learns from such data."""
+def own_base(own: OwnSpace) -> Overrides:
+    """What the base sets. `UserError` where nothing here learns from such data."""
     fit = _fit(own)
     base = {
         **own.encoders[0].settings,
         "corpus.nli": own.train,
         "corpus.layout": fit.layout,
-        **(_from(_sources(own)[0]) if own.sources else {}),
+        **({SOURCE: _sources(own)[0]} if own.sources else {}),
         "objective.name": fit.objective or fit.objectives[0],
         "objective.temperature": 0.05,
         "optimisation.learning_rate": _rates(own)[0],
@@ -185,9 +187,13 @@ def space_text(own: OwnSpace) -> str:
         "optimisation.epochs": 1,
         "optimisation.warmup": 0.1,
     }
+    return {key: value for key, value in base.items() if value is not None or keys()[key].default is not None}
+
+
+def space_text(own: OwnSpace) -> str:
+    """The file, as Python source. `UserError` where nothing here learns from such data."""
     goal, goal_lines = _goal(own)
     scored = (*own.tasks, *([own.general] if own.general else []))
-    settings = {key: value for key, value in base.items() if value is not None or keys()[key].default is not None}
     return _TEXT.format(
         folder=_value(own.folder),
         tasks="\n".join(f"TASKS.add({_task(task, own.folder)})" for task in scored),
@@ -195,11 +201,11 @@ def space_text(own: OwnSpace) -> str:
         goal=goal_lines,
         name=_value(own.name),
         title=_value(own.title),
-        base=_entries(settings, own.folder),
+        base=_entries(own_base(own), own.folder),
         tasks_named=_value(tuple(task.name for task in scored)),
         rows="\n".join(f"        {row}," for row in _rows(own)),
-        domains="\n".join(f"        {domain}," for domain in _domains(own, fit)),
-        first="\n".join(f"        {_mapping(changes)}," for changes in _first(own, fit)),
+        domains="\n".join(f"        {_domain(*domain)}," for domain in own_domains(own)),
+        first="\n".join(f"        {_mapping(changes)}," for changes in _first(own)),
         goal_named=_value((goal,)),
         notes="".join(f"        {_value(note)},\n" for note in own.notes),
     )
@@ -279,23 +285,19 @@ def _rates(own: OwnSpace) -> tuple[float, float, float]:
     return (1e-4, 5e-6, 1e-3) if _narrow(own) else (2e-5, 5e-6, 3e-4)
 
 
-def _first(own: OwnSpace, fit: _Fit) -> tuple[Overrides, ...]:
-    others = tuple(map(_from, _sources(own)[1:]))
+def _first(own: OwnSpace) -> tuple[Overrides, ...]:
+    others: tuple[Overrides, ...] = tuple({SOURCE: source} for source in _sources(own)[1:])
     if any(encoder.name == SCENES_ENCODER for encoder in own.encoders):
         return others
     if not _narrow(own):
         return others + FIRST_WIDE
     finished = all(encoder.finished for encoder in own.encoders)
-    return others + (fit.first or (FIRST_FINISHED if finished else FIRST_NARROW))
+    return others + (_fit(own).first or (FIRST_FINISHED if finished else FIRST_NARROW))
 
 
 def _sources(own: OwnSpace) -> tuple[str, ...]:
     """Where positives of texts alone can come from, the base's first."""
     return tuple(sorted(own.sources, key=lambda name: SOURCE_ORDER.index(name) if name in SOURCE_ORDER else -1))
-
-
-def _from(source: str) -> Overrides:
-    return {SOURCE: source}
 
 
 def _narrow(own: OwnSpace) -> bool:
@@ -317,13 +319,10 @@ def _rows(own: OwnSpace) -> list[str]:
     for encoder in own.encoders:
         differs = {key: value for key, value in encoder.settings.items() if value != first[key]}
         mark = f"{encoder.label}, " if len(own.encoders) > 1 else ""
-        untrained = _row(f"{mark}as it came" if mark else "encoder as it came", {**differs, "optimisation.epochs": 0})
-        rows += [f"Row({untrained}, as_it_came=True)", f"Row({_row(f'{mark}base settings', differs)})"]
+        untrained = f"{mark}as it came" if mark else "encoder as it came"
+        rows.append(f"Row({_value(untrained)}, {_mapping({**differs, EPOCHS: 0})}, as_it_came=True)")
+        rows.append(f"Row({_value(f'{mark}base settings')}, {_mapping(differs)})")
     return rows
-
-
-def _row(label: str, changes: Overrides) -> str:
-    return f"{_value(label)}, {_mapping(changes)}"
 
 
 def _mapping(changes: Overrides) -> str:
@@ -331,77 +330,74 @@ def _mapping(changes: Overrides) -> str:
     return f"{{{', '.join(f'{_value(key)}: {_value(value)}' for key, value in changes.items())}}}"
 
 
-def _domains(own: OwnSpace, fit: _Fit) -> list[str]:
+def _domain(key: str, fields: Mapping[str, Any]) -> str:
+    """As Python source."""
+    return f"Domain({', '.join([_value(key), *(f'{name}={_value(value)}' for name, value in fields.items())])})"
+
+
+def own_domains(own: OwnSpace) -> list[KeyAndFields]:
+    """What a search may choose: of each domain its key, and its other fields as far as they are set."""
+    fit = _fit(own)
     _, low, high = _rates(own)
-    sizes = tuple(sorted(_batch_sizes(own)))
-    domains = []
-    if len(own.encoders) > 1:
-        domains.append(_choice("encoder.name", [encoder.name for encoder in own.encoders]))
-    domains.append(f'Domain("optimisation.learning_rate", low={low:g}, high={high:g}, log=True)')
-    if len(sizes) > 1:
-        domains.append(_choice("optimisation.batch_size", sizes))
-    domains.append(_choice("optimisation.epochs", (1, 3, 10) if own.units < SMALL else (1, 2, 3)))
-    if len(fit.objectives) > 1:
-        domains.append(_choice("objective.name", fit.objectives))
-    if len(own.sources) > 1:
-        domains.append(_choice(SOURCE, _sources(own)))
-    if own.content == "labelled":
-        domains.append(_choice("corpus.each", (2, 4)))
-    domains += _counts(own, fit) + _mined(own, fit)
-    domains += _of_objectives(fit)
     poolings = [mode for mode in own.encoders[0].poolings if all(mode in other.poolings for other in own.encoders)]
-    if len(poolings) > 1:
-        domains.append(_choice("pooling.mode", poolings))
-    for key in ("encoder.query_prompt", "encoder.document_prompt"):
-        # Of several encoders each may be given those of all: a domain is one for all recipes.
-        prompts = dict.fromkeys(prompt for encoder in own.encoders if (prompt := encoder.settings[key]))
-        if prompts:
-            domains.append(_choice(key, (*prompts, None)))
-    return domains
+    return [
+        *_choices("encoder.name", [encoder.name for encoder in own.encoders]),
+        (RATE, {"low": low, "high": high, "log": True}),
+        *_choices(BATCH, sorted(_batch_sizes(own))),
+        *_choices(EPOCHS, (1, 3, 10) if own.units < SMALL else (1, 2, 3)),
+        *_choices(OBJECTIVE, fit.objectives),
+        *_choices(SOURCE, _sources(own)),
+        *_choices("corpus.each", (2, 4) if own.content == "labelled" else ()),
+        *_counts(own, fit),
+        *_mined(own, fit),
+        *_of_objectives(fit),
+        *_choices("pooling.mode", poolings),
+        *_prompts(own, "encoder.query_prompt"),
+        *_prompts(own, "encoder.document_prompt"),
+    ]
 
 
-def _counts(own: OwnSpace, fit: _Fit) -> list[str]:
+def _choices(key: str, values: Sequence[Value]) -> list[KeyAndFields]:
+    """None where there is nothing to choose."""
+    return [(key, {"choices": tuple(values)})] if len(values) > 1 else []
+
+
+def _prompts(own: OwnSpace, key: str) -> list[KeyAndFields]:
+    """Of several encoders each may be given those of all: a domain is one for all recipes."""
+    prompts = dict.fromkeys(encoder.settings[key] for encoder in own.encoders)
+    return _choices(key, [*(prompt for prompt in prompts if prompt), None])
+
+
+def _counts(own: OwnSpace, fit: _Fit) -> Iterator[KeyAndFields]:
     """How many positives and hard negatives each anchor has, of the objectives that take several."""
-    if fit.layout != "groups":
-        return []
-    domains = []
     for key, most in (("positives", own.most_positives), ("negatives", own.most_negatives)):
         able = tuple(name for name in fit.objectives if getattr(OBJECTIVES[name], f"most_{key}") is None)
-        if most > 1 and able:
-            high = min(most, MOST_DRAWN)
-            domains.append(f'Domain("objective.{key}", low=1, high={high}, when=("objective.name", {_value(able)}))')
-    return domains
+        if fit.layout == "groups" and most > 1 and able:
+            yield f"objective.{key}", {"low": 1, "high": min(most, MOST_DRAWN), "when": (OBJECTIVE, able)}
 
 
-def _mined(own: OwnSpace, fit: _Fit) -> list[str]:
+def _mined(own: OwnSpace, fit: _Fit) -> Iterator[KeyAndFields]:
     """Of pairs, which have no hard negatives, and of texts alone whose pairs stay the same: whether some are mined, and
     how."""
     able = tuple(name for name in fit.objectives if OBJECTIVES[name].most_negatives is None and _learns(name, "groups"))
     entries: Mapping[str, Any] = keys()[SOURCE].names or {}
     fixed = tuple(name for name in own.sources if entries[name].views is None)
     if own.units < MINED_FROM or not able:
-        return []
+        return
     if fit.layout == "pairs":
-        begin = [
-            f'Domain("corpus.layout", choices=("pairs", "groups"), when=("objective.name", {_value(able)}))',
-            'Domain("corpus.negatives_from", choices=("mined",), when=("corpus.layout", ("groups",)))',
-        ]
+        yield "corpus.layout", {"choices": ("pairs", "groups"), "when": (OBJECTIVE, able)}
+        yield "corpus.negatives_from", {"choices": ("mined",), "when": ("corpus.layout", ("groups",))}
     elif fixed and able == fit.objectives:
-        begin = [
-            f'Domain("corpus.negatives_from", choices=("labels", "mined"), when=({_value(SOURCE)}, {_value(fixed)}))'
-        ]
+        yield "corpus.negatives_from", {"choices": ("labels", "mined"), "when": (SOURCE, fixed)}
     else:
-        return []
-    mined = '("corpus.negatives_from", ("mined",))'
-    return [
-        *begin,
-        f'Domain("objective.negatives", low=1, high={MOST_DRAWN}, when={mined})',
-        f'Domain("corpus.mined_skip", choices=(0, 5, 20), when={mined})',
-        f'Domain("corpus.mined_margin", when={mined})',
-    ]
+        return
+    mined = {"when": ("corpus.negatives_from", ("mined",))}
+    yield "objective.negatives", {"low": 1, "high": MOST_DRAWN, **mined}
+    yield "corpus.mined_skip", {"choices": (0, 5, 20), **mined}
+    yield "corpus.mined_margin", mined
 
 
-def _of_objectives(fit: _Fit) -> list[str]:
+def _of_objectives(fit: _Fit) -> Iterator[KeyAndFields]:
     """The keys of the objectives that are offered. A search asks for each where the chosen objective has it."""
     offered = [OBJECTIVES[name] for name in fit.objectives]
     shared = {f"objective.{key}": values for key, values in _SHARED.items() if any(key in keys_of(o) for o in offered)}
@@ -411,11 +407,7 @@ def _of_objectives(fit: _Fit) -> list[str]:
         for name, item in keys_of(objective).items()
         if item.search is not None and name in inspect.get_annotations(objective)
     ]
-    return [f"Domain({_value(key)}{values})" for key, values in (dict.fromkeys(added, "") | shared).items()]
-
-
-def _choice(key: str, values: Sequence[Value]) -> str:
-    return f"Domain({_value(key)}, choices={_value(tuple(values))})"
+    yield from ({key: {} for key in added} | shared).items()
 
 
 def _goal(own: OwnSpace) -> tuple[str, str]:

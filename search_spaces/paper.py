@@ -138,8 +138,8 @@ class Table:
     title: str
     columns: tuple[Column, ...]
     rows: tuple[tuple[str, str], ...]
-    protocol: Literal["full", "fast"]
     aggregation: str
+    protocol: Literal["full", "fast"] = "full"
     curve: str | None = None
     footnotes: tuple[str, ...] = ()
     baseline_table: str | None = None

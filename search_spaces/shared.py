@@ -1,4 +1,4 @@
-"""What many spaces have in common: rows that train nothing, columns of tables, a base recipe that ranks negatives over
+"""What many spaces have in common: rows that train nothing, tasks, columns of tables, a base that ranks negatives over
 pairs of NLI, that of small grids, and the laptop's scale."""
 
 from __future__ import annotations
@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from search_spaces.paper import Column, Need, Overrides
+from trainables.evaluation_config import EvaluationConfig
 from trainables.recipe import SCENES, SCENES_ENCODER
 from trainables.senteval.tasks import GROUPS
 
@@ -31,6 +32,7 @@ def needed(overrides: Overrides) -> Need | None:
 
 
 YEARS = GROUPS["sts"]
+STS_EVALUATION = EvaluationConfig(tasks=("sts", "STSBenchmark"))
 STSB = Column("STS-B", ("STSBenchmark", "test_spearman_cosine"))
 SICK = Column("SICK-R", ("SICKRelatedness", "test_spearman_cosine"))
 
@@ -55,13 +57,13 @@ RANKING: Overrides = {
     "optimisation.learning_rate": 5e-5,
     "optimisation.batch_size": 128,
 }
-LAPTOP: Overrides = {
+ON_SCENES: Overrides = {
     "encoder.name": SCENES_ENCODER,
     "corpus.nli": SCENES,
     "evaluation.senteval": SCENES,
     "evaluation.protocol": "fast",
-    "optimisation.learning_rate": 5e-4,
 }
+LAPTOP: Overrides = {**ON_SCENES, "optimisation.learning_rate": 5e-4}
 SMALL_GRID: Overrides = {
     "encoder.name": "sentence-transformers/all-MiniLM-L6-v2",
     "pooling.mode": "mean",

@@ -7,9 +7,8 @@ used many times faster, so it may be given more pairs in the same time; here it 
 from __future__ import annotations
 
 from search_spaces.paper import Overrides
-from search_spaces.shared import LAPTOP, RANKING
+from search_spaces.shared import LAPTOP, RANKING, STS_EVALUATION
 from search_spaces.space import Domain, Row, Space
-from trainables.evaluation_config import EvaluationConfig
 from trainables.recipe import Recipe
 
 _LEARNED: Overrides = {"encoder.kind": "static", "optimisation.learning_rate": 0.01}
@@ -21,7 +20,7 @@ SPACES = (
         title="How much does an encoder lose that is no transformer, but a mean of token vectors?",
         paper="no single one: static embeddings (model2vec, wordllama), with multiple negatives ranking",
         base=Recipe().preferring(RANKING),
-        evaluation=EvaluationConfig(tasks=("sts", "STSBenchmark")),
+        evaluation=STS_EVALUATION,
         laptop=LAPTOP,
         rows=(
             Row("transformer", {}),

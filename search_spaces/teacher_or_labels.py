@@ -9,9 +9,8 @@ have 768 numbers and the learner's fewer, `--set head.kind=linear --set head.dim
 from __future__ import annotations
 
 from search_spaces.paper import Overrides
-from search_spaces.shared import LAPTOP, RANKING
+from search_spaces.shared import LAPTOP, RANKING, STS_EVALUATION
 from search_spaces.space import Domain, Row, Space
-from trainables.evaluation_config import EvaluationConfig
 from trainables.recipe import SCENES_ENCODER, Recipe
 
 _TAUGHT: Overrides = {"objective.name": "distill"}
@@ -31,7 +30,7 @@ SPACES = (
                 "objective.teacher": "sentence-transformers/all-mpnet-base-v2",
             }
         ),
-        evaluation=EvaluationConfig(tasks=("sts", "STSBenchmark")),
+        evaluation=STS_EVALUATION,
         laptop={
             **LAPTOP,
             "encoder.kind": "static",

@@ -51,7 +51,7 @@ class Passing(Tiny):
 def model_of(changes: dict[str, Any], encoder: nn.Module | None = None) -> StudyModel:
     """The same weights for every call."""
     torch.manual_seed(5)
-    model = build_model(Recipe().preferring(changes), encoder or Passing())  # type: ignore[arg-type]
+    model = build_model(Recipe().preferring(changes), encoder or Passing())
     torch.manual_seed(6)
     for parameter in model.parameters():
         nn.init.normal_(parameter, std=0.5)
@@ -130,7 +130,7 @@ class FullOnOne(Passing):
         embedded = super().embed(tokens)
         if not self.backward:
             raise torch.OutOfMemoryError("no room for embeddings")
-        return _Lost.apply(embedded)  # type: ignore[no-any-return,no-untyped-call]
+        return _Lost.apply(embedded)
 
 
 class _Lost(torch.autograd.Function):
@@ -208,7 +208,7 @@ def on_workers(workers: Workers) -> dict[str, Any]:
         ("auto plenty", 2**50),
     ):  # tokens for which half of each worker's part has room
         model = model_of(GROUPS)
-        model.encoder.own = 30  # type: ignore[union-attr]
+        model.encoder.own = 30
         with (
             mock.patch.object(chunks, "available_bytes", lambda device, free=free: free),
             mock.patch.object(chunks, "BYTES_TO_COME", 0),

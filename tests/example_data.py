@@ -14,18 +14,18 @@ for both of their premises; that a general hypothesis is true of other premises,
 
 from __future__ import annotations
 
-import csv
 import json
 import random
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from benchmarks.options import minilm
+from benchmarks.own._sets import LABELLED, SCORED, STSB_COLUMNS, write_table
 
 LAYERS = 2
 TRAINED, SEARCHES = ("cad_train", "snli_train_part"), {"dev": "snli_dev", "test": "snli_test"}
-QUERIES, LABELLED = 500, 1_200
+QUERIES, QUESTIONS = 500, 1_200
 """Premises of each search; labelled texts to train on."""
 Premises = dict[str, dict[str, list[str]]]
 """The different hypotheses of each premise by label, both in the order of the file."""
@@ -62,19 +62,17 @@ def write_search(folder: Path, split: str, premises: Premises, most: int = QUERI
     (folder / "qrels" / f"{split}.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def write_labelled(source: Path, file: Path, most: int = LABELLED) -> None:
+def write_labelled(source: Path, file: Path, most: int = QUESTIONS) -> None:
     """TREC's questions, a draw of so many at most, with the first word of their label, such as `NUM`."""
     lines = source.read_text(encoding="latin-1").splitlines()
-    lines = [lines[place] for place in sorted(random.Random(0).sample(range(len(lines)), min(most, len(lines))))]
-    labels, texts = zip(*(line.split(" ", 1) for line in lines), strict=True)
-    rows = zip(texts, (label.partition(":")[0] for label in labels), strict=True)
-    _write_table(file, ("text", "label"), rows)
+    places = random.Random(0).sample(range(len(lines)), min(most, len(lines)))
+    rows = [lines[place].split(" ", 1) for place in sorted(places)]
+    write_table(file, LABELLED, [(text, label.partition(":")[0]) for label, text in rows])
 
 
 def write_scored(source: Path, file: Path) -> None:
     """STSBenchmark's pairs: the columns of its file are genre, file, year, number, score and the two sentences."""
-    rows = (line.split("\t")[4:7] for line in source.read_text(encoding="utf-8").splitlines())
-    _write_table(file, ("sentence1", "sentence2", "score"), ((first, second, score) for score, first, second in rows))
+    write_table(file, SCORED, STSB_COLUMNS(source))
 
 
 def write_encoder(folder: Path) -> None:
@@ -93,11 +91,6 @@ def write_encoder(folder: Path) -> None:
 
 def _write_lines(file: Path, rows: Iterable[dict[str, str]]) -> None:
     file.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
-
-
-def _write_table(file: Path, head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    with open(file, "w", encoding="utf-8", newline="") as out:
-        csv.writer(out).writerows([head, *rows])
 
 
 def main(data: Path, folder: Path) -> None:

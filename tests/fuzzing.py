@@ -1,11 +1,7 @@
 """Broken inputs made of whole ones, and what every reader owes for each: read right, or refused in one sentence.
 
-    for number, rng in inputs("jsonl"):
-        name, mutate = pick(TEXT | BYTES, number, "jsonl")
-        file.write_bytes(mutate(whole, rng))
-        outcome = read_or_refuse(lambda: load_nli(str(file)), [file])
-        if not isinstance(outcome, UserError):
-            ...                                   # what was read must be right
+    for pairs in read_broken(file, "jsonl", lambda: load_nli(str(file))):
+        ...                                   # what was read must be right
 
 The whole files of data, and how they are read, stand in `tests/whole_files.py`. The same reader, number and whole file
 give the same broken one. `FUZZ_INPUTS` is how many each test makes: a few in `make test`, hundreds in `make fuzz`.
@@ -16,8 +12,10 @@ from __future__ import annotations
 import contextlib
 import copy
 import faulthandler
+import gzip
 import json
 import os
+import re
 import resource
 import shutil
 import signal
@@ -33,7 +31,7 @@ from trainables.errors import UserError
 T = TypeVar("T")
 Mutation = Callable[[bytes, Random], bytes]
 """From the content of a whole file to that of a broken one. It may also leave it whole."""
-Place = Callable[[Path, Random], None]
+Place = Callable[[Path], None]
 """Puts something else where a file stands."""
 
 INPUTS = int(os.environ.get("FUZZ_INPUTS", "12"))
@@ -80,6 +78,42 @@ def read_or_refuse(read: Callable[[], T], files: Sequence[Path | str], megabytes
         left = len(sentence) - sum(len(str(file)) * sentence.count(str(file)) for file in files)
         assert left <= LONGEST_SENTENCE, f"{len(sentence):,} characters: {sentence[:300]} ..."
         return error
+
+
+def broken(files: Path | Sequence[Path], reader: str, ways: Mapping[str, Mutation] | None = None) -> Iterator[str]:
+    """The file, or one of several, broken in one way after the other: its name, and the way's. It is whole again before
+    the next."""
+    for number, rng in inputs(reader):
+        file = files if isinstance(files, Path) else rng.choice(files)
+        whole = file.read_bytes()
+        name, mutate = pick(ways or ways_of(file.suffix), number, reader)
+        file.write_bytes(mutate(whole, rng))
+        yield f"{file.name}, {name}"
+        file.write_bytes(whole)
+
+
+def read_broken(
+    files: Path | Sequence[Path],
+    reader: str,
+    read: Callable[[], T],
+    refused: str = "",
+    *,
+    ways: Mapping[str, Mutation] | None = None,
+    named: Sequence[Path | str] = (),
+) -> Iterator[T]:
+    """What `read` makes of the broken file, each time that it refuses nothing. `refused`: what a refusal may say that
+    names no line; without it any will do. `named`: what it may name beside the files."""
+    own = [files] if isinstance(files, Path) else files
+    for how in broken(files, reader, ways):
+        outcome = read_or_refuse(read, [*own, *named])
+        if not isinstance(outcome, UserError):
+            yield outcome
+        elif refused:
+            assert re.search(f"{A_LINE}|{refused}", str(outcome)), f"{how}: {outcome}"
+
+
+A_LINE = r":\d+: |, (line|row|after row|after line) \d+:? "
+"""A refusal that names one."""
 
 
 @contextlib.contextmanager
@@ -377,6 +411,20 @@ JSON: dict[str, Mutation] = {**{f"JSON value {i}": _json_file for i in range(6)}
 """For a file that is one JSON value; several times, for there are many values to change."""
 JSON_LINES: dict[str, Mutation] = {**{f"JSON line {i}": _on_a_line(_json_line) for i in range(6)}}
 """For a file of JSON lines."""
+_OF_JSON = {".json": JSON, ".jsonl": JSON_LINES, ".journal": JSON_LINES}
+_BINARY = {".arrow", ".npy", ".npz", ".parquet", ".pkl", ".safetensors"}
+
+
+def ways_of(suffix: str) -> Mapping[str, Mutation]:
+    """How a file of that form may be broken; of a packed one also what is in it."""
+    if suffix.endswith(".gz"):
+        inner = ways_of(suffix.removesuffix(".gz"))
+        return {f"within: {name}": _within(mutate) for name, mutate in inner.items()} | BYTES
+    return BYTES if suffix in _BINARY else _OF_JSON.get(suffix, {}) | TEXT | BYTES
+
+
+def _within(mutate: Mutation) -> Mutation:
+    return lambda content, rng: gzip.compress(mutate(gzip.decompress(content), rng), 1)
 
 
 # ---- what stands where a file should ----
@@ -387,31 +435,49 @@ def _link(file: Path, target: Path) -> None:
     file.symlink_to(target)
 
 
-def _linked_away(file: Path, rng: Random) -> None:
+def _linked_away(file: Path) -> None:
     """The same file, but outside its folder."""
     outside = file.parent.parent / f"outside-{file.name}"
     shutil.copy(file, outside)
     _link(file, outside)
 
 
-def _folder(file: Path, rng: Random) -> None:
+def _folder(file: Path) -> None:
     file.unlink()
     file.mkdir()
 
 
-def _pipe(file: Path, rng: Random) -> None:
+def _pipe(file: Path) -> None:
     file.unlink()
     os.mkfifo(file)
 
 
 PLACES: dict[str, Place] = {
     "linked away": _linked_away,
-    "link to itself": lambda file, rng: _link(file, file),
-    "link to its folder": lambda file, rng: _link(file, file.parent),
-    "link to nothing": lambda file, rng: _link(file, file.parent / "nothing"),
-    "link to a device": lambda file, rng: _link(file, Path("/dev/zero")),
+    "link to itself": lambda file: _link(file, file),
+    "link to its folder": lambda file: _link(file, file.parent),
+    "link to nothing": lambda file: _link(file, file.parent / "nothing"),
+    "link to a device": lambda file: _link(file, Path("/dev/zero")),
     "folder": _folder,
     "pipe": _pipe,
-    "gone": lambda file, rng: file.unlink(),
+    "gone": Path.unlink,
 }
 """What may stand where a file is expected. All but the first must be refused."""
+
+
+def in_place(file: Path, read: Callable[[], object], named: Sequence[Path | str] = ()) -> list[str]:
+    """Which of `PLACES`, where the file stands, a reader does not refuse; the file is whole again at the end. A refusal
+    names the file or its folder, or what is `named` instead."""
+    taken, whole = [], file.read_bytes()
+    for place, put in PLACES.items():
+        put(file)
+        try:
+            outcome = read_or_refuse(read, named or [file, file.parent])
+            taken += [place] if not isinstance(outcome, UserError | None) else []
+        finally:
+            if file.is_dir() and not file.is_symlink():
+                file.rmdir()
+            else:
+                file.unlink(missing_ok=True)
+            file.write_bytes(whole)
+    return taken

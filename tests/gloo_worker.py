@@ -12,7 +12,7 @@ import gc
 import multiprocessing
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -139,7 +139,7 @@ class Tiny(nn.Module):
 
 def model_of(changes: dict[str, Any]) -> StudyModel:
     torch.manual_seed(5)
-    return build_model(Recipe().preferring(changes), Tiny())  # type: ignore[arg-type]
+    return build_model(Recipe().preferring(changes), Tiny())
 
 
 def batch_of(rows: list[tuple[int, int, int]]) -> TokenizedBatch:
@@ -417,16 +417,22 @@ class Interrupting(Watcher):
         return bool(self.workers.from_first(False))
 
 
+def resumed(workers: Workers, step: int, train: Callable[..., dict[str, Any]]) -> dict[str, Any]:
+    """What a training comes to that is broken after a step, and goes on from its checkpoint."""
+    with shared_folder(workers) as folder:
+        watcher = Interrupting(step, workers, folder)
+        with contextlib.suppress(Interrupted):
+            train(watcher=watcher)
+        return train(resume=folder) | {"saved": watcher.saved}
+
+
 def resumes(workers: Workers) -> dict[str, Any]:
     """Twelve steps of four epochs, unbroken, and broken at several steps."""
-    answers: dict[str, Any] = {"unbroken": twelve_steps(workers, Dropping())}
-    for step in (3, 7, 12):
-        with shared_folder(workers) as folder:
-            interrupting = Interrupting(step, workers, folder)
-            with contextlib.suppress(Interrupted):
-                twelve_steps(workers, Dropping(), watcher=interrupting)
-            answers[str(step)] = twelve_steps(workers, Dropping(), resume=folder) | {"saved": interrupting.saved}
-    return answers
+
+    def train(**how: Any) -> dict[str, Any]:
+        return twelve_steps(workers, Dropping(), **how)
+
+    return {"unbroken": train()} | {str(step): resumed(workers, step, train) for step in (3, 7, 12)}
 
 
 def mixtures(workers: Workers) -> dict[str, Any]:
@@ -447,13 +453,12 @@ def mixtures(workers: Workers) -> dict[str, Any]:
         "objective.temperature": 0.1,
         "optimisation.max_steps": 12,
     }
-    for mixed in (False, True):
-        whole = twelve_steps(workers, Tiny(), changes, sampler=sampler(mixed))
-        with shared_folder(workers) as folder:
-            with contextlib.suppress(Interrupted):
-                twelve_steps(workers, Tiny(), changes, Interrupting(7, workers, folder), sampler=sampler(mixed))
-            resumed = twelve_steps(workers, Tiny(), changes, resume=folder, sampler=sampler(mixed))
-        answers["mixed" if mixed else "one"] = {"whole": whole, "resumed": resumed}
+    for name, mixed in (("one", False), ("mixed", True)):
+
+        def train(mixed: bool = mixed, **how: Any) -> dict[str, Any]:
+            return twelve_steps(workers, Tiny(), changes, sampler=sampler(mixed), **how)
+
+        answers[name] = {"whole": train(), "resumed": resumed(workers, 7, train)}
     return answers
 
 
@@ -462,17 +467,12 @@ def static(workers: Workers) -> dict[str, Any]:
     from trainables.encoders.static import load_static
     from trainables.encoders.static_keys import StaticStart
 
-    def fresh() -> Any:
+    def train(**how: Any) -> dict[str, Any]:
         drawn = EncoderRequest(EncoderConfig("static", "scenes-small"), device="cpu", options=StaticStart("random", 6))
-        return load_static(drawn).double()  # type: ignore[attr-defined]
+        return twelve_steps(workers, load_static(drawn).double(), **how)
 
-    answers: dict[str, Any] = {"whole": twelve_steps(workers, fresh())}
-    answers["cached"] = twelve_steps(workers, fresh(), {"optimisation.chunk": 10})
-    with shared_folder(workers) as folder:
-        with contextlib.suppress(Interrupted):
-            twelve_steps(workers, fresh(), watcher=Interrupting(7, workers, folder))
-        answers["resumed"] = twelve_steps(workers, fresh(), resume=folder)
-    return answers
+    cached = train(changes={"optimisation.chunk": 10})
+    return {"whole": train(), "cached": cached, "resumed": resumed(workers, 7, train)}
 
 
 def elastic(workers: Workers) -> dict[str, Any]:
@@ -498,6 +498,16 @@ def elastic(workers: Workers) -> dict[str, Any]:
     return answers
 
 
+def drawn_model(recipe: Recipe, encoder: Any) -> StudyModel:
+    """The same weights for every call."""
+    torch.manual_seed(5)
+    model = build_model(recipe, encoder)
+    torch.manual_seed(5)
+    for parameter in model.parameters():
+        nn.init.normal_(parameter, std=0.3)
+    return model
+
+
 def twelve_steps(
     workers: Workers,
     encoder: Tiny,
@@ -518,11 +528,7 @@ def twelve_steps(
             **(changes or {}),
         }
     )
-    torch.manual_seed(5)
-    model = build_model(recipe, encoder)  # type: ignore[arg-type]
-    torch.manual_seed(5)
-    for parameter in model.parameters():
-        nn.init.normal_(parameter, std=0.3)
+    model = drawn_model(recipe, encoder)
     sampler = sampler or RowSampler(pairs_of(ROWS), 5)
     progress = train(model, sampler, recipe, 3, watcher or Watcher(), workers, resume)
     return {
@@ -551,8 +557,7 @@ class Nearness(TrialWatcher):
             first, second = encode(["two dogs", "the woman plays a piano"])
             return -float(np.linalg.norm(first - second))
 
-        score: float | None = self.workers.from_first(by_all(self.encoder, self.workers, nearness))
-        return score
+        return self.workers.from_first(by_all(self.encoder, self.workers, nearness))
 
 
 def keeps(workers: Workers) -> dict[str, Any]:
@@ -562,7 +567,7 @@ def keeps(workers: Workers) -> dict[str, Any]:
         encoder = Scored()
         changes = {"optimisation.keep": keep, "optimisation.keep_every": 2, "optimisation.keep_share": 0.5}
         changes |= {"optimisation.patience": 2}
-        watcher = Nearness(encoder, None, workers, Reporter())  # type: ignore[arg-type]
+        watcher = Nearness(encoder, None, workers, Reporter())
         answers[keep] = twelve_steps(workers, encoder, changes, watcher)
     return answers
 

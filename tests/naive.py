@@ -108,8 +108,8 @@ def augment(batch: EmbeddedBatch, drawn: Drawn, classifier: PairClassifier) -> T
 
 
 LIAO_ORACLES: dict[str, Callable[[EmbeddedBatch, Any, Drawn, PairClassifier | None], Tensor]] = {
-    "ce": lambda batch, config, drawn, classifier: ce(batch, _present(classifier)),
-    "ce_augment": lambda batch, config, drawn, classifier: augment(batch, drawn, _present(classifier)),
+    "ce": lambda batch, config, drawn, classifier: ce(batch, classifier),
+    "ce_augment": lambda batch, config, drawn, classifier: augment(batch, drawn, classifier),
     # Eq. 3. Where lambda is 1 the classifier does not exist.
     "scl": lambda batch, config, drawn, classifier: (
         config.weight * scl(batch, drawn, config)
@@ -121,8 +121,3 @@ LIAO_ORACLES: dict[str, Callable[[EmbeddedBatch, Any, Drawn, PairClassifier | No
 def naive_loss(batch: EmbeddedBatch, config: Any, drawn: Drawn, classifier: PairClassifier | None) -> Tensor:
     """The whole objective that `config` names."""
     return LIAO_ORACLES[config.name](batch, config, drawn, classifier)
-
-
-def _present(classifier: PairClassifier | None) -> PairClassifier:
-    assert classifier is not None
-    return classifier

@@ -20,7 +20,6 @@ def cosine(embeddings: Tensor, i: int, j: int) -> Tensor:
 
 def similarities(batch: EmbeddedBatch, config: Any) -> Tensor:
     """For each anchor the divergence of two distributions over the texts of the batch that are not its own."""
-    assert batch.guide is not None
     total, tau, text = batch.projected.sum() * 0, config.temperature, batch.text.tolist()
     anchors, candidates = sorted({*batch.premise.tolist()}), sorted({*batch.hypothesis.tolist()})
     for a in anchors:
@@ -36,7 +35,6 @@ def similarities(batch: EmbeddedBatch, config: Any) -> Tensor:
 
 def margins(batch: EmbeddedBatch, config: Any) -> Tensor:
     """Over each anchor's positives and hard negatives."""
-    assert batch.guide is not None
     rows = [*zip(*(part.tolist() for part in (batch.group, batch.premise, batch.hypothesis, batch.label)), strict=True)]
     terms = [batch.projected.sum() * 0]
     for group, a, p, label in rows:
@@ -49,7 +47,6 @@ def margins(batch: EmbeddedBatch, config: Any) -> Tensor:
 
 def lists(batch: EmbeddedBatch, config: Any) -> Tensor:
     """For each anchor the divergence of two distributions over its own texts that have a score of the teacher."""
-    assert batch.score is not None
     total, tau, compared = batch.projected.sum() * 0, config.temperature, 0
     for group in sorted({*batch.group.tolist()}):
         rows = [n for n, of in enumerate(batch.group.tolist()) if of == group and not math.isnan(batch.score[n])]
@@ -63,7 +60,6 @@ def lists(batch: EmbeddedBatch, config: Any) -> Tensor:
 
 def scored_margins(batch: EmbeddedBatch, config: Any) -> Tensor:
     """Over each anchor's positives and hard negatives that have a score of the teacher."""
-    assert batch.score is not None
     rows = [*zip(batch.group.tolist(), batch.premise, batch.hypothesis, batch.label, batch.score.tolist(), strict=True)]
     terms = []
     for group, a, p, label, high in rows:
@@ -76,7 +72,6 @@ def scored_margins(batch: EmbeddedBatch, config: Any) -> Tensor:
 
 def embeddings(batch: EmbeddedBatch, config: Any) -> Tensor:
     """Of directions where each of the teacher's embeddings has length 1, or 0."""
-    assert batch.guide is not None
     unit = all(length == 0 or abs(length - 1) < 0.01 for length in (math.hypot(*t) for t in batch.guide.tolist()))
     total = batch.projected.sum() * 0
     for ours, theirs in zip(batch.projected, batch.guide, strict=True):

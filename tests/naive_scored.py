@@ -14,7 +14,7 @@ from trainables.objectives.objective import EmbeddedBatch
 def pairs_of(batch: EmbeddedBatch) -> list[tuple[Tensor, Tensor, float]]:
     """Both sides of each pair, with length 1, and its score."""
     pairs = []
-    for p, h, score in zip(batch.premise.tolist(), batch.hypothesis.tolist(), batch.score.tolist(), strict=True):  # type: ignore[union-attr]
+    for p, h, score in zip(batch.premise.tolist(), batch.hypothesis.tolist(), batch.score.tolist(), strict=True):
         x, y = (batch.projected[i] / batch.projected[i].pow(2).sum().sqrt() for i in (p, h))
         pairs.append((x, y, score))
     return pairs

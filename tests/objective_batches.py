@@ -133,6 +133,6 @@ def check_equal(value: Tensor, oracle: Tensor, batch: EmbeddedBatch, objective: 
     torch.testing.assert_close(gradients(value, batch, objective), gradients(oracle, batch, objective), **EXACT)
 
 
-def _dice(seed: int):  # type: ignore[no-untyped-def]
+def _dice(seed: int):
     random = torch.Generator().manual_seed(seed)
     return lambda top: int(torch.randint(top, (1,), generator=random))

@@ -54,7 +54,7 @@ class Pretended(Tensor):
     """Says that it lies on the GPU; `held` is on the CPU."""
 
     held: Tensor
-    device, is_cuda, is_cpu = GPU, True, False  # type: ignore[assignment]
+    device, is_cuda, is_cpu = GPU, True, False
     __torch_function__ = torch._C._disabled_torch_function_impl
 
     @staticmethod
@@ -80,7 +80,7 @@ class Pretended(Tensor):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         copy = self.detach().clone().requires_grad_(self.requires_grad)
-        copy._is_param = getattr(self, "_is_param", False)  # type: ignore[attr-defined]
+        copy._is_param = getattr(self, "_is_param", False)
         memo[id(self)] = copy
         return copy
 

@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
-from torch import nn
 
+from tests import gloo_worker
 from tests.conftest import pairs_of
-from tests.gloo_worker import Scored
+from tests.gloo_worker import Scored, drawn_model
 from trainables.corpora.batch import Sampler
 from trainables.corpora.mining import RenewedSampler, Rules, mined_table
 from trainables.corpora.nli import NLIPairs
@@ -19,22 +18,17 @@ from trainables.corpora.samplers import GroupSampler
 from trainables.labels import ENTAILMENT
 from trainables.recipe import Recipe
 from trainables.training.distributed import Workers
-from trainables.training.loop import Watcher, train
+from trainables.training.loop import Watcher
 from trainables.training.model import StudyModel
-from trainables.trial.build import build_model
 
 RULES = Rules(each=2, depth=8, share=-3.0)  # whatever the positive scores, the nearest
 NONE = replace(RULES, lowest=1.0, highest=-1.0)
-RECIPE = Recipe().preferring(
-    {
-        "corpus.layout": "groups",
-        "objective.name": "mnrl",
-        "objective.temperature": 0.1,
-        "optimisation.batch_size": 5,
-        "optimisation.epochs": 4,
-        "optimisation.learning_rate": 0.05,
-    }
-)
+CHANGES = {
+    "corpus.layout": "groups",
+    "objective.name": "mnrl",
+    "objective.temperature": 0.1,
+    "optimisation.learning_rate": 0.05,
+}
 
 
 def corpus() -> NLIPairs:
@@ -48,11 +42,7 @@ def corpus() -> NLIPairs:
 
 
 def model() -> StudyModel:
-    torch.manual_seed(5)
-    made = build_model(RECIPE, Scored())  # type: ignore[arg-type]
-    for parameter in made.parameters():
-        nn.init.normal_(parameter, std=0.3)
-    return made
+    return drawn_model(Recipe().preferring(CHANGES), Scored())
 
 
 def groups(pairs: NLIPairs) -> GroupSampler:
@@ -69,13 +59,5 @@ def sampler(every: int, rules: Rules = RULES) -> RenewedSampler:
 def twelve_steps(
     workers: Workers, sampler: Sampler, watcher: Watcher | None = None, resume: Path | None = None
 ) -> dict[str, Any]:
-    trained = model()
-    progress = train(trained, sampler, RECIPE, 3, watcher or Watcher(), workers, resume)
-    sums = {name: value for name, value in progress.sums.items() if name != "mining_seconds"}
-    return {
-        "state": {name: value.detach().clone() for name, value in trained.state_dict().items()},
-        "sums": sums,
-        "step": progress.step,
-        "last loss": progress.last_loss,
-        "mined": "mining_seconds" in progress.sums,
-    }
+    answers = gloo_worker.twelve_steps(workers, Scored(), CHANGES, watcher, resume, sampler)
+    return answers | {"mined": answers["sums"].pop("mining_seconds", None) is not None}

@@ -58,18 +58,18 @@ def follow(
         seconds, record = outcome(trial)
         training = float(record.cost.get("train_seconds") or 0.0)
         for step in range(1, STEPS + 1) if trial.recipe.trains else ():
-            later(training * step / STEPS, lambda step=step: state.step(trial, step, STEPS, {"loss": 1.0}))  # type: ignore[misc]
+            later(training * step / STEPS, lambda step=step: state.step(trial, step, STEPS, {"loss": 1.0}))
         later(seconds, lambda: end(trial, record, place))
 
     def end(trial: Trial, record: Record, place: int) -> None:
         search.tell(trial.key, record)
         state.finished(trial, record)
         for free in (place, *idle):
-            later(BETWEEN, lambda free=free: begin(free))  # type: ignore[misc]
+            later(BETWEEN, lambda free=free: begin(free))
         idle.clear()
 
     for place in range(budget.places):
-        later(START, lambda place=place: begin(place))  # type: ignore[misc]
+        later(START, lambda place=place: begin(place))
     look = every
     while events and (search.progress.running or len(idle) != budget.places):
         until = min(events[0][0], clock.seconds + budget.seconds_left())

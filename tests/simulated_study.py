@@ -150,12 +150,12 @@ def simulate(
         trials = study.start(callback, min(machine.together, len(study.queue)))
         length = sum(map(training, trials))
         for step in range(1, steps + 1):
-            later(length * step / steps, lambda step=step: tell_step(trials, step))  # type: ignore[misc]
+            later(length * step / steps, lambda step=step: tell_step(trials, step))
         at = length
         for trial in trials:
             at += scoring(trial)
             record = record_of(trial, training(trial), scoring(trial))
-            later(at, lambda trial=trial, record=record: study.finish(callback, trial, record))  # type: ignore[misc]
+            later(at, lambda trial=trial, record=record: study.finish(callback, trial, record))
         later((length if machine.elsewhere else at) + machine.between, begin)
 
     def tell_step(trials: Sequence[Trial], step: int) -> None:

@@ -328,7 +328,7 @@ def add_curve(
             training = {**record.training, "steps": round(90 * SHARES[share])}
             part = changed(record, scores=scores, checkpoint=None)
             own = {"recipe": dict(recipe.flat()), "recipe_hash": recipe.hash, "data": data, "training": training}
-            records.append(dataclasses.replace(part, **own))  # type: ignore[arg-type]
+            records.append(dataclasses.replace(part, **own))
     for record in records[: len(records) - missing]:
         write_trial(folder, record) if predictions else Ledger(folder / LEDGER).write(record)
     finals = dataclasses.replace(finals, curve=LearningCurve(whole, parts))

@@ -5,25 +5,16 @@ from __future__ import annotations
 import gzip
 import io
 import json
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from tests.conftest import Words
-from tests.fuzzing import BYTES, JSON, JSON_LINES, TEXT, Mutation
 from trainables.corpora.nli import NLIPairs, load_nli
 from trainables.encoders import load_encoder
-from trainables.errors import UserError
 from trainables.recipe import EncoderConfig
-
-
-def whole_or_named(outcome: object, pattern: str = r":\d+: |, (line|row|after row|after line) \d+:? ") -> bool:
-    """Whether something was read, or a line is named in the refusal."""
-    return not isinstance(outcome, UserError) or re.search(pattern, str(outcome)) is not None
-
 
 Records = list[dict[str, Any]]
 
@@ -50,31 +41,23 @@ def in_parquet(rows: Records) -> bytes:
 
     sink = pyarrow.BufferOutputStream()
     pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), sink)
-    content: bytes = sink.getvalue().to_pybytes()
-    return content
+    return sink.getvalue().to_pybytes()
 
 
-TABLE_WRITERS: dict[str, tuple[Callable[[Records], bytes], Mapping[str, Mutation]]] = {
-    ".jsonl": (in_lines, TEXT | JSON_LINES | BYTES),
-    ".json": (lambda rows: json.dumps(rows, indent=1).encode(), TEXT | JSON | BYTES),
-    ".csv": (lambda rows: delimited(rows, ","), TEXT | BYTES),
-    **dict.fromkeys((".tsv", ".txt"), (lambda rows: delimited(rows, "\t"), TEXT | BYTES)),
-    ".parquet": (in_parquet, BYTES),
+TABLE_WRITERS: dict[str, Callable[[Records], bytes]] = {
+    ".jsonl": in_lines,
+    ".json": lambda rows: json.dumps(rows, indent=1).encode(),
+    ".csv": lambda rows: delimited(rows, ","),
+    **dict.fromkeys((".tsv", ".txt"), lambda rows: delimited(rows, "\t")),
+    ".parquet": in_parquet,
 }
-"""How a whole file of each form is written, and how it is broken."""
+"""How a whole file of each form is written."""
 
 
-def table(suffix: str, rows: Records) -> tuple[bytes, Mapping[str, Mutation]]:
-    """A whole file of that form, and how it may be broken; of a packed one also what is in it."""
-    write, mutations = TABLE_WRITERS[suffix.removesuffix(".gz")]
-    if not suffix.endswith(".gz"):
-        return write(rows), mutations
-
-    def within(mutate: Mutation) -> Mutation:
-        return lambda content, rng: gzip.compress(mutate(gzip.decompress(content), rng), 1)
-
-    inner = {f"within: {name}": within(mutate) for name, mutate in mutations.items()}
-    return gzip.compress(write(rows)), inner | BYTES
+def table(suffix: str, rows: Records) -> bytes:
+    """A whole file of that form."""
+    content = TABLE_WRITERS[suffix.removesuffix(".gz")](rows)
+    return gzip.compress(content) if suffix.endswith(".gz") else content
 
 
 def check_pairs(pairs: NLIPairs) -> None:

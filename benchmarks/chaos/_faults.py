@@ -48,7 +48,8 @@ class Case:
         until(lambda: not processes(self.system.worker), SECONDS)
 
 
-Repair = Callable[[], None]
+Repair = Callable[[], None] | None
+"""What ends a fault that lasts."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class Fault:
 
     name: str
     strike: Callable[[Case], Repair]
-    """Do it; what it returns ends it, where it lasts."""
+    """Do it."""
     lasts: Callable[[random.Random], float] = lambda draw: 0.0
     """How many seconds it lasts."""
     workers: int = 1
@@ -66,38 +67,29 @@ class Fault:
     """How many intervals between checkpoints a trial may lose."""
 
 
-def _nothing() -> None:
-    """There is nothing to end."""
-
-
-def _worker(case: Case) -> Repair:
+def _worker(case: Case) -> None:
     kill([case.drawn(case.system.worker)])
     case.done = "kill -9 of a worker"
-    return _nothing
 
 
-def _trainable(case: Case) -> Repair:
+def _trainable(case: Case) -> None:
     kill([case.drawn("ray::ResourceTrainable")])
     case.done = "kill -9 of the trainable"
-    return _nothing
 
 
-def _raylet(case: Case) -> Repair:
+def _raylet(case: Case) -> None:
     case.machines.kill_node(case.draw.randrange(2, NODES + 2))
     case.done = "kill -9 of everything on a node"
-    return _nothing
 
 
-def _head(case: Case) -> Repair:
+def _head(case: Case) -> None:
     case.machines.kill_all([case.study.pid])
     case.done = "kill -9 of everything on the head, Ray's state removed"
-    return _nothing
 
 
-def _submitter(case: Case) -> Repair:
+def _submitter(case: Case) -> None:
     kill([case.study.pid])
     case.done = "kill -9 of the command"
-    return _nothing
 
 
 def _full_disk(case: Case) -> Repair:
@@ -141,7 +133,7 @@ def _freeze(case: Case) -> Repair:
     return thaw
 
 
-def _checkpoint(case: Case) -> Repair:
+def _checkpoint(case: Case) -> None:
     until(lambda: case.system.checkpoints(case.results), SECONDS)
     case.end_study()
     state = case.system.checkpoints(case.results)[-1] / "state.bin"
@@ -154,10 +146,9 @@ def _checkpoint(case: Case) -> Repair:
         content = content[: case.draw.randrange(len(content))]
         case.done = "the newest checkpoint is cut short"
     state.write_bytes(content)
-    return _nothing
 
 
-def _record(case: Case) -> Repair:
+def _record(case: Case) -> None:
     until(lambda: case.system.records(case.results), SECONDS)
     case.end_study()
     record = case.draw.choice(case.system.records(case.results))
@@ -165,10 +156,9 @@ def _record(case: Case) -> Repair:
     record.write_bytes(content[: case.draw.randrange(len(content))])
     case.lost.append(record)
     case.done = "a record is cut short"
-    return _nothing
 
 
-def _second(case: Case) -> Repair:
+def _second(case: Case) -> None:
     second = case.start()
     try:
         code = second.wait(2 * SECONDS)
@@ -177,7 +167,6 @@ def _second(case: Case) -> Repair:
         kill([second.pid])
         second.wait()
         case.done = "the same command a second time: it ran beside the first"
-    return _nothing
 
 
 FAULTS: Sequence[Fault] = (

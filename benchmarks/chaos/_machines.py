@@ -18,8 +18,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from benchmarks.chaos._work import LOG
-from benchmarks.engine._processes import children, command_line, trees
+from benchmarks.engine._processes import command_line, tree
 from benchmarks.engine._study import ROOT, SHARED_CORES, python_path
 from trainables.errors import UserError
 
@@ -119,7 +121,7 @@ class Machines:
 
     def kill_node(self, number: int) -> None:
         """A node with everything on it, at once."""
-        kill(_tree(self.nodes[number].pid))
+        kill(tree(self.nodes[number].pid))
         self.nodes.pop(number).wait()
         address = f"{NETWORK}.{number}"
         self.killed |= {name for name, listed in self._listed().items() if listed == address}
@@ -127,7 +129,7 @@ class Machines:
     def kill_all(self, more: Sequence[int] = ()) -> None:
         """Head and nodes, and with them further processes; Ray's own state is removed."""
         started = [process for process in (self.head, *self.nodes.values()) if process is not None]
-        kill([*(each for process in started for each in _tree(process.pid)), *more])
+        kill([*(each for process in started for each in tree(process.pid)), *more])
         for process in started:
             process.wait()
         self.head = None
@@ -144,7 +146,7 @@ class Machines:
 
     def raylet(self, number: int) -> int:
         """The process of a node's raylet."""
-        return next(each for each in _tree(self.nodes[number].pid) if "/raylet/raylet " in command_line(each))
+        return next(each for each in tree(self.nodes[number].pid) if "/raylet/raylet " in command_line(each))
 
     def _start_head(self) -> None:
         options = f"--head --port={PORT} --num-cpus=0 --include-dashboard=false --temp-dir={self.session}"
@@ -152,7 +154,7 @@ class Machines:
 
     def _start_node(self, number: int) -> None:
         if number in self.nodes:
-            kill(_tree(self.nodes[number].pid))
+            kill(tree(self.nodes[number].pid))
         subprocess.run(["ip", "link", "del", f"v{number}"], capture_output=True)  # of one that died
         ray = self._ray(number, f"--address={self.address} --num-cpus=1")
         # By its name a worker would be found at 127.0.0.1, where no other node is.
@@ -191,8 +193,7 @@ def do(command: str, *path: Path) -> None:
 
 def processes(*titles: str) -> list[int]:
     """Processes whose command line begins with one of these, by number."""
-    numbers = [int(path.name) for path in Path("/proc").glob("[0-9]*")]
-    return sorted(number for number in numbers if command_line(number).startswith(titles))
+    return [number for number in psutil.pids() if command_line(number).startswith(titles)]
 
 
 def kill(numbers: Sequence[int]) -> None:
@@ -215,7 +216,3 @@ def until(happened: Callable[[], Any], seconds: float) -> bool:
 def _listens(host: str, port: int) -> bool:
     with socket.socket() as probe:
         return probe.connect_ex((host, port)) == 0
-
-
-def _tree(root: int) -> list[int]:
-    return list(trees([root], children()))

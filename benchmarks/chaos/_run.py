@@ -102,7 +102,8 @@ class Runner:
         repair = fault.strike(case)
         outcome.done = case.done + (f" for {lasts:.0f} s" if lasts and "minute" not in case.done else "")
         until(lambda: study.poll() is not None, lasts)
-        repair()
+        if repair is not None:
+            repair()
         spent = 0.0
         while True:
             outcome.codes.append(self._wait(study))
@@ -113,9 +114,7 @@ class Runner:
             began, study = time.monotonic(), self._start(system, results)
         outcome.seconds = spent - whole.seconds
         self._count(outcome, case, finished)
-        outcome.same = system.answer(results) == whole.answer
-        survivors = {path: content for path, content in kept.items() if path not in case.lost}
-        self._judge(outcome, fault, system, results, whole, survivors)
+        self._judge(outcome, fault, case, whole, kept)
         if outcome.broken:
             print(f"seed {seed}, {fault.name}:", self.console.read_text(errors="replace"), file=sys.stderr, flush=True)
         return outcome
@@ -128,29 +127,23 @@ class Runner:
                 continue
             more = len(steps) - len({step for step, _ in steps})
             outcome.repeated += more
-            again = [step for step, at in steps if key in finished and at > finished[key]]
-            outcome.again += bool(again)
+            outcome.again += any(key in finished and at > finished[key] for _, at in steps)
             outcome.longest = max(outcome.longest, more)
 
-    def _judge(
-        self,
-        outcome: StrikeOutcome,
-        fault: Fault,
-        system: StruckStudy,
-        results: Path,
-        whole: Whole,
-        kept: dict[Path, bytes],
-    ) -> None:
-        """Which promises of a study do not hold."""
+    def _judge(self, outcome: StrikeOutcome, fault: Fault, case: Case, whole: Whole, before: dict[Path, bytes]) -> None:
+        """Which promises of a study do not hold; `before` are the records at the strike."""
+        survivors = {path: content for path, content in before.items() if path not in case.lost}
+        answer = case.system.answer(case.results)
+        outcome.same = answer == whole.answer
         if outcome.longest > fault.intervals * EVERY:
             outcome.broken.append(f"a trial repeated {outcome.longest} steps")
         if outcome.again:
             outcome.broken.append(f"{outcome.again} finished trials trained again")
         if outcome.codes[-1]:
             outcome.broken.append(f"it did not end well: {outcome.codes}")
-        outcome.broken += system.problems(results, whole.keys, kept)
+        outcome.broken += case.system.problems(case.results, whole.keys, survivors)
         if not outcome.same:
-            outcome.broken.append(f"another report: {_difference(whole.answer, system.answer(results))}")
+            outcome.broken.append(f"another report: {_difference(whole.answer, answer)}")
         if WORDS_OF_OTHERS.search(self.console.read_text(errors="replace")):
             outcome.broken.append("a traceback, or Ray's own words")
 

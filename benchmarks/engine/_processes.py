@@ -1,10 +1,13 @@
-"""What processes of this machine take, read from Linux's `/proc`."""
+"""What processes of this machine take."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable
+from typing import TypeVar
+
+import psutil
+
+T = TypeVar("T")
 
 KINDS = {
     "gcs_server": "Ray's control service (GCS)",
@@ -23,29 +26,14 @@ KINDS = {
 OTHER = "other"
 
 
-def children() -> dict[int, list[int]]:
-    """Of every process."""
-    started: dict[int, list[int]] = {}
-    for path in Path("/proc").glob("[0-9]*"):
-        fields = _stat(int(path.name))
-        if fields:
-            started.setdefault(int(fields[1]), []).append(int(path.name))
-    return started
-
-
-def trees(roots: Sequence[int], started: Mapping[int, Sequence[int]]) -> Iterator[int]:
-    """Processes, and what they started (`children`)."""
-    for root in roots:
-        yield root
-        yield from trees(started.get(root, ()), started)
+def tree(process: int) -> list[int]:
+    """The process, and all that it and these have started."""
+    return [process, *_read(lambda: [child.pid for child in psutil.Process(process).children(recursive=True)], [])]
 
 
 def command_line(process: int) -> str:
     """Empty where it has ended."""
-    try:
-        return Path(f"/proc/{process}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-    except OSError:
-        return ""
+    return _read(lambda: " ".join(psutil.Process(process).cmdline()), "")
 
 
 def kind_of(process: int) -> str:
@@ -56,30 +44,21 @@ def kind_of(process: int) -> str:
 
 def open_files(process: int) -> int:
     """How many files, sockets and pipes it has open; 0 where it has ended."""
-    try:
-        return len(os.listdir(f"/proc/{process}/fd"))
-    except OSError:
-        return 0
+    return _read(lambda: psutil.Process(process).num_fds(), 0)
 
 
 def memory(process: int) -> float:
-    """Its proportional set size in MB, in which what several processes share is counted once; 0 where it has ended."""
-    try:
-        lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
-    except OSError:
-        return 0.0
-    return sum(int(line.split()[1]) for line in lines if line.startswith("Pss:")) / 1024
+    """Its proportional set size in MiB, in which what several processes share is counted once; 0 where it has ended."""
+    return _read(lambda: psutil.Process(process).memory_full_info().pss / 2**20, 0.0)
 
 
 def free_gb() -> float:
     """Memory of this machine that processes may still take."""
-    lines = Path("/proc/meminfo").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("MemAvailable")) / 2**20
+    return float(psutil.virtual_memory().available) / 2**30
 
 
-def _stat(process: int) -> list[str]:
-    """The fields after the process's name: state, parent and so on; none where it has ended."""
+def _read(look: Callable[[], T], ended: T) -> T:
     try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return []
+        return look()
+    except psutil.Error:
+        return ended

@@ -27,7 +27,7 @@ from statistics import median
 import numpy as np
 from scipy import stats
 
-from benchmarks.engine._processes import OTHER, children, kind_of, memory, open_files, trees
+from benchmarks.engine._processes import OTHER, kind_of, memory, open_files, tree
 from benchmarks.engine._study import SHARED_CORES, run_quietly
 from benchmarks.options import add_number, parser_of
 from benchmarks.tables import head, row
@@ -186,7 +186,7 @@ class Watch:
             return
         self.trials = sum(path.suffix == ".json" for path in self.ledger.iterdir()) if self.ledger.is_dir() else 0
         living = 0
-        for process in trees([study], children()):
+        for process in tree(study):
             size = memory(process)
             if size:  # else it has ended
                 living += 1

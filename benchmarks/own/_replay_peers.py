@@ -94,10 +94,6 @@ class Peer:
     """Whether half of the time goes into first rungs."""
 
 
-def _of(name: str) -> Callable[[int], BaseSampler]:
-    return lambda seed: SAMPLERS[name].build(seed)
-
-
 def _tpe(seed: int) -> BaseSampler:
     return TPESampler(seed=seed)
 
@@ -109,13 +105,13 @@ def _gp(seed: int) -> BaseSampler:
 
 
 PEERS = (
-    Peer("random search", _of("random")),
+    Peer("random search", SAMPLERS["random"].build),
     Peer("TPE", _tpe),
     Peer("TPE, successive halving", _tpe, pruner=lambda: SuccessiveHalvingPruner(min_resource=1)),
     Peer("TPE, hyperband", _tpe, pruner=lambda: HyperbandPruner(max_resource=round(1 / RUNGS[0]))),
     Peer("Optuna's Gaussian process", _gp, conditional=False),
-    Peer("best of the first rung", _of("random"), first_rung=True),
-    Peer("portfolio", _of("random"), portfolio=True),
+    Peer("best of the first rung", SAMPLERS["random"].build, first_rung=True),
+    Peer("portfolio", SAMPLERS["random"].build, portfolio=True),
 )
 
 

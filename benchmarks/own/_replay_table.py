@@ -10,7 +10,6 @@ their places); another choice is 1 apart, and so is a key that one recipe alone 
 
 from __future__ import annotations
 
-import ast
 import dataclasses
 import functools
 import math
@@ -22,7 +21,7 @@ import numpy as np
 from benchmarks.own._recipes import based
 from benchmarks.own._table import SHARES, WHOLE, OwnTable
 from search_spaces.domain_values import scaled
-from search_spaces.own_data import OwnEncoder, OwnSpace, space_text
+from search_spaces.own_data import OwnEncoder, OwnSpace, own_base, own_domains
 from search_spaces.space import Domain
 from study.search.points import point
 from trainables.recipe import Recipe, Value
@@ -46,34 +45,19 @@ def space_of(kind: str) -> tuple[Recipe, tuple[Domain, ...]]:
     own = {"encoder.name": "MiniLM", "encoder.query_prompt": None, "encoder.document_prompt": None}
     encoder = OwnEncoder("MiniLM", {**own, "pooling.mode": "mean"}, ("mean",), WIDTH)
     units = UNITS.get(kind, 3000)
-    text = space_text(OwnSpace("own", "own", "/", "/train", kind, units, 1, 1, (encoder,), (TASKS["MR"],)))
-    lines = ast.parse(text).body
-    space = next(line.value for line in lines if isinstance(line, ast.Assign) and isinstance(line.value, ast.Call))
-    parts = {word.arg: word.value for word in space.keywords}
-    settings = ast.literal_eval(_calls(parts["base"])[-1].args[0])
-    base = {key: value for key, value in settings.items() if key not in ("encoder.name", "corpus.nli")}
-    domains = [
-        Domain(
-            ast.literal_eval(call.args[0]), **{str(word.arg): ast.literal_eval(word.value) for word in call.keywords}
-        )
-        for call in _calls(parts["domains"])
-    ]
-    return Recipe().preferring(base), tuple(domains)
-
-
-def _calls(tree: ast.expr) -> list[ast.Call]:
-    """Those with arguments."""
-    return [node for node in ast.walk(tree) if isinstance(node, ast.Call) and node.args]
+    space = OwnSpace("own", "own", "/", "/train", kind, units, 1, 1, (encoder,), (TASKS["MR"],))
+    base = {key: value for key, value in own_base(space).items() if key not in ("encoder.name", "corpus.nli")}
+    return Recipe().preferring(base), tuple(Domain(key, **fields) for key, fields in own_domains(space))
 
 
 def in_space(table: OwnTable) -> OwnTable | None:
     """The recipes that a study's space has and that ran on the smallest part of the data, too; None without the space's
     base settings."""
-    parted = ~np.isnan(table.seconds[:, 0, 0])
-    places = [place for place, keys in enumerate(table.keys) if parted[place] and _recipe(table.kind, keys) is not None]
-    base = space_of(table.kind)[0]
-    if base not in [pair[0] for place in places if (pair := _recipe(table.kind, table.keys[place]))]:
+    parted = [int(place) for place in np.flatnonzero(~np.isnan(table.seconds[:, 0, 0]))]
+    recipes = {place: pair[0] for place in parted if (pair := _recipe(table.kind, table.keys[place]))}
+    if space_of(table.kind)[0] not in recipes.values():
         return None
+    places = [*recipes]
     arrays = {name: getattr(table, name)[places] for name in ("dev", "test", "seconds", "steps", "rungs")}
     numbers, keys = tuple(table.recipes[place] for place in places), tuple(table.keys[place] for place in places)
     return dataclasses.replace(table, recipes=numbers, keys=keys, **arrays)
@@ -105,6 +89,7 @@ class Replayed:
     costs: np.ndarray  # (recipes, shares), in units of WHOLE_SECONDS
     as_it_came: tuple[float, float]
     moves: np.ndarray  # (any, 2), what another seed adds to a development and a test score
+    truth: np.ndarray  # (recipes,), as of its table
 
     @classmethod
     def of(cls, table: OwnTable, others: Sequence[OwnTable] = ()) -> Replayed:
@@ -126,12 +111,8 @@ class Replayed:
             table.costs,
             table.as_it_came,
             moves if len(moves) >= FEWEST_PAIRS else _moves([table, *others]),
+            table.truth,
         )
-
-    @functools.cached_property
-    def truth(self) -> np.ndarray:  # (recipes,)
-        """The mean test score over the recorded seeds; the encoder's own where a training failed."""
-        return np.where(np.isnan(self.test[:, 0]), self.as_it_came[1], _mean(self.test))
 
     @functools.cached_property
     def base(self) -> int:
@@ -142,11 +123,6 @@ class Replayed:
     def place_of(self) -> Mapping[str, int]:
         """By a recipe's hash."""
         return {recipe.hash: place for place, recipe in enumerate(self.recipes)}
-
-    @property
-    def gain(self) -> float:
-        """Points that the best recipe gains over the base settings."""
-        return float(self.truth.max() - self.truth[self.base])
 
     def explored(self, place: int, share: int, seed: int) -> tuple[float, float] | None:
         """The development score on that share of the data, and the test score on all of them, under that recorded seed
@@ -221,8 +197,3 @@ def _moves(tables: Sequence[OwnTable]) -> np.ndarray:  # (recipes with two seeds
             differences.append((scores[:, 0] - scores[:, 1]) / math.sqrt(2))
     moves = np.concatenate(differences)
     return moves[~np.isnan(moves).any(axis=1)]
-
-
-def _mean(scores: np.ndarray) -> np.ndarray:
-    recorded = ~np.isnan(scores)
-    return np.where(recorded, scores, 0.0).sum(axis=1) / np.maximum(recorded.sum(axis=1), 1)

@@ -31,6 +31,7 @@ from trainables.evaluation_config import EvaluationConfig
 from trainables.recipe import Recipe
 
 Rows = list[tuple[str, ...]]
+Reader = Callable[[Path], Sequence[Rows]]
 PARTS = ("train", "dev", "test")
 SENTEVAL = "senteval/downstream"
 
@@ -43,7 +44,7 @@ class OwnSet:
     kind: str
     """As `--train` tells it from the columns."""
     columns: tuple[str, ...]
-    read: Callable[[Path], tuple[Rows, Rows, Rows]]
+    read: Reader
     """All rows of the three parts, given the folder of data; one that is empty is taken from the part before."""
     sizes: tuple[int, int, int] = (3000, 600, 1000)
 
@@ -78,14 +79,14 @@ def write_files(chosen: OwnSet, data: Path, folder: Path) -> Path:
     except FileNotFoundError as error:
         raise UserError(f"the set {chosen.name} is made of {error.filename}, which is not there") from None
     for part, rows in zip(PARTS, parts, strict=True):
-        write_part(folder, part, chosen.columns, rows)
+        write_table(folder / f"{part}.csv", chosen.columns, rows)
     return folder
 
 
-def write_part(folder: Path, part: str, columns: Sequence[str], rows: Rows) -> None:
-    """The CSV file of a part."""
-    with (folder / f"{part}.csv").open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file).writerows([columns, *rows])
+def write_table(file: Path, columns: Sequence[str], rows: Rows) -> None:
+    """A CSV file."""
+    with file.open("w", encoding="utf-8", newline="") as lines:
+        csv.writer(lines).writerows([columns, *rows])
 
 
 def of_files(kind: str, name: str, folder: Path, encoder: str) -> Prepared:
@@ -114,23 +115,25 @@ def drawn(parts: Sequence[Rows], sizes: Sequence[int], *seeds: int) -> list[Rows
     return drawn_parts
 
 
-def csv_files(name: str) -> Callable[[Path], tuple[Rows, Rows, Rows]]:
+def _files(rows_of: Callable[[Path], Rows], *files: str) -> Reader:
+    """A file for each part, below the folder of data; none where its name is empty."""
+    return lambda data: [rows_of(data / file) if file else [] for file in files]
+
+
+def csv_files(name: str) -> Reader:
     """Of the files `own/NAME_train.csv`, `_dev` and `_test`, with a head."""
+    return _files(_csv_rows, *(f"own/{name}_{part}.csv" for part in PARTS))
 
-    def read(data: Path) -> tuple[Rows, Rows, Rows]:
-        def part(which: str) -> Rows:
-            with (data / "own" / f"{name}_{which}.csv").open(encoding="utf-8", newline="") as file:
-                return [tuple(row) for row in csv.reader(file)][1:]
 
-        return part("train"), part("dev"), part("test")
-
-    return read
+def _csv_rows(file: Path) -> Rows:
+    with file.open(encoding="utf-8", newline="") as lines:
+        return [tuple(row) for row in csv.reader(lines)][1:]
 
 
 _UNDERLINED = re.compile(r" (={5,}|-{5,}|~{5,}|'{5,}|\^{5,}) ")
 
 
-def _peps(data: Path) -> tuple[Rows, Rows, Rows]:
+def _peps(data: Path) -> Sequence[Rows]:
     """A heading that one document alone has, and how its section begins. No document is in two parts."""
     documents = (data / "docs/peps.txt").read_text(encoding="utf-8").splitlines()
     headed = [section for number, text in enumerate(documents) for section in sections(number, text)]
@@ -153,59 +156,39 @@ def sections(number: int, text: str) -> Iterable[tuple[int, str, str]]:
             yield number, text[start : mark.start()], " ".join(words[:30])
 
 
-def _snli(data: Path) -> tuple[Rows, Rows, Rows]:
+def _triplets(file: Path) -> Rows:
     """A premise, what follows from it, and what contradicts it."""
-
-    def triplets(file: str) -> Rows:
-        by_premise: dict[str, dict[str, str]] = defaultdict(dict)
-        for line in (data / "nli" / file).read_text(encoding="utf-8").splitlines():
-            row = json.loads(line)
-            by_premise[row["premise"]].setdefault(row["label"], row["hypothesis"])
-        return [
-            (premise, of["entailment"], of["contradiction"])
-            for premise, of in by_premise.items()
-            if {"entailment", "contradiction"} <= of.keys()
-        ]
-
-    return triplets("snli_dev.jsonl"), triplets("snli_test.jsonl"), []
+    by_premise: dict[str, dict[str, str]] = defaultdict(dict)
+    for line in file.read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        by_premise[row["premise"]].setdefault(row["label"], row["hypothesis"])
+    return [
+        (premise, of["entailment"], of["contradiction"])
+        for premise, of in by_premise.items()
+        if {"entailment", "contradiction"} <= of.keys()
+    ]
 
 
-def _tsv_files(
-    folder: str, files: Sequence[str], columns: Sequence[int], header: int = 0
-) -> Callable[..., tuple[Rows, Rows, Rows]]:
-    """Tables of SentEval, of which these columns are taken."""
+def _columns(*columns: int, header: int = 0) -> Callable[[Path], Rows]:
+    """These of a table of SentEval."""
 
-    def read(data: Path) -> tuple[Rows, Rows, Rows]:
-        def part(file: str) -> Rows:
-            text = (data / SENTEVAL / folder / file).read_text(encoding="utf-8")
-            rows = [line.split("\t") for line in text.splitlines()[header:] if line]
-            return [tuple(row[column] for column in columns) for row in rows]
+    def rows_of(file: Path) -> Rows:
+        rows = [line.split("\t") for line in file.read_text(encoding="utf-8").splitlines()[header:] if line]
+        return [tuple(row[column] for column in columns) for row in rows]
 
-        train, dev, test = map(part, files)
-        return train, dev, test
-
-    return read
+    return rows_of
 
 
-def _begins_with_label(folder: str, files: Sequence[str]) -> Callable[[Path], tuple[Rows, Rows, Rows]]:
-    """Files of lines, each with its label before the first blank or colon."""
-
-    def read(data: Path) -> tuple[Rows, Rows, Rows]:
-        def part(file: str) -> Rows:
-            lines = (data / SENTEVAL / folder / file).read_text(encoding="latin-1").splitlines()
-            rows = [line.partition(" ")[::2] for line in lines if line]
-            return [(text.strip(), label.partition(":")[0]) for label, text in rows]
-
-        train, dev, test = (part(file) if file else [] for file in files)
-        return train, dev, test
-
-    return read
+def _labelled(file: Path) -> Rows:
+    """Lines, each with its label before the first blank or colon."""
+    rows = [line.partition(" ")[::2] for line in file.read_text(encoding="latin-1").splitlines() if line]
+    return [(text.strip(), label.partition(":")[0]) for label, text in rows]
 
 
-def _a_file_each(folder: str, **files: str) -> Callable[[Path], tuple[Rows, Rows, Rows]]:
+def _a_file_each(folder: str, **files: str) -> Reader:
     """A file of lines for each label; all parts are taken from the same lines."""
 
-    def read(data: Path) -> tuple[Rows, Rows, Rows]:
+    def read(data: Path) -> Sequence[Rows]:
         rows: Rows = []
         for label, file in files.items():
             lines = (data / SENTEVAL / folder / file).read_text(encoding="latin-1").splitlines()
@@ -216,30 +199,31 @@ def _a_file_each(folder: str, **files: str) -> Callable[[Path], tuple[Rows, Rows
 
 
 _PAIR, _TRIPLET = ("question", "answer"), ("anchor", "positive", "negative")
-_SCORED, _LABELLED = ("sentence1", "sentence2", "score"), ("text", "label")
+SCORED, LABELLED = ("sentence1", "sentence2", "score"), ("text", "label")
+STSB_COLUMNS = _columns(5, 6, 4)
 FEW = (1200, 300, 500)
 """Rows of a labelled set: fitting its classifier takes longer than all else."""
-_STSB = ("sts-train.csv", "sts-dev.csv", "sts-test.csv")
-_SICK = ("SICK_train.txt", "SICK_trial.txt", "SICK_test_annotated.txt")
-_SST = ("sentiment-train", "sentiment-dev", "sentiment-test")
+_NLI = ("nli/snli_dev.jsonl", "nli/snli_test.jsonl", "")
+_STSB = [f"{SENTEVAL}/STS/STSBenchmark/sts-{part}.csv" for part in PARTS]
+_SICK = [f"{SENTEVAL}/SICK/SICK_{part}.txt" for part in ("train", "trial", "test_annotated")]
+_TREC = (f"{SENTEVAL}/TREC/train_5500.label", "", f"{SENTEVAL}/TREC/TREC_10.label")
+_SST = [f"{SENTEVAL}/SST/fine/sentiment-{part}" for part in PARTS]
 SETS: Mapping[str, OwnSet] = {
     own.name: own
     for own in (
         OwnSet("packages", "pairs", _PAIR, csv_files("packages")),
         OwnSet("glosses", "pairs", _PAIR, csv_files("glosses")),
         OwnSet("peps", "pairs", _PAIR, _peps),
-        OwnSet("snli", "triplets", _TRIPLET, _snli),
-        OwnSet("stsb", "scored", _SCORED, _tsv_files("STS/STSBenchmark", _STSB, (5, 6, 4))),
-        OwnSet("sick", "scored", _SCORED, _tsv_files("SICK", _SICK, (1, 2, 3), header=1)),
-        OwnSet(
-            "trec", "labelled", _LABELLED, _begins_with_label("TREC", ("train_5500.label", "", "TREC_10.label")), FEW
-        ),
-        OwnSet("sst", "labelled", _LABELLED, _begins_with_label("SST/fine", _SST), FEW),
-        OwnSet("mr", "labelled", _LABELLED, _a_file_each("MR", pos="rt-polarity.pos", neg="rt-polarity.neg"), FEW),
+        OwnSet("snli", "triplets", _TRIPLET, _files(_triplets, *_NLI)),
+        OwnSet("stsb", "scored", SCORED, _files(STSB_COLUMNS, *_STSB)),
+        OwnSet("sick", "scored", SCORED, _files(_columns(1, 2, 3, header=1), *_SICK)),
+        OwnSet("trec", "labelled", LABELLED, _files(_labelled, *_TREC), FEW),
+        OwnSet("sst", "labelled", LABELLED, _files(_labelled, *_SST), FEW),
+        OwnSet("mr", "labelled", LABELLED, _a_file_each("MR", pos="rt-polarity.pos", neg="rt-polarity.neg"), FEW),
         OwnSet(
             "subj",
             "labelled",
-            _LABELLED,
+            LABELLED,
             _a_file_each("SUBJ", objective="subj.objective", subjective="subj.subjective"),
             FEW,
         ),

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.options import add_encoder, add_number, chosen_encoder, parser_of
-from benchmarks.own._sets import PARTS, SETS, Rows, csv_files, drawn, of_files, write_part
+from benchmarks.own._sets import PARTS, SETS, Rows, csv_files, drawn, of_files, write_table
 from benchmarks.tables import titled
 from reports.ledger.request import Request
 from search_spaces import load_space
@@ -132,7 +132,7 @@ def _recorded(
     rows = fault.plant(own_rows, _drawn(other, data, repeat), random)
     for part in PARTS:
         head = ("question", "answer", "negative")[: len(rows[part][0])]
-        write_part(folder, part, head, rows[part])
+        write_table(folder / f"{part}.csv", head, rows[part])
     own = of_files("pairs", name, folder, encoder)
     load_space(own.space)
     recipe = own.base.override({"encoder.layers": options.layers, **HEALTHY, **fault.set})

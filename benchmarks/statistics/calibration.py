@@ -46,6 +46,8 @@ CHANCE = 50.0
 """What a collapsed training scores."""
 ITEMS_ERROR, QUIET = 0.85, 0.15
 """Points: a gain's standard error over 1,000 items, and a spread over seeds that is small beside it."""
+UNLIKE = 0.1
+"""The share of the variance over items that is a recipe's own; half as much is that of each of its seeds."""
 LATER = 12
 """Seeds for which power is foretold from the first ones, before they are trained."""
 
@@ -67,8 +69,6 @@ class StudyKind:
     """How often a seed of a row, not of the baseline, scores at chance; the truth is that of the others."""
     together_items: int = 1
     """So many items are drawn together: half of what makes an item easy is common to them."""
-    unlike: float = 0.1
-    """The share of the variance over items that is a recipe's own; half as much is that of each of its seeds."""
 
 
 def _kinds() -> Iterator[StudyKind]:
@@ -330,8 +330,8 @@ class MadeUpStudy:
         truth = (kind.truths[place] + kind.spreads[place] * moved) / 100
         if place and kind.collapses and self.random.random() < kind.collapses:
             truth = CHANCE / 100
-        luck = math.sqrt(1 - 1.5 * kind.unlike) * self.easy + math.sqrt(kind.unlike) * self.own[place]
-        luck = luck + math.sqrt(kind.unlike / 2) * self._over_items()
+        luck = math.sqrt(1 - 1.5 * UNLIKE) * self.easy + math.sqrt(UNLIKE) * self.own[place]
+        luck = luck + math.sqrt(UNLIKE / 2) * self._over_items()
         if kind.figure == "accuracy":
             hits = luck < ndtri(truth)
             shared = _shared_training(kind) * self.training[place] if kind.folds else 0.0

@@ -6,8 +6,7 @@ schedule and clipping.
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Iterable
+from dataclasses import replace
 
 from search_spaces.averages import USUAL
 from search_spaces.dehghan2022.averages import TRANSFER_AVERAGE
@@ -27,7 +26,7 @@ from search_spaces.dehghan2022.rows import (
     PREMISES,
 )
 from search_spaces.dehghan2022.tables import MAIN_TABLES, both_tables, sts_table
-from search_spaces.paper import Claim, Overrides, Row, Table
+from search_spaces.paper import Overrides
 from search_spaces.published import same
 from search_spaces.shared import LAPTOP
 from search_spaces.space import Domain, Space
@@ -80,7 +79,7 @@ _MAIN = Space(
     title="SupMPN and the models it is compared with (Tables 1, 2 and 3)",
     paper='Dehghan and Amasyali 2022, "SupMPN: Supervised Multiple Positives and Negatives Contrastive Learning"',
     base=_RECIPE,
-    evaluation=dataclasses.replace(_EVALUATION, heat_map="topics"),
+    evaluation=replace(_EVALUATION, heat_map="topics"),
     laptop=_LAPTOP,
     rows=MAIN_ROWS,
     domains=(_P, _Q, _TAU, _BATCH, _RATE, _POOL, _FILL),
@@ -105,70 +104,48 @@ _MAIN = Space(
 )
 
 
-def _part(
-    name: str,
-    title: str,
-    rows: tuple[Row, ...],
-    tables: tuple[Table, ...],
-    baseline: str,
-    domains: tuple[Domain, ...],
-    claims: Iterable[Claim] = (),
-    laptop: Overrides | None = None,
-    oddities: tuple[str, ...] = (),
-) -> Space:
-    return Space(
-        name=name,
-        title=title,
-        paper=_MAIN.paper,
-        base=_RECIPE,
-        evaluation=_EVALUATION,
-        laptop={**_LAPTOP, **(laptop or {})},
-        rows=rows,
-        domains=domains,
-        tables=tables,
-        claims=tuple(claims),
-        baseline=baseline,
-        oddities=oddities,
-        shown=_SHOWN,
-    )
-
+_BESIDE = replace(_MAIN, evaluation=_EVALUATION, claims=(), oddities=(), premise_counts=())
 
 SPACES = (
     _MAIN,
-    _part(
-        "supmpn_batch_size",
-        "SupMPN: batch size (section 5.3)",
-        BATCH_ROWS,
-        both_tables("Batch size", BATCHES, "optimisation.batch_size"),
-        "batch 256",
-        (_BATCH, _RATE),
-        BATCH_CLAIMS,
-        laptop={"optimisation.epochs": 3},
+    replace(
+        _BESIDE,
+        name="supmpn_batch_size",
+        title="SupMPN: batch size (section 5.3)",
+        laptop={**_LAPTOP, "optimisation.epochs": 3},
+        rows=BATCH_ROWS,
+        domains=(_BATCH, _RATE),
+        tables=both_tables("Batch size", BATCHES, "optimisation.batch_size"),
+        claims=BATCH_CLAIMS,
+        baseline="batch 256",
     ),
-    _part(
-        "supmpn_augmentation",
-        "SupMPN: how missing positives are filled (Table A1)",
-        AUGMENTATION_ROWS,
-        (sts_table("A1", "Augmentation, on the STS tasks", same(AUGMENTATION)),),
-        NONE,
-        (_FILL,),
-        AUGMENTATION_CLAIMS,
+    replace(
+        _BESIDE,
+        name="supmpn_augmentation",
+        title="SupMPN: how missing positives are filled (Table A1)",
+        rows=AUGMENTATION_ROWS,
+        domains=(_FILL,),
+        tables=(sts_table("A1", "Augmentation, on the STS tasks", same(AUGMENTATION)),),
+        claims=AUGMENTATION_CLAIMS,
+        baseline=NONE,
     ),
-    _part(
-        "supmpn_objectives",
-        "Every objective on SupMPN's data and encoder",
-        OBJECTIVE_ROWS,
-        both_tables("Objectives", same(OBJECTIVES)),
-        "untrained",
-        (_TAU, _BATCH, _RATE),
+    replace(
+        _BESIDE,
+        name="supmpn_objectives",
+        title="Every objective on SupMPN's data and encoder",
+        rows=OBJECTIVE_ROWS,
+        domains=(_TAU, _BATCH, _RATE),
+        tables=both_tables("Objectives", same(OBJECTIVES)),
+        baseline="untrained",
         oddities=(_FIRST_LAST,),
     ),
-    _part(
-        "supmpn_positives_negatives",
-        "SupMPN: P hard positives and Q hard negatives, from 1 to 5",
-        GRID_ROWS,
-        both_tables("Hard positives P and hard negatives Q", same(GRID)),
-        "P 5, Q 5",
-        (_P, _Q),
+    replace(
+        _BESIDE,
+        name="supmpn_positives_negatives",
+        title="SupMPN: P hard positives and Q hard negatives, from 1 to 5",
+        rows=GRID_ROWS,
+        domains=(_P, _Q),
+        tables=both_tables("Hard positives P and hard negatives Q", same(GRID)),
+        baseline="P 5, Q 5",
     ),
 )

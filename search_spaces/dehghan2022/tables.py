@@ -25,7 +25,6 @@ def sts_table(number: str, title: str, rows: Mapping[str, str], curve: str | Non
         columns=_STS_COLUMNS,
         rows=tuple(rows.items()),
         topic="STS",
-        protocol="full",
         aggregation=ALL_PAIRS,
         curve=curve,
     )
@@ -39,7 +38,6 @@ def both_tables(what: str, rows: Mapping[str, str], curve: str | None = None) ->
         columns=_TRANSFER_COLUMNS,
         rows=tuple(rows.items()),
         topic="transfer",
-        protocol="full",
         aggregation=ACCURACY,
         curve=curve,
     )

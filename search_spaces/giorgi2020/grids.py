@@ -57,7 +57,6 @@ def _tables(number: str, title: str, rows: Iterable[Row]) -> tuple[Table, ...]:
         columns=DEV_COLUMNS,
         rows=tuple((row.label, row.label) for row in rows),
         topic="SentEval (development)",
-        protocol="full",
         aggregation=DEV_AGGREGATION,
         footnotes=(_NOT_IN_TEXT,),
     )

@@ -13,7 +13,6 @@ from search_spaces.giorgi2020.shared import (
     HUB,
     LAPTOP,
     LARGER_MODEL,
-    NOTES,
     PAPER,
     POOL,
     POSITIVES,
@@ -24,10 +23,9 @@ from search_spaces.giorgi2020.shared import (
     STRATEGY,
     TAU,
     UNTRAINED,
-    input_of,
-    sized,
+    row_of,
 )
-from search_spaces.paper import ACCURACY, Claim, Column, Overrides, Row, Table
+from search_spaces.paper import ACCURACY, Claim, Column, Overrides, Table
 from search_spaces.published import by_label, same
 from search_spaces.shared import AS_IT_IS, WORDS, YEARS, finished, plain
 from search_spaces.space import Space
@@ -45,16 +43,7 @@ _OVERRIDES: dict[str, Overrides] = {
 }
 
 _PUBLISHED = by_label(FIGURES, {number: same(FIGURES[number]) for number in ("1", "S3", "S4", "S6")})
-_ROWS = tuple(
-    Row(
-        label,
-        overrides,
-        _PUBLISHED[label],
-        needs=input_of(label, overrides),
-        note=sized(label, NOTES[label]),
-    )
-    for label, overrides in _OVERRIDES.items()
-)
+_ROWS = tuple(row_of(label, overrides, _PUBLISHED[label]) for label, overrides in _OVERRIDES.items())
 
 # In the paper's order; MRPC is printed as two figures, of which the average takes the mean.
 _DOWNSTREAM = (
@@ -103,7 +92,6 @@ _MAIN_TABLES = (
         columns=_AVERAGE_COLUMNS,
         rows=tuple(same(FIGURES["1"]).items()),
         topic="SentEval",
-        protocol="full",
         aggregation="averages of 18 downstream and 10 probing tasks and the mean of the two, test scores",
     ),
     Table(
@@ -112,7 +100,6 @@ _MAIN_TABLES = (
         columns=_columns(_DOWNSTREAM),
         rows=tuple(same(FIGURES["S3"]).items()),
         topic="SentEval",
-        protocol="full",
         aggregation="accuracy; Spearman after a trained regressor for SICK-R and STSBenchmark, by cosine and as the "
         "mean of the sub-corpora for STS12 to 16; mean recall at 1, 5 and 10 both ways for Caption-Image",
         footnotes=("Of MRPC the averages take the mean of accuracy and F1.",),
@@ -123,7 +110,6 @@ _MAIN_TABLES = (
         columns=_columns(_PROBING),
         rows=tuple(same(FIGURES["S4"]).items()),
         topic="SentEval",
-        protocol="full",
         aggregation=ACCURACY,
     ),
     Table(
@@ -135,7 +121,6 @@ _MAIN_TABLES = (
         ),
         rows=tuple(same(FIGURES["S6"]).items()),
         topic="SentEval (development)",
-        protocol="full",
         aggregation="development scores (STS12 to 16 have no development part and stand with their test scores)",
     ),
 )

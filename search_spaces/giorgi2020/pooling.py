@@ -12,12 +12,10 @@ from search_spaces.giorgi2020.shared import (
     DEV_COLUMNS,
     FIGURES,
     HUB,
-    NOTES,
     POOL,
     SMALL,
     UNTRAINED,
-    input_of,
-    sized,
+    row_of,
 )
 from search_spaces.paper import Claim, Row, Table
 from search_spaces.published import by_label, same
@@ -33,23 +31,16 @@ _PUBLISHED = by_label(FIGURES, {"S1": same(FIGURES["S1"]), "S5": _BEFORE | _AFTE
 def _pretrained(label: str) -> Row:
     """A transformer as it is: BERT-base-CLS."""
     model, _, mode = label.rpartition("-")
-    return Row(label, plain(HUB[model], mode.lower()), _PUBLISHED[label], needs="checkpoint", note=sized(model))
-
-
-def _words(label: str) -> Row:
-    return Row(
-        label,
-        WORDS,
-        _PUBLISHED[label],
-        needs=input_of(label, WORDS),
-        note=sized(label, NOTES[label]),
-    )
+    return row_of(label, plain(HUB[model], mode.lower()), _PUBLISHED[label], model)
 
 
 _BAGS_OF_WORDS = ("GloVe", "fastText")
 _ROWS = (
     # Table S1, then what Table S5 has beyond it, then ours: the base encoder, before and after training.
-    *(_words(label) if label in _BAGS_OF_WORDS else _pretrained(label) for label in FIGURES["S1"]),
+    *(
+        row_of(label, WORDS, _PUBLISHED[label]) if label in _BAGS_OF_WORDS else _pretrained(label)
+        for label in FIGURES["S1"]
+    ),
     *(_pretrained(label) for label in _BEFORE.values() if label not in FIGURES["S1"]),
     *(
         Row(label, finished(f"sentence-transformers/{label}"), _PUBLISHED[label], needs="checkpoint")
@@ -74,7 +65,6 @@ _POOLING_TABLES = (
             *((f"{label}-{mode}", f"{label}-{mode}") for label in (UNTRAINED, SMALL) for mode in ("CLS", "mean")),
         ),
         topic="SentEval (development)",
-        protocol="full",
         aggregation=DEV_AGGREGATION,
         footnotes=(
             "The last four rows are not in the paper: its own encoder before and after DeCLUTR, so that the question "
@@ -87,7 +77,6 @@ _POOLING_TABLES = (
         columns=DEV_COLUMNS,
         rows=tuple((_BEFORE | _AFTER).items()),
         topic="SentEval (development)",
-        protocol="full",
         aggregation=DEV_AGGREGATION,
     ),
 )

@@ -5,11 +5,12 @@ The base recipe is section 4.1 with DistilRoBERTa (DeCLUTR-small).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from search_spaces.averages import USUAL
 from search_spaces.giorgi2020.averages import DEV_ALL, DEV_DOWNSTREAM, DEV_PROBING, DOWNSTREAM, PROBING
-from search_spaces.paper import Column, Need, Overrides
+from search_spaces.paper import Column, Need, Overrides, Row
 from search_spaces.published import read_figures
 from search_spaces.shared import needed
 from search_spaces.space import Domain
@@ -63,16 +64,15 @@ NOTES = {
 }
 
 
-def input_of(label: str, overrides: Overrides) -> Need | None:
-    """The input without which a row is a dash."""
-    return "word_vectors" if label == "GloVe" else needed(overrides)
-
-
-def sized(label: str, note: str = "") -> str:
-    """A row's note, with the printed size of the model."""
-    parameters, dim = SIZES[label]
+def row_of(
+    label: str, overrides: Overrides, published: Mapping[str, Mapping[str, float]], model: str | None = None
+) -> Row:
+    """A row with the printed size of its model, which the label names unless `model` does."""
+    parameters, dim = SIZES[model or label]
     size = f"{parameters} parameters, " if parameters else ""
-    return f"{note + '; ' if note else ''}{size}{dim} dimensions as printed"
+    note = f"{NOTES[label]}; " if label in NOTES else ""
+    needs: Need | None = "word_vectors" if label == "GloVe" else needed(overrides)
+    return Row(label, overrides, published, needs, f"{note}{size}{dim} dimensions as printed")
 
 
 DEV_COLUMNS = (

@@ -31,7 +31,6 @@ def _table(
         columns=_STS_COLUMNS if sts else _TRANSFER_COLUMNS,
         rows=tuple(rows.items()),
         topic="STS" if sts else "transfer",
-        protocol="full",
         aggregation=_WEIGHTED if sts else ACCURACY,
         curve=curve,
         footnotes=footnotes,

@@ -52,7 +52,6 @@ SPACES = (
                 title="Released models, and a training here, on the STS tasks",
                 columns=averaged(*scored(YEARS, "spearman_all"), STSB, SICK),
                 rows=tuple(same((*_OURS, *_OTHERS)).items()),
-                protocol="full",
                 aggregation=ALL_PAIRS,
                 topic="STS",
             ),

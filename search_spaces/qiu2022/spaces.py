@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
+from dataclasses import replace
 
-from search_spaces.paper import Claim, Overrides, Row, Table
+from search_spaces.paper import Overrides
 from search_spaces.qiu2022.claims import BATCH_CLAIMS, DATA_CLAIMS, MAIN_CLAIMS, POOLING_CLAIMS
 from search_spaces.qiu2022.rows import BASE_ROW, BASELINE, BATCH_ROWS, DATA_ROWS, MAIN_ROWS, POOLING_ROWS
 from search_spaces.qiu2022.tables import LEAK, TABLE_1, TABLE_2, TABLE_3, TABLE_4
-from search_spaces.shared import LAPTOP
+from search_spaces.shared import LAPTOP, STS_EVALUATION
 from search_spaces.space import Domain, Space
-from trainables.evaluation_config import EvaluationConfig
 from trainables.recipe import Recipe
 
 _TAU = Domain("objective.temperature", low=0.01, high=1.0, log=True, grid=(0.05, 0.1, 0.2, 0.5))
@@ -38,7 +37,6 @@ _BASE = Recipe().preferring(
         "optimisation.batch_size": 512,
     }
 )
-_EVALUATION = EvaluationConfig(tasks=("sts", "STSBenchmark"))
 _LAPTOP: Overrides = {
     **LAPTOP,
     "optimisation.batch_size": 128,
@@ -69,7 +67,7 @@ _MAIN = Space(
     title="CLSR: bases with and without it on the STS tasks (Table 3)",
     paper='Qiu, Ding and Chen 2022, "Contrastive Learning of Sentence Representations"',
     base=_BASE,
-    evaluation=_EVALUATION,
+    evaluation=STS_EVALUATION,
     laptop=_LAPTOP,
     rows=MAIN_ROWS,
     domains=(_TAU, _RATE, _BATCH, _POOL, _HEAD),
@@ -81,45 +79,36 @@ _MAIN = Space(
 )
 
 
-def _part(
-    name: str,
-    title: str,
-    rows: tuple[Row, ...],
-    table: Table,
-    claims: tuple[Claim, ...],
-    domains: tuple[Domain, ...],
-    oddities: tuple[str, ...] = (),
-) -> Space:
-    return dataclasses.replace(
-        _MAIN,
-        name=name,
-        title=title,
-        rows=rows,
-        tables=(table,),
-        claims=claims,
-        domains=domains,
-        oddities=(*oddities, _OPTIMISER),
-    )
-
+_BESIDE = replace(_MAIN, oddities=(_OPTIMISER,))
 
 SPACES = (
-    _part(
-        "clsr_data",
-        "CLSR: base and training data (Table 1)",
-        DATA_ROWS,
-        TABLE_1,
-        DATA_CLAIMS,
-        (_TAU, _RATE),
-        (_ODDITY_1,),
+    replace(
+        _BESIDE,
+        name="clsr_data",
+        title="CLSR: base and training data (Table 1)",
+        rows=DATA_ROWS,
+        tables=(TABLE_1,),
+        claims=DATA_CLAIMS,
+        domains=(_TAU, _RATE),
+        oddities=(_ODDITY_1, _OPTIMISER),
     ),
-    _part(
-        "clsr_batch_size",
-        "CLSR: batch size (Table 2)",
-        (BASE_ROW, *BATCH_ROWS),
-        TABLE_2,
-        BATCH_CLAIMS,
-        (_BATCH, _RATE),
+    replace(
+        _BESIDE,
+        name="clsr_batch_size",
+        title="CLSR: batch size (Table 2)",
+        rows=(BASE_ROW, *BATCH_ROWS),
+        tables=(TABLE_2,),
+        claims=BATCH_CLAIMS,
+        domains=(_BATCH, _RATE),
     ),
-    _part("clsr_pooling", "CLSR: pooling (Table 4)", (BASE_ROW, *POOLING_ROWS), TABLE_4, POOLING_CLAIMS, (_POOL,)),
+    replace(
+        _BESIDE,
+        name="clsr_pooling",
+        title="CLSR: pooling (Table 4)",
+        rows=(BASE_ROW, *POOLING_ROWS),
+        tables=(TABLE_4,),
+        claims=POOLING_CLAIMS,
+        domains=(_POOL,),
+    ),
     _MAIN,
 )

@@ -32,7 +32,6 @@ def _dev_table(
         columns=_DEV_COLUMNS,
         rows=tuple(rows.items()),
         topic=DEV,
-        protocol="full",
         aggregation="Spearman correlation x 100 by cosine on the development set of STS-B",
         curve=curve,
         footnotes=footnotes,
@@ -48,7 +47,6 @@ TABLE_3 = Table(
     columns=averaged(*scored(YEARS, "spearman_all"), STSB),
     rows=tuple(PRINTED_3.items()),
     topic="STS",
-    protocol="full",
     aggregation="Spearman correlation x 100 by cosine, over all pairs of a year; STS-B's test set",
 )
 TABLE_4 = _dev_table("4", "Pooling of the base, on STS-B dev", PRINTED_4, footnotes=(_ALSO_NLI,))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from search_spaces.paper import Column, Overrides, Row, Table
 from search_spaces.published import by_label, read_figures, same
-from search_spaces.shared import AS_IT_IS, LAPTOP, RANKING, STSB
+from search_spaces.shared import AS_IT_IS, LAPTOP, RANKING, STS_EVALUATION, STSB
 from search_spaces.space import Domain, Space
 from trainables.evaluation_config import EvaluationConfig
 from trainables.recipe import SCENES_ENCODER, Recipe
@@ -64,7 +64,6 @@ SPACES = (
                 title="Settings of a training on 10,000 triplets",
                 columns=(_DEVELOPMENT,),
                 rows=tuple(same(_SEARCHED).items()),
-                protocol="full",
                 aggregation="Spearman correlation x 100 by cosine, on the development part that the search saw",
                 topic="STS",
             ),
@@ -100,7 +99,7 @@ SPACES = (
                 "optimisation.batch_size": 64,
             }
         ),
-        evaluation=EvaluationConfig(tasks=("sts", "STSBenchmark")),
+        evaluation=STS_EVALUATION,
         laptop={**LAPTOP, "encoder.layers": 1, "objective.teacher": SCENES_ENCODER},
         rows=tuple(_layers(*names) for names in _LABELS.items()),
         tables=(
@@ -109,7 +108,6 @@ SPACES = (
                 title="Layers kept of a finished encoder, and what they score",
                 columns=(STSB,),
                 rows=tuple(_LABELS.items()),
-                protocol="full",
                 aggregation="Spearman correlation x 100 by cosine, without a trained regressor",
                 topic="STS",
             ),

@@ -16,7 +16,6 @@ from trainables.errors import UserError
 class TestProcesses:
     def test_memory_of_a_process_that_ended_is_nothing(self) -> None:
         process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-        assert process.stdin is not None
         deadline = time.monotonic() + 60
         while _processes.memory(process.pid) < 1 and time.monotonic() < deadline:
             time.sleep(0.02)

@@ -37,15 +37,12 @@ class TestSlope:
 
     def test_by_hand(self):
         growth = slope([[(trials, 7 + trials / 100) for trials in range(12)]])
-        assert growth is not None
         assert (growth.value, growth.low, growth.high) == pytest.approx((10.0, 10.0, 10.0))
 
     def test_a_process_in_place_of_another_is_no_growth(self):
         """The second one begins at a level of its own; taken for one series they would grow by hundreds."""
         first, second = readings(0, end=1000), readings(0, begin=1000, level=900.0, seed=1)
         together, joined = slope([first, second]), slope([[*first, *second]])
-        assert together is not None
-        assert joined is not None
         assert abs(together.value) < 10
         assert joined.value > 300
 
@@ -73,7 +70,6 @@ def test_what_is_not_settled_is_said():
     jumping = [(trials, value + 40 * (n % 3)) for n, (trials, value) in enumerate(few)]
     assert not Finding(MEMORY, "coordinator", 400.0, None).grows
     finding = Finding(MEMORY, "coordinator", 400.0, slope([jumping]))
-    assert finding.slope is not None
     assert finding.slope.high > finding.bound
 
 
@@ -110,7 +106,6 @@ def test_a_process_that_leaks_is_caught(leaks: bool, tmp_path: Path):
     assert findings[MEMORY, "other"].grows == leaks
     assert findings[FILES, "other"].grows == leaks
     on_disk = findings[DISK, "results"].slope
-    assert on_disk is not None
     assert on_disk.value == pytest.approx(8.2, abs=1.5)
 
 
@@ -118,7 +113,7 @@ def test_a_process_that_ends_stays_what_it_was(tmp_path: Path, monkeypatch: pyte
     """Its command line goes before its memory does; its readings must not be taken for those of others."""
     kinds = iter(["other", "trainable with its workers", "other"])
     monkeypatch.setattr(soak, "kind_of", lambda process: next(kinds))
-    monkeypatch.setattr(soak, "children", dict)
+    monkeypatch.setattr(soak, "tree", lambda process: [process])
     watch = Watch({}, tmp_path, every=0.0)
     for _ in range(3):
         watch(os.getpid())

@@ -7,29 +7,17 @@ reader here, `make test` a few. A new entry of a registry is fuzzed by itself.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
-import re
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tests.fuzzing import (
-    BYTES,
-    INPUTS,
-    JSON,
-    JSON_LINES,
-    ODD_VALUES,
-    PLACES,
-    TEXT,
-    Mutation,
-    inputs,
-    pick,
-    read_or_refuse,
-)
+from tests.fuzzing import INPUTS, ODD_VALUES, PLACES, in_place, inputs, pick, read_broken, read_or_refuse, ways_of
 from tests.whole_files import (
     OfLengths,
     Records,
@@ -40,7 +28,6 @@ from tests.whole_files import (
     load_pairs,
     nli_rows,
     table,
-    whole_or_named,
 )
 from trainables.corpora.documents import SUFFIXES, load_documents
 from trainables.corpora.nli import load_nli
@@ -62,23 +49,15 @@ pytestmark = [pytest.mark.fuzz, pytest.mark.usefixtures("own_cache")]
 @pytest.mark.parametrize("suffix", TABLES)
 def test_tables_of_pairs(suffix: str, small_corpus: Path, tmp_path: Path) -> None:
     rows = nli_rows(small_corpus)
-    whole, mutations = table(suffix, rows)
     file = tmp_path / f"train{suffix}"
-    file.write_bytes(whole)
-    assert len(load_nli(str(file))) == len(rows) - 1
-    for number, rng in inputs(suffix):
-        name, mutate = pick(mutations, number, suffix)
-        file.write_bytes(mutate(whole, rng))
-        outcome = read_or_refuse(lambda: load_nli(str(file)), [file])
-        if isinstance(outcome, UserError):
-            assert whole_or_named(outcome) or re.search(
-                r"is empty|holds no rows|only rows without|not a JSON array|no columns|not a readable gzip",
-                str(outcome),
-            ), f"{name}: {outcome}"
-        else:
-            check_pairs(outcome)
-            assert len(outcome) <= 3 * len(rows)
-            assert "json" in suffix or suffix == ".parquet" or "\0" not in "".join(outcome.hypotheses), "read as UTF-8"
+    file.write_bytes(table(suffix, rows))
+    read = partial(load_nli, str(file))
+    assert len(read()) == len(rows) - 1
+    refused = "is empty|holds no rows|only rows without|not a JSON array|no columns|not a readable gzip"
+    for pairs in read_broken(file, suffix, read, refused, ways=ways_of(suffix)):
+        check_pairs(pairs)
+        assert len(pairs) <= 3 * len(rows)
+        assert "json" in suffix or suffix == ".parquet" or "\0" not in "".join(pairs.hypotheses), "read as UTF-8"
 
 
 def test_values_of_tables(small_corpus: Path, tmp_path: Path) -> None:
@@ -109,25 +88,20 @@ def test_folders_that_datasets_saved(small_corpus: Path, tmp_path: Path) -> None
         shutil.copytree(saved, folder)
         file = rng.choice(sorted(folder.iterdir()))
         if number % 4 == 0:
-            pick(PLACES, number // 4, "saved")[1](file, rng)
+            pick(PLACES, number // 4, "saved")[1](file)
         else:
-            mutations = JSON | BYTES if file.suffix == ".json" else BYTES
-            file.write_bytes(pick(mutations, number, "saved")[1](file.read_bytes(), rng))
+            file.write_bytes(pick(ways_of(file.suffix), number, "saved")[1](file.read_bytes(), rng))
         outcome = read_or_refuse(partial(load_nli, str(folder)), [folder])
         if not isinstance(outcome, UserError):
             check_pairs(outcome)
 
 
-@pytest.mark.parametrize("place", PLACES)
-def test_what_stands_where_a_table_should(place: str, small_corpus: Path, tmp_path: Path) -> None:
+def test_what_stands_where_a_table_should(small_corpus: Path, tmp_path: Path) -> None:
     file = tmp_path / "data" / "train.jsonl"
+    file.parent.mkdir()
+    file.write_bytes(in_lines(nli_rows(small_corpus)))
     for source in (file, file.parent):
-        shutil.rmtree(file.parent, ignore_errors=True)
-        file.parent.mkdir()
-        file.write_bytes(in_lines(nli_rows(small_corpus)))
-        next(PLACES[place](file, rng) for _, rng in inputs(place, 1))
-        outcome = read_or_refuse(partial(load_nli, str(source)), [source])
-        assert isinstance(outcome, UserError) == (place != "linked away")
+        assert in_place(file, partial(load_nli, str(source)), [source]) == ["linked away"]
 
 
 # ---- SentEval ----
@@ -205,6 +179,14 @@ _OF_FILES = (
 )
 
 
+def copied_files(task: Task, data: Path, folder: Path) -> list[Path]:
+    """Copies of a task's files."""
+    for file in task.files:
+        (folder / file).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(data / file, folder / file)
+    return [folder / file for file in task.files]
+
+
 @pytest.mark.parametrize("name", [*TASKS, *OWN])
 def test_senteval_tasks(name: str, small_corpus: Path, tmp_path: Path) -> None:
     data, task = small_corpus / "senteval", TASKS.get(name) if name in TASKS else None
@@ -212,40 +194,20 @@ def test_senteval_tasks(name: str, small_corpus: Path, tmp_path: Path) -> None:
         data = tmp_path / "own"
         data.mkdir()
         task = built_in_task(data, name) if name in BUILT_IN else own_tasks(data)[name]
-    copied = tmp_path / "copy"
-    for file in task.files:
-        (copied / file).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(data / file, copied / file)
-    check_task_data(task, read_task(task, copied))
-    for number, rng in inputs(name):
-        file = rng.choice(task.files)
-        mutations = BYTES if file.endswith(".pkl") else TEXT | BYTES
-        if file.endswith(".jsonl"):
-            mutations = mutations | JSON_LINES
-        how, mutate = pick(mutations, number, name)
-        whole = (data / file).read_bytes()
-        (copied / file).write_bytes(mutate(whole, rng))
-        outcome = read_or_refuse(lambda: read_checked(task, copied), [copied / file for file in task.files])
-        if isinstance(outcome, UserError):
-            assert whole_or_named(outcome) or re.search(_OF_FILES, str(outcome)), f"{how}: {outcome}"
-        else:
-            assert outcome is not None
-            check_task_data(task, outcome)
-            assert file.endswith((".jsonl", ".pkl")) or "\0" not in "".join(outcome.sentences()), "read as UTF-8"
-        (copied / file).write_bytes(whole)
+    files = copied_files(task, data, tmp_path / "copy")
+    check_task_data(task, read_task(task, tmp_path / "copy"))
+    in_utf_8 = not {file.suffix for file in files} & {".jsonl", ".pkl"}
+    for content in read_broken(files, name, partial(read_checked, task, tmp_path / "copy"), _OF_FILES):
+        assert content is not None
+        check_task_data(task, content)
+        assert not in_utf_8 or "\0" not in "".join(content.sentences()), "read as UTF-8"
 
 
 @pytest.mark.parametrize("name", TABLES_OF_TASKS)
 def test_the_kind_of_a_broken_table(name: str, tmp_path: Path) -> None:
-    task = built_in_task(tmp_path, name)
-    file = tmp_path / task.files[0]
-    whole = file.read_bytes()
-    for number, rng in inputs(f"kind/{name}"):
-        how, mutate = pick(TEXT | BYTES | (JSON_LINES if file.suffix == ".jsonl" else {}), number, name)
-        file.write_bytes(mutate(whole, rng))
-        outcome = read_or_refuse(lambda: of_files([str(file)], []), [file])
-        if isinstance(outcome, UserError):
-            assert whole_or_named(outcome) or re.search(_OF_FILES, str(outcome)), f"{how}: {outcome}"
+    file = tmp_path / built_in_task(tmp_path, name).files[0]
+    for tasks in read_broken(file, f"kind/{name}", lambda: of_files([str(file)], []), _OF_FILES):
+        assert tasks
 
 
 HOSTILE = {
@@ -263,28 +225,20 @@ HOSTILE = {
 @pytest.mark.parametrize("what", HOSTILE)
 def test_a_hostile_pickle(what: str, small_corpus: Path, tmp_path: Path) -> None:
     task = TASKS["ImageCaptionRetrieval"]
-    for file in task.files:
-        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(small_corpus / "senteval" / file, tmp_path / file)
-    (tmp_path / task.files[0]).write_bytes(HOSTILE[what])
-    outcome = read_or_refuse(partial(read_task, task, tmp_path), [tmp_path / task.files[0]])
+    file = copied_files(task, small_corpus / "senteval", tmp_path)[0]
+    file.write_bytes(HOSTILE[what])
+    outcome = read_or_refuse(partial(read_task, task, tmp_path), [file])
     assert "is no caption file" in str(outcome)
 
 
-@pytest.mark.parametrize("place", PLACES)
-def test_what_stands_where_a_task_file_should(place: str, small_corpus: Path, tmp_path: Path) -> None:
+def test_what_stands_where_a_task_file_should(small_corpus: Path, tmp_path: Path) -> None:
     for layout in FILE_LAYOUTS:
         shipped = (task for task in TASKS.values() if not Path(task.files[0]).is_absolute())  # no person's own
         task = next((task for task in shipped if task.layout == layout), None)
-        if task is None:
-            continue
-        data = tmp_path / layout
-        for file in task.files:
-            (data / file).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(small_corpus / "senteval" / file, data / file)
-        next(PLACES[place](data / task.files[-1], rng) for _, rng in inputs(f"{layout}/{place}", 1))
-        outcome = read_or_refuse(partial(read_checked, task, data), [data / task.files[-1], task.name])
-        assert (place == "linked away") == isinstance(outcome, TaskData)
+        if task is not None:
+            data = tmp_path / layout
+            file = copied_files(task, small_corpus / "senteval", data)[-1]
+            assert in_place(file, partial(read_checked, task, data), [file, task.name]) == ["linked away"]
 
 
 def test_similar_pairs(small_corpus: Path, tmp_path: Path) -> None:
@@ -292,46 +246,32 @@ def test_similar_pairs(small_corpus: Path, tmp_path: Path) -> None:
     folder = data / "downstream" / "STS" / "STSBenchmark"
     shutil.copytree(small_corpus / "senteval" / "downstream" / "STS" / "STSBenchmark", folder)
     load_similar(data)
-    for number, rng in inputs("similar"):
-        file = folder / f"sts-{rng.choice(('train', 'dev', 'test'))}.csv"
-        whole = file.read_bytes()
-        how, mutate = pick(TEXT | BYTES, number, "similar")
-        file.write_bytes(mutate(whole, rng))
-        outcome = read_or_refuse(lambda: load_similar(data), [file, folder])
-        if isinstance(outcome, UserError):
-            assert whole_or_named(outcome) or re.search(r"is empty|holds no pair", str(outcome)), f"{how}: {outcome}"
-        else:
-            for text in (*outcome.first, *outcome.second):
-                assert text.strip() == text != ""
-                text.encode()
-            assert len(outcome.first) == len(outcome.second) == sum(outcome.splits.values()) > 0
-        file.write_bytes(whole)
+    files = sorted(folder.iterdir())
+    for pairs in read_broken(files, "similar", lambda: load_similar(data), "is empty|holds no pair", named=[folder]):
+        for text in (*pairs.first, *pairs.second):
+            assert text.strip() == text != ""
+            text.encode()
+        assert len(pairs.first) == len(pairs.second) == sum(pairs.splits.values()) > 0
 
 
 # ---- documents ----
 
-DOCUMENT_WRITERS: dict[str, tuple[Callable[[list[str]], bytes], Mapping[str, Mutation]]] = {
-    ".txt": (lambda texts: "".join(f"{text}\n" for text in texts).encode(), TEXT | BYTES),
-    ".jsonl": (lambda texts: in_lines([{"text": text} for text in texts]), TEXT | JSON_LINES | BYTES),
+DOCUMENT_WRITERS: dict[str, Callable[[list[str]], bytes]] = {
+    ".txt": lambda texts: "".join(f"{text}\n" for text in texts).encode(),
+    ".jsonl": lambda texts: in_lines([{"text": text} for text in texts]),
 }
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_documents(suffix: str, small_corpus: Path, tmp_path: Path) -> None:
     lines = (small_corpus / "docs" / "docs.jsonl").read_text().splitlines()[:8]
-    write, mutations = DOCUMENT_WRITERS[suffix]
-    whole = write([json.loads(line)["text"] for line in lines])
     file = tmp_path / f"docs{suffix}"
-    for number, rng in inputs(suffix):
-        how, mutate = pick(mutations, number, suffix)
-        file.write_bytes(mutate(whole, rng))
-        cache = tmp_path / "cache" / str(number)
-        outcome = read_or_refuse(partial(load_documents, str(file), OfLengths(), 1, cache=cache), [file])
-        if isinstance(outcome, UserError):
-            assert whole_or_named(outcome) or re.search(r"is empty|holds no text", str(outcome)), f"{how}: {outcome}"
-        else:
-            assert len(outcome) == outcome.read - outcome.too_short > 0
-            assert sum(len(outcome[i]) for i in range(len(outcome))) == len(outcome.tokens)
+    file.write_bytes(DOCUMENT_WRITERS[suffix]([json.loads(line)["text"] for line in lines]))
+    caches = (tmp_path / "cache" / str(number) for number in itertools.count())
+    read = lambda: load_documents(str(file), OfLengths(), 1, cache=next(caches))  # noqa: E731
+    for documents in read_broken(file, suffix, read, "is empty|holds no text"):
+        assert len(documents) == documents.read - documents.too_short > 0
+        assert sum(len(documents[i]) for i in range(len(documents))) == len(documents.tokens)
 
 
 def test_tokens_in_the_cache(tmp_path: Path) -> None:
@@ -339,14 +279,8 @@ def test_tokens_in_the_cache(tmp_path: Path) -> None:
     load = partial(load_documents, str(tmp_path / "docs.txt"), OfLengths(), 1, cache=tmp_path / "cache")
     load()
     folder = next((tmp_path / "cache").glob("documents-*"))
-    for number, rng in inputs("tokens"):
-        file = rng.choice(sorted(folder.iterdir()))
-        whole = file.read_bytes()
-        file.write_bytes(pick(JSON | BYTES if file.suffix == ".json" else BYTES, number, "tokens")[1](whole, rng))
-        outcome = read_or_refuse(load, [folder])
-        if not isinstance(outcome, UserError):
-            assert [len(outcome[i]) for i in range(len(outcome))] == outcome.lengths.tolist()
-        file.write_bytes(whole)
+    for documents in read_broken(sorted(folder.iterdir()), "tokens", load, named=[folder]):
+        assert [len(documents[i]) for i in range(len(documents))] == documents.lengths.tolist()
 
 
 def test_linked_folders_are_not_searched(small_corpus: Path, tmp_path: Path) -> None:

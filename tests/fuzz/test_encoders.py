@@ -1,11 +1,9 @@
-"""Broken word vectors and transformers: read right, or refused in one sentence (see `test_fuzz_data.py`)."""
+"""Broken word vectors and transformers: read right, or refused in one sentence (see `test_data.py`)."""
 
 from __future__ import annotations
 
 import json
-import re
 import shutil
-from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -14,23 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.fuzzing import (
-    BYTES,
-    JSON,
-    PLACES,
-    TEXT,
-    Mutation,
-    inputs,
-    mutate_json,
-    pick,
-    read_or_refuse,
-)
-from tests.whole_files import (
-    in_parquet,
-    npy,
-    read_vectors,
-    whole_or_named,
-)
+from tests.fuzzing import PLACES, Mutation, in_place, inputs, mutate_json, pick, read_broken, read_or_refuse, ways_of
+from tests.whole_files import in_parquet, npy, read_vectors
 from trainables.encoders import check_encoder, load_encoder
 from trainables.encoders.availability import WORD_VECTORS
 from trainables.encoders.pooling import Mean
@@ -52,11 +35,7 @@ def in_text(header: bool) -> bytes:
     return "".join(line + "\n" for line in lines).encode()
 
 
-VECTOR_WRITERS: dict[str, tuple[bytes, Mapping[str, Mutation]]] = {
-    ".txt": (in_text(False), TEXT | BYTES),
-    ".vec": (in_text(True), TEXT | BYTES),
-    ".npy": (npy(ROWS), BYTES),
-}
+VECTORS = {".txt": in_text(False), ".vec": in_text(True), ".npy": npy(ROWS)}
 BESIDE: dict[str, bytes] = {
     ".txt": "".join(word + "\n" for word in WORDS).encode(),
     ".json": json.dumps(WORDS).encode(),
@@ -78,21 +57,13 @@ def check_vectors(outcome: Any) -> None:
 
 @pytest.mark.parametrize("suffix", WORD_VECTORS)
 def test_word_vectors(suffix: str, tmp_path: Path) -> None:
-    whole, mutations = VECTOR_WRITERS[suffix]
     file = tmp_path / f"glove{suffix}"
     if suffix == ".npy":
         (tmp_path / "words.json").write_bytes(BESIDE[".json"])
-    file.write_bytes(whole)
-    check_vectors(read_vectors(file))
-    for number, rng in inputs(suffix):
-        how, mutate = pick(mutations, number, suffix)
-        file.write_bytes(mutate(whole, rng))
-        outcome = read_or_refuse(lambda: read_vectors(file), [file])
-        if isinstance(outcome, UserError):
-            of_file = r"is empty|is no matrix|holds|rows, but no"
-            assert whole_or_named(outcome) or re.search(of_file, str(outcome)), f"{how}: {outcome}"
-        else:
-            check_vectors(outcome)
+    file.write_bytes(VECTORS[suffix])
+    read = partial(read_vectors, file)
+    for outcome in (read(), *read_broken(file, suffix, read, "is empty|is no matrix|holds|rows, but no")):
+        check_vectors(outcome)
 
 
 @pytest.mark.parametrize("suffix", BESIDE)
@@ -100,26 +71,18 @@ def test_words_beside_a_matrix(suffix: str, tmp_path: Path) -> None:
     matrix, beside = tmp_path / "glove.npy", tmp_path / f"words{suffix}"
     matrix.write_bytes(npy(ROWS))
     beside.write_bytes(BESIDE[suffix])
-    check_vectors(read_vectors(matrix))
-    mutations = BYTES if suffix == ".parquet" else TEXT | BYTES | (JSON if suffix == ".json" else {})
-    for number, rng in inputs(f"beside{suffix}"):
-        beside.write_bytes(pick(mutations, number, suffix)[1](BESIDE[suffix], rng))
-        outcome = read_or_refuse(lambda: read_vectors(matrix), [matrix, beside])
-        if not isinstance(outcome, UserError):
-            check_vectors(outcome)
+    read = partial(read_vectors, matrix)
+    for outcome in (read(), *read_broken(beside, f"beside{suffix}", read, named=[matrix])):
+        check_vectors(outcome)
 
 
-@pytest.mark.parametrize("place", PLACES)
-def test_what_stands_where_words_should(place: str, tmp_path: Path) -> None:
+def test_what_stands_where_words_should(tmp_path: Path) -> None:
     matrix, beside = tmp_path / "in" / "glove.npy", tmp_path / "in" / "words.json"
-    for broken in (matrix, beside):
-        shutil.rmtree(matrix.parent, ignore_errors=True)
-        matrix.parent.mkdir()
-        matrix.write_bytes(npy(ROWS))
-        beside.write_bytes(BESIDE[".json"])
-        next(PLACES[place](broken, rng) for _, rng in inputs(place, 1))
-        outcome = read_or_refuse(lambda: read_vectors(matrix), [matrix, beside])
-        assert isinstance(outcome, UserError) == (place != "linked away"), str(outcome)
+    matrix.parent.mkdir()
+    matrix.write_bytes(npy(ROWS))
+    beside.write_bytes(BESIDE[".json"])
+    for file in (matrix, beside):
+        assert in_place(file, partial(read_vectors, matrix), [matrix, beside]) == ["linked away"]
 
 
 @pytest.fixture(scope="module")
@@ -148,7 +111,7 @@ def odd_weight(content: bytes, rng: Random) -> bytes:
     return content[:place] + rng.choice((b"\0\0\xc0\x7f", b"\0\0\x80\x7f")) + content[place + 4 :]
 
 
-WEIGHTS: dict[str, Mutation] = {"header": other_header, "header again": other_header, "odd weight": odd_weight, **BYTES}
+WEIGHTS: dict[str, Mutation] = {"header": other_header, "header again": other_header, "odd weight": odd_weight}
 
 
 def load_transformer(folder: Path) -> Any:
@@ -167,9 +130,10 @@ def test_transformers(transformer: Path, tmp_path: Path, nothing_kept: None) -> 
         file = folder / names[number % len(names)]
         if number % 5 == 0:
             name, place = pick(PLACES, number // 5, "transformers")
-            place(file, rng)
+            place(file)
         else:
-            name, mutate = pick(WEIGHTS if file.suffix == ".safetensors" else JSON | TEXT | BYTES, number, file.name)
+            own = WEIGHTS if file.suffix == ".safetensors" else {}
+            name, mutate = pick(own | ways_of(file.suffix), number, file.name)
             file.write_bytes(mutate(file.read_bytes(), rng))
         outcome = read_or_refuse(partial(load_transformer, folder), [folder])
         if not isinstance(outcome, UserError):

@@ -13,15 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.fuzzing import (
-    read_or_refuse,
-)
-from tests.whole_files import (
-    OfLengths,
-    load_pairs,
-    npy,
-    read_vectors,
-)
+from tests.fuzzing import read_or_refuse
+from tests.whole_files import OfLengths, load_pairs, npy, read_vectors
 from trainables import text_lines
 from trainables.corpora.documents import SUFFIXES, load_documents
 from trainables.corpora.stsb_pairs import load_similar

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import json
 import shutil
-from collections.abc import Callable, Mapping
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -27,27 +26,13 @@ from reports.live import html
 from reports.live.folder import Folder
 from reports.predictions import Predictions
 from reports.report import write_report
-from tests.fuzzing import (
-    BYTES,
-    INPUTS,
-    JSON,
-    JSON_LINES,
-    PLACES,
-    TEXT,
-    Mutation,
-    inputs,
-    limited,
-    mutate_json,
-    pick,
-    read_or_refuse,
-)
+from tests.fuzzing import BYTES, INPUTS, broken, in_place, inputs, limited, mutate_json, read_or_refuse
 from tests.synthetic_results import make_results
 from trainables.errors import UserError
 from trainables.recipe import Recipe
 
 pytestmark = pytest.mark.fuzz
 ROWS = ["SBERT baseline", "3palln-lambda0.5-SCL"]
-BROKEN = JSON | TEXT | BYTES
 
 
 @pytest.fixture(scope="module")
@@ -60,31 +45,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def study(made: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(made, tmp_path / "results"))
-
-
-def each(file: Path, kinds: Mapping[str, Mutation], reader: str) -> Any:
-    """The file broken in one way after the other, as its mutation's name; and whole again at the end."""
-    whole = file.read_bytes()
-    for number, rng in inputs(reader):
-        name, mutate = pick(kinds, number, reader)
-        file.write_bytes(mutate(whole, rng))
-        yield name
-    file.write_bytes(whole)
-
-
-def in_place(file: Path, read: Callable[[], object]) -> None:
-    """Links, folders and pipes where the file stands: the reader neither hangs nor ends in a traceback."""
-    whole = file.read_bytes()
-    for name, put in PLACES.items():
-        put(file, Random(name))
-        try:
-            read_or_refuse(read, [file, file.parent])
-        finally:
-            if file.is_dir() and not file.is_symlink():
-                file.rmdir()
-            else:
-                file.unlink(missing_ok=True)
-            file.write_bytes(whole)
 
 
 def watch(study: Path) -> None:
@@ -103,7 +63,7 @@ def test_study_json(study: Path) -> None:
         info.load_space(study)
         return info
 
-    for _ in each(study / "study.json", BROKEN, "study.json"):
+    for _ in broken(study / "study.json", "study.json"):
         outcome = read_or_refuse(read, [study / "study.json", study])
         with limited():
             watch(study)
@@ -123,7 +83,7 @@ def test_records(study: Path) -> None:
     file = sorted((study / LEDGER).iterdir())[0]
     (whole,) = (record for record in Ledger(study / LEDGER).read() if record.key == file.stem)
     count = 0
-    for _ in each(file, BROKEN, "record"):
+    for _ in broken(file, "record"):
         with limited():
             records, aside = Ledger(study / LEDGER).sift()
             passed = [record for record in records if record.key == file.stem]
@@ -145,7 +105,7 @@ def test_failures(study: Path) -> None:
     file = study / "failures" / "0123456789ab-1.json"
     file.parent.mkdir()
     file.write_text(json.dumps({"trial": file.stem, "name": "a row", "reason": "no room", "details": "..."}))
-    for _ in each(file, BROKEN, "failure"):
+    for _ in broken(file, "failure"):
         with limited():
             (outcome,) = read_failures(study)
             outcome.reason.encode()
@@ -168,10 +128,10 @@ def test_predictions(study: Path) -> None:
         changed = dict(arrays)
         name = rng.choice(sorted(changed))
         changed[name] = rng.choice(ODD_ARRAYS)
-        np.savez(file, **changed)  # type: ignore[arg-type]
+        np.savez(file, **changed)
         return file.read_bytes()
 
-    for name in each(file, BYTES | {f"array {i}": other for i in range(6)}, "predictions"):
+    for name in broken(file, "predictions", BYTES | {f"array {i}": other for i in range(6)}):
         with limited(megabytes=1024):
             read = Predictions(study)
             again = {task: read.again(record, task) for task in record.scores}
@@ -202,7 +162,7 @@ def test_progress(study: Path) -> None:
     queued = [Waiting("0123456789ab-1", "a row", "objective.weight=0.3", 1)]
     counts = {"queued": 1, "running": 1, "finished": 4, "stopped": 0, "failed": 0}
     Progress(now(), now(), counts, running, queued, 2, 60.0, "as others took").save(study)
-    for _ in each(study / "progress.json", BROKEN, "progress"):
+    for _ in broken(study / "progress.json", "progress"):
         outcome = read_or_refuse(lambda: Progress.load(study), [study / "progress.json"])
         with limited():
             watch(study)
@@ -213,7 +173,7 @@ def test_progress(study: Path) -> None:
 def test_curves(study: Path) -> None:
     add_losses(study, "0123456789ab-0", 90, [(step, 1 / step) for step in range(1, 20)])
     file = study / "progress" / "0123456789ab-0.jsonl"
-    for _ in each(file, JSON_LINES | TEXT | BYTES, "curves"):
+    for _ in broken(file, "curves"):
         with limited():
             for curve in Curves(study).all().values():
                 assert all(step >= 0 and np.isfinite(loss) for step, loss in curve.points)
@@ -274,7 +234,7 @@ def plan_of(file: Path) -> object:
 def test_space_files(tmp_path: Path) -> None:
     file = tmp_path / "space.py"
     file.write_text(SPACE_FILE)
-    for _ in each(file, TEXT | BYTES, "space file"):
+    for _ in broken(file, "space file"):
         read_or_refuse(lambda: plan_of(file), [file, "space 'mine'", "'mine'"])
     in_place(file, lambda: plan_of(file))
 
@@ -311,7 +271,7 @@ def test_journals(tmp_path: Path) -> None:
         if len(searcher.explored) < 4:
             asked_of(searcher)
     file = plan.results / "optuna.journal"
-    for _ in each(file, JSON_LINES | TEXT | BYTES, "journal"):
+    for _ in broken(file, "journal"):
         read_or_refuse(lambda: TuneSearcher(plan, ledger), [file])
     in_place(file, lambda: TuneSearcher(plan, ledger))
 
@@ -337,7 +297,7 @@ def test_who_trains_together(tmp_path: Path) -> None:
 
     file = tmp_path / "population-0.json"
     file.write_text(json.dumps([f"0123456789ab-{seed}" for seed in range(4)]))
-    for _ in each(file, BROKEN, "population"):
+    for _ in broken(file, "population"):
         outcome = read_or_refuse(lambda: members_of(file), [file])
         assert isinstance(outcome, UserError) or all(map(is_key, outcome))
     in_place(file, lambda: members_of(file))
@@ -358,6 +318,6 @@ def test_checkpoints(tmp_path: Path, name: str) -> None:
     optimiser.step()
     rungs = [{"rung": 1, "step": 3, "seconds": 1.0, "tokens": 9, "scores": {"sts": 50.0}}]
     save_state(tmp_path / "state", model, optimiser, TrainingProgress(3, 1.5, {"loss": 2.0}, 0.5, rungs=rungs), {})
-    for _ in each(tmp_path / "state" / name, BROKEN if name.endswith("json") else BYTES, name):
+    for _ in broken(tmp_path / "state" / name, name):
         outcome = read_or_refuse(lambda: load_state(tmp_path / "state", model, optimiser, {}), [tmp_path / "state"])
         assert isinstance(outcome, UserError) or outcome.step >= 0

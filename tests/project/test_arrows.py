@@ -193,25 +193,35 @@ def tree_of(file: Path) -> ast.Module:
 _parsed = functools.cache(ast.parse)
 
 
-def statements(tree: ast.AST) -> Iterator[ast.AST]:
-    """All of a file, at any depth of nesting, without the expressions in them: these hold no import."""
+@dataclass(frozen=True)
+class Import:
+    """What an import statement brings."""
+
+    name: str
+    """Its full name."""
+    source: str
+    """The module that it is taken from, or is."""
+    late: bool
+    """Within a function, so that it is run when the function is; or for types alone."""
+
+
+def imports_of(tree: ast.AST, late: bool = False) -> Iterator[Import]:
+    """At any depth of nesting, without the expressions of a file: these hold none."""
     for node in ast.iter_child_nodes(tree):
-        if not isinstance(node, ast.expr):
-            yield node
-            yield from statements(node)
+        if isinstance(node, ast.Import):
+            yield from (Import(name.name, name.name, late) for name in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "relative imports hide the arrows"
+            yield from (Import(f"{node.module}.{name.name}", str(node.module), late) for name in node.names)
+        elif not isinstance(node, ast.expr):
+            for_types = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+            yield from imports_of(node, late or for_types or isinstance(node, ast.FunctionDef))
 
 
 @functools.cache
 def imports(file: Path) -> list[str]:
     """Full names of all that a file imports."""
-    names: list[str] = []
-    for node in statements(tree_of(file)):
-        if isinstance(node, ast.Import):
-            names += [name.name for name in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{file}: relative imports hide the arrows"
-            names += [f"{node.module}.{name.name}" for name in node.names]
-    return names
+    return [item.name for item in imports_of(tree_of(file))]
 
 
 def within(name: str, packages: tuple[str, ...]) -> bool:
@@ -248,39 +258,20 @@ class TestEveryFile:
         assert silent == [], "no module docstring"
 
 
-@dataclass(frozen=True)
-class Import:
-    """One import statement's target, as a module of the project where it is one."""
-
-    module: str
-    late: bool
-    """Within a function, so that it is run when the function is; or for types alone."""
-
-
 MODULES = {module_of(file): file for file in FILES}
 
 
-def graph(files: Mapping[str, Path]) -> dict[str, list[Import]]:
-    """What each module imports."""
-    return {name: list(_imports_of(tree_of(file), files)) for name, file in files.items()}
+def graph(files: Mapping[str, Path]) -> dict[str, list[tuple[str, bool]]]:
+    """What each module imports, as modules, and whether late."""
+    return {
+        module: [(item.name if item.name in files else item.source, item.late) for item in imports_of(tree_of(file))]
+        for module, file in files.items()
+    }
 
 
-def _imports_of(tree: ast.AST, files: Mapping[str, Path], late: bool = False) -> Iterator[Import]:
-    for node in ast.iter_child_nodes(tree):
-        if isinstance(node, ast.Import):
-            yield from (Import(name.name, late) for name in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            for name in node.names:
-                whole = f"{node.module}.{name.name}"
-                yield Import(whole if whole in files else str(node.module), late)
-        elif not isinstance(node, ast.expr):
-            for_types = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
-            yield from _imports_of(node, files, late or for_types or isinstance(node, ast.FunctionDef))
-
-
-def circle(modules: Mapping[str, Sequence[Import]]) -> list[str] | None:
+def circle(modules: Mapping[str, Sequence[tuple[str, bool]]]) -> list[str] | None:
     """A circle of modules, if there is one."""
-    known = {name: {other.module for other in items} & set(modules) - {name} for name, items in modules.items()}
+    known = {name: {other for other, _ in items} & set(modules) - {name} for name, items in modules.items()}
     try:
         TopologicalSorter(known).prepare()
     except CycleError as error:
@@ -289,11 +280,11 @@ def circle(modules: Mapping[str, Sequence[Import]]) -> list[str] | None:
 
 
 @pytest.fixture(scope="module")
-def ours() -> dict[str, list[Import]]:
+def ours() -> dict[str, list[tuple[str, bool]]]:
     return graph(MODULES)
 
 
-def test_no_circle_of_imports_late_ones_included(ours: dict[str, list[Import]]):
+def test_no_circle_of_imports_late_ones_included(ours: dict[str, list[tuple[str, bool]]]):
     assert circle(ours) is None
 
 
@@ -309,7 +300,7 @@ def test_a_circle_is_found(tmp_path: Path):
     assert circle(graph(files)) is None
 
 
-def heavy_modules(modules: Mapping[str, Sequence[Import]]) -> set[str]:
+def heavy_modules(modules: Mapping[str, Sequence[tuple[str, bool]]]) -> set[str]:
     """Modules of the project that load a heavy library as soon as they are imported."""
     heavy: set[str] = set()
     while True:
@@ -318,8 +309,7 @@ def heavy_modules(modules: Mapping[str, Sequence[Import]]) -> set[str]:
             for name, items in modules.items()
             if name not in heavy
             and any(
-                not item.late and (item.module.partition(".")[0] in WORTH_WAITING or item.module in heavy)
-                for item in items
+                not late and (module.partition(".")[0] in WORTH_WAITING or module in heavy) for module, late in items
             )
         }
         if not more:
@@ -327,14 +317,14 @@ def heavy_modules(modules: Mapping[str, Sequence[Import]]) -> set[str]:
         heavy |= more
 
 
-def test_a_late_import_is_of_something_heavy(ours: dict[str, list[Import]]):
+def test_a_late_import_is_of_something_heavy(ours: dict[str, list[tuple[str, bool]]]):
     """Everything else is imported where a reader looks for it: at the top."""
     heavy = heavy_modules(ours)
     light = [
-        f"{name}: {item.module}"
+        f"{name}: {module}"
         for name, items in ours.items()
-        for item in items
-        if item.late and item.module.partition(".")[0] not in WORTH_WAITING and item.module not in heavy
+        for module, late in items
+        if late and module.partition(".")[0] not in WORTH_WAITING and module not in heavy
         if not is_command_line(name)
     ]
     assert light == []

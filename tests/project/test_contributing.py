@@ -117,7 +117,6 @@ def test_an_objective(plug: Plug) -> None:
     assert 0 < loss.value.item() <= 4  # of unit vectors
     loss.value.backward()
     gradient = batch.projected.grad
-    assert gradient is not None
     assert gradient[[0, 1, 3, 4]].abs().sum(dim=1).min() > 0
     assert gradient[2].abs().sum() == 0  # contradicted
     with pytest.raises(UserError, match="alignment"):
@@ -136,11 +135,10 @@ def test_its_keys_are_searched_and_ranked(plug: Plug, outside: Path) -> None:
     for _ in range(ENOUGH):
         trial, recipe = search.ask()
         assert search.begin(trial.number, recipe, [0])
-        score = 10.0 * recipe.flat()["objective.power"]  # type: ignore[operator]
+        score = 10.0 * recipe.flat()["objective.power"]
         scored.append((recipe.flat(), score))
         search.tell(recipe.hash, 0, [score])
     shares = importance(domains, scored)
-    assert shares is not None
     assert [effect.keys for effect in shares.keys] == [("objective.power",), ("objective.evenness",)]
     assert [effect.share.above for effect in shares.keys] == [True, False]
 
@@ -210,7 +208,6 @@ def test_an_augmentation(plug: Plug) -> None:
     groups = {"corpus.layout": "groups", "objective.name": "mnrl", "corpus.nli": "scenes"}
     recipe = Recipe().override({**groups, "corpus.augmentation": "swap", "corpus.swaps": 1})
     change = sampler_request(recipe, 1).augmentation.change(1, [])
-    assert change is not None
     assert change("one two", random.Random(0)) == "two one"
     assert change("one", random.Random(0)) is None
 
@@ -328,8 +325,7 @@ def test_a_callback(plug: Plug, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 class TestObjectiveKeepsTheContract(ObjectiveContract):
     @pytest.fixture
     def entry(self, plug: Plug) -> type[Objective]:
-        entry: type[Objective] = plug("my_objective.py", OBJECTIVES)
-        return entry
+        return plug("my_objective.py", OBJECTIVES)
 
 
 class TestEncoderKeepsTheContract(TrainableEncoderContract):
@@ -342,8 +338,7 @@ class TestEncoderKeepsTheContract(TrainableEncoderContract):
 class TestTaskKeepsTheContract(TaskContract):
     @pytest.fixture
     def task(self, plug: Plug, data: Path) -> Task:
-        entry: Task = plug("my_task.py", TASKS)
-        return entry
+        return plug("my_task.py", TASKS)
 
     @pytest.fixture
     def data(self, outside: Path) -> Path:
@@ -354,22 +349,19 @@ class TestTaskKeepsTheContract(TaskContract):
 class TestSamplerKeepsTheContract(SamplerContract):
     @pytest.fixture
     def entry(self, plug: Plug) -> SamplerEntry:
-        entry: SamplerEntry = plug("my_sampler.py", SAMPLERS)
-        return entry
+        return plug("my_sampler.py", SAMPLERS)
 
 
 class TestSchedulerKeepsTheContract(SchedulerContract):
     @pytest.fixture
     def entry(self, plug: Plug) -> SchedulerEntry:
-        entry: SchedulerEntry = plug("my_scheduler.py", SCHEDULERS)
-        return entry
+        return plug("my_scheduler.py", SCHEDULERS)
 
 
 class TestSectionKeepsTheContract(SectionContract):
     @pytest.fixture
     def section(self, plug: Plug) -> Section:
-        entry: Section = plug("my_section.py", SECTIONS)
-        return entry
+        return plug("my_section.py", SECTIONS)
 
 
 def test_a_recipe_takes_its_names(plug: Plug) -> None:
@@ -388,8 +380,7 @@ def test_a_recipe_takes_its_names(plug: Plug) -> None:
 class TestFormatKeepsTheContract(FormatContract):
     @pytest.fixture
     def form(self, plug: Plug) -> Format:
-        entry: Format = plug("my_format.py", FORMATS)
-        return entry
+        return plug("my_format.py", FORMATS)
 
 
 @pytest.mark.parametrize("diff", diffs(), ids=["a pooling", "a kind of task", "an option"])

@@ -1,9 +1,9 @@
 """The files in deploy/: each is read by its own schema or linter, and keeps what docs/clusters.md promises.
 
 `ray up` files are checked by Ray's own schema and code, shell scripts by shellcheck. KubeRay's own schema (a CRD of
-over a megabyte) comes with no package, so for the `RayJob` the schema here holds the fields that KubeRay's API
-reference documents, as far as the file might use them; inside pods it knows the fields of Kubernetes that are used. No
-test here starts a machine on a cloud, in Kubernetes or under Slurm.
+over a megabyte) comes with no package, so for the `RayJob` the schema here holds the fields of KubeRay and Kubernetes
+that the file uses, as their API references document them. No test here starts a machine on a cloud, in Kubernetes or
+under Slurm.
 """
 
 from __future__ import annotations
@@ -81,14 +81,12 @@ TEMPLATE = strict(("spec",), metadata=strict(labels=TEXTS, annotations=TEXTS), s
 CLUSTER = strict(
     ("headGroupSpec",),
     rayVersion=TEXT,
-    suspend=YES_NO,
     authOptions=strict(mode={"enum": ["disabled", "token"]}, secretName=TEXT),
     enableInTreeAutoscaling=YES_NO,
     autoscalerOptions=strict(
         version={"enum": ["v1", "v2"]},
         upscalingMode={"enum": ["Default", "Aggressive", "Conservative"]},
         idleTimeoutSeconds=WHOLE,
-        image=TEXT,
         resources=RESOURCES,
     ),
     headGroupSpec=strict(
@@ -102,11 +100,9 @@ CLUSTER = strict(
         strict(
             ("groupName", "minReplicas", "maxReplicas", "rayStartParams", "template"),
             groupName=TEXT,
-            suspend=YES_NO,
             replicas=WHOLE,
             minReplicas=WHOLE,
             maxReplicas=WHOLE,
-            numOfHosts=WHOLE,
             rayStartParams=TEXTS,
             template=TEMPLATE,
         )
@@ -120,14 +116,10 @@ RAY_JOB = strict(
     spec=strict(
         ("entrypoint", "rayClusterSpec"),
         entrypoint=TEXT,
-        runtimeEnvYAML=TEXT,
-        jobId=TEXT,
-        submissionMode={"enum": ["K8sJobMode", "HTTPMode", "SidecarMode", "InteractiveMode"]},
         shutdownAfterJobFinishes=YES_NO,
         ttlSecondsAfterFinished=WHOLE,
         activeDeadlineSeconds=WHOLE,
         backoffLimit=WHOLE,
-        suspend=YES_NO,
         rayClusterSpec=CLUSTER,
     ),
 )
@@ -171,8 +163,7 @@ class TestEveryFile:
 class TestKubeRay:
     @pytest.fixture
     def job(self) -> dict[str, Any]:
-        job: dict[str, Any] = yaml.safe_load((DEPLOY / "kuberay" / "rayjob.yaml").read_text())
-        return job
+        return yaml.safe_load((DEPLOY / "kuberay" / "rayjob.yaml").read_text())
 
     def test_its_fields_are_those_of_the_reference(self, job: dict[str, Any]) -> None:
         jsonschema.validate(job, RAY_JOB)
@@ -228,8 +219,7 @@ class TestRayUp:
     def config(self) -> dict[str, Any]:
         from ray.autoscaler._private.util import prepare_config
 
-        config: dict[str, Any] = prepare_config(yaml.safe_load((DEPLOY / "ray-up" / "aws.yaml").read_text()))
-        return config
+        return prepare_config(yaml.safe_load((DEPLOY / "ray-up" / "aws.yaml").read_text()))
 
     def test_ray_itself_accepts_it(self, config: dict[str, Any]) -> None:
         from ray.autoscaler._private.util import validate_config
@@ -275,6 +265,14 @@ def test_shellcheck_finds_nothing(script: Path, tmp_path: Path) -> None:
     assert subprocess.run([shellcheck, bad], capture_output=True, timeout=60, check=False).returncode == 1
 
 
+def with_tools(folder: Path, tools: dict[str, str]) -> dict[str, str]:
+    """The environment in which commands of these names are scripts of ours."""
+    for name, text in tools.items():
+        (folder / name).write_text(f"#!/bin/bash\n{text}")
+        (folder / name).chmod(0o755)
+    return {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"}
+
+
 class TestSpotWorker:
     """The script, with a `ray` and a `wget` of ours."""
 
@@ -284,15 +282,8 @@ class TestSpotWorker:
             "while :; do sleep 0.05; done\n",
             "wget": wget,
         }
-        for name, text in tools.items():
-            (folder / name).write_text(f"#!/bin/bash\n{text}")
-            (folder / name).chmod(0o755)
-        return subprocess.Popen(
-            [SCRIPTS[0], "10.0.0.1:6379"],
-            env={**os.environ, "PATH": f"{folder}:{os.environ['PATH']}", "SECONDS_BETWEEN": "0.1"},
-            stdout=subprocess.PIPE,
-            text=True,
-        )
+        environment = {**with_tools(folder, tools), "SECONDS_BETWEEN": "0.1"}
+        return subprocess.Popen([SCRIPTS[0], "10.0.0.1:6379"], env=environment, stdout=subprocess.PIPE, text=True)
 
     def test_a_notice_drains_the_node(self, tmp_path: Path) -> None:
         notice = f'[[ "$*" != *instance-action* ]] || test -e {tmp_path}/notice\n'
@@ -344,16 +335,12 @@ class TestSlurm:
             "python": log + f'[[ "$1" != - ]] || exit 0\ntrap "echo checkpoint >> {folder}/log; exit 143" TERM\n'
             f"touch {folder}/running\nwhile [ -e {folder}/running ]; do sleep 0.05; done\n",
         }
-        for name, text in tools.items():
-            (folder / name).write_text(f"#!/bin/bash\n{text}")
-            (folder / name).chmod(0o755)
         (folder / ".venv" / "bin").mkdir(parents=True)
         (folder / ".venv" / "bin" / "activate").touch()
         slurm = {"JOB_NUM_NODES": nodes, "JOB_NODELIST": "n[1-2]", "JOB_ID": 7, "CPUS_ON_NODE": 32, "GPUS_ON_NODE": 4}
         environment = {
-            **os.environ,
+            **with_tools(folder, tools),
             **{f"SLURM_{name}": str(value) for name, value in slurm.items()},
-            "PATH": f"{folder}:{os.environ['PATH']}",
             "HOME": "/home/me",
             "SCRATCH": "/scratch/me",
         }

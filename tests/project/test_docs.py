@@ -124,7 +124,6 @@ def test_the_commands_of_the_first_pages_name_what_there_is(tmp_path: Path, monk
         request = parse(shlex.split(command))
         space = None if request.space.endswith(".py") or not request.space else spaces()[request.space]
         for assignment in request.evaluate:
-            assert space is not None
             space.row(assignment.partition("=")[0])
         if request.set:
             decide(read_request(request), gpus=0)

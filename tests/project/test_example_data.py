@@ -41,7 +41,6 @@ def test_a_premise_asks_for_what_it_entails_among_all_hypotheses(tmp_path: Path)
     (split,) = kept_task(task, Path()).splits.values()
     documents = split.documents
     assert (task.name, task.kind) == ("premises", "search")
-    assert documents is not None
     entailed = {
         query: {documents.texts[number] for number in judged}
         for query, judged in zip(split.left, documents.judged, strict=True)

@@ -109,7 +109,7 @@ class Small(Tiny):
 def model_of(changes: dict[str, Any], shared: Path | None = None) -> tuple[StudyModel, Recipe]:
     recipe = BASE.override(changes)
     torch.manual_seed(2)
-    return build_model(recipe, build_encoder(recipe, 1, shared), shared), recipe  # type: ignore[arg-type]
+    return build_model(recipe, build_encoder(recipe, 1, shared), shared), recipe
 
 
 def all_on_gpu(model: nn.Module) -> None:
@@ -125,7 +125,7 @@ def test_steps_of_every_objective_give_the_same_and_wait_for_nothing(changes: di
     recipe, losses, batch = Recipe().preferring(changes), [], dataclasses.replace(batch_of(20), entailed=entailed)
     for encoder in (Tiny(), Small()):
         torch.manual_seed(5)
-        model = build_model(recipe, encoder)  # type: ignore[arg-type]
+        model = build_model(recipe, encoder)
         for number, parameter in enumerate(model.parameters()):
             draws = torch.randn(parameter.shape, generator=torch.Generator().manual_seed(number))
             parameter.data.copy_(0.5 * draws)
@@ -275,7 +275,6 @@ def test_retrieval_and_geometry_are_computed_on_the_gpu(monkeypatch: pytest.Monk
     _, to_images, _ = projections.fit_projections(parts, 1)
     assert to_images.shape == (25,)
     uniformity, _ = geometry._spread(nn.functional.normalize(captioned(5, 3)[0], dim=1))
-    assert uniformity is not None
     assert uniformity < 0
 
 
@@ -339,7 +338,7 @@ def test_several_workers_tell_each_other_tensors_of_the_gpu_and_objects_of_the_c
     chunk: Any, monkeypatch: pytest.MonkeyPatch
 ):
     """NCCL takes nothing else than tensors of the GPU, and objects would need its memory."""
-    workers = Workers(0, 2, hosts=object())  # type: ignore[arg-type]
+    workers = Workers(0, 2, hosts=object())
     exchanges = Exchanges(workers.hosts)
     for module in (distributed, gradients):
         monkeypatch.setattr(module, "dist", exchanges)

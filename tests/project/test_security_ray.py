@@ -131,7 +131,6 @@ def test_a_ray_of_its_own_is_its_users_alone(tmp_path: Path) -> None:
     pipe = subprocess.PIPE
     study = subprocess.Popen(code, env=environment, stdin=pipe, stdout=pipe, stderr=subprocess.STDOUT, text=True)
     try:
-        assert study.stdout is not None
         lines: list[str] = []
         for line in study.stdout:
             lines.append(line)

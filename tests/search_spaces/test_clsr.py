@@ -55,28 +55,9 @@ def test_table_3(printed: dict[str, list[tuple[str, ...]]]) -> None:
     assert len(MAIN.rows) == 8
 
 
-def test_the_base_is_the_papers_recipe() -> None:
-    base = MAIN.base
-    assert (base.encoder.name, base.encoder.adapter) == ("bert-base-uncased", "mlp")
-    assert (base.pooling.mode, base.head.kind, base.flat().get("head.dim")) == ("mean", "linear", None)
-    assert (base.objective.name, base.flat()["objective.temperature"]) == ("ntxent", 0.1)
-    optimisation = base.optimisation
-    assert (optimisation.batch_size, optimisation.epochs, optimisation.warmup) == (512, 2000, 0.005)
-    assert (optimisation.learning_rate, optimisation.weight_decay, optimisation.schedule) == (0.5, 1e-4, "cosine")
-
-
 def test_the_512_of_table_2_and_the_mean_of_table_4_are_the_nli_model_of_table_1() -> None:
     figure = DATA.published("1", "CLSR-BERT-base", "STS-B dev")
     assert BATCH.published("2", "CLSR-BERT-base, batch 512", "STS-B dev") == figure
     assert POOLING.published("4", "CLSR-BERT-base, mean", "STS-B dev") == figure
     for space, label in ((BATCH, "CLSR-BERT-base, batch 512"), (POOLING, "CLSR-BERT-base, mean")):
         assert space.base.override(space.row(label).overrides) == DATA.base
-
-
-def test_bases_are_evaluated_and_clsr_is_trained_on_them() -> None:
-    for base in BASES:
-        alone, trained = (DATA.base.override(DATA.row(label).overrides) for label in (base, f"CLSR-{base}"))
-        assert alone.encoder.name == trained.encoder.name
-        assert (alone.optimisation.epochs, alone.encoder.adapter, alone.head.kind) == (0, "none", "none")
-        assert (trained.optimisation.epochs, trained.corpus.layout) == (2000, "pairs")
-    assert [row.label for row in MAIN.rows if row.needs is None] == ["BERT-base", "CLSR-BERT-base"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 from pathlib import Path
 
@@ -10,7 +9,6 @@ import pytest
 
 from search_spaces import Row, Space, spaces
 from search_spaces.averages import AVERAGES
-from trainables.corpora.spans import SpanOptions
 from trainables.senteval.tasks import GROUPS
 
 SPACES = {name: space for name, space in spaces().items() if name.startswith("declutr_")}
@@ -163,21 +161,6 @@ def test_snli_behind_table_s6_is_near_the_test_figure():
             assert 18 * whole - 17 * without == pytest.approx(row.published["S3"]["SNLI"], abs=0.9)
 
 
-def test_the_base_is_the_papers_recipe():
-    for space in SPACES.values():
-        base, evaluation = space.base, space.evaluation
-        assert (base.encoder.name, base.encoder.max_length, base.pooling.mode) == ("distilroberta-base", 512, "mean")
-        assert (base.corpus.layout, base.flat()["corpus.documents"]) == ("spans", "Skylion007/openwebtext")
-        spans = base.part(SpanOptions)
-        assert (spans.anchors, spans.positives, spans.shortest, spans.longest) == (2, 2, 32, 512)
-        assert (base.objective.name, base.flat()["objective.temperature"], base.objective.mlm) == ("ntxent", 0.05, 1.0)
-        optimisation = base.optimisation
-        assert (optimisation.learning_rate, optimisation.weight_decay, optimisation.clip_norm) == (5e-5, 0.1, 1.0)
-        assert (optimisation.schedule, optimisation.warmup) == ("linear", 0.1)
-        assert (optimisation.batch_size, optimisation.epochs, optimisation.max_steps) == (16, 1, None)
-        assert (evaluation.tasks, evaluation.protocol) == (("all",), "full")
-
-
 def test_laptop_documents_are_long_enough():
     """The scenes' documents have 190 words or more."""
     for space in SPACES.values():
@@ -207,18 +190,6 @@ def test_development_averages_look_at_no_test_score_but_the_sts_tasks():
     )
     assert downstream - without == {"SNLI"}
     assert downstream == set(GROUPS["downstream"])
-
-
-def test_the_sampling_grid_is_the_captions():
-    """12 permutations for DeCLUTR-small, 8 for DeCLUTR-base, where P = 4 did not fit; each with three strategies."""
-    space = SPACES["declutr_sampling"]
-    keys = ("spans.anchors", "spans.positives", "objective.temperature", "spans.strategy")
-    grids = {None: set(), "roberta-base": set()}
-    for row in space.rows:
-        grids[row.overrides.get("encoder.name")].add(tuple(row.overrides[key] for key in keys))
-    strategies = ("default", "adjacent", "subsuming")
-    assert grids[None] == set(itertools.product((1, 2), (1, 2, 4), (5e-4, 5e-2), strategies))
-    assert grids["roberta-base"] == set(itertools.product((1, 2), (1, 2), (5e-4, 5e-2), strategies))
 
 
 @pytest.mark.parametrize("space", GRIDS.values(), ids=list(GRIDS))

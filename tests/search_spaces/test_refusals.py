@@ -18,12 +18,12 @@ ROWS = (Row("x", {}), Row("y", {}))
 
 def _space(**changes: object) -> Space:
     values = {"name": "s", "title": "", "paper": "", "base": Recipe(), "rows": ROWS, "tables": (_table(),)}
-    return Space(**(values | changes))  # type: ignore[arg-type]
+    return Space(**(values | changes))
 
 
 def _table(**changes: object) -> Table:
-    values = {"number": "1", "title": "", "columns": COLUMNS, "rows": (("x", "x"),), "protocol": "full"}
-    return Table(**(values | {"aggregation": "accuracy"} | changes))  # type: ignore[arg-type]
+    values = {"number": "1", "title": "", "columns": COLUMNS, "rows": (("x", "x"),), "aggregation": ""}
+    return Table(**(values | changes))
 
 
 def _tables(*columns: Column) -> tuple[Table, ...]:
@@ -32,12 +32,12 @@ def _tables(*columns: Column) -> tuple[Table, ...]:
 
 def _claim(**changes: object) -> Claim:
     values = {"text": "c", "table": "1", "column": "a", "better": ("x",), "worse": ("y",)}
-    return Claim(**(values | changes))  # type: ignore[arg-type]
+    return Claim(**(values | changes))
 
 
 def _figure(**changes: object) -> Figure:
     values = {"number": "9", "title": "", "kind": "distribution", "keys": ("objective.weight",), "table": "1"}
-    return Figure(**(values | {"column": "a"} | changes))  # type: ignore[arg-type]
+    return Figure(**(values | {"column": "a"} | changes))
 
 
 @pytest.mark.parametrize(

@@ -15,10 +15,6 @@ ROOT = Path(__file__).resolve().parents[2]
 PAPER = ROOT.parent / "shared/papers/liao2021_scl_pdf.txt"
 
 
-def test_the_four_scl_spaces_are_there():
-    assert {"scl_ablation", "scl_npos_nneg", "scl_lambda", "scl_tau"} <= set(SPACES)
-
-
 @pytest.mark.skipif(not PAPER.is_file(), reason="the paper's text is not beside this checkout")
 def test_figures_are_the_papers():
     """Every published row stands in the paper's text, figure for figure, under its printed name."""
@@ -65,20 +61,3 @@ def test_rows_read_as_their_labels_say():
         elif recipe.trains:
             assert recipe.objective.name == "ce"
     assert [row.label for row in ABLATION.rows if row.needs] == ["Avg. GloVe embeddings"]
-
-
-def test_the_base_is_the_papers_recipe():
-    base = ABLATION.base
-    assert base.encoder.name == "google/bert_uncased_L-8_H-512_A-8"
-    assert (base.pooling.mode, base.head.kind) == ("mean_without_cls", "none")
-    optimisation = base.optimisation
-    assert (optimisation.learning_rate, optimisation.batch_size, optimisation.epochs) == (2e-5, 64, 1)
-    assert (optimisation.warmup, optimisation.schedule, optimisation.weight_decay) == (0.1, "linear", 0.0)
-    assert (optimisation.max_steps, optimisation.clip_norm, ABLATION.evaluation.protocol) == (None, None, "full")
-
-
-def test_a_trials_time_is_the_papers():
-    """30 to 36 minutes of training and around 28 of evaluation, on a V100."""
-    for name in ("scl_ablation", "scl_npos_nneg", "scl_lambda", "scl_tau"):
-        assert SPACES[name].trial_seconds == ((30 + 36) / 2 + 28) * 60
-        assert "V100" in SPACES[name].trial_seconds_source

@@ -119,9 +119,7 @@ class TestEverySpace:
 
 def _check_claim(space: Space, claim: Claim) -> None:
     def figure(label: str, table: str = claim.table, column: str = claim.column) -> float:
-        value = space.published(table, label, column)
-        assert value is not None
-        return value
+        return space.published(table, label, column)
 
     gaps = [figure(better) - figure(worse) for better, worse in claim.comparisons]
     needed = len(gaps) if claim.quantifier == "all" else len(gaps) // 2 + 1
@@ -239,23 +237,10 @@ def test_the_console_shows_of_each_space_what_it_did():
 
 
 def test_only_a_paper_that_names_a_time_has_one():
-    timed = {name for name, space in SPACES.items() if space.trial_seconds}
-    assert timed == {name for name in SPACES if name.startswith("scl_")} - {"scl_batch_size"}
-
-
-def test_the_order_of_the_spaces():
-    """By paper, as the list of spaces has them."""
-    words = [name.partition("_")[0] for name in SPACES]
-    assert len(words) == 35
-    assert (
-        list(dict.fromkeys(words))
-        == sorted(set(words))
-        == [
-            *("clsr", "contrastive", "crops", "data", "declutr", "distilbert", "distilled"),
-            *("false", "frozen", "learned"),
-            *("matryoshka", "modern", "scl", "static", "supmpn", "teacher", "tuned"),
-        ]
-    )
+    """Liao: 30 to 36 minutes of training and around 28 of evaluation, on a V100."""
+    timed = {name: space.trial_seconds for name, space in SPACES.items() if space.trial_seconds}
+    assert timed == dict.fromkeys(("scl_ablation", "scl_npos_nneg", "scl_lambda", "scl_tau"), ((30 + 36) / 2 + 28) * 60)
+    assert all("V100" in SPACES[name].trial_seconds_source for name in timed)
 
 
 def test_a_papers_folder_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
