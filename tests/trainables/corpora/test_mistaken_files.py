@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 
 from tests.trainables.test_refuse_or_count import CORPUS, QRELS, QUERIES, benchmark
 from trainables.corpora.own_data import training_files
-from trainables.errors import UserError
+from trainables.errors import UserError, point_hint
 from trainables.senteval.own_tasks import own_tasks
 from trainables.senteval.read_task import read_task
 
@@ -180,6 +181,13 @@ def test_a_score_with_a_comma(tmp_path: Path) -> None:
         UserError, match=r"score is '0,5', and a score is a number; write a point and no comma or %, as in 0.5"
     ):
         rows_of(file)
+
+
+def test_a_score_of_very_many_digits_is_looked_at_once() -> None:
+    """By the processor's time: each digit used to be tried with all that follow."""
+    began = time.process_time()
+    assert point_hint("9" * 30_000) == ""
+    assert time.process_time() - began < 1
 
 
 def test_a_benchmark_with_its_columns_the_other_way(tmp_path: Path) -> None:
