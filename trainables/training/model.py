@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from trainables.corpora.batch import Batch
-from trainables.encoders.contract import MaskedLanguageModel, TrainableEncoder, on_tokens
+from trainables.encoders.contract import TrainableEncoder, on_tokens
 from trainables.encoders.embedding_store import EmbeddingStore
 from trainables.encoders.projection import Projection
 from trainables.objectives.learned_temperature import LearnedTemperature
@@ -24,6 +24,7 @@ from trainables.training.query_document import tokenize
 
 if TYPE_CHECKING:
     from trainables.corpora.scene_meanings import Meanings
+    from trainables.encoders.mlm_head import MLMHead
 
 TEMPERATURE = "temperature"
 """What a learned one is told as, step by step."""
@@ -145,7 +146,7 @@ class StudyModel(nn.Module):
         return Loss(value if loss is None else loss.value + value, loss.counts if loss else {})
 
     @property
-    def mlm_head(self) -> MaskedLanguageModel:
+    def mlm_head(self) -> MLMHead:
         """The head for masked language modelling, where `mlm_weight` asks for it."""
         head = on_tokens(self.encoder).mlm_head
         assert head is not None, "the encoder was loaded without a head for masked language modelling"
