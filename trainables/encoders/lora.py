@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from torch import Tensor, nn
+from torch import nn
 
 from trainables.encoders.export import save_with_adapter
 from trainables.encoders.fingerprint import digest
@@ -70,7 +69,7 @@ class LoraEncoder(nn.Module):
         return self.base.parameters()
 
     def __getattr__(self, name: str) -> Any:
-        """Of all else that is asked of an encoder (its size, its tokens, its passes) the base knows the answer."""
+        """Of all else that is asked of an encoder (its size, its tokens, its embeddings) the base knows the answer."""
         try:
             return super().__getattr__(name)
         except AttributeError:
@@ -87,19 +86,6 @@ class LoraEncoder(nn.Module):
         """With the base's dropout (True) or without."""
         self.base.train(mode)
         return super().train(mode)
-
-    def embed(self, tokens: Sequence[Sequence[int]]) -> Tensor:  # (sentences, dim)
-        """Embeddings of tokenized sentences, with gradient, in their order; in training precision."""
-        return self.base.embed(tokens)
-
-    def encode(self, sentences: Sequence[str], *, progress: bool = False) -> np.ndarray:  # (sentences, dim)
-        """Float32 embeddings, in the order of the sentences; in evaluation precision."""
-        return self.base.encode(sentences, progress=progress)
-
-    @property
-    def for_documents(self) -> TransformerEncoder | None:
-        """See `TransformerEncoder.for_documents`."""
-        return self.base.for_documents
 
     def save(self, folder: Path) -> None:
         """Write a `SentenceTransformer` folder with equal embeddings: the base with B A added to its weights. Beside
