@@ -58,10 +58,9 @@ def check_trainable(recipe: Recipe) -> None:
         return
     if not recipe.trains:
         trainable = choices(repr(other.name) for other in ENCODERS.values() if other.trainable)
-        adapter = "train an adapter on it (encoder.adapter 'mlp'), " if kind.adapter else ""
         raise UserError(
-            f"encoder.kind {kind.name!r} is for evaluation only; set optimisation.epochs to 0, {adapter}"
-            f"or take encoder.kind {trainable}"
+            f"encoder.kind {kind.name!r} is for evaluation only; set optimisation.epochs to 0, train an adapter on it "
+            f"(encoder.adapter 'mlp'), or take encoder.kind {trainable}"
         )
     if recipe.pooling.after != "none":
         raise UserError(
@@ -111,8 +110,6 @@ def _check_start(encoder: EncoderConfig) -> None:
 
 
 def _check_adapter(recipe: Recipe, masked: bool) -> None:
-    if not ENCODERS[recipe.encoder.kind].adapter:
-        raise UserError(f"no adapter fits on encoder.kind {recipe.encoder.kind!r}; set encoder.adapter to 'none'")
     if masked:
         raise UserError(
             "masked language modelling trains the encoder, which encoder.adapter 'mlp' freezes; set objective.mlm to "

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
     from transformers import PreTrainedTokenizerBase
 
-    from trainables.encoders.mlm_head import MLMHead
-
 
 E = TypeVar("E", bound="Encoder")
 
@@ -133,8 +131,8 @@ class TokenEncoder(TrainableEncoder, Protocol):
         """A span's token ids with the special tokens around them; nothing is cut."""
 
     @property
-    def mlm_head(self) -> MLMHead | None:
-        """The head for masked language modelling; None where `load_encoder` was not asked for one."""
+    def mlm_head(self) -> nn.Module | None:
+        """The head for masked language modelling, an `MLMHead`; None where `load_encoder` was not asked for one."""
 
 
 def trainable(encoder: Encoder) -> TrainableEncoder:

@@ -17,9 +17,9 @@ from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import AttentionMaskInterface, sdpa_mask
 
 from trainables.encoders.families import first_position
-from trainables.encoders.packing import Packing
+from trainables.encoders.packing import Looks, Packing
 from trainables.encoders.runs import attend
-from trainables.encoders.varlen import Looks, fastest, own_heads
+from trainables.encoders.varlen import fastest, own_heads
 from trainables.to_device import to_device
 
 PACKED = "packed_sentences"

@@ -17,8 +17,7 @@ import triton.language as tl
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from trainables.encoders.packing import Tiles
-from trainables.encoders.varlen import Looks
+from trainables.encoders.packing import Looks, Tiles
 
 
 def attend(

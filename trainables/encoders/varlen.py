@@ -11,36 +11,11 @@ import importlib.util
 import os
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from trainables.encoders.packing import Packing
-
-
-@dataclass(frozen=True)
-class Looks:
-    """How a token looks at the others of its sentence."""
-
-    dropout: float = 0.0
-    causal: bool = False
-    """Not at later ones."""
-    window: int | None = None
-    """Only at those that are fewer tokens away; None: at all, also where no sentence is longer than a window."""
-    scaling: float | None = None
-    """Of the scores; None: the root of a head's size divides them."""
-
-    def mask(self, length: int, device: torch.device) -> Tensor | None:  # (length, length)
-        """Which tokens a token of a sentence looks at; None: all."""
-        if not self.causal and (self.window is None or length <= self.window):
-            return None
-        place = torch.arange(length, device=device)
-        ahead = place - place.unsqueeze(1)  # of the token that is looked at
-        everywhere = torch.ones(length, length, dtype=torch.bool, device=device)
-        near = everywhere if self.window is None else ahead.abs() < self.window
-        return near & (ahead <= 0) if self.causal else near
-
+from trainables.encoders.packing import Looks, Packing
 
 Way = Callable[[Tensor, Tensor, Tensor, Packing, Looks], Tensor]
 

@@ -33,9 +33,14 @@ class Measure:
     """Those whose weighted mean it is, with their weights."""
 
     @property
+    def ends(self) -> tuple[Measure, ...]:
+        """Those of tasks that it is made of."""
+        return tuple(end for part, _ in self.parts for end in part.ends) or (self,)
+
+    @property
     def needs(self) -> tuple[str, ...]:
-        """Its tasks, and those of its parts."""
-        return (*self.tasks, *(task for part, _ in self.parts for task in part.needs))
+        """All tasks that it is made of."""
+        return tuple(task for end in self.ends for task in end.tasks)
 
     def of(self, scores: Mapping[str, float | None]) -> float | None:
         """From development scores by `TASK.NUMBER`, of those that are there; None without any."""

@@ -8,8 +8,8 @@ from torch import Tensor
 
 from tests.conftest import slow_case
 from trainables.encoders.packed import in_runs
-from trainables.encoders.packing import Packing, Tiles
-from trainables.encoders.varlen import Looks, fits
+from trainables.encoders.packing import Looks, Packing, Tiles
+from trainables.encoders.varlen import fits
 
 pytest.importorskip("triton", reason="Triton has no package for this machine")
 from trainables.encoders.tiles import attend

@@ -151,7 +151,7 @@ def test_changed_data_is_refused(recipe: Recipe, tmp_path: Path):
 def test_seconds_are_counted_once(recipe: Recipe, monkeypatch: pytest.MonkeyPatch):
     handed = run_trial(recipe, 1, EVALUATION, hand_over=True, reporter=Reporter())
     assert isinstance(handed, Unscored)
-    before, after = handed.cost, score(handed).cost
+    before, after = handed.result.cost, score(handed).cost
     assert before["evaluating_seconds"] == 0 < after["evaluating_seconds"]
     for name in ("seconds", "evaluation_seconds"):
         assert after[name] == pytest.approx(before[name] + after["evaluating_seconds"])
