@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from transformers import AutoModel
+from sentence_transformers import SentenceTransformer
+from transformers import AutoConfig, AutoModel, AutoTokenizer, Olmo2Config, Olmo2Model
 
 from tests.conftest import SENTENCES, slow_case
 from tests.families import LONGEST, SIZES, WINDOW, make_tokenizer, write_model
@@ -45,8 +46,6 @@ def load(folder: Path, mode: str = "mean", precision: Any = "fp32", **settings: 
 
 
 def reloaded(encoder: TransformerEncoder, folder: Path) -> Any:
-    from sentence_transformers import SentenceTransformer
-
     encoder.save(folder)
     return SentenceTransformer(str(folder), device="cpu", local_files_only=True, trust_remote_code=False)
 
@@ -83,7 +82,6 @@ class TestEveryFamily:
     ):
         """The one that looks at every layer is saved. Of the others one by turns, and the one that a padding side
         matters to, whose modules replace its pooling."""
-        from sentence_transformers import SentenceTransformer
 
         every = load(folders[family], "first_last_mean")
         theirs = reloaded(every, tmp_path / "saved")
@@ -215,8 +213,6 @@ def test_near_attention_ends_at_its_window(family: str, folders: dict[str, Path]
 
 @pytest.mark.parametrize("family", ["llama", "mistral"])
 def test_a_padding_token_is_found_and_saved(family: str, folders: dict[str, Path], tmp_path: Path):
-    from transformers import AutoTokenizer
-
     assert AutoTokenizer.from_pretrained(folders[family]).pad_token is None
     load(folders[family], "last").save(tmp_path / "saved")
     assert AutoTokenizer.from_pretrained(tmp_path / "saved").pad_token == "</s>"
@@ -233,8 +229,6 @@ def test_a_sentence_without_a_token_has_an_embedding(folders: dict[str, Path]):
 
 @pytest.mark.parametrize("family", ["bart", "gpt2"])
 def test_another_family_is_refused_early_and_late(family: str, tmp_path: Path):
-    from transformers import AutoConfig
-
     AutoConfig.for_model(family).save_pretrained(tmp_path)
     make_tokenizer("bert").save_pretrained(tmp_path)
     config = EncoderConfig(name=str(tmp_path))
@@ -248,8 +242,6 @@ def test_another_family_is_refused_early_and_late(family: str, tmp_path: Path):
 
 def test_a_family_from_outside_is_one_entry(tmp_path: Path):
     """The plugin of `docs/encoders.md`."""
-    from transformers import Olmo2Config, Olmo2Model
-
     page = (Path(__file__).parents[3] / "docs" / "encoders.md").read_text()
     (plugin,) = re.findall(r"^```python my_family.py\n(.*?)^```", page, re.S | re.M)
     (tmp_path / "my_family.py").write_text(plugin)
@@ -292,8 +284,6 @@ def test_bf16_weights_with_masked_language_modelling(folders: dict[str, Path]):
 @pytest.mark.slow
 def test_a_trial_with_prompts_and_bf16_weights(small_corpus: Path, tmp_path: Path):
     """From the recipe to a saved model whose embeddings are those that were scored."""
-    from sentence_transformers import SentenceTransformer
-
     from trainables.senteval import evaluate
     from trainables.trial import check_recipes
     from trainables.trial.run import run_trial

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file
+from sentence_transformers import SentenceTransformer
 
 from tests.conftest import SENTENCES
 from trainables.corpora.batch import Batch
@@ -81,8 +83,6 @@ def test_what_is_evaluated_has_the_query_s(tmp_path: Path):
 
 
 def test_prompts_are_saved(tmp_path: Path):
-    from sentence_transformers import SentenceTransformer
-
     encoder = load(QUERY, DOCUMENT, max_length=12)
     encoder.save(tmp_path / "model")
     theirs = SentenceTransformer(str(tmp_path / "model"), device="cpu", local_files_only=True)
@@ -120,9 +120,6 @@ def test_what_a_search_looks_for_has_the_document_s(tmp_path: Path):
 
 
 def test_weights_in_bf16_are_saved_as_they_are_and_compute_as_they_were_scored(tmp_path: Path):
-    from safetensors.torch import load_file
-    from sentence_transformers import SentenceTransformer
-
     encoder = load_encoder(EncoderConfig(name=SCENES_ENCODER, dtype="bf16"), device="cpu")
     encoder.save(tmp_path / "model")
     kept = load_file(str(tmp_path / "model" / "model.safetensors"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import pytest
 
 from search_spaces.goals import GOALS, SELECTION, Goal, kept_by, searched
 from search_spaces.space import Space
+from tests.reporters import Leaving
 from trainables.errors import UserError
 from trainables.evaluation_config import EvaluationConfig
 from trainables.recipe import Recipe
@@ -114,21 +114,10 @@ def test_a_trial_that_a_scheduler_stops_keeps_nothing(trial: Recipe) -> None:
 
 @pytest.mark.slow
 def test_a_resumed_trial_gives_the_same_scores(trial: Recipe, tmp_path: Path) -> None:
-    class Leaving(Reporter):
-        calls = 0
-
-        def wants_checkpoint(self) -> bool:
-            self.calls += 1
-            return self.calls == 4
-
-        def checkpoint(self, folder: Path) -> bool:
-            shutil.copytree(folder, tmp_path / "kept")
-            return False
-
     best = trial.override({"optimisation.keep": "best"})
     whole = run_trial(best, 2, EVALUATION)
     with pytest.raises(Interrupted):
-        run_trial(best, 2, EVALUATION, reporter=Leaving())
+        run_trial(best, 2, EVALUATION, reporter=Leaving(4, tmp_path / "kept"))
     resumed = run_trial(best, 2, EVALUATION, resume=tmp_path / "kept")
     assert isinstance(resumed, TrialResult)
     assert isinstance(whole, TrialResult)

@@ -6,7 +6,6 @@ import dataclasses
 import itertools
 import json
 import math
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,6 +16,7 @@ import pytest
 
 from search_spaces.goals import SELECTION
 from tests.conftest import slow_case
+from tests.reporters import Leaving
 from trainables.corpora import scenes
 from trainables.errors import UserError
 from trainables.evaluation_config import EvaluationConfig, split
@@ -62,8 +62,8 @@ def one_task(evaluation: EvaluationConfig) -> EvaluationConfig:
 EIGHTHS = parse_rungs("8")
 
 
-class Scheduler(Reporter):
-    """Keeps what it is told, and ends the trial at a rung; or wants a checkpoint after a step, and ends it there."""
+class Scheduler(Leaving):
+    """Keeps what it is told, and ends the trial at a rung; or at a checkpoint after a step."""
 
     def __init__(
         self,
@@ -72,13 +72,12 @@ class Scheduler(Reporter):
         checkpoint_after: int | None = None,
         keep: Path | None = None,
     ) -> None:
+        super().__init__(checkpoint_after, keep)
         self.rung_plan, self.stop_at = rung_plan, stop_at
-        self.checkpoint_after, self.keep = checkpoint_after, keep
         self.steps: list[int] = []
         self.losses: list[float] = []
         self.rungs: list[int] = []
         self.scores: list[float] = []
-        self.calls = 0
         self.taken: list[Path] = []
 
     def step(self, step: int, scalars: Mapping[str, float]) -> None:
@@ -90,16 +89,9 @@ class Scheduler(Reporter):
         self.scores.append(scores["sts"])
         return number != self.stop_at
 
-    def wants_checkpoint(self) -> bool:
-        self.calls += 1
-        return self.calls == self.checkpoint_after
-
     def checkpoint(self, folder: Path) -> bool:
         self.taken.append(folder)
-        if self.keep is None:
-            return True
-        shutil.copytree(folder, self.keep)
-        return False
+        return self.keep is None or super().checkpoint(folder)
 
 
 def numbers(result: TrialResult) -> dict[str, Any]:
