@@ -12,7 +12,7 @@ import gc
 import multiprocessing
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -421,12 +421,17 @@ def resumes(workers: Workers) -> dict[str, Any]:
     """Twelve steps of four epochs, unbroken, and broken at several steps."""
     answers: dict[str, Any] = {"unbroken": twelve_steps(workers, Dropping())}
     for step in (3, 7, 12):
-        with shared_folder(workers) as folder:
-            interrupting = Interrupting(step, workers, folder)
-            with contextlib.suppress(Interrupted):
-                twelve_steps(workers, Dropping(), watcher=interrupting)
-            answers[str(step)] = twelve_steps(workers, Dropping(), resume=folder) | {"saved": interrupting.saved}
+        answers[str(step)] = broken_after(step, workers, lambda **how: twelve_steps(workers, Dropping(), **how))
     return answers
+
+
+def broken_after(step: int, workers: Workers, training: Callable[..., dict[str, Any]]) -> dict[str, Any]:
+    """What a training gives that breaks off after a step, and goes on from its checkpoint."""
+    with shared_folder(workers) as folder:
+        interrupting = Interrupting(step, workers, folder)
+        with contextlib.suppress(Interrupted):
+            training(watcher=interrupting)
+        return training(resume=folder) | {"saved": interrupting.saved}
 
 
 def mixtures(workers: Workers) -> dict[str, Any]:
@@ -448,12 +453,11 @@ def mixtures(workers: Workers) -> dict[str, Any]:
         "optimisation.max_steps": 12,
     }
     for mixed in (False, True):
-        whole = twelve_steps(workers, Tiny(), changes, sampler=sampler(mixed))
-        with shared_folder(workers) as folder:
-            with contextlib.suppress(Interrupted):
-                twelve_steps(workers, Tiny(), changes, Interrupting(7, workers, folder), sampler=sampler(mixed))
-            resumed = twelve_steps(workers, Tiny(), changes, resume=folder, sampler=sampler(mixed))
-        answers["mixed" if mixed else "one"] = {"whole": whole, "resumed": resumed}
+
+        def training(mixed: bool = mixed, **how: Any) -> dict[str, Any]:
+            return twelve_steps(workers, Tiny(), changes, sampler=sampler(mixed), **how)
+
+        answers["mixed" if mixed else "one"] = {"whole": training(), "resumed": broken_after(7, workers, training)}
     return answers
 
 
@@ -466,13 +470,11 @@ def static(workers: Workers) -> dict[str, Any]:
         drawn = EncoderRequest(EncoderConfig("static", "scenes-small"), device="cpu", options=StaticStart("random", 6))
         return load_static(drawn).double()  # type: ignore[attr-defined]
 
-    answers: dict[str, Any] = {"whole": twelve_steps(workers, fresh())}
-    answers["cached"] = twelve_steps(workers, fresh(), {"optimisation.chunk": 10})
-    with shared_folder(workers) as folder:
-        with contextlib.suppress(Interrupted):
-            twelve_steps(workers, fresh(), watcher=Interrupting(7, workers, folder))
-        answers["resumed"] = twelve_steps(workers, fresh(), resume=folder)
-    return answers
+    return {
+        "whole": twelve_steps(workers, fresh()),
+        "cached": twelve_steps(workers, fresh(), {"optimisation.chunk": 10}),
+        "resumed": broken_after(7, workers, lambda **how: twelve_steps(workers, fresh(), **how)),
+    }
 
 
 def elastic(workers: Workers) -> dict[str, Any]:

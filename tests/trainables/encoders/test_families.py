@@ -20,7 +20,6 @@ from trainables.encoders.families import FAMILIES, Family, longest_input
 from trainables.encoders.pooling import POOLINGS, Mean
 from trainables.encoders.transformer import TransformerEncoder
 from trainables.errors import UserError, choices
-from trainables.evaluation_config import EvaluationConfig
 from trainables.plugins import load_plugin
 from trainables.recipe import EncoderConfig, Recipe
 
@@ -279,43 +278,6 @@ def test_bf16_weights_with_masked_language_modelling(folders: dict[str, Path]):
     words = encoder.backbone.get_input_embeddings().weight
     assert words.dtype == words.grad.dtype == torch.bfloat16
     assert sum(parameter is words for parameter in encoder.parameters()) == 1
-
-
-@pytest.mark.slow
-def test_a_trial_with_prompts_and_bf16_weights(small_corpus: Path, tmp_path: Path):
-    """From the recipe to a saved model whose embeddings are those that were scored."""
-    from trainables.senteval import evaluate
-    from trainables.trial import check_recipes
-    from trainables.trial.run import run_trial
-
-    data, tasks = small_corpus / "senteval", ("STSBenchmark",)
-    recipe = Recipe().preferring(
-        {
-            "encoder.name": str(write_model("modernbert", tmp_path / "hub")),
-            "encoder.query_prompt": "the dog ",
-            "encoder.document_prompt": "two women ",
-            "encoder.dtype": "bf16",
-            "pooling.mode": "last",
-            "corpus.nli": str(small_corpus / "nli" / "train.jsonl"),
-            "corpus.limit": 160,
-            "objective.name": "mnrl",
-            "corpus.layout": "pairs",
-            "objective.mlm": 0.1,
-            "optimisation.batch_size": 16,
-            "optimisation.learning_rate": 1e-2,
-        }
-    )
-    evaluation = EvaluationConfig(str(data), tasks, "fast")
-    check_recipes([recipe], evaluation)
-    result = run_trial(recipe, 1, evaluation, model_folder=tmp_path / "model")
-    untrained = run_trial(recipe.override({"optimisation.epochs": 0}), 1, evaluation)
-    assert result.scores["STSBenchmark"] != untrained.scores["STSBenchmark"]
-    model = SentenceTransformer(str(tmp_path / "model"), device="cpu", local_files_only=True)
-    assert model.prompts == {"query": "the dog ", "document": "two women "}
-    assert {parameter.dtype for parameter in model.parameters()} == {torch.float32}
-    again = evaluate(lambda sentences: model.encode(list(sentences)), data, tasks, "fast").tasks["STSBenchmark"]
-    score = "test_spearman_cosine"
-    assert again[score] == pytest.approx(result.scores["STSBenchmark"][score], abs=1e-3)
 
 
 def test_positions_that_are_counted_from_no_token_of_padding_are_refused() -> None:

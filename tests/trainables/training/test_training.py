@@ -267,26 +267,19 @@ class TestTraining:
         assert same_end.sums == end.sums
         same_state(model, whole)
 
-    @pytest.mark.parametrize(("after", "taken"), [(5, [6]), (12, [12])])
-    def test_a_checkpoint_is_taken_one_step_after_it_is_wanted(self, after: int, taken: list[int], tmp_path: Path):
-        """Only once for a wish, and after the last step at once."""
+    @pytest.mark.parametrize(
+        ("wishes", "taken"), [([5], [6]), ([12], [12]), (range(1, 13), [2, 4, 6, 8, 10, 12])], ids=str
+    )
+    def test_a_checkpoint_is_taken_one_step_after_it_is_wanted(self, wishes: Any, taken: list[int], tmp_path: Path):
+        """Only once for a wish, and after the last step at once; a standing wish is granted again and again."""
 
         class Wishing(Recorder):
             def wants_checkpoint(self, step: int) -> bool:
-                return step == after
+                return step in wishes
 
         recorder = Wishing(folder=tmp_path)
         study(BASE, recorder)
         assert recorder.saved == taken
-
-    def test_a_standing_wish_is_granted_again_and_again(self, tmp_path: Path):
-        class Wishing(Recorder):
-            def wants_checkpoint(self, step: int) -> bool:
-                return True
-
-        recorder = Wishing(folder=tmp_path)
-        study(BASE, recorder)
-        assert recorder.saved == [2, 4, 6, 8, 10, 12]
 
     def test_a_rung_ends_it(self):
         class Stopping(Recorder):

@@ -7,12 +7,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from search_spaces.goals import GOALS, SELECTION, Goal, kept_by, searched
 from search_spaces.space import Space
-from tests.reporters import Leaving
 from trainables.errors import UserError
 from trainables.evaluation_config import EvaluationConfig
 from trainables.recipe import Recipe
@@ -22,7 +20,6 @@ from trainables.senteval.own_tasks import own_tasks
 from trainables.senteval.tasks import TASKS
 from trainables.testing.tasks import bag_of_words
 from trainables.training.distributed import Workers
-from trainables.training.loop import Interrupted
 from trainables.training.rungs import parse_rungs
 from trainables.trial import Reporter, TrialResult, check_recipes, remarks
 from trainables.trial.evaluation import chosen_by
@@ -110,20 +107,6 @@ def test_a_trial_that_a_scheduler_stops_keeps_nothing(trial: Recipe) -> None:
     assert isinstance(result, TrialResult)
     assert result.stopped == "stopped at rung 4"
     assert "kept" not in result.training
-
-
-@pytest.mark.slow
-def test_a_resumed_trial_gives_the_same_scores(trial: Recipe, tmp_path: Path) -> None:
-    best = trial.override({"optimisation.keep": "best"})
-    whole = run_trial(best, 2, EVALUATION)
-    with pytest.raises(Interrupted):
-        run_trial(best, 2, EVALUATION, reporter=Leaving(4, tmp_path / "kept"))
-    resumed = run_trial(best, 2, EVALUATION, resume=tmp_path / "kept")
-    assert isinstance(resumed, TrialResult)
-    assert isinstance(whole, TrialResult)
-    assert resumed.training["kept"] == whole.training["kept"]
-    assert dev(resumed) == dev(whole)
-    np.testing.assert_array_equal(resumed.predictions["STSBenchmark"], whole.predictions["STSBenchmark"])
 
 
 # --- by which score
