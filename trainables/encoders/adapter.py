@@ -13,6 +13,7 @@ from trainables.encoders.contract import BaseEncoder
 from trainables.encoders.embedding_store import EmbeddingStore
 from trainables.encoders.export import save_adapted
 from trainables.encoders.fingerprint import digest
+from trainables.encoders.passes import full_passes
 from trainables.errors import UserError
 
 OUTPUTS = 768
@@ -78,8 +79,7 @@ class AdaptedEncoder(nn.Module):
 
     def passes(self, lengths: Sequence[int], most: int | None = None) -> list[list[int]]:
         """All sentences at once, or `most` at a time: each is one number, and costs little."""
-        every = range(len(lengths))
-        return [list(every[start : start + (most or len(every))]) for start in range(0, len(every), most or len(every))]
+        return full_passes(lengths, most or len(lengths))
 
     @torch.inference_mode()
     def encode(self, sentences: Sequence[str], *, progress: bool = False) -> np.ndarray:  # (sentences, dim)

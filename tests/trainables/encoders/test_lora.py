@@ -17,7 +17,7 @@ from safetensors import safe_open
 
 from tests.conftest import SENTENCES
 from tests.families import SIZES, write_model
-from tests.reporters import Leaving
+from tests.trials import Leaving
 from trainables.encoders import check_trainable, load_encoder
 from trainables.encoders.kinds import EncoderRequest
 from trainables.encoders.lora import LoraEncoder

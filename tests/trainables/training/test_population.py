@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.reporters import Leaving
+from tests.trials import Leaving
 from trainables.corpora.batch import Batch
 from trainables.corpora.layouts import LAYOUTS
 from trainables.encoders.adapter import AdaptedEncoder

@@ -16,7 +16,8 @@ import torch
 
 from benchmarks.engine._soak_trials import BATCHES
 from benchmarks.engine.soak import MB_A_TRIAL
-from tests.trainables.trial.test_warm import FEW, PAIRS
+from tests.trainables.trial.test_warm import FEW
+from tests.trials import PAIRS
 from trainables.training.memory import held_bytes
 from trainables.trial import TrialResult, TrialSpec, save_and_score
 from trainables.trial.evaluation import score_senteval

@@ -16,7 +16,7 @@ import pytest
 
 from search_spaces.goals import SELECTION
 from tests.conftest import slow_case
-from tests.reporters import Leaving
+from tests.trials import Leaving
 from trainables.corpora import scenes
 from trainables.errors import UserError
 from trainables.evaluation_config import EvaluationConfig, split
