@@ -9,12 +9,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from trainables.encoders.contract import BaseEncoder
+from trainables.encoders.contract import BaseEncoder, check_savable
 from trainables.encoders.embedding_store import EmbeddingStore
 from trainables.encoders.export import save_adapted
 from trainables.encoders.fingerprint import digest
 from trainables.encoders.passes import full_passes
-from trainables.errors import UserError
 
 OUTPUTS = 768
 SENTENCES_PER_PASS = 4096
@@ -94,7 +93,6 @@ class AdaptedEncoder(nn.Module):
 
     def save(self, folder: Path) -> None:
         """Write a `SentenceTransformer` folder with equal embeddings: the base's modules and two dense layers."""
-        if self.unsavable:
-            raise UserError(f"the model cannot be saved: {self.unsavable}")
+        check_savable(self)
         linear = [layer for layer in self.adapter if isinstance(layer, nn.Linear)]
         save_adapted(self.base.save, self.store.folder / "model", linear, folder)

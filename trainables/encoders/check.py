@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from trainables.encoders.families import FAMILIES, named_family, unfit_pooling, unknown_family
+from trainables.encoders.families import FAMILIES, named_family, no_mask_token, unfit_pooling, unknown_family
 from trainables.encoders.kinds import ENCODERS, Missing
 from trainables.encoders.lora_targets import check_named_targets
 from trainables.encoders.module_files import STATIC, TRANSFORMER, first_module, model_settings
@@ -207,7 +207,4 @@ def _check_mask_token(name: str) -> None:
             except (ValueError, TypeError, RecursionError):
                 raise UserError(f"{path} is no JSON object; save the tokenizer again") from None
     if named and not has_mask:
-        raise UserError(
-            f"masked language modelling needs a mask token, which the tokenizer of {name!r} has not; "
-            "set objective.mlm to 0, or name another encoder"
-        )
+        raise UserError(no_mask_token(name))

@@ -147,6 +147,12 @@ def on_tokens(encoder: Encoder) -> TokenEncoder:
     return cast(TokenEncoder, encoder)
 
 
+def check_savable(encoder: BaseEncoder) -> None:
+    """`UserError` where it says why stock modules cannot give its embeddings."""
+    if encoder.unsavable:
+        raise UserError(f"the model cannot be saved: {encoder.unsavable}")
+
+
 def _need(encoder: Encoder, protocol: type, otherwise: str) -> None:
     if any(not hasattr(encoder, member) for member in members(protocol)):
         raise UserError(f"an encoder of the class {type(encoder).__name__} {otherwise}")

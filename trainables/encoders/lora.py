@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from torch import nn
 
+from trainables.encoders.contract import check_savable
 from trainables.encoders.export import save_with_adapter
 from trainables.encoders.fingerprint import digest
 from trainables.encoders.lora_targets import check_targets
 from trainables.encoders.transformer import TransformerEncoder
-from trainables.errors import UserError
 from trainables.recipe import EncoderConfig
 
 if TYPE_CHECKING:
@@ -91,8 +91,7 @@ class LoraEncoder(nn.Module):
         """Write a `SentenceTransformer` folder with equal embeddings: the base with B A added to its weights. Beside
         it, in `adapter/`, lies the adapter alone, for `PeftModel.from_pretrained`. Takes the memory of another base
         meanwhile, and leaves this one as it is."""
-        if self.unsavable:
-            raise UserError(f"the model cannot be saved: {self.unsavable}")
+        check_savable(self)
         save_with_adapter(self._merged().save, self._save_adapter, folder)
 
     def _merged(self) -> TransformerEncoder:
