@@ -13,7 +13,7 @@ import torch
 from sentence_transformers import SentenceTransformer
 from transformers import AutoConfig, AutoModel, AutoTokenizer, Olmo2Config, Olmo2Model
 
-from tests.conftest import SENTENCES, slow_case
+from tests.conftest import SENTENCES, loaded, slow_case
 from tests.families import LONGEST, SIZES, WINDOW, make_tokenizer, write_model
 from trainables.encoders import check_encoder, check_trainable, load_encoder
 from trainables.encoders.families import FAMILIES, Family, longest_input
@@ -37,11 +37,8 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def load(folder: Path, mode: str = "mean", precision: Any = "fp32", **settings: Any) -> TransformerEncoder:
-    config = EncoderConfig(name=str(folder), **settings)
-    check_encoder(config)
-    encoder = load_encoder(config, POOLINGS[mode](), device="cpu", training_precision=precision)
-    assert isinstance(encoder, TransformerEncoder)
-    return encoder.eval()
+    check_encoder(EncoderConfig(name=str(folder), **settings))
+    return loaded(folder, mode, how={"training_precision": precision}, **settings)
 
 
 def reloaded(encoder: TransformerEncoder, folder: Path) -> Any:

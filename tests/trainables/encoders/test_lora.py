@@ -15,14 +15,14 @@ import torch
 from peft import PeftModel
 from safetensors import safe_open
 
-from tests.conftest import SENTENCES
+from tests.conftest import SENTENCES, loaded
 from tests.families import SIZES, write_model
 from tests.trials import Leaving
 from trainables.encoders import check_trainable, load_encoder
 from trainables.encoders.kinds import EncoderRequest
 from trainables.encoders.lora import LoraEncoder
 from trainables.encoders.lora_targets import BUILT_IN
-from trainables.encoders.pooling import Mean, MeanWithoutCLS
+from trainables.encoders.pooling import Mean
 from trainables.encoders.pretrained import load_transformer
 from trainables.encoders.transformer import TransformerEncoder
 from trainables.errors import UserError
@@ -73,9 +73,7 @@ def moved(encoder: LoraEncoder, scale: float = 0.05) -> LoraEncoder:
 
 
 def plain() -> TransformerEncoder:
-    encoder = load_encoder(EncoderConfig(name="scenes-small"), MeanWithoutCLS(), device="cpu")
-    assert isinstance(encoder, TransformerEncoder)
-    return encoder.eval()
+    return loaded(mode="mean_without_cls")
 
 
 def dense(encoder: LoraEncoder, factor: float) -> TransformerEncoder:

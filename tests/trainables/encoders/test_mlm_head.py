@@ -14,12 +14,12 @@ from safetensors.torch import load_file
 from tokenizers import ByteLevelBPETokenizer, processors
 from transformers import AutoConfig, AutoModelForMaskedLM, PreTrainedTokenizerFast
 
-from tests.conftest import SENTENCES
+from tests.conftest import SENTENCES, loaded
 from tests.families import SIZES, make_tokenizer, write_model
 from trainables.encoders import load_encoder
 from trainables.encoders.families import FAMILIES
 from trainables.encoders.mlm_head import IGNORED, mask_tokens
-from trainables.encoders.pooling import POOLINGS, FirstLastMean, Mean
+from trainables.encoders.pooling import FirstLastMean, Mean
 from trainables.encoders.transformer import TransformerEncoder
 from trainables.errors import UserError
 from trainables.recipe import SCENES_ENCODER, EncoderConfig
@@ -61,10 +61,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory, make_encoder: Any) -> dict
 
 
 def load(name: Any, mode: Any = "mean", precision: Any = "fp32", **keys: Any) -> TransformerEncoder:
-    config = EncoderConfig(name=str(name), **keys)
-    encoder = load_encoder(config, POOLINGS[mode](), device="cpu", masked_lm=True, training_precision=precision)
-    assert isinstance(encoder, TransformerEncoder)
-    return encoder.eval()
+    return loaded(name, mode, how={"masked_lm": True, "training_precision": precision}, **keys)
 
 
 @pytest.fixture(scope="module")

@@ -11,13 +11,12 @@ import torch
 from safetensors.torch import load_file
 from sentence_transformers import SentenceTransformer
 
-from tests.conftest import SENTENCES
+from tests.conftest import SENTENCES, loaded
 from trainables.corpora.batch import Batch
 from trainables.encoders import check_trainable, load_encoder
 from trainables.encoders.adapter import AdaptedEncoder
 from trainables.encoders.contract import Encoder, for_documents
 from trainables.encoders.lora import LoraEncoder
-from trainables.encoders.pooling import Mean
 from trainables.encoders.postprocess import Postprocessed
 from trainables.encoders.transformer import TransformerEncoder
 from trainables.errors import UserError
@@ -31,10 +30,7 @@ QUERY, DOCUMENT = "the dog ", "two women "
 
 
 def load(query: str | None = None, document: str | None = None, max_length: int = 128) -> TransformerEncoder:
-    config = EncoderConfig(name=SCENES_ENCODER, max_length=max_length, query_prompt=query, document_prompt=document)
-    encoder = load_encoder(config, Mean(), device="cpu")
-    assert isinstance(encoder, TransformerEncoder)
-    return encoder.eval()
+    return loaded(max_length=max_length, query_prompt=query, document_prompt=document)
 
 
 def chain() -> Batch:
