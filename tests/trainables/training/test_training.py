@@ -443,14 +443,3 @@ def fill(bank: MemoryBank, numbers: range, seed: int = 0) -> None:
 
 def fingerprints(column: int) -> set[int]:
     return {_fingerprint(row[column].encode()) for row in ROWS}
-
-
-def test_heads_and_classifier_do_not_outlive_training(make_encoder: Any, tmp_path: Path):
-    recipe = BASE.override({"head.kind": "mlp", "head.dim": 7, "optimisation.max_steps": 1})
-    model, _ = study(recipe, Recorder(), encoder=make_encoder)
-    model.encoder.save(tmp_path / "model")
-    saved = {name for file in (tmp_path / "model").rglob("*.safetensors") for name in load_file(file)}
-    trained = {name.removeprefix("encoder.backbone.") for name in model.state_dict()}
-    assert saved & trained
-    assert not any("head" in name.split(".") or "classifier" in name for name in saved)
-    assert model.encoder.encode(["a man"]).shape == (1, model.encoder.dim)

@@ -309,39 +309,6 @@ def test_an_adapter_embeds_all_training_sentences_at_once(recipe: Recipe, one_ta
     assert passes <= 5  # the map, the training, parts of STSBenchmark
 
 
-@pytest.mark.slow
-def test_released_keeps_the_rate_after_the_warm_up_and_averages_padding_in(
-    recipe: Recipe, one_task: EvaluationConfig, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-):
-    from trainables.encoders.transformer import TransformerEncoder
-
-    rates: dict[str, list[float]] = {"paper": [], "released": []}
-    padded: dict[str, set[bool]] = {"paper": set(), "released": set()}
-    encode = TransformerEncoder.encode
-    for fidelity in ("paper", "released"):
-
-        class Rates(Reporter):
-            def step(self, step: int, scalars: Mapping[str, float], rates: list[float] = rates[fidelity]) -> None:
-                rates.append(scalars["learning_rate"])
-
-        def watched(self: Any, sentences: Any, padded: set[bool] = padded[fidelity], **options: Any) -> Any:
-            padded.add(self.pooling.counts_padding)
-            return encode(self, sentences, **options)
-
-        monkeypatch.setattr(TransformerEncoder, "encode", watched)
-        chosen = recipe.override({"objective.fidelity": fidelity})
-        result = run_trial(chosen, 1, one_task, reporter=Rates(), model_folder=tmp_path / fidelity)
-        card = (tmp_path / fidelity / "README.md").read_text(encoding="utf-8")
-        assert ("the saved model leaves padding out" in card) == (fidelity == "released")
-        # Released: every entailed row is an anchor, and N- has no effect.
-        assert (result.training["negatives_per_anchor"] > 5) == (fidelity == "released")
-    peak = recipe.optimisation.learning_rate
-    assert rates["released"] == [0.0, *[peak] * (STEPS - 1)]
-    assert rates["paper"][1] == peak
-    assert 0 < rates["paper"][-1] < 0.2 * peak
-    assert padded == {"paper": {False}, "released": {True}}
-
-
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
