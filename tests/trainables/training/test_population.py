@@ -231,15 +231,6 @@ class TestTraining:
             for mine, theirs in zip(own.model.parameters(), other.model.parameters(), strict=True):
                 assert torch.equal(mine, theirs)
 
-    def test_who_does_not_look_changes_nothing(
-        self, stores: list[EmbeddingStore], together: list[Member], folder: Path
-    ) -> None:
-        """Losses are read a step late where nobody looks."""
-        watched = members_of(DIFFERENT, stores)
-        train_population(watched, Interrupting(None, folder))
-        for own, other in zip(watched, together, strict=True):
-            assert (own.progress.step, own.progress.sums) == (other.progress.step, other.progress.sums)
-
 
 class Interrupting:
     """Looks at every step, and ends the training after one."""

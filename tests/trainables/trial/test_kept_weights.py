@@ -88,14 +88,6 @@ def test_a_trial_is_evaluated_and_saved_with_its_best_weights(
     assert dev(run_trial(again, 1, EVALUATION)) == pytest.approx(dev(result), abs=1e-3)
 
 
-@pytest.mark.slow
-def test_a_trial_that_averages_says_over_which_steps(trial: Recipe) -> None:
-    result = run_trial(trial.override({"optimisation.keep": "average"}), 1, EVALUATION)
-    assert isinstance(result, TrialResult)
-    assert result.training["kept"] == {"keep": "average", "from_step": 7, "steps": 2}
-    assert "kept" not in vars(run_trial(trial, 1, EVALUATION))["training"]
-
-
 def test_a_trial_that_a_scheduler_stops_keeps_nothing(trial: Recipe) -> None:
     class Stopping(Reporter):
         rung_plan = EIGHTHS

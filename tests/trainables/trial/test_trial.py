@@ -209,21 +209,6 @@ def test_resumed_and_then_diverged_keeps_what_was_before(recipe: Recipe, one_tas
     assert result.training["planned_steps"] == STEPS
 
 
-@pytest.mark.slow
-def test_checkpoints_come_by_time_not_by_rung(
-    recipe: Recipe, one_task: EvaluationConfig, monkeypatch: pytest.MonkeyPatch
-):
-    evaluation = one_task
-    reporter = Scheduler()
-    run_trial(recipe, 1, evaluation, reporter=reporter)
-    assert reporter.taken == []
-    assert reporter.calls == STEPS
-    monkeypatch.setattr(watcher, "CHECKPOINT_SECONDS", 0.0)
-    reporter = Scheduler()
-    run_trial(recipe, 1, evaluation, reporter=reporter)
-    assert len(reporter.taken) == STEPS / 2, "two steps lie between them, however short they are"
-
-
 @pytest.mark.parametrize(("first", "ahead"), [(1, 0), (41, 1)])
 @pytest.mark.parametrize(("seconds", "every"), [(1.0, 60), (16.0, 4), (20.0, 3), (25.0, 3), (40.0, 2), (500.0, 2)])
 def test_what_a_death_costs(seconds: float, every: int, first: int, ahead: int, monkeypatch: pytest.MonkeyPatch):
