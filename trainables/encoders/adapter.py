@@ -30,22 +30,20 @@ class AdaptedEncoder(nn.Module):
     no state dict and gets no gradient; the adapter is float32.
     """
 
+    base: BaseEncoder
+    """The frozen encoder."""
+
     def __init__(self, base: BaseEncoder, folder: Path | None = None, *, store: EmbeddingStore | None = None) -> None:
         """The adapter's weights are drawn here. `folder` keeps the base's embeddings (None: for this object's life);
         adapters over one base may be given the `store` of the first."""
         super().__init__()
         if isinstance(base, nn.Module):
             base.eval().requires_grad_(False)
-        self._base = (base,)  # in a tuple, or nn.Module would take it as a part of this
+        vars(self)["base"] = base  # past nn.Module, which would take it as a part of this
         self.store = store or EmbeddingStore(base, folder)
         self.dim = min(base.dim, OUTPUTS)
         self.adapter = nn.Sequential(nn.Linear(base.dim, base.dim), nn.ReLU(), nn.Linear(base.dim, self.dim), nn.ReLU())
         self.to(base.device)
-
-    @property
-    def base(self) -> BaseEncoder:
-        """The frozen encoder."""
-        return self._base[0]
 
     @property
     def device(self) -> torch.device:

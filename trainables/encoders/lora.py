@@ -35,15 +35,20 @@ class LoraEncoder(nn.Module):
     own are A and B alone, and a head for masked language modelling: the base is in no state dict and gets no gradient.
     """
 
+    base: TransformerEncoder
+    """The frozen encoder, with peft's layers in it."""
+    peft: PeftModel
+    """The base's backbone, as peft has it."""
+
     def __init__(self, base: TransformerEncoder, config: EncoderConfig) -> None:
         """The base's layers are replaced by peft's, which have the same weights. Raises `UserError` where a target is
         no linear layer."""
         super().__init__()
-        self._base = (base,)  # in a tuple, or nn.Module would take it as a part of this
+        vars(self)["base"] = base  # past nn.Module, which would take it as a part of this
         linear = (name for name, module in base.backbone.named_modules() if isinstance(module, nn.Linear))
         check_targets(config.lora_targets, linear, config.name)
         self.base_fingerprint = base.fingerprint()
-        self._peft = (_injected(base.backbone, _settings(config)),)
+        vars(self)["peft"] = _injected(base.backbone, _settings(config))
         self.adapter = nn.ModuleDict(
             {
                 place.replace(".", "/"): nn.ModuleDict({"A": layer.lora_A[NAME], "B": layer.lora_B[NAME]})
@@ -52,16 +57,6 @@ class LoraEncoder(nn.Module):
             }
         )
         self.mlm_head = base.mlm_head
-
-    @property
-    def base(self) -> TransformerEncoder:
-        """The frozen encoder, with peft's layers in it."""
-        return self._base[0]
-
-    @property
-    def peft(self) -> PeftModel:
-        """The base's backbone, as peft has it."""
-        return self._peft[0]
 
     @property
     def frozen(self) -> Iterator[nn.Parameter]:
@@ -73,8 +68,7 @@ class LoraEncoder(nn.Module):
         try:
             return super().__getattr__(name)
         except AttributeError:
-            (base,) = self.__dict__.get("_base", (None,))  # a copy is asked before it has one
-            return getattr(base, name)
+            return getattr(vars(self).get("base"), name)  # a copy is asked before it has one
 
     def fingerprint(self) -> str:
         """Sixteen digits of the base's fingerprint, the matrices, and the factor before them."""
