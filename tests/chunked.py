@@ -29,10 +29,9 @@ WHOLE = 10_000
 class Passing(Tiny):
     """With dropout, in passes of its own of at most `own` tokens."""
 
-    def __init__(self, dropout: float = 0.3) -> None:
+    def __init__(self, dropout: float = 0.3, own: int = WHOLE) -> None:
         super().__init__()
-        self.own = WHOLE
-        self.dropout = dropout
+        self.dropout, self.own = dropout, own
         self.sizes: list[int] = []
         """Tokens of each pass so far."""
 
@@ -192,23 +191,18 @@ def on_workers(workers: Workers) -> dict[str, Any]:
         name: steps(model_of(changes, Passing(0.0)), 9, workers, worker_batches())
         for name, changes in WORKER_CASES.items()
     }
-    plain = Passing()
-    plain.own = 30
-    answers["dropout plain"] = steps(model_of(BANK, plain), None, workers, worker_batches())
+    answers["dropout plain"] = steps(model_of(BANK, Passing(own=30)), None, workers, worker_batches())
     answers["dropout cached"] = steps(model_of(BANK), 30, workers, worker_batches())
     for where in FULL:
         answers[f"full {where}"] = full_on_one(workers, where)
-        own = answers[f"full {where}"]["chunk"]
-        plain = Passing()
-        plain.own = own
-        answers[f"full {where} plain"] = steps(model_of(BANK, plain), None, workers, worker_batches())
+        plain = model_of(BANK, Passing(own=answers[f"full {where}"]["chunk"]))
+        answers[f"full {where} plain"] = steps(plain, None, workers, worker_batches())
     answers["full on all"] = full_on_all(workers)
     for name, free in (
         ("auto", 4 * 40),
         ("auto plenty", 2**50),
     ):  # tokens for which half of each worker's part has room
-        model = model_of(GROUPS)
-        model.encoder.own = 30
+        model = model_of(GROUPS, Passing(own=30))
         with (
             mock.patch.object(chunks, "available_bytes", lambda device, free=free: free),
             mock.patch.object(chunks, "BYTES_TO_COME", 0),

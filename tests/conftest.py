@@ -204,6 +204,21 @@ def pairs_of(rows: Any) -> NLIPairs:
     return NLIPairs(premises, hypotheses, np.array(labels, dtype=np.int8), 0, 0, "0" * 12, "tiny")
 
 
+def loaded(
+    name: Any = "scenes-small", mode: str = "mean", *, padding: Any = "ignore", how: Any = None, **settings: Any
+) -> TransformerEncoder:
+    """A transformer in evaluation mode. `settings` are of its `EncoderConfig`, `how` is what `load_encoder` takes."""
+    from trainables.encoders import load_encoder
+    from trainables.encoders.pooling import Pooling
+    from trainables.encoders.transformer import TransformerEncoder
+    from trainables.recipe import EncoderConfig, Recipe
+
+    pooling = Recipe().preferring({"pooling.mode": mode, "pooling.padding": padding}).part(Pooling)
+    encoder = load_encoder(EncoderConfig(name=str(name), **settings), pooling, device="cpu", **(how or {}))
+    assert isinstance(encoder, TransformerEncoder)
+    return encoder.eval()
+
+
 @pytest.fixture(scope="session")
 def make_encoder() -> Any:
     """`make_encoder(mode)`: the built-in encoder, fresh and in evaluation mode; more options are `load_encoder`'s."""
@@ -215,16 +230,7 @@ def make_encoder() -> Any:
         padding: Any = "ignore",
         **more: Any,
     ) -> TransformerEncoder:
-        from trainables.encoders import load_encoder
-        from trainables.encoders.pooling import Pooling
-        from trainables.encoders.transformer import TransformerEncoder
-        from trainables.recipe import SCENES_ENCODER, EncoderConfig, Recipe
-
-        config = EncoderConfig(name=SCENES_ENCODER, layers=layers, max_length=max_length)
-        pooling = Recipe().preferring({"pooling.mode": mode, "pooling.padding": padding}).part(Pooling)
-        encoder = load_encoder(config, pooling, device="cpu", **more)
-        assert isinstance(encoder, TransformerEncoder)
-        return encoder.eval()
+        return loaded(mode=mode, padding=padding, how=more, layers=layers, max_length=max_length)
 
     return make
 

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from trainables.objectives import OBJECTIVES
 from trainables.objectives.objective import EmbeddedBatch, Objective
 from trainables.recipe import FIDELITY, Recipe
 from trainables.testing.objectives import Built
@@ -89,6 +90,13 @@ def grouped(seed: int, groups: int = 5, positives: int = 3, negatives: int = 3, 
     return embedded(text, [rows[n] for n in order], seed)
 
 
+def fitting(name: str, seed: int, **shape: Any) -> EmbeddedBatch:
+    """Random groups with as much as the formula of an objective takes."""
+    kind = OBJECTIVES[name]
+    negatives = 3 if kind.most_negatives is None else kind.most_negatives
+    return grouped(seed, **{"positives": kind.most_positives or 3, "negatives": negatives, **shape})
+
+
 def with_bank(batch: EmbeddedBatch, entries: int = 6) -> EmbeddedBatch:
     """Earlier items: some with texts of this batch, some without."""
     random = torch.Generator().manual_seed(77)
@@ -131,6 +139,23 @@ def check_equal(value: Tensor, oracle: Tensor, batch: EmbeddedBatch, objective: 
     """That two losses of a batch have the same value and gradients to the tenth digit."""
     torch.testing.assert_close(value, oracle, **EXACT)
     torch.testing.assert_close(gradients(value, batch, objective), gradients(oracle, batch, objective), **EXACT)
+
+
+def check_finite(batch: EmbeddedBatch, objective: Built) -> Tensor:
+    """In fp32 the loss of a batch and all its gradients are finite; the loss."""
+    batch, objective = in_precision(batch, torch.float32), objective.float()
+    value = objective(batch).value
+    assert torch.isfinite(value)
+    assert all(torch.isfinite(gradient).all() for gradient in gradients(value, batch, objective))
+    return value
+
+
+def check_shares(batch: EmbeddedBatch, objective: Built, workers: int) -> None:
+    """The parts of so many workers add up to the loss of one, and each counts the whole batch."""
+    whole = objective(batch)
+    parts = [objective(replace(batch, rank=rank, workers=workers)) for rank in range(workers)]
+    check_equal(torch.stack([part.value for part in parts]).sum(), whole.value, batch, objective)
+    assert all(part.counts == whole.counts for part in parts)
 
 
 def _dice(seed: int):

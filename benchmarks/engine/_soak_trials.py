@@ -86,6 +86,7 @@ def run_real(folder: Path, count: int) -> list[dict[str, Any]]:
         batch = BATCHES[number % len(BATCHES)]
         with between.trial():
             result = run_trial(recipe.override({"optimisation.batch_size": batch}), number, evaluation)
+            assert isinstance(result, TrialResult)
             peak = result.cost["peak_memory_mb"]
             del result
         trials.append({"batch": batch, "after": memory(os.getpid()), "peak": peak})

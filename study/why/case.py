@@ -22,7 +22,7 @@ from trainables.corpora.held_out import DEV, HELD_OUT, TEST, rows_of
 from trainables.corpora.own_rows import Normal
 from trainables.encoders.contract import for_documents
 from trainables.encoders.embedding_store import EmbeddingStore
-from trainables.encoders.module_files import own_modules
+from trainables.encoders.module_files import modules
 from trainables.encoders.own_modules import own_settings
 from trainables.errors import UserError
 from trainables.evaluation_config import EvaluationConfig, Parts
@@ -143,7 +143,7 @@ class StudyCase:
         """What the encoder's own configuration says, as far as the recipe has such keys; empty of a plain
         transformer."""
         name, flat = self.recipe.encoder.name, as_it_came(self.recipe).flat()
-        if not own_modules(name) or self.recipe.encoder.kind != "transformer":
+        if not modules(name) or self.recipe.encoder.kind != "transformer":
             return {}
         return {key: value for key, value in own_settings(name).items() if key in flat and key != "encoder.name"}
 

@@ -17,10 +17,10 @@ from tests.gloo_worker import OBJECTIVE_CASES
 from trainables.corpora.samplers import RowSampler
 from trainables.encoders import load_encoder
 from trainables.encoders.packed import in_runs
-from trainables.encoders.packing import Packing
+from trainables.encoders.packing import Looks, Packing
 from trainables.encoders.pooling import Mean
 from trainables.encoders.transformer import TransformerEncoder
-from trainables.encoders.varlen import Looks, flash, in_tiles, memory_efficient
+from trainables.encoders.varlen import flash, in_tiles, memory_efficient
 from trainables.recipe import SCENES_ENCODER, EncoderConfig, Recipe
 from trainables.senteval.classifier import Fold, fit_classifiers
 from trainables.senteval.features import Singles

@@ -7,8 +7,8 @@ is light; the libraries behind an encoder load with it.
 from __future__ import annotations
 
 from trainables.encoders.check import available, check_encoder, check_trainable, finished_kind
-from trainables.encoders.contract import BaseEncoder, Encoder, TokenEncoder, TrainableEncoder, on_tokens, trainable
-from trainables.encoders.kinds import ENCODERS, EncoderKind, EncoderRequest, Precision
+from trainables.encoders.contract import BaseEncoder, trainable
+from trainables.encoders.kinds import ENCODERS, EncoderRequest, Precision
 from trainables.encoders.pooling import Pooling
 from trainables.keys import Options
 from trainables.recipe import EncoderConfig
@@ -16,19 +16,11 @@ from trainables.registry import load
 
 __all__ = [
     "ENCODERS",
-    "BaseEncoder",
-    "Encoder",
-    "EncoderKind",
-    "EncoderRequest",
-    "Precision",
-    "TokenEncoder",
-    "TrainableEncoder",
     "available",
     "check_encoder",
     "check_trainable",
     "finished_kind",
     "load_encoder",
-    "on_tokens",
     "trainable",
 ]
 

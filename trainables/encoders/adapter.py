@@ -9,11 +9,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from trainables.encoders.contract import BaseEncoder
+from trainables.encoders.contract import BaseEncoder, check_savable
 from trainables.encoders.embedding_store import EmbeddingStore
 from trainables.encoders.export import save_adapted
 from trainables.encoders.fingerprint import digest
-from trainables.errors import UserError
+from trainables.encoders.passes import full_passes
 
 OUTPUTS = 768
 SENTENCES_PER_PASS = 4096
@@ -30,22 +30,20 @@ class AdaptedEncoder(nn.Module):
     no state dict and gets no gradient; the adapter is float32.
     """
 
+    base: BaseEncoder
+    """The frozen encoder."""
+
     def __init__(self, base: BaseEncoder, folder: Path | None = None, *, store: EmbeddingStore | None = None) -> None:
         """The adapter's weights are drawn here. `folder` keeps the base's embeddings (None: for this object's life);
         adapters over one base may be given the `store` of the first."""
         super().__init__()
         if isinstance(base, nn.Module):
             base.eval().requires_grad_(False)
-        self._base = (base,)  # in a tuple, or nn.Module would take it as a part of this
+        vars(self)["base"] = base  # past nn.Module, which would take it as a part of this
         self.store = store or EmbeddingStore(base, folder)
         self.dim = min(base.dim, OUTPUTS)
         self.adapter = nn.Sequential(nn.Linear(base.dim, base.dim), nn.ReLU(), nn.Linear(base.dim, self.dim), nn.ReLU())
         self.to(base.device)
-
-    @property
-    def base(self) -> BaseEncoder:
-        """The frozen encoder."""
-        return self._base[0]
 
     @property
     def device(self) -> torch.device:
@@ -78,8 +76,7 @@ class AdaptedEncoder(nn.Module):
 
     def passes(self, lengths: Sequence[int], most: int | None = None) -> list[list[int]]:
         """All sentences at once, or `most` at a time: each is one number, and costs little."""
-        every = range(len(lengths))
-        return [list(every[start : start + (most or len(every))]) for start in range(0, len(every), most or len(every))]
+        return full_passes(lengths, most or len(lengths))
 
     @torch.inference_mode()
     def encode(self, sentences: Sequence[str], *, progress: bool = False) -> np.ndarray:  # (sentences, dim)
@@ -94,7 +91,6 @@ class AdaptedEncoder(nn.Module):
 
     def save(self, folder: Path) -> None:
         """Write a `SentenceTransformer` folder with equal embeddings: the base's modules and two dense layers."""
-        if self.unsavable:
-            raise UserError(f"the model cannot be saved: {self.unsavable}")
+        check_savable(self)
         linear = [layer for layer in self.adapter if isinstance(layer, nn.Linear)]
         save_adapted(self.base.save, self.store.folder / "model", linear, folder)

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from trainables.encoders.families import FAMILIES, named_family, unfit_pooling, unknown_family
+from trainables.encoders.families import FAMILIES, named_family, no_mask_token, unfit_pooling, unknown_family
 from trainables.encoders.kinds import ENCODERS, Missing
 from trainables.encoders.lora_targets import check_named_targets
 from trainables.encoders.module_files import STATIC, TRANSFORMER, first_module, model_settings
@@ -58,10 +58,9 @@ def check_trainable(recipe: Recipe) -> None:
         return
     if not recipe.trains:
         trainable = choices(repr(other.name) for other in ENCODERS.values() if other.trainable)
-        adapter = "train an adapter on it (encoder.adapter 'mlp'), " if kind.adapter else ""
         raise UserError(
-            f"encoder.kind {kind.name!r} is for evaluation only; set optimisation.epochs to 0, {adapter}"
-            f"or take encoder.kind {trainable}"
+            f"encoder.kind {kind.name!r} is for evaluation only; set optimisation.epochs to 0, train an adapter on it "
+            f"(encoder.adapter 'mlp'), or take encoder.kind {trainable}"
         )
     if recipe.pooling.after != "none":
         raise UserError(
@@ -111,8 +110,6 @@ def _check_start(encoder: EncoderConfig) -> None:
 
 
 def _check_adapter(recipe: Recipe, masked: bool) -> None:
-    if not ENCODERS[recipe.encoder.kind].adapter:
-        raise UserError(f"no adapter fits on encoder.kind {recipe.encoder.kind!r}; set encoder.adapter to 'none'")
     if masked:
         raise UserError(
             "masked language modelling trains the encoder, which encoder.adapter 'mlp' freezes; set objective.mlm to "
@@ -210,7 +207,4 @@ def _check_mask_token(name: str) -> None:
             except (ValueError, TypeError, RecursionError):
                 raise UserError(f"{path} is no JSON object; save the tokenizer again") from None
     if named and not has_mask:
-        raise UserError(
-            f"masked language modelling needs a mask token, which the tokenizer of {name!r} has not; "
-            "set objective.mlm to 0, or name another encoder"
-        )
+        raise UserError(no_mask_token(name))

@@ -10,11 +10,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar, cast
 
-from trainables.encoders.prompts import Prompts
 from trainables.errors import UserError
 
 if TYPE_CHECKING:
@@ -81,7 +80,10 @@ class TrainableEncoder(BaseEncoder, Protocol):
     """What training asks of an encoder. It is a `torch.nn.Module` too, so that an optimiser finds its parameters."""
 
     def tokenize(self, sentences: Sequence[str]) -> list[list[int]]:
-        """Each sentence as numbers that `embed` takes: token ids, special tokens included, cut at the longest input."""
+        """Each sentence as numbers that `embed` takes: token ids, special tokens included, cut at the longest input.
+
+        One that has `prompts` puts the query's before them, or another that is given as a second argument.
+        """
 
     def embed(self, tokens: Sequence[Sequence[int]]) -> Tensor:
         """Embeddings of tokenized sentences, (sentences, dim), float32, with gradient, in their order.
@@ -110,41 +112,6 @@ class TrainableEncoder(BaseEncoder, Protocol):
         """With dropout (True) or without."""
 
 
-class PromptedEncoder(TrainableEncoder, Protocol):
-    """One that puts prompts before sentences. `tokenize` and `encode` take sentences for queries."""
-
-    @property
-    def prompts(self) -> Prompts:
-        """What is put before queries, and before documents."""
-
-    def tokenize(self, sentences: Sequence[str], prompt: str | None = None) -> list[list[int]]:
-        """As `TrainableEncoder.tokenize`, with another prompt than the query's."""
-
-
-class MaskedLanguageModel(Protocol):
-    """The head for masked language modelling on top of an encoder's token states."""
-
-    def loss(
-        self, tokens: Sequence[Sequence[int]], generator: torch.Generator, share: Sequence[int]
-    ) -> tuple[Tensor, int]:
-        """Cross-entropy in nats summed over this worker's hidden tokens, and the number of hidden tokens of all.
-
-        `tokens` is the whole batch, `share` the indices of this worker's items; masks come from `generator` alone.
-        """
-
-    def parts(
-        self,
-        tokens: Sequence[Sequence[int]],
-        generator: torch.Generator,
-        share: Sequence[int],
-        most: int | None = None,
-    ) -> tuple[list[Callable[[], Tensor]], int]:
-        """What `loss` adds up, one function for each pass of at most `most` tokens, and its count.
-
-        Without `most`, to call them one after the other draws the same random numbers as `loss`.
-        """
-
-
 class TokenEncoder(TrainableEncoder, Protocol):
     """What the layout `spans` and masked language modelling ask besides: token ids of its own."""
 
@@ -164,8 +131,8 @@ class TokenEncoder(TrainableEncoder, Protocol):
         """A span's token ids with the special tokens around them; nothing is cut."""
 
     @property
-    def mlm_head(self) -> MaskedLanguageModel | None:
-        """The head for masked language modelling; None where `load_encoder` was not asked for one."""
+    def mlm_head(self) -> nn.Module | None:
+        """The head for masked language modelling, an `MLMHead`; None where `load_encoder` was not asked for one."""
 
 
 def trainable(encoder: Encoder) -> TrainableEncoder:
@@ -178,6 +145,12 @@ def on_tokens(encoder: Encoder) -> TokenEncoder:
     """The encoder, where it has tokens of its own; `UserError` where it has not."""
     _need(encoder, TokenEncoder, "has no tokens of its own, which spans and masked language modelling need")
     return cast(TokenEncoder, encoder)
+
+
+def check_savable(encoder: BaseEncoder) -> None:
+    """`UserError` where it says why stock modules cannot give its embeddings."""
+    if encoder.unsavable:
+        raise UserError(f"the model cannot be saved: {encoder.unsavable}")
 
 
 def _need(encoder: Encoder, protocol: type, otherwise: str) -> None:

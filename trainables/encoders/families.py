@@ -136,6 +136,14 @@ def unfit_pooling(mode: str, name: str) -> str:
     return f"pooling.mode {mode!r} needs a [CLS] token, which {name!r} has not; take pooling.mode {fitting}"
 
 
+def no_mask_token(name: str) -> str:
+    """That masked language modelling has nothing to hide tokens by, in a sentence."""
+    return (
+        f"masked language modelling needs a mask token, which the tokenizer of {name!r} has not; "
+        "set objective.mlm to 0, or name another encoder"
+    )
+
+
 def family_of(backbone: PreTrainedModel) -> Family:
     """The entry of a loaded model."""
     return FAMILIES[backbone.config.model_type]

@@ -60,8 +60,6 @@ class EncoderKind:
     """Whether transformers or sentence-transformers wrote its folders, so that what they lack is checked."""
     tokens: bool = False
     """Whether it is a `TokenEncoder`, so that spans and masked language modelling are possible."""
-    adapter: bool = True
-    """Whether an adapter (`encoder.adapter=mlp`) may be put on top of it."""
     lora: bool = False
     """Whether it is a `TransformerEncoder`, into whose linear layers `encoder.adapter=lora` can be put."""
     options: type[Options] | None = None

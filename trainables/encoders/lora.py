@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from torch import Tensor, nn
+from torch import nn
 
+from trainables.encoders.contract import check_savable
 from trainables.encoders.export import save_with_adapter
 from trainables.encoders.fingerprint import digest
 from trainables.encoders.lora_targets import check_targets
 from trainables.encoders.transformer import TransformerEncoder
-from trainables.errors import UserError
 from trainables.recipe import EncoderConfig
 
 if TYPE_CHECKING:
@@ -36,15 +35,20 @@ class LoraEncoder(nn.Module):
     own are A and B alone, and a head for masked language modelling: the base is in no state dict and gets no gradient.
     """
 
+    base: TransformerEncoder
+    """The frozen encoder, with peft's layers in it."""
+    peft: PeftModel
+    """The base's backbone, as peft has it."""
+
     def __init__(self, base: TransformerEncoder, config: EncoderConfig) -> None:
         """The base's layers are replaced by peft's, which have the same weights. Raises `UserError` where a target is
         no linear layer."""
         super().__init__()
-        self._base = (base,)  # in a tuple, or nn.Module would take it as a part of this
+        vars(self)["base"] = base  # past nn.Module, which would take it as a part of this
         linear = (name for name, module in base.backbone.named_modules() if isinstance(module, nn.Linear))
         check_targets(config.lora_targets, linear, config.name)
         self.base_fingerprint = base.fingerprint()
-        self._peft = (_injected(base.backbone, _settings(config)),)
+        vars(self)["peft"] = _injected(base.backbone, _settings(config))
         self.adapter = nn.ModuleDict(
             {
                 place.replace(".", "/"): nn.ModuleDict({"A": layer.lora_A[NAME], "B": layer.lora_B[NAME]})
@@ -55,27 +59,16 @@ class LoraEncoder(nn.Module):
         self.mlm_head = base.mlm_head
 
     @property
-    def base(self) -> TransformerEncoder:
-        """The frozen encoder, with peft's layers in it."""
-        return self._base[0]
-
-    @property
-    def peft(self) -> PeftModel:
-        """The base's backbone, as peft has it."""
-        return self._peft[0]
-
-    @property
     def frozen(self) -> Iterator[nn.Parameter]:
         """All that lies in the base, which a backward pass goes through."""
         return self.base.parameters()
 
     def __getattr__(self, name: str) -> Any:
-        """Of all else that is asked of an encoder (its size, its tokens, its passes) the base knows the answer."""
+        """Of all else that is asked of an encoder (its size, its tokens, its embeddings) the base knows the answer."""
         try:
             return super().__getattr__(name)
         except AttributeError:
-            (base,) = self.__dict__.get("_base", (None,))  # a copy is asked before it has one
-            return getattr(base, name)
+            return getattr(vars(self).get("base"), name)  # a copy is asked before it has one
 
     def fingerprint(self) -> str:
         """Sixteen digits of the base's fingerprint, the matrices, and the factor before them."""
@@ -88,25 +81,11 @@ class LoraEncoder(nn.Module):
         self.base.train(mode)
         return super().train(mode)
 
-    def embed(self, tokens: Sequence[Sequence[int]]) -> Tensor:  # (sentences, dim)
-        """Embeddings of tokenized sentences, with gradient, in their order; in training precision."""
-        return self.base.embed(tokens)
-
-    def encode(self, sentences: Sequence[str], *, progress: bool = False) -> np.ndarray:  # (sentences, dim)
-        """Float32 embeddings, in the order of the sentences; in evaluation precision."""
-        return self.base.encode(sentences, progress=progress)
-
-    @property
-    def for_documents(self) -> TransformerEncoder | None:
-        """See `TransformerEncoder.for_documents`."""
-        return self.base.for_documents
-
     def save(self, folder: Path) -> None:
         """Write a `SentenceTransformer` folder with equal embeddings: the base with B A added to its weights. Beside
         it, in `adapter/`, lies the adapter alone, for `PeftModel.from_pretrained`. Takes the memory of another base
         meanwhile, and leaves this one as it is."""
-        if self.unsavable:
-            raise UserError(f"the model cannot be saved: {self.unsavable}")
+        check_savable(self)
         save_with_adapter(self._merged().save, self._save_adapter, folder)
 
     def _merged(self) -> TransformerEncoder:

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from transformers import AutoModelForMaskedLM, PreTrainedModel, PreTrainedTokenizerBase
 
-from trainables.encoders.families import FAMILIES, family_of
+from trainables.encoders.families import FAMILIES, family_of, no_mask_token
 from trainables.encoders.loading import SAFELY, hub_errors, quieten, transformer_place
 from trainables.encoders.passes import Passes
 from trainables.encoders.precision import computing
@@ -37,10 +37,7 @@ class MLMHead(nn.Module):
         """`name` is the encoder's, and `precision` that of its training."""
         super().__init__()
         if tokenizer.mask_token_id is None:
-            raise UserError(
-                f"masked language modelling needs a mask token, which the tokenizer of {name!r} has not; "
-                "set objective.mlm to 0, or name another encoder"
-            )
+            raise UserError(no_mask_token(name))
         self._passes = Passes(backbone, tokenizer.pad_token_id)
         self.tokenizer = tokenizer
         self.precision = precision

@@ -1,6 +1,6 @@
 """What the files of a sentence-transformers model say of it, in a folder or on the hub; no library is loaded.
 
-own_modules(name)       # ["Transformer", "Pooling", "Normalize"]; [] of a plain transformer
+modules(name)           # [{"type": "...Transformer", "path": ""}, ...]; [] of a plain transformer
 own_length(name)        # 256, the longest input in tokens
 own_prompts(name)       # ("query: ", "passage: ")
 """
@@ -28,11 +28,6 @@ _OF_TRANSFORMERS = tuple(
 """What the settings of a model's transformer may be called, today's name first."""
 NO_LIMIT = 10**9
 """A tokenizer without a longest input has a number above this."""
-
-
-def own_modules(name: str) -> list[str]:
-    """The kinds of its modules in order, as `Transformer` and `Pooling`; none of a plain transformer."""
-    return [module_kind(module) for module in modules(name)]
 
 
 def modules(name: str) -> list[dict[str, Any]]:

@@ -17,9 +17,9 @@ from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import AttentionMaskInterface, sdpa_mask
 
 from trainables.encoders.families import first_position
-from trainables.encoders.packing import Packing
+from trainables.encoders.packing import Looks, Packing
 from trainables.encoders.runs import attend
-from trainables.encoders.varlen import Looks, fastest
+from trainables.encoders.varlen import fastest, own_heads
 from trainables.to_device import to_device
 
 PACKED = "packed_sentences"
@@ -76,10 +76,7 @@ def attention(
 
 def in_runs(query: Tensor, key: Tensor, value: Tensor, packing: Packing, looks: Looks) -> Tensor:
     """One product for all neighbours of one length: on a CPU, and where no kernel does it; see `varlen`."""
-    shared = query.shape[1] // key.shape[1]
-    if shared > 1:
-        key, value = key.repeat_interleave(shared, dim=1), value.repeat_interleave(shared, dim=1)
-    query, key, value = (part.squeeze(0) for part in (query, key, value))
+    query, key, value = (part.squeeze(0) for part in own_heads(query, key, value))
     if looks.dropout:  # torch's kernel knows none on a CPU
         return attend(query, key, value, packing, looks)
     attended = []

@@ -1,4 +1,4 @@
-"""Where sentences lie in a packed row."""
+"""Where sentences lie in a packed row, and how their tokens look at each other."""
 
 from __future__ import annotations
 
@@ -83,6 +83,29 @@ class Packing:
         """Of each token in its sentence, counted from `first`."""
         begins = np.cumsum([0, *self.lengths[:-1]])
         return torch.from_numpy(np.arange(first, first + sum(self.lengths)) - np.repeat(begins, self.lengths))[None]
+
+
+@dataclass(frozen=True)
+class Looks:
+    """How a token looks at the others of its sentence."""
+
+    dropout: float = 0.0
+    causal: bool = False
+    """Not at later ones."""
+    window: int | None = None
+    """Only at those that are fewer tokens away; None: at all, also where no sentence is longer than a window."""
+    scaling: float | None = None
+    """Of the scores; None: the root of a head's size divides them."""
+
+    def mask(self, length: int, device: torch.device) -> Tensor | None:  # (length, length)
+        """Which tokens a token of a sentence looks at; None: all."""
+        if not self.causal and (self.window is None or length <= self.window):
+            return None
+        place = torch.arange(length, device=device)
+        ahead = place - place.unsqueeze(1)  # of the token that is looked at
+        everywhere = torch.ones(length, length, dtype=torch.bool, device=device)
+        near = everywhere if self.window is None else ahead.abs() < self.window
+        return near & (ahead <= 0) if self.causal else near
 
 
 def spread(states: Sequence[Tensor], lengths: Tensor) -> tuple[tuple[Tensor, ...], Tensor]:

@@ -24,7 +24,7 @@ from trainables.encoders.families import (
 from trainables.encoders.kinds import EncoderRequest
 from trainables.encoders.loading import SAFELY, chosen_device, hub_errors, quieten, transformer_place
 from trainables.encoders.mlm_head import MLMHead
-from trainables.encoders.module_files import NO_LIMIT, lower_cases, own_modules, stated_length
+from trainables.encoders.module_files import NO_LIMIT, lower_cases, modules, stated_length
 from trainables.encoders.own_modules import own_ending, pools_prompt
 from trainables.encoders.pipeline import load_pipeline
 from trainables.encoders.pooling import Mean, Pooling
@@ -42,7 +42,7 @@ def load_transformer(request: EncoderRequest) -> BaseEncoder:
     Where no pooling is asked for, a model of sentence-transformers keeps its own pipeline. A head for masked language
     modelling changes no embedding.
     """
-    if request.pooling is None and own_modules(request.config.name):
+    if request.pooling is None and modules(request.config.name):
         return load_pipeline(request)
     return _with_pooling(request, request.pooling or Mean())
 

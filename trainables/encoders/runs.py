@@ -14,8 +14,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from trainables.encoders.dropout import factors
-from trainables.encoders.packing import Packing
-from trainables.encoders.varlen import Looks
+from trainables.encoders.packing import Looks, Packing
 
 
 def attend(

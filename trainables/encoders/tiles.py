@@ -17,7 +17,7 @@ import triton.language as tl
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from trainables.encoders.packing import Tiles
+from trainables.encoders.packing import Looks, Tiles
 
 
 def attend(
@@ -25,45 +25,30 @@ def attend(
     key: Tensor,
     value: Tensor,
     tiles: Tiles,
-    scaling: float,
-    dropout: float = 0.0,
-    causal: bool = False,
-    window: int = 0,
+    looks: Looks,
 ) -> Tensor:  # (tokens, heads, size)
-    """What each token makes of the values of its sentence; with a `window`, of those that are fewer tokens away.
-    Differentiable once."""
-    attended: Tensor = _TileAttention.apply(
-        query, key, value, tiles.begins, tiles.sentence, tiles.tokens, scaling, dropout, causal, window
-    )
+    """What each token makes of the values of its sentence. Differentiable once."""
+    attended: Tensor = _TileAttention.apply(query, key, value, tiles, looks)
     return attended
 
 
 class _TileAttention(torch.autograd.Function):
     @staticmethod
-    def forward(
-        ctx: Any,
-        query: Tensor,
-        key: Tensor,
-        value: Tensor,
-        begins: Tensor,
-        sentence: Tensor,
-        tile: int,
-        scaling: float,
-        dropout: float,
-        causal: bool,
-        window: int,
-    ) -> Tensor:
+    def forward(ctx: Any, query: Tensor, key: Tensor, value: Tensor, tiles: Tiles, looks: Looks) -> Tensor:
         heads, tokens, size = query.shape
         if not query.stride() == key.stride() == value.stride() or query.stride(2) != 1:
             query, key, value = (part.contiguous() for part in (query, key, value))
         # drawn on the device, so that nobody waits for it
-        seed = torch.randint(2**31 - 1, (1,), device=query.device) if dropout else begins
-        ctx.save_for_backward(query, key, value, begins, sentence, seed)
+        seed = torch.randint(2**31 - 1, (1,), device=query.device) if looks.dropout else tiles.begins
+        places = tiles.begins, tiles.sentence, seed
+        ctx.save_for_backward(query, key, value, *places)
+        scaling = size**-0.5 if looks.scaling is None else looks.scaling
         tf32 = query.device.type == "cuda" and torch.backends.cuda.matmul.allow_tf32
-        ctx.how = (*query.stride()[:2], scaling, dropout, tile, size, causal, window, "tf32" if tf32 else "ieee")
-        ctx.grid, ctx.warps = (len(begins) - 1, heads), tile // 16
+        shape = tiles.tokens, size, looks.causal, looks.window or 0, "tf32" if tf32 else "ieee"
+        ctx.how = (*query.stride()[:2], scaling, looks.dropout, *shape)
+        ctx.grid, ctx.warps = (len(tiles.begins) - 1, heads), tiles.tokens // 16
         attended = query.new_empty(tokens, heads, size)
-        _forward[ctx.grid](query, key, value, attended, begins, sentence, seed, *ctx.how, num_warps=ctx.warps)
+        _forward[ctx.grid](query, key, value, attended, *places, *ctx.how, num_warps=ctx.warps)
         return attended
 
     @staticmethod
@@ -73,7 +58,7 @@ class _TileAttention(torch.autograd.Function):
         gradients = [torch.empty_like(gradient, memory_format=torch.contiguous_format) for _ in range(3)]
         parts = (query, key, value, gradient.contiguous(), *gradients)
         _backward[ctx.grid](*parts, *places, *ctx.how, num_warps=ctx.warps)
-        return (*(part.transpose(0, 1) for part in gradients), *(None,) * 7)
+        return (*(part.transpose(0, 1) for part in gradients), None, None)
 
 
 @triton.jit

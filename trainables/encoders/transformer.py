@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from tqdm import tqdm
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from trainables.encoders.contract import check_savable
 from trainables.encoders.export import save_transformer
 from trainables.encoders.fingerprint import digest, model_settings, tokenizer_settings
 from trainables.encoders.mlm_head import MLMHead
@@ -23,7 +24,6 @@ from trainables.encoders.pooling import Pooling
 from trainables.encoders.precision import Numbers, computing, full_weights
 from trainables.encoders.prompts import NO_PROMPTS, Prompts
 from trainables.encoders.tokens import distinct, kept_token_ids, token_ids
-from trainables.errors import UserError
 from trainables.to_device import to_device
 
 
@@ -184,8 +184,7 @@ class TransformerEncoder(nn.Module):
     def save(self, folder: Path) -> None:
         """Write a `SentenceTransformer` folder: safetensors weights, stock modules only, equal embeddings, but for
         their length where the ending has a norm."""
-        if self.unsavable:
-            raise UserError(f"the model cannot be saved: {self.unsavable}")
+        check_savable(self)
         parts = self.backbone, self.tokenizer, self.pooling, self.max_length, self.prompts, self.ending
         save_transformer(*parts, folder, pools_prompt=self.pools_prompt)
 

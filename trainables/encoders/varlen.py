@@ -11,36 +11,11 @@ import importlib.util
 import os
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from trainables.encoders.packing import Packing
-
-
-@dataclass(frozen=True)
-class Looks:
-    """How a token looks at the others of its sentence."""
-
-    dropout: float = 0.0
-    causal: bool = False
-    """Not at later ones."""
-    window: int | None = None
-    """Only at those that are fewer tokens away; None: at all, also where no sentence is longer than a window."""
-    scaling: float | None = None
-    """Of the scores; None: the root of a head's size divides them."""
-
-    def mask(self, length: int, device: torch.device) -> Tensor | None:  # (length, length)
-        """Which tokens a token of a sentence looks at; None: all."""
-        if not self.causal and (self.window is None or length <= self.window):
-            return None
-        place = torch.arange(length, device=device)
-        ahead = place - place.unsqueeze(1)  # of the token that is looked at
-        everywhere = torch.ones(length, length, dtype=torch.bool, device=device)
-        near = everywhere if self.window is None else ahead.abs() < self.window
-        return near & (ahead <= 0) if self.causal else near
-
+from trainables.encoders.packing import Looks, Packing
 
 Way = Callable[[Tensor, Tensor, Tensor, Packing, Looks], Tensor]
 
@@ -74,12 +49,8 @@ def in_tiles(query: Tensor, key: Tensor, value: Tensor, packing: Packing, looks:
     from trainables.encoders.tiles import attend
 
     assert packing.tiles is not None
-    shared = query.shape[1] // key.shape[1]
-    if shared > 1:
-        key, value = key.repeat_interleave(shared, dim=1), value.repeat_interleave(shared, dim=1)
-    query, key, value = (part[0].to(value.dtype) for part in (query, key, value))
-    scaling = query.shape[-1] ** -0.5 if looks.scaling is None else looks.scaling
-    return attend(query, key, value, packing.tiles, scaling, looks.dropout, looks.causal, looks.window or 0)
+    query, key, value = (part[0].to(value.dtype) for part in own_heads(query, key, value))
+    return attend(query, key, value, packing.tiles, looks)
 
 
 def flash(query: Tensor, key: Tensor, value: Tensor, packing: Packing, looks: Looks) -> Tensor:
@@ -119,16 +90,18 @@ def memory_efficient(query: Tensor, key: Tensor, value: Tensor, packing: Packing
     return attended[0]
 
 
-def _rows(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Of the value's type, for rotary positions may have widened the others; each key for one head of the queries."""
+def own_heads(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Keys and values once for each head of the queries, where several of these share one."""
     shared = query.shape[1] // key.shape[1]
-    return rows_of(query).to(value.dtype), rows_of(key, shared).to(value.dtype), rows_of(value, shared)
+    if shared == 1:
+        return query, key, value
+    return query, key.repeat_interleave(shared, dim=1), value.repeat_interleave(shared, dim=1)
 
 
-def rows_of(part: Tensor, times: int = 1) -> Tensor:  # (1, heads, tokens, size) -> (tokens, heads x times, size)
-    """Token by token, each head so many times."""
-    row = part[0].transpose(0, 1)
-    return (row if times == 1 else row.repeat_interleave(times, dim=1)).contiguous()
+def _rows(query: Tensor, key: Tensor, value: Tensor) -> list[Tensor]:
+    """(tokens, heads, size) each, of the value's type, for rotary positions may have widened the others."""
+    parts = own_heads(query, key, value)
+    return [part[0].transpose(0, 1).contiguous().to(value.dtype) for part in parts]
 
 
 @functools.cache

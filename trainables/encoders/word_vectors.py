@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from trainables.arrays import map_array
-from trainables.encoders.contract import BaseEncoder
+from trainables.encoders.contract import BaseEncoder, check_savable
 from trainables.encoders.fingerprint import digest
 from trainables.encoders.kinds import EncoderRequest
 from trainables.encoders.loading import chosen_device
@@ -55,7 +55,7 @@ class WordVectors:
 
     def save(self, folder: Path) -> None:
         """Refused: see `unsavable`."""
-        raise UserError(f"the model cannot be saved: {self.unsavable}")
+        check_savable(self)
 
 
 def load_word_vectors(request: EncoderRequest) -> BaseEncoder:

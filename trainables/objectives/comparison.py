@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -52,16 +53,15 @@ class ContrastSet:
 
     def cut(self, width: int | None) -> ContrastSet:
         """With the first so many numbers of all vectors; None: with all."""
-        partners = None if self.partners is None else self.partners[:, :width]
-        return replace(self, anchors=self.anchors[:, :width], candidates=self.candidates[:, :width], partners=partners)
+        return self._with_each(lambda vectors: vectors[:, :width])
 
     def normalised(self) -> ContrastSet:
         """With vectors of length 1, so that similarities are cosines."""
-        length_1 = torch.nn.functional.normalize
-        partners = None if self.partners is None else length_1(self.partners, dim=1)
-        return replace(
-            self, anchors=length_1(self.anchors, dim=1), candidates=length_1(self.candidates, dim=1), partners=partners
-        )
+        return self._with_each(lambda vectors: torch.nn.functional.normalize(vectors, dim=1))
+
+    def _with_each(self, change: Callable[[Tensor], Tensor]) -> ContrastSet:
+        partners = None if self.partners is None else change(self.partners)
+        return replace(self, anchors=change(self.anchors), candidates=change(self.candidates), partners=partners)
 
     def with_bank(self, vectors: Tensor, text: Tensor) -> ContrastSet:
         """With further candidates, (entries, dim): negatives of each anchor that knows none of their texts."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal, Self
 
 from trainables.keys import Value, key
 from trainables.lazy_torch import torch
@@ -35,6 +35,9 @@ class LiaoPairs(TextMask):
         "premises: each premise with a positive is an anchor once; rows: each entailed row is, its own hypothesis is "
         "among its positives, and all negatives are taken, as in the released code.",
     )
+
+    def drawing_none(self) -> Self:
+        return replace(self, positives=None, negatives=None)
 
 
 @dataclass(frozen=True)

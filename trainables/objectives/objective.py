@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 from trainables.corpora.batch import BatchPairs
 from trainables.corpora.layouts import Layout
@@ -143,6 +143,6 @@ class Objective(Options):
         learned = isinstance(self, Temperature) and self.temperature == "learned"
         return not (self.filters or learned or (isinstance(self, Widths) and self.dims))
 
-    def drawing_none(self) -> Objective:
+    def drawing_none(self) -> Self:
         """The same without drawing, for a layout that makes exactly P positives and Q negatives."""
         return self

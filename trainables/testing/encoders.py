@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from trainables.encoders.contract import BaseEncoder, TrainableEncoder, members
 from trainables.errors import UserError
@@ -64,7 +65,9 @@ class EncoderContract:
         np.testing.assert_allclose(encoder.encode(self.sentences), alone, atol=ROUNDING)
 
     def test_nothing_is_drawn_at_random(self, encoder: BaseEncoder) -> None:
+        before = torch.get_rng_state()
         np.testing.assert_array_equal(encoder.encode(self.sentences), encoder.encode(self.sentences))
+        assert torch.equal(torch.get_rng_state(), before)
 
     def test_its_fingerprint_is_sixteen_digits_and_stays(self, encoder: BaseEncoder) -> None:
         before = encoder.fingerprint()

@@ -57,7 +57,7 @@ class Chunks:
         gradients: GradientSum,
         memory: Chunk = None,
     ) -> None:
-        """`wish` is `optimisation.chunk`; `found`: what it has come to already, in the process that this training is
+        """`wish` is `optimisation.chunk`; `memory`: what it has come to already, in the process that this training is
         resumed from."""
         self.model, self.workers, self.gradients = model, workers, gradients
         self.auto, self.shrinks = wish == "auto", wish is not None
@@ -132,13 +132,13 @@ class Chunks:
         if not model.objective.mlm_only:
             order = torch.tensor([i for rows in passes for i in rows], dtype=torch.long).argsort()
             loss = model.contrast(local[to_device(order, local.device)], batch, self.workers, generator)
-            self.gradients.add(loss.value)
+            loss.value.backward()
         value = loss.value.detach()
         if model.mlm_weight:
             parts, count = model.mlm_head.parts(*batch.hiding(self.workers, generator), most)
             for part in parts:
                 guessing = model.mlm_weight * part() / max(count, 1)
-                self.gradients.add(guessing)
+                guessing.backward()
                 value = value + guessing.detach()
         after = RandomState.of(encoder.device)
         gradients = torch.zeros_like(local) if local.grad is None else local.grad
@@ -147,7 +147,7 @@ class Chunks:
         ):
             before.restore()
             # A number whose gradient by the embeddings is the one that is wanted.
-            self.gradients.add((encoder.embed([own[i] for i in rows]) * gradient).sum())
+            (encoder.embed([own[i] for i in rows]) * gradient).sum().backward()
         after.restore()
         self.gradients.exchange()
         return Loss(value, loss.counts)

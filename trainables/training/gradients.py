@@ -23,8 +23,7 @@ class GradientSum:
         with GradientSum(model.parameters(), workers) as gradients:
             gradients.backward(loss)
 
-    Where a step has several backward passes: `gradients.add(part)` for each part of the loss, and then
-    `gradients.exchange()`.
+    Where a step has several backward passes: after `backward` of each part of the loss, `gradients.exchange()`.
 
     Gradients travel in buckets, last layers first, while earlier layers are still computed. All workers send the same
     buckets in the same order, after the exchange of the embeddings' gradients (`Workers.gather`); a worker without
@@ -60,12 +59,8 @@ class GradientSum:
         self._finish()
         self.workers.meet()
 
-    def add(self, loss: Tensor) -> None:
-        """Add to this worker's own gradients; nothing is sent but the embeddings' gradients, where they are asked."""
-        loss.backward()
-
     def exchange(self) -> None:
-        """Make the gradients that were added up the sum over all workers."""
+        """Make this worker's own gradients, which it has added up, the sum over all workers."""
         if self.workers.count == 1:
             return
         self.workers.meet()

@@ -12,6 +12,11 @@ from trainables.encoders.contract import TrainableEncoder
 
 CONTROL_GROUP = Path("/sys/fs/cgroup")
 MEMINFO = Path("/proc/meminfo")
+_VERSIONS = (
+    ("", "memory.max", "memory.current", "inactive_file"),
+    ("memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+)
+"""Of control groups: folder, limit, use, and the name of what files take in the cache, which can be had back."""
 
 
 def held_bytes(encoder: TrainableEncoder, tokens: Sequence[Sequence[int]]) -> int:
@@ -48,21 +53,11 @@ def available_bytes(device: torch.device) -> int | None:
         return None
     lines = dict(line.split(":") for line in MEMINFO.read_text().splitlines())
     free = int(lines["MemAvailable"].split()[0]) * 1024
-    allowed = [limit - used for limit, used in (_version_two(), _version_one()) if limit is not None]
-    return max(0, min(free, *allowed)) if allowed else free
-
-
-def _version_two() -> tuple[int | None, int]:
-    """Limit and use of this process's control group; what files take in the cache can be had back."""
-    limit = _number(CONTROL_GROUP / "memory.max")
-    used = _number(CONTROL_GROUP / "memory.current") or 0
-    return limit, used - _cached(CONTROL_GROUP / "memory.stat", "inactive_file")
-
-
-def _version_one() -> tuple[int | None, int]:
-    folder = CONTROL_GROUP / "memory"
-    used = _number(folder / "memory.usage_in_bytes") or 0
-    return _number(folder / "memory.limit_in_bytes"), used - _cached(folder / "memory.stat", "total_inactive_file")
+    for place, limit, used, cached in _VERSIONS:
+        folder = CONTROL_GROUP / place
+        if (allowed := _number(folder / limit)) is not None:
+            free = min(free, allowed - (_number(folder / used) or 0) + _cached(folder / "memory.stat", cached))
+    return max(0, free)
 
 
 def _number(file: Path) -> int | None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from trainables.corpora.batch import Batch
-from trainables.encoders.contract import MaskedLanguageModel, TrainableEncoder, on_tokens
+from trainables.encoders.contract import TrainableEncoder, on_tokens
 from trainables.encoders.embedding_store import EmbeddingStore
 from trainables.encoders.projection import Projection
 from trainables.objectives.learned_temperature import LearnedTemperature
@@ -24,7 +24,10 @@ from trainables.training.query_document import tokenize
 
 if TYPE_CHECKING:
     from trainables.corpora.scene_meanings import Meanings
+    from trainables.encoders.mlm_head import MLMHead
 
+OF_BATCH = ("text", "premise", "hypothesis", "label", "group", "score", "guide", "entailed")
+"""What an embedded batch has of the tokenized one, on the encoder's device."""
 TEMPERATURE = "temperature"
 """What a learned one is told as, step by step."""
 
@@ -145,11 +148,11 @@ class StudyModel(nn.Module):
         return Loss(value if loss is None else loss.value + value, loss.counts if loss else {})
 
     @property
-    def mlm_head(self) -> MaskedLanguageModel:
+    def mlm_head(self) -> MLMHead:
         """The head for masked language modelling, where `mlm_weight` asks for it."""
         head = on_tokens(self.encoder).mlm_head
         assert head is not None, "the encoder was loaded without a head for masked language modelling"
-        return head
+        return cast("MLMHead", head)
 
     def contrast(self, local: Tensor, batch: TokenizedBatch, workers: Workers, generator: torch.Generator) -> Loss:
         """The objective's loss: this worker's part. `local`: the embeddings of `batch.own(workers)`, (own, dim)."""
@@ -159,18 +162,14 @@ class StudyModel(nn.Module):
             embeddings = embeddings * to_device(_padding_share(batch).to(embeddings.dtype), device)
         temperature = None if self.temperature is None else self.temperature()
         bank, bank_text = self.bank.entries() if self.bank else (None, None)
+        placed: dict[str, Any] = {
+            name: to_device(numbers, device) for name in OF_BATCH if (numbers := getattr(batch, name)) is not None
+        }
         loss = self.objective.loss(
             EmbeddedBatch(
                 embeddings=embeddings,
                 projected=self.head(embeddings),
-                text=to_device(batch.text, device),
-                premise=to_device(batch.premise, device),
-                hypothesis=to_device(batch.hypothesis, device),
-                label=to_device(batch.label, device),
-                group=to_device(batch.group, device),
-                score=None if batch.score is None else to_device(batch.score, device),
-                guide=None if batch.guide is None else to_device(batch.guide, device),
-                entailed=None if batch.entailed is None else to_device(batch.entailed, device),
+                **placed,
                 on_cpu=batch,
                 generator=generator,
                 temperature=temperature,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import cast
+from typing import Any
 
 import numpy as np
 
 from trainables.corpora.batch import Batch
-from trainables.encoders.contract import PromptedEncoder, TrainableEncoder
+from trainables.encoders.contract import TrainableEncoder
 from trainables.encoders.prompts import NO_PROMPTS, Prompts
 
 
@@ -35,9 +35,10 @@ def tokenize(batch: Batch, encoder: TrainableEncoder) -> tuple[Batch, list[list[
     for i in documents.tolist():
         before[place[i]] = prompts[i].document
     tokens: dict[int, list[int]] = {}
+    prompted: Any = encoder  # one that has `prompts` takes any
     for prompt in dict.fromkeys(before):
         places = [i for i, of_sentence in enumerate(before) if of_sentence == prompt]
-        rows = cast(PromptedEncoder, encoder).tokenize([sentences[i] for i in places], prompt)
+        rows = prompted.tokenize([sentences[i] for i in places], prompt)
         tokens.update(zip(places, rows, strict=True))
     batch = dataclasses.replace(batch, sentences=sentences, hypothesis=place[batch.hypothesis], prompts=None)
     return batch, [tokens[i] for i in range(len(sentences))]

@@ -37,6 +37,11 @@ class Measure:
         """Those of tasks that it is made of."""
         return tuple(end for part, _ in self.parts for end in part.ends) or (self,)
 
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """All tasks that it is made of."""
+        return tuple(task for end in self.ends for task in end.tasks)
+
     def of(self, scores: Mapping[str, float | None]) -> float | None:
         """From development scores by `TASK.NUMBER`, of those that are there; None without any."""
         terms = [(scores.get(f"{task}.{self.number}"), 1.0) for task in self.tasks]

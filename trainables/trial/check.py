@@ -46,14 +46,10 @@ def check_recipes(recipes: Sequence[Recipe], evaluation: EvaluationConfig) -> No
             check_bank(recipe)
         check_trainable(recipe)
         if recipe.trains and recipe.optimisation.keep == "best":
-            tasks = [task for end in keeping_measure(recipe.optimisation.keep_by).ends for task in end.tasks]
+            tasks = keeping_measure(recipe.optimisation.keep_by).needs
             judged = f"optimisation.keep=best chooses weights by the development score of {', '.join(tasks)}"
             _check_there(recipe.optimisation.senteval, tasks, judged, "take another optimisation.keep")
-    names = task_names(evaluation.tasks)
-    if evaluation.senteval == SCENES:  # it holds all of SentEval's tasks, and no added ones
-        names = tuple(name for name in names if name not in GROUPS["all"])
-    if names:
-        check_data(senteval_folder(evaluation.senteval), names)
+    _check_data(evaluation.senteval, task_names(evaluation.tasks))
     if evaluation.heat_map != "none":
         sentences(evaluation.heat_map)
     for recipe in recipes:
@@ -93,14 +89,17 @@ def check_development(evaluation: EvaluationConfig, measure: Measure, judged: st
 
 
 def _check_there(senteval: str, tasks: Sequence[str], judged: str, otherwise: str) -> None:
-    if senteval == SCENES:  # the built-in data has every task of SentEval's own
-        tasks = [task for task in tasks if task not in GROUPS["all"]]
-    if not tasks:
-        return
     try:
-        check_data(senteval_folder(senteval), tasks)
+        _check_data(senteval, tasks)
     except UserError as error:
         raise UserError(f"{judged}: {error}; add its files, or {otherwise}") from None
+
+
+def _check_data(senteval: str, tasks: Sequence[str]) -> None:
+    if senteval == SCENES:  # it holds all of SentEval's tasks, and no added ones
+        tasks = [task for task in tasks if task not in GROUPS["all"]]
+    if tasks:
+        check_data(senteval_folder(senteval), tasks)
 
 
 def comes_to(rungs: RungPlan, recipe: Recipe) -> tuple[bool, int] | None:

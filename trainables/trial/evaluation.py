@@ -56,7 +56,7 @@ class Evaluator:
     def measured(self, encoder: Encoder, measures: Sequence[Measure]) -> dict[str, float]:
         """What is measured at a rung, in percent, by name: means over those of a measure's tasks that are asked
         for. Without measures that no score gives or that have no data; empty on the other workers."""
-        needed = {task for measure in measures for end in measure.ends for task in end.tasks}
+        needed = {task for measure in measures for task in measure.needs}
         tasks = [task for task in task_names(self.config.tasks) if task in needed]
         if not tasks:
             return {}
@@ -67,8 +67,7 @@ class Evaluator:
 def chosen_by(encoder: Encoder, config: OptimisationConfig, workers: Workers) -> float | None:
     """The score that weights are kept by while training goes on; None on the other workers, and without data."""
     measure, folder = keeping_measure(config.keep_by), senteval_folder(config.senteval)
-    tasks = [task for end in measure.ends for task in end.tasks]
-    scores = by_all(encoder, workers, lambda encode, documents: development(encode, folder, tasks, documents))
+    scores = by_all(encoder, workers, lambda encode, documents: development(encode, folder, measure.needs, documents))
     return None if scores is None else measure.of(scores)
 
 

@@ -40,15 +40,12 @@ class Unscored:
     """A trial after its last embedding: `trainables.trial.save_and_score.score` makes its result, here or elsewhere.
 
     That process needs no GPU, but the evaluation and training data under the same paths, and whatever plugins the
-    recipe names. It can be pickled. Fields that `TrialResult` has, too, hold what is known before scoring.
+    recipe names. It can be pickled.
     """
 
     spec: TrialSpec
     embeddings: Embeddings
-    predictions: dict[str, np.ndarray]
-    training: TrainingNumbers
-    cost: TrialCost
-    data: Trained
-    evaluated: Evaluated
+    result: TrialResult
+    """As far as it is known before scoring."""
     model: Path | None
     """Where the model was saved; None: it was not."""

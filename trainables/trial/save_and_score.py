@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -65,7 +66,8 @@ def embed_and_score(
         "encode_ms": embeddings.encode_ms,
         "embedding_dim": embeddings.vectors.shape[1],
     }
-    unscored = Unscored(spec, embeddings, cosines, training, cost, data, evaluator.description, model)
+    before = TrialResult(predictions=cosines, training=training, cost=cost, data=data, evaluated=evaluator.description)
+    unscored = Unscored(spec, embeddings, before, model)
     if hand_over:
         return unscored
     result = score(unscored, gpus=gpus_of(evaluator.workers), peak=clock.peak)
@@ -79,30 +81,30 @@ def score(unscored: Unscored, *, gpus: float = 0.0, peak: Peak | None = None) ->
     trial's own; without it the memory of this process counts, unless the trial's is a GPU's. `UserError` where the
     evaluation data is no longer that of the embeddings."""
     began = time.perf_counter()
-    recipe, config = unscored.spec.recipe, unscored.spec.evaluation
-    if peak is None and not unscored.cost["gpu_seconds"]:
+    recipe, config, before = unscored.spec.recipe, unscored.spec.evaluation, unscored.result
+    if peak is None and not before.cost["gpu_seconds"]:
         import_late()
         peak = Peak()
     evaluation = score_senteval(config, unscored.embeddings)
-    evaluated: Evaluated = {**unscored.evaluated, "senteval": describe_senteval(config, evaluation)}
-    evaluated |= _overlap(recipe, config, evaluation, unscored.data, evaluated)
+    evaluated: Evaluated = {**before.evaluated, "senteval": describe_senteval(config, evaluation)}
+    evaluated |= _overlap(recipe, config, evaluation, before.data, evaluated)
     widths = scores_at_widths(recipe, config, unscored.embeddings)
     card = model_card(
         recipe.flat(),
         config,
         unscored.spec.seed,
         evaluation.tasks,
-        {**unscored.data, **evaluated, **widths},
-        unscored.training,
+        {**before.data, **evaluated, **widths},
+        before.training,
     )
     seconds = time.perf_counter() - began
-    return TrialResult(
+    return replace(
+        before,
         scores=_scores(evaluation),
-        predictions={**evaluation.kept, **unscored.predictions},
+        predictions={**evaluation.kept, **before.predictions},
         geometry=evaluation.geometry,
-        training=unscored.training,
-        cost=after_scoring(unscored.cost, seconds, gpus, peak.taken() if peak else None),
-        data={**unscored.data, **widths},
+        cost=after_scoring(before.cost, seconds, gpus, peak.taken() if peak else None),
+        data={**before.data, **widths},
         evaluated=evaluated,
         card=None if unscored.model is None else card,
     )

@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from transformers import AutoModel
+from sentence_transformers import SentenceTransformer
+from transformers import AutoConfig, AutoModel, AutoTokenizer, Olmo2Config, Olmo2Model
 
-from tests.conftest import SENTENCES, slow_case
+from tests.conftest import SENTENCES, loaded, slow_case
 from tests.families import LONGEST, SIZES, WINDOW, make_tokenizer, write_model
 from trainables.encoders import check_encoder, check_trainable, load_encoder
 from trainables.encoders.families import FAMILIES, Family, longest_input
 from trainables.encoders.pooling import POOLINGS, Mean
 from trainables.encoders.transformer import TransformerEncoder
 from trainables.errors import UserError, choices
-from trainables.evaluation_config import EvaluationConfig
 from trainables.plugins import load_plugin
 from trainables.recipe import EncoderConfig, Recipe
 
@@ -37,16 +37,11 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def load(folder: Path, mode: str = "mean", precision: Any = "fp32", **settings: Any) -> TransformerEncoder:
-    config = EncoderConfig(name=str(folder), **settings)
-    check_encoder(config)
-    encoder = load_encoder(config, POOLINGS[mode](), device="cpu", training_precision=precision)
-    assert isinstance(encoder, TransformerEncoder)
-    return encoder.eval()
+    check_encoder(EncoderConfig(name=str(folder), **settings))
+    return loaded(folder, mode, how={"training_precision": precision}, **settings)
 
 
 def reloaded(encoder: TransformerEncoder, folder: Path) -> Any:
-    from sentence_transformers import SentenceTransformer
-
     encoder.save(folder)
     return SentenceTransformer(str(folder), device="cpu", local_files_only=True, trust_remote_code=False)
 
@@ -83,7 +78,6 @@ class TestEveryFamily:
     ):
         """The one that looks at every layer is saved. Of the others one by turns, and the one that a padding side
         matters to, whose modules replace its pooling."""
-        from sentence_transformers import SentenceTransformer
 
         every = load(folders[family], "first_last_mean")
         theirs = reloaded(every, tmp_path / "saved")
@@ -215,8 +209,6 @@ def test_near_attention_ends_at_its_window(family: str, folders: dict[str, Path]
 
 @pytest.mark.parametrize("family", ["llama", "mistral"])
 def test_a_padding_token_is_found_and_saved(family: str, folders: dict[str, Path], tmp_path: Path):
-    from transformers import AutoTokenizer
-
     assert AutoTokenizer.from_pretrained(folders[family]).pad_token is None
     load(folders[family], "last").save(tmp_path / "saved")
     assert AutoTokenizer.from_pretrained(tmp_path / "saved").pad_token == "</s>"
@@ -233,8 +225,6 @@ def test_a_sentence_without_a_token_has_an_embedding(folders: dict[str, Path]):
 
 @pytest.mark.parametrize("family", ["bart", "gpt2"])
 def test_another_family_is_refused_early_and_late(family: str, tmp_path: Path):
-    from transformers import AutoConfig
-
     AutoConfig.for_model(family).save_pretrained(tmp_path)
     make_tokenizer("bert").save_pretrained(tmp_path)
     config = EncoderConfig(name=str(tmp_path))
@@ -248,8 +238,6 @@ def test_another_family_is_refused_early_and_late(family: str, tmp_path: Path):
 
 def test_a_family_from_outside_is_one_entry(tmp_path: Path):
     """The plugin of `docs/encoders.md`."""
-    from transformers import Olmo2Config, Olmo2Model
-
     page = (Path(__file__).parents[3] / "docs" / "encoders.md").read_text()
     (plugin,) = re.findall(r"^```python my_family.py\n(.*?)^```", page, re.S | re.M)
     (tmp_path / "my_family.py").write_text(plugin)
@@ -287,45 +275,6 @@ def test_bf16_weights_with_masked_language_modelling(folders: dict[str, Path]):
     words = encoder.backbone.get_input_embeddings().weight
     assert words.dtype == words.grad.dtype == torch.bfloat16
     assert sum(parameter is words for parameter in encoder.parameters()) == 1
-
-
-@pytest.mark.slow
-def test_a_trial_with_prompts_and_bf16_weights(small_corpus: Path, tmp_path: Path):
-    """From the recipe to a saved model whose embeddings are those that were scored."""
-    from sentence_transformers import SentenceTransformer
-
-    from trainables.senteval import evaluate
-    from trainables.trial import check_recipes
-    from trainables.trial.run import run_trial
-
-    data, tasks = small_corpus / "senteval", ("STSBenchmark",)
-    recipe = Recipe().preferring(
-        {
-            "encoder.name": str(write_model("modernbert", tmp_path / "hub")),
-            "encoder.query_prompt": "the dog ",
-            "encoder.document_prompt": "two women ",
-            "encoder.dtype": "bf16",
-            "pooling.mode": "last",
-            "corpus.nli": str(small_corpus / "nli" / "train.jsonl"),
-            "corpus.limit": 160,
-            "objective.name": "mnrl",
-            "corpus.layout": "pairs",
-            "objective.mlm": 0.1,
-            "optimisation.batch_size": 16,
-            "optimisation.learning_rate": 1e-2,
-        }
-    )
-    evaluation = EvaluationConfig(str(data), tasks, "fast")
-    check_recipes([recipe], evaluation)
-    result = run_trial(recipe, 1, evaluation, model_folder=tmp_path / "model")
-    untrained = run_trial(recipe.override({"optimisation.epochs": 0}), 1, evaluation)
-    assert result.scores["STSBenchmark"] != untrained.scores["STSBenchmark"]
-    model = SentenceTransformer(str(tmp_path / "model"), device="cpu", local_files_only=True)
-    assert model.prompts == {"query": "the dog ", "document": "two women "}
-    assert {parameter.dtype for parameter in model.parameters()} == {torch.float32}
-    again = evaluate(lambda sentences: model.encode(list(sentences)), data, tasks, "fast").tasks["STSBenchmark"]
-    score = "test_spearman_cosine"
-    assert again[score] == pytest.approx(result.scores["STSBenchmark"][score], abs=1e-3)
 
 
 def test_positions_that_are_counted_from_no_token_of_padding_are_refused() -> None:

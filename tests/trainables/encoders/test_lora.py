@@ -15,13 +15,14 @@ import torch
 from peft import PeftModel
 from safetensors import safe_open
 
-from tests.conftest import SENTENCES
+from tests.conftest import SENTENCES, loaded
 from tests.families import SIZES, write_model
+from tests.trials import Leaving
 from trainables.encoders import check_trainable, load_encoder
 from trainables.encoders.kinds import EncoderRequest
 from trainables.encoders.lora import LoraEncoder
 from trainables.encoders.lora_targets import BUILT_IN
-from trainables.encoders.pooling import Mean, MeanWithoutCLS
+from trainables.encoders.pooling import Mean
 from trainables.encoders.pretrained import load_transformer
 from trainables.encoders.transformer import TransformerEncoder
 from trainables.errors import UserError
@@ -34,7 +35,6 @@ from trainables.training.gradients import GradientSum
 from trainables.training.loop import Interrupted
 from trainables.training.memory import held_bytes
 from trainables.training.model import TokenizedBatch
-from trainables.trial import Reporter
 from trainables.trial.build import base_fingerprint, build_encoder, build_training
 from trainables.trial.run import run_trial
 
@@ -73,9 +73,7 @@ def moved(encoder: LoraEncoder, scale: float = 0.05) -> LoraEncoder:
 
 
 def plain() -> TransformerEncoder:
-    encoder = load_encoder(EncoderConfig(name="scenes-small"), MeanWithoutCLS(), device="cpu")
-    assert isinstance(encoder, TransformerEncoder)
-    return encoder.eval()
+    return loaded(mode="mean_without_cls")
 
 
 def dense(encoder: LoraEncoder, factor: float) -> TransformerEncoder:
@@ -227,24 +225,6 @@ def test_other_families_are_adapted_and_merged(family: str, tmp_path: Path) -> N
     np.testing.assert_allclose(reloaded.encode(SENTENCES), embedded, atol=1e-5)
 
 
-class Halting(Reporter):
-    """Ends the training at a checkpoint, which is kept. It is asked for after a step, and taken by a single trial after
-    the next one."""
-
-    def __init__(self, folder: Path, step: int) -> None:
-        self.folder, self.at = folder, step
-        self.calls = 0
-
-    def wants_checkpoint(self) -> bool:
-        self.calls += 1
-        return self.calls == self.at
-
-    def checkpoint(self, folder: Path) -> bool:
-        folder.rename(self.folder)
-        folder.mkdir()
-        return False
-
-
 class TestTrial:
     @pytest.mark.slow
     def test_a_resumed_training_is_an_unbroken_one_and_its_checkpoint_is_small(self, tmp_path: Path) -> None:
@@ -252,7 +232,7 @@ class TestTrial:
         recipe = RECIPE.override({"head.kind": "linear", "head.dim": 5})
         whole = run_trial(recipe, 1, EVALUATION, model_folder=tmp_path / "whole")
         with pytest.raises(Interrupted):
-            run_trial(recipe, 1, EVALUATION, reporter=Halting(tmp_path / "checkpoint", 2))
+            run_trial(recipe, 1, EVALUATION, reporter=Leaving(2, tmp_path / "checkpoint"))
         names = names_in(tmp_path / "checkpoint" / TENSORS)
         assert {name.partition(".")[2].partition(".")[0] for name in names if name.startswith("model.")} == {
             "encoder",

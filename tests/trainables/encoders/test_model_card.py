@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import torch
+from sentence_transformers import SentenceTransformer
 
 from trainables.encoders.model_card import model_card, write_card
 from trainables.encoders.precision import resolve_precision, slow_bf16
@@ -100,8 +101,6 @@ class TestModelCard:
         assert head.get("base_model") == base
 
     def test_written_beside_a_model_it_changes_nothing_of_it(self, make_encoder: Any, folder: Path):
-        from sentence_transformers import SentenceTransformer
-
         encoder = make_encoder("mean")
         encoder.save(folder)
         write_card(folder, "old")

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.conftest import SENTENCES
+from tests.conftest import SENTENCES, loaded
 from trainables.encoders import load_encoder
 from trainables.encoders.pooling import POOLINGS, Pooling
 from trainables.encoders.transformer import TransformerEncoder
-from trainables.recipe import SCENES_ENCODER, EncoderConfig
+from trainables.recipe import EncoderConfig
 
 ROOT = Path(__file__).parents[3]
 OLDER = ROOT / ".venv/sentence-transformers-5"
@@ -69,10 +69,7 @@ def _run(script: str, folder: Path) -> None:
 
 
 def _ours(mode: str) -> TransformerEncoder:
-    config = EncoderConfig(name=SCENES_ENCODER, max_length=32, query_prompt="the dog ", document_prompt="two women ")
-    encoder = load_encoder(config, POOLINGS[mode](), device="cpu")
-    assert isinstance(encoder, TransformerEncoder)
-    return encoder.eval()
+    return loaded(mode=mode, max_length=32, query_prompt="the dog ", document_prompt="two women ")
 
 
 @pytest.mark.parametrize("mode", READ)

@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import Dense, Normalize
 
 from tests.conftest import SENTENCES
 from trainables.encoders import availability, available, check_encoder, check_trainable, load_encoder
@@ -101,8 +103,6 @@ class TestPostprocessed:
 def finished(tmp_path_factory: pytest.TempPathFactory, make_encoder: Any) -> Path:
     """A sentence-transformers model with a dense layer and a norm, which no pooling of ours could stand for, compared
     by dot products."""
-    from sentence_transformers import SentenceTransformer
-    from sentence_transformers.sentence_transformer.modules import Dense, Normalize
 
     folder = tmp_path_factory.mktemp("finished")
     make_encoder("mean").save(folder / "plain")
@@ -117,7 +117,6 @@ class TestStartedFromAFinishedModel:
     """A transformer with a pooling of ours takes its weights alone; saved, it has its norm and similarity again."""
 
     def test_what_is_saved_is_what_was_scored_by_cosines_and_what_is_gone_is_said(self, finished: Path, tmp_path: Path):
-        from sentence_transformers import SentenceTransformer
 
         recipe = Recipe().preferring({"encoder.name": str(finished), "pooling.mode": "mean"})
         encoder = load_base(recipe, seed=0)
@@ -148,8 +147,6 @@ class TestStartedFromAFinishedModel:
         assert left_out(recipe.override({"pooling.mode": "cls"})) == ["1_Pooling (mean)", "2_Dense", "3_Normalize"]
 
     def test_a_finished_model_that_is_only_scored_keeps_all(self, finished: Path, tmp_path: Path):
-        from sentence_transformers import SentenceTransformer
-
         recipe = Recipe().preferring({"encoder.kind": "pipeline", "encoder.name": str(finished)})
         encoder = load_base(recipe, seed=0)
         encoder.save(tmp_path / "saved")
@@ -160,8 +157,6 @@ class TestStartedFromAFinishedModel:
         assert describe_encoder(recipe, "f", encoder).keys() == {"name", "fingerprint", "fresh"}
 
     def test_an_adapter_has_other_embeddings_and_keeps_neither(self, finished: Path, tmp_path: Path):
-        from sentence_transformers import SentenceTransformer
-
         recipe = Recipe().preferring({"encoder.name": str(finished), "pooling.mode": "mean", "encoder.adapter": "mlp"})
         encoder = build_encoder(recipe, 0, None)
         encoder.save(tmp_path / "saved")
@@ -170,8 +165,6 @@ class TestStartedFromAFinishedModel:
         assert (theirs.similarity_fn_name, kept_ending(recipe.encoder)) == ("cosine", [])
 
     def test_merged_matrices_keep_both(self, finished: Path, tmp_path: Path):
-        from sentence_transformers import SentenceTransformer
-
         recipe = Recipe().preferring({"encoder.name": str(finished), "pooling.mode": "mean", "encoder.adapter": "lora"})
         build_encoder(recipe, 0, None).save(tmp_path / "saved")
         theirs = SentenceTransformer(str(tmp_path / "saved"), device="cpu")
@@ -206,8 +199,6 @@ class TestStartedFromAFinishedModel:
 
 class TestPipeline:
     def test_it_keeps_its_own_layers_whatever_the_pooling(self, finished: Path):
-        from sentence_transformers import SentenceTransformer
-
         config = EncoderConfig("pipeline", str(finished))
         check_encoder(config)
         assert available(config) is None
@@ -227,8 +218,6 @@ class TestPipeline:
         assert 0 < np.abs(low - exact).max() < 0.1
 
     def test_saved_as_it_is_prompts_included(self, finished: Path, tmp_path: Path):
-        from sentence_transformers import SentenceTransformer
-
         model = SentenceTransformer(
             str(finished), device="cpu", prompts={"query": "a man "}, default_prompt_name="query"
         )

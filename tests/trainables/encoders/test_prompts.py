@@ -8,14 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file
+from sentence_transformers import SentenceTransformer
 
-from tests.conftest import SENTENCES
+from tests.conftest import SENTENCES, loaded
 from trainables.corpora.batch import Batch
 from trainables.encoders import check_trainable, load_encoder
 from trainables.encoders.adapter import AdaptedEncoder
 from trainables.encoders.contract import Encoder, for_documents
 from trainables.encoders.lora import LoraEncoder
-from trainables.encoders.pooling import Mean
 from trainables.encoders.postprocess import Postprocessed
 from trainables.encoders.transformer import TransformerEncoder
 from trainables.errors import UserError
@@ -29,10 +30,7 @@ QUERY, DOCUMENT = "the dog ", "two women "
 
 
 def load(query: str | None = None, document: str | None = None, max_length: int = 128) -> TransformerEncoder:
-    config = EncoderConfig(name=SCENES_ENCODER, max_length=max_length, query_prompt=query, document_prompt=document)
-    encoder = load_encoder(config, Mean(), device="cpu")
-    assert isinstance(encoder, TransformerEncoder)
-    return encoder.eval()
+    return loaded(max_length=max_length, query_prompt=query, document_prompt=document)
 
 
 def chain() -> Batch:
@@ -81,8 +79,6 @@ def test_what_is_evaluated_has_the_query_s(tmp_path: Path):
 
 
 def test_prompts_are_saved(tmp_path: Path):
-    from sentence_transformers import SentenceTransformer
-
     encoder = load(QUERY, DOCUMENT, max_length=12)
     encoder.save(tmp_path / "model")
     theirs = SentenceTransformer(str(tmp_path / "model"), device="cpu", local_files_only=True)
@@ -120,9 +116,6 @@ def test_what_a_search_looks_for_has_the_document_s(tmp_path: Path):
 
 
 def test_weights_in_bf16_are_saved_as_they_are_and_compute_as_they_were_scored(tmp_path: Path):
-    from safetensors.torch import load_file
-    from sentence_transformers import SentenceTransformer
-
     encoder = load_encoder(EncoderConfig(name=SCENES_ENCODER, dtype="bf16"), device="cpu")
     encoder.save(tmp_path / "model")
     kept = load_file(str(tmp_path / "model" / "model.safetensors"))

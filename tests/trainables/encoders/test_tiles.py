@@ -8,8 +8,8 @@ from torch import Tensor
 
 from tests.conftest import slow_case
 from trainables.encoders.packed import in_runs
-from trainables.encoders.packing import Packing, Tiles
-from trainables.encoders.varlen import Looks, fits
+from trainables.encoders.packing import Looks, Packing, Tiles
+from trainables.encoders.varlen import fits
 
 pytest.importorskip("triton", reason="Triton has no package for this machine")
 from trainables.encoders.tiles import attend
@@ -29,9 +29,9 @@ def parts_of(tokens: int) -> list[Tensor]:  # (heads, tokens, size) each, laid o
 def test_value_and_gradient_are_those_of_the_runs(lengths: tuple[int, ...], causal: bool, window: int | None):
     parts = parts_of(sum(lengths))
     cut = Tiles.of(lengths, 64, DEVICE)
-    mine = attend(*parts, cut, SIZE**-0.5, 0.0, causal, window or 0)
-    packing = Packing.of(lengths, DEVICE)
-    right = in_runs(*(part.unsqueeze(0) for part in parts), packing, Looks(causal=causal, window=window))
+    looks = Looks(causal=causal, window=window)
+    mine = attend(*parts, cut, looks)
+    right = in_runs(*(part.unsqueeze(0) for part in parts), Packing.of(lengths, DEVICE), looks)
     torch.testing.assert_close(mine, right, atol=1e-5, rtol=1e-5)
     weights = torch.randn_like(right)
     gradients = (torch.autograd.grad((attended * weights).sum(), parts) for attended in (mine, right))
@@ -47,7 +47,7 @@ def test_dropout_keeps_the_mean_and_its_gradient_is_that_of_what_was_kept():
         """Weights after dropout, (heads, tokens, tokens of the sentence): what makes of an identity itself."""
         torch.manual_seed(1)
         identity = torch.eye(SIZE, device=DEVICE).repeat(8, 1).expand(HEADS, 128, SIZE)
-        return attend(query, key, identity, cut, SIZE**-0.5, 0.25).transpose(0, 1)
+        return attend(query, key, identity, cut, Looks(dropout=0.25)).transpose(0, 1)
 
     with torch.no_grad():
         kept = weights_of(query, key)

@@ -16,8 +16,8 @@ from trainables.encoders import packing as packing_module
 from trainables.encoders import passes, varlen
 from trainables.encoders.dropout import factors
 from trainables.encoders.packed import in_runs, packed_states
-from trainables.encoders.packing import Packing, few_sizes
-from trainables.encoders.varlen import Looks, fastest, flash, in_tiles, memory_efficient
+from trainables.encoders.packing import Looks, Packing, few_sizes
+from trainables.encoders.varlen import fastest, flash, in_tiles, memory_efficient
 
 CPU = torch.device("cpu")
 LENGTHS = (7, 5, 5, 3, 1)

@@ -6,19 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-import torch
 
 from tests.naive_groups import mnrl
-from tests.objective_batches import (
-    EXACT,
-    build,
-    check_equal,
-    embedded,
-    gradients,
-    grouped,
-    in_precision,
-    options,
-)
+from tests.objective_batches import build, check_equal, check_finite, check_shares, embedded, grouped, options
 from trainables.errors import UserError
 from trainables.objectives.directions import DIRECTIONS
 
@@ -50,11 +40,7 @@ class TestEachCase:
             check_equal(ours, theirs, batch, objective)
 
     def test_parts_of_a_team_add_up(self, case: str):
-        batch, objective = grouped(6, positives=1), build(config_of(case))
-        whole = objective(batch)
-        parts = [objective(replace(batch, rank=rank, workers=3)) for rank in range(3)]
-        torch.testing.assert_close(sum(part.value for part in parts), whole.value, **EXACT)
-        assert all(part.counts == whole.counts for part in parts)
+        check_shares(grouped(6, positives=1), build(config_of(case)), workers=3)
 
     def test_the_loss_in_parts_is_that_of_the_whole(self, case: str, monkeypatch: pytest.MonkeyPatch):
         batch, objective = grouped(6, positives=1), build(config_of(case))
@@ -64,11 +50,7 @@ class TestEachCase:
         check_equal(parts, whole, batch, objective)
 
     def test_finite_at_a_low_temperature(self, case: str):
-        batch = in_precision(grouped(6, positives=1), torch.float32)
-        objective = build(replace(config_of(case), temperature=0.005)).float()
-        value = objective(batch).value
-        assert bool(torch.isfinite(value))
-        assert all(bool(torch.isfinite(gradient).all()) for gradient in gradients(value, batch, objective))
+        check_finite(grouped(6, positives=1), build(replace(config_of(case), temperature=0.005)))
 
     def test_it_is_another_loss(self, case: str):
         batch = grouped(6, positives=1)

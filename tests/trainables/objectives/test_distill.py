@@ -15,10 +15,11 @@ from tests.naive_distill import DISTILL_ORACLES, SCORED_DISTILL_ORACLES
 from tests.objective_batches import (
     build,
     check_equal,
+    check_finite,
+    check_shares,
     embedded,
     gradients,
     grouped,
-    in_precision,
     options,
 )
 from trainables.encoders import load_encoder
@@ -87,8 +88,7 @@ def test_beside_a_teacher_of_unit_length_only_directions_count(dims: tuple[str, 
     longer = objective(replace(batch, projected=5 * batch.projected)).value
     torch.testing.assert_close(longer, value)
     for workers in (2, 3):
-        parts = [objective(replace(batch, rank=rank, workers=workers)).value for rank in range(workers)]
-        torch.testing.assert_close(torch.stack(parts).sum(), value)
+        check_shares(batch, objective, workers)
     if not dims:
         check_equal(value, DISTILL_ORACLES["embeddings"](batch, config_of("embeddings")), batch, objective)
     far = replace(batch, guide=1.02 * guide.double())  # a control
@@ -103,19 +103,11 @@ class TestEdges:
         """One pair whose second text is the first one's own; then an anchor without a hard negative; of a teacher in
         the data, nothing is known of it."""
         for text, rows in (([7, 7], [(0, 0, 1, 0)]), ([1, 2], [(0, 0, 1, 0)])):
-            batch = in_precision(embedded(text, rows), torch.float32)
-            batch = replace(batch, score=torch.full((1,), torch.nan) if taught else None)
-            objective = build(config_of(matches, taught)).float()
-            value = objective(batch).value
-            assert value.item() == 0
-            assert all(bool(torch.isfinite(gradient).all()) for gradient in gradients(value, batch, objective))
+            batch = replace(embedded(text, rows), score=torch.full((1,), torch.nan) if taught else None)
+            assert check_finite(batch, build(config_of(matches, taught))) == 0
 
     def test_finite_at_a_low_temperature(self):
-        batch = in_precision(grouped(1), torch.float32)
-        objective = build(options("distill", temperature=0.005, teacher=SCENES_ENCODER)).float()
-        value = objective(batch).value
-        assert bool(torch.isfinite(value))
-        assert all(bool(torch.isfinite(gradient).all()) for gradient in gradients(value, batch, objective))
+        check_finite(grouped(1), build(options("distill", temperature=0.005, teacher=SCENES_ENCODER)))
 
     def test_labels_count_for_margins_alone(self):
         batch = grouped(1)

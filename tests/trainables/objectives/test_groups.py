@@ -18,7 +18,10 @@ from tests.objective_batches import (
     EXACT,
     build,
     check_equal,
+    check_finite,
+    check_shares,
     embedded,
+    fitting,
     gradients,
     grouped,
     in_precision,
@@ -41,14 +44,6 @@ CASES = [*((name, "paper") for name in NAMES), ("supmpn", "released")]
 def config_of(name: str, fidelity: Any = "paper", **changes: Any) -> Any:
     """A temperature and a margin at which embeddings of size 5 lie on both sides."""
     return options(name, fidelity, **{"temperature": 0.3, "margin": 0.7, **changes})
-
-
-def batch_for(name: str, seed: int, **shape: Any) -> EmbeddedBatch:
-    """Random groups with as much as the formula takes."""
-    kind = OBJECTIVES[name]
-    negatives = 3 if kind.most_negatives is None else kind.most_negatives
-    shape = {"positives": kind.most_positives or 3, "negatives": negatives, **shape}
-    return grouped(seed, **shape)
 
 
 def compare(batch: EmbeddedBatch, config: Any) -> None:
@@ -83,7 +78,7 @@ class TestAgainstLoops:
     @example(seed=1, groups=5, repeats=True, fidelity="released", temperature=0.3, margin=0.7)
     @settings(max_examples=8)
     def test_any_shape(self, name: str, seed: int, groups: int, repeats: bool, fidelity: Any, **numbers: float):
-        compare(batch_for(name, seed, groups=groups, repeats=repeats), config_of(name, fidelity, **numbers))
+        compare(fitting(name, seed, groups=groups, repeats=repeats), config_of(name, fidelity, **numbers))
 
     def test_batches_of_awkward_shapes(self, name: str):
         for shape, (texts, rows) in SHAPES.items():
@@ -114,18 +109,12 @@ class TestEveryLoss:
 
     def test_the_parts_of_a_team_add_up(self, name: str, fidelity: Any):
         """Also of a team with more members than anchors."""
-        batch, config = batch_for(name, 5), config_of(name, fidelity)
-        if name in WITH_BANK:
-            batch = with_bank(batch)
-        objective = build(config)
+        batch = fitting(name, 5)
         for workers in (3, 20):
-            whole = objective(batch)
-            parts = [objective(replace(batch, rank=rank, workers=workers)) for rank in range(workers)]
-            check_equal(sum(part.value for part in parts), whole.value, batch, objective)
-            assert all(part.counts == whole.counts for part in parts)
+            check_shares(with_bank(batch) if name in WITH_BANK else batch, build(config_of(name, fidelity)), workers)
 
     def test_the_group_numbers_and_the_order_of_rows_mean_nothing(self, name: str, fidelity: Any):
-        batch = batch_for(name, 3)
+        batch = fitting(name, 3)
         order = torch.randperm(len(batch.label), generator=torch.Generator().manual_seed(1))
         rows = {key: getattr(batch, key)[order] for key in ("premise", "hypothesis", "label", "group")}
         other = replace(batch, **{**rows, "group": 500 - rows["group"]})
@@ -134,17 +123,14 @@ class TestEveryLoss:
 
     def test_finite_whatever_the_embeddings_and_at_low_temperatures(self, name: str, fidelity: Any):
         """Tiny ones, huge ones, and where all are one."""
-        batch = batch_for(name, 6)
+        batch = fitting(name, 6)
         for temperature in (0.05, 1e-6):
-            objective = build(config_of(name, fidelity, temperature=temperature)).float()
+            objective = build(config_of(name, fidelity, temperature=temperature))
             for change in (lambda x: x * 1e-6, lambda x: x * 1e6, torch.ones_like, torch.zeros_like):
-                changed = in_precision(replace(batch, projected=change(batch.projected)), torch.float32)
-                value = objective(changed).value
-                assert torch.isfinite(value)
-                assert all(torch.isfinite(gradient).all() for gradient in gradients(value, changed, objective))
+                check_finite(replace(batch, projected=change(batch.projected)), objective)
 
     def test_float32_is_near_float64(self, name: str, fidelity: Any):
-        batch, config = batch_for(name, 7), config_of(name, fidelity, temperature=0.05)
+        batch, config = fitting(name, 7), config_of(name, fidelity, temperature=0.05)
         single = build(config).float()(in_precision(batch, torch.float32)).value
         torch.testing.assert_close(single.double(), build(config)(batch).value, rtol=1e-5, atol=1e-6)
 
@@ -154,7 +140,7 @@ class TestMemoryBank:
     @pytest.mark.parametrize("fidelity", FIDELITIES)
     def test_against_loops(self, name: str, fidelity: Any):
         for seed in range(2):
-            compare(with_bank(batch_for(name, seed)), config_of(name, fidelity))
+            compare(with_bank(fitting(name, seed)), config_of(name, fidelity))
 
     @pytest.mark.parametrize("fidelity", FIDELITIES)
     def test_an_entry_with_the_text_of_anchor_or_positive_is_no_negative(self, name: str, fidelity: Any):
@@ -170,7 +156,7 @@ class TestMemoryBank:
         """Of a later batch with new texts these are the negatives of each anchor, every one and no other."""
         objective = build(config_of(name, bank=64))
         for seed in range(2):
-            batch, later = batch_for(name, seed), embedded([901, 902, 903, 904], [(0, 0, 1, 0), (1, 2, 3, 0)], seed)
+            batch, later = fitting(name, seed), embedded([901, 902, 903, 904], [(0, 0, 1, 0), (1, 2, 3, 0)], seed)
             contrasted = objective(batch).contrasted
             assert contrasted is not None
             vectors, texts = contrasted
@@ -211,7 +197,7 @@ class TestTheComparisonCanFail:
 
     @pytest.mark.parametrize("name", NAMES)
     def test_numbers(self, name: str):
-        batch, config = batch_for(name, 2), config_of(name)
+        batch, config = fitting(name, 2), config_of(name)
         change = {"margin": 0.701} if name in MARGINS else {"temperature": 0.301}
         self.differ(batch, config, batch, replace(config, **change))
 
@@ -234,12 +220,12 @@ class TestTheComparisonCanFail:
 
     @pytest.mark.parametrize("name", WITH_BANK)
     def test_bank(self, name: str):
-        batch, config = batch_for(name, 2), config_of(name)
+        batch, config = fitting(name, 2), config_of(name)
         self.differ(with_bank(batch), config, batch, config)
 
     @pytest.mark.parametrize("name", NAMES)
     def test_one_row_less(self, name: str):
-        batch, config = batch_for(name, 2, repeats=False), config_of(name, margin=5.0)
+        batch, config = fitting(name, 2, repeats=False), config_of(name, margin=5.0)
         row = int((batch.label == 0).nonzero()[0])
         kept = torch.arange(len(batch.label)) != row
         rows = {key: getattr(batch, key)[kept] for key in ("premise", "hypothesis", "label", "group")}
@@ -265,7 +251,7 @@ def test_what_scores_take_from_the_negatives(name: str, changes: dict[str, Any])
     """By a guide, and by the model itself, which judges the entries of a bank too."""
     config, taken = config_of(name, **changes), 0
     for seed in (5, 8):
-        batch = batch_for(name, seed)
+        batch = fitting(name, seed)
         compare(batch, config)
         plain, counts = (build(each)(batch).counts for each in (config_of(name), config))
         assert counts["negatives"] + counts["filtered_negatives"] == plain["negatives"]
@@ -281,8 +267,8 @@ class TestEveryTextAnAnchor:
     @pytest.mark.parametrize("known", ["mask", "keep", "guide", "self"])
     def test_against_loops(self, known: str):
         config = config_of("supcon", contrast="all", false_negatives=known)
-        compare(batch_for("supcon", 0), config)
-        compare(batch_for("supcon", 1) if known == "guide" else with_bank(batch_for("supcon", 1)), config)
+        compare(fitting("supcon", 0), config)
+        compare(fitting("supcon", 1) if known == "guide" else with_bank(fitting("supcon", 1)), config)
 
     def test_with_one_positive_each_it_is_ntxent(self):
         batch = embedded(list(range(8)), [(n, n, n + 4, 0) for n in range(4)])

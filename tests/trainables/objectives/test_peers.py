@@ -211,27 +211,14 @@ WIDENED = "GISTEmbedLoss and, added by the test, positives beside others' hard n
 COMPARISONS: Mapping[str, Comparison] = {
     "mnrl": Comparison("objective.name=mnrl", RANKING, pair_batch, {"temperature": 0.05}, ranked()),
     "simcse": Comparison("objective.name=simcse", RANKING, one_triple_batch, {"temperature": 0.05}, ranked()),
-    "cosent": Comparison(
-        "objective.name=cosent",
-        "CoSENTLoss",
-        scored_batch,
-        {"temperature": 0.05},
-        over_pairs(losses.CoSENTLoss(None, scale=20.0)),
-    ),
-    "angle": Comparison(
-        "objective.name=angle",
-        "AnglELoss",
-        scored_batch,
-        {"temperature": 0.05},
-        over_pairs(losses.AnglELoss(None, scale=20.0)),
-    ),
-    "cosine": Comparison(
-        "objective.name=cosine",
-        "CosineSimilarityLoss",
-        scored_batch,
-        {},
-        over_pairs(losses.CosineSimilarityLoss(None)),
-    ),
+    **{
+        name: Comparison(f"objective.name={name}", type(loss).__name__, scored_batch, numbers, over_pairs(loss))
+        for name, numbers, loss in (
+            ("cosent", {"temperature": 0.05}, losses.CoSENTLoss(None, scale=20.0)),
+            ("angle", {"temperature": 0.05}, losses.AnglELoss(None, scale=20.0)),
+            ("cosine", {}, losses.CosineSimilarityLoss(None)),
+        )
+    },
     **{
         f"mnrl, guide, {batch.__name__}, {', '.join(directions[1:])} {margin} {strategy}": Comparison(
             GUIDE,

@@ -155,12 +155,6 @@ class TestAStrangersEntry:
         with pytest.raises(UserError, match=r"takes at most 3 positives per anchor; set objective\.positives=3"):
             check_objective(recipe_of("mine", "groups", positives=4))
 
-    def test_one_without_a_loss_of_its_own_needs_mlm(self, added: Callable[..., None]):
-        added(layouts=("sentences",), mlm_only=True)
-        check_objective(recipe_of("mine", "sentences", mlm=0.1))
-        with pytest.raises(UserError, match=r"'mine' has nothing to train while objective\.mlm is 0"):
-            check_objective(recipe_of("mine", "sentences"))
-
     def test_one_that_no_layout_fits_is_refused_in_a_sentence(self, added: Callable[..., None]):
         added(layouts=("gruops",))
         with pytest.raises(UserError, match=r"cannot use corpus\.layout='groups'; it can use none"):

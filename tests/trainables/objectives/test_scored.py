@@ -8,14 +8,7 @@ import pytest
 import torch
 
 from tests.naive_scored import SCORED_ORACLES
-from tests.objective_batches import (
-    build,
-    check_equal,
-    embedded,
-    gradients,
-    in_precision,
-    options,
-)
+from tests.objective_batches import build, check_equal, check_finite, embedded, options
 from trainables.objectives.objective import EmbeddedBatch
 
 
@@ -46,11 +39,7 @@ class TestEachLoss:
             check_equal(ours, theirs, batch, objective)
 
     def test_finite_at_a_low_temperature(self, name: str):
-        batch = in_precision(scored(CASES["of all kinds"], scale=100.0), torch.float32)
-        objective = build(options(name, temperature=0.005)).float()
-        value = objective(batch).value
-        assert bool(torch.isfinite(value))
-        assert all(bool(torch.isfinite(gradient).all()) for gradient in gradients(value, batch, objective))
+        check_finite(scored(CASES["of all kinds"], scale=100.0), build(options(name, temperature=0.005)))
 
     def test_another_score_gives_another_loss(self, name: str):
         batch, objective = scored(CASES["of all kinds"]), build(options(name, temperature=0.3))

@@ -10,15 +10,14 @@ import torch
 from torch import Tensor
 
 from tests.naive_groups import Terms
-from tests.objective_batches import again, build, gradients, grouped, labelled, options, random_rows, with_bank
+from tests.objective_batches import again, build, fitting, gradients, labelled, options, random_rows, with_bank
 from trainables.objectives import OBJECTIVES
 from trainables.objectives.contrastive import Contrastive
 from trainables.objectives.objective import EmbeddedBatch
 
 GROUPS = [name for name, each in OBJECTIVES.items() if issubclass(each, Contrastive) and "groups" in each.layouts]
-LOOPS = {"mnrl": (1, 3), "simcse": (1, 1), "supmpn": (3, 3), "supcon": (3, 0)}
-"""Objectives that compare an anchor with the positives of other groups and the hard negatives of all; with how many
-positives and hard negatives."""
+LOOPS = ("mnrl", "simcse", "supmpn", "supcon")
+"""Objectives that compare an anchor with the positives of other groups and the hard negatives of all."""
 FILTERS = [
     {"false_negatives": "keep"},
     {"false_negatives": "mask"},
@@ -34,8 +33,7 @@ def config_of(name: str, **changes: Any) -> Any:
 
 
 def batch_for(name: str, seed: int) -> EmbeddedBatch:
-    positives, negatives = LOOPS.get(name, (3, 0))
-    return known(grouped(seed, positives=positives, negatives=negatives))
+    return known(fitting(name, seed))
 
 
 def known(batch: EmbeddedBatch) -> EmbeddedBatch:
@@ -109,7 +107,7 @@ def test_what_is_drawn_in_its_place_was_not_masked() -> None:
 
 
 @pytest.mark.parametrize("changes", FILTERS[1:3], ids=lambda changes: changes["false_negatives"])
-@pytest.mark.parametrize("name", [*GROUPS, "scl"])
+@pytest.mark.parametrize("name", GROUPS)
 def test_the_loss_knows_nothing_of_it(name: str, changes: dict[str, Any]) -> None:
     objective = build(config_of(name, positives=2, negatives=2, weight=1.0, **changes))
     batch = known(labelled(random_rows(5), 5)) if name == "scl" else batch_for(name, 5)

@@ -18,7 +18,7 @@ from tests.objective_batches import (
     build,
     check_equal,
     embedded,
-    grouped,
+    fitting,
     labelled,
     options,
     random_rows,
@@ -43,14 +43,12 @@ def config_of(name: str, **changes: Any) -> Any:
 
 
 def batch_for(name: str, seed: int) -> EmbeddedBatch:
-    kind = OBJECTIVES[name]
     if name == "scl":
         return labelled(random_rows(seed), seed)
     if name in SCORED_ORACLES:
         batch = embedded(list(range(12)), [(n, n, 6 + n, 1) for n in range(6)], seed)
         return replace(batch, score=torch.tensor([0.2, 0.9, 0.4, 0.4, 1.0, 0.0]))
-    negatives = 3 if kind.most_negatives is None else kind.most_negatives
-    return grouped(seed, positives=kind.most_positives or 3, negatives=negatives)
+    return fitting(name, seed)
 
 
 def cut(batch: EmbeddedBatch, width: int | None) -> EmbeddedBatch:

@@ -88,8 +88,7 @@ class TestEquality:
     def test_every_objective(self, case: int):
         """Against the plain step over the same passes, of several sizes by turns; 1: every sentence by itself."""
         most = (40, 1, 13, 130)[case % 4]
-        plain, cached = model_of(OBJECTIVE_CASES[case]), model_of(OBJECTIVE_CASES[case])
-        plain.encoder.own = most  # type: ignore[union-attr]
+        plain, cached = (model_of(OBJECTIVE_CASES[case], Passing(own=own)) for own in (most, WHOLE))
         batches = [batch_of(40), batch_of(37)]
         expected = steps(plain, None, batches=batches)
         actual = steps(cached, most, batches=batches)
@@ -103,9 +102,7 @@ class TestEquality:
         most = sum(lengths[:-1])
         passes = Passing().passes(lengths, most)
         assert [len(rows) for rows in passes] == [len(lengths) - 1, 1]
-        plain, cached = model_of(BANK), model_of(BANK)
-        plain.encoder.own = most  # type: ignore[union-attr]
-        same(steps(cached, most), steps(plain, None))
+        same(steps(model_of(BANK), most), steps(model_of(BANK, Passing(own=most)), None))
 
     def test_a_batch_that_fits_is_not_embedded_twice(self):
         model = model_of(GROUPS)
@@ -114,11 +111,9 @@ class TestEquality:
 
     def test_without_the_old_random_numbers_they_differ(self, monkeypatch: pytest.MonkeyPatch):
         """The negative control."""
-        plain, cached = model_of(GROUPS), model_of(GROUPS)
-        plain.encoder.own = 40  # type: ignore[union-attr]
-        expected = steps(plain, None)
+        expected = steps(model_of(GROUPS, Passing(own=40)), None)
         monkeypatch.setattr(RandomState, "restore", lambda self: None)
-        actual = steps(cached, 40)
+        actual = steps(model_of(GROUPS), 40)
         torch.testing.assert_close(actual["steps"][0]["loss"], expected["steps"][0]["loss"], **EXACT)
         with pytest.raises(AssertionError):
             torch.testing.assert_close(
@@ -126,10 +121,9 @@ class TestEquality:
             )
 
     def test_the_bank_over_many_steps(self):
-        plain, cached = model_of(BANK), model_of(BANK)
-        plain.encoder.own = 50  # type: ignore[union-attr]
         batches = [batch_of(count) for count in (20, 16, 33, 12, 40)]
-        expected, actual = steps(plain, None, batches=batches), steps(cached, 50, batches=batches)
+        expected = steps(model_of(BANK, Passing(own=50)), None, batches=batches)
+        actual = steps(model_of(BANK), 50, batches=batches)
         same(actual, expected)
         assert (actual["bank"]["vectors"] != 0).any()
 
@@ -139,9 +133,7 @@ class TestEquality:
     def test_some_anchors_at_a_time(self, case: int, monkeypatch: pytest.MonkeyPatch):
         """Value and gradients are those of all anchors at once, who are not divided evenly. What contrasts nothing
         grows with the pairs, not with their square."""
-        parted, plain = (model_of(OBJECTIVE_CASES[case]) for _ in range(2))
-        plain.encoder.own = 40  # type: ignore[union-attr]
-        expected = steps(plain, None)
+        expected = steps(model_of(OBJECTIVE_CASES[case], Passing(own=40)), None)
         parts: list[slice] = []
         once = torch.utils.checkpoint.checkpoint
 
@@ -151,15 +143,14 @@ class TestEquality:
 
         monkeypatch.setattr(torch.utils.checkpoint, "checkpoint", kept)
         monkeypatch.setattr(kernel, "NUMBERS_AT_ONCE", 100)
-        same(steps(parted, 40), expected)
+        same(steps(model_of(OBJECTIVE_CASES[case]), 40), expected)
         assert len(parts) > 2
 
     def test_counted_padding(self):
         changes = {"objective.name": "scl", "objective.fidelity": "released"}
-        plain, cached = model_of(changes), model_of(changes)
+        plain = model_of(changes, Passing(own=40))
         assert plain.count_padding
-        plain.encoder.own = 40  # type: ignore[union-attr]
-        same(steps(cached, 40), steps(plain, None))
+        same(steps(model_of(changes), 40), steps(plain, None))
 
 
 @pytest.mark.parametrize(
@@ -191,12 +182,11 @@ def test_a_transformer(changes: dict[str, Any], packed: bool, make_encoder: Any,
 
 
 class Full(Passing):
-    """Out of memory in a pass of more than `room` tokens with gradient, or when so many are held for a backward pass;
-    after the random numbers of that pass were drawn."""
+    """Out of memory in a pass of more than `room` tokens with gradient, after its random numbers were drawn."""
 
-    def __init__(self, room: int) -> None:
-        super().__init__()
-        self.room, self.held = room, 0
+    def __init__(self, room: int, own: int = WHOLE) -> None:
+        super().__init__(own=own)
+        self.room = room
 
     def embed(self, tokens: Any) -> torch.Tensor:
         embedded = super().embed(tokens)
@@ -209,7 +199,7 @@ class LateFull(Passing):
     """Out of memory once, in the backward pass."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__(own=40)
         self.lost = False
 
     def embed(self, tokens: Any) -> torch.Tensor:
@@ -231,12 +221,17 @@ class TestAuto:
         monkeypatch.setattr(chunks, "available_bytes", lambda device: 2**50)
         monkeypatch.setattr(chunks, "held_bytes", lambda encoder, sample: 1)
 
+    def room_for(self, tokens: float | None, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The memory of so many tokens is free; None: nobody says."""
+        monkeypatch.setattr(chunks, "held_bytes", lambda encoder, sample: 1000 * sum(map(len, sample)))
+        monkeypatch.setattr(chunks, "available_bytes", lambda device: None if tokens is None else 1000 * tokens)
+        monkeypatch.setattr(chunks, "BYTES_TO_COME", 0)
+
     @pytest.mark.parametrize("changes", [BANK, {"objective.name": "scl", "objective.negatives": 2}])
     def test_a_step_that_does_not_fit_is_done_again(self, changes: dict[str, Any], capsys: Any):
         """With the encoder's own passes the result is the plain step's: gradients, bank and draws are as if nothing had
         happened."""
-        plain, full = model_of(changes), model_of(changes, Full(90))
-        plain.encoder.own = full.encoder.own = 80  # type: ignore[union-attr]
+        plain, full = model_of(changes, Passing(own=80)), model_of(changes, Full(90, own=80))
         batches = [batch_of(8), batch_of(36), batch_of(40), batch_of(8)]
         actual = steps(full, "auto", batches=batches)
         same(actual, steps(plain, None, batches=batches))
@@ -248,13 +243,12 @@ class TestAuto:
 
     def test_passes_are_halved_until_they_fit(self, capsys: Any):
         """The plain step over the passes that were found gives the same."""
-        plain, full = model_of(BANK), model_of(BANK, Full(35))
-        actual = steps(full, "auto", batches=[batch_of(40), batch_of(36)])
+        actual = steps(model_of(BANK, Full(35)), "auto", batches=[batch_of(40), batch_of(36)])
         tokens = sum(map(len, batch_of(40).tokens))
         tried = [int(line.split()[-2]) for line in capsys.readouterr().err.splitlines()]
         assert tried[0] == tokens // 2
         assert tried[-1] == actual["chunk"] <= 35 < tried[-2]
-        plain.encoder.own = actual["chunk"]  # type: ignore[union-attr]
+        plain = model_of(BANK, Passing(own=actual["chunk"]))
         same(actual, steps(plain, None, batches=[batch_of(40), batch_of(36)]))
 
     def test_down_to_one_sentence_and_no_further(self):
@@ -268,10 +262,9 @@ class TestAuto:
 
     def test_a_number_is_halved_and_none_is_not(self):
         """What was asked for is where it begins."""
-        plain, full = model_of(BANK), model_of(BANK, Full(50))
-        actual = steps(full, 90, batches=[batch_of(40), batch_of(36)])
+        actual = steps(model_of(BANK, Full(50)), 90, batches=[batch_of(40), batch_of(36)])
         assert actual["chunk"] == 44  # half of its largest pass, which has 88 tokens
-        plain.encoder.own = 44  # type: ignore[union-attr]
+        plain = model_of(BANK, Passing(own=44))
         same(actual, steps(plain, None, batches=[batch_of(40), batch_of(36)]))
         with pytest.raises(torch.OutOfMemoryError):
             steps(model_of(GROUPS, Full(50)), None)
@@ -291,21 +284,17 @@ class TestAuto:
 
     def after_a_loss(self) -> dict[str, Any]:
         """A step's values, where its first attempt has failed, over passes that draw what the plain step draws."""
-        model = model_of(BANK, LateFull())
-        model.encoder.own = 40  # type: ignore[union-attr]
-        return steps(model, "auto", batches=[batch_of(40)])
+        return steps(model_of(BANK, LateFull()), "auto", batches=[batch_of(40)])
 
     def test_a_backward_pass_that_does_not_fit(self):
-        plain = model_of(BANK)
-        plain.encoder.own = 40  # type: ignore[union-attr]
+        plain = model_of(BANK, Passing(own=40))
         actual = self.after_a_loss()
         assert actual["chunk"] == "passes"
         same(actual, steps(plain, None, batches=[batch_of(40)]))
 
     def test_the_next_trial_of_that_kind_knows(self, capsys: Any):
         """It begins with the encoder's own passes, which give what the plain step would give."""
-        first, again = model_of(GROUPS, Full(90)), model_of(GROUPS, Full(90))
-        first.encoder.own = again.encoder.own = 80  # type: ignore[union-attr]
+        first, again = (model_of(GROUPS, Full(90, own=80)) for _ in range(2))
         assert steps(first, "auto")["chunk"] == "passes"
         assert "out of memory" in capsys.readouterr().err
         assert steps(again, "auto")["chunk"] == "passes"
@@ -319,14 +308,10 @@ class TestAuto:
     )
     def test_a_cpu_looks_ahead(self, tokens: float | None, chunk: Any, monkeypatch: pytest.MonkeyPatch, capsys: Any):
         """By what a pass holds; half of the free memory, here room for so many tokens, may be taken."""
-        monkeypatch.setattr(chunks, "held_bytes", lambda encoder, sample: 1000 * sum(map(len, sample)))
-        monkeypatch.setattr(chunks, "available_bytes", lambda device: None if tokens is None else 1000 * tokens)
-        monkeypatch.setattr(chunks, "BYTES_TO_COME", 0)
+        self.room_for(tokens, monkeypatch)
         assert sum(map(len, batch_of().tokens)) == 274
-        model, plain = model_of(GROUPS), model_of(GROUPS)
-        model.encoder.own = 120  # type: ignore[union-attr]
-        plain.encoder.own = chunk if isinstance(chunk, int) else 120  # type: ignore[union-attr]
-        actual = steps(model, "auto")
+        plain = model_of(GROUPS, Passing(own=chunk if isinstance(chunk, int) else 120))
+        actual = steps(model_of(GROUPS, Passing(own=120)), "auto")
         assert actual["chunk"] == chunk
         same(actual, steps(plain, None))
         assert ("half of the free memory" in capsys.readouterr().err) == (chunk is not None)
@@ -343,12 +328,9 @@ class TestAuto:
 
     @pytest.mark.parametrize(("weight", "chunk"), [(0.0, None), (0.5, "passes")])
     def test_guessing_holds_the_anchors_again(self, weight: float, chunk: Any, monkeypatch: pytest.MonkeyPatch):
-        model = model_of(GROUPS)
-        model.encoder.own = 120  # type: ignore[union-attr]
+        model = model_of(GROUPS, Passing(own=120))
         model.mlm_weight = weight
-        monkeypatch.setattr(chunks, "held_bytes", lambda encoder, sample: 1000 * sum(map(len, sample)))
-        monkeypatch.setattr(chunks, "available_bytes", lambda device: 2.2 * 1000 * 274)
-        monkeypatch.setattr(chunks, "BYTES_TO_COME", 0)
+        self.room_for(2.2 * 274, monkeypatch)
         made = Chunks(model, "auto", 8, Workers(), GradientSum([], Workers()))
         made._look_ahead(batch_of())
         assert made.chunk == chunk
@@ -366,16 +348,11 @@ class TestAuto:
 
     def test_a_later_batch_may_need_less_yet(self, monkeypatch: pytest.MonkeyPatch):
         """What is decided holds for batches as large as those before."""
-        model = model_of(GROUPS)
-        model.encoder.own = 120  # type: ignore[union-attr]
-        free = [1.9 * 1000 * 274]
-        monkeypatch.setattr(chunks, "held_bytes", lambda encoder, sample: 1000 * sum(map(len, sample)))
-        monkeypatch.setattr(chunks, "available_bytes", lambda device: free[0])
-        monkeypatch.setattr(chunks, "BYTES_TO_COME", 0)
-        made = Chunks(model, "auto", 8, Workers(), GradientSum([], Workers()))
+        self.room_for(1.9 * 274, monkeypatch)
+        made = Chunks(model_of(GROUPS, Passing(own=120)), "auto", 8, Workers(), GradientSum([], Workers()))
         made._look_ahead(batch_of())
         assert made.chunk == "passes"
-        free[0] = 140_000.0
+        self.room_for(140, monkeypatch)
         made._look_ahead(batch_of())
         assert made.chunk == "passes", "no larger than the one before"
         made._look_ahead(batch_of(80))
@@ -405,10 +382,8 @@ class TestTraining:
 
     def test_a_whole_training(self):
         """Parameters, sums and streams after six steps with clipping and a bank."""
-        plain, chunked = Passing(), Passing()
-        plain.own = 20
-        model, progress = self.train(plain, None)
-        same_model, same_progress = self.train(chunked, 20)
+        model, progress = self.train(Passing(own=20), None)
+        same_model, same_progress = self.train(Passing(), 20)
         torch.testing.assert_close(same_model.state_dict(), model.state_dict(), rtol=1e-7, atol=1e-9)
         assert same_progress.sums == pytest.approx(progress.sums)
         assert same_progress.streams == progress.streams == 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import shutil
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 
+from tests.trials import Leaving
 from trainables.corpora.batch import Batch
 from trainables.corpora.layouts import LAYOUTS
 from trainables.encoders.adapter import AdaptedEncoder
@@ -26,7 +26,7 @@ from trainables.training.checkpoint import TrainingProgress
 from trainables.training.distributed import Workers
 from trainables.training.loop import Interrupted, TrainingDivergedError, Watcher, train
 from trainables.training.population_training import Member, train_population
-from trainables.trial import Reporter, TrialSpec, population_key
+from trainables.trial import TrialSpec, population_key
 from trainables.trial.build import build_model
 from trainables.trial.population import _Watch, run_population
 from trainables.trial.run import run_trial
@@ -231,15 +231,6 @@ class TestTraining:
             for mine, theirs in zip(own.model.parameters(), other.model.parameters(), strict=True):
                 assert torch.equal(mine, theirs)
 
-    def test_who_does_not_look_changes_nothing(
-        self, stores: list[EmbeddingStore], together: list[Member], folder: Path
-    ) -> None:
-        """Losses are read a step late where nobody looks."""
-        watched = members_of(DIFFERENT, stores)
-        train_population(watched, Interrupting(None, folder))
-        for own, other in zip(watched, together, strict=True):
-            assert (own.progress.step, own.progress.sums) == (other.progress.step, other.progress.sums)
-
 
 class Interrupting:
     """Looks at every step, and ends the training after one."""
@@ -335,27 +326,20 @@ def test_results_are_those_of_single_trials(tmp_path: Path) -> None:
     assert len({result.training["loss"] for result in results}) == 3
 
 
-class Listening(Reporter):
-    """Wants a checkpoint after a step, and is interrupted there; remembers what it is told."""
+class Listening(Leaving):
+    """Remembers what it is told."""
 
-    def __init__(self, at: int | None = None, keep: Path | None = None) -> None:
-        self.at, self.keep = at, keep
-        self.calls = 0
+    def __init__(self, after: int | None = None, keep: Path | None = None) -> None:
+        super().__init__(after, keep)
         self.reported: dict[int, dict[str, float]] = {}
 
     def step(self, step: int, scalars: Mapping[str, float]) -> None:
         self.reported[step] = dict(scalars)
 
     def wants_checkpoint(self) -> bool:
-        self.calls += 1
-        if self.at is not None:
+        if self.after is not None:
             time.sleep(0.2)  # so that its steps take longer than all else that a resumed process does
-        return self.calls == self.at
-
-    def checkpoint(self, folder: Path) -> bool:
-        assert self.keep is not None
-        shutil.copytree(folder, self.keep)
-        return False
+        return super().wants_checkpoint()
 
 
 @pytest.mark.slow

@@ -7,7 +7,6 @@ import os
 import pickle
 import subprocess
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,6 +15,7 @@ import numpy as np
 import pytest
 import torch
 
+from tests.trials import PAIRS, without_seconds
 from trainables.encoders.model_card import README
 from trainables.errors import UserError
 from trainables.evaluation_config import EvaluationConfig
@@ -25,16 +25,6 @@ from trainables.trial import Reporter, TrialResult, TrialSpec, Unscored
 from trainables.trial.measure import TrialClock, after_scoring, gpus_of
 from trainables.trial.run import run_trial, run_trials
 from trainables.trial.save_and_score import score
-
-SECONDS = (
-    "seconds",
-    "train_seconds",
-    "evaluation_seconds",
-    "evaluating_seconds",
-    "peak_memory_mb",
-    "resumed_seconds",
-    "encode_ms",
-)
 
 SCORE = """
 import pickle, sys
@@ -48,29 +38,7 @@ EVALUATION = EvaluationConfig("scenes", ("STS12", "STSBenchmark", "TREC"), "fast
 
 @pytest.fixture
 def recipe() -> Recipe:
-    return Recipe().preferring(
-        {
-            "encoder.name": "scenes-small",
-            "corpus.nli": "scenes",
-            "corpus.limit": 128,
-            "objective.name": "ntxent",
-            "corpus.layout": "pairs",
-            "objective.positives": None,
-            "objective.negatives": None,
-            "optimisation.batch_size": 16,
-        }
-    )
-
-
-def without_seconds(value: Any) -> Any:
-    """All of a result that must be equal: arrays as their bytes."""
-    if isinstance(value, TrialResult):
-        value = vars(value)
-    if isinstance(value, Mapping):
-        return {name: without_seconds(content) for name, content in value.items() if name not in SECONDS}
-    if isinstance(value, np.ndarray):
-        return value.dtype.str, value.shape, value.tobytes()
-    return "\n".join(line for line in value.splitlines() if "seconds" not in line) if isinstance(value, str) else value
+    return PAIRS.override({"corpus.limit": 128})
 
 
 def in_another_process(unscored: Unscored, folder: Path) -> TrialResult:
@@ -151,7 +119,7 @@ def test_changed_data_is_refused(recipe: Recipe, tmp_path: Path):
 def test_seconds_are_counted_once(recipe: Recipe, monkeypatch: pytest.MonkeyPatch):
     handed = run_trial(recipe, 1, EVALUATION, hand_over=True, reporter=Reporter())
     assert isinstance(handed, Unscored)
-    before, after = handed.cost, score(handed).cost
+    before, after = handed.result.cost, score(handed).cost
     assert before["evaluating_seconds"] == 0 < after["evaluating_seconds"]
     for name in ("seconds", "evaluation_seconds"):
         assert after[name] == pytest.approx(before[name] + after["evaluating_seconds"])

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from search_spaces.goals import GOALS, SELECTION, Goal, kept_by, searched
@@ -22,7 +20,6 @@ from trainables.senteval.own_tasks import own_tasks
 from trainables.senteval.tasks import TASKS
 from trainables.testing.tasks import bag_of_words
 from trainables.training.distributed import Workers
-from trainables.training.loop import Interrupted
 from trainables.training.rungs import parse_rungs
 from trainables.trial import Reporter, TrialResult, check_recipes, remarks
 from trainables.trial.evaluation import chosen_by
@@ -91,14 +88,6 @@ def test_a_trial_is_evaluated_and_saved_with_its_best_weights(
     assert dev(run_trial(again, 1, EVALUATION)) == pytest.approx(dev(result), abs=1e-3)
 
 
-@pytest.mark.slow
-def test_a_trial_that_averages_says_over_which_steps(trial: Recipe) -> None:
-    result = run_trial(trial.override({"optimisation.keep": "average"}), 1, EVALUATION)
-    assert isinstance(result, TrialResult)
-    assert result.training["kept"] == {"keep": "average", "from_step": 7, "steps": 2}
-    assert "kept" not in vars(run_trial(trial, 1, EVALUATION))["training"]
-
-
 def test_a_trial_that_a_scheduler_stops_keeps_nothing(trial: Recipe) -> None:
     class Stopping(Reporter):
         rung_plan = EIGHTHS
@@ -110,31 +99,6 @@ def test_a_trial_that_a_scheduler_stops_keeps_nothing(trial: Recipe) -> None:
     assert isinstance(result, TrialResult)
     assert result.stopped == "stopped at rung 4"
     assert "kept" not in result.training
-
-
-@pytest.mark.slow
-def test_a_resumed_trial_gives_the_same_scores(trial: Recipe, tmp_path: Path) -> None:
-    class Leaving(Reporter):
-        calls = 0
-
-        def wants_checkpoint(self) -> bool:
-            self.calls += 1
-            return self.calls == 4
-
-        def checkpoint(self, folder: Path) -> bool:
-            shutil.copytree(folder, tmp_path / "kept")
-            return False
-
-    best = trial.override({"optimisation.keep": "best"})
-    whole = run_trial(best, 2, EVALUATION)
-    with pytest.raises(Interrupted):
-        run_trial(best, 2, EVALUATION, reporter=Leaving())
-    resumed = run_trial(best, 2, EVALUATION, resume=tmp_path / "kept")
-    assert isinstance(resumed, TrialResult)
-    assert isinstance(whole, TrialResult)
-    assert resumed.training["kept"] == whole.training["kept"]
-    assert dev(resumed) == dev(whole)
-    np.testing.assert_array_equal(resumed.predictions["STSBenchmark"], whole.predictions["STSBenchmark"])
 
 
 # --- by which score

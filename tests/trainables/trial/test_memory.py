@@ -16,7 +16,8 @@ import torch
 
 from benchmarks.engine._soak_trials import BATCHES
 from benchmarks.engine.soak import MB_A_TRIAL
-from tests.trainables.trial.test_warm import FEW, PAIRS
+from tests.trainables.trial.test_warm import FEW
+from tests.trials import PAIRS
 from trainables.training.memory import held_bytes
 from trainables.trial import TrialResult, TrialSpec, save_and_score
 from trainables.trial.evaluation import score_senteval
@@ -116,7 +117,8 @@ class TestTrials:
         monkeypatch.setattr(save_and_score, "score_senteval", large)
         assert peak_of(run_trial(ALONE, 1, FEW)) > 512 > alone
         assert peak_of(save_and_score.score(handed)) > 500
-        on_a_gpu = dataclasses.replace(handed, cost={**handed.cost, "gpu_seconds": 5.0, "peak_memory_mb": 7.0})
+        cost: Any = {**handed.result.cost, "gpu_seconds": 5.0, "peak_memory_mb": 7.0}
+        on_a_gpu = dataclasses.replace(handed, result=dataclasses.replace(handed.result, cost=cost))
         assert peak_of(save_and_score.score(on_a_gpu)) == 7.0, "a GPU's memory, and none of it was taken"
 
 

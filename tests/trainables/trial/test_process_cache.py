@@ -16,6 +16,7 @@ import torch
 from transformers import BertConfig, BertModel
 
 from tests.conftest import SENTENCES
+from tests.trials import PAIRS
 from trainables.corpora.nli import NLIPairs, load_nli
 from trainables.encoders import load_encoder
 from trainables.encoders.pooling import Mean
@@ -258,19 +259,7 @@ class TestFresh:
 
 @pytest.fixture
 def base() -> Recipe:
-    return Recipe().preferring(
-        {
-            "encoder.name": "scenes-small",
-            "corpus.nli": "scenes",
-            "corpus.limit": 64,
-            "objective.name": "ntxent",
-            "corpus.layout": "pairs",
-            "objective.positives": None,
-            "objective.negatives": None,
-            "optimisation.batch_size": 16,
-            "head.kind": "linear",
-        }
-    )
+    return PAIRS.override({"corpus.limit": 64, "head.kind": "linear"})
 
 
 class TestOverlapInATrial:

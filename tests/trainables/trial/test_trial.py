@@ -6,7 +6,6 @@ import dataclasses
 import itertools
 import json
 import math
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,6 +16,7 @@ import pytest
 
 from search_spaces.goals import SELECTION
 from tests.conftest import slow_case
+from tests.trials import Leaving
 from trainables.corpora import scenes
 from trainables.errors import UserError
 from trainables.evaluation_config import EvaluationConfig, split
@@ -62,8 +62,8 @@ def one_task(evaluation: EvaluationConfig) -> EvaluationConfig:
 EIGHTHS = parse_rungs("8")
 
 
-class Scheduler(Reporter):
-    """Keeps what it is told, and ends the trial at a rung; or wants a checkpoint after a step, and ends it there."""
+class Scheduler(Leaving):
+    """Keeps what it is told, and ends the trial at a rung; or at a checkpoint after a step."""
 
     def __init__(
         self,
@@ -72,13 +72,12 @@ class Scheduler(Reporter):
         checkpoint_after: int | None = None,
         keep: Path | None = None,
     ) -> None:
+        super().__init__(checkpoint_after, keep)
         self.rung_plan, self.stop_at = rung_plan, stop_at
-        self.checkpoint_after, self.keep = checkpoint_after, keep
         self.steps: list[int] = []
         self.losses: list[float] = []
         self.rungs: list[int] = []
         self.scores: list[float] = []
-        self.calls = 0
         self.taken: list[Path] = []
 
     def step(self, step: int, scalars: Mapping[str, float]) -> None:
@@ -90,16 +89,9 @@ class Scheduler(Reporter):
         self.scores.append(scores["sts"])
         return number != self.stop_at
 
-    def wants_checkpoint(self) -> bool:
-        self.calls += 1
-        return self.calls == self.checkpoint_after
-
     def checkpoint(self, folder: Path) -> bool:
         self.taken.append(folder)
-        if self.keep is None:
-            return True
-        shutil.copytree(folder, self.keep)
-        return False
+        return self.keep is None or super().checkpoint(folder)
 
 
 def numbers(result: TrialResult) -> dict[str, Any]:
@@ -217,21 +209,6 @@ def test_resumed_and_then_diverged_keeps_what_was_before(recipe: Recipe, one_tas
     assert result.training["planned_steps"] == STEPS
 
 
-@pytest.mark.slow
-def test_checkpoints_come_by_time_not_by_rung(
-    recipe: Recipe, one_task: EvaluationConfig, monkeypatch: pytest.MonkeyPatch
-):
-    evaluation = one_task
-    reporter = Scheduler()
-    run_trial(recipe, 1, evaluation, reporter=reporter)
-    assert reporter.taken == []
-    assert reporter.calls == STEPS
-    monkeypatch.setattr(watcher, "CHECKPOINT_SECONDS", 0.0)
-    reporter = Scheduler()
-    run_trial(recipe, 1, evaluation, reporter=reporter)
-    assert len(reporter.taken) == STEPS / 2, "two steps lie between them, however short they are"
-
-
 @pytest.mark.parametrize(("first", "ahead"), [(1, 0), (41, 1)])
 @pytest.mark.parametrize(("seconds", "every"), [(1.0, 60), (16.0, 4), (20.0, 3), (25.0, 3), (40.0, 2), (500.0, 2)])
 def test_what_a_death_costs(seconds: float, every: int, first: int, ahead: int, monkeypatch: pytest.MonkeyPatch):
@@ -315,39 +292,6 @@ def test_an_adapter_embeds_all_training_sentences_at_once(recipe: Recipe, one_ta
     assert {"heat_map.before", "heat_map.after"} <= result.predictions.keys()
     passes = len(list((tmp_path / "embeddings").rglob("*.texts.npy")))
     assert passes <= 5  # the map, the training, parts of STSBenchmark
-
-
-@pytest.mark.slow
-def test_released_keeps_the_rate_after_the_warm_up_and_averages_padding_in(
-    recipe: Recipe, one_task: EvaluationConfig, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-):
-    from trainables.encoders.transformer import TransformerEncoder
-
-    rates: dict[str, list[float]] = {"paper": [], "released": []}
-    padded: dict[str, set[bool]] = {"paper": set(), "released": set()}
-    encode = TransformerEncoder.encode
-    for fidelity in ("paper", "released"):
-
-        class Rates(Reporter):
-            def step(self, step: int, scalars: Mapping[str, float], rates: list[float] = rates[fidelity]) -> None:
-                rates.append(scalars["learning_rate"])
-
-        def watched(self: Any, sentences: Any, padded: set[bool] = padded[fidelity], **options: Any) -> Any:
-            padded.add(self.pooling.counts_padding)
-            return encode(self, sentences, **options)
-
-        monkeypatch.setattr(TransformerEncoder, "encode", watched)
-        chosen = recipe.override({"objective.fidelity": fidelity})
-        result = run_trial(chosen, 1, one_task, reporter=Rates(), model_folder=tmp_path / fidelity)
-        card = (tmp_path / fidelity / "README.md").read_text(encoding="utf-8")
-        assert ("the saved model leaves padding out" in card) == (fidelity == "released")
-        # Released: every entailed row is an anchor, and N- has no effect.
-        assert (result.training["negatives_per_anchor"] > 5) == (fidelity == "released")
-    peak = recipe.optimisation.learning_rate
-    assert rates["released"] == [0.0, *[peak] * (STEPS - 1)]
-    assert rates["paper"][1] == peak
-    assert 0 < rates["paper"][-1] < 0.2 * peak
-    assert padded == {"paper": {False}, "released": {True}}
 
 
 @pytest.mark.parametrize(

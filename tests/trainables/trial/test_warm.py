@@ -21,7 +21,7 @@ import pytest
 import torch
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
-from tests.trainables.trial.test_hand_over import without_seconds
+from tests.trials import PAIRS, without_seconds
 from trainables.corpora import nli_layouts
 from trainables.corpora.request import SamplerRequest
 from trainables.encoders import load_encoder
@@ -40,18 +40,6 @@ from trainables.trial.process_reset import SETTINGS, ProcessReset
 from trainables.trial.run import run_trial, run_trials
 from trainables.trial.spec import TrialSpec
 
-PAIRS = Recipe().preferring(
-    {
-        "encoder.name": "scenes-small",
-        "corpus.nli": "scenes",
-        "corpus.limit": 96,
-        "corpus.layout": "pairs",
-        "objective.name": "ntxent",
-        "objective.positives": None,
-        "objective.negatives": None,
-        "optimisation.batch_size": 16,
-    }
-)
 ROWS = PAIRS.override({"corpus.layout": "rows", "objective.name": "scl", "head.kind": "linear"})
 EVALUATION = EvaluationConfig("scenes", ("STS12", "STSBenchmark", "TREC"), "fast")
 FEW = EvaluationConfig("scenes", ("TREC",), "fast")
@@ -62,7 +50,7 @@ FRESH = """
 import json, os, sys
 import torch
 torch.set_num_threads(1)
-from tests.trainables.trial.test_hand_over import without_seconds
+from tests.trials import without_seconds
 from trainables.evaluation_config import EvaluationConfig
 from trainables.recipe import Recipe
 from trainables.trial.run import run_trial

@@ -9,16 +9,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sentence_transformers import SentenceTransformer
 
-from tests.conftest import NO_WEIGHTS, SENTENCES
+from tests.conftest import NO_WEIGHTS
 from trainables.errors import UserError
 from trainables.evaluation_config import EvaluationConfig
-from trainables.recipe import SCENES_ENCODER, Recipe
+from trainables.recipe import Recipe
 from trainables.senteval import SentEvalResult
 from trainables.senteval.evaluation import Embeddings
 from trainables.trial import save_and_score
-from trainables.trial.build import build_encoder
 from trainables.trial.check import check_widths
 
 
@@ -38,19 +36,6 @@ def test_the_record_has_the_scores_of_each_width(monkeypatch: pytest.MonkeyPatch
         save_and_score.scores_at_widths(Recipe().override({"optimisation.epochs": 0}), EvaluationConfig(), embeddings)
         == {}
     )
-
-
-@pytest.mark.parametrize("kind", ["transformer", "static"])
-def test_a_saved_model_is_cut_by_sentence_transformers(kind: str, tmp_path: Path):
-    """`truncate_dim` gives the first numbers of ours, those that are scored at that width."""
-    changes = {"encoder.kind": kind, "encoder.name": SCENES_ENCODER, "objective.name": "mnrl", "corpus.layout": "pairs"}
-    recipe = Recipe().preferring({**changes, "objective.dims": ("64", "16")})
-    encoder = build_encoder(recipe, 0, None)
-    folder = save_and_score.save_model(encoder, tmp_path / "model")
-    for width in map(int, recipe.flat()["objective.dims"]):  # type: ignore[arg-type]
-        saved = SentenceTransformer(str(folder), device="cpu", truncate_dim=width).encode(SENTENCES)
-        assert saved.shape == (len(SENTENCES), width)
-        np.testing.assert_allclose(saved, encoder.encode(SENTENCES)[:, :width], atol=1e-6)
 
 
 @pytest.mark.parametrize("encoder", ["scenes-small", "folder"])

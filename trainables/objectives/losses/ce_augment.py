@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from trainables.labels import CONTRADICTION, ENTAILMENT
@@ -33,9 +33,6 @@ class AugmentedCrossEntropy(LiaoPairs, Objective):
         from trainables.objectives.pair_classifier import PairClassifier
 
         return PairClassifier(dim)
-
-    def drawing_none(self) -> Objective:
-        return replace(self, positives=None, negatives=None)
 
     def loss(self, batch: EmbeddedBatch, own: Any = None) -> Loss:
         contrast = choose_contrast(batch, self)

@@ -105,35 +105,32 @@ class Distill(Widths, Objective):
         term = {"similarities": similarities, "margins": _margins, "embeddings": _embeddings}[matches]
         return Loss(self.at_widths(lambda width: term(batch, batch.projected[:, :width], teacher)))
 
-    def _lists(self, batch: EmbeddedBatch, learner: Tensor, scores: Tensor) -> Tensor:
+    def _divergence(self, teacher: Tensor, learner: Tensor) -> Tensor:
+        """tau^2 times the sum over anchors of KL( softmax(teacher / tau) || softmax(learner / tau) )."""
         assert self.temperature != "learned", "`check` refuses it"
-        tau: float = self.temperature
+        target, learned = ((near / self.temperature).log_softmax(dim=1) for near in (teacher, learner))
+        return self.temperature**2 * (target.exp() * (target - learned)).sum()
+
+    def _lists(self, batch: EmbeddedBatch, learner: Tensor, scores: Tensor) -> Tensor:
         group = to_device(batch.pairs.group.unique(), learner.device)
         own = (batch.group == group.unsqueeze(1)) & scores.isfinite()  # (anchors, pairs)
         mine = batch.share(len(own))
 
-        def chances(near: Tensor) -> Tensor:  # (pairs,) -> (anchors of this worker, pairs), their logarithms
-            return (near / tau).masked_fill(~own[mine], _OUT).log_softmax(dim=1)
-
-        target, learned = chances(scores.nan_to_num()), chances(_near(batch, learner))
-        compared = (own.sum(dim=1) > 1).sum()
-        return tau**2 * (target.exp() * (target - learned)).sum() / compared.clamp(min=1)
+        lists = (  # (anchors of this worker, pairs)
+            near.expand(own.shape)[mine].masked_fill(~own[mine], _OUT)
+            for near in (scores.nan_to_num(), _near(batch, learner))
+        )
+        return self._divergence(*lists) / (own.sum(dim=1) > 1).sum().clamp(min=1)
 
     def _similarities(self, batch: EmbeddedBatch, learner: Tensor, teacher: Tensor) -> Tensor:
-        assert self.temperature != "learned", "`check` refuses it"
-        tau: float = self.temperature
         anchors, device = batch.pairs.premise.unique(), learner.device
         candidates = to_device(batch.pairs.hypothesis.unique(), device)
         mine = to_device(anchors[batch.share(len(anchors))], device)
         same = batch.text[mine].unsqueeze(1) == batch.text[candidates]
 
-        def chances(embeddings: Tensor) -> Tensor:  # (anchors of this worker, candidates), their logarithms
-            unit = torch.nn.functional.normalize(embeddings, dim=1)
-            cosines = unit[mine] @ unit[candidates].T
-            return (cosines / tau).masked_fill(same, _OUT).log_softmax(dim=1)
-
-        target, learned = chances(teacher), chances(learner)
-        return tau**2 * (target.exp() * (target - learned)).sum() / len(anchors)
+        units = (torch.nn.functional.normalize(embeddings, dim=1) for embeddings in (teacher, learner))
+        cosines = ((unit[mine] @ unit[candidates].T).masked_fill(same, _OUT) for unit in units)
+        return self._divergence(*cosines) / len(anchors)
 
 
 def _near(batch: EmbeddedBatch, embeddings: Tensor) -> Tensor:  # (pairs,)

@@ -11,7 +11,7 @@ from trainables.objectives.comparison import ContrastSet
 from trainables.objectives.contrastive import Contrastive
 from trainables.objectives.liao_pairs import RELEASED, LiaoPairs, choose_contrast
 from trainables.objectives.losses.ce import classified
-from trainables.objectives.objective import EmbeddedBatch, Loss, Objective
+from trainables.objectives.objective import EmbeddedBatch, Loss
 from trainables.to_device import to_device
 
 if TYPE_CHECKING:
@@ -52,9 +52,6 @@ class SCL(LiaoPairs, Contrastive):
 
         # With lambda 1 the classifier is not used, and its parameters would only slow the exchange of gradients.
         return PairClassifier(dim) if self.weight < 1 else None
-
-    def drawing_none(self) -> Objective:
-        return dataclasses.replace(self, positives=None, negatives=None)
 
     def compare(self, batch: EmbeddedBatch) -> ContrastSet:
         contrast = choose_contrast(batch, self)

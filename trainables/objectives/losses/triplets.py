@@ -152,13 +152,8 @@ class _Positives:
     def of_classes(cls, classes: GroupMembers) -> _Positives:
         """Each member with all others of its class."""
         owner = classes.groups.on_cpu.owner
-        sizes = torch.bincount(owner)  # (classes,)
-        begins = sizes.cumsum(0) - sizes
-        anchor = torch.repeat_interleave(sizes[owner])  # each member as often as its class has members
-        nth = torch.arange(len(anchor)) - (sizes[owner].cumsum(0) - sizes[owner])[anchor]
-        other = owner.argsort(stable=True)[begins[owner[anchor]] + nth]
-        distinct = anchor != other
-        return cls.of(anchor[distinct], other[distinct], len(owner), classes.owner.device)
+        anchor, other = (owner.unsqueeze(1) == owner).fill_diagonal_(False).nonzero(as_tuple=True)
+        return cls.of(anchor, other, len(owner), classes.owner.device)
 
     @property
     def each(self) -> int:
