@@ -16,11 +16,12 @@ from study.cli.options import parse
 from study.engine.cluster import Allotment
 from study.pace import FEWEST, LEAST, ROOMS, cut_to_limit, fitting_share, seconds_a_text, trained_texts
 from study.plan import Draft, Plan, decide, read_request
+from study.trial import Resources
 from trainables.evaluation_config import parse_assignment
 from trainables.recipe import SCENES_ENCODER
 
 ROWS, SECONDS = 4000, 1.0
-TWO, MANY = (Allotment(1, 1, 1, 0.0, places) for places in (2, 16))
+TWO, MANY = (Allotment(Resources(), places) for places in (2, 16))
 
 
 @pytest.fixture(autouse=True)
@@ -104,7 +105,7 @@ def test_all_rows_stay(more: tuple[str, ...], too_long: Plan) -> None:
 
 def test_on_gpus_nothing_is_known_beforehand(too_long: Plan) -> None:
     assert cut_to_limit(too_long, TWO) is not None
-    assert cut_to_limit(too_long, dataclasses.replace(TWO, gpus_per_worker=1.0)) is None
+    assert cut_to_limit(too_long, Allotment(Resources(gpus=1.0), 2)) is None
 
 
 def test_texts_are_timed(tmp_path: Path) -> None:

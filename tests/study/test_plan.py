@@ -19,11 +19,12 @@ from search_spaces.space import Domain, Row, Space
 from study.check import check_plan
 from study.cli.options import parse
 from study.dry_run import preview
-from study.engine.cluster import Cluster, allot
+from study.engine.cluster import Allotment, Cluster, allot
 from study.plan import Plan, decide, read_request
 from study.results_folder.prepare import prepare_results
 from study.rows import as_it_came
 from study.search.ladder import on_part
+from study.trial import Resources
 from tests.conftest import NO_WEIGHTS, lend_scenes
 from trainables.errors import UserError
 from trainables.recipe import Recipe
@@ -192,9 +193,9 @@ def test_rows_with_one_recipe_are_one_trial() -> None:
 
 def test_defaults_fill_a_cpu_machine_and_a_gpu_cluster() -> None:
     laptop = allot(cluster_of((2, 0)), request_of())
-    assert (laptop.workers, laptop.cpus_per_worker, laptop.gpus_per_worker, laptop.concurrent) == (1, 1, 0, 2)
+    assert laptop == Allotment(Resources(), 2)
     cluster = allot(cluster_of((8, 0), (64, 8), (64, 8)), request_of())
-    assert (cluster.cpus_per_worker, cluster.gpus_per_worker, cluster.concurrent) == (7, 1, 16)
+    assert cluster == Allotment(Resources(cpus=7, gpus=1), 16)
     assert cluster.resources.per_worker == {"CPU": 7, "GPU": 1}
 
 
@@ -209,14 +210,9 @@ def test_trials_never_ask_for_more_than_there_is(workers: int) -> None:
             assert min(cpus, gpus or cpus) * nodes < workers
             continue
         used = allotment.concurrent * workers
-        assert used * allotment.cpus_per_worker <= cluster.cpus
-        assert used * allotment.gpus_per_worker <= max(cluster.gpus, 0)
+        assert used * allotment.resources.cpus <= cluster.cpus
+        assert used * allotment.resources.gpus <= max(cluster.gpus, 0)
         assert allotment.concurrent >= 1
-
-
-def test_half_a_gpu_a_worker() -> None:
-    allotment = allot(cluster_of((16, 2)), request_of("--gpus-per-worker", "0.5"))
-    assert (allotment.concurrent, allotment.cpus_per_worker) == (4, 3)
 
 
 @pytest.mark.parametrize("workers", ["2", "1:2"])

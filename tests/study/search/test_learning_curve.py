@@ -24,13 +24,13 @@ from study.plan import Plan
 from study.results_folder.check import continued
 from study.results_folder.prepare import prepare_results, save_info
 from study.search.budget import Budget
-from study.trial import Trial
+from study.trial import Resources, Trial
 from tests.conftest import slow_case
 from tests.study.search.test_search import make, searcher_of
 from trainables.errors import UserError
 from trainables.senteval.tasks import GROUPS
 
-ALLOTMENT = Allotment(1, 1, 0.0, 1, 1)
+ALLOTMENT = Allotment(Resources(gpus=1), 1)
 WITHOUT = (
     "--space",
     "scl_tau",
