@@ -12,10 +12,10 @@ import pytest
 from study.check import check_plan
 from study.rows import as_it_came
 from tests.conftest import NO_WEIGHTS
-from tests.study.test_own_study import names, plan_of, write
+from tests.study.test_own_study import plan_of, write
 from trainables.errors import UserError
 
-__all__ = ["names"]  # a fixture
+pytestmark = pytest.mark.usefixtures("own_folder")
 
 
 def model_folder(name: str, *after: str, **prompts: str) -> str:

@@ -10,13 +10,12 @@ from reports.ledger.request import OPTIONS
 from study.cli.options import parse
 from study.plan import read_request
 from study.run import main
-from tests.study.test_own_study import names, plan_of, write
+from tests.study.test_own_study import plan_of, write
 from trainables.corpora.own_data import MOST_ROWS
 from trainables.errors import UserError
 from trainables.trial.run import run_trial
 
-__all__ = ["names"]
-"""The fixture holds for this file, too."""
+pytestmark = pytest.mark.usefixtures("own_folder")
 START = ("--encoder", "scenes-small")
 
 

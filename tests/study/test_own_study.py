@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from reports.commands import recipe_command
 from reports.diff import diff
 from reports.ledger import LEDGER, Ledger, StudyInfo
 from reports.testing import changed
-from search_spaces.goals import GOALS, searched
+from search_spaces.goals import searched
 from search_spaces.own_data import FIRST_FINISHED, FIRST_NARROW, FIRST_WIDE, GENERAL_TASK, RATE
 from study import Outcome
 from study.check import check_plan
@@ -31,10 +31,11 @@ from trainables.corpora import scenes
 from trainables.errors import UserError
 from trainables.objectives import OBJECTIVES
 from trainables.recipe import Recipe, Value
-from trainables.registry import Registry
 from trainables.senteval.tasks import TASKS
 from trainables.trial.check import check_recipes
 from trainables.trial.run import run_trial
+
+pytestmark = pytest.mark.usefixtures("own_folder")
 
 ROWS = {
     "pairs": ("anchor,positive", "a dog eats {0},an animal eats {0}"),
@@ -69,18 +70,6 @@ LAYOUTS = {
     "texts": "texts",
     "documents": "texts",
 }
-
-
-@pytest.fixture(autouse=True)
-def names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """In a folder of its own; the names that spaces add go again."""
-    monkeypatch.chdir(tmp_path)
-    registries: tuple[Registry[object], ...] = (TASKS, GOALS, OBJECTIVES)  # type: ignore[assignment]
-    known = [set(registry) for registry in registries]
-    yield
-    for registry, before in zip(registries, known, strict=True):
-        for name in set(registry) - before:
-            registry.remove(name)
 
 
 def write(kind: str, count: int = 100, name: str = "mine.csv") -> str:
@@ -176,6 +165,7 @@ def test_a_plugins_objective_is_offered_and_its_own_keys_are_searched() -> None:
     check_recipes([chosen], plan.exploring)
     groups = plan_of("--train", write("triplets"), "--encoder", "scenes-small", "--plugin", "my_objective.py")
     assert not any(domain.key == "objective.power" for domain in groups.space.domains)  # it learns from pairs alone
+    OBJECTIVES.remove("alignment")
 
 
 def test_the_written_space_is_the_same_study() -> None:
