@@ -12,7 +12,7 @@ import secrets
 import stat
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -208,7 +208,8 @@ def awaited(cluster: Cluster, allotment: Allotment) -> str | None:
 
 
 def wait_for_room(cluster: Cluster, allotment: Allotment) -> Cluster:
-    """Ask a cluster that grows for what one trial needs, and wait until it is there. Returns the cluster as it is then.
+    """Ask a cluster that grows for what one trial needs, and wait until it is there, which is said at once and then now
+    and again. Returns the cluster as it is then.
 
     It asks by a placement group, which ends with this process, so that no node is kept for a study that was killed.
     """
@@ -221,22 +222,16 @@ def wait_for_room(cluster: Cluster, allotment: Allotment) -> Cluster:
     def look() -> Cluster:
         return dataclasses.replace(cluster, nodes=_living_nodes())
 
+    reported = -math.inf
     try:
-        _wait(group.wait, lambda: awaited(look(), allotment))
+        while not group.wait(1.0):
+            if time.monotonic() - reported >= WAITING_SECONDS:
+                reported = time.monotonic()
+                if sentence := awaited(look(), allotment):
+                    print(sentence, flush=True)
     finally:
         remove_placement_group(group)
     return look()
-
-
-def _wait(ready: Callable[[float], bool], sentence: Callable[[], str | None]) -> None:
-    """Until `ready(seconds)`, which waits so long at most, print the sentence, at once and then now and again."""
-    reported = -math.inf
-    while not ready(1.0):
-        if time.monotonic() - reported >= WAITING_SECONDS:
-            reported = time.monotonic()
-            text = sentence()
-            if text is not None:
-                print(text, flush=True)
 
 
 def inside_job() -> bool:

@@ -221,11 +221,6 @@ def test_workers_of_a_trial_cannot_share_a_gpu(workers: str) -> None:
         allot(cluster_of((16, 2)), request_of("--gpus-per-worker", "0.5", "--workers", workers))
 
 
-def test_concurrent_is_a_ceiling_and_never_more_than_fits() -> None:
-    assert allot(cluster_of((8, 0)), request_of("--concurrent", "3")).concurrent == 3
-    assert allot(cluster_of((8, 0)), request_of("--concurrent", "30")).concurrent == 8
-
-
 def test_a_worker_that_never_fits_is_one_clear_sentence() -> None:
     with pytest.raises(UserError, match=r"needs 5 workers of 1 CPU each, but the cluster .* holds 2 such workers"):
         allot(cluster_of((2, 0)), request_of("--workers", "5"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import math
 import os
@@ -12,6 +13,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -210,17 +212,27 @@ class TestWaiting:
     def test_it_is_said_at_once_and_then_now_and_again(
         self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        clock = iter(range(0, 1000, 100))
-        now = 0.0
+        """And no places stay asked for."""
+        asked: list[object] = []
+        now = -100
 
         def ready(seconds: float) -> bool:
             nonlocal now
-            now = next(clock)
+            now += 100
             return now >= 700
 
+        def cpus() -> tuple[dict[str, float], ...]:
+            return ({"CPU": float(now)},)
+
+        group = SimpleNamespace(wait=ready)
+        groups = importlib.import_module("ray.util.placement_group")  # Ray calls a function so, too
+        monkeypatch.setattr(groups, "placement_group", lambda bundles: asked.append(group) or group)
+        monkeypatch.setattr(groups, "remove_placement_group", asked.remove)
         monkeypatch.setattr(module.time, "monotonic", lambda: now)
-        module._wait(ready, lambda: f"waiting at {now:g}")
-        assert capsys.readouterr().out.splitlines() == ["waiting at 0", "waiting at 300", "waiting at 600"]
+        monkeypatch.setattr(module, "_living_nodes", cpus)
+        assert wait_for_room(Cluster(True, (HEAD,), (GPU_NODES,)), self.ALLOTMENT).cpus == 700
+        words = [line.partition("(1 node, ")[2].partition(" CPUs")[0] for line in capsys.readouterr().out.splitlines()]
+        assert (words, asked) == (["0", "300", "600"], [])
 
 
 class TestKinds:
