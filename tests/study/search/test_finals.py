@@ -264,16 +264,10 @@ class TestLimit:
                     )
                 return self.proposed[-1]
 
-        usual = outcome()
-
-        def longer(trial: Trial) -> Any:
-            seconds, record = usual(trial)
-            return (20 * seconds, record) if trial.recipe.optimisation.epochs == 20 else (seconds, record)
-
         search, clock, _ = agenda(places=1, limits={"worker_hours": 1.0}, finals=of((1, 2)))
         explorer = Long([1e-4 * (1 + number) for number in range(30)])
         search = Agenda(search.course, Budget(search.course.limits, (), 1, clock), (), explorer)
-        ran = drive(search, clock, longer)
+        ran = drive(search, clock, outcome())
         assert {run.trial.recipe.flat()["optimisation.epochs"] for run in ran} == {0, 1}
         assert sum(not run.trial.row and run.trial.seed == 0 for run in ran) >= 5
         assert sum(is_fresh(run.trial.seed) for run in ran) == 4
