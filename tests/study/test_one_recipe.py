@@ -35,7 +35,6 @@ from trainables.trial.run import run_trial
 def only(plan: Plan) -> Recipe:
     """The recipe of its one row."""
     (recipe,) = plan.rows.values()
-    assert recipe is not None
     return recipe
 
 
@@ -202,7 +201,6 @@ class TestOfASpace:
         whole = plan_of("--space", "scl_ablation")
         assert list(plan.rows) == ["SBERT baseline"]
         expected = whole.rows["SBERT baseline"]
-        assert expected is not None
         assert only(plan).hash == expected.hash
         assert plan.results.name == "scl_ablation-recipe-SBERT-baseline-laptop"
 

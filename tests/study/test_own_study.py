@@ -408,7 +408,6 @@ def test_several_encoders_are_a_choice_and_each_is_a_row_as_it_came(tmp_path: Pa
     ]
     assert (plan.base.pooling.mode, plan.base.encoder.query_prompt) == ("cls", "ask: ")
     second = plan.rows["second, base settings"]
-    assert second is not None
     assert (Path(second.encoder.name).name, second.pooling.mode) == ("second", "max")
     assert (second.encoder.query_prompt, second.encoder.document_prompt) == ("find: ", "text: ")
     choices = {domain.key: domain.choices for domain in plan.space.domains}
@@ -447,7 +446,6 @@ def test_the_recipe_of_an_answer_is_trained_on_all_of_ones_data(
         "leaks: heldout (dev): the training data "
     )
     ((label, recipe),) = plan.rows.items()
-    assert recipe is not None
     assert plan.results == Path("results/all-scenes-small-recipe-4").absolute()
     assert label == "learning rate 0.002"
     differing = {key for key, value in recipe.flat().items() if value != picked.flat().get(key)}
@@ -522,8 +520,6 @@ def test_pairs_train_a_model_that_is_judged_by_those_put_aside(tmp_path: Path) -
     plan = plan_of("--train", "pairs.tsv", *SMALL, "--set", "optimisation.epochs=5")
     (goal,) = searched(plan.space.goals)
     trained, untrained = (plan.rows[label] for label in ("base settings", "encoder as it came"))
-    assert trained is not None
-    assert untrained is not None
     scores = [run_trial(recipe, 0, plan.evaluation).scores for recipe in (trained, untrained)]
     chosen = [goal.of(numbers, {}) for numbers in scores]
     judged = [goal.test_of(numbers) for numbers in scores]

@@ -80,7 +80,6 @@ def test_a_row_without_its_word_vectors_is_not_run(tmp_path: Path) -> None:
     vectors = tmp_path / "glove.txt"
     vectors.write_text("dog 1 2\n")
     recipe = plan_of("--scale", "laptop", "--word-vectors", str(vectors)).rows[label]
-    assert recipe is not None
     assert recipe.encoder.name == str(vectors)
     assert recipe.optimisation.epochs == 0
 
@@ -108,7 +107,6 @@ def test_a_space_file_travels_whatever_it_is_called(name: str, tmp_path: Path, m
     file.parent.mkdir(exist_ok=True)
     file.write_text(MODELS.replace('"models"', '"mine"'))
     source = plan_of("--space", name, "--scale", "laptop").draft.subject.file
-    assert source is not None
     assert source.text == file.read_text()
     assert Path(source.path) == tmp_path / file
     assert plan_of().draft.subject.file is None
@@ -123,7 +121,6 @@ def test_set_leaves_rows_alone_that_are_evaluated_as_they_are() -> None:
     plan = plan_of("--space", "supmpn_main", "--scale", "laptop", "--set", "pooling.mode=cls")
     assert {r.pooling.mode for r in plan.rows.values() if r is not None and r.trains} == {"cls"}
     untouched = plan.rows["Avg. BERT embedding"]
-    assert untouched is not None
     assert untouched.pooling.mode == "mean"
 
 
@@ -275,7 +272,6 @@ class TestModelsOfOthers:
         names = []
         monkeypatch.setattr("study.rows.available", lambda config: names.append(config.name))
         recipe = plan_of("--space", models, "--scale", "paper").rows["known"]
-        assert recipe is not None
         assert (recipe.encoder.kind, recipe.encoder.name, recipe.trains) == ("pipeline", "owner/known", False)
         monkeypatch.setattr("study.rows.available", lambda config: "the hub cannot be reached")
         assert plan_of("--space", models, "--scale", "paper").missing["known"] == "the hub cannot be reached"
@@ -294,7 +290,6 @@ class TestModelsOfOthers:
     def test_evaluate_gives_or_replaces_one(self, models: str, row: str, model: str, kind: str, tmp_path: Path) -> None:
         given = str(tmp_path / model)
         recipe = plan_of("--space", models, "--scale", "laptop", "--evaluate", f"{row}={given}").rows[row]
-        assert recipe is not None
         assert (recipe.encoder.kind, recipe.encoder.name, recipe.trains) == (kind, given, False)
         assert recipe.pooling.after == ("whiten" if row == "whitened" else "none")
 
@@ -316,7 +311,6 @@ class TestModelsOfOthers:
         )
         for name, kind in (("a/finished", "pipeline"), ("a/plain", "transformer")):
             recipe = plan_of("--space", models, "--scale", "laptop", "--evaluate", f"unknown={name}").rows["unknown"]
-            assert recipe is not None
             assert recipe.encoder.kind == kind
 
     def test_nothing_to_run_says_why(self, models: str) -> None:
@@ -465,7 +459,6 @@ class TestLimited:
     def test_an_estimate_is_of_trainings_on_all_of_the_data(self, tmp_path: Path) -> None:
         plan, cluster = self.plan(tmp_path), cluster_of((2, 0))
         ledger, part = Ledger(tmp_path / LEDGER), on_part(plan.base, 0.125)
-        assert part is not None
         for recipe, seed, seconds in ((plan.base, 0, 120.0), (part, PART, 20.0), (as_it_came(plan.base), 0, 5.0)):
             cost = {"seconds": seconds, "train_seconds": seconds}
             ledger.write(made_record(dict(recipe.flat()), recipe.hash, seed, cost=cost))

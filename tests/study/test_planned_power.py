@@ -185,8 +185,6 @@ def test_items_vary_by_what_the_predictions_of_the_examples_say() -> None:
         base = samples.pop(answer.references["base"].recipe)
         samples.pop(answer.references["encoder"].recipe)
         for other in samples.values():
-            assert base is not None
-            assert other is not None
             assert pairable(base, other)
             deviations.append(float(np.linalg.norm(base.effect - other.effect)) * len(base.effect) ** 0.5)
     assert ITEMS_VARY <= min(deviations) < ITEMS_VARY + 1
