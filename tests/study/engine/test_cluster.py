@@ -211,8 +211,8 @@ class TestWaiting:
     def test_it_is_said_at_once_and_then_now_and_again(
         self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """And no places stay asked for."""
-        asked: list[object] = []
+        """And no places stay held."""
+        held: list[object] = []
         now = -100
 
         def ready(seconds: float) -> bool:
@@ -225,13 +225,13 @@ class TestWaiting:
 
         group = SimpleNamespace(wait=ready)
         groups = importlib.import_module("ray.util.placement_group")  # Ray calls a function so, too
-        monkeypatch.setattr(groups, "placement_group", lambda bundles: asked.append(group) or group)
-        monkeypatch.setattr(groups, "remove_placement_group", asked.remove)
+        monkeypatch.setattr(groups, "placement_group", lambda bundles: held.append(group) or group)
+        monkeypatch.setattr(groups, "remove_placement_group", held.remove)
         monkeypatch.setattr(module.time, "monotonic", lambda: now)
         monkeypatch.setattr(module, "_living_nodes", cpus)
         assert wait_for_room(Cluster(True, (HEAD,), (GPU_NODES,)), self.ALLOTMENT).cpus == 700
         words = [line.partition("(1 node, ")[2].partition(" CPUs")[0] for line in capsys.readouterr().out.splitlines()]
-        assert (words, asked) == (["0", "300", "600"], [])
+        assert (words, held) == (["0", "300", "600"], [])
 
 
 class TestKinds:
