@@ -17,7 +17,7 @@ from study.engine.cluster import Allotment, Cluster
 from study.plan import Plan
 from study.planned_power import gain_in_words
 from study.search.budget import Budget, makespan
-from study.trial import Trial
+from study.trial import Resources, Trial
 from trainables.recipe import SCENES, SCENES_ENCODER, Recipe, changed
 
 START_SECONDS = 15.0
@@ -43,7 +43,7 @@ def preview(plan: Plan, cluster: Cluster, allotment: Allotment, *, brief: bool =
         *_further_seeds(plan, perhaps),
         *_finals(plan, of_finals, finals),
         *(gain_in_words(plan, ledger) if finals else []),
-        f"{_resources(allotment)} on {cluster.describe()}; {allotment.concurrent} at once",
+        f"{_in_words(allotment.resources)} on {cluster.describe()}; {allotment.concurrent} at once",
     ]
     lines += _not_run(plan)
     if plan.explored and plan.space.goals:
@@ -63,7 +63,7 @@ def preview(plan: Plan, cluster: Cluster, allotment: Allotment, *, brief: bool =
         coming = int(min(to_run, _room(plan, ledger, allotment, seconds)))
         left = makespan([seconds] * coming, allotment.concurrent) + (START_SECONDS if coming else 0.0)
         beyond = f" without {count(to_run - coming, 'trial')} beyond the limits" if to_run > coming else ""
-        gpus = allotment.concurrent * allotment.workers * allotment.gpus_per_worker
+        gpus = allotment.concurrent * allotment.resources.workers * allotment.resources.gpus
         cost = f", {left / 3600 * gpus:.1f} GPU-hours" if gpus else ""
         further = makespan([seconds] * perhaps, allotment.concurrent)
         longest = f", and up to {duration(further)} for further seeds" if perhaps else ""
@@ -88,7 +88,7 @@ def preview(plan: Plan, cluster: Cluster, allotment: Allotment, *, brief: bool =
 def _limited(plan: Plan, cluster: Cluster, allotment: Allotment) -> str:
     """Of a search that has a limit: how many trials there will be is not known before some have run."""
     limits = " ".join(f"{name}={number:g}" for name, number in plan.limits.items())
-    where = f"{count(allotment.concurrent, 'place')} on {cluster.describe()}, {_resources(allotment)}"
+    where = f"{count(allotment.concurrent, 'place')} on {cluster.describe()}, {_in_words(allotment.resources)}"
     line = f"{plan.space.title}; limit {limits}: {where}; results in {plan.place.shown}"
     return "\n".join([line, *_not_run(plan)])
 
@@ -223,16 +223,16 @@ def _budget(plan: Plan, ledger: Ledger, allotment: Allotment) -> tuple[Budget, s
 def _room(plan: Plan, ledger: Ledger, allotment: Allotment, seconds: float) -> float:
     """How many trials the study's limits leave room for; where none has ended yet, if one takes so many seconds."""
     budget, usual = _budget(plan, ledger, allotment)
-    workers = allotment.workers
-    cost = {"seconds": seconds, "workers": workers, "gpu_seconds": seconds * workers * allotment.gpus_per_worker}
+    workers, gpus = allotment.resources.workers, allotment.resources.gpus
+    cost = {"seconds": seconds, "workers": workers, "gpu_seconds": seconds * workers * gpus}
     a_trial = {name: budget.guess(name, usual) or LIMITS[name].of(cost) for name in budget.limits}
     rooms = [max(0.0, budget.left(name)) / amount for name, amount in a_trial.items() if amount]
     return min(rooms, default=math.inf) + 1e-9  # rounding must not cost a trial
 
 
-def _resources(allotment: Allotment) -> str:
-    gpus = f" and {allotment.gpus_per_worker:g} GPU" if allotment.gpus_per_worker else ""
-    return f"{count(allotment.workers, 'worker')} per trial, {allotment.cpus_per_worker} CPU{gpus} each"
+def _in_words(resources: Resources) -> str:
+    gpus = f" and {resources.gpus:g} GPU" if resources.gpus else ""
+    return f"{count(resources.workers, 'worker')} per trial, {resources.cpus} CPU{gpus} each"
 
 
 def _estimate(plan: Plan, cluster: Cluster, ledger: Ledger) -> tuple[float | None, str]:

@@ -51,7 +51,7 @@ def cut_to_limit(plan: Plan, allotment: Allotment) -> Draft | None:
         before = dict(map(parse_assignment, StudyInfo.load(plan.results).request.set)).get(SHARE)
         return None if before is None else _set(plan.draft, float(str(before)))
     train = Path(str(flat["corpus.nli"]))
-    if minutes is None or not plan.explored or not train.is_file() or allotment.gpus_per_worker:
+    if minutes is None or not plan.explored or not train.is_file() or allotment.resources.gpus:
         return None
     if plan.request.dry_run:
         print("where one training takes most of the limit, the study trains on a part of the rows", flush=True)
@@ -101,7 +101,7 @@ def seconds_a_text(recipe: Recipe, sample: Sequence[str], allotment: Allotment) 
     from trainables.trial.build import load_base
 
     encoder, threads = load_base(recipe, 0), torch.get_num_threads()
-    torch.set_num_threads(max(1, allotment.workers * allotment.cpus_per_worker))
+    torch.set_num_threads(max(1, allotment.resources.workers * allotment.resources.cpus))
     try:
         encoder.encode(sample[:BEFORE])
         began = time.monotonic()

@@ -89,7 +89,7 @@ def _run(request: Request) -> int:
     if results and inside_copy() and plan.results == (Path.home() / results).absolute():
         print(f"results in {plan.results}: a Ray job's copy of a working directory is thrown away", flush=True)
     allotment = allot(cluster, request)
-    check_limits(plan.limits, allotment.gpus_per_worker)
+    check_limits(plan.limits, allotment.resources.gpus)
     from study.pace import cut_to_limit
 
     if cut := cut_to_limit(plan, allotment):
@@ -103,7 +103,7 @@ def _run(request: Request) -> int:
     check_results(plan)
     plan = continued(plan)
     check_plan(plan)
-    for warning in [*set_aside(plan), *warnings(plan, on_gpu=allotment.gpus_per_worker > 0), *few_items(plan)]:
+    for warning in [*set_aside(plan), *warnings(plan, on_gpu=allotment.resources.gpus > 0), *few_items(plan)]:
         print(f"warning: {warning}", flush=True)
     from study.dry_run import in_short, preview
 

@@ -131,6 +131,12 @@ def own_spaces() -> Iterator[None]:
     withdraw_spaces()
 
 
+@pytest.fixture
+def own_folder(own_spaces: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The test works in a folder of its own; the names that its spaces add go again."""
+    monkeypatch.chdir(tmp_path)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def state_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """What a user's studies note on the machine, such as which code is trusted, tests note in a folder of their own."""

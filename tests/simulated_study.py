@@ -110,6 +110,11 @@ class Study:
         self.begun.discard(trial.key)
         self.tell(callback, "failed", trial, reason)
 
+    def wait(self, callback: Callback, seconds: float) -> None:
+        """So long nothing happens."""
+        self.now += seconds
+        callback.tick()
+
 
 @dataclass(frozen=True)
 class Machine:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
 
 from study.callbacks import CALLBACKS, Callback, StudyState
 from study.engine.messages import Event
@@ -17,15 +18,9 @@ class Dispatch:
     def __init__(self, state: StudyState) -> None:
         self._callbacks: dict[str, Callback] = {"the study's state": state}
         for name, entry in CALLBACKS.items():
-            try:
-                callback = entry.build(state)
-            except KeyboardInterrupt:
-                raise
-            except BaseException as error:
-                _warn(name, error)
-                continue
-            if callback is not None:
-                self._callbacks[name] = callback
+            with self._guarded(name):
+                if (callback := entry.build(state)) is not None:
+                    self._callbacks[name] = callback
 
     def hear(self, event: Event, trials: Sequence[Trial]) -> None:
         """Something happened to these trials, whom somebody may hear of."""
@@ -40,14 +35,16 @@ class Dispatch:
 
     def _all(self, tell: Callable[[Callback], None]) -> None:
         for name, callback in list(self._callbacks.items()):
-            try:
+            with self._guarded(name):
                 tell(callback)
-            except KeyboardInterrupt:
-                raise
-            except BaseException as error:  # what is shown never ends a study, not by `sys.exit()` either
-                del self._callbacks[name]
-                _warn(name, error)
 
-
-def _warn(name: str, error: BaseException) -> None:
-    print(f"warning: {name} is left out from now on: {unforeseen(error)}", flush=True)
+    @contextlib.contextmanager
+    def _guarded(self, name: str) -> Iterator[None]:
+        """What is shown never ends a study, not by `sys.exit()` either."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            self._callbacks.pop(name, None)
+            print(f"warning: {name} is left out from now on: {unforeseen(error)}", flush=True)

@@ -9,12 +9,13 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
-from search_spaces.goals import Goal, searched
+from search_spaces.goals import searched
 from study.callbacks.background import InBackground
 from study.callbacks.base import Callback
 from study.callbacks.state import StudyState
 from study.callbacks.tracker import Tracker, TrackerRun, group_of, name_of, parameters, study_of, trial_id
 from study.cli.terminal import printable
+from study.plan import Plan
 from study.trial import Trial
 
 EVERY_SECONDS = 5.0
@@ -33,24 +34,21 @@ def build(state: StudyState) -> Callback | None:
     """None where MLflow is not asked for, or not installed."""
     if not os.environ.get("MLFLOW_TRACKING_URI") or importlib.util.find_spec("mlflow") is None:
         return None
-    plan, study, goals = state.plan, study_of(state.plan), searched(state.plan.space.goals)
-    space, group, results = plan.space.name, group_of(plan), plan.place.at("")
-    return InBackground("MLflow", lambda: MLflow(space, group, study, results, goals))
+    return InBackground("MLflow", lambda: MLflow(state.plan))
 
 
 class MLflow(Tracker["MLflowRun"]):
     """Its calls wait for a server, so a study calls it through `InBackground`."""
 
-    def __init__(self, space: str, group: str, study: str, results: str, goals: Sequence[Goal]) -> None:
-        """`group` names the experiment; `study` tells the study from every other one; `results` is where it lies."""
+    def __init__(self, plan: Plan) -> None:
         from mlflow import MlflowClient, entities
 
-        super().__init__(goals)
-        self.study, self.entities = study, entities
-        self.client = MlflowClient()
+        super().__init__(searched(plan.space.goals))
+        self.study, self.entities = study_of(plan), entities
+        self.client, group = MlflowClient(), group_of(plan)
         experiment = self.client.get_experiment_by_name(group)
         self.experiment = experiment.experiment_id if experiment else self.client.create_experiment(group)
-        self.tags = {"space": space, "results": results}
+        self.tags = {"space": plan.space.name, "results": plan.place.at("")}
         self.sent = time.monotonic()
 
     def tick(self) -> None:

@@ -9,16 +9,16 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 from reports.ledger.names import to_write
-from search_spaces.goals import Goal, searched
+from search_spaces.goals import searched
 from study.callbacks.background import InBackground
 from study.callbacks.base import Callback
 from study.callbacks.state import StudyState
 from study.callbacks.tracker import Tracker, TrackerRun, group_of, name_of, parameters, study_of, trial_id
+from study.plan import Plan
 from study.trial import Trial
 
 
@@ -27,23 +27,20 @@ def build(state: StudyState) -> Callback | None:
     configured = os.environ.get("WANDB_API_KEY") or os.environ.get("WANDB_MODE")
     if not configured or importlib.util.find_spec("wandb") is None:
         return None
-    plan, study, goals = state.plan, study_of(state.plan), searched(state.plan.space.goals)
-    space, group, folder = plan.space.name, group_of(plan), plan.results
-    return InBackground("Weights & Biases", lambda: WeightsAndBiases(space, group, study, folder, goals))
+    return InBackground("Weights & Biases", lambda: WeightsAndBiases(state.plan))
 
 
 class WeightsAndBiases(Tracker["WandbRun"]):
     """Its calls wait for a server, so a study calls it through `InBackground`."""
 
-    def __init__(self, space: str, group: str, study: str, folder: Path, goals: Sequence[Goal]) -> None:
-        """`study` tells it from others in the same project; in `folder` the runs are kept that are not sent."""
+    def __init__(self, plan: Plan) -> None:
         import wandb
 
-        super().__init__(goals)
-        to_write(folder, "wandb")
+        super().__init__(searched(plan.space.goals))
+        to_write(plan.results, "wandb")
         self.wandb = wandb
-        self.project = re.sub(r"[/\\\\#?%:]", "-", space)
-        self.group, self.study, self.folder = group, study, folder
+        self.project = re.sub(r"[/\\\\#?%:]", "-", plan.space.name)
+        self.group, self.study, self.folder = group_of(plan), study_of(plan), plan.results
 
     def open(self, trial: Trial) -> WandbRun:
         """A server continues the run of an earlier run of the study, which has the same id."""

@@ -12,7 +12,7 @@ import secrets
 import stat
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -83,18 +83,9 @@ class Cluster:
 class Allotment:
     """What one trial gets and how many run at once."""
 
-    workers: int
-    """The least that a trial runs with."""
-    most_workers: int
-    """The most; as `workers`, unless the number is elastic."""
-    cpus_per_worker: int
-    gpus_per_worker: float
+    resources: Resources
+    """Of a trial."""
     concurrent: int
-
-    @property
-    def resources(self) -> Resources:
-        """Of a trial."""
-        return Resources(self.workers, self.most_workers, self.cpus_per_worker, self.gpus_per_worker)
 
 
 def find_cluster() -> Cluster:
@@ -186,12 +177,12 @@ def allot(cluster: Cluster, request: Request) -> Allotment:
         concurrent = int(min(request.concurrent, most // request.workers.least if most < math.inf else math.inf))
     else:
         concurrent = max(1, int(most if most < math.inf else room) // request.workers.most)
-    return Allotment(request.workers.least, request.workers.most, cpus, gpus, concurrent)
+    return Allotment(Resources(*request.workers, cpus, gpus), concurrent)
 
 
 def scores_apart(cluster: Cluster, allotment: Allotment) -> bool:
     """Whether finished trials are scored on cores that no worker has, while their GPU takes the next trial."""
-    cpus, gpus = allotment.cpus_per_worker, allotment.gpus_per_worker
+    cpus, gpus = allotment.resources.cpus, allotment.resources.gpus
     nodes = [*cluster.nodes, *(kind.resources for kind in cluster.kinds or ())]
     slots = [(node.get("CPU", 0.0), _slots(node, cpus, gpus)) for node in nodes]
     return gpus > 0 and any(gpu_count and cores - gpu_count * cpus >= 1 for cores, gpu_count in slots)
@@ -199,9 +190,9 @@ def scores_apart(cluster: Cluster, allotment: Allotment) -> bool:
 
 def awaited(cluster: Cluster, allotment: Allotment) -> str | None:
     """A sentence on what the first trial waits for; None where there is room for it."""
-    cpus, gpus = allotment.cpus_per_worker, allotment.gpus_per_worker
+    cpus, gpus = allotment.resources.cpus, allotment.resources.gpus
     room = _room(cluster.nodes, cpus, gpus)
-    if room >= allotment.workers:
+    if room >= allotment.resources.workers:
         return None
     has = "no GPU yet" if gpus and not cluster.gpus else f"room for {room:g} yet"
     if cluster.kinds is None:
@@ -212,12 +203,13 @@ def awaited(cluster: Cluster, allotment: Allotment) -> str | None:
     else:
         then = "its autoscaler was asked for more"
     hint = "; --gpus-per-worker 0 would train on CPUs" if gpus and not cluster.gpus else ""
-    need = _need(allotment.workers, cpus, gpus)
+    need = _need(allotment.resources.workers, cpus, gpus)
     return f"waiting for {need}: the cluster ({cluster.describe()}) has {has}; {then}{hint}"
 
 
 def wait_for_room(cluster: Cluster, allotment: Allotment) -> Cluster:
-    """Ask a cluster that grows for what one trial needs, and wait until it is there. Returns the cluster as it is then.
+    """Ask a cluster that grows for what one trial needs, and wait until it is there, which is said at once and then now
+    and again. Returns the cluster as it is then.
 
     It asks by a placement group, which ends with this process, so that no node is kept for a study that was killed.
     """
@@ -225,27 +217,21 @@ def wait_for_room(cluster: Cluster, allotment: Allotment) -> Cluster:
         return cluster
     from ray.util.placement_group import placement_group, remove_placement_group
 
-    group = placement_group([allotment.resources.per_worker] * allotment.workers)
+    group = placement_group([allotment.resources.per_worker] * allotment.resources.workers)
 
     def look() -> Cluster:
         return dataclasses.replace(cluster, nodes=_living_nodes())
 
+    reported = -math.inf
     try:
-        _wait(group.wait, lambda: awaited(look(), allotment))
+        while not group.wait(1.0):
+            if time.monotonic() - reported >= WAITING_SECONDS:
+                reported = time.monotonic()
+                if sentence := awaited(look(), allotment):
+                    print(sentence, flush=True)
     finally:
         remove_placement_group(group)
     return look()
-
-
-def _wait(ready: Callable[[float], bool], sentence: Callable[[], str | None]) -> None:
-    """Until `ready(seconds)`, which waits so long at most, print the sentence, at once and then now and again."""
-    reported = -math.inf
-    while not ready(1.0):
-        if time.monotonic() - reported >= WAITING_SECONDS:
-            reported = time.monotonic()
-            text = sentence()
-            if text is not None:
-                print(text, flush=True)
 
 
 def inside_job() -> bool:

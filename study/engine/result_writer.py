@@ -292,9 +292,7 @@ class ResultWriter:
             for path in places(files):
                 self._remove(path)
             self.place.remove(f"{POPULATIONS}/{files}.json")
-        self.settle(key, event.record)
-        self._hear(event, [trial])
-        self.coordinator.settled.remote([key])
+        self._end(event, trial, event.record)
 
     def _write(self, record: Record) -> None:
         self.ledger.write(record)
@@ -319,9 +317,13 @@ class ResultWriter:
         self._failures.add(key)
         self.failed += 1
         self._close(key)
-        self.settle(key, None)
+        self._end(event, trial, None)
+
+    def _end(self, event: Scored | Failed, trial: Trial, record: Record | None) -> None:
+        """All that it left is written; now others hear of it."""
+        self.settle(trial.key, record)
         self._hear(event, [trial])
-        self.coordinator.settled.remote([key])
+        self.coordinator.settled.remote([trial.key])
 
     def _close(self, key: str) -> tuple[Trial, str]:
         """The trial is done, one way or the other: what it was, and what names its checkpoint."""

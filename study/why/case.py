@@ -147,6 +147,12 @@ class StudyCase:
             return {}
         return {key: value for key, value in own_settings(name).items() if key in flat and key != "encoder.name"}
 
+    @property
+    def not_as_configured(self) -> dict[str, Value]:
+        """Those of these in which the recipe differs, as the configuration has them."""
+        flat = self.recipe.flat()
+        return {key: value for key, value in self.own_keys.items() if key in flat and flat[key] != value}
+
     @cached_property
     def untrained(self) -> Recipe:
         """The encoder as it came, as its own configuration says."""

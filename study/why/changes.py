@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
@@ -22,16 +23,11 @@ COLLECTED, SUSPECTS = "why-rows.jsonl", "why-suspects.jsonl"
 """The training rows without suspect ones, and these, the worst first, within the results."""
 
 
-def _rates(case: StudyCase) -> Iterator[Changes]:
-    if rate := _number(case, RATE):
-        yield {RATE: float(f"{rate / FAR:.2g}")}
-        yield {RATE: float(f"{rate * FAR:.2g}")}
-
-
-def _temperatures(case: StudyCase) -> Iterator[Changes]:
-    if temperature := _number(case, TEMPERATURE):
-        yield {TEMPERATURE: float(f"{temperature / COLDER:.2g}")}
-        yield {TEMPERATURE: float(f"{temperature * COLDER:.2g}")}
+def _far(key: str, factor: float, case: StudyCase) -> Iterator[Changes]:
+    """A step down and a step up."""
+    if value := _number(case, key):
+        yield {key: float(f"{value / factor:.2g}")}
+        yield {key: float(f"{value * factor:.2g}")}
 
 
 def _batches(case: StudyCase) -> Iterator[Changes]:
@@ -56,24 +52,13 @@ def _mined(case: StudyCase) -> Iterator[Changes]:
         yield {"corpus.layout": "groups", "corpus.negatives_from": "mined", "objective.negatives": 1}
 
 
-def _own(case: StudyCase) -> Iterator[Changes]:
-    flat = case.recipe.flat()
-    if differing := {key: value for key, value in case.own_keys.items() if key in flat and flat[key] != value}:
-        yield differing
-
-
-def _base(case: StudyCase) -> Iterator[Changes]:
-    if changes := back(case):
-        yield changes
-
-
-CHANGES: Mapping[str, Callable[[StudyCase], Iterator[Changes]]] = {
-    "configuration": _own,
-    "rate": _rates,
-    "temperature": _temperatures,
+CHANGES: Mapping[str, Callable[[StudyCase], Iterable[Changes]]] = {
+    "configuration": lambda case: filter(None, [case.not_as_configured]),
+    "rate": functools.partial(_far, RATE, FAR),
+    "temperature": functools.partial(_far, TEMPERATURE, COLDER),
     "batch": _batches,
     "epochs": _epochs,
-    "base": _base,
+    "base": lambda case: filter(None, [back(case)]),
     "masked": _masked,
     "mined": _mined,
 }

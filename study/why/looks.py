@@ -218,8 +218,7 @@ def _doubled(documents: JudgedDocuments) -> Iterator[int]:
 def configuration(case: StudyCase) -> Cause | None:
     """Settings in which the recipe differs from the encoder's own configuration, and what development items say of
     them before any training."""
-    flat = case.recipe.flat()
-    differing = {key: value for key, value in case.own_keys.items() if key in flat and flat[key] != value}
+    flat, differing = case.recipe.flat(), case.not_as_configured
     if not differing:
         return None
     used = case.recipe.preferring({EPOCHS: 0, "encoder.adapter": "none"})

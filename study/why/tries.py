@@ -24,7 +24,7 @@ from study.search.ladder import on_part
 from study.why.case import Cause, StudyCase
 from study.why.changes import Changes, back, changes_of
 from trainables.errors import UserError
-from trainables.recipe import Recipe
+from trainables.recipe import Recipe, Value
 
 FIRST, AGAIN = 1, (2, 3)
 """The seed that chooses, and those that judge."""
@@ -64,7 +64,7 @@ class Tries:
     def __post_init__(self) -> None:
         self.began = self.clock()
         self._took = math.inf
-        self._samples: dict[tuple[str, int], Sample | None] = {}
+        self._samples: dict[tuple[frozenset[tuple[str, Value]], int], Sample | None] = {}
 
     def causes(self, looked: Sequence[Cause]) -> list[Cause]:
         """The changes that gain, as causes; what looks see is tried, too."""
@@ -142,7 +142,7 @@ class Tries:
         """A training, where there is time for it and for so many more."""
         epochs, usual = (float(str(flat.get(EPOCHS, 1))) for flat in (changes, self.case.recipe.flat()))
         takes = self._took * (spared + (max(1.0, epochs / usual) if EPOCHS in changes else 1.0))
-        done = (_named(changes), seed) in self._samples
+        done = (frozenset(changes.items()), seed) in self._samples
         if not done and self.clock() - self.began + takes > self.seconds:
             self.left_out += [name] if changes and name not in self.left_out else []
             return None
@@ -150,7 +150,7 @@ class Tries:
 
     def _sample(self, changes: Changes, seed: int) -> Sample | None:
         """The development score of a training, 0 of one that diverged; None where this part cannot have it."""
-        key, began = (_named(changes), seed), self.clock()
+        key, began = (frozenset(changes.items()), seed), self.clock()
         if key not in self._samples:
             self._samples[key] = self._trained(changes, seed)
             if not changes and self._samples[key] is not None:  # the first on a part embeds its texts, too
@@ -189,10 +189,6 @@ def _fits(recipe: Recipe, changes: Changes) -> Recipe | None:
         return recipe.override(changes)
     except UserError:
         return None
-
-
-def _named(changes: Changes) -> str:
-    return repr(sorted(changes.items(), key=lambda item: item[0]))
 
 
 def _difference(new: np.ndarray | None, old: np.ndarray | None) -> np.ndarray | None:  # (items,)

@@ -9,6 +9,7 @@ from typing import Any
 from reports.markdown import count, number
 from reports.recipe_names import plain
 from reports.wording import difference
+from study.cli.listing import written
 from study.why.case import MOST, Cause, StudyCase
 from study.why.looks import RIGHT
 from study.why.tries import AGAIN, Gained, Tries
@@ -152,16 +153,12 @@ def command(cause: Cause, case: StudyCase) -> str:
     changes = dict(cause.mend)
     if "set" in changes:
         keys = [text for text in case.request.set if parse_assignment(text)[0] not in changes["set"]]
-        changes["set"] = (*keys, *(f"{key}={_typed(value)}" for key, value in changes["set"].items()))
+        changes["set"] = (*keys, *(f"{key}={written(value)}" for key, value in changes["set"].items()))
     if "train" in changes:
         changes |= {"columns": None, "labels": None, **case.aside}
     place, query, rest = case.place.partition("?")
     own = f"{place.rstrip('/')}-{MENDED}-{cause.name}{query}{rest}"
     return dataclasses.replace(case.request, **changes, results=own).command
-
-
-def _typed(value: object) -> str:
-    return "none" if value is None else str(value)
 
 
 def worth(taken_back: Sequence[Gained]) -> list[str]:

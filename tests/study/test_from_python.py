@@ -153,7 +153,6 @@ def test_a_study_of_ones_own_pairs_from_end_to_end(tmp_path: Path) -> None:
     before = len(outcome.trials)
     again = study.run(minutes=5, learning_curve=True, **options)  # of 105 pairs an eighth makes no batch of 16
     data = again.answer.data
-    assert data is not None
     assert [(part.share, part.rows) for part in data.parts] == [("1/8", None), ("1/4", 26), ("1/2", 52), ("all", 105)]
     assert data.parts[-1].gain is not None
     assert len(again.trials) == before + 2 * 2

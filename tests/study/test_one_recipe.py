@@ -17,13 +17,13 @@ from reports.ledger.own_code import trust_folder
 from reports.ledger.request import Request
 from reports.results import Results
 from study.check import check_plan
-from study.cli.options import parse
 from study.dry_run import preview
 from study.engine.cluster import Cluster, allot
 from study.one_recipe import read_recipe
-from study.plan import Plan, decide, read_request
+from study.plan import Plan
 from study.results_folder.check import check_results
 from study.results_folder.prepare import prepare_results
+from tests.study.test_own_study import plan_of
 from tests.synthetic_results import SPACES, add_finals, make_results
 from trainables.errors import UserError
 from trainables.evaluation_config import EvaluationConfig
@@ -32,14 +32,9 @@ from trainables.trial.result import TrialResult
 from trainables.trial.run import run_trial
 
 
-def plan_of(*arguments: str) -> Plan:
-    return decide(read_request(parse(arguments)), 0)
-
-
 def only(plan: Plan) -> Recipe:
     """The recipe of its one row."""
     (recipe,) = plan.rows.values()
-    assert recipe is not None
     return recipe
 
 
@@ -206,7 +201,6 @@ class TestOfASpace:
         whole = plan_of("--space", "scl_ablation")
         assert list(plan.rows) == ["SBERT baseline"]
         expected = whole.rows["SBERT baseline"]
-        assert expected is not None
         assert only(plan).hash == expected.hash
         assert plan.results.name == "scl_ablation-recipe-SBERT-baseline-laptop"
 

@@ -12,10 +12,10 @@ import pytest
 from study.check import check_plan
 from study.rows import as_it_came
 from tests.conftest import NO_WEIGHTS
-from tests.study.test_own_study import names, plan_of, write
+from tests.study.test_own_study import plan_of, write
 from trainables.errors import UserError
 
-__all__ = ["names"]  # a fixture
+pytestmark = pytest.mark.usefixtures("own_folder")
 
 
 def model_folder(name: str, *after: str, **prompts: str) -> str:
@@ -65,8 +65,6 @@ def test_two_encoders_make_a_space_that_can_run(pair: tuple[str, str], capsys: p
     assert plan.finals is not None
     assert untrained_recipes[0] == as_it_came(plan.base)
     for kind, untrained, trained in zip(pair, untrained_recipes, base, strict=True):
-        assert untrained is not None
-        assert trained is not None
         assert untrained.encoder.kind == ("pipeline" if kind == "own pipeline" else "transformer")
         assert untrained == as_it_came(trained)
         assert trained.encoder.max_length is None
@@ -83,7 +81,6 @@ def test_what_is_set_of_the_encoder_holds_for_the_encoder_as_it_came(capsys: pyt
     check_plan(plan)
     assert "encoder.max_length" not in capsys.readouterr().out
     untrained = plan.rows["encoder as it came"]
-    assert untrained is not None
     assert plan.finals is not None
     assert untrained == as_it_came(plan.base)
     assert untrained.encoder == plan.base.encoder

@@ -10,26 +10,24 @@ from reports.ledger.request import OPTIONS
 from study.cli.options import parse
 from study.plan import read_request
 from study.run import main
-from tests.study.test_own_study import names, plan_of, write
+from tests.study.test_own_study import SMALL, plan_of, write
 from trainables.corpora.own_data import MOST_ROWS
 from trainables.errors import UserError
 from trainables.trial.run import run_trial
 
-__all__ = ["names"]
-"""The fixture holds for this file, too."""
-START = ("--encoder", "scenes-small")
+pytestmark = pytest.mark.usefixtures("own_folder")
 
 
 def test_what_is_left_out_and_what_is_not_read_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     write("pairs", 100)
     with open("mine.csv", "a") as file:
         file.write("a question,\n,an answer\n" + "".join(f"more {n},of it {n}\n" for n in range(9)))
-    read_request(parse(["--train", "mine.csv", "--encoder", "scenes-small", "--max-rows", "104", "--dry-run"]))
+    read_request(parse(["--train", "mine.csv", *SMALL, "--max-rows", "104", "--dry-run"]))
     console = capsys.readouterr().out
     assert "mine.csv: 102 rows, pairs: " in console
     assert "; 1 more with no positive left out; 1 more with no anchor left out" in console
     assert "warning: mine.csv: it has more than the 104 rows that are read; --max-rows N reads others" in console
-    read_request(parse(["--train", "mine.csv", "--encoder", "scenes-small", "--dry-run"]))
+    read_request(parse(["--train", "mine.csv", *SMALL, "--dry-run"]))
     assert "--max-rows" not in capsys.readouterr().out
 
 
@@ -45,7 +43,7 @@ def test_what_cannot_be_is_refused(given: list[str], sentence: str, monkeypatch:
 
     monkeypatch.setattr(hub, "reachable", lambda: False)
     with pytest.raises(UserError, match=sentence):
-        plan_of("--train", write("pairs"), "--encoder", "scenes-small", *given)
+        plan_of("--train", write("pairs"), *SMALL, *given)
     with pytest.raises(UserError, match="--max-rows goes with --train"):
         parse(["--space", "scl_ablation", "--max-rows", "9"])
     assert f"(default {MOST_ROWS:,})" in OPTIONS["max_rows"].help
@@ -60,18 +58,18 @@ def test_what_a_teacher_says_in_the_data_is_a_choice_and_trains(capsys: pytest.C
         Path(name).write_text("\n".join(["query,positive,negative,label", *rows]) + "\n")
         return name
 
-    domains = {domain.key: domain for domain in plan_of("--train", written("mine.csv", 1), *START).space.domains}
+    domains = {domain.key: domain for domain in plan_of("--train", written("mine.csv", 1), *SMALL).space.domains}
     assert "distill" in domains["objective.name"].choices
     assert domains["objective.matches"].choices == ("similarities", "margins")
-    without = plan_of("--train", write("triplets", name="other.csv"), *START).space.domains
+    without = plan_of("--train", write("triplets", name="other.csv"), *SMALL).space.domains
     assert not any("distill" in domain.choices or domain.key == "objective.matches" for domain in without)
     taught = ("--set", "objective.name=distill", "--set", "objective.matches=margins", "--set", "optimisation.epochs=4")
-    assert main(["--train", "mine.csv", *START, *taught, "--dry-run"]) == 0
+    assert main(["--train", "mine.csv", *SMALL, *taught, "--dry-run"]) == 0
     assert "negative = negative, teacher = label" in (console := capsys.readouterr().out)
     assert "a teacher's scores stand beside 160 of its 160 pairs" in console
     losses = {}
     for sign, rate in ((1, 1e-9), (-1, 1e-9), (-1, 1e-3)):
-        plan = plan_of("--train", written(f"by{sign}.csv", sign), *START, *taught)
+        plan = plan_of("--train", written(f"by{sign}.csv", sign), *SMALL, *taught)
         recipe = plan.base.override({"optimisation.learning_rate": rate})
         losses[sign, rate] = run_trial(recipe, 0, plan.exploring).training["last_loss"]
     assert losses[1, 1e-9] != losses[-1, 1e-9]
@@ -89,7 +87,7 @@ def test_tests_of_a_data_set_lie_among_the_prepared_data_and_go_on(tmp_path: Pat
         for split in ("validation", "test")
     }
     datasets.DatasetDict(made).save_to_disk("splits")
-    given = ("--train", write("pairs"), "--encoder", "scenes-small", "--dev", "splits::", "--test", "splits::test")
+    given = ("--train", write("pairs"), *SMALL, "--dev", "splits::", "--test", "splits::test")
     for _ in range(2):
         plan = plan_of(*given, "--results", "here")
         assert "splits" in plan.evaluation.tasks

@@ -106,7 +106,6 @@ def test_the_answer_is_judged_by_its_own_test(planted: Results) -> None:
     assert answer.kind == "use"
     assert answer.figure == "mine test_accuracy"
     assert answer.picked[0].gains["base"].gain == pytest.approx(6.0, abs=0.1)
-    assert answer.picked[0].figure is not None
     assert answer.picked[0].figure.gain == pytest.approx(70.0, abs=0.3)
 
 
@@ -129,7 +128,6 @@ def test_what_became_of_general_sentences_is_said(planted: Results, general: str
         Ledger(planted.folder / LEDGER).write(changed(record, scores=scores))
     results = Results.load(planted.folder)
     answer = Answer.of(results)
-    assert answer.general is not None
     assert (answer.general.task, answer.general.over) == (general, "encoder")
     gain = answer.general.gain
     assert gain.gain < 0
@@ -160,7 +158,6 @@ def searched_for(results: Results) -> str:
 
 def judged_at_rungs(results: Results) -> str:
     rungs = plan_of(results, "mine", "--scheduler", "asha").rungs
-    assert rungs is not None
     (measure,) = rungs.measures
     by_task = "mine.dev_accuracy", "STSBenchmark.dev_spearman_cosine"
     return highest(results, lambda record: measure.of({name: _number(record, name) for name in by_task}))
@@ -295,7 +292,6 @@ def _with_models(results: Results) -> Results:
 
 def _saved(results: Results) -> str:
     findings = Findings.of(results)
-    assert findings.best is not None
     return sure.best_model(results, findings.boards, findings.best)
 
 
@@ -328,7 +324,6 @@ def test_what_an_explored_recipe_is_scored_on_follows_from_the_goal(planted: Res
     assert plan_of(planted).exploring.parts == "development"
     plan = plan_of(planted, "mine*3,sts", "--scheduler", "asha")
     assert {*plan.exploring.tasks} == {"mine", "STSBenchmark"}
-    assert plan.rungs is not None
     (measure,) = plan.rungs.measures
     assert measure.name == plan.space.goals[0] == "mine*3+sts"
     assert measure.of({"mine.dev_accuracy": 80.0, "STSBenchmark.dev_spearman_cosine": 40.0}) == 70.0
@@ -400,5 +395,4 @@ def test_a_search_finds_the_planted_recipe_by_its_goal_and_every_place_names_it(
     assert [pick.recipe for pick in Answer.of(results).picked] == [best]
     assert ranking(results)[0].recipe_hash == best
     named = Findings.of(_with_models(results)).best
-    assert named is not None
     assert named.recipe_hash == best

@@ -39,7 +39,6 @@ def made(folder: Path, train: list[tuple[str, str]], *more: str) -> tuple[str, s
 def space_of(*arguments: str) -> Path:
     """The space file that a dry run makes."""
     file = read_request(parse([*arguments, "--dry-run"])).subject.file
-    assert file is not None
     return Path(file.path)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from reports.commands import recipe_command
 from reports.diff import diff
 from reports.ledger import LEDGER, Ledger, StudyInfo
 from reports.testing import changed
-from search_spaces.goals import GOALS, searched
+from search_spaces.goals import searched
 from search_spaces.own_data import FIRST_FINISHED, FIRST_NARROW, FIRST_WIDE, GENERAL_TASK, RATE
 from study import Outcome
 from study.check import check_plan
@@ -31,10 +31,14 @@ from trainables.corpora import scenes
 from trainables.errors import UserError
 from trainables.objectives import OBJECTIVES
 from trainables.recipe import Recipe, Value
-from trainables.registry import Registry
 from trainables.senteval.tasks import TASKS
 from trainables.trial.check import check_recipes
 from trainables.trial.run import run_trial
+
+pytestmark = pytest.mark.usefixtures("own_folder")
+
+SMALL = ("--encoder", "scenes-small")
+MINE = ("--train", "mine.csv", *SMALL)
 
 ROWS = {
     "pairs": ("anchor,positive", "a dog eats {0},an animal eats {0}"),
@@ -71,18 +75,6 @@ LAYOUTS = {
 }
 
 
-@pytest.fixture(autouse=True)
-def names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """In a folder of its own; the names that spaces add go again."""
-    monkeypatch.chdir(tmp_path)
-    registries: tuple[Registry[object], ...] = (TASKS, GOALS, OBJECTIVES)  # type: ignore[assignment]
-    known = [set(registry) for registry in registries]
-    yield
-    for registry, before in zip(registries, known, strict=True):
-        for name in set(registry) - before:
-            registry.remove(name)
-
-
 def write(kind: str, count: int = 100, name: str = "mine.csv") -> str:
     head, row = ROWS[kind]
     Path(name).write_text("\n".join([head, *(row.format(number) for number in range(count))]) + "\n")
@@ -101,7 +93,7 @@ def test_every_kind_of_data_makes_a_space_that_can_run_and_a_recipe_on_all_of_th
     on all that was put aside, and without what was left out for `--test`, as its command says."""
     dev = ["--dev", write("scored", name="sts_dev.csv")] if kind == "texts" else []
     test = ["--test", write("pairs", 3, "tested.csv"), "--drop-leaks"]
-    plan = plan_of("--train", write(kind), "--encoder", "scenes-small", *dev, *test)
+    plan = plan_of("--train", write(kind), *SMALL, *dev, *test)
     check_plan(plan)
     assert plan.base.corpus.layout == LAYOUTS.get(kind, "pairs")
     assert (plan.scale, plan.explored) == ("paper", 20)
@@ -126,7 +118,7 @@ def test_every_kind_of_data_makes_a_space_that_can_run_and_a_recipe_on_all_of_th
 
 @pytest.mark.slow
 def test_texts_alone_are_offered_the_sources_of_positives_that_they_allow(capsys: pytest.CaptureFixture[str]) -> None:
-    plan = plan_of("--train", write("documents", 700), "--encoder", "scenes-small")
+    plan = plan_of("--train", write("documents", 700), *SMALL)
     keys = {domain.key: domain for domain in plan.space.domains}
     assert keys["corpus.positives_from"].choices == ("title", "crops", "neighbours", "dropout")
     assert plan.base.flat()["corpus.positives_from"] == "title"
@@ -139,15 +131,11 @@ def test_texts_alone_are_offered_the_sources_of_positives_that_they_allow(capsys
     )
     assert any(note.startswith("no real queries") for note in plan.space.notes)
     given = ["--dev", write("pairs", name="dev.csv")]
-    assert (
-        not plan_of("--train", "mine.csv", "--encoder", "scenes-small", *given, "--results", "other")
-        .space.notes[0]
-        .startswith("no")
-    )
+    assert not plan_of(*MINE, *given, "--results", "other").space.notes[0].startswith("no")
 
 
 def test_many_pairs_are_offered_mined_negatives_that_the_search_can_choose(tmp_path: Path) -> None:
-    few, many = (plan_of("--train", write("pairs", count, f"{count}.csv"), "--encoder", "scenes-small")
+    few, many = (plan_of("--train", write("pairs", count, f"{count}.csv"), *SMALL)
                  for count in (200, 800))  # fmt: skip
     assert not any("mined" in domain.key for domain in few.space.domains)
     keys = {domain.key: domain for domain in many.space.domains}
@@ -163,7 +151,7 @@ def test_many_pairs_are_offered_mined_negatives_that_the_search_can_choose(tmp_p
 def test_a_plugins_objective_is_offered_and_its_own_keys_are_searched() -> None:
     """Where it learns from the data, and over the ranges that its keys name; without it nothing is different."""
     Path("my_objective.py").write_text(PLUGINS["my_objective.py"])
-    arguments = ["--train", write("pairs"), "--encoder", "scenes-small"]
+    arguments = ["--train", write("pairs"), *SMALL]
     without = plan_of(*arguments, "--results", "without").space.domains
     plan = plan_of(*arguments, "--plugin", "my_objective.py", "--results", "with")
     domains = {domain.key: domain for domain in plan.space.domains}
@@ -174,13 +162,14 @@ def test_a_plugins_objective_is_offered_and_its_own_keys_are_searched() -> None:
     chosen = plan.base.preferring({"objective.name": "alignment"})
     assert [power.is_asked(recipe.flat()) for recipe in (plan.base, chosen)] == [False, True]
     check_recipes([chosen], plan.exploring)
-    groups = plan_of("--train", write("triplets"), "--encoder", "scenes-small", "--plugin", "my_objective.py")
+    groups = plan_of("--train", write("triplets"), *SMALL, "--plugin", "my_objective.py")
     assert not any(domain.key == "objective.power" for domain in groups.space.domains)  # it learns from pairs alone
+    OBJECTIVES.remove("alignment")
 
 
 def test_the_written_space_is_the_same_study(capsys: pytest.CaptureFixture[str]) -> None:
     mine = write("triplets")
-    arguments = ["--train", mine, "--encoder", "scenes-small", "--trials", "7"]
+    arguments = ["--train", mine, *SMALL, "--trials", "7"]
     own = plan_of(*arguments)
     settings = ["--set", "optimisation.epochs=2", "--limit", "minutes=60"]
     assert main([*arguments, *settings, "--write-space", "my_space.py"]) == 0
@@ -198,7 +187,7 @@ def test_the_written_space_is_the_same_study(capsys: pytest.CaptureFixture[str])
 
 
 def test_a_dry_run_ends_with_what_is_done_after_the_space_file(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--train", write("pairs"), "--encoder", "scenes-small", "--limit", "minutes=60", "--dry-run"]) == 0
+    assert main(["--train", write("pairs"), *SMALL, "--limit", "minutes=60", "--dry-run"]) == 0
     console = capsys.readouterr().out
     order = (
         "mine.csv: 100 rows, pairs",
@@ -227,7 +216,7 @@ def test_a_dry_run_ends_with_what_is_done_after_the_space_file(capsys: pytest.Ca
 def test_a_dry_run_says_that_recipes_begin_on_a_part_of_the_data(capsys: pytest.CaptureFixture[str]) -> None:
     """Where an eighth is enough to train on."""
     sample = Path(__file__).parents[2] / "docs" / "sample" / "packages.csv"
-    assert main(["--train", str(sample), "--encoder", "scenes-small", "--limit", "minutes=60", "--dry-run"]) == 0
+    assert main(["--train", str(sample), *SMALL, "--limit", "minutes=60", "--dry-run"]) == 0
     assert (
         "a search of 200 recipes from Optuna at most, on a part of the data first, then finals"
         in capsys.readouterr().out
@@ -237,7 +226,7 @@ def test_a_dry_run_says_that_recipes_begin_on_a_part_of_the_data(capsys: pytest.
 def test_the_same_data_go_on_and_others_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    arguments = ["--train", write("pairs"), "--encoder", "scenes-small"]
+    arguments = ["--train", write("pairs"), *SMALL]
     monkeypatch.setattr("study.results_folder.prepare.versions", lambda plugins: {})
     plan = plan_of(*arguments)
     check_results(plan)
@@ -273,7 +262,7 @@ def test_the_same_data_go_on_and_others_are_refused(
 
 def test_what_lies_where_the_prepared_data_go_is_never_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("data").mkdir()
-    arguments = ["--train", write("pairs", name="data/mine.csv"), "--encoder", "scenes-small", "--dry-run"]
+    arguments = ["--train", write("pairs", name="data/mine.csv"), *SMALL, "--dry-run"]
     with pytest.raises(UserError, match=f"go to {tmp_path}/data, which holds something else; remove it, or give"):
         plan_of(*arguments, "--results", ".")
     assert [path.name for path in Path("data").iterdir()] == ["mine.csv"]
@@ -288,7 +277,7 @@ def test_what_lies_where_the_prepared_data_go_is_never_deleted(tmp_path: Path, m
 
 def test_commas_in_names_hide_no_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     dev = write("scored", name="a,b.csv")
-    arguments = ["--train", write("pairs"), "--encoder", "scenes-small", "--dev", dev, "--results", "x,y"]
+    arguments = ["--train", write("pairs"), *SMALL, "--dev", dev, "--results", "x,y"]
     monkeypatch.setattr("study.results_folder.prepare.versions", lambda plugins: {})
     plan = plan_of(*arguments)
     check_plan(plan)
@@ -303,7 +292,7 @@ def test_commas_in_names_hide_no_change(tmp_path: Path, monkeypatch: pytest.Monk
 
 def study_of(folder: str, *arguments: str) -> Plan:
     """With its base settings' trial in the ledger."""
-    plan = plan_of(*arguments, "--encoder", "scenes-small", "--results", folder)
+    plan = plan_of(*arguments, *SMALL, "--results", folder)
     prepare_results(plan, "2 cores")
     (goal,) = searched(plan.space.goals)
     figures = dict.fromkeys([*goal.tested, *((task, goal.number) for task in goal.tasks)], 50.0)
@@ -333,7 +322,7 @@ def test_two_studies_of_ones_own_are_read_in_one_process(monkeypatch: pytest.Mon
             assert Path(TASKS["heldout"].files[0]).is_relative_to(Path(name).absolute() / "data")
             (goal,) = searched(["heldout"])
             assert [*goal.tested] == [tested]
-    again = plan_of("--train", "mine.csv", "--test", sts, "--encoder", "scenes-small", "--results", "a")
+    again = plan_of("--train", "mine.csv", "--test", sts, *SMALL, "--results", "a")
     check_results(again)
     assert again.evaluation.tasks == ("heldout", "own_sts", GENERAL_TASK)
     with pytest.raises(UserError, match="both studies have a task 'heldout', of the kind search in a and scored_pairs"):
@@ -343,7 +332,7 @@ def test_two_studies_of_ones_own_are_read_in_one_process(monkeypatch: pytest.Mon
 
 def test_where_embeddings_are_cut_no_head_is_searched() -> None:
     """A head compares others in their place: its trials would fail."""
-    plan = plan_of("--train", write("pairs"), "--encoder", "scenes-small", "--set", "objective.dims=8,4")
+    plan = plan_of("--train", write("pairs"), *SMALL, "--set", "objective.dims=8,4")
     assert plan.base.flat()["objective.dims"] == ("8", "4")
     searched_for = [domain.key for domain in plan.space.domains]
     assert "optimisation.learning_rate" in searched_for
@@ -351,32 +340,28 @@ def test_where_embeddings_are_cut_no_head_is_searched() -> None:
 
 
 def test_a_task_is_no_goal_of_the_same_name() -> None:
-    plan = plan_of(
-        "--train", write("pairs"), "--encoder", "scenes-small", "--dev", write("scored", name="seconds_dev.csv")
-    )
+    plan = plan_of("--train", write("pairs"), *SMALL, "--dev", write("scored", name="seconds_dev.csv"))
     (goal,) = searched(plan.space.goals)
     assert (goal.tasks, goal.cost) == (("own_seconds",), "")
 
 
 def test_classes_that_are_given_as_tests_alone_are_never_searched_by() -> None:
     test = write("labelled", name="intents.csv")
-    plan = plan_of("--train", write("pairs"), "--encoder", "scenes-small", "--test", test)
+    plan = plan_of("--train", write("pairs"), *SMALL, "--test", test)
     assert list(plan.space.goals) == ["heldout"]
     assert plan.exploring.tasks == ("heldout",)
     assert searched(["heldout"])[0].judged_by == (("intents", "test_accuracy"),)
 
 
 def test_tests_of_ones_own_judge_what_a_part_of_the_training_data_chose() -> None:
-    plan = plan_of("--train", write("pairs"), "--encoder", "scenes-small", "--test", write("scored", name="sts.csv"))
+    plan = plan_of("--train", write("pairs"), *SMALL, "--test", write("scored", name="sts.csv"))
     (goal,) = searched(plan.space.goals)
     assert goal.tasks == ("heldout",)
     assert goal.judged_by == (("own_sts", "test_spearman"),)
     assert plan.evaluation.tasks == ("heldout", "own_sts", GENERAL_TASK)
     assert plan.exploring.tasks == ("heldout",)
     check_plan(plan)
-    both = plan_of(
-        "--train", "mine.csv", "--encoder", "scenes-small", "--dev", "sts.csv", write("labelled", name="x.csv")
-    )
+    both = plan_of(*MINE, "--dev", "sts.csv", write("labelled", name="x.csv"))
     assert [(goal.name, goal.needs) for goal in searched(both.space.goals)] == [("own", {"own_sts", "x"})]
     assert [*searched(both.space.goals)[0].tested] == [("heldout", "test_ndcg@10")]
 
@@ -427,7 +412,6 @@ def test_several_encoders_are_a_choice_and_each_is_a_row_as_it_came(tmp_path: Pa
     ]
     assert (plan.base.pooling.mode, plan.base.encoder.query_prompt) == ("cls", "ask: ")
     second = plan.rows["second, base settings"]
-    assert second is not None
     assert (Path(second.encoder.name).name, second.pooling.mode) == ("second", "max")
     assert (second.encoder.query_prompt, second.encoder.document_prompt) == ("find: ", "text: ")
     choices = {domain.key: domain.choices for domain in plan.space.domains}
@@ -451,7 +435,7 @@ def test_the_recipe_of_an_answer_is_trained_on_all_of_ones_data(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     arguments = ["--recipe", "found", "--train", write("pairs", name="all.csv")]
-    searched_for = plan_of("--train", "all.csv", "--encoder", "scenes-small", "--results", "found")
+    searched_for = plan_of("--train", "all.csv", *SMALL, "--results", "found")
     came_from = {"corpus.columns": "anchor=a,positive=b"}  # the prepared file has no such names
     picked = searched_for.base.preferring({"optimisation.learning_rate": 0.002, **came_from})
     answered(searched_for, picked, monkeypatch)
@@ -466,7 +450,6 @@ def test_the_recipe_of_an_answer_is_trained_on_all_of_ones_data(
         "leaks: heldout (dev): the training data "
     )
     ((label, recipe),) = plan.rows.items()
-    assert recipe is not None
     assert plan.results == Path("results/all-scenes-small-recipe-4").absolute()
     assert label == "learning rate 0.002"
     differing = {key for key, value in recipe.flat().items() if value != picked.flat().get(key)}
@@ -487,29 +470,23 @@ def test_the_recipe_of_an_answer_is_trained_on_all_of_ones_data(
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (
-            ["--recipe", "found", "--train", "mine.csv", "--encoder", "scenes-small"],
-            "--recipe has its encoder and what",
-        ),
+        (["--recipe", "found", "--train", "mine.csv", *SMALL], "--recipe has its encoder and what"),
         (["--recipe", "found", "--train", "mine.csv", "--search", "optuna"], "--recipe trains one recipe and --search"),
         (["--recipe", "found", "--train", "mine.csv"], "--recipe found is neither a study's results nor a file"),
-        (["--encoder", "scenes-small"], "--encoder goes with --train"),
+        ([*SMALL], "--encoder goes with --train"),
         (["--train", "mine.csv"], "--train needs an encoder to begin with"),
-        (["--train", "mine.csv", "--encoder", "scenes-small", "--space", "scl_lambda"], "and --space names another"),
-        (["--train", "mine.csv", "--encoder", "scenes-small", "--write-space", "s.py", "--dry-run"], "leave --dry-run"),
+        ([*MINE, "--space", "scl_lambda"], "and --space names another"),
+        ([*MINE, "--write-space", "s.py", "--dry-run"], "leave --dry-run"),
         (["--train", "mine.csv", "--encoder", "./nowhere"], "no encoder at './nowhere'"),
-        (["--train", "none.csv", "--encoder", "scenes-small"], r"no such file or folder: 'none\.csv' in /"),
-        (["--train", "none.csv", "--encoder", "scenes-small", "--limit", "minute=60"], "did you mean 'minutes'"),
-        (["--train", "mine.csv", "--encoder", "scenes-small", "scenes-small"], "is given twice"),
-        (["--train", "mine.csv", "--encoder", "scenes-small", "--dev", "none.csv"], r"none\.csv does not exist"),
-        (["--train", "few.csv", "--encoder", "scenes-small"], r"39 rows, too few to put some .*, which takes 40; give"),
-        (
-            ["--train", "plain.csv", "--encoder", "scenes-small"],
-            "less than 16 words without titles, which do not say what a good model is",
-        ),
-        (["--train", "mine.csv", "--encoder", "scenes-small", "--labels", "neutral=x"], "--labels names the labels of"),
-        (["--train", "mine.csv", "--encoder", "scenes-small", "--columns", "anchor=a,positive=b"], "no column 'a'"),
-        (["--train", "mine.csv", "--encoder", "scenes-small", "--results", "s3://a/b"], "keeps the prepared data in"),
+        (["--train", "none.csv", *SMALL], r"no such file or folder: 'none\.csv' in /"),
+        (["--train", "none.csv", *SMALL, "--limit", "minute=60"], "did you mean 'minutes'"),
+        ([*MINE, "scenes-small"], "is given twice"),
+        ([*MINE, "--dev", "none.csv"], r"none\.csv does not exist"),
+        (["--train", "few.csv", *SMALL], r"39 rows, too few to put some .*, which takes 40; give"),
+        (["--train", "plain.csv", *SMALL], "less than 16 words without titles, which do not say what a good model is"),
+        ([*MINE, "--labels", "neutral=x"], "--labels names the labels of"),
+        ([*MINE, "--columns", "anchor=a,positive=b"], "no column 'a'"),
+        ([*MINE, "--results", "s3://a/b"], "keeps the prepared data in"),
     ],
 )
 def test_what_cannot_work_is_refused_in_a_sentence(arguments: list[str], sentence: str) -> None:
@@ -522,17 +499,17 @@ def test_what_is_wrong_with_rows_put_aside_is_said_of_the_file_that_was_given() 
     rows = [f"a dog eats {number},an animal eats {number},{int(not number)}" for number in range(100)]
     Path("mine.csv").write_text("\n".join(["sentence1,sentence2,score", *rows]))
     with pytest.raises(UserError, match=r"all scores in what is put aside of \S*mine\.csv are 0, which .*; give --dev"):
-        plan_of("--train", "mine.csv", "--encoder", "scenes-small")
+        plan_of(*MINE)
     Path("dev.csv").write_text("text,label\n" + "".join(f"one {number},{number % 2}\n" for number in range(20)))
     with pytest.raises(
         UserError, match=r"^what is put aside of \S*yours\.csv: label '(animals|things)' is none of 0, 1, nor"
     ):
-        plan_of("--train", write("labelled", name="yours.csv"), "--encoder", "scenes-small", "--dev", "dev.csv")
+        plan_of("--train", write("labelled", name="yours.csv"), *SMALL, "--dev", "dev.csv")
 
 
 def test_two_files_of_one_content_are_refused_before_anything_runs() -> None:
     given = [f"first={write('scored', name='a.csv')}", f"second={write('scored', name='b.csv')}"]
-    plan = plan_of("--train", write("pairs"), "--encoder", "scenes-small", "--dev", given[0], "--test", given[1])
+    plan = plan_of("--train", write("pairs"), *SMALL, "--dev", given[0], "--test", given[1])
     with pytest.raises(UserError, match=r"b\.csv \(second\) has the same content as .*a\.csv \(second\); give files"):
         check_plan(plan)
 
@@ -544,11 +521,9 @@ def test_pairs_train_a_model_that_is_judged_by_those_put_aside(tmp_path: Path) -
     rows = [json.loads(line) for line in nli[:3000]]
     entailed = [f"{row['premise']}\t{row['hypothesis']}\n" for row in rows if row["label"] == "entailment"][:200]
     (tmp_path / "pairs.tsv").write_text("".join(["anchor\tpositive\n", *entailed]))
-    plan = plan_of("--train", "pairs.tsv", "--encoder", "scenes-small", "--set", "optimisation.epochs=5")
+    plan = plan_of("--train", "pairs.tsv", *SMALL, "--set", "optimisation.epochs=5")
     (goal,) = searched(plan.space.goals)
     trained, untrained = (plan.rows[label] for label in ("base settings", "encoder as it came"))
-    assert trained is not None
-    assert untrained is not None
     scores = [run_trial(recipe, 0, plan.evaluation).scores for recipe in (trained, untrained)]
     chosen = [goal.of(numbers, {}) for numbers in scores]
     judged = [goal.test_of(numbers) for numbers in scores]
@@ -572,7 +547,7 @@ def test_finalists_are_checked_on_general_sentences_where_they_are_there(built_i
         rows = [f"main-news\theadlines\t2012\t{n}\t{n % 6}\ta {n} dog\ta {n} cat" for n in range(30)]
         (folder / "sts-test.csv").write_text("\n".join(rows) + "\n")
     senteval = [] if built_in else ["--senteval", "sts"]
-    plan = plan_of("--train", write("pairs"), "--encoder", "scenes-small", *senteval)
+    plan = plan_of("--train", write("pairs"), *SMALL, *senteval)
     check_plan(plan)
     assert plan.evaluation.tasks == ("heldout", GENERAL_TASK)
     assert plan.exploring.tasks == ("heldout",)
@@ -586,14 +561,14 @@ def test_labelled_texts_are_read_by_a_fit_to_all_labels_that_were_given() -> Non
     """Those to train on and those that are put aside, which alone choose; the labels of another task are not theirs."""
     test = write("labelled", 30, "mine_test.csv")
     Path("mood.csv").write_text("text,label\n" + "a film,good\na book,bad\n" * 4)
-    plan = plan_of("--train", write("labelled"), "--encoder", "scenes-small", "--test", test, "mood.csv")
+    plan = plan_of("--train", write("labelled"), *SMALL, "--test", test, "mood.csv")
     names = {name: [Path(file).name for file in TASKS[name].files] for name in plan.evaluation.tasks[:3]}
     assert names == {
         "heldout": ["train.jsonl", "heldout_dev.jsonl"],
         "mine": ["train.jsonl", "mine_test.csv"],
         "mood": ["mood.csv"],
     }
-    alone = plan_of("--train", "mine.csv", "--encoder", "scenes-small", "--test", test, "--results", "alone")
+    alone = plan_of(*MINE, "--test", test, "--results", "alone")
     (goal,) = searched(alone.space.goals)
     assert [*goal.tested] == [("mine", "test_accuracy")]
     task = TASKS["mine"]

@@ -16,11 +16,12 @@ from study.cli.options import parse
 from study.engine.cluster import Allotment
 from study.pace import FEWEST, LEAST, ROOMS, cut_to_limit, fitting_share, seconds_a_text, trained_texts
 from study.plan import Draft, Plan, decide, read_request
+from study.trial import Resources
 from trainables.evaluation_config import parse_assignment
 from trainables.recipe import SCENES_ENCODER
 
 ROWS, SECONDS = 4000, 1.0
-TWO, MANY = (Allotment(1, 1, 1, 0.0, places) for places in (2, 16))
+TWO, MANY = (Allotment(Resources(), places) for places in (2, 16))
 
 
 @pytest.fixture(autouse=True)
@@ -78,7 +79,6 @@ def test_rows_for_parts_are_left_where_a_search_has_room(minutes: float, share: 
 
 def test_a_plan_trains_on_what_has_room(too_long: Plan, capsys: pytest.CaptureFixture[str]) -> None:
     cut = cut_to_limit(too_long, TWO)
-    assert cut is not None
     again = decide(cut, 0)
     share = again.base.flat()[SHARE]
     assert isinstance(share, float)
@@ -104,7 +104,7 @@ def test_all_rows_stay(more: tuple[str, ...], too_long: Plan) -> None:
 
 def test_on_gpus_nothing_is_known_beforehand(too_long: Plan) -> None:
     assert cut_to_limit(too_long, TWO) is not None
-    assert cut_to_limit(too_long, dataclasses.replace(TWO, gpus_per_worker=1.0)) is None
+    assert cut_to_limit(too_long, Allotment(Resources(gpus=1.0), 2)) is None
 
 
 def test_texts_are_timed(tmp_path: Path) -> None:
@@ -120,19 +120,15 @@ def test_of_several_negatives_one_is_trained_on() -> None:
 
 def test_more_places_do_not_make_a_training_shorter(too_long: Plan) -> None:
     two, many = (cut_to_limit(too_long, each) for each in (TWO, MANY))
-    assert two is not None
-    assert many is not None
     assert two.overrides == many.overrides
 
 
 @pytest.mark.parametrize("more", [("--dry-run", "--limit", "minutes=20"), (), ("--search", "paper")])
 def test_however_a_study_goes_on_it_keeps_its_share(more: tuple[str, ...], too_long: Plan, tmp_path: Path) -> None:
     cut = cut_to_limit(too_long, TWO)
-    assert cut is not None
     plan = dataclasses.replace(too_long, place=dataclasses.replace(too_long.place, folder=tmp_path))
     StudyInfo(plan.space.name, requests=[dict(cut.request.differing)]).save(plan.results)
     goes_on = cut_to_limit(dataclasses.replace(plan, draft=_draft_of(plan, *more)), TWO)
-    assert goes_on is not None
     assert goes_on.overrides == cut.overrides
 
 

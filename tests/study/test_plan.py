@@ -19,11 +19,12 @@ from search_spaces.space import Domain, Row, Space
 from study.check import check_plan
 from study.cli.options import parse
 from study.dry_run import preview
-from study.engine.cluster import Cluster, allot
+from study.engine.cluster import Allotment, Cluster, allot
 from study.plan import Plan, decide, read_request
 from study.results_folder.prepare import prepare_results
 from study.rows import as_it_came
 from study.search.ladder import on_part
+from study.trial import Resources
 from tests.conftest import NO_WEIGHTS, lend_scenes
 from trainables.errors import UserError
 from trainables.recipe import Recipe
@@ -79,7 +80,6 @@ def test_a_row_without_its_word_vectors_is_not_run(tmp_path: Path) -> None:
     vectors = tmp_path / "glove.txt"
     vectors.write_text("dog 1 2\n")
     recipe = plan_of("--scale", "laptop", "--word-vectors", str(vectors)).rows[label]
-    assert recipe is not None
     assert recipe.encoder.name == str(vectors)
     assert recipe.optimisation.epochs == 0
 
@@ -107,7 +107,6 @@ def test_a_space_file_travels_whatever_it_is_called(name: str, tmp_path: Path, m
     file.parent.mkdir(exist_ok=True)
     file.write_text(MODELS.replace('"models"', '"mine"'))
     source = plan_of("--space", name, "--scale", "laptop").draft.subject.file
-    assert source is not None
     assert source.text == file.read_text()
     assert Path(source.path) == tmp_path / file
     assert plan_of().draft.subject.file is None
@@ -122,7 +121,6 @@ def test_set_leaves_rows_alone_that_are_evaluated_as_they_are() -> None:
     plan = plan_of("--space", "supmpn_main", "--scale", "laptop", "--set", "pooling.mode=cls")
     assert {r.pooling.mode for r in plan.rows.values() if r is not None and r.trains} == {"cls"}
     untouched = plan.rows["Avg. BERT embedding"]
-    assert untouched is not None
     assert untouched.pooling.mode == "mean"
 
 
@@ -192,9 +190,9 @@ def test_rows_with_one_recipe_are_one_trial() -> None:
 
 def test_defaults_fill_a_cpu_machine_and_a_gpu_cluster() -> None:
     laptop = allot(cluster_of((2, 0)), request_of())
-    assert (laptop.workers, laptop.cpus_per_worker, laptop.gpus_per_worker, laptop.concurrent) == (1, 1, 0, 2)
+    assert laptop == Allotment(Resources(), 2)
     cluster = allot(cluster_of((8, 0), (64, 8), (64, 8)), request_of())
-    assert (cluster.cpus_per_worker, cluster.gpus_per_worker, cluster.concurrent) == (7, 1, 16)
+    assert cluster == Allotment(Resources(cpus=7, gpus=1), 16)
     assert cluster.resources.per_worker == {"CPU": 7, "GPU": 1}
 
 
@@ -209,25 +207,15 @@ def test_trials_never_ask_for_more_than_there_is(workers: int) -> None:
             assert min(cpus, gpus or cpus) * nodes < workers
             continue
         used = allotment.concurrent * workers
-        assert used * allotment.cpus_per_worker <= cluster.cpus
-        assert used * allotment.gpus_per_worker <= max(cluster.gpus, 0)
+        assert used * allotment.resources.cpus <= cluster.cpus
+        assert used * allotment.resources.gpus <= max(cluster.gpus, 0)
         assert allotment.concurrent >= 1
-
-
-def test_half_a_gpu_a_worker() -> None:
-    allotment = allot(cluster_of((16, 2)), request_of("--gpus-per-worker", "0.5"))
-    assert (allotment.concurrent, allotment.cpus_per_worker) == (4, 3)
 
 
 @pytest.mark.parametrize("workers", ["2", "1:2"])
 def test_workers_of_a_trial_cannot_share_a_gpu(workers: str) -> None:
     with pytest.raises(UserError, match=r"cannot share a GPU, but --gpus-per-worker is 0.5 and --workers up to 2"):
         allot(cluster_of((16, 2)), request_of("--gpus-per-worker", "0.5", "--workers", workers))
-
-
-def test_concurrent_is_a_ceiling_and_never_more_than_fits() -> None:
-    assert allot(cluster_of((8, 0)), request_of("--concurrent", "3")).concurrent == 3
-    assert allot(cluster_of((8, 0)), request_of("--concurrent", "30")).concurrent == 8
 
 
 def test_a_worker_that_never_fits_is_one_clear_sentence() -> None:
@@ -284,7 +272,6 @@ class TestModelsOfOthers:
         names = []
         monkeypatch.setattr("study.rows.available", lambda config: names.append(config.name))
         recipe = plan_of("--space", models, "--scale", "paper").rows["known"]
-        assert recipe is not None
         assert (recipe.encoder.kind, recipe.encoder.name, recipe.trains) == ("pipeline", "owner/known", False)
         monkeypatch.setattr("study.rows.available", lambda config: "the hub cannot be reached")
         assert plan_of("--space", models, "--scale", "paper").missing["known"] == "the hub cannot be reached"
@@ -303,7 +290,6 @@ class TestModelsOfOthers:
     def test_evaluate_gives_or_replaces_one(self, models: str, row: str, model: str, kind: str, tmp_path: Path) -> None:
         given = str(tmp_path / model)
         recipe = plan_of("--space", models, "--scale", "laptop", "--evaluate", f"{row}={given}").rows[row]
-        assert recipe is not None
         assert (recipe.encoder.kind, recipe.encoder.name, recipe.trains) == (kind, given, False)
         assert recipe.pooling.after == ("whiten" if row == "whitened" else "none")
 
@@ -325,7 +311,6 @@ class TestModelsOfOthers:
         )
         for name, kind in (("a/finished", "pipeline"), ("a/plain", "transformer")):
             recipe = plan_of("--space", models, "--scale", "laptop", "--evaluate", f"unknown={name}").rows["unknown"]
-            assert recipe is not None
             assert recipe.encoder.kind == kind
 
     def test_nothing_to_run_says_why(self, models: str) -> None:
@@ -474,7 +459,6 @@ class TestLimited:
     def test_an_estimate_is_of_trainings_on_all_of_the_data(self, tmp_path: Path) -> None:
         plan, cluster = self.plan(tmp_path), cluster_of((2, 0))
         ledger, part = Ledger(tmp_path / LEDGER), on_part(plan.base, 0.125)
-        assert part is not None
         for recipe, seed, seconds in ((plan.base, 0, 120.0), (part, PART, 20.0), (as_it_came(plan.base), 0, 5.0)):
             cost = {"seconds": seconds, "train_seconds": seconds}
             ledger.write(made_record(dict(recipe.flat()), recipe.hash, seed, cost=cost))

@@ -39,6 +39,7 @@ from study.planned_power import (
     items_needed,
     smallest_test,
 )
+from study.trial import Resources
 from trainables.corpora.held_out import FEWEST
 from trainables.files import write_whole
 
@@ -184,8 +185,6 @@ def test_items_vary_by_what_the_predictions_of_the_examples_say() -> None:
         base = samples.pop(answer.references["base"].recipe)
         samples.pop(answer.references["encoder"].recipe)
         for other in samples.values():
-            assert base is not None
-            assert other is not None
             assert pairable(base, other)
             deviations.append(float(np.linalg.norm(base.effect - other.effect)) * len(base.effect) ** 0.5)
     assert ITEMS_VARY <= min(deviations) < ITEMS_VARY + 1
@@ -220,7 +219,7 @@ def test_more_seeds_than_anybody_has(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("brief", [True, False])
 def test_a_preview_has_it_where_there_are_finals(tmp_path: Path, brief: bool) -> None:
-    cluster, allotment = Cluster(True, ({"CPU": 2.0},)), Allotment(1, 1, 0.0, 1, 1)
+    cluster, allotment = Cluster(True, ({"CPU": 2.0},)), Allotment(Resources(gpus=1), 1)
     lines = preview(plan_of(tmp_path, "--finals", "1x4"), cluster, allotment, brief=brief).splitlines()
     place = next(number for number, line in enumerate(lines) if line.startswith("then the finals"))
     assert lines[place + 1].startswith("finals: 1 recipe x 4 fresh seeds show a gain of ")

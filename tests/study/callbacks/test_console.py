@@ -164,8 +164,7 @@ class TestPlainLines:
         study, shown = begin(rows=12, at_once=10)
         for _ in range(10):
             study.start(shown)
-        study.now += 20
-        shown.tick()
+        study.wait(shown, 20)
         (line,) = capsys.readouterr().out.splitlines()
         assert line.endswith("; now: row 0 seed 0 starting; row 1 seed 0 starting; row 2 seed 0 starting; and 7 more")
 
@@ -180,8 +179,7 @@ class TestPlainLines:
     def test_no_code_of_a_label_reaches_the_log(self, begin: Begin, capsys: pytest.CaptureFixture[str]) -> None:
         study, shown = begin(name=lambda row: f"\x1b[2J\nrow\u202e {row}")
         (trial,) = study.start(shown)
-        study.now += 20
-        shown.tick()
+        study.wait(shown, 20)
         study.fail(shown, trial, "two\nlines\x07")
         out = capsys.readouterr().out
         assert "\\x1b[2J\\nrow\\u202e 0 seed 0 starting" in out
@@ -222,8 +220,7 @@ class TestTerminal:
         study, shown = begin(screen=terminal)
         study.start(shown)
         for _ in range(100):
-            study.now += 0.1
-            shown.tick()
+            study.wait(shown, 0.1)
         assert terminal.raw.count("1 running") <= 20
 
     def test_it_is_short_narrow_and_clean(
@@ -236,8 +233,7 @@ class TestTerminal:
         for _ in range(20):
             (trial,) = study.start(shown)
             study.tell(shown, "step", trial, 1, 1000, {"loss": 1.0})
-        study.now += 1
-        shown.tick()
+        study.wait(shown, 1)
         lines = terminal.screen()
         assert len(lines) == console.DRAWN + 3
         assert lines[0] == "  row \\x1b[31… seed 0  step     1/1,000  lo…"
@@ -250,8 +246,7 @@ class TestTerminal:
         monkeypatch.setenv("LINES", "6")
         study, shown = begin(rows=40, at_once=30, screen=terminal)
         study.start(shown, members=20)
-        study.now += 1
-        shown.tick()
+        study.wait(shown, 1)
         assert [line.strip()[:11] for line in terminal.screen()] == [
             *(f"row {row}  seed" for row in (0, 1)),
             "and 18 more",
@@ -264,8 +259,7 @@ class TestTerminal:
         study.start(shown)
         shown.tick()
         print("warning: [bold]something[/bold]")
-        study.now += 1
-        shown.tick()
+        study.wait(shown, 1)
         assert terminal.screen()[0] == "warning: [bold]something[/bold]"
         assert len(terminal.screen()) == 4
         study.tell(shown, "close")
@@ -277,8 +271,7 @@ class TestTerminal:
         monkeypatch.setenv("TERM", "dumb")
         study, shown = begin(screen=terminal)
         study.start(shown)
-        study.now += 20
-        shown.tick()
+        study.wait(shown, 20)
         study.tell(shown, "close")
         assert terminal.raw == "[0/4] 1 running (20 s so far); now: row 0 seed 0 starting\n"
 
@@ -294,8 +287,7 @@ study = Study(Path(sys.argv[1]), pytest.MonkeyPatch(), planned(9, name="a row wi
 shown = Console(study.begin())
 study.start(shown, members=9)
 for _ in range(2):
-    study.now += 1
-    shown.tick()
+    study.wait(shown, 1)
     sys.stdin.readline()
 study.tell(shown, "close")
 """
@@ -345,13 +337,11 @@ def test_a_trial_that_is_tried_again_says_so(begin: Begin, capsys: pytest.Captur
     (trial,) = study.start(shown)
     study.tell(shown, "step", trial, 50, 100, {"loss": 2.5})
     study.tell(shown, "started", [trial])
-    study.now += 20
-    shown.tick()
+    study.wait(shown, 20)
     assert capsys.readouterr().out.endswith("1 running (20 s so far); now: row 0 seed 0 starting, again (2)\n")
     study.tell(shown, "step", trial, 10, 100, {"loss": 2.5})
     study.tell(shown, "rung", trial, 1, {"sts": 61.234, "transfer": 80.0})
-    study.now += 40
-    shown.tick()
+    study.wait(shown, 40)
     assert "row 0 seed 0 step 10/100, loss 2.5000, dev 61.23 and 80.00 at rung 1, again (2)" in capsys.readouterr().out
 
 
@@ -362,26 +352,22 @@ def test_starts_that_fail_are_told_with_the_last_reason_until_one_succeeds(
     (trial,) = study.start(shown)
     study.tell(shown, "interrupted", [trial])
     study.tell(shown, "not_started", [trial], 1, "ImportError: no torch")
-    study.now += 20
-    shown.tick()
+    study.wait(shown, 20)
     assert capsys.readouterr().out.endswith(" (20 s so far); the last start failed: ImportError: no torch\n")
     study.tell(shown, "not_started", [trial], 3, "ModuleNotFoundError: No module\x1b[31m named 'study'")
-    study.now += 40
-    shown.tick()
+    study.wait(shown, 40)
     text = capsys.readouterr().out
     assert text.startswith("[0/4] 0 running, 1 waiting for a new worker group")
     assert text.endswith("; the last 3 starts failed: ModuleNotFoundError: No module\\x1b[31m named 'study'\n")
     study.tell(shown, "started", [trial])
-    study.now += 60
-    shown.tick()
+    study.wait(shown, 60)
     assert "failed" not in capsys.readouterr().out
     study, shown = begin(screen=terminal)
     study.tell(shown, "not_started", study.queue, 3, "ImportError: no torch")
     shown.tick()
     assert "the last 3 starts failed: ImportError: no torch" in terminal.screen()
     study.finish(shown, study.queue[0], record_of(study.queue[0], 20, 10))
-    study.now += 1
-    shown.tick()
+    study.wait(shown, 1)
     assert "failed" not in " ".join(terminal.screen())
 
 
@@ -393,8 +379,7 @@ def test_what_no_limit_has_room_for_is_not_waited_for(begin: Begin, capsys: pyte
     study.finish(shown, first, record_of(first, 20, 10))
     study.start(shown)
     capsys.readouterr()
-    study.now += 30
-    shown.tick()
+    study.wait(shown, 30)
     assert re.search(r"\[1/4\] 1 running, about to end \(until", capsys.readouterr().out)
 
 
@@ -407,22 +392,19 @@ def test_a_trial_whose_workers_died_runs_no_more_until_another_begins_it(
     study.tell(shown, "step", trial, 50, 100, {"loss": 2.5})
     study.tell(shown, "interrupted", [trial])
     study.tell(shown, "step", trial, 51, 100, {"loss": 2.5})  # told late
-    study.now += 20
-    shown.tick()
+    study.wait(shown, 20)
     text = capsys.readouterr().out
     assert text == "[0/4] 0 running, 1 waiting for a new worker group (1 worker of 1 CPU) (20 s so far)\n"
     study.tell(shown, "started", [trial])
     study.tell(shown, "step", trial, 60, 100, {"loss": 2.5})
-    study.now += 40
-    shown.tick()
+    study.wait(shown, 40)
     text = capsys.readouterr().out
     assert text.startswith("[0/4] 1 running, about ")
     assert text.endswith("now: row 0 seed 0 step 60/100, loss 2.5000, again (2)\n")
     study.tell(shown, "interrupted", [trial])
     study.fail(shown, trial, "it was begun 4 times")
     capsys.readouterr()
-    study.now += 20
-    shown.tick()
+    study.wait(shown, 20)
     assert "waiting" not in capsys.readouterr().out
 
 

@@ -109,7 +109,6 @@ class TestMLflow(TrackerContract):
         (tmp_path / "store.db").write_text("no database")
         monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path / 'store.db'}")
         callback = CALLBACKS["mlflow"].build(study_state(tmp_path / "results"))
-        assert callback is not None
         with pytest.raises(Exception, match="not a database"):
             callback.close()
 

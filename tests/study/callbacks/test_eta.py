@@ -219,7 +219,6 @@ def test_something_is_known_soon_and_more_where_an_earlier_run_measured(
     while next(moments) < 10:
         pass
     rough = course.forecast()
-    assert rough.seconds is not None
     assert rough.seconds == pytest.approx(5 * 200 - 10, rel=0.05)  # scoring is thought to last as long as training
     assert "scoring is taken to last as long as training" in rough.how
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import math
 import os
@@ -12,6 +13,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -37,6 +39,7 @@ from study.engine.ray_internals import ONE_MACHINE
 from study.plan import decide, read_request
 from study.search.budget import Budget
 from study.testing.agenda import SimulatedClock
+from study.trial import Resources
 from tests.conftest import end_head, free_port, start_head
 from trainables.errors import UserError
 
@@ -103,7 +106,7 @@ class TestWorkers:
     def test_elastic_trials_are_counted_with_all_their_workers(self) -> None:
         nodes = Cluster(True, ({"CPU": 8.0},))
         allotment = allot(nodes, request_of("--workers", "1:4"))
-        assert (allotment.workers, allotment.most_workers, allotment.concurrent) == (1, 4, 2)
+        assert allotment == Allotment(Resources(1, 4), 2)
         assert allot(nodes, request_of("--workers", "2:16")).concurrent == 1  # it begins with what there is
         assert allot(nodes, request_of("--workers", "2:4", "--concurrent", "9")).concurrent == 4
         with pytest.raises(UserError, match="needs 9 workers of 1 CPU each"):
@@ -127,7 +130,7 @@ class TestCores:
     def test_one_core_a_gpu_stays_free_for_scoring(self, cores: int, gpus: int, share: float, expected: int) -> None:
         cluster = Cluster(True, ({"CPU": cores, "GPU": gpus},))
         allotment = allot(cluster, request_of("--gpus-per-worker", str(share)))
-        assert allotment.cpus_per_worker == expected
+        assert (allotment.resources.cpus, allotment.concurrent) == (expected, gpus / share)
         if cores >= 2 * gpus and expected * gpus / share < cores:
             assert cores - allotment.concurrent * expected >= gpus
 
@@ -147,9 +150,9 @@ class TestGrowing:
 
     def test_nobody_who_did_not_ask_waits_for_a_gpu(self) -> None:
         allotment = allot(Cluster(True, (HEAD,), (GPU_NODES,)), request_of())
-        assert allotment.gpus_per_worker == 0
+        assert allotment.resources.gpus == 0
         for fixed in (Cluster(True, (HEAD,)), Cluster(True, (HEAD,), None)):
-            assert allot(fixed, request_of("--scale", "paper")).gpus_per_worker == 0
+            assert allot(fixed, request_of("--scale", "paper")).resources.gpus == 0
 
     def test_without_a_bound_it_is_what_is_asked_for(self) -> None:
         endless = Cluster(True, (HEAD,), (UNKNOWN_KIND,))
@@ -170,14 +173,14 @@ class TestGrowing:
         unknown = Cluster(True, (HEAD,), None)
         assert unknown.limits is None
         assert allot(unknown, request_of("--gpus-per-worker", "1", "--workers", "2")).concurrent == 1
-        assert allot(unknown, request_of("--workers", "9")).workers == 9
+        assert allot(unknown, request_of("--workers", "9")).resources.workers == 9
         assert allot(unknown, request_of()).concurrent == 4
         with pytest.raises(UserError, match="holds 0 such workers"):
             allot(Cluster(True, ({},), None), request_of())
 
 
 class TestWaiting:
-    ALLOTMENT = Allotment(1, 1, 3, 1.0, 4)
+    ALLOTMENT = Allotment(Resources(1, 1, 3, 1.0), 4)
 
     def test_a_sentence_says_what_is_awaited(self) -> None:
         sentence = awaited(Cluster(True, (HEAD,), (GPU_NODES,)), self.ALLOTMENT)
@@ -185,15 +188,14 @@ class TestWaiting:
             "waiting for 1 worker of 3 CPU and 1 GPU each: the cluster (1 node, 4 CPUs, no GPU) has no GPU yet; its "
             "autoscaler was asked for more; --gpus-per-worker 0 would train on CPUs"
         )
-        sentence = awaited(Cluster(True, (HEAD,), None), Allotment(9, 9, 1, 0, 1))
-        assert sentence is not None
+        sentence = awaited(Cluster(True, (HEAD,), None), Allotment(Resources(9, 9), 1))
         assert "has room for 4 yet; Ray cannot tell whether it grows, so the study waits" in sentence
 
     def test_with_room_for_one_trial_nobody_waits(self) -> None:
         cluster = Cluster(True, ({"CPU": 4, "GPU": 1},), (GPU_NODES,))
         assert awaited(cluster, self.ALLOTMENT) is None
         assert wait_for_room(cluster, self.ALLOTMENT) is cluster
-        assert awaited(cluster, Allotment(1, 8, 3, 1.0, 1)) is None  # an elastic one begins with its least
+        assert awaited(cluster, Allotment(Resources(1, 8, 3, 1.0), 1)) is None  # an elastic one begins with its least
 
     @pytest.mark.parametrize(("waited", "text"), [(4.0, ""), (720.0, "the cluster has room after 12 min; ")])
     def test_to_wait_for_room_is_no_time_of_the_study(
@@ -209,17 +211,27 @@ class TestWaiting:
     def test_it_is_said_at_once_and_then_now_and_again(
         self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        clock = iter(range(0, 1000, 100))
-        now = 0.0
+        """And no places stay held."""
+        held: list[object] = []
+        now = -100
 
         def ready(seconds: float) -> bool:
             nonlocal now
-            now = next(clock)
+            now += 100
             return now >= 700
 
+        def cpus() -> tuple[dict[str, float], ...]:
+            return ({"CPU": float(now)},)
+
+        group = SimpleNamespace(wait=ready)
+        groups = importlib.import_module("ray.util.placement_group")  # Ray calls a function so, too
+        monkeypatch.setattr(groups, "placement_group", lambda bundles: held.append(group) or group)
+        monkeypatch.setattr(groups, "remove_placement_group", held.remove)
         monkeypatch.setattr(module.time, "monotonic", lambda: now)
-        module._wait(ready, lambda: f"waiting at {now:g}")
-        assert capsys.readouterr().out.splitlines() == ["waiting at 0", "waiting at 300", "waiting at 600"]
+        monkeypatch.setattr(module, "_living_nodes", cpus)
+        assert wait_for_room(Cluster(True, (HEAD,), (GPU_NODES,)), self.ALLOTMENT).cpus == 700
+        words = [line.partition("(1 node, ")[2].partition(" CPUs")[0] for line in capsys.readouterr().out.splitlines()]
+        assert (words, held) == (["0", "300", "600"], [])
 
 
 class TestKinds:

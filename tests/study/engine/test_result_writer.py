@@ -12,7 +12,7 @@ import json
 import sys
 import tracemalloc
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import FrameType, SimpleNamespace
 from typing import Any
@@ -29,7 +29,7 @@ from reports.ledger.location import ResultsLocation
 from reports.ledger.storage import storage
 from reports.testing import changed, made_record
 from search_spaces.goals import STS
-from study.callbacks import CALLBACKS, Callback, CallbackEntry
+from study.callbacks import Callback, CallbackEntry, dispatch
 from study.callbacks.dispatch import Dispatch
 from study.engine.coordinator import HALT, Coordinator
 from study.engine.messages import (
@@ -57,6 +57,7 @@ from tests.in_one_process import InOneProcess, LostError, Reference, Remote
 from trainables.errors import UserError
 from trainables.files import write_whole
 from trainables.recipe import Recipe
+from trainables.registry import Registry
 
 GROUP = "group"
 
@@ -67,27 +68,11 @@ class Witness(Callback):
     def __init__(self, results: Path) -> None:
         self.results, self.events = results, list[tuple[Any, ...]]()
 
-    def started(self, trials: Any) -> None:
-        self.events.append(("started", *(trial.key for trial in trials)))
-
-    def interrupted(self, trials: Any) -> None:
-        self.events.append(("interrupted", *(trial.key for trial in trials)))
-
-    def not_started(self, trials: Any, starts: int, reason: str) -> None:
-        self.events.append(("not started", *(trial.key for trial in trials), starts, reason))
-
-    def step(self, trial: StudyTrial, step: int, steps: int, scalars: Any) -> None:
-        self.events.append(("step", trial.key, dict(scalars)))
-
-    def rung(self, trial: StudyTrial, number: int, scores: Mapping[str, float]) -> None:
-        self.events.append(("rung", trial.key, number, scores))
-
-    def finished(self, trial: StudyTrial, record: Record) -> None:
-        assert (self.results / LEDGER / f"{trial.key}.json").is_file()
-        self.events.append(("finished", trial.key))
-
-    def failed(self, trial: StudyTrial, reason: str) -> None:
-        self.events.append(("failed", trial.key, reason))
+    def hear(self, event: Event, trials: Sequence[StudyTrial]) -> None:
+        if isinstance(event, Scored):
+            assert (self.results / LEDGER / f"{event.key}.json").is_file()
+        facts = [each for each in event.arguments(trials)[1:] if not isinstance(each, Record)]
+        self.events.append((event.hears, *(trial.key for trial in trials), *facts))
 
 
 class Better:
@@ -124,6 +109,11 @@ class Stage:
         self.writer.begin(task)
         return task
 
+    def begun(self, number: int = 0) -> StudyTrial:
+        """One of `made`."""
+        self.begin(trial := made(number))
+        return trial
+
     def train(self, trial: StudyTrial) -> None:
         """A worker group takes the trial, and is in the midst of it."""
         self.process.get(self.actor.assign.remote(GROUP, trial.key, None))
@@ -137,6 +127,13 @@ class Stage:
     def tell(self, *events: Event) -> None:
         self.say(*events)
         self.writer.drain()
+
+    def end_actor(self, trial: StudyTrial, error: Exception) -> None:
+        """Tune's actor of the trial ends by that error."""
+        tunes = Trial("trainable", config={"key": trial.key}, stub=True)
+        tunes.storage = SimpleNamespace(trial_driver_staging_path=str(self.place.folder.parent))
+        tunes.handle_error(error)
+        StudyLoop(self.writer).on_trial_recover(1, [tunes], tunes)
 
     def files(self) -> set[str]:
         """Of the results, without those of the study that callbacks follow."""
@@ -182,17 +179,10 @@ def stage(place: ResultsLocation, monkeypatch: pytest.MonkeyPatch) -> Iterator[S
     monkeypatch.setattr(module, "ray", process)
     monkeypatch.setattr(module, "HALT_SECONDS", 0.1)  # no group here is asked for a checkpoint
     witness = Witness(place.folder)
-    before = list(CALLBACKS)
-    removed = {name: CALLBACKS[name] for name in before}
-    for name in before:
-        CALLBACKS.remove(name)
-    CALLBACKS.add(CallbackEntry("seen", lambda state: witness, "for this test"))
+    seen = CallbackEntry("seen", lambda state: witness, "for this test")
+    monkeypatch.setattr(dispatch, "CALLBACKS", Registry("callback", seen))
     yield Stage(place, witness, process)
     process.close()
-    for name in list(CALLBACKS):
-        CALLBACKS.remove(name)
-    for entry in removed.values():
-        CALLBACKS.add(entry)
 
 
 def written(monkeypatch: pytest.MonkeyPatch, stage: Stage) -> list[str]:
@@ -221,8 +211,7 @@ def written(monkeypatch: pytest.MonkeyPatch, stage: Stage) -> list[str]:
 
 @pytest.mark.parametrize("place", ["folder", "url"], indirect=True)
 def test_a_record_is_written_last_and_only_then_shown(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    trial = made()
-    stage.begin(trial)
+    trial = stage.begun()
     order = written(monkeypatch, stage)
     stage.tell(Started((trial.key,)), result(trial))
     assert stage.writer.problem is None
@@ -307,8 +296,7 @@ def test_a_study_that_dies_between_has_lost_nothing(stage: Stage, monkeypatch: p
 def test_without_what_it_promises_there_is_no_record(
     broken: str, stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    trial = made()
-    stage.begin(trial)
+    trial = stage.begun()
 
     def fail(*arguments: Any) -> None:
         raise OSError(errno.EIO, "a broken disk")
@@ -324,8 +312,7 @@ def test_without_what_it_promises_there_is_no_record(
 
 
 def test_a_record_that_is_told_twice_is_kept_once(stage: Stage) -> None:
-    trial = made()
-    stage.begin(trial)
+    trial = stage.begun()
     stage.tell(result(trial), result(trial))
     stage.tell(result(trial), failure(trial))
     assert [event[0] for event in stage.witness.events] == ["finished"]
@@ -336,8 +323,7 @@ def test_a_record_that_is_told_twice_is_kept_once(stage: Stage) -> None:
 
 def test_a_failure_tells_no_secret(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_TOKEN", "hf_planted0token1")
-    trial = made()
-    stage.begin(trial)
+    trial = stage.begun()
     stage.tell(failure(trial, "401 for hf_planted0token1", "Bearer hf_planted0token1"))
     (written,) = (stage.place.folder / FAILURES).iterdir()
     assert "planted" not in written.read_text()
@@ -345,8 +331,7 @@ def test_a_failure_tells_no_secret(stage: Stage, monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_long_reason_is_a_short_line(stage: Stage) -> None:
-    trial = made()
-    stage.begin(trial)
+    trial = stage.begun()
     stage.tell(failure(trial, "it begins so\n" + "and goes on \x1b[31m" * 1000))
     (failed,) = read_failures(stage.place.folder)
     assert failed.reason.startswith("it begins so and")
@@ -357,8 +342,7 @@ def test_a_long_reason_is_a_short_line(stage: Stage) -> None:
 
 @also_at_a_url
 def test_a_failure_is_written_and_goes_away_when_it_is_tried_again(stage: Stage) -> None:
-    trial = made()
-    stage.begin(trial)
+    trial = stage.begun()
     stage.tell(failure(trial), failure(trial), result(trial))
     assert stage.settled == {trial.key: None}
     assert stage.writer.failed == 1
@@ -395,14 +379,17 @@ def test_each_member_is_told_its_own_loss(stage: Stage) -> None:
     keys = [trial.key for trial in trials]
     stage.tell(Step((*keys,), 1, 2, {"loss/0": 1.0, "loss/2": 3.0}), Step((keys[0],), 2, 2, {"loss": 0.5}))
     stage.tell(Rung(keys[0], 1, {"sts": 60.0}))
-    losses = [("step", keys[0], {"loss": 1.0}), ("step", keys[2], {"loss": 3.0}), ("step", keys[0], {"loss": 0.5})]
-    assert stage.witness.events == [*losses, ("rung", keys[0], 1, {"sts": 60.0})]
+    assert stage.witness.events == [
+        ("step", keys[0], 1, 2, {"loss": 1.0}),
+        ("step", keys[2], 1, 2, {"loss": 3.0}),
+        ("step", keys[0], 2, 2, {"loss": 0.5}),
+        ("rung", keys[0], 1, {"sts": 60.0}),
+    ]
 
 
 def test_a_worker_is_told_the_scheduler_s_verdict_which_is_asked_for_once(stage: Stage) -> None:
     """Also where its trial is begun again, and comes to the rung again. Callbacks hear of it as well."""
-    trial = made()
-    stage.begin(trial)
+    trial = stage.begun()
     stage.train(trial)
     waiting = [stage.actor.wait_for_verdict.remote(trial.key, rung) for rung in (1, 2)]
     stage.tell(Rung(trial.key, 1, {"sts": 60.0}))
@@ -439,7 +426,7 @@ def test_a_study_whose_groups_cannot_start_ends_with_their_error(stage: Stage, m
         stage.process.get(stage.actor.ended.remote(name, "ImportError: no hf_planted0token1", True))
         stage.process.get(stage.actor.outcome.remote(name))
         stage.writer.drain()
-        assert stage.witness.events[-1] == ("not started", trial.key, number + 1, "ImportError: no [HF_TOKEN]")
+        assert stage.witness.events[-1] == ("not_started", trial.key, number + 1, "ImportError: no [HF_TOKEN]")
     assert str(stage.writer.problem).startswith(ENDS + "the last one by 'ImportError: no [HF_TOKEN]'")
     assert isinstance(stage.writer.problem, UserError)
     assert StudyLoop(stage.writer).stop_all()
@@ -449,43 +436,35 @@ def test_a_study_whose_groups_cannot_start_ends_with_their_error(stage: Stage, m
 
 @pytest.mark.parametrize("raises", [True, False])
 def test_an_actor_of_tune_s_that_raises_at_its_start_is_a_failed_start_and_one_that_dies_is_none(
-    stage: Stage, raises: bool, tmp_path: Path
+    stage: Stage, raises: bool
 ) -> None:
-    trial = made()
-    stage.begin(trial)
+    trial = stage.begun()
     raised = RayTaskError("__init__", "Traceback ...\nImportError: no\n", ImportError("no"))
-    tunes = Trial("trainable", config={"key": trial.key}, stub=True)
-    tunes.storage = SimpleNamespace(trial_driver_staging_path=str(tmp_path))
     for _ in range(STARTS):
         assert stage.writer.problem is None
-        tunes.handle_error(ActorDiedError(raised) if raises else ActorDiedError())  # as Tune does before
-        StudyLoop(stage.writer).on_trial_recover(1, [tunes], tunes)
-    assert [event[2] for event in stage.witness.events if event[0] == "not started"] == [1, 2, 3, 4] * raises
+        stage.end_actor(trial, ActorDiedError(raised) if raises else ActorDiedError())
+    assert [event[2] for event in stage.witness.events if event[0] == "not_started"] == [1, 2, 3, 4] * raises
     assert (stage.writer.problem is not None) == raises
     assert str(stage.writer.problem).startswith(ENDS + "the last one by 'ImportError: no'") or not raises
 
 
 @pytest.mark.parametrize(("node", "begun"), [("head", False), ("lost", False), ("head", True)])
 def test_processes_that_die_at_their_start_end_a_study_and_lost_machines_or_begun_trials_never_do(
-    stage: Stage, node: str, begun: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    stage: Stage, node: str, begun: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "death_of", lambda error: (node, "process 7 died"))
     monkeypatch.setattr(module, "machines_that_stay", lambda: {"head"})
     monkeypatch.setattr(module, "_own_machine", lambda: "head")
     monkeypatch.setattr("study.engine.starts.OUTLIVED_SECONDS", 0.0)
-    trial = made()
-    stage.begin(trial)
-    tunes = Trial("trainable", config={"key": trial.key}, stub=True)
-    tunes.storage = SimpleNamespace(trial_driver_staging_path=str(tmp_path))
+    trial = stage.begun()
     for _ in range(STARTS):
         assert stage.writer.problem is None
         if begun:
             stage.tell(Started((trial.key,)), Step((trial.key,), 1, 9, {}))
-        tunes.handle_error(ActorDiedError())
-        StudyLoop(stage.writer).on_trial_recover(1, [tunes], tunes)
+        stage.end_actor(trial, ActorDiedError())
         stage.writer.drain()
     ends = node == "head" and not begun
-    assert [event[2] for event in stage.witness.events if event[0] == "not started"] == [1, 2, 3, 4] * ends
+    assert [event[2] for event in stage.witness.events if event[0] == "not_started"] == [1, 2, 3, 4] * ends
     assert (stage.writer.problem is not None) == ends
     assert str(stage.writer.problem).startswith(ENDS + "the last one by 'process 7 died'") or not ends
     assert stage.process.get(stage.actor.assign.remote("next", trial.key, None)) is None
@@ -546,9 +525,7 @@ def test_trials_that_were_take_little_memory(stage: Stage) -> None:
 
 
 def test_a_full_disk_ends_the_study(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    first, second = made(0), made(1)
-    stage.begin(first)
-    stage.begin(second)
+    first, second = stage.begun(0), stage.begun(1)
     tried = []
 
     def full(path: Path, content: Any) -> None:
@@ -569,10 +546,8 @@ def test_a_full_disk_ends_the_study(stage: Stage, monkeypatch: pytest.MonkeyPatc
 
 def test_a_full_disk_of_a_worker_s_machine_ends_the_study(stage: Stage) -> None:
     """At the first trial that finds it; none has failed, so the same command goes on with them."""
-    first, second = made(0), made(1)
-    stage.begin(first)
-    stage.begin(second)
-    stage.tell(DiskFull("the disk of /tmp is full"), failure(second))
+    trials = [stage.begun(number) for number in range(2)]
+    stage.tell(DiskFull("the disk of /tmp is full"), failure(trials[1]))
     assert isinstance(stage.writer.problem, UserError)
     assert str(stage.writer.problem) == "the disk of /tmp is full"
     assert StudyLoop(stage.writer).stop_all()
@@ -582,7 +557,7 @@ def test_a_full_disk_of_a_worker_s_machine_ends_the_study(stage: Stage) -> None:
 
 def test_what_is_told_after_a_full_disk_is_kept(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the same answer, and until the worker groups have stopped: the study ends as by a person's stop."""
-    trials = [made(number) for number in range(4)]
+    trials = [stage.begun(number) for number in range(4)]
     scores = Reference(result(trials[1]), ready=False)
     monkeypatch.setattr(module, "score_apart", Remote(lambda content: scores))
 
@@ -594,8 +569,6 @@ def test_what_is_told_after_a_full_disk_is_kept(stage: Stage, monkeypatch: pytes
         scores.ready = True
 
     orders: list[list[str]] = []
-    for trial in trials:
-        stage.begin(trial)
     stage.train(trials[2])
     working = stage.process.start(worker())
     handed_over = HandedOver(trials[1].key, [trials[1].key])
@@ -623,13 +596,12 @@ def test_a_callback_that_raises_is_left_out(
     def unbuilt(state: Any) -> Callback:
         raise RuntimeError("no key")
 
-    CALLBACKS.add(CallbackEntry("broken", lambda state: Broken(), "raises"))
-    CALLBACKS.add(CallbackEntry("leaving", lambda state: Leaving(), "would end the process"))
-    CALLBACKS.add(CallbackEntry("unbuilt", unbuilt, "is never made"))
-    CALLBACKS.add(CallbackEntry("unasked", lambda state: None, "nobody asked for it"))
+    dispatch.CALLBACKS.add(CallbackEntry("broken", lambda state: Broken(), "raises"))
+    dispatch.CALLBACKS.add(CallbackEntry("leaving", lambda state: Leaving(), "would end the process"))
+    dispatch.CALLBACKS.add(CallbackEntry("unbuilt", unbuilt, "is never made"))
+    dispatch.CALLBACKS.add(CallbackEntry("unasked", lambda state: None, "nobody asked for it"))
     stage = Stage(place, stage.witness, stage.process)
-    trial = made()
-    stage.begin(trial)
+    trial = stage.begun()
     stage.tell(result(trial))
     stage.writer.drain()
     assert capsys.readouterr().out.splitlines() == [
@@ -642,11 +614,10 @@ def test_a_callback_that_raises_is_left_out(
 
 
 def test_the_end_waits_for_scores_that_are_made_apart(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    trials = [made(number) for number in range(2)]
+    trials = [stage.begun(number) for number in range(2)]
     scores = {trial.key: Reference(ready=False) for trial in trials}
     monkeypatch.setattr(module, "score_apart", Remote(lambda content: scores[content[0]]))
     for trial in trials:
-        stage.begin(trial)
         stage.tell(HandedOver(trial.key, [trial.key]))
     assert stage.settled == {}
     slept = []
@@ -669,8 +640,7 @@ def test_the_end_waits_for_scores_that_are_made_apart(stage: Stage, monkeypatch:
 
 
 def test_what_is_told_until_the_halt_is_kept(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    trial = made()
-    stage.begin(trial)
+    trial = stage.begun()
     stage.say(result(trial))
     stage.writer.halt()
     assert stage.settled[trial.key] is not None
@@ -683,9 +653,7 @@ def test_when_the_time_is_over_what_runs_is_halted_and_the_study_ends(
     """What is told until the halt is kept; the rest is neither a problem, nor failed, nor waited for."""
     left, orders = [10.0], []
     monkeypatch.setattr(stage.writer, "_seconds_left", lambda: left[0])
-    trials = [made(number) for number in range(2)]
-    for trial in trials:
-        stage.begin(trial)
+    trials = [stage.begun(number) for number in range(2)]
     stage.train(trials[0])
 
     async def worker() -> None:
@@ -774,8 +742,7 @@ def test_a_stop_at_any_line_loses_no_score_that_was_handed_over(stage: Stage, mo
 
 def test_what_is_handed_over_in_the_last_moment_is_waited_for(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     """The halt is over, and what a worker told before it comes after: the score is made and kept."""
-    trial = made()
-    stage.begin(trial)
+    trial = stage.begun()
     scores = Reference(result(trial), ready=False)
     monkeypatch.setattr(module, "score_apart", Remote(lambda content: scores))
     waits = []

@@ -19,6 +19,7 @@ from study.engine.launch import run_study
 from study.plan import Plan, decide, read_request
 from study.results_folder.check import check_results
 from study.results_folder.lock import locked
+from study.trial import Resources
 from trainables.errors import UserError
 
 
@@ -42,7 +43,7 @@ def test_a_second_study_is_refused_until_the_first_has_ended_or_was_killed(tmp_p
         assert holds.wait(60)
         sentence = rf"another study writes into .*results now \(process {first.pid} on .+\); wait until it has ended"
         with pytest.raises(UserError, match=sentence):
-            run_study(plan, Cluster(False, ({"CPU": 1.0},)), Allotment(1, 1, 1, 0.0, 1))
+            run_study(plan, Cluster(False, ({"CPU": 1.0},)), Allotment(Resources(), 1))
         assert [path.name for path in plan.results.iterdir()] == [LOCK]  # it wrote nothing
     finally:
         first.kill()
@@ -85,4 +86,4 @@ def test_a_disk_that_stays_full_ends_the_study_in_one_sentence(tmp_path: Path, m
     monkeypatch.setattr(launch, "save_info", full)
     monkeypatch.setattr(launch, "start_cluster", ends)
     with pytest.raises(UserError, match="cannot be written: No space left on device; make room there and run the same"):
-        run_study(plan_of(tmp_path), Cluster(False, ({"CPU": 1.0},)), Allotment(1, 1, 1, 0.0, 1))
+        run_study(plan_of(tmp_path), Cluster(False, ({"CPU": 1.0},)), Allotment(Resources(), 1))

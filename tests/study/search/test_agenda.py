@@ -6,7 +6,7 @@ import dataclasses
 import datetime
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 
@@ -112,6 +112,19 @@ def slow_start(whole: float):
     return of
 
 
+def longer(times: Callable[[Trial], float]):
+    """Trials take so many times as long."""
+    usual = outcome()
+
+    def of(trial: Trial) -> tuple[float, Record]:
+        _, record = usual(trial)
+        cost = {name: times(trial) * seconds for name, seconds in record.cost.items()}
+        training = {**record.training, "seconds": times(trial) * record.training["seconds"]}
+        return cost["seconds"], dataclasses.replace(record, cost=cost, training=training)
+
+    return of
+
+
 def agenda(
     minutes: float | None = None,
     rates: Sequence[float] = (),
@@ -163,15 +176,7 @@ def test_what_follows_the_finals_comes_also_where_a_limit_leaves_out_several_of_
     search, clock, _ = agenda(20)
     following = list[Agenda]()
     search.soups = lambda agenda: following.append(agenda) or []  # type: ignore[func-returns-value]
-    usual = outcome()
-
-    def slow(trial: Trial) -> tuple[float, Record]:
-        seconds, record = usual(trial)
-        times = 2.0 if is_fresh(trial.seed) else 1.0
-        cost = {**record.cost, "seconds": times * seconds}
-        return times * seconds, dataclasses.replace(record, cost=cost)
-
-    ran = drive(search, clock, slow)
+    ran = drive(search, clock, longer(lambda trial: 2.0 if is_fresh(trial.seed) else 1.0))
     assert search.finals is not None
     assert 1 <= seeds(ran, BASE) <= search.finals.seeds - 2
     assert following
@@ -359,17 +364,9 @@ def test_what_a_much_shorter_training_surpasses_does_not_go_on() -> None:
 
 def test_looks_take_half_of_a_limit_and_no_recipe_that_could_not_be_judged() -> None:
     """The best recipe takes ten times as long as the others: on a part there is time for it, but not for finals."""
-    slow, usual = 1e-3, outcome()
-
-    def of(trial: Trial) -> tuple[float, Record]:
-        seconds, record = usual(trial)
-        if trial.recipe.flat().get("optimisation.learning_rate") != slow:
-            return seconds, record
-        cost = {"seconds": 10 * seconds, "train_seconds": 10 * seconds}
-        return 10 * seconds, dataclasses.replace(record, cost=cost, training={})
-
+    slow = 1e-3
     search, clock, _ = agenda(20, rates=[slow, 3e-4, 1e-4, 3e-5, 1e-5, 2e-4])
-    ran = drive(search, clock, of)
+    ran = drive(search, clock, longer(lambda trial: 10.0 if trial.recipe.optimisation.learning_rate == slow else 1.0))
     looks = [run for run in ran if run.trial.part]
     assert {run.trial.recipe.flat()["optimisation.learning_rate"] for run in looks} >= {slow, 3e-4}
     assert max(run.ended for run in looks) <= 10 * MINUTE
@@ -399,18 +396,9 @@ def test_room_is_kept_for_the_best_recipe_though_its_training_is_long(minutes: f
 
 def test_who_has_no_room_for_a_seed_is_no_finalist() -> None:
     """The best recipe takes ten times as long as the others."""
-    usual = outcome()
     slow = BASE.override({"optimisation.learning_rate": 1e-3}).hash
-
-    def of(trial: Trial) -> tuple[float, Record]:
-        seconds, record = usual(trial)
-        if trial.recipe_hash != slow:
-            return seconds, record
-        cost = {"seconds": 10 * seconds, "train_seconds": 10 * seconds}
-        return 10 * seconds, dataclasses.replace(record, cost=cost)
-
     search, clock, explorer = agenda(70, rates=[1e-3, 3e-4, 1e-4], places=2, parts=False)
-    ran = drive(search, clock, of)
+    ran = drive(search, clock, longer(lambda trial: 10.0 if trial.recipe_hash == slow else 1.0))
     (pick,) = search.finalists or ()
     assert pick.recipe.hash in (explorer.proposed[1].recipe.hash, slow)
     assert seeds(ran, pick.recipe) > 0
@@ -542,14 +530,8 @@ def test_killed_at_any_time_a_study_goes_on_with_what_is_done(limit: int, places
 
 
 def test_a_trial_that_takes_longer_than_guessed_is_cut_off_by_the_clock() -> None:
-    usual = outcome()
-
-    def slow(trial: Trial) -> tuple[float, Record | None]:
-        seconds, record = usual(trial)
-        return (10 * seconds if is_fresh(trial.seed) else seconds), record
-
     search, clock, _ = agenda(30)
-    ran = drive(search, clock, slow)
+    ran = drive(search, clock, longer(lambda trial: 10.0 if is_fresh(trial.seed) else 1.0))
     assert clock.seconds == pytest.approx(30 * MINUTE)
     assert any(run.record is None for run in ran)
     assert search.limited

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
@@ -26,13 +25,10 @@ from tests.study.test_own_study import write
 from trainables.senteval.tasks import TASKS
 from trainables.trial import check_recipes
 
+pytestmark = pytest.mark.usefixtures("own_folder")
+
 LIMITED = ("--encoder", "scenes-small", "--limit", "minutes=60", "--sampler", "random")
 NOTHING_MINED = "corpus.negatives_from=mined finds no negative for any anchor"
-
-
-@pytest.fixture(autouse=True)
-def own_folder(own_spaces: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
 
 
 def searched_by(*arguments: str) -> tuple[Plan, list[SimulatedTrial]]:

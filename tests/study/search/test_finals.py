@@ -29,7 +29,7 @@ from study.search.budget import Budget
 from study.search.choice import choose
 from study.search.finals import SearchFinals
 from study.testing.agenda import SimulatedTrial, drive
-from study.trial import Trial
+from study.trial import Resources, Trial
 from tests.conftest import slow_case
 from tests.study.search.test_agenda import BASE, Rates, agenda, outcome, quality, seeds
 from tests.study.search.test_search import CLSR, finish, make, run_all, searcher_of
@@ -37,7 +37,7 @@ from trainables.errors import UserError
 from trainables.files import write_whole
 from trainables.recipe import Recipe
 
-CLUSTER, ALLOTMENT = Cluster(True, ({"CPU": 2.0},)), Allotment(1, 1, 0.0, 1, 1)
+CLUSTER, ALLOTMENT = Cluster(True, ({"CPU": 2.0},)), Allotment(Resources(gpus=1), 1)
 TAU = ("--space", "scl_tau", "--search", "optuna", "--trials", "4", "--finals", "2x3")
 BESIDE = 3 + 3 + 1
 """Trials beside two finalists under three seeds: of the base settings, the baseline row, the encoder as it came."""
@@ -264,16 +264,10 @@ class TestLimit:
                     )
                 return self.proposed[-1]
 
-        usual = outcome()
-
-        def longer(trial: Trial) -> Any:
-            seconds, record = usual(trial)
-            return (20 * seconds, record) if trial.recipe.optimisation.epochs == 20 else (seconds, record)
-
         search, clock, _ = agenda(places=1, limits={"worker_hours": 1.0}, finals=of((1, 2)))
         explorer = Long([1e-4 * (1 + number) for number in range(30)])
         search = Agenda(search.course, Budget(search.course.limits, (), 1, clock), (), explorer)
-        ran = drive(search, clock, longer)
+        ran = drive(search, clock, outcome())
         assert {run.trial.recipe.flat()["optimisation.epochs"] for run in ran} == {0, 1}
         assert sum(not run.trial.row and run.trial.seed == 0 for run in ran) >= 5
         assert sum(is_fresh(run.trial.seed) for run in ran) == 4

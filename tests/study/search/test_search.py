@@ -36,6 +36,8 @@ from trainables.senteval import task_names
 from trainables.training.rungs import STS, RungPlan
 from trainables.trial import population_key
 
+TAU = ("--space", "scl_tau", "--search", "optuna", "--trials")
+
 
 def make(results: Path, *arguments: str) -> tuple[Plan, Ledger, TuneSearcher]:
     """Of a search without finals and soups, unless the arguments say otherwise."""
@@ -111,7 +113,7 @@ def number_of(task: Any) -> str:
 
 
 def test_rows_come_first_then_optuna_all_seeds_of_a_recipe_together(tmp_path: Path) -> None:
-    plan, ledger, searcher = make(tmp_path, "--space", "scl_tau", "--search", "optuna", "--trials", "3", "--seeds", "2")
+    plan, ledger, searcher = make(tmp_path, *TAU, "3", "--seeds", "2")
     assert searcher.agenda.remaining == (len(plan.rows) + 3 - sum(r is None for r in plan.rows.values())) * 2
     ran = run_all(searcher, ledger)
     rows = len(plan.fixed_trials())
@@ -123,8 +125,7 @@ def test_rows_come_first_then_optuna_all_seeds_of_a_recipe_together(tmp_path: Pa
 
 
 def test_optuna_is_told_the_mean_over_seeds_and_learns_from_the_rows(tmp_path: Path) -> None:
-    arguments = ("--space", "scl_tau", "--search", "optuna", "--trials", "2", "--seeds", "2")
-    _, ledger, searcher = make(tmp_path, *arguments)
+    _, ledger, searcher = make(tmp_path, *TAU, "2", "--seeds", "2")
     run_all(searcher, ledger, score=lambda task: 40.0 + 10 * task.seed)
     trials = searcher.explorer.ask_tell.study.get_trials()
     explored = [trial for trial in trials if "name" in trial.user_attrs]
@@ -135,7 +136,7 @@ def test_optuna_is_told_the_mean_over_seeds_and_learns_from_the_rows(tmp_path: P
 
 def test_each_recipe_that_optuna_asks_for_is_told_at_once(tmp_path: Path) -> None:
     """So that a report has it even if the study never comes to its end."""
-    plan, ledger, _ = make(tmp_path, "--space", "scl_tau", "--search", "optuna", "--trials", "3")
+    plan, ledger, _ = make(tmp_path, *TAU, "3")
     announced: list[list[str]] = []
     searcher = searcher_of(plan, ledger, lambda explored, finals: announced.append(list(explored)))
     run_all(searcher, ledger)
@@ -149,16 +150,15 @@ def test_each_recipe_that_optuna_asks_for_is_told_at_once(tmp_path: Path) -> Non
 
 
 def test_nothing_done_is_run_again_and_more_trials_extend(tmp_path: Path) -> None:
-    arguments = ("--space", "scl_tau", "--search", "optuna", "--trials")
-    _, ledger, searcher = make(tmp_path, *arguments, "2")
+    _, ledger, searcher = make(tmp_path, *TAU, "2")
     first = run_all(searcher, ledger)
-    _, ledger, searcher = make(tmp_path, *arguments, "2")
+    _, ledger, searcher = make(tmp_path, *TAU, "2")
     assert run_all(searcher, ledger) == []
-    _, ledger, searcher = make(tmp_path, *arguments, "4")
+    _, ledger, searcher = make(tmp_path, *TAU, "4")
     more = run_all(searcher, ledger)
     assert len(more) == 2
     assert not {c["key"] for c in first} & {c["key"] for c in more}
-    _, ledger, searcher = make(tmp_path, *arguments, "4", "--seeds", "2")
+    _, ledger, searcher = make(tmp_path, *TAU, "4", "--seeds", "2")
     assert {config["trials"][0].seed for config in run_all(searcher, ledger)} == {1}
 
 
@@ -175,9 +175,7 @@ def again(results: Path, *arguments: str) -> tuple[Plan, Ledger, TuneSearcher]:
 def test_a_study_goes_on_with_its_search_where_the_command_does_not_say_it_again(tmp_path: Path) -> None:
     """Its explored recipes are in the plan, get further seeds, and are run to their end; what was asked for stays in
     the report. `--only` is of rows alone."""
-    plan, ledger, searcher = again(
-        tmp_path, *("--space", "scl_tau", "--search", "optuna", "--trials", "5", "--scheduler", "asha", "--rungs", "4")
-    )
+    plan, ledger, searcher = again(tmp_path, *TAU, "5", "--scheduler", "asha", "--rungs", "4")
     rows = len(searcher.agenda.waiting())
     run_all(searcher, ledger, limit=rows + 2)  # killed after two of five recipes
     save_info(plan, StudyInfo.load(tmp_path), searcher.explored, ledger)
@@ -216,7 +214,7 @@ def test_a_study_of_rows_stays_one(tmp_path: Path) -> None:
 
 
 def test_a_recipe_that_was_asked_for_and_interrupted_is_run_again(tmp_path: Path) -> None:
-    arguments = ("--space", "scl_tau", "--search", "optuna", "--trials", "2", "--seeds", "2")
+    arguments = (*TAU, "2", "--seeds", "2")
     _, ledger, searcher = make(tmp_path, *arguments)
     rows = len(searcher.agenda.waiting())
     started = [searcher.suggest(f"t{n}") for n in range(rows + 1)]
@@ -232,7 +230,7 @@ def test_a_recipe_that_was_asked_for_and_interrupted_is_run_again(tmp_path: Path
 
 
 def test_stopped_and_failed_trials_are_told_as_such(tmp_path: Path) -> None:
-    _, ledger, searcher = make(tmp_path, "--space", "scl_tau", "--search", "optuna", "--trials", "3")
+    _, ledger, searcher = make(tmp_path, *TAU, "3")
     outcomes: list[dict[str, Any]] = [{"status": "pruned"}, {}, {"score": 60.0}]
     for config in suggestions(searcher):
         explored = config["trials"][0].name.startswith("#")
@@ -259,8 +257,7 @@ def rungs(*scores: dict[str, float]) -> dict[str, Any]:
 
 
 def test_optuna_is_told_how_far_a_stopped_trial_came(tmp_path: Path) -> None:
-    arguments = ("--space", "scl_tau", "--search", "optuna", "--trials", "1", "--scheduler", "asha")
-    _, ledger, searcher = make(tmp_path, *arguments)
+    _, ledger, searcher = make(tmp_path, *TAU, "1", "--scheduler", "asha")
     run_all(searcher, ledger, limit=len(searcher.agenda.waiting()))
     config: Any = searcher.suggest("e")
     finish(searcher, ledger, config, None, training=rungs({"sts": 40.0}, {"sts": 50.0}), status="pruned")
@@ -270,8 +267,7 @@ def test_optuna_is_told_how_far_a_stopped_trial_came(tmp_path: Path) -> None:
 
 def test_what_a_diverged_trial_cost_is_no_result(tmp_path: Path) -> None:
     """A search for costs alone must not take it for a cheap one. Nor does it wait for the recipe's other seeds."""
-    arguments = ("--space", "scl_tau", "--search", "optuna", "--trials", "2", "--seeds", "2", "--goals", "seconds")
-    plan, ledger, searcher = make(tmp_path, *arguments)
+    plan, ledger, searcher = make(tmp_path, *TAU, "2", "--seeds", "2", "--goals", "seconds")
     cheap: dict[str, Any] = {"status": "pruned", "cost": {"seconds": 1.0}}
     parts: dict[str, Any] = {"cost": {"seconds": 9.0}}
     rows = len(plan.fixed_trials())
@@ -289,7 +285,7 @@ def test_what_a_diverged_trial_cost_is_no_result(tmp_path: Path) -> None:
 def test_a_recipe_is_stopped_under_its_first_seed_or_runs_under_all(tmp_path: Path) -> None:
     """With a scheduler and three seeds: the first decides, the others alone are what Optuna is told; also where the
     study is killed between them, and continued."""
-    arguments = ("--space", "scl_tau", "--search", "optuna", "--trials", "3", "--scheduler", "asha", "--seeds", "3")
+    arguments = (*TAU, "3", "--scheduler", "asha", "--seeds", "3")
     plan, ledger, searcher = make(tmp_path, *arguments)
     run_all(searcher, ledger, limit=len(searcher.agenda.waiting()))  # rows run under all seeds
     assert searcher.agenda.remaining == 9
@@ -332,14 +328,13 @@ def test_a_recipe_is_stopped_under_its_first_seed_or_runs_under_all(tmp_path: Pa
 
 
 def test_a_study_goes_on_with_the_sampler_that_it_was_begun_with(tmp_path: Path) -> None:
-    arguments = ("--space", "scl_tau", "--search", "optuna", "--trials", "3")
     for more, then in (((), DEFAULT_SAMPLER), (("--sampler", "random"), "random"), ((), "random")):
-        _, _, searcher = make(tmp_path, *arguments, *more)
+        _, _, searcher = make(tmp_path, *TAU, "3", *more)
         assert searcher.explorer.sampler.name == searcher.explorer.ask_tell.study.user_attrs[SAMPLER] == then
 
 
 def test_a_study_whose_scheduler_there_is_not_goes_on_with_another_one(tmp_path: Path) -> None:
-    search = ("--space", "scl_tau", "--search", "optuna", "--trials", "3", "--scheduler", "asha")
+    search = (*TAU, "3", "--scheduler", "asha")
     again(tmp_path, *search)
     info = StudyInfo.load(tmp_path)
     dataclasses.replace(info, requests=[{**info.requests[-1], "scheduler": "median"}]).save(tmp_path)
@@ -361,7 +356,7 @@ def test_a_search_of_as_many_recipes_as_usual_goes_on_with_as_many(
 
 
 def test_a_study_whose_sampler_there_is_not_goes_on_with_another_one(tmp_path: Path) -> None:
-    arguments = ("--space", "scl_tau", "--search", "optuna", "--trials", "3")
+    arguments = (*TAU, "3")
     _, ledger, searcher = make(tmp_path, *arguments, "--trials", "2")
     run_all(searcher, ledger)
     searcher.explorer.ask_tell.study.set_user_attr(SAMPLER, "gp")
@@ -548,7 +543,7 @@ def test_a_row_that_optuna_asks_for_runs_once(tmp_path: Path) -> None:
 
 def test_what_failed_is_not_run_again_when_it_is_asked_for_again(tmp_path: Path) -> None:
     """The coordinator knows that it is settled, and nobody would ever say what became of it."""
-    arguments = ("--space", "scl_tau", "--search", "optuna", "--trials", "3")
+    arguments = (*TAU, "3")
     plan, ledger, searcher = make(tmp_path, *arguments)
     rows = len(plan.fixed_trials())
     handed = run_all(searcher, ledger, score=lambda task: None, limit=rows)

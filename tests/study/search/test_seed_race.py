@@ -10,9 +10,7 @@ import pytest
 from reports.sections.racing import why
 from reports.seed_race import Raced
 from reports.statistics.sequential import PILOT, Entrant, race_for_best
-from study.cli.options import parse
 from study.search.seed_race import SeedRace
-from trainables.errors import UserError
 
 LEAST, MOST = 1, 5
 
@@ -160,15 +158,3 @@ def test_why_says_something_of_every_recipe() -> None:
     for raced in race.raced().values():
         assert isinstance(raced, Raced)
         assert "seed" in why(raced, str) or "beat it" in why(raced, str)
-
-
-@pytest.mark.parametrize(("text", "expected"), [("1", (1, 1)), ("3", (3, 3)), ("1:10", (1, 10)), ("4:4", (4, 4))])
-def test_seeds_are_a_number_or_a_range(text: str, expected: tuple[int, int]) -> None:
-    request = parse(["--space", "scl_lambda", "--seeds", text])
-    assert request.seeds == expected
-
-
-@pytest.mark.parametrize("text", ["0", "3:1", "x", "1:", "0:3"])
-def test_other_seeds_are_refused(text: str) -> None:
-    with pytest.raises(UserError, match="--seeds"):
-        parse(["--space", "scl_lambda", "--seeds", text])

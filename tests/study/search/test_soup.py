@@ -16,15 +16,13 @@ from reports.testing import write_trial
 from study.engine.launch import _drop_models, to_run
 from study.engine.models_kept import ModelsKept
 from study.plan import Plan
-from study.results_folder.check import continued
-from study.results_folder.prepare import prepare_results, save_info
 from study.search.soup import _averages, soups_of
 from study.trial import Trial
 from tests.conftest import slow_case
-from tests.study.search.test_learning_curve import ALLOTMENT, SEEDS, points, record_of
-from tests.study.search.test_search import make, searcher_of
+from tests.study.search.test_learning_curve import ALLOTMENT, SEARCH, SEEDS, points, record_of
+from tests.study.search.test_learning_curve import Study as CurveStudy
 
-SEARCH = ("--space", "scl_tau", "--search", "optuna", "--trials", "4", "--finals", f"1x{SEEDS}", "--sampler", "random")
+SOUPS = ("--finals", f"1x{SEEDS}", "--soup", "seeds")
 BEST = 0.5
 """The share of training whose soup is best here."""
 
@@ -53,25 +51,17 @@ def to_save(trial: Trial) -> bool:
     return trial.trains or (bool(trial.averaged) and SoupVariant.of(trial.seed).without is None)
 
 
-class Study:
-    """One on disk, that can be begun again."""
+class Study(CurveStudy):
+    """With soups."""
+
+    of_finals = 60.0
+    """Seconds of one of their trainings; all else takes 60."""
 
     def __init__(self, results: Path, *arguments: str) -> None:
-        plan, self.ledger, _ = make(results, *SEARCH, "--soup", "seeds", *arguments)
-        self.results, self.plan = results, continued(plan)
-        self.info = prepare_results(self.plan, "")
-        self.searcher = searcher_of(self.plan, self.ledger)
+        super().__init__(results, *SEARCH, *SOUPS, *arguments)
 
-    def run(self, most: int = 1000, of_finals: float = 60.0) -> list[Trial]:
-        """`of_finals`: seconds of one of their trainings; all else takes 60."""
-        ran: list[Trial] = []
-        while len(ran) < most and isinstance(task := self.searcher.suggest(f"t{len(ran)}"), dict):
-            for trial in task["trials"]:
-                ran.append(trial)
-                seconds = of_finals if is_fresh(trial.seed) and trial.trains else 60.0
-                self.searcher.settle(trial.key, write_trial(self.results, saved(trial, self.plan, seconds)))
-        save_info(self.plan, self.info, self.searcher.explored, self.ledger, self.searcher.finals)
-        return ran
+    def outcome(self, trial: Trial) -> Record:
+        return saved(trial, self.plan, self.of_finals if is_fresh(trial.seed) and trial.trains else 60.0)
 
 
 def soups(trials: list[Trial]) -> list[Trial]:
@@ -116,7 +106,8 @@ def test_the_answer_ships_it(whole: tuple[Study, list[Trial], int]) -> None:
 def test_a_last_round_that_a_limit_leaves_out_does_not_end_it(tmp_path: Path) -> None:
     """What is left is too little for another training, and enough to score."""
     study = Study(tmp_path, "--limit", f"worker_hours={26 / 60}")
-    ran = study.run(of_finals=110.0)
+    study.of_finals = 110.0
+    ran = study.run()
     rounds = [trial.seed for trial in ran if is_fresh(trial.seed) and trial.trains]
     assert 2 <= len({*rounds}) < SEEDS
     assert len(soups(ran)) >= 1

@@ -108,7 +108,6 @@ def test_where_nothing_is_planted_nothing_is_seen(case_of: Callable[..., StudyCa
 
 def test_shuffled_positives_are_seen_and_their_rows_named(case_of: Callable[..., StudyCase]) -> None:
     cause = looks.mislabelled(case_of(train=shuffled()))
-    assert cause is not None
     assert cause.facts["wrong"] == pytest.approx(0.2, abs=0.07)
     assert np.mean([number < 60 for number in cause.rows]) >= 0.9
 
@@ -118,7 +117,6 @@ def test_copies_of_positives_among_negatives_are_seen(case_of: Callable[..., Stu
     negatives = [row[1].upper() if n < 30 else rows[n - 7][1] for n, row in enumerate(rows)]
     case = case_of(train=[(*row, negative) for row, negative in zip(rows, negatives, strict=True)])
     cause = looks.false_negatives(case)
-    assert cause is not None
     assert cause.rows == tuple(range(30))
     clean = [(*row, rows[n - 7][1]) for n, row in enumerate(rows)]
     assert looks.false_negatives(case_of(train=clean)) is None
@@ -127,7 +125,6 @@ def test_copies_of_positives_among_negatives_are_seen(case_of: Callable[..., Stu
 def test_copies_that_meet_in_a_batch_are_seen(case_of: Callable[..., StudyCase]) -> None:
     rows = parts_of()["train"][:100]
     cause = looks.false_negatives(case_of(train=[*rows, *((f"again {row[0]}", f"{row[1]}.") for row in rows)]))
-    assert cause is not None
     assert cause.facts["met"] > 0.05
 
 
@@ -150,7 +147,6 @@ def test_without_judged_development_items_no_row_is_called_wrong(case_of: Callab
 def test_texts_of_another_kind_are_seen(case_of: Callable[..., StudyCase]) -> None:
     case = case_of(train=pairs(300, 9, [f"{word}q" for word in WORDS]))
     cause = looks.unlike(case)
-    assert cause is not None
     assert cause.facts["area"] > 0.95
 
 
@@ -162,9 +158,6 @@ def test_leaks_a_small_test_and_odd_settings_are_seen(case_of: Callable[..., Stu
     case.__dict__["_encoders"] = (WordCounts(),) * 2
     assert {"leaked", "few_items", "unusual"} <= {*seen(case)}
     leaked, few, unusual = looks.leaked(case), looks.few_items(case), looks.unusual(case)
-    assert leaked is not None
-    assert few is not None
-    assert unusual is not None
     assert leaked.facts == {"dev": 0.25, "test": 0.0}
     assert few.facts["items"] == 30
     assert unusual.facts["used"] == odd
@@ -177,7 +170,6 @@ def test_answers_with_copies_take_room_from_the_test(case_of: Callable[..., Stud
         row for question, answer in parts["test"] for row in ((question, answer), (f"is {question}", f"{answer}!"))
     ]
     cause = looks.ceiling(case_of(test=doubled))
-    assert cause is not None
     assert cause.facts["lost"] == pytest.approx(50)
     assert cause.facts["doubled"] == len(doubled)
 
@@ -191,7 +183,6 @@ def test_the_encoders_own_configuration_is_held_against_the_recipe(
     assert looks.configuration(case) is None
     wrong = dataclasses.replace(case, recipe=case.recipe.override({"pooling.mode": "cls"}))
     cause = looks.configuration(wrong)
-    assert cause is not None
     assert (cause.measured, cause.mend) == (True, {"set": {"pooling.mode": "mean"}})
     assert ("configuration", {"pooling.mode": "mean"}) in changes_of(wrong, [])
 
@@ -280,7 +271,6 @@ def test_seeds_that_differ_much_show_nothing(
 
     def noisy(changes: Mapping[str, object], seed: int) -> Sample | None:
         sample = trained(changes, seed)
-        assert sample is not None
         return dataclasses.replace(
             sample, values=sample.values + (12 if TEMPERATURE in changes and seed == AGAIN[0] else 0)
         )
@@ -294,8 +284,6 @@ def test_a_training_is_scored_on_development_items(case_of: Callable[..., StudyC
     small = dataclasses.replace(case, recipe=case.recipe.override({BATCH: 16, "encoder.max_length": 16}))
     tries = Tries(small, 60)
     sample = tries._trained({EPOCHS: 1}, AGAIN[0])
-    assert sample is not None
-    assert sample.effects is not None
     assert sample.effects.shape == (1, SIZES["dev"])
     assert tries._trained({"pooling.mode": "nothing"}, FIRST) is None
 
@@ -303,7 +291,6 @@ def test_a_training_is_scored_on_development_items(case_of: Callable[..., StudyC
 def test_the_page_and_the_console_have_sentence_and_command(case_of: Callable[..., StudyCase]) -> None:
     case = case_of(train=shuffled())
     estimated = looks.mislabelled(case)
-    assert estimated is not None
     gained = {"gain": 3.0, "low": 2.0, "high": 4.0, "changes": {RATE: 0.001}, "share": 0.25}
     rate = Cause("rate", 3.0, True, gained, {"set": {RATE: 0.001}})
     causes = joined([estimated], [rate, dataclasses.replace(rate, points=2.5)])
