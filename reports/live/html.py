@@ -17,7 +17,7 @@ from reports.document.inline import as_html
 from reports.ledger import Curve, Running, StageTime, Waiting, seed_in_words
 from reports.ledger.finals import share_in_words
 from reports.ledger.moments import seconds_since
-from reports.live.folder import Best, EndedTrial, View
+from reports.live.folder import Best, View
 from reports.live.picture import colours, loss_picture, score_picture
 from reports.live.settings_picture import SettingLine, settings_picture
 from reports.live.texts import PAGE
@@ -397,7 +397,7 @@ def _foot(view: View) -> str:
     return f"<p>Results: <code>{escape(str(view.folder))}</code></p>{command}"
 
 
-def _words(trial: Waiting | EndedTrial | Best) -> str:
+def _words(trial: Waiting | Best) -> str:
     """Its name, and under it what its recipe changes."""
     changes = f'<span class="changes">{escape(trial.changes)}</span>' if trial.changes else ""
     return f"{escape(trial.name)}{changes}"

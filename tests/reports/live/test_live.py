@@ -24,6 +24,7 @@ from reports.live.folder import Folder, signature_of
 from reports.live.picture import loss_picture, marks
 from reports.live.report_process import CachedReport, in_own_process
 from reports.live.server import LiveServer
+from reports.recipe_names import AS_IT_CAME
 from reports.results import Results
 from tests.live_folder import DONE, RUNNING, empty_study, fail, running_study
 from tests.live_pictures import served
@@ -204,6 +205,7 @@ class TestWhatIsShown:
         assert scores == sorted(scores, reverse=True)
         (best,) = [each for each in view.finals if each.role == "base"]
         assert best.seeds == 5
+        assert [each.name for each in view.finals if each.role == "encoder"] == [AS_IT_CAME]
         shown = html.parts_of(view, {})["best"]
         assert shown.count(">finals<") == len(view.finals)
         assert "under new random seeds" in shown
