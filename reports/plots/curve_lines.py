@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reports.evidence import Evidence
-from reports.plots.canvas import OURS, PUBLISHED, QUIET, legend, make_figure, save
+from reports.plots.canvas import OURS, PUBLISHED, QUIET, Dot, draw_bars, ends_of, legend, make_figure, save
 from reports.plots.outliers import clip
 from reports.quantity import quantity
 from reports.results import Results, average_column, topic_name
@@ -16,15 +16,6 @@ from trainables.recipe import keys
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-
-@dataclass(frozen=True)
-class CurvePoint:
-    """Of a curve: `ends` are those of its bar, None where it has none."""
-
-    x: float
-    y: float
-    ends: tuple[float, float] | None
 
 
 @dataclass(frozen=True)
@@ -52,10 +43,7 @@ def curve_picture(results: Results, key: str, path: Path) -> CurvePicture | None
             axis.plot(*zip(*published, strict=True), "D--", color=PUBLISHED, label="published")
         if ours:
             axis.plot([point.x for point in ours], [point.y for point in ours], "o-", color=OURS, label="ours")
-        for point in ours:
-            if point.ends is not None:
-                bar = [[point.y - point.ends[0]], [point.ends[1] - point.y]]
-                axis.errorbar([point.x], [point.y], yerr=bar, fmt="none", color=OURS, capsize=3)
+        draw_bars(axis, ours, OURS)
         column = average_column(table)
         axis.set_title(f"{topic_name(table, column)} (Table {table.number})")
         axis.set_xlabel(keys()[key].label)
@@ -72,7 +60,7 @@ def curve_picture(results: Results, key: str, path: Path) -> CurvePicture | None
     return CurvePicture(save(figure, path), bars, len(results.info.seeds) == 1)
 
 
-def _ours(results: Results, table: Table) -> list[CurvePoint]:
+def _ours(results: Results, table: Table) -> list[Dot]:
     """Sorted by value."""
     column, evidence = average_column(table), Evidence.of(results)
     base = results.info.row_hashes.get(results.space.baseline or "")
@@ -84,10 +72,9 @@ def _ours(results: Results, table: Table) -> list[CurvePoint]:
             continue
         if results.comparable:
             ends = None if cell.std is None else (cell.mean - cell.std, cell.mean + cell.std)
-            points.append(CurvePoint(x, cell.mean, ends))
+            points.append(Dot(x, cell.mean, ends))
         elif base and (gain := evidence.compare(own, base, quantity(table, column))) is not None:
-            known = gain.low is not None and gain.high is not None and own != base
-            points.append(CurvePoint(x, gain.gain, (gain.low or 0.0, gain.high or 0.0) if known else None))
+            points.append(Dot(x, gain.gain, ends_of(gain) if own != base else None))
     return sorted(points, key=lambda point: point.x)
 
 
