@@ -10,6 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
+from pathlib import Path
 from string import Template
 from typing import Any
 
@@ -20,11 +21,12 @@ from reports.ledger.moments import seconds_since
 from reports.live.folder import Best, View
 from reports.live.picture import colours, loss_picture, score_picture
 from reports.live.settings_picture import SettingLine, settings_picture
-from reports.live.texts import PAGE
 from reports.markdown import DASH, count, duration, number, time_left
 from reports.wording import GO_ON, difference
 from search_spaces.limits import LIMITS
 
+PAGE = Path(__file__).with_name("page.html")
+"""Its places, `$name`, are filled here."""
 LISTED = 50
 TRIED = 200
 """So many recipes are in the table."""
@@ -46,7 +48,7 @@ LEVELS = {"base": "broken line: the base settings", "encoder": "dotted: the enco
 def page(view: View, judged: Mapping[str, str]) -> str:
     """The whole page, with what is known now: it can be read without its script, too."""
     places = {name.replace("-", "_"): content for name, content in parts_of(view, judged).items()}
-    return Template(PAGE).substitute(places, title=escape(title(view)))
+    return Template(PAGE.read_text(encoding="utf-8")).substitute(places, title=escape(title(view)))
 
 
 def state(view: View, judged: Mapping[str, str]) -> str:
