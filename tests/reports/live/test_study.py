@@ -145,12 +145,12 @@ def test_a_population_of_an_older_version_that_went_on_has_its_newer_losses(tmp_
 def test_a_trial_that_is_tried_again_says_so_on_the_page(study: Study, file: ProgressFile) -> None:
     (trial,) = study.start(file)
     study.tell(file, "step", trial, 50, 100, {"loss": 2.0})
-    assert "again" not in _running_part(file)
+    assert "again" not in _part(file, "running")
     study.tell(file, "started", [trial])
     (again,) = written_progress(file).running
     assert (again.attempt, again.step) == (2, None)
     study.tell(file, "step", trial, 20, 100, {"loss": 2.0})
-    assert "20 of 100, again (2)" in _running_part(file)
+    assert "20 of 100, again (2)" in _part(file, "running")
 
 
 def test_starts_that_fail_are_on_the_page_until_one_succeeds_or_the_study_has_ended_by_them(
@@ -166,10 +166,6 @@ def test_starts_that_fail_are_on_the_page_until_one_succeeds_or_the_study_has_en
     assert reason in parts_of(Folder(file.results).view(), {})["state"]
     study.tell(file, "started", [trial])
     assert "failed" not in _part(file, "state")
-
-
-def _running_part(file: ProgressFile) -> str:
-    return _part(file, "running")
 
 
 def _part(file: ProgressFile, name: str) -> str:
