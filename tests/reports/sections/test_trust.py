@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 import json
 import re
@@ -12,8 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from reports.boards import boards
 from reports.document import markdown
@@ -137,60 +134,6 @@ def test_nothing_left_is_one_sentence(folder: Path):
         change(folder, lambda content: content["evaluations"][0]["scores"].update(MR={"test_accuracy": "high"}), place)
     with pytest.raises(UserError, match=r"can be used: .*\(evaluations\[0\].scores.MR.test_accuracy must be a number"):
         write_report(folder)
-
-
-VALUES = st.one_of(
-    st.none(), st.booleans(), st.integers(-(10**20), 10**20), st.text(max_size=6),
-    st.sampled_from([float("nan"), float("inf"), -float("inf"), 640.0, -640.0, 1e308, 0, "", "640"]),
-    st.sampled_from([[], {}, [{}], {"a": []}]),
-)  # fmt: skip
-
-
-def places(content: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """Every place in a record."""
-    inner = content.items() if isinstance(content, dict) else enumerate(content) if isinstance(content, list) else ()
-    return [path, *(place for key, value in inner for place in places(value, (*path, key)))]
-
-
-@pytest.mark.slow
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
-@given(data=st.data())
-def test_no_change_of_a_record_breaks_a_report(
-    clean: Path, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
-):
-    """Whatever a record holds: no traceback, and no number that is none."""
-    folder = Path(shutil.copytree(clean, tmp_path_factory.mktemp("mutated") / "results"))
-    path = data.draw(st.sampled_from(sorted((folder / LEDGER).iterdir())))
-    content = json.loads(path.read_text())
-    content["geometry"] = {"alignment": 1.0, "uniformity": -2.0, "anisotropy": 0.5, "sentences": "STS12"}
-    content["data"]["overlap"] = {"MR": {"items": 60, "seen": 1}}
-    content["training"] = {"steps": 90, "loss": 0.5, "pairs": 10, "stopped": None}
-    content["cost"] = {"seconds": 1.0, "train_seconds": 0.5}
-    for _ in range(data.draw(st.integers(1, 3))):
-        place = data.draw(st.sampled_from(places(content)))
-        value = copy.deepcopy(data.draw(VALUES))  # else a later step may put it into itself
-        content = edited(content, place, data.draw(st.sampled_from(["put", "drop", "add"])), value)
-    path.write_text(json.dumps(content))
-    text = write_report(folder).read_text(encoding="utf-8")
-    (folder / "trials.csv").read_text(encoding="utf-8")
-    rest = re.sub(r"⚠ \*\*Set aside.*", "", text)
-    assert NO_NUMBERS.findall(rest.replace("not finished", "")) == []
-
-
-def edited(content: Any, place: tuple[Any, ...], how: str, value: Any) -> Any:
-    """The content with the value put at a place, with the place dropped, or with the value added below it."""
-    if not place:
-        return value if how == "put" else content
-    inner = content
-    for key in place[:-1]:
-        inner = inner[key]
-    if how == "drop":
-        inner.pop(place[-1])
-    elif how == "add" and isinstance(inner[place[-1]], dict):
-        inner[place[-1]]["added"] = value
-    else:
-        inner[place[-1]] = value
-    return content
 
 
 def say(folder: Path, **options: Any) -> str:
