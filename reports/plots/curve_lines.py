@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,17 +17,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-@dataclass(frozen=True)
-class CurvePicture:
-    """What stands in the picture. `one_seed`: bars of gains count test items only."""
-
-    path: Path
-    bars: bool
-    one_seed: bool
-
-
-def curve_picture(results: Results, key: str, path: Path) -> CurvePicture | None:
-    """Averages over one number of the recipe, a panel for each table that varies it.
+def curve_picture(results: Results, key: str, path: Path) -> bool | None:
+    """Averages over one number of the recipe, a panel for each table that varies it; returns whether it has bars.
 
     Levels where they are comparable with the paper's, with bars of the standard deviation over seeds; else gains over
     the baseline row, with their 95 % intervals. None where nothing of ours can be drawn.
@@ -56,8 +46,8 @@ def curve_picture(results: Results, key: str, path: Path) -> CurvePicture | None
         clip([(axis, [*((point.x, point.y) for point in ours), *published])])
         axis.grid(alpha=0.3)
     legend(figure, axes)
-    bars = any(point.ends for _, ours, _ in drawn for point in ours)
-    return CurvePicture(save(figure, path), bars, len(results.info.seeds) == 1)
+    save(figure, path)
+    return any(point.ends for _, ours, _ in drawn for point in ours)
 
 
 def _ours(results: Results, table: Table) -> list[Dot]:

@@ -37,14 +37,11 @@ def write(results: Results, pictures: Path) -> list[Block]:
                 number(item.published, 0),
             ]
         )
-    ranges = dict.fromkeys((item.entailments, item.contradictions) for item in published)
-    words = {(item.entailments, item.contradictions): _in_words(item) for item in published}
-    for source in ours:
+    ranges = {(item.entailments, item.contradictions): _in_words(item) for item in published}
+    for source, counts_of in ours.items():
         if source not in known:
-            for both in ranges:
-                lines.append(
-                    [DASH, words[both], text(short_paths(source)), number(_count(ours[source], *both), 0), DASH]
-                )
+            name = text(short_paths(source))
+            lines += [[DASH, words, name, number(_count(counts_of, *both), 0), DASH] for both, words in ranges.items()]
     head = ["In print", "Premises with", "Ours are of", "ours", "published"]
     notes = [
         "The paper's words are taken at their word: `exactly` is neither more nor fewer, `two, three, or four "

@@ -9,12 +9,13 @@ import pytest
 from scipy.stats import spearmanr
 
 from reports.document import markdown
-from reports.ledger import LEDGER, Ledger, Record
+from reports.ledger import Record
 from reports.plots import geometry_map
 from reports.results import Results
 from reports.sections import geometry
 from reports.statistics.ranks import rank_correlations
 from reports.testing import changed, make_study
+from tests.guarded import put, rewrite
 from tests.synthetic_results import make_results, section_text, table_lines
 from trainables.recipe import Recipe, Value
 
@@ -45,11 +46,10 @@ class TestRankCorrelations:
 def study(folder: Path, planted: bool) -> Results:
     """Explored recipes whose alignment follows their temperature, or nothing."""
     make_results(folder, rows=["SBERT baseline", "allpalln-lambda0.3-SCL"], explored=24, predictions=True)
-    ledger = Ledger(folder / LEDGER)
-    for record in ledger.read():
-        if planted:
-            lies = {**record.geometry, "alignment": float(record.recipe.get("objective.temperature", 1.0))}
-            ledger.write(changed(record, geometry=lies))
+    if planted:
+        rewrite(
+            folder, lambda record: put(geometry={"alignment": record.recipe.get("objective.temperature", 1.0)})(record)
+        )
     return Results.load(folder)
 
 
@@ -103,9 +103,7 @@ def test_few_recipes_are_not_correlated(tmp_path: Path):
 
 def test_old_records_have_no_such_section(tmp_path: Path):
     results = make_study(tmp_path / "results")
-    ledger = Ledger(results.folder / LEDGER)
-    for record in results.records:
-        ledger.write(changed(record, geometry={}))
+    rewrite(results.folder, lambda record: changed(record, geometry={}))
     assert section_text(results.folder, "geometry") == ""
 
 
@@ -122,11 +120,9 @@ def test_scores_that_no_row_has_are_no_column(tmp_path: Path):
 
 
 def test_a_study_without_a_score_that_sums_it_up_has_no_picture(tmp_path: Path) -> None:
-    results = make_study(tmp_path)
-    ledger = Ledger(tmp_path / LEDGER)
-    for record in results.records:
-        lying = {"alignment": 0.2, "uniformity": -2.0, "anisotropy": 0.1, "sentences": "STS12"}
-        ledger.write(changed(record, scores={"STS12": record.scores["STS12"]}, geometry=lying))
+    make_study(tmp_path)
+    lying = {"alignment": 0.2, "uniformity": -2.0, "anisotropy": 0.1, "sentences": "STS12"}
+    rewrite(tmp_path, lambda record: changed(record, scores={"STS12": record.scores["STS12"]}, geometry=lying))
     text = section_text(tmp_path, "geometry")
     assert "anisotropy" in text
     assert "![" not in text

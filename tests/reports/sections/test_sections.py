@@ -239,9 +239,6 @@ class TestFigures:
     @pytest.mark.parametrize(
         ("figure", "reason"),
         [
-            (("2", "t", "distribution", ("objective.name",), "9", "Avg."), "no table is called '9'"),
-            (("2", "t", "distribution", ("objective.name",), "2", "Mean"), "table 2: no column is called 'Mean'"),
-            (("2", "t", "distribution", ("objective.tau",), "2", "Avg."), "is called 'objective.tau'"),
             (("2", "t", "lines", ("objective.name", "head.kind"), "2", "Avg."), "run over a number"),
             (("2", "t", "lines", ("objective.weight",), "2", "Avg."), "need at least 2 keys"),
             (("2", "t", "bars", ("objective.weight",), "2", "Avg."), "kind must be"),

@@ -15,11 +15,12 @@ import pytest
 from reports.boards import boards
 from reports.document import markdown
 from reports.evidence import Evidence
-from reports.ledger import LEDGER, Ledger, StudyInfo
+from reports.ledger import LEDGER, StudyInfo
 from reports.report import write_report
 from reports.results import Results
 from reports.sections import trust
 from reports.testing import changed, make_study
+from tests.guarded import rewrite
 from tests.synthetic_results import make_results, section_text
 from trainables.errors import UserError
 
@@ -159,9 +160,7 @@ def test_notes_are_shown(tmp_path: Path):
 
 
 def test_old_ledgers_need_nothing_new(folder: Path):
-    ledger = Ledger(folder / LEDGER)
-    for record in ledger.read():
-        old = {"encoder", "overlap"}
-        ledger.write(changed(record, data={k: v for k, v in record.read.items() if k not in old}, geometry={}))
+    new = {"encoder", "overlap"}
+    rewrite(folder, lambda r: changed(r, data={k: v for k, v in r.read.items() if k not in new}, geometry={}))
     assert "⚠" not in section_text(folder, "trust")
     assert "**Not checked: the encoder before training**" in section_text(folder, "trust")
