@@ -30,6 +30,7 @@ from reports.ledger.moments import seconds_since
 from reports.ledger.progress import with_curve
 from reports.recipe_names import BASE, in_short, recipe_names
 from reports.results import Results, in_order
+from search_spaces.goals import Goal
 from trainables.errors import UserError
 from trainables.recipe import Recipe, Value
 
@@ -80,10 +81,8 @@ class Settled:
     failed: tuple[EndedTrial, ...]
     set_aside: dict[str, str]
     """Records that cannot be right, by file name, with what is wrong."""
-    goals: tuple[str, ...]
-    """What the study looks for and has found, as a table's head says it."""
-    lower_is_better: bool
-    """Of the first goal."""
+    goals: tuple[Goal, ...]
+    """What the study looks for and has found."""
     finals: tuple[Best, ...]
     """Recipes of the finals by their fresh seeds alone, the best first."""
     best: tuple[Best, ...]
@@ -175,8 +174,7 @@ def _settled(results: Path, ledger: Ledger, signature: Signature) -> Settled:
         stopped=stopped,
         failed=tuple(_failures(results, names.keys())),
         set_aside=set_aside,
-        goals=tuple(goal.short for goal in study.measured_goals) if study else (),
-        lower_is_better=bool(study and study.measured_goals and study.measured_goals[0].lower_is_better),
+        goals=study.measured_goals if study else (),
         finals=tuple(_Tried(study).finals()) if study else (),
         best=tuple(_Tried(study).explored()) if study else (),
         objectives={record.key: str(record.recipe.get("objective.name", "")) for record in records},

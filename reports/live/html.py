@@ -233,10 +233,10 @@ def _course(view: View) -> str:
         for best in reversed(view.best)
         if best.role == "encoder" or (best.role == "base" and best.share == share)
     }
-    picture = score_picture(tried, levels, view.lower_is_better)
+    picture = score_picture(tried, levels, view.goals[0].lower_is_better)
     part = "" if share == 1.0 else f" on {share_in_words(share)}"
     lines = [f"{words} {number(levels[role])}" for role, words in LEVELS.items() if role in levels]
-    words = "; ".join([f"{escape(view.goals[0])}{part}: each dot a recipe, the line the best so far", *lines])
+    words = "; ".join([f"{escape(view.goals[0].short)}{part}: each dot a recipe, the line the best so far", *lines])
     return f'<figure>{picture}<figcaption class="soft">{words}.</figcaption></figure>'
 
 
@@ -252,7 +252,7 @@ def _settings(view: View) -> str:
     share, searched = _comparable(view)
     drawn = searched[:: -(-len(searched) // TRIED) or 1]  # of many, evenly by their rank
     lines = [SettingLine(best.name, best.settings, best.scores[0]) for best in drawn]
-    picture = settings_picture(lines, "score", view.lower_is_better) if len(lines) > 1 else ""
+    picture = settings_picture(lines, view.goals[0].lower_is_better) if len(lines) > 1 else ""
     if not picture:
         return ""
     part = "" if share == 1.0 else f" on {share_in_words(share)}"
@@ -278,7 +278,7 @@ def _best(view: View) -> str:
     alike = " Scores on different shares of the data cannot be compared." * parts
     alike += " Finals: on all of the data, under new random seeds." * bool(view.finals)
     caption = f"{shown} {by}.{alike} Who is first now may be so by chance."
-    head = ["recipe", *(["data"] if parts else []), "#seeds", *(f"#{escape(goal)}" for goal in view.goals)]
+    head = ["recipe", *(["data"] if parts else []), "#seeds", *(f"#{escape(goal.short)}" for goal in view.goals)]
     return table(head, rows, caption, sortable=len(rows) > 1)
 
 

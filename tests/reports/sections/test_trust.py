@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -27,16 +26,9 @@ from trainables.errors import UserError
 NO_NUMBERS = re.compile(r"\b(?:nan|NaN|inf|Infinity|640(?:\.0+)?)\b")
 
 
-@pytest.fixture(scope="module")
-def clean(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("trust") / "clean"
-    make_study(folder, rows=3, seeds=2)
-    return folder
-
-
 @pytest.fixture
-def folder(clean: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(clean, tmp_path / "results"))
+def folder(tmp_path: Path) -> Path:
+    return make_study(tmp_path / "results", rows=3, seeds=2).folder
 
 
 def change(folder: Path, edit: Callable[[dict[str, Any]], object], place: int = 0) -> str:
