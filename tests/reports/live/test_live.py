@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -244,8 +244,12 @@ class TestWhatIsShown:
             info, space=NASTY, scale=NASTY, missing=missing, requests=[{"space": NASTY}], row_hashes=hashes
         ).save(tmp_path)
         fail(tmp_path, trial_key("ab12", 0), NASTY, NASTY)
-        view = Folder(tmp_path).view()
-        view = dataclasses.replace(view, problems=(NASTY,), folder=Path(NASTY), set_aside={NASTY: NASTY})
+        view, number = Folder(tmp_path).view(), cast(Any, NASTY)
+        running = [dataclasses.replace(trial, rung=number) for trial in view.progress.running]
+        progress = dataclasses.replace(view.progress, at_once=number, running=running)
+        view = dataclasses.replace(
+            view, progress=progress, problems=(NASTY,), folder=Path(NASTY), set_aside={NASTY: NASTY}
+        )
         row = {"name": NASTY, "seeds": [0], "mean": 1.0, "gain": 1.0, "low": None, "high": None, "verdict": NASTY,
                "flags": [NASTY]}  # fmt: skip
         flag = {"guard": NASTY, "sentence": "<script>alert(1)</script>"}
@@ -263,7 +267,7 @@ class TestWhatIsShown:
             assert "<script>alert" not in content
             assert "onload='x'" not in content
             assert "' &" not in content  # the quotation mark would end an attribute
-        assert html.page(view, judged).count("&lt;script&gt;alert(1)") > 13  # so it was there
+        assert html.page(view, judged).count("&lt;script&gt;alert(1)") > 15  # so it was there
 
     def test_a_study_that_is_silent_or_has_ended_says_so(self, tmp_path: Path) -> None:
         progress = running_study(tmp_path, seeds=(0,))
@@ -297,18 +301,6 @@ class TestWhatIsShown:
             (problem,) = view.problems
             assert "progress.json" in problem
             assert "<script>alert" not in html.page(view, NOTHING)
-
-    def test_numbers_are_escaped_too(self, tmp_path: Path) -> None:
-        progress = running_study(tmp_path, seeds=(0,))
-        nasty: Any = NASTY
-        progress = dataclasses.replace(
-            progress,
-            at_once=nasty,
-            running=[dataclasses.replace(trial, rung=nasty) for trial in progress.running],
-        )
-        shown = html.parts_of(dataclasses.replace(Folder(tmp_path).view(), progress=progress), {})
-        assert "&lt;script&gt;" in shown["running"]
-        assert "<script>" not in shown["running"]
 
     def test_a_record_that_cannot_be_right_is_set_aside(self, tmp_path: Path) -> None:
         running_study(tmp_path, seeds=(0,))
