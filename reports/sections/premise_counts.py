@@ -67,9 +67,7 @@ def _ours(results: Results) -> dict[str, list[list[int]]]:
 
 def _count(counts: Sequence[Sequence[int]], entailments: Range, contradictions: Range) -> int | None:
     """Premises within both ranges; None where the counts, which end at `MOST`, cannot tell."""
-    if any(high is not None and high >= MOST for _, high in (entailments, contradictions)):
-        return None
-    if any(low > MOST for low, _ in (entailments, contradictions)):
+    if any(low > MOST or (high is not None and high >= MOST) for low, high in (entailments, contradictions)):
         return None
     return sum(count for e, c, count in counts if _within(e, entailments) and _within(c, contradictions))
 
