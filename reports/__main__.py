@@ -130,7 +130,7 @@ def _report(arguments: Sequence[str]) -> int:
         from reports.live import serve
 
         place.follow()
-        serve(place.folder, push=place.push)
+        serve(place.folder, place.push)
         return 0
     if options.items is not None:
         return _items(place, options.items, options.format, options.sentences)

@@ -21,7 +21,7 @@ from reports.markdown import count, duration, number
 from reports.recipe_names import plain
 from reports.soup import SHIPPED, Ship
 from reports.statistics.finals import RECORDED
-from reports.wording import GO_ON, difference, level
+from reports.wording import GO_ON, difference, interval, level
 from search_spaces.limits import rounded_up
 
 Say = Callable[[object], str]
@@ -428,11 +428,11 @@ def _level(figure: Gain | None) -> str:
     """`74.20 [73.91, 74.49]`."""
     if figure is None:
         return "unknown"
-    return level(figure.gain, figure.low, figure.high) + " [unknown]" * (figure.low is None)
+    return level(figure) + " [unknown]" * (figure.low is None)
 
 
 def _points(gain: Gain) -> str:
-    return difference(gain.gain, gain.low, gain.high) + " [unknown]" * (gain.low is None)
+    return interval(gain) + " [unknown]" * (gain.low is None)
 
 
 def _over(gain: Gain, name: str) -> str:

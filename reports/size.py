@@ -33,7 +33,7 @@ from reports.statistics import Sample, compare
 from reports.statistics.fronts import on_front
 from reports.statistics.influence import group_effects
 from reports.statistics.sample import pairable
-from reports.wording import difference
+from reports.wording import interval
 from trainables.encoders import load_encoder
 from trainables.encoders.contract import for_documents
 from trainables.encoders.own_modules import as_it_is
@@ -242,7 +242,7 @@ def blocks_of(
                 f"{sized.variant.width:,}",
                 text(sized.variant.numbers),
                 number(sized.test.mean),
-                DASH if sized is whole else difference(gap.gain, gap.low, gap.high),
+                DASH if sized is whole else interval(gap),
                 megabytes(sized.bytes),
                 number(query_ms(sized.variant), 1),
                 "yes" if place in front else DASH,

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from reports.boards import Board
 from reports.evidence import SURE
+from reports.gain import Gain
 from reports.ledger import Record
 from reports.looks import share
 from reports.markdown import DASH, count, number, signed, text, verbatim
@@ -39,8 +40,8 @@ CHOSEN = (
 # Numbers
 
 
-def interval(gain: Comparison | None) -> str:
-    """A comparison's difference with its 95 % interval."""
+def interval(gain: Comparison | Gain | None) -> str:
+    """A difference with its 95 % interval; a dash where there is none."""
     return DASH if gain is None else difference(gain.gain, gain.low, gain.high)
 
 
@@ -56,9 +57,12 @@ def difference(gain: float | None, low: float | None, high: float | None) -> str
     return f"{signed(gain)} [{signed(low)}, {signed(high)}]"
 
 
-def level(value: float, low: float | None, high: float | None) -> str:
-    """`74.20 [73.91, 74.49]`: a figure with its interval; only the figure where that is unknown, and in words where it
-    says nothing."""
+def level(figure: Gain | None) -> str:
+    """`74.20 [73.91, 74.49]`: a figure with its interval; only the figure where that is unknown, in words where it says
+    nothing, and a dash where there is no figure."""
+    if figure is None:
+        return DASH
+    value, low, high = figure.gain, figure.low, figure.high
     if low is None or high is None:
         return number(value)
     if low == high:

@@ -155,6 +155,11 @@ def section_text(folder: Path, name: str) -> str:
     return markdown(SECTIONS[name].written(Results.load(folder), folder / "pictures").blocks)
 
 
+def table_lines(text: str) -> list[list[str]]:
+    """The cells of every line of the tables in a text of markdown, heads and rules too."""
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line[:1] == "|"]
+
+
 def named_in(results: Results, text: str) -> list[str]:
     """The hashes of the recipes that a text names, in its order."""
     hashes = {code(name): recipe_hash for recipe_hash, name in recipe_names(results).items()}

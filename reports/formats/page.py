@@ -19,7 +19,7 @@ from typing import Any
 from reports.document import Bullets, CodeBlock, DataTable, Heading, Picture, SideBySide, WrittenSection
 from reports.document.inline import as_html, paragraphs, plain
 from reports.formats import Document
-from reports.formats.page_data import main_rows, page_data
+from reports.formats.page_data import page_data
 from reports.formats.pictures import inline
 from trainables.files import write_whole
 
@@ -65,7 +65,7 @@ def page(document: Document) -> str:
 def body(document: Document) -> str:
     """The contents and every section, as HTML; those of the appendix under a heading of their own."""
     pictures = _Pictures(document.results.folder)
-    rows = {label: number for number, label in enumerate(main_rows(document.results))}
+    rows = {label: number for number, label in enumerate(document.results.asked_rows)}
     links, sections = "", {False: "", True: ""}
     for section in document.sections:
         sections[section.folded] += _section(section, document.title, pictures, rows) + "\n"

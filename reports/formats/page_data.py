@@ -28,11 +28,6 @@ ABOUT_PAIRS = (
 ABOUT_ITEMS = "A row is right about an item where most of its seeds are; only tasks with classes know right and wrong."
 
 
-def main_rows(results: Results) -> list[str]:
-    """The labels of the rows that the page can filter, in the order of their numbers in the data."""
-    return list(results.asked_rows)
-
-
 def page_data(document: Document) -> dict[str, Any]:
     """An object for JSON.
 
@@ -42,7 +37,7 @@ def page_data(document: Document) -> dict[str, Any]:
     `sentences`: by the items' name and number. `notes`: sentences for the reader.
     """
     results = document.results
-    labels = main_rows(results)
+    labels = results.asked_rows
     base = results.settings
     rows = [_row(results, label, base) for label in labels]
     figures, compared = pairs(Evidence.of(results), labels)

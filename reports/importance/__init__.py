@@ -11,7 +11,6 @@ whatever the number of keys.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from itertools import combinations
 
 import numpy as np
@@ -29,24 +28,15 @@ __all__ = ["ENOUGH", "Effect", "Importance", "KeyCurve", "Share", "importance"]
 ENOUGH = 20
 """The fewest recipes: with fewer, a fold holds less than four, which say nothing of a fit."""
 
-Flat = tuple[tuple[str, Value], ...]
-
 
 def importance(domains: Sequence[Domain], scored: Sequence[tuple[Mapping[str, Value], float]]) -> Importance | None:
     """What decides the score of these flat recipes; None where nothing varies, or fewer than `ENOUGH` are there.
 
-    The same recipes and scores give the same answer. It takes some seconds, and is remembered.
+    The same recipes and scores give the same answer. It takes some seconds.
     """
     if len(scored) < ENOUGH:
         return None
-    names = sorted({name for domain in domains for name in (domain.key, *domain.decided_by)})
-    recipes = tuple(tuple((name, recipe[name]) for name in names if name in recipe) for recipe, _ in scored)
-    return _importance(tuple(domains), recipes, tuple(float(score) for _, score in scored))
-
-
-@lru_cache(maxsize=16)
-def _importance(domains: tuple[Domain, ...], flat: tuple[Flat, ...], values: tuple[float, ...]) -> Importance | None:
-    recipes, scores = [dict(recipe) for recipe in flat], np.array(values)
+    recipes, scores = [recipe for recipe, _ in scored], np.array([float(score) for _, score in scored])
     coded = Coded.of(domains, recipes)
     if not coded.keys or not np.ptp(scores):
         return None

@@ -25,12 +25,12 @@ from reports.ledger import (
     StudyInfo,
     read_failures,
 )
-from reports.ledger.finals import PART, apart, is_fresh, part_name, whole_of
+from reports.ledger.finals import apart, is_fresh
 from reports.ledger.moments import seconds_since
 from reports.ledger.progress import with_curve
-from reports.recipe_names import BASE, explored_numbers, in_short, recipe_name
+from reports.recipe_names import BASE, in_short, recipe_names
 from reports.results import Results, in_order
-from search_spaces.space import Space
+from search_spaces.goals import Goal
 from trainables.errors import UserError
 from trainables.recipe import Recipe, Value
 
@@ -46,7 +46,6 @@ class EndedTrial:
     """A trial that left no score."""
 
     name: str
-    changes: str
     seed: int
     reason: str
 
@@ -82,10 +81,8 @@ class Settled:
     failed: tuple[EndedTrial, ...]
     set_aside: dict[str, str]
     """Records that cannot be right, by file name, with what is wrong."""
-    goals: tuple[str, ...]
-    """What the study looks for and has found, as a table's head says it."""
-    lower_is_better: bool
-    """Of the first goal."""
+    goals: tuple[Goal, ...]
+    """What the study looks for and has found."""
     finals: tuple[Best, ...]
     """Recipes of the finals by their fresh seeds alone, the best first."""
     best: tuple[Best, ...]
@@ -158,20 +155,15 @@ def _settled(results: Path, ledger: Ledger, signature: Signature) -> Settled:
     info = _or_none(lambda: _info(results), problems)
     records, set_aside = ledger.sift()
     space = _or_none(lambda: info.load_space(results), problems) if info else None
-    called = _Names(info, space)
     study = None
     if info and space:
         kinds = apart(records, info.row_hashes.values(), info.finals)
         own = in_order(info, space, kinds.own)
         study = Results(results, info, space, own, kinds.finals, kinds.parts, kinds.soups, set_aside=set_aside)
-    names = {record.key: called.name(record) for record in records}
+    called = recipe_names(study) if study else {}
+    names = {record.key: called.get(record.recipe_hash, record.recipe_hash) for record in records}
     stopped = tuple(
-        EndedTrial(
-            names[record.key],
-            called.changes(record.recipe_hash, record.recipe),
-            record.seed,
-            str(record.training.get("stopped") or "stopped early"),
-        )
+        EndedTrial(names[record.key], record.seed, str(record.training.get("stopped") or "stopped early"))
         for record in records
         if record.status == "pruned"
     )
@@ -182,10 +174,9 @@ def _settled(results: Path, ledger: Ledger, signature: Signature) -> Settled:
         stopped=stopped,
         failed=tuple(_failures(results, names.keys())),
         set_aside=set_aside,
-        goals=tuple(goal.short for goal in study.measured_goals) if study else (),
-        lower_is_better=bool(study and study.measured_goals and study.measured_goals[0].lower_is_better),
-        finals=tuple(_Tried(study, called).finals()) if study else (),
-        best=tuple(_Tried(study, called).explored()) if study else (),
+        goals=study.measured_goals if study else (),
+        finals=tuple(_Tried(study).finals()) if study else (),
+        best=tuple(_Tried(study).explored()) if study else (),
         objectives={record.key: str(record.recipe.get("objective.name", "")) for record in records},
         names=names,
         problems=tuple(problems),
@@ -213,7 +204,7 @@ def signature_of(results: Path) -> Signature:
 
 def _failures(results: Path, done: Set[str]) -> list[EndedTrial]:
     return [
-        EndedTrial(failure.name, "", failure.seed, failure.reason)
+        EndedTrial(failure.name, failure.seed, failure.reason)
         for failure in read_failures(results)
         if failure.key not in done
     ]
@@ -222,8 +213,8 @@ def _failures(results: Path, done: Set[str]) -> list[EndedTrial]:
 class _Tried:
     """The recipes of a study by what it looks for."""
 
-    def __init__(self, results: Results, called: _Names) -> None:
-        self.results, self.called = results, called
+    def __init__(self, results: Results) -> None:
+        self.results = results
         ended = [_ended(record) for record in results.of_all_trials if record.finished_at]
         self._began = min(ended, default=0.0)
 
@@ -262,13 +253,13 @@ class _Tried:
     def _of(
         self, records: Sequence[Record], scores: tuple[float, ...], seeds: int, share: float, whole: Recipe
     ) -> Best:
-        first = min(records, key=_ended)
-        role: Literal["", "row", "base", "encoder"] = "row" if self.called.is_row(whole.hash) else ""
-        role = "base" if whole.hash == self.results.base.hash else role if whole.trains else "encoder"
-        own = whole.flat()
+        first, own, base = min(records, key=_ended), whole.flat(), self.results.base
+        is_row = whole.hash in self.results.labels
+        role: Literal["", "row", "base", "encoder"] = "row" if is_row else ""
+        role = "base" if whole.hash == base.hash else role if whole.trains else "encoder"
         return Best(
-            self.called.recipe(whole),
-            self.called.changes(whole.hash, own),
+            recipe_names(self.results).get(whole.hash, BASE),
+            "" if is_row else in_short(base.flat(), own),
             scores,
             seeds,
             max(0.0, _ended(first) - self._began),
@@ -281,40 +272,6 @@ class _Tried:
 def _ended(record: Record) -> float:
     """When, in seconds; never, where nobody knows."""
     return datetime.datetime.fromisoformat(record.finished_at).timestamp() if record.finished_at else math.inf
-
-
-class _Names:
-    """What people call the recipes of a study."""
-
-    def __init__(self, info: StudyInfo | None, space: Space | None) -> None:
-        self._base = info.base if info else None
-        self._domains = space.domains if space else ()
-        self._numbers = explored_numbers(info.explored) if info else {}
-        rows = info.row_hashes.items() if info else ()
-        self._labels = {recipe_hash: label for label, recipe_hash in reversed([*rows])}  # of two rows the first
-
-    def name(self, record: Record) -> str:
-        """Its row, or what the search calls it; its hash where it is neither."""
-        part = whole_of(record.recipe, self._base or {}) if record.seed == PART else None
-        if part is None:
-            return self._of(record.recipe_hash, record.recipe) or record.recipe_hash
-        return part_name(part[0], self.recipe(part[1]))
-
-    def is_row(self, recipe_hash: str) -> bool:
-        return recipe_hash in self._labels
-
-    def recipe(self, whole: Recipe) -> str:
-        """Of a recipe on all of its data."""
-        return self._of(whole.hash, whole.flat()) or BASE
-
-    def _of(self, recipe_hash: str, flat: Mapping[str, Value]) -> str | None:
-        number = self._numbers.get(recipe_hash)
-        named = recipe_name(number, flat, self._base or {}, self._domains) if number else None
-        return self._labels.get(recipe_hash) or named
-
-    def changes(self, recipe_hash: str, flat: Mapping[str, Value]) -> str:
-        """What it changes of the base recipe; empty for a row."""
-        return "" if self._base is None or recipe_hash in self._labels else in_short(self._base, flat)
 
 
 def _or_none(read: Callable[[], T], problems: list[str]) -> T | None:

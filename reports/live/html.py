@@ -10,6 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
+from pathlib import Path
 from string import Template
 from typing import Any
 
@@ -17,14 +18,15 @@ from reports.document.inline import as_html
 from reports.ledger import Curve, Running, StageTime, Waiting, seed_in_words
 from reports.ledger.finals import share_in_words
 from reports.ledger.moments import seconds_since
-from reports.live.folder import Best, EndedTrial, View
+from reports.live.folder import Best, View
 from reports.live.picture import colours, loss_picture, score_picture
 from reports.live.settings_picture import SettingLine, settings_picture
-from reports.live.texts import PAGE
 from reports.markdown import DASH, count, duration, number, time_left
 from reports.wording import GO_ON, difference
 from search_spaces.limits import LIMITS
 
+PAGE = Path(__file__).with_name("page.html")
+"""Its places, `$name`, are filled here."""
 LISTED = 50
 TRIED = 200
 """So many recipes are in the table."""
@@ -46,7 +48,7 @@ LEVELS = {"base": "broken line: the base settings", "encoder": "dotted: the enco
 def page(view: View, judged: Mapping[str, str]) -> str:
     """The whole page, with what is known now: it can be read without its script, too."""
     places = {name.replace("-", "_"): content for name, content in parts_of(view, judged).items()}
-    return Template(PAGE).substitute(places, title=escape(title(view)))
+    return Template(PAGE.read_text(encoding="utf-8")).substitute(places, title=escape(title(view)))
 
 
 def state(view: View, judged: Mapping[str, str]) -> str:
@@ -231,10 +233,10 @@ def _course(view: View) -> str:
         for best in reversed(view.best)
         if best.role == "encoder" or (best.role == "base" and best.share == share)
     }
-    picture = score_picture(tried, levels, view.lower_is_better)
+    picture = score_picture(tried, levels, view.goals[0].lower_is_better)
     part = "" if share == 1.0 else f" on {share_in_words(share)}"
     lines = [f"{words} {number(levels[role])}" for role, words in LEVELS.items() if role in levels]
-    words = "; ".join([f"{escape(view.goals[0])}{part}: each dot a recipe, the line the best so far", *lines])
+    words = "; ".join([f"{escape(view.goals[0].short)}{part}: each dot a recipe, the line the best so far", *lines])
     return f'<figure>{picture}<figcaption class="soft">{words}.</figcaption></figure>'
 
 
@@ -250,7 +252,7 @@ def _settings(view: View) -> str:
     share, searched = _comparable(view)
     drawn = searched[:: -(-len(searched) // TRIED) or 1]  # of many, evenly by their rank
     lines = [SettingLine(best.name, best.settings, best.scores[0]) for best in drawn]
-    picture = settings_picture(lines, "score", view.lower_is_better) if len(lines) > 1 else ""
+    picture = settings_picture(lines, view.goals[0].lower_is_better) if len(lines) > 1 else ""
     if not picture:
         return ""
     part = "" if share == 1.0 else f" on {share_in_words(share)}"
@@ -276,7 +278,7 @@ def _best(view: View) -> str:
     alike = " Scores on different shares of the data cannot be compared." * parts
     alike += " Finals: on all of the data, under new random seeds." * bool(view.finals)
     caption = f"{shown} {by}.{alike} Who is first now may be so by chance."
-    head = ["recipe", *(["data"] if parts else []), "#seeds", *(f"#{escape(goal)}" for goal in view.goals)]
+    head = ["recipe", *(["data"] if parts else []), "#seeds", *(f"#{escape(goal.short)}" for goal in view.goals)]
     return table(head, rows, caption, sortable=len(rows) > 1)
 
 
@@ -397,7 +399,7 @@ def _foot(view: View) -> str:
     return f"<p>Results: <code>{escape(str(view.folder))}</code></p>{command}"
 
 
-def _words(trial: Waiting | EndedTrial | Best) -> str:
+def _words(trial: Waiting | Best) -> str:
     """Its name, and under it what its recipe changes."""
     changes = f'<span class="changes">{escape(trial.changes)}</span>' if trial.changes else ""
     return f"{escape(trial.name)}{changes}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -105,11 +106,7 @@ def loss_picture(running: Mapping[str, Curve], others: Sequence[Curve], of_colou
 def marks(low: float, high: float) -> list[float]:
     """Round numbers between the two, about `LABELLED` of them."""
     rough = (high - low) / LABELLED
-    power = 10.0 ** _floor_log10(rough)
+    power = 10.0 ** math.floor(math.log10(rough))
     step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough * 0.999)
     first = -(-low // step)
     return [round((first + number) * step, 12) for number in range(int(high // step - first) + 1)]
-
-
-def _floor_log10(value: float) -> int:
-    return int(f"{value:e}".rpartition("e")[2])

@@ -15,10 +15,10 @@ from reports.ledger import LOOKS, StudyInfo
 from reports.live import html
 from reports.live.folder import Folder
 from reports.live.report_process import CachedReport, in_own_process
-from reports.live.texts import SCRIPT, STYLE
 from trainables.errors import UserError
 
 LOOPBACK = "127.0.0.1"
+FILES = Path(__file__).parent
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -30,34 +30,30 @@ HOSTS = re.compile(r"(localhost|127\.0\.0\.1)(:\d{1,5})?", re.IGNORECASE)
 HTML, JSON = "text/html; charset=utf-8", "application/json; charset=utf-8"
 
 
-def serve(
-    results: Path,
-    port: int = 0,
-    *,
-    ready: Callable[[str], object] | None = None,
-    push: Callable[[str], object] = lambda name: None,
-) -> None:
-    """Serve a results folder until the process ends or is interrupted.
+Push = Callable[[str], object]
+"""Hears of a folder in which something was recorded; for a working copy it copies that to the URL."""
 
-    Port 0 takes a free one. `ready` is told the page's address once it answers; without one it is printed. `push` is
-    told a folder in which something was recorded; for a working copy it copies that to the URL. `UserError` where the
-    folder is no study's, or where the port is taken.
+
+def serve(results: Path, push: Push) -> None:
+    """Serve a results folder until the process ends or is interrupted, and print the page's address.
+
+    `UserError` where the folder is no study's, or where no port is free.
     """
-    with listen(results, port, push) as server:
-        (ready or _print_address)(server.address)
+    with listen(results, push) as server:
+        print(f"live page: {server.address} (ctrl-C ends it)", flush=True)
         try:
             server.serve_forever()
         except KeyboardInterrupt:
             print()
 
 
-def listen(results: Path, port: int = 0, push: Callable[[str], object] = lambda name: None) -> LiveServer:
+def listen(results: Path, push: Push = lambda name: None) -> LiveServer:
     """The server, whose `serve_forever` is still to be called; the same errors as `serve`."""
     StudyInfo.load(results).load_space(results)  # with its plugins, whose recipes the records may hold
     try:
-        return LiveServer(results.resolve(), port, push)
-    except (OSError, OverflowError) as error:
-        raise UserError(f"the live page cannot listen on {LOOPBACK}, port {port} ({error})") from None
+        return LiveServer(results.resolve(), push)
+    except OSError as error:
+        raise UserError(f"the live page cannot listen on {LOOPBACK} ({error})") from None
 
 
 class LiveServer(ThreadingHTTPServer):
@@ -65,8 +61,8 @@ class LiveServer(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, results: Path, port: int = 0, push: Callable[[str], object] = lambda name: None) -> None:
-        super().__init__((LOOPBACK, port), Handler)
+    def __init__(self, results: Path, push: Push = lambda name: None) -> None:
+        super().__init__((LOOPBACK, 0), Handler)  # a free port
         self.folder = Folder(results)
         one_at_a_time = threading.Lock()
         self.verdicts = CachedReport(
@@ -76,8 +72,8 @@ class LiveServer(ThreadingHTTPServer):
         self.addresses: dict[str, Callable[[], tuple[str, str]]] = {
             "/": lambda: (HTML, self._page(html.page)),
             "/state.json": lambda: (JSON, self._page(html.state)),
-            "/live.css": lambda: ("text/css; charset=utf-8", STYLE),
-            "/live.js": lambda: ("text/javascript; charset=utf-8", SCRIPT),
+            "/live.css": lambda: ("text/css; charset=utf-8", (FILES / "live.css").read_text(encoding="utf-8")),
+            "/live.js": lambda: ("text/javascript; charset=utf-8", (FILES / "live.js").read_text(encoding="utf-8")),
             "/report": lambda: (HTML, self.report.get(self.folder.view().signature)),
         }
 
@@ -151,7 +147,7 @@ class Handler(BaseHTTPRequestHandler):
         """Nothing: the console belongs to the study."""
 
 
-def _report(results: Path, push: Callable[[str], object]) -> str:
+def _report(results: Path, push: Push) -> str:
     """The report as one HTML file. In the results folder, whose report is its owner's, only the look is recorded."""
     from reports.scratch_copy import scratch_copy  # loads what draws pictures
 
@@ -162,7 +158,3 @@ def _report(results: Path, push: Callable[[str], object]) -> str:
         except UserError as error:
             print(f"note: {error}", file=sys.stderr, flush=True)
         return (copy / "report.html").read_text(encoding="utf-8")
-
-
-def _print_address(address: str) -> None:
-    print(f"live page: {address} (ctrl-C ends it)", flush=True)

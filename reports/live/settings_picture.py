@@ -70,8 +70,8 @@ class SettingAxis:
             yield f'<text class="end value" x="{self.x - 5:.0f}" y="{self.y(value) + 4:.1f}">{words}</text>'
 
 
-def settings_picture(lines: Sequence[SettingLine], score: str, lower_is_better: bool) -> str:
-    """Empty where no setting differs. `score`: what the last axis is called."""
+def settings_picture(lines: Sequence[SettingLine], lower_is_better: bool) -> str:
+    """Empty where no setting differs."""
     by_key: dict[str, list[Value]] = {}
     for line in lines:
         for key, value in line.settings.items():
@@ -84,7 +84,7 @@ def settings_picture(lines: Sequence[SettingLine], score: str, lower_is_better: 
         key: SettingAxis.of(all_keys()[key].label.partition(" (")[0], SIDE + spacing * place, by_key[key])
         for place, key in enumerate(differing)
     }
-    last = SettingAxis.of(score, WIDTH - SIDE, [line.score for line in lines])
+    last = SettingAxis.of("score", WIDTH - SIDE, [line.score for line in lines])
     order = sorted((line.score for line in lines), reverse=lower_is_better)
     parts = []
     for line in sorted(lines, key=lambda line: order.index(line.score)):  # the best lies on top

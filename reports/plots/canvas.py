@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trainables.files import write_whole
 
@@ -13,12 +13,28 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from reports.gain import Gain
     from reports.plots.shown import ShownFigure
+    from reports.statistics import Comparison
 
+Ends = tuple[float, float]
 OURS, PUBLISHED, QUIET, FLAGGED = "#0b5fa5", "#d1600a", "#8a8a8a", "#b03050"
 LINES = (OURS, PUBLISHED, "#2a8a4a", "#8a3fa0", "#b8a000", "#555555")
 LETTER = 0.085
 """Width of a letter of an axis's labels, in inches."""
+
+
+class Dot(NamedTuple):
+    """What is measured at one place; `ends` are those of its interval, None where it has none."""
+
+    x: float
+    y: float
+    ends: Ends | None
+
+
+def ends_of(gain: Gain | Comparison | None) -> Ends | None:
+    """Of its interval; None where that is not known."""
+    return None if gain is None or gain.low is None or gain.high is None else (gain.low, gain.high)
 
 
 def make_figure(
@@ -32,6 +48,13 @@ def make_figure(
     figure = ShownFigure(figsize=(width or 4.6 * panels + 1.4, height), layout="constrained")
     FigureCanvasSVG(figure)
     return figure, list(figure.subplots(1, panels, squeeze=False, **options)[0])
+
+
+def draw_bars(axis: Axes, dots: Sequence[Dot], color: str) -> None:
+    """The intervals of those that have one."""
+    for x, y, ends in dots:
+        if ends is not None:
+            axis.errorbar([x], [y], yerr=[[y - ends[0]], [ends[1] - y]], fmt="none", color=color, capsize=3)
 
 
 def once(axis: Axes, label: str) -> str | None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reports.evidence import Evidence
-from reports.plots.canvas import OURS, PUBLISHED, QUIET, legend, make_figure, save
+from reports.plots.canvas import OURS, PUBLISHED, QUIET, Dot, draw_bars, ends_of, legend, make_figure, save
 from reports.plots.outliers import clip
 from reports.quantity import quantity
 from reports.results import Results, average_column, topic_name
@@ -18,26 +17,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-@dataclass(frozen=True)
-class CurvePoint:
-    """Of a curve: `ends` are those of its bar, None where it has none."""
-
-    x: float
-    y: float
-    ends: tuple[float, float] | None
-
-
-@dataclass(frozen=True)
-class CurvePicture:
-    """What stands in the picture. `one_seed`: bars of gains count test items only."""
-
-    path: Path
-    bars: bool
-    one_seed: bool
-
-
-def curve_picture(results: Results, key: str, path: Path) -> CurvePicture | None:
-    """Averages over one number of the recipe, a panel for each table that varies it.
+def curve_picture(results: Results, key: str, path: Path) -> bool | None:
+    """Averages over one number of the recipe, a panel for each table that varies it; returns whether it has bars.
 
     Levels where they are comparable with the paper's, with bars of the standard deviation over seeds; else gains over
     the baseline row, with their 95 % intervals. None where nothing of ours can be drawn.
@@ -52,10 +33,7 @@ def curve_picture(results: Results, key: str, path: Path) -> CurvePicture | None
             axis.plot(*zip(*published, strict=True), "D--", color=PUBLISHED, label="published")
         if ours:
             axis.plot([point.x for point in ours], [point.y for point in ours], "o-", color=OURS, label="ours")
-        for point in ours:
-            if point.ends is not None:
-                bar = [[point.y - point.ends[0]], [point.ends[1] - point.y]]
-                axis.errorbar([point.x], [point.y], yerr=bar, fmt="none", color=OURS, capsize=3)
+        draw_bars(axis, ours, OURS)
         column = average_column(table)
         axis.set_title(f"{topic_name(table, column)} (Table {table.number})")
         axis.set_xlabel(keys()[key].label)
@@ -68,11 +46,11 @@ def curve_picture(results: Results, key: str, path: Path) -> CurvePicture | None
         clip([(axis, [*((point.x, point.y) for point in ours), *published])])
         axis.grid(alpha=0.3)
     legend(figure, axes)
-    bars = any(point.ends for _, ours, _ in drawn for point in ours)
-    return CurvePicture(save(figure, path), bars, len(results.info.seeds) == 1)
+    save(figure, path)
+    return any(point.ends for _, ours, _ in drawn for point in ours)
 
 
-def _ours(results: Results, table: Table) -> list[CurvePoint]:
+def _ours(results: Results, table: Table) -> list[Dot]:
     """Sorted by value."""
     column, evidence = average_column(table), Evidence.of(results)
     base = results.info.row_hashes.get(results.space.baseline or "")
@@ -84,10 +62,9 @@ def _ours(results: Results, table: Table) -> list[CurvePoint]:
             continue
         if results.comparable:
             ends = None if cell.std is None else (cell.mean - cell.std, cell.mean + cell.std)
-            points.append(CurvePoint(x, cell.mean, ends))
+            points.append(Dot(x, cell.mean, ends))
         elif base and (gain := evidence.compare(own, base, quantity(table, column))) is not None:
-            known = gain.low is not None and gain.high is not None and own != base
-            points.append(CurvePoint(x, gain.gain, (gain.low or 0.0, gain.high or 0.0) if known else None))
+            points.append(Dot(x, gain.gain, ends_of(gain) if own != base else None))
     return sorted(points, key=lambda point: point.x)
 
 

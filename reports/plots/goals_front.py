@@ -26,8 +26,6 @@ class Mark:
 
 
 KINDS = ((False, "o", OURS, "explored recipe"), (True, "s", PUBLISHED, "row of the space"))
-
-
 SPREAD = 10.0
 """A cost whose largest value is so many times its least one stands on a logarithmic axis."""
 
@@ -40,6 +38,8 @@ def pareto_picture(
     The fuller a mark, the more probable it is that its recipe belongs to the front. `costs`: which axes are the lower
     the better.
     """
+    from matplotlib.colors import to_rgba
+
     figure, (axis,) = make_figure(1, height=4.6, width=5.6)
     on_front = sorted((mark for mark in marks if mark.place), key=lambda mark: mark.x)
     axis.step(
@@ -54,7 +54,7 @@ def pareto_picture(
         own = [mark for mark in marks if mark.row == row]
         if not own:
             continue
-        fill = [(*_rgb(colour), 0.5 if mark.probability is None else mark.probability) for mark in own]
+        fill = [to_rgba(colour, 0.5 if mark.probability is None else mark.probability) for mark in own]
         sizes = [60 if mark.place else 28 for mark in own]
         axis.scatter([m.x for m in own], [m.y for m in own], s=sizes, c=fill, marker=shape, edgecolors=colour, zorder=3)
         axis.plot([], [], shape, color=colour, label=name)
@@ -85,8 +85,3 @@ def pareto_picture(
 
 def _is_wide(values: Sequence[float]) -> bool:
     return min(values) > 0 and max(values) >= SPREAD * min(values)
-
-
-def _rgb(colour: str) -> tuple[float, float, float]:
-    red, green, blue = (int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5))
-    return red, green, blue

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reports.plots.canvas import LINES, OURS, PUBLISHED, legend, make_figure, save
+from reports.plots.canvas import LINES, OURS, PUBLISHED, Dot, draw_bars, legend, make_figure, save
 from reports.plots.outliers import clip
 from trainables.recipe import keys
 
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
 BOXED, CROWDED = 3, 28
 """The fewest recipes of a box. An axis whose labels have more letters together has them turned."""
-Point = tuple[float, float, tuple[float, float] | None]
-"""Of a line: x, score, the ends of its interval."""
 
 
 def distribution_picture(panels: Mapping[str, Mapping[str, Sequence[float]]], score: str, path: Path) -> Path:
@@ -45,7 +43,7 @@ def distribution_picture(panels: Mapping[str, Mapping[str, Sequence[float]]], sc
     return save(figure, path)
 
 
-def lines_picture(panels: Mapping[str, Mapping[str, Sequence[Point]]], key: str, score: str, path: Path) -> Path:
+def lines_picture(panels: Mapping[str, Mapping[str, Sequence[Dot]]], key: str, score: str, path: Path) -> Path:
     """A panel for each entry, in it a line for each name over one number of the recipe."""
     names = list(dict.fromkeys(name for lines in panels.values() for name in lines))
     figure, axes = make_figure(len(panels), height=3.8, sharey=True)
@@ -56,10 +54,7 @@ def lines_picture(panels: Mapping[str, Mapping[str, Sequence[Point]]], key: str,
             colour = LINES[number % len(LINES)]
             xs, ys, _ = zip(*points, strict=True)
             axis.plot(xs, ys, "os^Dvx"[number % 6] + "-", color=colour, label=name)
-            for x, y, ends in points:
-                if ends is not None:
-                    below, above = y - ends[0], ends[1] - y
-                    axis.errorbar([x], [y], yerr=[[below], [above]], fmt="none", capsize=3, color=colour)
+            draw_bars(axis, points, colour)
         dotted.append((axis, [(x, y) for points in lines.values() for x, y, _ in points]))
         axis.set_title(title, fontsize=10)
         axis.set_xlabel(keys()[key].label)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import get_args
 
 from reports.claim_comparisons import Compared
 from reports.claim_verdicts import Judged, Verdict
@@ -20,9 +19,13 @@ from search_spaces.paper import Claim
 FEW = 3
 """So many rows that take no part in a verdict are named, more are counted."""
 
-DECIDED = {"agrees": "agree with", "agrees in part": "agree in part with", "disagrees": "disagree with"}
+DECIDED: dict[Verdict, str] = {
+    "agrees": "agree with",
+    "agrees in part": "agree in part with",
+    "disagrees": "disagree with",
+}
 """What our figures do with a claim that was decided."""
-OPEN = {"undecided": "undecided", "undecided: one seed": "undecided (one seed)"}
+OPEN: dict[Verdict, str] = {"undecided": "undecided", "undecided: one seed": "undecided (one seed)"}
 NAMED = 2
 """So many decided claims are quoted, more are counted."""
 
@@ -87,7 +90,7 @@ def how_to_read(judged: Sequence[Judged], comparable: bool) -> list[Block]:
 def in_short(judged: Sequence[Judged], comparable: bool) -> str:
     """How many of the paper's claims were tested, and what became of them; few that were decided are quoted."""
     counts = Counter(item.verdict for item in judged)
-    tested = sum(counts[verdict] for verdict in get_args(Verdict) if verdict in {*DECIDED, *OPEN})
+    tested = sum(counts[verdict] for verdict in (*DECIDED, *OPEN))
     if not tested:
         if len(judged) == 1:
             return "The paper's one claim could not be tested."
@@ -100,16 +103,12 @@ def in_short(judged: Sequence[Judged], comparable: bool) -> str:
             ours.append(f"{words} {' and '.join(texts) if len(decided) <= NAMED else len(texts)}")
     outcomes = [f"our figures {listed(ours)}"] if ours else []
     outcomes += [
-        f"{n} {'is' if n == 1 else 'are'} {words}" for verdict, words in OPEN.items() if (n := _count(counts, verdict))
+        f"{n} {'is' if n == 1 else 'are'} {words}" for verdict, words in OPEN.items() if (n := counts[verdict])
     ]
     setting = "" if comparable else " This is about this study's models: the setting is not the paper's."
     was = "was" if tested == 1 else "were"
     every = f"{tested} of the paper's {len(judged)} claims {was}" if len(judged) > 1 else "The paper's one claim was"
     return f"{every} tested: {'; '.join(outcomes)}.{setting}"
-
-
-def _count(counts: Mapping[Verdict, int], verdict: str) -> int:
-    return next((n for name, n in counts.items() if name == verdict), 0)
 
 
 def claims_table(judged: Sequence[Judged]) -> DataTable:

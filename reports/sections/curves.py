@@ -6,7 +6,7 @@ from pathlib import Path
 
 from reports.document import Block, Picture
 from reports.markdown import code
-from reports.plots.curve_lines import CurvePicture, curve_picture
+from reports.plots.curve_lines import curve_picture
 from reports.results import Results, average_column
 
 
@@ -14,12 +14,13 @@ def write(results: Results, pictures: Path) -> list[Block]:
     """A picture for each number that a table varies."""
     blocks: list[Block] = []
     for key in dict.fromkeys(paper.curve for paper in results.space.tables if paper.curve):
-        drawn = curve_picture(results, key, pictures / f"curve-{key}.svg")
-        if drawn is None:
+        path = pictures / f"curve-{key}.svg"
+        bars = curve_picture(results, key, path)
+        if bars is None:
             blocks.append(f"The curve over {code(key)} cannot be drawn: {_missing(results, key)}.")
         else:
-            picture = Picture(drawn.path, f"Scores over {key}, ours and published")
-            blocks += [picture, f"Over {code(key)}; {_bars(results, drawn)}."]
+            picture = Picture(path, f"Scores over {key}, ours and published")
+            blocks += [picture, f"Over {code(key)}; {_bars(results, bars)}."]
     return blocks
 
 
@@ -36,11 +37,12 @@ def _missing(results: Results, key: str) -> str:
     return f"the {code(results.space.baseline)} row, which the others are set against, has not finished with this score"
 
 
-def _bars(results: Results, drawn: CurvePicture) -> str:
-    if not drawn.bars:
-        return "one seed, so there are no bars" if drawn.one_seed else "there are no bars"
+def _bars(results: Results, bars: bool) -> str:
+    one_seed = len(results.info.seeds) == 1
+    if not bars:
+        return "one seed, so there are no bars" if one_seed else "there are no bars"
     if results.comparable:
         return "bars are a row's standard deviation over seeds"
-    if drawn.one_seed:
+    if one_seed:
         return "bars are 95 % intervals of the gain over test items only, since there is one seed"
     return "bars are 95 % intervals of the gain"

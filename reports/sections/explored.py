@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from reports.answer import Answer
-from reports.best_model import ranking
+from reports.best_model import Ranked, ranking
 from reports.costs import word
 from reports.document import Block, DataTable
 from reports.evidence import Evidence
@@ -20,7 +19,6 @@ from reports.ledger.finals import share_in_words
 from reports.markdown import code, count, number, signed, spread, text
 from reports.recipe_names import called
 from reports.results import Results
-from reports.statistics import Measured
 from reports.true_scores import RecipeScores, true_scores
 from reports.wording import CHOSEN, changes
 
@@ -32,27 +30,18 @@ ENDS = ("finished", NO_SCORE, ON_A_PART, "stopped early", "diverged", "left out"
 """How an explored recipe can end, in the order of the report."""
 
 
-@dataclass(frozen=True)
-class Candidate:
-    """A recipe with the value that selects it: a development score, or a cost. `name` is markdown."""
-
-    name: str
-    recipe_hash: str
-    records: list[Record]
-    selection: Measured
-
-
 def write(results: Results, pictures: Path) -> list[Block]:
     """The best explored recipes beside the best of the space's rows; of several goals `pareto` has them."""
     if not results.explored:
         return []
-    explored = candidates(results)
-    once = [item for item in explored if results.once(item.recipe_hash) == item.recipe_hash]
-    within = {item.recipe_hash: item for item in once if item.recipe_hash not in results.above_limits}
-    ranked = [within[recipe.recipe_hash] for recipe in ranking(results) if recipe.recipe_hash in within]
-    best = best_row(results)
-    blocks: list[Block] = [_counts(results, explored)]
-    if any(len(item.records) < len(results.recipes[item.recipe_hash]) for item in explored):
+    goals, recipes = results.goals, results.recipes
+    scored = [key for key in results.explored if any(results.goal(results.of_hash(key), goal) for goal in goals)]
+    once = [key for key in scored if results.once(key) == key]
+    within = [key for key in once if key not in results.above_limits]
+    best = {recipe.recipe_hash: recipe for recipe in ranking(results)}
+    ranked, row = [recipe for key, recipe in best.items() if key in within], best_row(results)
+    blocks: list[Block] = [_counts(results, scored)]
+    if any(len(results.deciding(recipes[key])) < len(recipes[key]) for key in scored):
         blocks.append(
             "A recipe's first seed decided, by its scores, whether its other seeds ran; so these alone say how good it "
             "is, here and wherever recipes are ranked."
@@ -60,13 +49,13 @@ def write(results: Results, pictures: Path) -> list[Block]:
     if len(within) < len(once):
         above = len(once) - len(within)
         blocks.append(f"{count(above, 'finished recipe')} cannot be the best, above a limit.")
-    if ranked and len(results.goals) == 1:  # of several goals the Pareto front is what was found
+    if ranked and len(goals) == 1:  # of several goals the Pareto front is what was found
         blocks.append(
             "The finals judged the best of these anew, under fresh seeds: what to use stands in the answer."
             if Answer.of(results).finalists
-            else f"{_optimism(results, [*within.values()], ranked[0])} {_against(results, ranked[0], best)}"
+            else f"{_optimism(results, [best[key] for key in within], ranked[0])} {_against(results, ranked[0], row)}"
         )
-        blocks.append(_ranking(results, [*ranked[:SHOWN], *([best] if best else [])]))
+        blocks.append(_ranking(results, [*ranked[:SHOWN], *([row] if row else [])]))
     return [*blocks, *_on_parts(results)] if results.wholes else blocks
 
 
@@ -115,26 +104,10 @@ def _passed_over(results: Results, scores: Mapping[str, Mapping[float, float]]) 
     return [key for key, value in upward.items() if value > least and key not in finals.hashes]
 
 
-def candidates(results: Results) -> list[Candidate]:
-    """The explored recipes that have a value, in the search's order."""
-    recipes = (_candidate(results, key, code(called(results, key))) for key in results.explored)
-    return [item for item in recipes if item]
-
-
-def best_row(results: Results) -> Candidate | None:
+def best_row(results: Results) -> Ranked | None:
     """The best of the space's rows by the same score."""
-    rows = {results.info.row_hashes[label]: label for label in reversed(results.asked_rows)}
-    order = [recipe.recipe_hash for recipe in ranking(results)]
-    return next((_candidate(results, key, f"row: {code(rows[key])}") for key in order if key in rows), None)
-
-
-def _candidate(results: Results, recipe_hash: str, name: str) -> Candidate | None:
-    records = results.deciding(results.recipes.get(recipe_hash, []))
-    for goal in results.goals:
-        score = results.goal(records, goal)
-        if score is not None:
-            return Candidate(name, recipe_hash, records, score)
-    return None
+    rows = {results.info.row_hashes[label] for label in results.asked_rows}
+    return next((recipe for recipe in ranking(results) if recipe.recipe_hash in rows), None)
 
 
 def _stopped(record: Record) -> str:
@@ -143,7 +116,7 @@ def _stopped(record: Record) -> str:
     return word if word in ENDS else "stopped early"
 
 
-def _counts(results: Results, explored: list[Candidate]) -> str:
+def _counts(results: Results, scored: Sequence[str]) -> str:
     ends = dict.fromkeys(results.explored, "not finished")
     ends |= {recipe.hash: ON_A_PART for _, recipe in results.wholes.values()}
     ends |= dict.fromkeys([*results.failed_parts, *results.failures], "failed")
@@ -154,26 +127,27 @@ def _counts(results: Results, explored: list[Candidate]) -> str:
         through = record.status == "finished" and record.recipe_hash not in results.stopped
         if ends.get(record.recipe_hash) != NO_SCORE:  # a finished seed says more than one that diverged
             ends[record.recipe_hash] = NO_SCORE if through else _stopped(record)
-    ends |= {item.recipe_hash: "finished" for item in explored}
+    ends |= dict.fromkeys(scored, "finished")
     counts = Counter(ends[recipe_hash] for recipe_hash in results.explored)
     way = {"optuna": "Optuna", "grid": "The grid"}.get(results.info.search, "The search")
     ends_in_words = ", ".join(f"{counts[end]} {end}" for end in ENDS if counts[end] or end == "finished")
     return f"{way} asked for {count(len(results.explored), 'recipe')} beyond the space's rows: {ends_in_words}."
 
 
-def _optimism(results: Results, explored: list[Candidate], best: Candidate) -> str:
+def _optimism(results: Results, explored: Sequence[Ranked], best: Ranked) -> str:
     """What the best explored recipe scored, and how much of that is luck."""
     goal = results.goals[0]
-    sentence = f"By {word(goal)} the best explored recipe is {best.name} ({spread(best.selection)}). "
+    name = code(called(results, best.recipe_hash))
+    sentence = f"By {word(goal)} the best explored recipe is {name} ({spread(best.values[0])}). "
     if len(explored) == 1:
         return sentence + "It is the only one."
     wrong = "low" if goal.lower_is_better else "high"
     sentence += f"That is too {wrong}, since chance helped to choose the best of {len(explored)}"
     scored = []
     for item in explored:
-        values = [goal.of(record.scores, record.cost) for record in item.records]
+        values = [goal.of(record.scores, record.cost) for record in item.deciding]
         upward = [[goal.upward(value)] for value in values if value is not None]
-        scored.append(RecipeScores(np.array(upward), item.selection.fixed))
+        scored.append(RecipeScores(np.array(upward), item.values[0].fixed))
     known = true_scores(scored)
     if known is None:
         return f"{sentence}; with one seed nobody can say by how much."
@@ -188,14 +162,14 @@ def _optimism(results: Results, explored: list[Candidate], best: Candidate) -> s
     )
 
 
-def _against(results: Results, best: Candidate, best_row: Candidate | None) -> str:
+def _against(results: Results, best: Ranked, row: Ranked | None) -> str:
     """How far it lies from the best row on the test sets; no verdict, since its seeds chose it."""
-    if best_row is None:
+    if row is None:
         return f"None of the space's rows has a {word(results.goals[0])} to compare it with."
-    label = code(results.labels[best_row.recipe_hash])
-    sentence = f"The space's best row by the same score is {label} ({spread(best_row.selection)})."
+    label = code(results.labels[row.recipe_hash])
+    sentence = f"The space's best row by the same score is {label} ({spread(row.values[0])})."
     evidence = Evidence.of(results)
-    pair = (best.recipe_hash, best_row.recipe_hash)
+    pair = (best.recipe_hash, row.recipe_hash)
     gains = [(figure, gain) for figure in evidence.figures if (gain := evidence.compare(*pair, figure)) is not None]
     if not gains:
         return f"{sentence} No test figure is there to compare the two by."
@@ -203,16 +177,16 @@ def _against(results: Results, best: Candidate, best_row: Candidate | None) -> s
     return f"{sentence} On the test sets the recipe differs from that row by: {apart}. **No verdict:** {CHOSEN}."
 
 
-def _ranking(results: Results, candidates: list[Candidate]) -> DataTable:
+def _ranking(results: Results, ranked: Sequence[Ranked]) -> DataTable:
     lines = [
         [
-            item.name,
-            changes(results, item.records[0]),
-            str(item.selection.seeds),
-            spread(item.selection),
-            *(spread(figure(item.records)) for _, figure in results.summaries),
+            "row: " * (item.recipe_hash in results.labels) + code(called(results, item.recipe_hash)),
+            changes(results, item.deciding[0]),
+            str(item.values[0].seeds),
+            spread(item.values[0]),
+            *(spread(figure(item.deciding)) for _, figure in results.summaries),
         ]
-        for item in candidates
+        for item in ranked
     ]
     goal = results.goals[0]
     head = ["Recipe", "Differs from the base in", "seeds", word(goal) if goal.cost else "development"]

@@ -12,10 +12,10 @@ from reports.answer_words import OVER
 from reports.document import Block, DataTable
 from reports.guards.words import listed
 from reports.looks import look, share
-from reports.markdown import DASH, code, duration, number, text
+from reports.markdown import code, duration, number, text
 from reports.results import Results
 from reports.statistics import CONFIDENCE
-from reports.wording import difference, level
+from reports.wording import interval, level
 from search_spaces.goals import Goal
 
 BUSY = 1.5
@@ -43,9 +43,9 @@ def write(results: Results, pictures: Path) -> list[Block]:
     lines = [
         [
             name,
-            *(_gain(finalist, other) for other in over),
-            *(_beside(finalist, part) for part in beside),
-            _score(finalist),
+            *(interval(finalist.gains.get(other)) for other in over),
+            *(interval(finalist.beside.get(part)) for part in beside),
+            level(finalist.figure),
             str(finalist.seeds),
             *map(_development, goals, finalist.development),
         ]
@@ -102,17 +102,3 @@ def _role(name: str, finalist: Finalist) -> str:
 def _development(goal: Goal, value: float | None) -> str:
     """As it was measured: a cost has no sign."""
     return number(None if value is None else goal.upward(value))
-
-
-def _beside(finalist: Finalist, part: str) -> str:
-    gain = finalist.beside.get(part)
-    return DASH if gain is None else difference(gain.gain, gain.low, gain.high)
-
-
-def _score(finalist: Finalist) -> str:
-    return DASH if finalist.figure is None else level(finalist.figure.gain, finalist.figure.low, finalist.figure.high)
-
-
-def _gain(finalist: Finalist, name: str) -> str:
-    gain = finalist.gains.get(name)
-    return DASH if gain is None else difference(gain.gain, gain.low, gain.high)

@@ -29,23 +29,23 @@ class HeatMap:
     """A row's cosines by seed, each `before` and `after` (whichever is there), (sentences, sentences)."""
 
     label: str
-    place: int
-    """Among the study's recipes, from 0: the lower the better."""
+    recipe_hash: str
     seeds: list[dict[str, np.ndarray]]
 
 
 def write(results: Results, pictures: Path) -> list[Block]:
     """A picture of the baseline and the best row, and what the topics' cosines say of every row; empty without any."""
-    first_map = next(((label, listed) for label in results.asked_rows if (listed := _sentences(results, label))), None)
-    if first_map is None:
+    records = [record for label in results.asked_rows for record in results.of_row(label)]
+    sentences = next((listed for record in records if (listed := _sentences(record))), [])
+    if not sentences:
         return []
-    sentences = first_map[1]
     maps = [heat_map for label in results.asked_rows if (heat_map := _read(results, label, sentences)) is not None]
     if not maps:
         return ["The stored cosines are gone: the trials' prediction files are not in the results folder."]
     maps = [item for item in maps if not results.is_untrained(item.label)] or maps
     first = next((item for item in maps if item.label == results.space.baseline), maps[0])
-    best = min(maps, key=lambda item: item.place)
+    ranked = [item for recipe in ranking(results) for item in maps if item.recipe_hash == recipe.recipe_hash]
+    best = next(iter(ranked), maps[0])
     shown = list({item.label: item for item in (first, best)}.values())
     topics = results.evaluation.heat_map == TOPICS
     names = [f"{1 + n // 3}{'abc'[n % 3]}" if topics else f"{n + 1}" for n in range(len(sentences))]
@@ -68,23 +68,15 @@ def write(results: Results, pictures: Path) -> list[Block]:
     return blocks
 
 
-def _sentences(results: Results, label: str) -> list[str]:
-    return next((listed for record in results.of_row(label) if (listed := _of(record))), [])
-
-
-def _of(record: Record) -> list[str]:
+def _sentences(record: Record) -> list[str]:
     return list(record.read.get("heat_map", {}).get("sentences", []))
 
 
 def _read(results: Results, label: str, sentences: list[str]) -> HeatMap | None:
     """A row's heat maps, if it has some of these sentences."""
-    records = [record for record in results.of_row(label) if _of(record) == sentences]
+    records = [record for record in results.of_row(label) if _sentences(record) == sentences]
     seeds = [arrays for record in records if (arrays := _arrays(results, record, len(sentences)))]
-    if not seeds:
-        return None
-    ranked = [recipe.recipe_hash for recipe in ranking(results)]
-    place = ranked.index(records[0].recipe_hash) if records[0].recipe_hash in ranked else len(ranked)
-    return HeatMap(label, place, seeds)
+    return HeatMap(label, records[0].recipe_hash, seeds) if seeds else None
 
 
 def _arrays(results: Results, record: Record, size: int) -> dict[str, np.ndarray]:

@@ -28,8 +28,8 @@ RecordScores = list[tuple[Record, float]]
 def write(results: Results, pictures: Path) -> list[Block]:
     """Of one score, or of each goal, every key's share, and what two keys do together."""
     blocks: list[Block] = []
-    for name, scored in _scored(results).items():
-        if len(scored) >= ENOUGH and (fit := _fit(results, scored)):
+    for name, (_, fit) in results.made(_fits).items():
+        if fit:
             blocks += [Heading(f"What decides the {name}"), *_shares(results, fit)]
     return blocks
 
@@ -37,15 +37,14 @@ def write(results: Results, pictures: Path) -> list[Block]:
 def in_short(results: Results, pictures: Path) -> list[Block]:
     """Which keys matter by how much, a paragraph for each goal, and the curve of each of them."""
     blocks: list[Block] = []
-    by_name = _scored(results)
-    if not by_name:
+    fits = results.made(_fits)
+    if not fits:
         return ["Which settings matter is unknown: no recipe of the search has a score."]
-    for name, scored in by_name.items():
-        if len(scored) < ENOUGH:
-            had = f"{len(scored)} {'has' if len(scored) == 1 else 'have'} the {name}"
+    for name, (recipes, fit) in fits.items():
+        if recipes < ENOUGH:
+            had = f"{recipes} {'has' if recipes == 1 else 'have'} the {name}"
             blocks.append(f"To tell which settings matter takes {count(ENOUGH, 'recipe')}; {had}.")
             continue
-        fit = _fit(results, scored)
         if fit is None:
             blocks.append(f"Nothing decides the {name}: the recipes, or their scores, are all alike.")
             continue
@@ -59,8 +58,12 @@ def in_short(results: Results, pictures: Path) -> list[Block]:
     return blocks
 
 
-def _fit(results: Results, scored: RecordScores) -> Importance | None:
-    return importance(results.space.domains, [(record.recipe, score) for record, score in scored])
+def _fits(results: Results) -> dict[str, tuple[int, Importance | None]]:
+    """By what was searched for: how many recipes have a score, and what decides it."""
+    return {
+        name: (len(scored), importance(results.space.domains, [(record.recipe, score) for record, score in scored]))
+        for name, scored in _scored(results).items()
+    }
 
 
 def _names(results: Results) -> list[str]:

@@ -6,11 +6,12 @@ import math
 from pathlib import Path
 
 from reports.answer import seconds_of
+from reports.best_model import ranking
 from reports.costs import word
 from reports.document import Block, Picture
 from reports.plots.search_course import search_picture
 from reports.results import Results
-from reports.sections.explored import best_row, candidates
+from reports.sections.explored import best_row
 from reports.sections.importance import in_short
 
 
@@ -21,21 +22,23 @@ def write(results: Results, pictures: Path) -> list[Block]:
 
 def _course(results: Results, pictures: Path) -> list[Block]:
     """Of several goals the front says what was found."""
-    means = {item.recipe_hash: item.selection.mean for item in candidates(results)}
-    if len(results.goals) > 1 or not means:
+    if len(results.goals) > 1:
         return []
+    means = {recipe.recipe_hash: recipe.values[0].mean for recipe in ranking(results)}
     goal, course, took = results.goals[0], list[tuple[float, float]](), dict[str, list[float]]()
     for record in results.records:
         took.setdefault(record.recipe_hash, []).append(seconds_of(record, "seconds") or 0.0)
     spent = 0.0
     for recipe_hash in results.explored:
         spent += math.fsum(took.get(recipe_hash, ()))
-        if recipe_hash in means and recipe_hash not in results.above_limits:
+        if recipe_hash in means:
             course.append((spent, means[recipe_hash]))
+    if not course:
+        return []
     best = best_row(results)
     path = search_picture(
         course,
-        best.selection.mean if best else None,
+        best.values[0].mean if best else None,
         pictures / "search.svg",
         word(goal),
         lower_is_better=goal.lower_is_better,

@@ -11,10 +11,11 @@ from reports.guards.words import listed
 from reports.learning_curve import DataCurve, DataPart
 from reports.looks import look, share
 from reports.markdown import DASH, code, number, text
+from reports.plots.canvas import Dot, ends_of
 from reports.plots.data_curve import data_picture
 from reports.results import Results
 from reports.statistics import CONFIDENCE
-from reports.wording import difference, level
+from reports.wording import interval, level
 
 
 def write(results: Results, pictures: Path) -> list[Block]:
@@ -27,12 +28,9 @@ def write(results: Results, pictures: Path) -> list[Block]:
     head = ["Share of the data", data.unit, "steps", text(answer.figure), "over half as much", "fresh seeds"]
     lines = [_line(part) for part in data.parts]
     if encoder is not None and encoder.figure is not None:
-        score = level(encoder.figure.gain, encoder.figure.low, encoder.figure.high)
-        lines.insert(0, [f"none: {OVER['encoder']}", "0", "0", score, DASH, str(encoder.seeds)])
+        lines.insert(0, [f"none: {OVER['encoder']}", "0", "0", level(encoder.figure), DASH, str(encoder.seeds)])
     points = [
-        (float(part.rows), part.figure.gain, part.figure.low, part.figure.high)
-        for part in data.parts
-        if part.rows and part.figure
+        Dot(part.rows, part.figure.gain, ends_of(part.figure)) for part in data.parts if part.rows and part.figure
     ]
     verdict = "; ".join(of_data(data, text))
     drawn: list[Block] = []
@@ -46,10 +44,9 @@ def write(results: Results, pictures: Path) -> list[Block]:
 
 
 def _line(part: DataPart) -> list[str]:
-    gain = DASH if part.gain is None else difference(part.gain.gain, part.gain.low, part.gain.high)
     flagged = f" (no verdict: {listed([code(flag) for flag in part.flags])})" if part.flags else ""
-    score = DASH if part.figure is None else level(part.figure.gain, part.figure.low, part.figure.high)
-    return [part.share, number(part.rows, 0), number(part.steps, 0), score, f"{gain}{flagged}", str(part.seeds)]
+    gain, seeds = f"{interval(part.gain)}{flagged}", str(part.seeds)
+    return [part.share, number(part.rows, 0), number(part.steps, 0), level(part.figure), gain, seeds]
 
 
 def _how(data: DataCurve, results: Results, finalists: int) -> str:

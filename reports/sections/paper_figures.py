@@ -15,7 +15,8 @@ from reports.document import Block, DataTable, Heading, Picture
 from reports.evidence import Evidence
 from reports.ledger import Record
 from reports.markdown import count, number, short_paths, spread, text
-from reports.plots.grid_panels import Point, distribution_picture, lines_picture
+from reports.plots.canvas import Dot, ends_of
+from reports.plots.grid_panels import distribution_picture, lines_picture
 from reports.quantity import quantity
 from reports.results import Results
 from reports.statistics import Comparison, Measured
@@ -99,13 +100,12 @@ def _lines(figure: Figure, scored: list[GridPoint], path: Path) -> list[Block]:
         points.setdefault((_names(recipe, by_panel), line, _number(recipe[over])), []).append(item)
     if not points:
         return ["No finished recipe has this score."]
-    panels: dict[str, dict[str, list[Point]]] = {}
+    panels: dict[str, dict[str, list[Dot]]] = {}
     lines: list[list[str]] = []
     for (panel, name, x), items in points.items():
         score = items[0].score if len(items) == 1 else Measured(_mean(items), None, 1)
         alone = items[0].alone if len(items) == 1 else None
-        ends = None if alone is None or alone.low is None or alone.high is None else (alone.low, alone.high)
-        panels.setdefault(panel, {}).setdefault(name, []).append((x, score.mean, ends))
+        panels.setdefault(panel, {}).setdefault(name, []).append(Dot(x, score.mean, ends_of(alone)))
         lines.append([text(panel) or "all", text(name), _value(x), str(len(items)), spread(score)])
     caption = f"{text(_score(figure))} over `{over}`. Where several recipes share a point it is their mean."
     numbers = DataTable(["Panel", "Line", f"`{over}`", "recipes", text(figure.column)], lines, left=2)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -44,6 +45,52 @@ class GoalsPoint:
     """Upward, too."""
 
 
+@dataclass(frozen=True)
+class GoalsFront:
+    """The recipes that have every measured goal, but those above a limit, and which of them no other beats."""
+
+    goals: Sequence[Goal]
+    points: list[GoalsPoint]
+    chosen: list[GoalsPoint]
+    """On the measured front, best first by the first goal."""
+    known: TrueScores | None
+    """None with one seed, which tells nothing of chance."""
+
+    @classmethod
+    def of(cls, results: Results) -> GoalsFront:
+        """Reckoned once."""
+        return results.made(_goals_front)
+
+    def probability(self, point: GoalsPoint) -> float | None:
+        """That it belongs to the front; None where that is unknown."""
+        return None if self.known is None else float(self.known.on_front[self.points.index(point)])
+
+    @property
+    def expected(self) -> float:
+        """How many on the measured front can be expected to be on the true one."""
+        return math.fsum(self.probability(point) or 0.0 for point in self.chosen)
+
+    @cached_property
+    def off(self) -> list[GoalsPoint]:
+        """Points off the measured front that may well belong to it, the most probable first."""
+        rest = [(self.probability(point) or 0.0, point) for point in self.points if point not in self.chosen]
+        notable = [pair for pair in rest if pair[0] >= NOTABLE]
+        return [point for _, point in sorted(notable, key=lambda pair: -pair[0])]
+
+    @property
+    def shown(self) -> list[GoalsPoint]:
+        """Those in the table."""
+        return [*self.chosen, *self.off[:SHOWN_OFF]]
+
+
+def _goals_front(results: Results) -> GoalsFront:
+    goals = results.measured_goals
+    points = _points(results, goals) if goals else []
+    if not points:
+        return GoalsFront(goals, [], [], None)
+    return GoalsFront(goals, points, front(points), true_scores([point.values for point in points]))
+
+
 def write(results: Results, pictures: Path) -> list[Block]:
     """The front over the space's goals as a table, and how probably each recipe belongs to it."""
     if len(results.space.goals) < 2:
@@ -53,35 +100,30 @@ def write(results: Results, pictures: Path) -> list[Block]:
     missing = [f"The goal {goal.label} is missing: no finished trial has it." for goal in lacking]
     if not goals:
         return [*missing] if len(missing) == 1 else ["No finished trial has a development score for either goal."]
-    points = _points(results, goals)
+    front = GoalsFront.of(results)
+    points = front.points
     if not points:
         return [" ".join([*missing, *_left_out(results), f"No {_other(results)}finished trial has {_all_of(goals)}."])]
-    known = true_scores([point.values for point in points])
-    chosen = front(points)
-    off = _notable(points, chosen, known)
     costs = any(goal.cost for goal in goals)
     return [
         *missing,
-        _counts(results, goals, points),
+        _counts(results, front),
         *_left_out(results),
         incomparable(results, [point.records for point in points]) if costs else "",
         "On one goal the front is the single best recipe." if lacking else "",
-        _chance(points, chosen, off, known),
-        _table(results, goals, points, [*chosen, *off[:SHOWN_OFF]], len(chosen), known),
+        _chance(front),
+        _table(results, front),
     ]
 
 
 def front_picture(results: Results, pictures: Path) -> Picture | None:
     """All recipes on the two goals; None without two goals that were measured."""
-    goals = results.measured_goals
-    points = _points(results, goals) if len(results.space.goals) > 1 and len(goals) == 2 else []
-    if not points:
+    front = GoalsFront.of(results)
+    goals = front.goals
+    if len(results.space.goals) < 2 or len(goals) != 2 or not front.points:
         return None
-    known = true_scores([point.values for point in points])
-    chosen = front(points)
-    shown = [*chosen, *_notable(points, chosen, known)[:SHOWN_OFF]]
     axes = sorted(range(2), key=lambda place: not goals[place].cost)  # a cost, if there is one, goes to the right
-    marks = [_mark(place, point, chosen, shown, known, axes) for place, point in enumerate(points)]
+    marks = [_mark(front, point, axes) for point in front.points]
     first, second = (goals[place] for place in axes)
     costs = (first.lower_is_better, second.lower_is_better)
     path = pareto_picture(marks, (_axis(first), _axis(second)), pictures / "pareto.svg", costs)
@@ -91,8 +133,8 @@ def front_picture(results: Results, pictures: Path) -> Picture | None:
 
 def pareto_in_short(results: Results) -> str:
     """How many recipes are on the front, and the best development score of each goal."""
-    goals = results.measured_goals
-    points = _points(results, goals) if goals else []
+    front = GoalsFront.of(results)
+    goals, points, chosen = front.goals, front.points, front.chosen
     if not points:
         return f"No finished trial has {_all_of(goals)} yet."
     best = [goal.upward(max(point.upward[place] for point in points)) for place, goal in enumerate(goals)]
@@ -101,16 +143,12 @@ def pareto_in_short(results: Results) -> str:
         for goal, top in zip(goals, best, strict=True)
     )
     what = "values are" if any(goal.cost for goal in goals) else "development scores are"
-    chosen = front(points)
-    known = true_scores([point.values for point in points])
-    expected = ""
-    if known is not None:
-        truly = math.fsum(known.on_front[place] for place, point in enumerate(points) if point in chosen)
-        expected = f" ({truly:.1f} of {'it' if len(chosen) == 1 else 'them'} can be expected on the true one)"
+    single = len(chosen) == 1
+    expected = f" ({front.expected:.1f} of {'it' if single else 'them'} can be expected on the true one)"
     return (
         f"Of {count(len(points), 'recipe')} with {'a value' if what[0] == 'v' else 'a score'} for every goal, "
-        f"{len(chosen)} {'is' if len(chosen) == 1 else 'are'} on the measured Pareto front of "
-        f"{' and '.join(goal.short for goal in goals)}{expected}; the best {what} {tops}."
+        f"{len(chosen)} {'is' if single else 'are'} on the measured Pareto front of "
+        f"{' and '.join(goal.short for goal in goals)}{expected if front.known else ''}; the best {what} {tops}."
     )
 
 
@@ -118,19 +156,6 @@ def front(points: Sequence[GoalsPoint]) -> list[GoalsPoint]:
     """The points that no other dominates, best first by the first goal."""
     kept = [points[place] for place in on_front(np.array([point.upward for point in points]))]
     return sorted(kept, key=lambda point: point.upward, reverse=True)
-
-
-def _notable(points: Sequence[GoalsPoint], chosen: Sequence[GoalsPoint], known: TrueScores | None) -> list[GoalsPoint]:
-    """Points off the measured front that may well belong to it, the most probable first."""
-    if known is None:
-        return []
-    measured = {point.recipe_hash for point in chosen}
-    pairs = [
-        (float(probability), point)
-        for point, probability in zip(points, known.on_front, strict=True)
-        if point.recipe_hash not in measured and probability >= NOTABLE
-    ]
-    return [point for _, point in sorted(pairs, key=lambda pair: -pair[0])]
 
 
 def _points(results: Results, goals: Sequence[Goal]) -> list[GoalsPoint]:
@@ -173,7 +198,8 @@ def _other(results: Results) -> str:
     return "other " * bool(results.above_limits)
 
 
-def _counts(results: Results, goals: Sequence[Goal], points: Sequence[GoalsPoint]) -> str:
+def _counts(results: Results, front: GoalsFront) -> str:
+    goals, points = front.goals, front.points
     rows = sum(bool(point.name) for point in points)
     tried = len(_tried(results))
     short = tried - len(points) - len({*map(results.once, results.above_limits)})
@@ -189,19 +215,16 @@ def _counts(results: Results, goals: Sequence[Goal], points: Sequence[GoalsPoint
     )
 
 
-def _chance(
-    points: Sequence[GoalsPoint], chosen: Sequence[GoalsPoint], off: Sequence[GoalsPoint], known: TrueScores | None
-) -> str:
+def _chance(front: GoalsFront) -> str:
     """How far the measured front is to be believed."""
-    if known is None:
+    if front.known is None:
         return (
             "**How probable it is that a recipe belongs to the front is unknown: one seed.** It may be on the front, "
             "or off it, by chance. Two seeds or more of every recipe would tell."
         )
-    on_front = [known.on_front[place] for place, point in enumerate(points) if point in chosen]
-    single = len(chosen) == 1
+    chosen, off, single = front.chosen, front.off, len(front.chosen) == 1
     sentence = (
-        f"The measured front has {count(len(chosen), 'recipe')}; {math.fsum(on_front):.1f} of "
+        f"The measured front has {count(len(chosen), 'recipe')}; {front.expected:.1f} of "
         f"{'it' if single else 'them'} can be expected to belong to the front that very many seeds would show. The "
         "probability of each is computed from the spread between seeds, on the same development items: spreads that "
         "are alike are pooled, and means are drawn together by the noise in them; `?` marks a recipe on the measured "
@@ -214,21 +237,14 @@ def _chance(
     return sentence
 
 
-def _table(
-    results: Results,
-    goals: Sequence[Goal],
-    points: Sequence[GoalsPoint],
-    shown: Sequence[GoalsPoint],
-    on_front: int,
-    known: TrueScores | None,
-) -> DataTable:
+def _table(results: Results, front: GoalsFront) -> DataTable:
     lines = []
-    for place, point in enumerate(shown, start=1):
-        probability = None if known is None else float(known.on_front[points.index(point)])
+    for place, point in enumerate(front.shown, start=1):
+        probability = front.probability(point)
         doubtful = " ?" if probability is not None and probability < DOUBTFUL else ""
         lines.append(
             [
-                f"{place}{doubtful}" if place <= on_front else "off it",
+                f"{place}{doubtful}" if point in front.chosen else "off it",
                 f"row: {code(point.name)}" if point.name else code(called(results, point.recipe_hash)),
                 changes(results, point.records[0]),
                 _percent(probability),
@@ -237,7 +253,7 @@ def _table(
             ]
         )
     head = ["Front", "Recipe", "Differs from the base in", "on the front with"]
-    head += [_cost_axis(goal) if goal.cost else f"development: {goal.short}" for goal in goals]
+    head += [_cost_axis(goal) if goal.cost else f"development: {goal.short}" for goal in front.goals]
     return DataTable([*head, *(f"test: {text(name)}" for name, _ in results.summaries)], lines, left=3)
 
 
@@ -258,27 +274,13 @@ def _cost_axis(goal: Goal) -> str:
     return f"{goal.short}{unit} (lower is better)"
 
 
-def _mark(
-    place: int,
-    point: GoalsPoint,
-    chosen: Sequence[GoalsPoint],
-    shown: Sequence[GoalsPoint],
-    known: TrueScores | None,
-    axes: Sequence[int],
-) -> Mark:
+def _mark(front: GoalsFront, point: GoalsPoint, axes: Sequence[int]) -> Mark:
     """`axes`: which goal each axis has."""
     x, y = (point.scores[goal].mean for goal in axes)
-    number_on_front = next((n for n, other in enumerate(chosen, start=1) if other is point), None)
-    if known is None:
-        return Mark(x, y, bool(point.name), number_on_front, None)
-    barred = len(shown) <= BARRED and any(other is point for other in shown) and not point.values.fixed
-    wide, high = known.widths[place][list(axes)].tolist()
-    return Mark(
-        x,
-        y,
-        row=bool(point.name),
-        place=number_on_front,
-        probability=float(known.on_front[place]),
-        x_ends=(x - wide, x + wide) if barred else None,
-        y_ends=(y - high, y + high) if barred else None,
-    )
+    place = front.chosen.index(point) + 1 if point in front.chosen else None
+    mark = Mark(x, y, bool(point.name), place, front.probability(point))
+    shown = front.shown
+    if front.known is None or point.values.fixed or point not in shown or len(shown) > BARRED:
+        return mark
+    wide, high = front.known.widths[front.points.index(point)][list(axes)].tolist()
+    return replace(mark, x_ends=(x - wide, x + wide), y_ends=(y - high, y + high))

@@ -37,14 +37,11 @@ def write(results: Results, pictures: Path) -> list[Block]:
                 number(item.published, 0),
             ]
         )
-    ranges = dict.fromkeys((item.entailments, item.contradictions) for item in published)
-    words = {(item.entailments, item.contradictions): _in_words(item) for item in published}
-    for source in ours:
+    ranges = {(item.entailments, item.contradictions): _in_words(item) for item in published}
+    for source, counts_of in ours.items():
         if source not in known:
-            for both in ranges:
-                lines.append(
-                    [DASH, words[both], text(short_paths(source)), number(_count(ours[source], *both), 0), DASH]
-                )
+            name = text(short_paths(source))
+            lines += [[DASH, words, name, number(_count(counts_of, *both), 0), DASH] for both, words in ranges.items()]
     head = ["In print", "Premises with", "Ours are of", "ours", "published"]
     notes = [
         "The paper's words are taken at their word: `exactly` is neither more nor fewer, `two, three, or four "
@@ -70,9 +67,7 @@ def _ours(results: Results) -> dict[str, list[list[int]]]:
 
 def _count(counts: Sequence[Sequence[int]], entailments: Range, contradictions: Range) -> int | None:
     """Premises within both ranges; None where the counts, which end at `MOST`, cannot tell."""
-    if any(high is not None and high >= MOST for _, high in (entailments, contradictions)):
-        return None
-    if any(low > MOST for low, _ in (entailments, contradictions)):
+    if any(low > MOST or (high is not None and high >= MOST) for low, high in (entailments, contradictions)):
         return None
     return sum(count for e, c, count in counts if _within(e, entailments) and _within(c, contradictions))
 

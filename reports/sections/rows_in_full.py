@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from statistics import fmean
 
+from reports.answer import seconds_of
 from reports.boards import Board, Standing
 from reports.document import Block, DataTable, Heading
 from reports.evidence import Evidence
@@ -184,6 +184,5 @@ def flags_in_words(guards: Mapping[str, bool]) -> str:
 
 def _hours(results: Results, recipe_hash: str) -> float | None:
     """Of a trial: the mean over seeds."""
-    seconds = [record.cost.get("seconds") for record in results.of_hash(recipe_hash)]
-    values = [float(value) / 3600 for value in seconds if value is not None]
-    return fmean(values) if values else None
+    took = results.over_seeds(results.of_hash(recipe_hash), lambda record: seconds_of(record, "seconds"))
+    return None if took is None else took.mean / 3600

@@ -10,7 +10,7 @@ from reports.document import Block, DataTable
 from reports.markdown import DASH, code, number, text
 from reports.results import Results
 from reports.soup import KEPT_GAIN, Ship, SoupScores
-from reports.wording import difference, level
+from reports.wording import interval, level
 
 
 def write(results: Results, pictures: Path) -> list[Block]:
@@ -36,9 +36,8 @@ def _gains(ship: Ship) -> list[Block]:
     if ship.figure is None or ship.over_seed is None:
         return []
     over = {"one seed": ship.over_seed, **{OVER[name]: gain for name, gain in ship.gains.items()}}
-    score = level(ship.figure.gain, ship.figure.low, ship.figure.high)
-    lines = [[f"over {name}", difference(gain.gain, gain.low, gain.high)] for name, gain in over.items()]
-    return [DataTable(["The chosen average", "points"], [["its score", score], *lines])]
+    lines = [[f"over {name}", interval(gain)] for name, gain in over.items()]
+    return [DataTable(["The chosen average", "points"], [["its score", level(ship.figure)], *lines])]
 
 
 def _how(ship: Ship) -> str:

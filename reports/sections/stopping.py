@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean
 
+from reports.answer import seconds_of
 from reports.document import Block
 from reports.ledger import Record
 from reports.markdown import DASH, code, count, duration, number
@@ -34,9 +35,10 @@ def _ends(results: Results, record: Record) -> list[float | None]:
 
 def _saving(through: Sequence[Record], stopped: Sequence[Record]) -> str:
     """What the explored trials took, beside what they would have taken."""
-    spent = math.fsum(_cost(record, "seconds") for record in [*through, *stopped])
-    scoring = fmean([_cost(record, "evaluation_seconds") for record in through]) if through else 0.0
-    full = math.fsum(_cost(record, "seconds") for record in through) + math.fsum(
+    finished = math.fsum(seconds_of(record, "seconds") or 0.0 for record in through)
+    spent = finished + math.fsum(seconds_of(record, "seconds") or 0.0 for record in stopped)
+    scoring = fmean([seconds_of(record, "evaluation_seconds") or 0.0 for record in through]) if through else 0.0
+    full = finished + math.fsum(
         float(record.training["seconds"]) * record.training["planned_steps"] / max(record.training["steps"] or 1, 1)
         + scoring
         for record in stopped
@@ -46,11 +48,6 @@ def _saving(through: Sequence[Record], stopped: Sequence[Record]) -> str:
         f"The {count(len(through) + len(stopped), 'trial')} that could be stopped took {duration(spent)} "
         f"instead of about {duration(full)}, had all run through: stopping saved **{number(share, 0)} %** of that."
     )
-
-
-def _cost(record: Record, name: str) -> float:
-    costs: Mapping[str, float | None] = record.cost  # type: ignore[assignment]
-    return float(costs.get(name) or 0)
 
 
 def _agreement(results: Results, through: Sequence[Record]) -> list[str]:

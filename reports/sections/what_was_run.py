@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean
-from typing import Literal
 
+from reports.answer import seconds_of
 from reports.document import Block, Bullets, DataTable
 from reports.ledger import Record
 from reports.markdown import DASH, code, count, number, text, verbatim
@@ -64,8 +64,8 @@ def write(results: Results, pictures: Path) -> list[Block]:
 
 
 def _cost(records: Sequence[Record]) -> str:
-    def hours(name: Literal["seconds", "train_seconds", "evaluation_seconds", "gpu_seconds"]) -> float:
-        return math.fsum(float(record.cost.get(name) or 0) for record in records) / 3600
+    def hours(name: str) -> float:
+        return math.fsum(seconds_of(record, name) or 0.0 for record in records) / 3600
 
     peak = max((float(record.cost.get("peak_memory_mb") or 0) for record in records), default=0)
     hours_in_words = (
@@ -101,7 +101,7 @@ def _training_time(results: Results) -> list[Block]:
     """Rows whose training time the paper prints, beside ours, as multiples of the baseline's."""
 
     def seconds(label: str) -> float | None:
-        values = [float(value) for r in results.of_row(label) if (value := r.cost.get("train_seconds"))]
+        values = [value for record in results.of_row(label) if (value := seconds_of(record, "train_seconds"))]
         return fmean(values) if values else None
 
     base = next((row for row in results.space.rows if row.label == results.space.baseline), None)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import shutil
 from pathlib import Path
 from random import Random
@@ -26,6 +27,7 @@ from reports.live import html
 from reports.live.folder import Folder
 from reports.predictions import Predictions
 from reports.report import write_report
+from tests import guarded
 from tests.fuzzing import BYTES, INPUTS, broken, in_place, inputs, limited, mutate_json, read_or_refuse
 from tests.synthetic_results import make_results
 from trainables.errors import UserError
@@ -33,12 +35,15 @@ from trainables.recipe import Recipe
 
 pytestmark = pytest.mark.fuzz
 ROWS = ["SBERT baseline", "3palln-lambda0.5-SCL"]
+NO_NUMBERS = re.compile(r"\b(?:nan|NaN|inf|Infinity)\b")
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("made") / "results"
     make_results(folder, rows=ROWS, seeds=(1, 2), predictions=True)
+    geometry = {"alignment": 1.0, "uniformity": -2.0, "anisotropy": 0.5, "sentences": "STS12"}
+    guarded.rewrite(folder, guarded.put(geometry=geometry, data={"overlap": {"MR": {"items": 60, "seen": 1}}}))
     return folder
 
 
@@ -97,7 +102,8 @@ def test_records(study: Path) -> None:
                 count += 1
         if passed and passed != [whole] and count <= max(2, INPUTS // 10):
             with limited(120), contextlib.suppress(UserError):
-                write_report(study)
+                text = write_report(study).read_text(encoding="utf-8")
+                assert not NO_NUMBERS.findall(re.sub(r"⚠ \*\*Set aside.*", "", text))
     in_place(file, lambda: Ledger(study / LEDGER).sift())
 
 

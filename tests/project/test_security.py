@@ -154,7 +154,7 @@ COMMANDS: dict[str, Callable[[Path], object]] = {
     "reports": lambda results: report([str(results)]),
     "check": lambda results: report([str(results), "--check"]),
     "recipe": lambda results: read_request(parse(["--recipe", str(results), "--dry-run"])),
-    "live": lambda results: serve(results),
+    "live": lambda results: serve(results, lambda name: None),
     "continued": lambda results: check_results(
         decide(read_request(parse(["--space", "scl_tau", "--scale", "laptop", "--results", str(results)])), 0)
     ),

@@ -218,6 +218,7 @@ sys.exit([run(folder) for folder in sys.argv[1:]] != [2, 0])
 def test_numbers_as_text():
     assert (number(None), signed(None), spread(None)) == ("—", "—", "—")
     assert (number(1234.5), signed(0.001), signed(-0.001), signed(2.0)) == ("1,234.50", "0.00", "0.00", "+2.00")
+    assert (number(-0.0001, 3), number(-0.001, 3)) == ("0.000", "-0.001")
     assert spread(Measured(1.0, 0.25, 2)) == "1.00 ± 0.25"
 
 

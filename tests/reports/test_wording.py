@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from reports.gain import Gain
 from reports.wording import difference, level
 
 
@@ -30,4 +31,4 @@ def test_a_difference(gain: float, low: float | None, high: float | None, words:
     ],
 )
 def test_a_level(value: float, low: float | None, high: float | None, words: str) -> None:
-    assert level(value, low, high) == words
+    assert level(Gain(value, low, high)) == words

@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import random
-from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -152,23 +152,21 @@ def study(folder: Path, mark: str, name: str) -> None:
     )
 
 
+def tokens_of(markdown: str, html: bool) -> list[Token]:
+    """All tokens, in order; running text as one."""
+    blocks = _parser(html).parse(markdown)
+    flat = [each for block in blocks for each in ((block.children or []) if block.type == "inline" else [block])]
+    pairs = pairwise([Token("", "", 0), *flat])
+    return [each for before, each in pairs if not before.type == each.type == "text" and each.type != "softbreak"]
+
+
 def structure(markdown: str, html: bool) -> list[tuple[str, str]]:
-    """The kinds of all tokens, in order; running text as one."""
-    return list(_kinds(_parser(html).parse(markdown)))
+    """The kinds of all tokens."""
+    return [(token.type, token.tag) for token in tokens_of(markdown, html)]
 
 
 def _parser(html: bool) -> MarkdownIt:
     return MarkdownIt("commonmark", {"html": html}).enable(["table", "strikethrough"])
-
-
-def _kinds(tokens: list[Token]) -> Iterator[tuple[str, str]]:
-    last = ""
-    for token in tokens:
-        if token.type == "inline":
-            yield from _kinds(token.children or [])
-        elif not (token.type == last == "text") and token.type != "softbreak":
-            yield token.type, token.tag
-        last = token.type
 
 
 @pytest.fixture(autouse=True)
@@ -198,24 +196,8 @@ def test_nothing_from_outside_shapes_a_report(tmp_path: Path, name: str):
 
 def _around(markdown: str, html: bool, place: int) -> str:
     """The text near the token of that place."""
-    words = []
-    last = ""
-    count = 0
-    for token in _flat(_parser(html).parse(markdown)):
-        if not (token.type == last == "text") and token.type != "softbreak":
-            count += 1
-        last = token.type
-        if place - 6 <= count <= place + 4:
-            words.append(f"{token.type}:{token.content[:150]}")
-    return "\n".join(words)
-
-
-def _flat(tokens: list[Token]) -> Iterator[Token]:
-    for token in tokens:
-        if token.type == "inline":
-            yield from _flat(token.children or [])
-        else:
-            yield token
+    near = tokens_of(markdown, html)[max(place - 6, 0) : place + 4]
+    return "\n".join(f"{token.type}:{token.content[:150]}" for token in near)
 
 
 def shown(markdown: str) -> str:

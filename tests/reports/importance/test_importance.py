@@ -13,7 +13,7 @@ import pytest
 from sklearn.tree import ExtraTreeRegressor
 
 from reports.document import markdown
-from reports.importance import ENOUGH, _importance, chance, forest, importance
+from reports.importance import ENOUGH, chance, forest, importance
 from reports.importance.chance import family_p
 from reports.importance.coding import NOT_ASKED, Coded, code
 from reports.importance.forest import Folds
@@ -86,7 +86,6 @@ def test_a_planted_key_is_found(small: None):
     assert curve.key == "objective.weight"
     assert curve.mean[-1] - curve.mean[0] > 1.5
     assert all(low <= mean <= high for low, mean, high in zip(curve.low, curve.mean, curve.high, strict=True))
-    _importance.cache_clear()
     assert importance([TAU, WEIGHT, POOL], scored) == result
 
 

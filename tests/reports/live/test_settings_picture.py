@@ -26,7 +26,7 @@ def test_numbers_lie_by_their_size_and_words_after_them() -> None:
 @pytest.mark.parametrize("lower_is_better", [False, True])
 def test_the_best_is_boldest_and_on_top(lower_is_better: bool) -> None:
     lines = [SettingLine(f"#{place}", {"objective.temperature": 0.1 * place}, 50.0 + place) for place in range(1, 11)]
-    drawn = re.findall(r'class="recipe f(\d)" data-name="#(\d+)"', settings_picture(lines, "score", lower_is_better))
+    drawn = re.findall(r'class="recipe f(\d)" data-name="#(\d+)"', settings_picture(lines, lower_is_better))
     order = [*range(10, 0, -1)] if lower_is_better else [*range(1, 11)]
     assert [int(name) for _, name in drawn] == order
     assert [int(fifth) for fifth, _ in drawn] == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
@@ -34,9 +34,9 @@ def test_the_best_is_boldest_and_on_top(lower_is_better: bool) -> None:
 
 def test_only_settings_that_differ_have_an_axis() -> None:
     same = {"pooling.mode": "mean", "optimisation.batch_size": 16}
-    assert settings_picture([SettingLine(name, same, 1.0) for name in "ab"], "score", False) == ""
+    assert settings_picture([SettingLine(name, same, 1.0) for name in "ab"], False) == ""
     other = SettingLine("b", {**same, "pooling.mode": "cls"}, 2.0)
-    picture = settings_picture([SettingLine("a", same, 1.0), other], "score", False)
+    picture = settings_picture([SettingLine("a", same, 1.0), other], False)
     assert ">pooling<" in picture
     assert "batch" not in picture
     assert MOST_AXES > 1
@@ -45,12 +45,12 @@ def test_only_settings_that_differ_have_an_axis() -> None:
 def test_nothing_from_outside_is_markup() -> None:
     hostile = '"><script>alert(1)</script>'
     lines = [SettingLine(hostile, {"pooling.mode": value}, score) for value, score in ((hostile, 1.0), ("mean", 2.0))]
-    picture = settings_picture(lines, "score", False)
+    picture = settings_picture(lines, False)
     assert "<script" not in picture
     assert 'data-name="&quot;' in picture
 
 
 def test_no_line_lies_over_the_values_of_an_axis() -> None:
     lines = [SettingLine(f"#{place}", {"optimisation.epochs": place}, 50.0 + place) for place in range(1, 4)]
-    drawn = settings_picture(lines, "score", lower_is_better=False)
+    drawn = settings_picture(lines, lower_is_better=False)
     assert drawn.rindex("<polyline") < drawn.index('class="end value"')

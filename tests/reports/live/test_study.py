@@ -10,14 +10,12 @@ from pathlib import Path
 import pytest
 
 from reports.ledger import FAILURES, Curves, Ledger, Progress
-from reports.ledger.progress import add_losses
 from reports.live.folder import Folder
 from reports.live.html import parts_of
 from study.callbacks import live_page, progress_file
 from study.callbacks.progress_file import ProgressFile
 from tests.live_folder import empty_study, fail
 from tests.simulated_study import Machine, Study, planned, record_of, simulate
-from trainables.files import write_whole
 
 
 @pytest.fixture
@@ -133,24 +131,15 @@ def test_what_diverges_leaves_a_curve_that_ends(study: Study, file: ProgressFile
     assert Curves(study.results).all()[trial.key].points == [(1, 2.0)]
 
 
-def test_a_population_of_an_older_version_that_went_on_has_its_newer_losses(tmp_path: Path) -> None:
-    line = '{"step": 5, "steps": 9, "loss": {"ab-0": 3.0, "ab-1": 4.0}}\n'
-    write_whole(tmp_path / "progress" / "population-1.jsonl", line)
-    add_losses(tmp_path, "ab-0", 9, [(6, 2.0)])
-    curves = Curves(tmp_path).all()
-    assert curves["ab-0"].points == [(6, 2.0)]
-    assert curves["ab-1"].points == [(5, 4.0)]
-
-
 def test_a_trial_that_is_tried_again_says_so_on_the_page(study: Study, file: ProgressFile) -> None:
     (trial,) = study.start(file)
     study.tell(file, "step", trial, 50, 100, {"loss": 2.0})
-    assert "again" not in _running_part(file)
+    assert "again" not in _part(file, "running")
     study.tell(file, "started", [trial])
     (again,) = written_progress(file).running
     assert (again.attempt, again.step) == (2, None)
     study.tell(file, "step", trial, 20, 100, {"loss": 2.0})
-    assert "20 of 100, again (2)" in _running_part(file)
+    assert "20 of 100, again (2)" in _part(file, "running")
 
 
 def test_starts_that_fail_are_on_the_page_until_one_succeeds_or_the_study_has_ended_by_them(
@@ -166,10 +155,6 @@ def test_starts_that_fail_are_on_the_page_until_one_succeeds_or_the_study_has_en
     assert reason in parts_of(Folder(file.results).view(), {})["state"]
     study.tell(file, "started", [trial])
     assert "failed" not in _part(file, "state")
-
-
-def _running_part(file: ProgressFile) -> str:
-    return _part(file, "running")
 
 
 def _part(file: ProgressFile, name: str) -> str:

@@ -32,7 +32,7 @@ from reports.sections.what_was_run import write as what_was_run
 from reports.testing import changed, make_study, write_trial
 from reports.wording import order_limits, order_sentence, reason
 from tests.boards import STEPS, board, standing
-from tests.synthetic_results import make_results, section_text
+from tests.synthetic_results import make_results, section_text, table_lines
 
 BASELINE = "SBERT baseline"
 ABOVE = {"verdict": "above", "p_holm": 0.001}
@@ -204,10 +204,7 @@ class TestRows:
             standing("a", 63.0, wins=2, ties=0, losses=0, in_best_set=True, ranks=(1, 2), **ABOVE),
             standing("b", 62.0, in_best_set=True, ranks=(2, 2), flags=(STEPS,), blocked_by=(STEPS,), p_holm=0.0004),
         ]
-        lines = [
-            [cell.strip() for cell in line.strip("|").split("|")]
-            for line in board_table(results, board(*rows)).markdown.splitlines()
-        ]
+        lines = table_lines(board_table(results, board(*rows)).markdown)
         assert lines[0] == [
             "row", "seeds", "mean", "gain [95 %]", "p (Holm)", "wins, ties, losses", "in best set", "rank", "flags",
         ]  # fmt: skip
@@ -226,8 +223,7 @@ class TestRows:
     def test_rows_without_the_figure_are_named_below(self, tmp_path: Path):
         make_results(tmp_path, rows=[BASELINE, "3p3n-Augment"], seeds=(0, 1), spread=0.2)
         section = markdown(rows_section(Results.load(tmp_path), tmp_path / "pictures"))
-        table = next(part for part in section.split("\n\n") if part.startswith("| row"))
-        assert [line.split("|")[1].strip() for line in table.splitlines()[2:]] == [BASELINE, "3p3n-Augment"]
+        assert [line[0] for line in table_lines(section)[2:]] == [BASELINE, "3p3n-Augment"]
         assert "Not in the table: Avg. GloVe embeddings: no word vectors were given" in section
         assert "16 rows: not finished" in section
 

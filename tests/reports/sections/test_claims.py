@@ -12,7 +12,7 @@ from reports.claim_verdicts import Judged, judge, judged, open_claims
 from reports.document import markdown
 from reports.evidence import Evidence
 from reports.guards import GUARDS, Flag, Flags
-from reports.ledger import LEDGER, Ledger, StudyInfo
+from reports.ledger import LEDGER, Ledger, Record, StudyInfo
 from reports.results import Results
 from reports.same_recipe import Ran, SameRecipe, one_in_effect
 from reports.sections import open_claims as open_section
@@ -57,6 +57,13 @@ def judge_one(results: Results, claim: Claim) -> Judged:
     return judge(Evidence.of(results), [claim])[0]
 
 
+def with_records(results: Results, records: list[Record]) -> Results:
+    """The study with other records, and the predictions that it has."""
+    study = Results(results.folder, results.info, results.space, records)
+    vars(study)["predictions"] = results.predictions
+    return study
+
+
 def gap(results: Results) -> float:
     return judge_one(results, ABOVE).gaps[0]
 
@@ -91,8 +98,7 @@ class TestChance:
         assert wrong <= 6  # of 60, of which 3 are expected at most: more would come three times in a hundred
 
     def test_two_rows_that_no_seed_changes_are_judged_by_items(self, better: Results):
-        fixed = Results(better.folder, better.info, better.space, [r for r in better.records if r.seed == 0])
-        vars(fixed)["predictions"] = better.predictions
+        fixed = with_records(better, [record for record in better.records if record.seed == 0])
         assert judge_one(fixed, ABOVE).verdict == "undecided: one seed"
         evidence = Evidence(fixed)
         vars(fixed)["fixed"] = set(fixed.info.row_hashes.values())
@@ -112,12 +118,8 @@ class TestDirection:
         assert judge_one(better, most).verdict == "agrees"
         swapped = Claim("c", "2", "Avg.", better=(BASELINE, OTHER, AUGMENT), worse=(BEST,), quantifier="most")
         assert judge_one(better, swapped).verdict == "disagrees"
-        assert judge_one(
-            better, dataclasses.replace(most, better=(OTHER,), worse=(BASELINE, AUGMENT, BEST))
-        ).verdict in (
-            "undecided",
-            "disagrees",
-        )
+        mixed = dataclasses.replace(most, better=(OTHER,), worse=(BASELINE, AUGMENT, BEST))
+        assert judge_one(better, mixed).verdict in ("undecided", "disagrees")
 
     def test_a_smaller_difference_elsewhere(self, better: Results):
         """Gains are larger where scores are far from perfect; a gain less itself is no smaller one."""
@@ -192,10 +194,7 @@ class TestWhatWasTested:
     def study(self, measured: dict[str, float]) -> Results:
         rows = (*self.CAPS.better, *self.CAPS.worse)
         results = dataclasses.replace(STS, rows=rows, gains={rows[0]: 1.0}).study(1)
-        records = [dataclasses.replace(r, training=r.training | measured) for r in results.records]
-        study = Results(results.folder, results.info, results.space, records)
-        vars(study)["predictions"] = results.predictions
-        return study
+        return with_records(results, [dataclasses.replace(r, training=r.training | measured) for r in results.records])
 
     def test_a_cap_that_never_binds(self):
         """N+ was 1.08 with and without the cap of 3; the claim on that cap agreed or disagreed all the same."""
@@ -298,9 +297,7 @@ class TestWhatWasTested:
                 )
                 for record in results.records
             ]
-            study = Results(results.folder, results.info, results.space, records)
-            vars(study)["predictions"] = results.predictions
-            missed = judge_one(study, claim).not_varied
+            missed = judge_one(with_records(results, records), claim).not_varied
             assert (not_varied(missed) if missed else "").startswith(words)
             assert bool(missed) == bool(words)
 

@@ -22,10 +22,7 @@ from reports.plots import goals_front, search_course
 from reports.plots.goals_front import Mark, pareto_picture
 from reports.recipe_names import called
 from reports.results import Results
-from reports.sections.pareto import GoalsPoint, front
-from reports.statistics import Measured
 from reports.testing import changed
-from reports.true_scores import RecipeScores
 from tests.reports.sections.test_search import drawn
 from tests.synthetic_results import SPACES, make_results, named_in, section_text, with_goals
 
@@ -110,14 +107,6 @@ class TestFront:
         assert "have a value for every goal" in text
         assert "peak memory in MiB (lower is better)" in text
         assert "pareto.svg" not in text
-
-    def test_directions(self) -> None:
-        def point(name: str, score: float, cost: float) -> GoalsPoint:
-            means = (Measured(score, None, 1), Measured(cost, None, 1))
-            return GoalsPoint(name, name, [], means, (score, -cost), RecipeScores(np.zeros((1, 2))))
-
-        dear, cheap, bad = point("dear", 80, 100), point("cheap", 70, 10), point("bad", 69, 50)
-        assert [item.name for item in front([bad, cheap, dear])] == ["dear", "cheap"]
 
     @pytest.mark.parametrize("wide", [False, True])
     def test_the_picture(self, wide: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

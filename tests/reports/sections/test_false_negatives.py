@@ -6,7 +6,7 @@ from pathlib import Path
 from statistics import mean, stdev
 
 from tests.guarded import BASELINE, LAMBDA, SCL, SEEDS, clean_study, put, rewrite
-from tests.synthetic_results import section_text
+from tests.synthetic_results import section_text, table_lines
 
 
 def test_shares_over_seeds_with_the_counts_of_all(tmp_path: Path):
@@ -22,9 +22,7 @@ def test_shares_over_seeds_with_the_counts_of_all(tmp_path: Path):
         }
         rewrite(folder, put(training=judged), SCL, seed)
         rewrite(folder, put(training=dict.fromkeys(judged, 0) | {"judged_anchors": 64}), LAMBDA, seed)
-    section = section_text(folder, "false_negatives")
-    lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in section.splitlines() if line[:1] == "|"]
-    cells = {name: row for name, *row in lines}
+    cells = {name: row for name, *row in table_lines(section_text(folder, "false_negatives"))}
     masked = [caught[seed] + wrong[seed] for seed in SEEDS]
     shares = {
         "masked": [number / 64 for number in masked],

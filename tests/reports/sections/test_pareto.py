@@ -18,7 +18,7 @@ from reports.true_scores import EQUAL, RecipeScores, TrueScores, common_variance
 from search_spaces import spaces
 from search_spaces.goals import GOALS
 from tests.reports.sections.test_sections import rewrite, study
-from tests.synthetic_results import make_results, named_in, section_text, with_goals
+from tests.synthetic_results import make_results, named_in, section_text, table_lines, with_goals
 
 
 class TestPareto:
@@ -113,8 +113,7 @@ class TestPareto:
         chance = np.random.default_rng(4)
         rewrite(tmp_path, lambda record: with_goals(record, 60 + chance.normal(), 70 + chance.normal()))
         text = section_text(tmp_path, "pareto")
-        lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if "%" in line]
-        lines = [line for line in lines if len(line) > 5]
+        lines = [line for line in table_lines(text) if "%" in line[3]]
         on_front = [line for line in lines if line[0] != "off it"]
         assert all(("?" in line[0]) == (float(line[3].strip(" %")) < 50) for line in on_front)
         assert any("?" in line[0] for line in on_front)

@@ -9,7 +9,7 @@ from reports.ledger import Record
 from reports.testing import changed
 from search_spaces import spaces
 from tests.guarded import rewrite
-from tests.synthetic_results import make_results, section_text
+from tests.synthetic_results import make_results, section_text, table_lines
 
 FIXED, QUICK, SLOW = "tau 0.05", "learned from 0.07", "learned from 0.07, slower"
 
@@ -29,9 +29,8 @@ def test_where_each_began_and_ended(tmp_path: Path, drawn: None) -> None:
     make_results(tmp_path, spaces()["learned_temperature"], rows=[FIXED, QUICK, SLOW], seeds=(1, 3))
     rewrite(tmp_path, learned(0.03), QUICK)  # type: ignore[arg-type]
     rewrite(tmp_path, learned(0.06), SLOW)  # type: ignore[arg-type]
-    section = section_text(tmp_path, "temperatures").splitlines()
-    lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in section if line.startswith("| ")]
-    assert lines[2:] == [
+    section = section_text(tmp_path, "temperatures")
+    assert table_lines(section)[2:] == [
         [QUICK, "0.070", "0.028 ± 0.001"],
         [SLOW, "0.070", "0.058 ± 0.001"],
     ]

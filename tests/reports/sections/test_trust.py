@@ -2,43 +2,33 @@
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 import json
 import re
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from reports.boards import boards
 from reports.document import markdown
 from reports.evidence import Evidence
-from reports.ledger import LEDGER, Ledger, StudyInfo
+from reports.ledger import LEDGER, StudyInfo
 from reports.report import write_report
 from reports.results import Results
 from reports.sections import trust
 from reports.testing import changed, make_study
+from tests.guarded import rewrite
 from tests.synthetic_results import make_results, section_text
 from trainables.errors import UserError
 
 NO_NUMBERS = re.compile(r"\b(?:nan|NaN|inf|Infinity|640(?:\.0+)?)\b")
 
 
-@pytest.fixture(scope="module")
-def clean(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("trust") / "clean"
-    make_study(folder, rows=3, seeds=2)
-    return folder
-
-
 @pytest.fixture
-def folder(clean: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(clean, tmp_path / "results"))
+def folder(tmp_path: Path) -> Path:
+    return make_study(tmp_path / "results", rows=3, seeds=2).folder
 
 
 def change(folder: Path, edit: Callable[[dict[str, Any]], object], place: int = 0) -> str:
@@ -139,60 +129,6 @@ def test_nothing_left_is_one_sentence(folder: Path):
         write_report(folder)
 
 
-VALUES = st.one_of(
-    st.none(), st.booleans(), st.integers(-(10**20), 10**20), st.text(max_size=6),
-    st.sampled_from([float("nan"), float("inf"), -float("inf"), 640.0, -640.0, 1e308, 0, "", "640"]),
-    st.sampled_from([[], {}, [{}], {"a": []}]),
-)  # fmt: skip
-
-
-def places(content: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """Every place in a record."""
-    inner = content.items() if isinstance(content, dict) else enumerate(content) if isinstance(content, list) else ()
-    return [path, *(place for key, value in inner for place in places(value, (*path, key)))]
-
-
-@pytest.mark.slow
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
-@given(data=st.data())
-def test_no_change_of_a_record_breaks_a_report(
-    clean: Path, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
-):
-    """Whatever a record holds: no traceback, and no number that is none."""
-    folder = Path(shutil.copytree(clean, tmp_path_factory.mktemp("mutated") / "results"))
-    path = data.draw(st.sampled_from(sorted((folder / LEDGER).iterdir())))
-    content = json.loads(path.read_text())
-    content["geometry"] = {"alignment": 1.0, "uniformity": -2.0, "anisotropy": 0.5, "sentences": "STS12"}
-    content["data"]["overlap"] = {"MR": {"items": 60, "seen": 1}}
-    content["training"] = {"steps": 90, "loss": 0.5, "pairs": 10, "stopped": None}
-    content["cost"] = {"seconds": 1.0, "train_seconds": 0.5}
-    for _ in range(data.draw(st.integers(1, 3))):
-        place = data.draw(st.sampled_from(places(content)))
-        value = copy.deepcopy(data.draw(VALUES))  # else a later step may put it into itself
-        content = edited(content, place, data.draw(st.sampled_from(["put", "drop", "add"])), value)
-    path.write_text(json.dumps(content))
-    text = write_report(folder).read_text(encoding="utf-8")
-    (folder / "trials.csv").read_text(encoding="utf-8")
-    rest = re.sub(r"⚠ \*\*Set aside.*", "", text)
-    assert NO_NUMBERS.findall(rest.replace("not finished", "")) == []
-
-
-def edited(content: Any, place: tuple[Any, ...], how: str, value: Any) -> Any:
-    """The content with the value put at a place, with the place dropped, or with the value added below it."""
-    if not place:
-        return value if how == "put" else content
-    inner = content
-    for key in place[:-1]:
-        inner = inner[key]
-    if how == "drop":
-        inner.pop(place[-1])
-    elif how == "add" and isinstance(inner[place[-1]], dict):
-        inner[place[-1]]["added"] = value
-    else:
-        inner[place[-1]] = value
-    return content
-
-
 def say(folder: Path, **options: Any) -> str:
     make_results(folder, rows=["SBERT baseline", "3p3n-Augment"], **options)
     return section_text(folder, "setting")
@@ -216,9 +152,7 @@ def test_notes_are_shown(tmp_path: Path):
 
 
 def test_old_ledgers_need_nothing_new(folder: Path):
-    ledger = Ledger(folder / LEDGER)
-    for record in ledger.read():
-        old = {"encoder", "overlap"}
-        ledger.write(changed(record, data={k: v for k, v in record.read.items() if k not in old}, geometry={}))
+    new = {"encoder", "overlap"}
+    rewrite(folder, lambda r: changed(r, data={k: v for k, v in r.read.items() if k not in new}, geometry={}))
     assert "⚠" not in section_text(folder, "trust")
     assert "**Not checked: the encoder before training**" in section_text(folder, "trust")
