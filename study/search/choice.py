@@ -14,6 +14,10 @@ from study.search.finals import FinalsRecipe, SearchFinals, seeds_of
 from study.search.merits import Merit
 from trainables.recipe import Recipe
 
+NEAR, LONGER = 0.3, 1.5
+"""Points that part recipes of which one is as good as the other; and how many times as long a training is that gives
+way to a better one, or to one as good."""
+
 
 def by_merit(
     ranked: Sequence[Merit],
@@ -51,24 +55,30 @@ def by_part(
     finals: SearchFinals,
     explored: Mapping[str, Explored],
     able: Callable[[Recipe], bool],
+    cost: Callable[[str], float],
 ) -> list[FinalsRecipe]:
     """The best of `best_on_parts` that are `able`."""
-    for better in best_on_parts(by_parts, finals.base.hash):
+    for better in best_on_parts(by_parts, finals.base.hash, cost):
         fitting = (explored[key] for key in better if able(explored[key].recipe))
         if best := [*itertools.islice(fitting, finals.recipes)]:
             return [FinalsRecipe(each.recipe, each.name, seeds_of(each.recipe, finals.seeds, False)) for each in best]
     return []
 
 
-def best_on_parts(by_parts: Iterable[Mapping[str, float]], base: str) -> Iterator[list[str]]:
+def best_on_parts(
+    by_parts: Iterable[Mapping[str, float]], base: str, cost: Callable[[str], float]
+) -> Iterator[list[str]]:
     """Of each part of the data, the largest first, the recipes that are better there than the base settings, the best
-    first; without those that a larger part has judged. `by_parts`: in that order, the scores by the hash of the whole
-    recipe."""
+    first; before it those within `NEAR` of it that are much shorter trainings by their `cost`. Without those that a
+    larger part has judged. `by_parts`: in that order, the scores by the hash of the whole recipe."""
     judged: set[str] = set()
     for scores in by_parts:
         least = scores.get(base, -math.inf)
         better = (key for key, score in scores.items() if score > least and key not in judged)
-        yield sorted(better, key=lambda key: -scores[key])
+        order = sorted(better, key=lambda key: -scores[key])
+        near = (key for key in order if scores[key] >= scores[order[0]] - NEAR)
+        shorter = [key for key in near if LONGER * cost(key) < cost(order[0])]
+        yield [*shorter, *(key for key in order if key not in shorter)]
         judged |= scores.keys()
 
 

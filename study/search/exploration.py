@@ -17,7 +17,7 @@ from reports.ledger.finals import PART, SHARE, part_name
 from reports.recipe_names import BASE
 from search_spaces.goals import upward_values
 from search_spaces.limits import exceeded
-from study.search.choice import best_on_parts
+from study.search.choice import LONGER, best_on_parts
 from study.search.course import Explored, Explorer
 from study.search.final_rounds import FinalRounds
 from study.search.ladder import LOOKS, RATIO, WHOLE, Ladder, ladder_for, on_part
@@ -27,9 +27,6 @@ from trainables.recipe import Recipe
 
 MOST_TOO_LONG = 16
 """Recipes that a limit has no room for in a row, after which no other one is asked for."""
-
-LONGER = 1.5
-"""A recipe that takes so many times as long as a better one is not promoted: it takes the time of many others."""
 
 RACING = 2
 """Recipes for whose further seeds there is room kept under a limit, where recipes race for them."""
@@ -180,9 +177,9 @@ class Exploration:
         """The best on parts of the data that beats the base settings there and has room to be judged, with the base
         settings after it: by the records one that just fits beside them costs more seeds than it is worth."""
         base, progress, recipes = self.course.base, self.progress, self.recipes
-        for better in best_on_parts(self.by_parts(), base.hash):
+        progress.budget.expect([base, *(explored.recipe for explored in recipes.values())])
+        for better in best_on_parts(self.by_parts(), base.hash, progress.cost):
             for recipe in (recipes[key].recipe for key in better):
-                progress.budget.expect([recipe, base])
                 if progress.fits([recipe], [[base.hash]], self.decides):
                     return recipe
         return None

@@ -100,7 +100,8 @@ class FinalRounds:
         `explored` goes by hash; `by_parts` are scores of parts, the largest first; `fits` says what has room."""
         assert self.size is not None
         able = functools.partial(self._has_room, fits=fits)
-        if finalists := by_part(by_parts, self.size, explored, able):
+        self.progress.budget.expect([each.recipe for each in explored.values()])
+        if finalists := by_part(by_parts, self.size, explored, able, self.progress.cost):
             return self._grown(finalists, fits)
         return self.size, by_merit(self.progress.merits(), self.course, self.size, explored, able)
 
