@@ -147,6 +147,15 @@ class Exploration:
             self._scored = count, [self._scores(share) for share in reversed(self.ladder.parts)]
         return self._scored[1]
 
+    def records(self, share: float) -> dict[str, Record]:
+        """By the hash of the whole recipe, the records on that part of the data."""
+        records: dict[str, Record] = {}
+        for explored in (self._base, *self.recipes.values()):
+            part = self._cut(explored.recipe, share)
+            record = self.progress.done.get(trial_key(part.hash, self._seed(share))) if part else None
+            records |= {explored.recipe.hash: record} if record else {}
+        return records
+
     # --- recipes
 
     def _may_ask(self) -> bool:
@@ -289,6 +298,8 @@ class Exploration:
         elif rooms is not None:
             parts = [record for key, record in done.items() if record.seed == PART and key != probe.key]
             before = {record.recipe.get(SHARE) for record in parts}
+            if any(trial_key(key, self._seed(WHOLE)) in done for key in self.recipes):
+                before.add(self.course.base.flat()[SHARE])
             training = done[probe.key].training if probe.key in done else {}
             steps = training.get("planned_steps", training.get("steps"))
             self.ladder = ladder_for(rooms, self.progress.budget.places, self.course.base, before, steps)
@@ -332,7 +343,7 @@ class Exploration:
         first. Not those that a much shorter training surpasses."""
         assert self.ladder is not None
         for share, larger in reversed([*itertools.pairwise(self.ladder.parts)]):
-            scores, records = self._scores(share), self._records(share)
+            scores, records = self._scores(share), self.records(share)
             seconds = {key: record.cost.get("train_seconds") or 0.0 for key, record in records.items()}
             base = scores.pop(self.course.base.hash, -math.inf)
             best = sorted(scores, key=lambda key: scores[key], reverse=True)[: len(scores) // RATIO]
@@ -347,17 +358,8 @@ class Exploration:
     def _scores(self, share: float) -> dict[str, float]:
         """By the hash of the whole recipe, the scores on that part of the data."""
         scores: dict[str, float] = {}
-        for key, record in self._records(share).items():
+        for key, record in self.records(share).items():
             if record.status == "finished" and not exceeded(self.course.limits, [record.cost]):
                 values = upward_values(self.course.goals, record.scores, record.cost)
                 scores |= {key: values[0]} if values else {}
         return scores
-
-    def _records(self, share: float) -> dict[str, Record]:
-        """By the hash of the whole recipe, the records on that part of the data."""
-        records: dict[str, Record] = {}
-        for explored in (self._base, *self.recipes.values()):
-            part = self._cut(explored.recipe, share)
-            record = self.progress.done.get(trial_key(part.hash, self._seed(share))) if part else None
-            records |= {explored.recipe.hash: record} if record else {}
-        return records

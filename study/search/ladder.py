@@ -64,16 +64,13 @@ def ladder_for(trainings: float, places: int, base: Recipe, shares: Collection[o
     one that goes on keeps to them. `steps`: of the base settings on `PROBE`, where known."""
     whole = base.flat()[SHARE]
     assert isinstance(whole, int | float)
-    before = [share for share in FIRST if share * whole in shares]
+    before = [share for share in (*FIRST, WHOLE) if share * whole in shares]
     abreast = trainings * min(1.0, ABREAST / places)
     for_recipes = (abreast - BESIDE - Ladder.PROBE) / (1 + RECIPES)  # the base settings train on that part, too
     for_rounds = (trainings / places - 1 - Ladder.PROBE) / 2  # two one after another, then a whole training
     fitting = [share for share in FIRST if share <= max(min(for_recipes, for_rounds), Ladder.PROBE)]
     large = (share for share in fitting if steps is None or steps * share / Ladder.PROBE >= STEPS)
     first = before[0] if before else next(large, fitting[-1])
-    if first >= LARGER:
-        return Ladder((first,))
-    if abreast >= WHOLE_FROM and LARGER not in before[1:]:
-        return Ladder((first, WHOLE))
-    larger = abreast >= LARGER_FROM or LARGER in before[1:]
-    return Ladder((first, LARGER) if larger else (first,))
+    usual = WHOLE if abreast >= WHOLE_FROM else LARGER if abreast >= LARGER_FROM else first
+    larger = before[-1] if len(before) > 1 else usual
+    return Ladder((first, larger) if first < min(larger, LARGER) else (first,))

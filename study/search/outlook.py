@@ -10,14 +10,13 @@ from dataclasses import dataclass, field
 from statistics import fmean
 
 from reports.ledger import is_fresh
-from reports.ledger.finals import SHARE
 from search_spaces.limits import LIMITS
 from study.search.agenda import Agenda
 from study.search.budget import SLACK, Budget, makespan
 from study.search.exploration import Exploration
 from study.search.final_rounds import Fits
 from study.search.finals import rounds
-from study.search.ladder import LOOKS, RATIO, Ladder
+from study.search.ladder import LOOKS, RATIO
 
 
 @dataclass(frozen=True)
@@ -85,9 +84,8 @@ def _exploring(exploration: Exploration, budget: Budget, waiting: int) -> tuple[
     unasked = exploration.unasked * len(exploration.course.seeds)
     if exploration.finals.rooms is None:  # no training has ended
         return math.inf, unasked, 1.0
-    first, parts = exploration.first.hash, exploration.ladder.parts if exploration.ladder else ()
-    room, explores = unasked, 0.0
-    each = {name: _first_look(exploration, name) or budget.guess(name, first) or 0.0 for name in budget.limits}
+    parts = exploration.ladder.parts if exploration.ladder else ()
+    room, explores, each = unasked, 0.0, {name: _recipe_takes(exploration, name) for name in budget.limits}
     for name, limit in budget.limits.items():
         costs = [[budget.guess(name, later) or 0.0 for later in stage] for stage in exploration.room_kept]
         rest, looks = limit - budget.spent(name), LOOKS * limit - budget.spent(name) if parts else 0.0
@@ -99,27 +97,26 @@ def _exploring(exploration: Exploration, budget: Budget, waiting: int) -> tuple[
     used = []
     for name, limit in budget.limits.items():
         if LIMITS[name].clock and each[name]:  # what is left to ask for may end it sooner
-            last = 60 * each[name] * _looks(exploration.ladder) * (waiting + room) / budget.places
+            last = 60 * each[name] * (waiting + room) / budget.places
             explores = min(explores, last)
         used.append((explores / 60 if LIMITS[name].clock else room * each[name]) / limit)
     return explores, room, 1.0 - min(used)
 
 
-def _first_look(exploration: Exploration, limit: str) -> float | None:
-    """What recipes took on the smallest part in the mean: those of a search may take longer than the base settings.
-    None where there are no parts, and while none has ended."""
-    parts = exploration.ladder.parts if exploration.ladder else ()
-    records = [
-        record for record in exploration.progress.done.values() if parts and record.recipe.get(SHARE) == parts[0]
+def _recipe_takes(exploration: Exploration, limit: str) -> float:
+    """What exploring a recipe takes of a limit in the mean, on the smallest part and on larger ones: as those so far,
+    which may take longer than the base settings; until some have ended as if a third went on."""
+    base, parts = exploration.course.base.hash, exploration.ladder.parts if exploration.ladder else ()
+    by_part = [
+        [LIMITS[limit].of(record.cost) or 0.0 for key, record in exploration.records(share).items() if key != base]
+        for share in parts
     ]
-    costs = [cost for record in records if (cost := LIMITS[limit].of(record.cost)) is not None]
-    return fmean(costs) if costs else None
-
-
-def _looks(ladder: Ladder | None) -> float:
-    """What exploring a recipe takes in the mean, in trainings on the smallest part: some go on to larger ones."""
-    parts = ladder.parts if ladder else ()
-    return math.fsum(share / parts[0] / RATIO**place for place, share in enumerate(parts)) or 1.0
+    if not any(by_part[:1]):
+        return exploration.progress.budget.guess(limit, exploration.first.hash) or 0.0
+    first, *larger = by_part
+    further = math.fsum(itertools.chain(*larger)) / len(first)
+    usual = fmean(first) * math.fsum(share / parts[0] / RATIO**place for place, share in enumerate(parts) if place)
+    return fmean(first) + (further if any(larger) else usual)
 
 
 def _seconds(budget: Budget, recipes: Iterable[str]) -> dict[str, float]:
