@@ -170,19 +170,6 @@ def test_a_path_that_is_not_there_is_never_asked_of_the_hub(monkeypatch, source,
         ask(source)
 
 
-def test_a_folder_without_train_files(tmp_path):
-    (tmp_path / "dev.jsonl").write_text("{}")
-    with pytest.raises(UserError, match="holds no train file"):
-        check_nli(str(tmp_path))
-
-
-@pytest.mark.parametrize("name", ["column.jsonl", "header-only.csv", "empty.jsonl", "strange.jsonl"])
-def test_the_check_before_a_study_reads_the_first_row(tmp_path, name):
-    (tmp_path / name).write_text(str(BAD_FILES[name][0]))
-    with pytest.raises(UserError):
-        check_nli(str(tmp_path / name))
-
-
 def test_empty_source():
     with pytest.raises(UserError, match="source is empty"):
         load_nli(" ")
@@ -226,7 +213,6 @@ def test_without_network_one_sentence_soon_and_nothing_else(tmp_path):
 def test_the_built_in_corpus(monkeypatch, tmp_path):
     lend_scenes(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    check_nli("scenes")
     pairs = load_nli("scenes", limit=500)
     assert (len(pairs), pairs.dropped, pairs.moved) == (500, 0, 0)
     table = count_premises(pairs)["scenes"]
