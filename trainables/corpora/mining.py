@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 
 import numpy as np
 
@@ -108,11 +109,6 @@ def with_table(pairs: NLIPairs, table: np.ndarray) -> NLIPairs:
     )
 
 
-def no_table(pairs: NLIPairs) -> np.ndarray:
-    """The table of nothing mined: its pairs have the same anchors as any other's."""
-    return np.full((len(_entailed(pairs)), 1), -1, dtype=np.int64)
-
-
 def candidates(pairs: NLIPairs) -> list[str]:
     """The texts that negatives are taken from: all hypotheses, whatever their labels, each once."""
     return list(dict.fromkeys(pairs.hypotheses))
@@ -160,13 +156,7 @@ class RenewedSampler:
 def _entailed(pairs: NLIPairs) -> list[list[int]]:
     """The entailed rows of each anchor, which stand together."""
     rows = np.flatnonzero(pairs.labels == ENTAILMENT).tolist()
-    groups: list[list[int]] = []
-    for row in rows:
-        if groups and pairs.premises[groups[-1][0]] == pairs.premises[row]:
-            groups[-1].append(row)
-        else:
-            groups.append([row])
-    return groups
+    return [list(group) for _, group in groupby(rows, key=pairs.premises.__getitem__)]
 
 
 def _nearest(scores: np.ndarray, depth: int) -> np.ndarray:

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Literal
 from trainables.corpora.batch import Sampler
 from trainables.corpora.columns import TRIPLETS_IN_WORDS, TRIPLETS_READ
 from trainables.corpora.layout import Layout
-from trainables.corpora.mining import RenewedSampler, Rules, mined_table, no_table, with_table
+from trainables.corpora.mining import RenewedSampler, Rules, mined_table, with_table
 from trainables.corpora.nli import NLIPairs, PairCensus, census, check_nli, count_premises, load_nli, stamps
 from trainables.corpora.own_tables import Tables
 from trainables.corpora.request import SamplerRequest, check_batch_size
@@ -253,7 +253,8 @@ class GroupLayout(Shape, NLILayout):
     def count_steps(self, request: SamplerRequest) -> int:
         """Mined negatives add no anchors, so that they are counted without an embedding."""
         pairs = self._load(request)
-        return self._sampler(request, with_table(pairs, no_table(pairs)) if self.mines else pairs).steps_per_epoch
+        anchored = pairs.of(pairs.labels == ENTAILMENT) if self.mines else pairs
+        return self._sampler(request, anchored).steps_per_epoch
 
     def make(self, request: SamplerRequest) -> Made:
         pairs = corpus = self._load(request)
