@@ -223,11 +223,6 @@ class TestColumns:
         pairs = load_nli(str(tmp_path / "a.csv"), columns="premise=text_a, hypothesis=text_b, label=y")
         assert as_rows(pairs) == [tuple(row.values()) for row in ROWS]
 
-    def test_sentence_pairs_with_a_label(self, tmp_path: Path):
-        records = [dict(zip(("sentence1", "sentence2", "label"), row.values(), strict=True)) for row in ROWS]
-        FORMS["a.parquet"](tmp_path / "a.parquet", records)
-        assert as_rows(load_nli(str(tmp_path / "a.parquet"))) == [tuple(row.values()) for row in ROWS]
-
     @pytest.mark.parametrize(
         ("names", "sentence"),
         [
@@ -372,6 +367,7 @@ def test_lines_are_cut_alike_however_long_the_file_is(end: str, monkeypatch: pyt
     [
         ("premise hypothesis label gold_label", ("premise", "hypothesis", "label")),
         ("sentence1 sentence2 label gold_label", ("sentence1", "sentence2", "gold_label")),
+        ("sentence1 sentence2 label", ("sentence1", "sentence2", "label")),
         ("premise sentence1 sentence2 label", ("sentence1", "sentence2", "label")),
         ("anchor positive positive_2 negative Negative", ("anchor", "positive", "negative")),
         ("text1 text2 class anchor positive", ("anchor", "positive")),
