@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import io
-import json
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.json_lines import write_rows
 from tests.peers import Both, Case
 from trainables.corpora import mining
 from trainables.corpora.layout import Layout
@@ -26,9 +26,7 @@ from trainables.trial.data_requests import sampler_request
 
 
 def corpus(folder: Path, rows: list[tuple[str, str]]) -> NLIPairs:
-    file = folder / "pairs.jsonl"
-    file.write_text("".join(json.dumps({"anchor": a, "positive": p}) + "\n" for a, p in rows))
-    return load_nli(str(file))
+    return load_nli(write_rows(folder / "pairs.jsonl", ({"anchor": a, "positive": p} for a, p in rows)))
 
 
 def with_mined(pairs: NLIPairs, embed: Embed, rules: Rules) -> NLIPairs:
@@ -233,7 +231,7 @@ def test_without_embeddings_nothing_is_made_but_steps_are_counted(tmp_path: Path
     recipe = asked_of(tmp_path).preferring({"optimisation.batch_size": 2, "objective.positives": 1})
     labels = ["entailment" if i % 3 == 0 else "contradiction" for i in range(60)]
     rows = [{"premise": f"a{i}", "hypothesis": f"p{i}", "label": label} for i, label in enumerate(labels)]
-    (tmp_path / "pairs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    write_rows(tmp_path / "pairs.jsonl", rows)
     request, layout = sampler_request(recipe, seed=0), recipe.part(Layout)
     with pytest.raises(ValueError, match="needs embeddings"):
         layout.make(request)

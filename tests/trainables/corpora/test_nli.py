@@ -1,7 +1,6 @@
 """NLI pairs: grouping, counts, every source, every bad input."""
 
 import gzip
-import json
 import os
 import subprocess
 import sys
@@ -14,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.conftest import lend_scenes
+from tests.json_lines import write_rows
 from trainables.corpora import hub
 from trainables.corpora.nli import NLIPairs, check_nli, count_premises, load_nli
 from trainables.errors import UserError
@@ -24,9 +24,7 @@ ROWS = st.lists(st.tuples(TEXT, TEXT, st.integers(0, 2)), min_size=1, max_size=4
 
 
 def write_jsonl(path: Path, rows: list[tuple[object, object, object]]) -> str:
-    records = [dict(zip(("premise", "hypothesis", "label"), row, strict=True)) for row in rows]
-    path.write_text("".join(json.dumps(record) + "\n" for record in records))
-    return str(path)
+    return write_rows(path, (dict(zip(("premise", "hypothesis", "label"), row, strict=True)) for row in rows))
 
 
 def named(rows: list[tuple[str, str, int]]) -> list[tuple[str, str, str]]:
@@ -94,8 +92,7 @@ def test_the_original_files_a_folder_and_several_files(tmp_path):
     rows = [("a, b", "the \u00e9nd", 0), ("c", 'say "no"', 2), ("c", "no", 1)]
     train = write_jsonl(tmp_path / "train.jsonl", rows)
     original = [{"gold_label": LABELS[label], "sentence1": p, "sentence2": h, "x": []} for p, h, label in rows]
-    (tmp_path / "original.jsonl").write_text("".join(json.dumps(row) + "\n" for row in original))
-    sources = [train, str(tmp_path / "original.jsonl"), str(tmp_path)]
+    sources = [train, write_rows(tmp_path / "original.jsonl", original), str(tmp_path)]
     assert len({load_nli(source).fingerprint for source in sources}) == 1
     assert len(load_nli(",".join(sources[:2]))) == 6
 
