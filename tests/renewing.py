@@ -13,7 +13,7 @@ from torch import nn
 from tests.conftest import pairs_of
 from tests.gloo_worker import Scored
 from trainables.corpora.batch import Sampler
-from trainables.corpora.mining import RenewedSampler, Rules, mined_table
+from trainables.corpora.mining import Mining, RenewedSampler, mined_table
 from trainables.corpora.nli import NLIPairs
 from trainables.corpora.samplers import GroupSampler
 from trainables.labels import ENTAILMENT
@@ -23,8 +23,9 @@ from trainables.training.loop import Watcher, train
 from trainables.training.model import StudyModel
 from trainables.trial.build import build_model
 
-RULES = Rules(each=2, depth=8, share=-3.0)  # whatever the positive scores, the nearest
-NONE = replace(RULES, lowest=1.0, highest=-1.0)
+EACH = 2
+RULES = Mining(mined_depth=8, mined_margin=-3.0)  # whatever the positive scores, the nearest
+NONE = replace(RULES, mined_min_score=1.0, mined_max_score=-1.0)
 RECIPE = Recipe().preferring(
     {
         "corpus.layout": "groups",
@@ -56,13 +57,13 @@ def model() -> StudyModel:
 
 
 def groups(pairs: NLIPairs) -> GroupSampler:
-    return GroupSampler(pairs, 5, 7, 1, RULES.each)
+    return GroupSampler(pairs, 5, 7, 1, EACH)
 
 
-def sampler(every: int, rules: Rules = RULES) -> RenewedSampler:
+def sampler(every: int, rules: Mining = RULES) -> RenewedSampler:
     """It starts with what the encoder finds before it is trained."""
     pairs = corpus()
-    table = mined_table(pairs, model().encoder.encode, RULES)
+    table = mined_table(pairs, model().encoder.encode, RULES, EACH)
     return RenewedSampler(pairs, table, rules, every, groups)
 
 
