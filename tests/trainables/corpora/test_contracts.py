@@ -24,9 +24,8 @@ def plugin() -> Iterator[None]:
 
 
 @pytest.fixture
-def layout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, entry: type[Layout]) -> Layout:
+def layout(tmp_path: Path, own_cache: None, entry: type[Layout]) -> Layout:
     """Over a folder that has a small corpus for every layout."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     rows = [
         {"premise": f"premise {i}", "hypothesis": f"hypothesis {i} {label}", "label": label}
         | {"sentence1": f"one {i}", "sentence2": f"two {i} {label}", "score": i, "sentence": f"{label} {i}"}

@@ -266,8 +266,7 @@ STS = {
 
 
 @pytest.fixture
-def recipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Recipe:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+def recipe(tmp_path: Path, own_cache: None) -> Recipe:
     return recipe_of(tmp_path, NLI)
 
 

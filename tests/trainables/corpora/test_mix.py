@@ -16,8 +16,8 @@ from tests.json_lines import write_rows
 from tests.peers import Both, Case
 from trainables.corpora.batch import Batch, Sampler
 from trainables.corpora.layouts import Layout, make_sampler, training_sentences
-from trainables.corpora.mix_samplers import Joined, OneCorpusABatch, joined, shared_out
-from trainables.corpora.samplers import GroupSampler, PairSampler
+from trainables.corpora.mix_samplers import OneCorpusABatch, joined, shared_out
+from trainables.corpora.samplers import PairSampler
 from trainables.corpora.shuffled import kept_apart
 from trainables.errors import UserError
 from trainables.objectives import check_bank, chosen_objective
@@ -219,8 +219,6 @@ class TestBesidesThePeer:
 
 
 class TestApart:
-    ROWS = tuple((f"text {i % 7}", f"text {i % 5 + 5}", 0) for i in range(40))
-
     @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=60), st.integers(1, 9))
     def test_is_the_first_batch_that_fits(self, rows: list[tuple[int, int]], size: int):
         size = min(size, len(rows))
@@ -236,26 +234,6 @@ class TestApart:
         assert [batch.tolist() for batch in kept_apart(order, rows, count, size)] == naive
         assert all(naive), "no batch of a training is empty"
 
-    @pytest.mark.parametrize("layout", ["pairs", "groups"])
-    def test_of_a_layout(self, layout: str):
-        from tests.conftest import pairs_of
-
-        first, second, _ = zip(*self.ROWS, strict=True)
-
-        def make(apart: bool) -> PairSampler | GroupSampler:
-            if layout == "pairs":
-                return PairSampler(first, second, 4, 1, apart=apart)
-            rows = [(f"anchor {i % 20}", f"text {i % 9}", (0, 2)[i // 20]) for i in range(40)]
-            return GroupSampler(pairs_of(rows), 4, 1, 1, 1, apart=apart)
-
-        together, apart = make(False), make(True)
-        steps = range(2 * apart.steps_per_epoch)
-        assert apart.steps_per_epoch == together.steps_per_epoch
-        assert not any(self.twice(apart.batch(step)) for step in steps)
-        assert any(self.twice(together.batch(step)) for step in steps), "the negative control"
-        in_first = sum(len(set(apart.batch(step).group.tolist())) for step in range(apart.steps_per_epoch))
-        assert apart.counts["left_out_first_epoch"] == apart.units - in_first
-
     @staticmethod
     def twice(batch: Batch) -> bool:
         """Whether a text stands in two groups."""
@@ -270,9 +248,13 @@ class TestApart:
         ]
         write_rows(tmp_path / "few.jsonl", rows)
         made = {repeats: recipe(nli="few", layouts=layout, mix_repeats=repeats) for repeats in ("together", "apart")}
-        samplers = {repeats: sampler_of(made_recipe)[0] for repeats, made_recipe in made.items()}
-        assert not any(self.twice(samplers["apart"].batch(step)) for step in range(10))
-        assert any(self.twice(samplers["together"].batch(step)) for step in range(10))
+        (together, _), (apart, described) = (sampler_of(made[repeats]) for repeats in ("together", "apart"))
+        assert apart.steps_per_epoch == together.steps_per_epoch
+        assert not any(self.twice(apart.batch(step)) for step in range(2 * apart.steps_per_epoch))
+        assert any(self.twice(together.batch(step)) for step in range(10)), "the negative control"
+        in_first = sum(len(set(apart.batch(step).group.tolist())) for step in range(apart.steps_per_epoch))
+        (part,) = described["parts"]
+        assert part["left_out_first_epoch"] == part["anchors"] - in_first
 
     def test_one_text_in_all_pairs_ends_in_short_batches(self):
         sampler = PairSampler(["same"] * 8, [f"other {i}" for i in range(8)], 4, 1, apart=True)
@@ -315,11 +297,6 @@ class TestJoined:
         scored = PairSampler(["a"], ["b"], 1, 1, np.array([0.5], dtype=np.float32)).batch(0)
         assert joined([scored, scored], [None, None]).score is not None
         assert joined([scored, self.of(("c", "d"))], [None, None]).score is None
-
-    def test_of_one_is_that_one(self):
-        sampler = PairSampler(["a", "b", "c", "a"], ["a", "d", "e", "b"], 3, 1)
-        mixed = Joined([sampler], sampler.steps_per_epoch, [None])
-        assert all(equal(mixed.batch(step), sampler.batch(step)) for step in range(5))
 
 
 @pytest.mark.parametrize("batches", ["one", "mixed"])

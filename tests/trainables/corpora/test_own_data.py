@@ -21,6 +21,8 @@ from trainables.labels import LABELS
 from trainables.lines import bounded_lines
 from trainables.recipe import Recipe
 
+pytestmark = pytest.mark.usefixtures("own_cache")
+
 ROWS = [
     {"premise": "a man, a dog", "hypothesis": 'he says "no"', "label": "entailment"},
     {"premise": "n/a", "hypothesis": "None", "label": "neutral"},
@@ -80,14 +82,6 @@ FORMS: dict[str, Callable[[Path, list[dict[str, Any]]], object]] = {
     "folder": lambda folder, records: dataset(records).save_to_disk(str(folder)),
     "folder_of_splits": save_dict,
 }
-
-
-@pytest.fixture(autouse=True)
-def _quiet(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    import datasets
-
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    datasets.disable_progress_bars()
 
 
 @pytest.mark.parametrize("form", FORMS)
