@@ -12,7 +12,7 @@ from tests import gloo_worker
 from tests.conftest import pairs_of
 from tests.gloo_worker import Scored, drawn_model
 from trainables.corpora.batch import Sampler
-from trainables.corpora.mining import RenewedSampler, Rules, mined_table
+from trainables.corpora.mining import Mining, RenewedSampler, mined_table
 from trainables.corpora.nli import NLIPairs
 from trainables.corpora.samplers import GroupSampler
 from trainables.labels import ENTAILMENT
@@ -21,8 +21,9 @@ from trainables.training.distributed import Workers
 from trainables.training.loop import Watcher
 from trainables.training.model import StudyModel
 
-RULES = Rules(each=2, depth=8, share=-3.0)  # whatever the positive scores, the nearest
-NONE = replace(RULES, lowest=1.0, highest=-1.0)
+EACH = 2
+RULES = Mining(mined_depth=8, mined_margin=-3.0)  # whatever the positive scores, the nearest
+NONE = replace(RULES, mined_min_score=1.0, mined_max_score=-1.0)
 CHANGES = {
     "corpus.layout": "groups",
     "objective.name": "mnrl",
@@ -46,13 +47,13 @@ def model() -> StudyModel:
 
 
 def groups(pairs: NLIPairs) -> GroupSampler:
-    return GroupSampler(pairs, 5, 7, 1, RULES.each)
+    return GroupSampler(pairs, 5, 7, 1, EACH)
 
 
-def sampler(every: int, rules: Rules = RULES) -> RenewedSampler:
+def sampler(every: int, rules: Mining = RULES) -> RenewedSampler:
     """It starts with what the encoder finds before it is trained."""
     pairs = corpus()
-    table = mined_table(pairs, model().encoder.encode, RULES)
+    table = mined_table(pairs, model().encoder.encode, RULES, EACH)
     return RenewedSampler(pairs, table, rules, every, groups)
 
 

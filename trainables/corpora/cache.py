@@ -5,11 +5,13 @@ from __future__ import annotations
 import hashlib
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
 import platformdirs
+from filelock import FileLock
 
 from trainables.errors import UserError
 from trainables.files import PROJECT
@@ -18,6 +20,20 @@ from trainables.files import PROJECT
 def default_cache() -> Path:
     """The project's folder in the user's cache folder; on Linux that follows XDG_CACHE_HOME."""
     return platformdirs.user_cache_path(PROJECT, appauthor=False)
+
+
+@contextmanager
+def locked(place: Path, what: str) -> Iterator[None]:
+    """One process at a time makes what lies at a place of the cache; another one waits. `UserError` where it cannot be
+    written."""
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(place.with_name(f".{place.name}.lock")):
+            yield
+    except OSError as error:
+        raise UserError(
+            f"cannot keep {what} in {place.parent}: {error.strerror or error}; the cache follows XDG_CACHE_HOME"
+        ) from None
 
 
 def write_folder(place: Path, write: Callable[[Path], None]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 from trainables.corpora.tables import OpenTable, Record
 from trainables.errors import UserError, did_you_mean, listed
@@ -16,9 +16,9 @@ _LIKE_TEXT = re.compile(r".*[.?!\u3002\uff01\uff1f]|.{51,}|(\S+\s+){4,}\S+", re.
 """What no name of a column looks like: a sentence with its end, 51 letters or five words."""
 
 
-def misspelt(columns: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Columns that are nearly called as a known one, and that."""
-    yield from ((column, near[1]) for column in columns if (near := near_role(column)))
+def misspelt(columns: Iterable[str]) -> str:
+    """The questions whether known names are meant by those that are nearly them."""
+    return "".join(did_you_mean(column, [near[1]]) for column in columns if (near := near_role(column)))
 
 
 def headless(table: OpenTable) -> str | None:
@@ -37,7 +37,7 @@ def by_order(where: str, first: str, second: str) -> str:
     that is known, or nearly, says the other order."""
     columns = [first, second]
     other = f"anchor={second},positive={first}"
-    near = "".join(did_you_mean(column, [name]) for column, name in misspelt(columns))
+    near = misspelt(columns)
     if _side(first) == "positive" or _side(second) == "anchor":
         raise UserError(
             f"{where}: of its columns {listed(columns)} not all names are known; {near}say which is which, as in "

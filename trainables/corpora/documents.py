@@ -28,11 +28,10 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
-from filelock import FileLock
 
 from trainables.arrays import map_array
 from trainables.corpora import scenes
-from trainables.corpora.cache import default_cache, write_folder
+from trainables.corpora.cache import default_cache, locked, write_folder
 from trainables.corpora.hub import is_hub_id, open_hub
 from trainables.corpora.request import check_batch_size
 from trainables.errors import UserError, choices
@@ -191,18 +190,11 @@ def _tokenized(source: str, tokenizer: Any, limit: int | None, cache: Path) -> P
     place = cache / f"documents-{key}"
     if place.is_dir():
         return place
-    try:
-        cache.mkdir(parents=True, exist_ok=True)
-        with FileLock(cache / f".documents-{key}.lock"):
-            if not place.is_dir():
-                for draft in cache.glob(f".{place.name}-*"):  # of a process that was killed
-                    shutil.rmtree(draft, ignore_errors=True)
-                write_folder(place, lambda folder: _write_tokens(folder, source, tokenizer, limit))
-    except OSError as error:
-        raise UserError(
-            f"cannot keep the tokens of {source!r} in {cache}: {error.strerror or error}; the cache follows "
-            "XDG_CACHE_HOME"
-        ) from None
+    with locked(place, f"the tokens of {source!r}"):
+        if not place.is_dir():
+            for draft in cache.glob(f".{place.name}-*"):  # of a process that was killed
+                shutil.rmtree(draft, ignore_errors=True)
+            write_folder(place, lambda folder: _write_tokens(folder, source, tokenizer, limit))
     return place
 
 

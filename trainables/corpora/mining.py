@@ -1,7 +1,7 @@
 """Hard negatives mined from the corpus: what an encoder finds near an anchor but farther than its positives.
 
-    rules = Rules(each=3, skip=0, depth=50, share=0.05)
-    table = mined_table(pairs, embed, rules)     # which candidates are negatives of which anchor
+    rules = Mining(mined_skip=0, mined_depth=50, mined_margin=0.05)
+    table = mined_table(pairs, embed, rules, 3)     # which candidates are negatives of which anchor, at most 3
     with_negatives = with_table(pairs, table)
 
 NV-Retriever (Moreira 2024, arXiv 2407.15831), section 4: a candidate that scores too much like the positive is taken
@@ -13,60 +13,129 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import Literal
 
 import numpy as np
 
 from trainables.corpora.batch import Batch
 from trainables.corpora.nli import NLIPairs
 from trainables.corpora.samplers import GroupSampler
-from trainables.errors import UnsuitedError
+from trainables.errors import UnsuitedError, UserError
+from trainables.keys import Options, Range, at_least, between, key
 from trainables.labels import CONTRADICTION, ENTAILMENT
+from trainables.sections import EncoderConfig
 
 Embed = Callable[[Sequence[str]], np.ndarray]
 """Texts to (texts, dim)."""
+_MINED = ("negatives_from", "mined".__eq__)
+"""Where the keys of mining mean something."""
 AT_ONCE = 1024
 """Anchors that are compared with all candidates in one product, so that memory stays bounded."""
 
 
 @dataclass(frozen=True)
-class Rules:
-    """Which texts are negatives. All scores are cosines with the anchor; the positive is its farthest one."""
+class Mining(Options):
+    """Which texts are negatives, the nearest first. All scores are cosines with the anchor."""
 
-    each: int
-    """How many of them an anchor has, the nearest first; fewer where too few are left."""
-    skip: int = 0
-    """So many of the nearest that are left are passed over."""
-    depth: int = 50
-    """Among how many of the nearest texts they are."""
-    share: float = 0.0
-    """They score at least this share of the positive's score less than the positive."""
-    margin: float | None = None
-    """They score at least so much less than the positive."""
-    highest: float | None = None
-    """They score no more than this."""
-    lowest: float | None = None
-    """They score no less than this."""
+    section = "corpus"
+
+    negatives_from: Literal["labels", "mined"] = key(
+        "labels",
+        "Hard negatives: labels: the pairs labelled contradiction; mined: texts of the corpus that the encoder, as it "
+        "starts, finds near the anchor (NV-Retriever).",
+        search=("labels", "mined"),
+    )
+    mined_by: str | None = key(
+        None,
+        "Hub id or folder of the frozen encoder that mines, with its own pooling; none takes the one that is trained.",
+        place=True,
+        when=_MINED,
+    )
+    mined_every: int | None = key(
+        None,
+        "After how many steps negatives are mined anew, by the encoder as it is by then; none mines once.",
+        at_least(1),
+        when=_MINED,
+    )
+    mined_skip: int = key(0, "How many of the nearest texts are passed over.", at_least(0), when=_MINED)
+    mined_depth: int = key(50, "Among how many of the nearest texts negatives are.", at_least(1), when=_MINED)
+    mined_margin: float = key(
+        0.05,
+        "A text is no negative where its cosine with the anchor is above that of the anchor's farthest positive, less "
+        "this share of it (NV-Retriever's 95 %).",
+        label="margin of mining",
+        search=Range(0.0, 0.3),
+        when=_MINED,
+    )
+    mined_absolute_margin: float | None = key(
+        None,
+        "Nor is it one where its cosine is above that positive's less this number; none sets no such limit.",
+        search=Range(0.0, 0.3),
+        when=_MINED,
+    )
+    mined_max_score: float | None = key(
+        None,
+        "Nor where its cosine is above this; none sets no such limit.",
+        between(-1.0, 1.0),
+        search=Range(0.5, 1.0),
+        when=_MINED,
+    )
+    mined_min_score: float | None = key(
+        None,
+        "Nor where its cosine is below this; none sets no such limit.",
+        between(-1.0, 1.0),
+        search=Range(-0.2, 0.5),
+        when=_MINED,
+    )
+
+    @property
+    def mines(self) -> bool:
+        return self.negatives_from == "mined"
+
+    @property
+    def miner(self) -> EncoderConfig | None:
+        return None if self.mined_by is None else EncoderConfig(name=self.mined_by)
+
+    def check_mining(self, negatives: int | None) -> None:
+        """`UserError` for keys that go against each other; `negatives`: how many an anchor is to have."""
+        if not negatives:
+            raise UserError(
+                "corpus.negatives_from=mined needs a number of hard negatives; set objective.negatives to one"
+            )
+        if self.mined_skip >= self.mined_depth:
+            raise UserError(
+                f"corpus.mined_skip={self.mined_skip} passes over all of the nearest {self.mined_depth} texts "
+                "(corpus.mined_depth); take less"
+            )
+        if self.mined_by is not None and self.mined_every is not None:
+            raise UserError(
+                "corpus.mined_every mines by the encoder as it changes, and corpus.mined_by names one that finds "
+                "the same again; leave out one of the two"
+            )
 
     def fit(self, scores: np.ndarray, positive: float) -> np.ndarray:
         """Which scores are those of negatives, but for their rank; `positive`: the positive's."""
-        fit = scores <= positive - abs(positive) * self.share
-        for limit in (None if self.margin is None else positive - self.margin, self.highest):
-            fit &= limit is None or scores <= limit
-        return fit & (self.lowest is None or scores >= self.lowest)
+        fit = scores <= positive - abs(positive) * self.mined_margin
+        if self.mined_absolute_margin is not None:
+            fit &= scores <= positive - self.mined_absolute_margin
+        if self.mined_max_score is not None:
+            fit &= scores <= self.mined_max_score
+        return fit if self.mined_min_score is None else fit & (scores >= self.mined_min_score)
 
 
-def mined_table(pairs: NLIPairs, embed: Embed, rules: Rules) -> np.ndarray:  # (anchors, each) int64
+def mined_table(pairs: NLIPairs, embed: Embed, rules: Mining, each: int) -> np.ndarray:  # (anchors, each) int64
     """The negatives of each anchor that has an entailed pair, as numbers of `candidates`; -1 for none.
 
-    An anchor's own text and its positives are none; of equally near texts the corpus's first comes first.
-    `UnsuitedError` where no anchor has any.
+    An anchor has less than `each` where too few fit; its own text and its positives are none. Of equally near texts the
+    corpus's first comes first. `UnsuitedError` where no anchor has any.
     """
     anchors, texts = _entailed(pairs), candidates(pairs)
     everything = list(dict.fromkeys([*texts, *(pairs.premises[rows[0]] for rows in anchors)]))
     place = {text: number for number, text in enumerate(everything)}
     vectors = np.asarray(embed(everything), dtype=np.float32)
     vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
-    table = np.full((len(anchors), rules.each), -1, dtype=np.int64)
+    table = np.full((len(anchors), each), -1, dtype=np.int64)
     for start in range(0, len(anchors), AT_ONCE):
         some = anchors[start : start + AT_ONCE]
         near = vectors[[place[pairs.premises[rows[0]]] for rows in some]] @ vectors[: len(texts)].T
@@ -76,9 +145,9 @@ def mined_table(pairs: NLIPairs, embed: Embed, rules: Rules) -> np.ndarray:  # (
             scores[
                 [candidate for candidate in (place[pairs.premises[rows[0]]], *own) if candidate < len(texts)]
             ] = -np.inf
-            nearest = _nearest(scores, rules.depth)
+            nearest = _nearest(scores, rules.mined_depth)
             nearest = nearest[rules.fit(scores[nearest], positive) & (scores[nearest] > -np.inf)]
-            chosen = nearest[rules.skip :][: rules.each]
+            chosen = nearest[rules.mined_skip :][:each]
             table[number, : len(chosen)] = chosen
     if (table < 0).all():
         raise UnsuitedError(
@@ -108,11 +177,6 @@ def with_table(pairs: NLIPairs, table: np.ndarray) -> NLIPairs:
     )
 
 
-def no_table(pairs: NLIPairs) -> np.ndarray:
-    """The table of nothing mined: its pairs have the same anchors as any other's."""
-    return np.full((len(_entailed(pairs)), 1), -1, dtype=np.int64)
-
-
 def candidates(pairs: NLIPairs) -> list[str]:
     """The texts that negatives are taken from: all hypotheses, whatever their labels, each once."""
     return list(dict.fromkeys(pairs.hypotheses))
@@ -126,7 +190,7 @@ class RenewedSampler:
     """
 
     def __init__(
-        self, pairs: NLIPairs, table: np.ndarray, rules: Rules, every: int, make: Callable[[NLIPairs], GroupSampler]
+        self, pairs: NLIPairs, table: np.ndarray, rules: Mining, every: int, make: Callable[[NLIPairs], GroupSampler]
     ) -> None:
         """`table`: of the encoder as it starts; `make`: a sampler of pairs with negatives."""
         self.pairs, self.rules, self.every, self._make = pairs, rules, every, make
@@ -150,7 +214,7 @@ class RenewedSampler:
 
     def mine(self, embed: Embed) -> np.ndarray:
         """The table by another encoder."""
-        return mined_table(self.pairs, embed, self.rules)
+        return mined_table(self.pairs, embed, self.rules, self.table.shape[1])
 
     def take(self, table: np.ndarray) -> None:
         """Go on with these negatives."""
@@ -160,13 +224,7 @@ class RenewedSampler:
 def _entailed(pairs: NLIPairs) -> list[list[int]]:
     """The entailed rows of each anchor, which stand together."""
     rows = np.flatnonzero(pairs.labels == ENTAILMENT).tolist()
-    groups: list[list[int]] = []
-    for row in rows:
-        if groups and pairs.premises[groups[-1][0]] == pairs.premises[row]:
-            groups[-1].append(row)
-        else:
-            groups.append([row])
-    return groups
+    return [list(group) for _, group in groupby(rows, key=pairs.premises.__getitem__)]
 
 
 def _nearest(scores: np.ndarray, depth: int) -> np.ndarray:

@@ -29,8 +29,7 @@ from trainables.corpora.columns import (
     find_columns,
     named_columns,
 )
-from trainables.corpora.hub import check_data_set
-from trainables.corpora.tables import FORMS, find_tables, open_table, sources
+from trainables.corpora.tables import FORMS, check_tables, find_tables, open_table, sources
 from trainables.corpora.teacher_scores import divisor
 from trainables.errors import UserError
 from trainables.labels import CONTRADICTION, ENTAILMENT, NEUTRAL
@@ -173,17 +172,11 @@ def load_nli(
 
 
 def check_nli(source: str, *, columns: str | None = None, labels: str | None = None) -> None:
-    """Raise `UserError` if `load_nli` would. Local files are read to their end; nothing is downloaded."""
+    """Raise `UserError` for a key that says nothing, and where files or a data set of the hub are not there; no row is
+    read."""
     named_columns(columns)
     Labels(labels)
-    if source == SCENES:
-        return
-    places = _places(source)
-    hub_ids = [place for place in places if isinstance(place, str)]
-    for place in hub_ids:
-        check_data_set(place)
-    if not hub_ids:
-        load_nli(source, columns=columns, labels=labels)
+    check_tables(source)
 
 
 def stamps(source: str) -> tuple[tuple[str, int, int], ...] | None:

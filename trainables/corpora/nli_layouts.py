@@ -11,27 +11,25 @@ import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from trainables.corpora.batch import Sampler
 from trainables.corpora.columns import TRIPLETS_IN_WORDS, TRIPLETS_READ
 from trainables.corpora.layout import Layout
-from trainables.corpora.mining import RenewedSampler, Rules, mined_table, no_table, with_table
+from trainables.corpora.mining import Mining, RenewedSampler, mined_table, with_table
 from trainables.corpora.nli import NLIPairs, PairCensus, census, check_nli, count_premises, load_nli, stamps
 from trainables.corpora.own_tables import Tables
 from trainables.corpora.request import SamplerRequest, check_batch_size
 from trainables.corpora.samplers import GroupSampler, PairSampler, RowSampler
 from trainables.corpora.share import drawn_share
 from trainables.errors import UserError, shown
-from trainables.keys import Options, Range, at_least, between, key
+from trainables.keys import Options, key
 from trainables.labels import CONTRADICTION, ENTAILMENT
 from trainables.process_cache import PROCESS_CACHE
-from trainables.sections import NEGATIVES, POSITIVES, EncoderConfig
+from trainables.sections import NEGATIVES, POSITIVES
 
 Made = tuple[Sampler, dict[str, Any]]
 """A sampler, and what its corpus is, ready for JSON."""
-_MINED = ("negatives_from", "mined".__eq__)
-"""Where the keys of mining mean something."""
 
 
 @dataclass(frozen=True)
@@ -150,7 +148,7 @@ class Shape(Options):
 
 
 @dataclass(frozen=True)
-class GroupLayout(Shape, NLILayout):
+class GroupLayout(Mining, Shape, NLILayout):
     """Premises with their positives and hard negatives (SupMPN)."""
 
     section = "corpus"
@@ -161,54 +159,6 @@ class GroupLayout(Shape, NLILayout):
     exact = True
     taught = True
 
-    negatives_from: Literal["labels", "mined"] = key(
-        "labels",
-        "Hard negatives: labels: the pairs labelled contradiction; mined: texts of the corpus that the encoder, as it "
-        "starts, finds near the anchor (NV-Retriever).",
-        search=("labels", "mined"),
-    )
-    mined_by: str | None = key(
-        None,
-        "Hub id or folder of the frozen encoder that mines, with its own pooling; none takes the one that is trained.",
-        place=True,
-        when=_MINED,
-    )
-    mined_every: int | None = key(
-        None,
-        "After how many steps negatives are mined anew, by the encoder as it is by then; none mines once.",
-        at_least(1),
-        when=_MINED,
-    )
-    mined_skip: int = key(0, "How many of the nearest texts are passed over.", at_least(0), when=_MINED)
-    mined_depth: int = key(50, "Among how many of the nearest texts negatives are.", at_least(1), when=_MINED)
-    mined_margin: float = key(
-        0.05,
-        "A text is no negative where its cosine with the anchor is above that of the anchor's farthest positive, less "
-        "this share of it (NV-Retriever's 95 %).",
-        label="margin of mining",
-        search=Range(0.0, 0.3),
-        when=_MINED,
-    )
-    mined_absolute_margin: float | None = key(
-        None,
-        "Nor is it one where its cosine is above that positive's less this number; none sets no such limit.",
-        search=Range(0.0, 0.3),
-        when=_MINED,
-    )
-    mined_max_score: float | None = key(
-        None,
-        "Nor where its cosine is above this; none sets no such limit.",
-        between(-1.0, 1.0),
-        search=Range(0.5, 1.0),
-        when=_MINED,
-    )
-    mined_min_score: float | None = key(
-        None,
-        "Nor where its cosine is below this; none sets no such limit.",
-        between(-1.0, 1.0),
-        search=Range(-0.2, 0.5),
-        when=_MINED,
-    )
     augmentation: str = key(
         "none",
         "What fills missing positives (SupMPN, Table A1).",
@@ -220,48 +170,26 @@ class GroupLayout(Shape, NLILayout):
             return count.premises, "premises with an entailment or a contradiction"
         return count.entailed_premises, "premises with an entailment"
 
-    @property
-    def mines(self) -> bool:
-        return self.negatives_from == "mined"
-
-    @property
-    def miner(self) -> EncoderConfig | None:
-        return None if self.mined_by is None else EncoderConfig(name=self.mined_by)
-
     def check(self, request: SamplerRequest) -> None:
         super().check(request)
         request.augmentation.check()
         if self.mines:
-            self._check_mining(request)
-
-    def _check_mining(self, request: SamplerRequest) -> None:
-        if not request.negatives:
-            raise UserError(
-                "corpus.negatives_from=mined needs a number of hard negatives; set objective.negatives to one"
-            )
-        if self.mined_skip >= self.mined_depth:
-            raise UserError(
-                f"corpus.mined_skip={self.mined_skip} passes over all of the nearest {self.mined_depth} texts "
-                "(corpus.mined_depth); take less"
-            )
-        if self.mined_by is not None and self.mined_every is not None:
-            raise UserError(
-                "corpus.mined_every mines by the encoder as it changes, and corpus.mined_by names one that finds "
-                "the same again; leave out one of the two"
-            )
+            self.check_mining(request.negatives)
 
     def count_steps(self, request: SamplerRequest) -> int:
         """Mined negatives add no anchors, so that they are counted without an embedding."""
         pairs = self._load(request)
-        return self._sampler(request, with_table(pairs, no_table(pairs)) if self.mines else pairs).steps_per_epoch
+        anchored = pairs.of(pairs.labels == ENTAILMENT) if self.mines else pairs
+        return self._sampler(request, anchored).steps_per_epoch
 
     def make(self, request: SamplerRequest) -> Made:
         pairs = corpus = self._load(request)
         if self.mines:
-            self._check_mining(request)
+            self.check_mining(request.negatives)
             if request.embed is None:
                 raise ValueError("corpus.negatives_from=mined needs embeddings, and the request has no `embed`")
-            table = mined_table(corpus, request.embed, self._rules(request))
+            assert request.negatives, "`check_mining` refuses it"
+            table = mined_table(corpus, request.embed, self, request.negatives)
             pairs = with_table(corpus, table)
         sampler = self._sampler(request, pairs)
         described = {
@@ -278,24 +206,12 @@ class GroupLayout(Shape, NLILayout):
         if self.mined_every is None:
             return sampler, described
         make = functools.partial(self._sampler, request)
-        return RenewedSampler(corpus, table, self._rules(request), self.mined_every, make), described
+        return RenewedSampler(corpus, table, self, self.mined_every, make), described
 
     def _sampler(self, request: SamplerRequest, pairs: NLIPairs) -> GroupSampler:
         change = functools.partial(request.augmentation.change, request.seed)
         shape = request.batch_size, request.seed, request.positives, request.negatives
         return GroupSampler(pairs, *shape, change, request.apart)
-
-    def _rules(self, request: SamplerRequest) -> Rules:
-        assert request.negatives, "`_check_mining` refuses it"
-        return Rules(
-            each=request.negatives,
-            skip=self.mined_skip,
-            depth=self.mined_depth,
-            share=self.mined_margin,
-            margin=self.mined_absolute_margin,
-            highest=self.mined_max_score,
-            lowest=self.mined_min_score,
-        )
 
 
 @dataclass(frozen=True)

@@ -92,10 +92,9 @@ def reading(table: OpenTable, named: RoleColumns | None, labels: str | None) -> 
         elif content == "pairs":
             doubts.append(by_order(table.name, *roles["anchor"], *roles["positive"]))
     if content is None:
-        near = "".join(did_you_mean(column, [name]) for column, name in misspelt(table.columns))
         raise UserError(
             f"{table.first}: what its columns mean is not known (found: {listed(table.columns)}); "
-            f"{f'{no_header}; else ' if no_header else near}say it, as in "
+            f"{f'{no_header}; else ' if no_header else misspelt(table.columns)}say it, as in "
             "--columns anchor=YOURS,positive=YOURS, or sentence1=YOURS,sentence2=YOURS,score=YOURS, or "
             "sentence=YOURS,label=YOURS, or sentence=YOURS alone"
         )

@@ -14,9 +14,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock
-
-from trainables.corpora.cache import default_cache
+from trainables.corpora.cache import default_cache, locked
 from trainables.corpora.hub import reachable
 from trainables.errors import UserError
 from trainables.files import expanded
@@ -31,21 +29,15 @@ BEAMS = 4
 def paraphrase(texts: Sequence[str], name: str) -> list[str]:
     """What the model of that hub id or folder makes of each text: beam search, so the same every time."""
     file = default_cache() / f"paraphrases-{_key(name)}.jsonl"
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        with FileLock(file.with_name(f".{file.name}.lock")):
-            paraphrases = _read(file)
-            missing = sorted({text for text in texts if text not in paraphrases}, key=len)
-            if missing:
-                with file.open("a", encoding="utf-8") as lines:
-                    for made in _generate(missing, name):
-                        paraphrases.update(made)
-                        lines.writelines(json.dumps(pair) + "\n" for pair in made.items())
-                        lines.flush()
-    except OSError as error:
-        raise UserError(
-            f"cannot keep paraphrases in {file.parent}: {error.strerror or error}; the cache follows XDG_CACHE_HOME"
-        ) from None
+    with locked(file, "paraphrases"):
+        paraphrases = _read(file)
+        missing = sorted({text for text in texts if text not in paraphrases}, key=len)
+        if missing:
+            with file.open("a", encoding="utf-8") as lines:
+                for made in _generate(missing, name):
+                    paraphrases.update(made)
+                    lines.writelines(json.dumps(pair) + "\n" for pair in made.items())
+                    lines.flush()
     return [paraphrases[text] for text in texts]
 
 

@@ -8,8 +8,8 @@ Of texts that no grammar made nobody knows that.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache, cached_property
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from trainables.recipe import SCENES
 
 def meanings_of(source: object) -> Meanings | None:
     """Of the texts of an NLI corpus (`corpus.nli`); None where it has no grammar."""
-    return Meanings(_built_in) if source == SCENES else None
+    return Meanings() if source == SCENES else None
 
 
 def follows(scene: Scene, other: Scene) -> bool:
@@ -33,14 +33,12 @@ def follows(scene: Scene, other: Scene) -> bool:
 
 
 class Meanings:
-    """Scenes by their text, made at first use."""
+    """Scenes by their text."""
 
-    def __init__(self, make: Callable[[], Mapping[str, Scene]]) -> None:
-        self._make = make
-
-    @cached_property
+    @property
     def scenes(self) -> Mapping[str, Scene]:
-        return self._make()
+        """Made at first use."""
+        return _built_in()
 
     def entailed(self, texts: Sequence[str], of: Iterable[int]) -> np.ndarray | None:
         """(texts, texts), boolean: which texts follow from each, for those at the places `of`; others' rows are False.

@@ -27,32 +27,29 @@ Rows = Callable[[Random], Iterator[Row]]
 Write = Callable[[Path, str], None]
 
 
-def tables(suffix: str) -> Callable[[Rows], Write]:
+def tables(suffix: str, rows: Rows) -> Write:
     """Of a generator of rows makes a writer of `NAME-dev` and `NAME-test` with that suffix."""
 
-    def writer(rows: Rows) -> Write:
-        def write(folder: Path, name: str) -> None:
-            for part, count in ITEMS.items():
-                _table(folder / f"{name}-{part}{suffix}", list(islice(rows(Random(f"{name}/{part}")), count)))
+    def write(folder: Path, name: str) -> None:
+        for part, count in ITEMS.items():
+            _table(folder / f"{name}-{part}{suffix}", list(islice(rows(Random(f"{name}/{part}")), count)))
 
-        return write
-
-    return writer
+    return write
 
 
-@tables(".csv")
+@partial(tables, ".csv")
 def scored_pairs(rng: Random) -> Iterator[Row]:
     for pair in graded_pairs(rng, PairMix(SPREAD, (PLAIN, CAPTION), 0.4)):
         yield {"sentence1": pair.texts[0], "sentence2": pair.texts[1], "score": f"{20 * pair.score:.0f}"}
 
 
-@tables(".jsonl")
+@partial(tables, ".jsonl")
 def labelled_pairs(rng: Random) -> Iterator[Row]:
     for pair, same in paraphrase_pairs(rng):
         yield {"sentence1": pair.texts[0], "sentence2": pair.texts[1], "label": int(same)}
 
 
-@tables(".csv")
+@partial(tables, ".csv")
 def triplets(rng: Random) -> Iterator[Row]:
     for group in nli_groups(rng):
         hypotheses = {pair.label: pair.texts[1] for pair in group}
@@ -70,11 +67,11 @@ def _questions(column: str, rng: Random) -> Iterator[Row]:
         yield {"sentence": question(rng, kind), column: kind.split(":")[0]}
 
 
-classes = tables(".tsv")(partial(_questions, "label"))
-clusters = tables(".tsv")(partial(_questions, "cluster"))
+classes = tables(".tsv", partial(_questions, "label"))
+clusters = tables(".tsv", partial(_questions, "cluster"))
 
 
-@tables(".jsonl")
+@partial(tables, ".jsonl")
 def reranking(rng: Random) -> Iterator[Row]:
     while True:
         scene = sample(rng, 0.5)

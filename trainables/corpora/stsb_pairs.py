@@ -24,27 +24,14 @@ ABOVE = 4.0
 SCALE = (0, 5)
 SPLITS = ("train", "dev", "test")
 
-
-@dataclass(frozen=True)
-class SimilarPairs:
-    """Pairs of all three splits, in that order."""
-
-    first: list[str]
-    second: list[str]
-    splits: dict[str, int]
-    """How many of the pairs are from each split; a score on dev or test is of sentences seen in training."""
-    fingerprint: str
-
-    def __len__(self) -> int:
-        return len(self.first)
+Similar = dict[str, list[tuple[str, str]]]
+"""Pairs by the split that they are of; a score on dev or test is of sentences seen in training."""
 
 
-def load_similar(senteval: Path, limit: int | None = None) -> SimilarPairs:
-    """Read `SENTEVAL/downstream/STS/STSBenchmark`; `limit` keeps the first so many similar pairs."""
+def load_similar(senteval: Path, limit: int | None = None) -> Similar:
+    """Similar pairs of each split of `SENTEVAL/downstream/STS/STSBenchmark`; `limit` keeps the first so many."""
     folder = senteval / STSB
-    first: list[str] = []
-    second: list[str] = []
-    splits = dict.fromkeys(SPLITS, 0)
+    pairs: Similar = {split: [] for split in SPLITS}
     for split in SPLITS:
         file = folder / f"sts-{split}.csv"
         if not file.is_file():
@@ -54,17 +41,14 @@ def load_similar(senteval: Path, limit: int | None = None) -> SimilarPairs:
             )
         for where, row in sts_rows(file):
             similar = score_within(row["score"], where, SCALE) > ABOVE
-            sentence1, sentence2 = row["sentence1"].strip(), row["sentence2"].strip()
-            if not (sentence1 and sentence2):
+            sides = row["sentence1"].strip(), row["sentence2"].strip()
+            if not all(sides):
                 raise UserError(f"{where}: one of its two sentences is empty")
-            if similar and (limit is None or len(first) < limit):
-                first.append(sentence1)
-                second.append(sentence2)
-                splits[split] += 1
-    if not first:
+            if similar and (limit is None or sum(map(len, pairs.values())) < limit):
+                pairs[split].append(sides)
+    if not any(pairs.values()):
         raise UserError(f"{folder} holds no pair with a score above {ABOVE:g}")
-    digest = hashlib.sha256("\n".join(f"{a}\x1f{b}" for a, b in zip(first, second, strict=True)).encode())
-    return SimilarPairs(first, second, splits, digest.hexdigest()[:12])
+    return pairs
 
 
 @dataclass(frozen=True)
@@ -82,14 +66,16 @@ class SimilarPairLayout(Layout):
     limit: int | None = LIMIT()
 
     def make(self, request: SamplerRequest) -> tuple[Sampler, dict[str, Any]]:
-        pairs = self._batches(request)
-        sampler = PairSampler(pairs.first, pairs.second, request.batch_size, request.seed)
+        of_split = self._batches(request)
+        pairs = [*chain.from_iterable(of_split.values())]
+        first, second = zip(*pairs, strict=True)
+        sampler = PairSampler(first, second, request.batch_size, request.seed)
         return sampler, {
             "source": f"STSBenchmark in {self._folder}",
             "pairs": len(pairs),
-            "fingerprint": pairs.fingerprint,
-            "splits": pairs.splits,
-            "note": _note(pairs),
+            "fingerprint": hashlib.sha256("\n".join(map("\x1f".join, pairs)).encode()).hexdigest()[:12],
+            "splits": {split: len(some) for split, some in of_split.items()},
+            "note": _note(of_split),
             **sampler.counts,
         }
 
@@ -97,8 +83,8 @@ class SimilarPairLayout(Layout):
         self._batches(request)
 
     def sentences(self, request: SamplerRequest) -> Iterator[str]:
-        pairs = load_similar(self._folder, self.limit)
-        return chain.from_iterable(zip(pairs.first, pairs.second, strict=True))
+        pairs = load_similar(self._folder, self.limit).values()
+        return chain.from_iterable(chain.from_iterable(pairs))
 
     def check_sentences(self, request: SamplerRequest) -> None:
         load_similar(self._folder, self.limit)
@@ -111,12 +97,13 @@ class SimilarPairLayout(Layout):
     def _folder(self) -> Path:
         return scenes.ensure() / "senteval" if self.senteval == SCENES else Path(self.senteval)
 
-    def _batches(self, request: SamplerRequest) -> SimilarPairs:
+    def _batches(self, request: SamplerRequest) -> Similar:
         pairs = load_similar(self._folder, self.limit)
-        has = f"{len(pairs)} pairs of STSBenchmark scored above {ABOVE:g}"
-        check_batch_size(request.batch_size, len(pairs), str(self._folder), has)
+        count = sum(map(len, pairs.values()))
+        has = f"{count} pairs of STSBenchmark scored above {ABOVE:g}"
+        check_batch_size(request.batch_size, count, str(self._folder), has)
         return pairs
 
 
-def _note(pairs: SimilarPairs) -> str:
-    return f"{pairs.splits['dev']} dev and {pairs.splits['test']} test pairs of STSBenchmark are among them"
+def _note(pairs: Similar) -> str:
+    return f"{len(pairs['dev'])} dev and {len(pairs['test'])} test pairs of STSBenchmark are among them"

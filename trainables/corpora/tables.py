@@ -20,7 +20,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from trainables.corpora.hub import check_data_set, is_data_set, load_data_set
+from trainables.corpora.hub import check_data_set, is_data_set, is_saved, load_data_set
 from trainables.delimited import delimited_rows, named_twice
 from trainables.errors import UserError, choices, listed, reason
 from trainables.files import expanded
@@ -115,7 +115,7 @@ def check_tables(source: str) -> None:
 
 def has_tables(folder: Path) -> bool:
     """Whether `datasets` saved the folder, or it has train files."""
-    return any((folder / name).is_file() for name in ("state.json", "dataset_dict.json")) or bool(_train_files(folder))
+    return is_saved(folder) or bool(_train_files(folder))
 
 
 def _train_files(folder: Path) -> list[Path]:

@@ -15,10 +15,9 @@ from hypothesis import strategies as st
 from tests import tiny_wordnet
 from tests.conftest import pairs_of
 from trainables.corpora import augment, paraphrase
-from trainables.corpora.augment import AUGMENTATIONS, delete_words, synonym_replacer
+from trainables.corpora.augment import delete_words, synonym_replacer
 from trainables.corpora.samplers import GroupSampler
 from trainables.errors import UserError
-from trainables.recipe import keys
 
 WORDS = st.lists(
     st.sampled_from(["dog", "Dog", "dogs,", "big", "guitar", "in", "men", "quickly.", "xyzzy", "42", "--"]),
@@ -250,8 +249,3 @@ def test_anchors_lose_words_of_their_own():
     sampler = GroupSampler(pairs_of(rows), 40, 1, 2, None, lambda texts: delete_words)
     lost = {frozenset("abcdefgh") - set(near[1].split()[1:]) for near in positives(sampler, 0).values()}
     assert len(lost) > 5
-
-
-def test_every_augmentation_of_the_recipe_has_a_row():
-    assert keys()["corpus.augmentation"].names is AUGMENTATIONS
-    assert augment.NONE.change(1, ["a"]) is None

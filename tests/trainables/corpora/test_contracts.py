@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import WordEncoder
+from tests.json_lines import write_rows
 from trainables.corpora.layouts import LAYOUTS, Layout, SamplerRequest
 from trainables.keys import keys_of
 from trainables.plugins import load_plugin
@@ -24,16 +24,14 @@ def plugin() -> Iterator[None]:
 
 
 @pytest.fixture
-def layout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, entry: type[Layout]) -> Layout:
+def layout(tmp_path: Path, own_cache: None, entry: type[Layout]) -> Layout:
     """Over a folder that has a small corpus for every layout."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     rows = [
         {"premise": f"premise {i}", "hypothesis": f"hypothesis {i} {label}", "label": label}
         | {"sentence1": f"one {i}", "sentence2": f"two {i} {label}", "score": i, "sentence": f"{label} {i}"}
         for i in range(6)
         for label in ("entailment", "neutral", "contradiction")
     ]
-    (tmp_path / "pairs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (tmp_path / "docs.txt").write_text("".join(f"{i} " * 60 + "\n" for i in range(7)))
     folder = tmp_path / "downstream" / "STS" / "STSBenchmark"
     folder.mkdir(parents=True)
@@ -41,7 +39,7 @@ def layout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, entry: type[Layout])
         scored = (f"g\tf\ty\t{i}\t4.5\t{split} {i}\tthe {split} {i}\n" for i in range(3))
         (folder / f"sts-{split}.csv").write_text("".join(scored))
     given = {
-        "nli": str(tmp_path / "pairs.jsonl"),
+        "nli": write_rows(tmp_path / "pairs.jsonl", rows),
         "documents": str(tmp_path / "docs.txt"),
         "senteval": str(tmp_path),
         "shortest": 2,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import json
 import weakref
 from collections import Counter
 from collections.abc import Sequence
@@ -15,6 +14,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tests.conftest import WordEncoder, pairs_of
+from tests.json_lines import write_rows
 from trainables.corpora.batch import Batch
 from trainables.corpora.layouts import (
     LAYOUTS,
@@ -266,8 +266,7 @@ STS = {
 
 
 @pytest.fixture
-def recipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Recipe:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+def recipe(tmp_path: Path, own_cache: None) -> Recipe:
     return recipe_of(tmp_path, NLI)
 
 
@@ -277,7 +276,7 @@ def recipe_of(folder: Path, rows: list[tuple[str, str, int]], **more: Any) -> Re
         | {"sentence1": premise, "sentence2": hypothesis, "score": label, "sentence": hypothesis}
         for premise, hypothesis, label in rows
     ]
-    (folder / "pairs.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    write_rows(folder / "pairs.jsonl", records)
     (folder / "docs.txt").write_text(("word " * 40 + "\n") * 3 + "too short\n")
     place = folder / "senteval" / "downstream" / "STS" / "STSBenchmark"
     place.mkdir(parents=True, exist_ok=True)

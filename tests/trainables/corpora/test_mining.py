@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import io
-import json
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,10 +13,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.json_lines import write_rows
 from tests.peers import Both, Case
 from trainables.corpora import mining
 from trainables.corpora.layout import Layout
-from trainables.corpora.mining import Embed, Rules, mined_table, with_table
+from trainables.corpora.mining import Embed, Mining, mined_table, with_table
 from trainables.corpora.nli import NLIPairs, load_nli
 from trainables.errors import UserError
 from trainables.labels import CONTRADICTION, ENTAILMENT
@@ -26,13 +26,11 @@ from trainables.trial.data_requests import sampler_request
 
 
 def corpus(folder: Path, rows: list[tuple[str, str]]) -> NLIPairs:
-    file = folder / "pairs.jsonl"
-    file.write_text("".join(json.dumps({"anchor": a, "positive": p}) + "\n" for a, p in rows))
-    return load_nli(str(file))
+    return load_nli(write_rows(folder / "pairs.jsonl", ({"anchor": a, "positive": p} for a, p in rows)))
 
 
-def with_mined(pairs: NLIPairs, embed: Embed, rules: Rules) -> NLIPairs:
-    return with_table(pairs, mined_table(pairs, embed, rules))
+def with_mined(pairs: NLIPairs, embed: Embed, rules: Mining, each: int) -> NLIPairs:
+    return with_table(pairs, mined_table(pairs, embed, rules, each))
 
 
 def negatives_of(pairs: NLIPairs) -> dict[str, list[str]]:
@@ -54,7 +52,7 @@ class Drawn:
         return np.stack([self.vectors.setdefault(text, self.chance.standard_normal(self.dim)) for text in texts])
 
 
-def naive(rows: list[tuple[str, str]], embed: Drawn, rules: Rules) -> Any:
+def naive(rows: list[tuple[str, str]], embed: Drawn, rules: Mining, each: int) -> Any:
     vectors = {text: vector / np.linalg.norm(vector) for text, vector in embed.vectors.items()}
     own: dict[str, list[str]] = {}
     for anchor, positive in rows:
@@ -62,14 +60,14 @@ def naive(rows: list[tuple[str, str]], embed: Drawn, rules: Rules) -> Any:
     expected = {}
     for anchor, positives in own.items():
         positive = min(float(vectors[anchor] @ vectors[text]) for text in positives)
-        limit = positive - abs(positive) * rules.share
-        limit = limit if rules.margin is None else min(limit, positive - rules.margin)
-        limit = limit if rules.highest is None else min(limit, rules.highest)
-        least = -2.0 if rules.lowest is None else rules.lowest
+        limit = positive - abs(positive) * rules.mined_margin
+        limit = limit if rules.mined_absolute_margin is None else min(limit, positive - rules.mined_absolute_margin)
+        limit = limit if rules.mined_max_score is None else min(limit, rules.mined_max_score)
+        least = -2.0 if rules.mined_min_score is None else rules.mined_min_score
         others = [text for text in dict.fromkeys(positive for _, positive in rows) if text not in [anchor, *positives]]
-        ranked = sorted(others, key=lambda text: -float(vectors[anchor] @ vectors[text]))[: rules.depth]
+        ranked = sorted(others, key=lambda text: -float(vectors[anchor] @ vectors[text]))[: rules.mined_depth]
         fit = [text for text in ranked if least <= float(vectors[anchor] @ vectors[text]) <= limit]
-        expected[anchor] = fit[rules.skip : rules.skip + rules.each]
+        expected[anchor] = fit[rules.mined_skip : rules.mined_skip + each]
     return expected
 
 
@@ -77,40 +75,42 @@ ROWS = [(f"a{i % 30}", f"p{i}") for i in range(50)] + [("a3", "a5"), ("p7", "p9"
 
 
 @pytest.mark.parametrize(
-    "rules",
+    ("each", "rules"),
     [
-        Rules(2, share=0.05),
-        Rules(3, skip=1, depth=6),
-        Rules(1, skip=2, depth=40, share=0.3),
-        Rules(3, margin=0.2),
-        Rules(3, highest=0.4, lowest=0.1),
-        Rules(2, skip=1, depth=30, share=0.1, margin=0.05, highest=0.5, lowest=-0.2),
+        (2, Mining(mined_margin=0.05)),
+        (3, Mining(mined_skip=1, mined_depth=6, mined_margin=0)),
+        (1, Mining(mined_skip=2, mined_depth=40, mined_margin=0.3)),
+        (3, Mining(mined_absolute_margin=0.2, mined_margin=0)),
+        (3, Mining(mined_max_score=0.4, mined_min_score=0.1, mined_margin=0)),
+        (2, Mining(mined_skip=1, mined_depth=30, mined_margin=0.1, mined_max_score=0.5, mined_min_score=-0.2)),
     ],
 )
 @pytest.mark.parametrize("at_once", [7, 1024])
-def test_they_are_those_of_a_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rules: Rules, at_once: int) -> None:
+def test_they_are_those_of_a_loop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, each: int, rules: Mining, at_once: int
+) -> None:
     monkeypatch.setattr(mining, "AT_ONCE", at_once)
-    embed, pairs = Drawn(rules.each), corpus(tmp_path, ROWS)
-    mined = with_mined(pairs, embed, rules)
-    assert negatives_of(mined) == naive(ROWS, embed, rules)
+    embed, pairs = Drawn(each), corpus(tmp_path, ROWS)
+    mined = with_mined(pairs, embed, rules, each)
+    assert negatives_of(mined) == naive(ROWS, embed, rules, each)
     kept = [(mined.premises[i], mined.hypotheses[i]) for i in np.flatnonzero(mined.labels == ENTAILMENT)]
     assert kept == list(zip(pairs.premises, pairs.hypotheses, strict=True))
     assert len(mined.file) == len(mined)
 
 
-PEER_CASES = [  # rules, and how many of the anchors have a second positive
-    (Rules(1, depth=20, share=0.05), 0),
-    (Rules(1, skip=2, depth=30), 0),
-    (Rules(1, depth=59, share=0.2), 0),
-    (Rules(3, share=0.05, depth=200), 20),
-    (Rules(4, skip=3, share=0.1, depth=200), 20),
-    (Rules(3, margin=0.2, depth=200), 20),
-    (Rules(2, skip=1, highest=0.4, lowest=0.1, depth=200), 20),
-    (Rules(2, share=0.1, margin=0.15, highest=0.6, depth=200), 60),
+PEER_CASES = [  # negatives, rules, and how many of the anchors have a second positive
+    (1, Mining(mined_depth=20, mined_margin=0.05), 0),
+    (1, Mining(mined_skip=2, mined_depth=30, mined_margin=0), 0),
+    (1, Mining(mined_depth=59, mined_margin=0.2), 0),
+    (3, Mining(mined_margin=0.05, mined_depth=200), 20),
+    (4, Mining(mined_skip=3, mined_margin=0.1, mined_depth=200), 20),
+    (3, Mining(mined_absolute_margin=0.2, mined_depth=200, mined_margin=0), 20),
+    (2, Mining(mined_skip=1, mined_max_score=0.4, mined_min_score=0.1, mined_depth=200, mined_margin=0), 20),
+    (2, Mining(mined_margin=0.1, mined_absolute_margin=0.15, mined_max_score=0.6, mined_depth=200), 60),
 ]
 
 
-def beside_the_peer(rules: Rules, twice: int, seed: int) -> Both:
+def beside_the_peer(each: int, rules: Mining, twice: int, seed: int) -> Both:
     """Each anchor with a negative, of candidates that are no anchors: the peer leaves those in. Of several positives it
     reads further than `range_max`, so that these cases read all of the corpus."""
     import torch
@@ -131,13 +131,13 @@ def beside_the_peer(rules: Rules, twice: int, seed: int) -> Both:
         theirs = mine_hard_negatives(
             Dataset.from_dict({"anchor": [a for a, _ in rows], "positive": [p for _, p in rows]}),
             Made(modules=[torch.nn.Identity()], device="cpu"),
-            range_min=rules.skip,
-            range_max=rules.depth,
-            relative_margin=rules.share,
-            absolute_margin=rules.margin,
-            max_score=rules.highest,
-            min_score=rules.lowest,
-            num_negatives=rules.each,
+            range_min=rules.mined_skip,
+            range_max=rules.mined_depth,
+            relative_margin=rules.mined_margin,
+            absolute_margin=rules.mined_absolute_margin,
+            max_score=rules.mined_max_score,
+            min_score=rules.mined_min_score,
+            num_negatives=each,
             verbose=False,
         )
     expected: dict[str, list[str]] = {}  # the peer repeats an anchor's negatives for each of its positives
@@ -145,8 +145,8 @@ def beside_the_peer(rules: Rules, twice: int, seed: int) -> Both:
         known = expected.setdefault(anchor, [])
         known += [] if negative in known else [negative]
     with TemporaryDirectory() as folder:
-        ours = negatives_of(with_mined(corpus(Path(folder), rows), embed, rules))
-    assert max(map(len, expected.values())) == rules.each
+        ours = negatives_of(with_mined(corpus(Path(folder), rows), embed, rules, each))
+    assert max(map(len, expected.values())) == each
     return Both(tuple([(a, n) for a in ours for n in mined.get(a, ())] for mined in (ours, expected)))  # type: ignore[arg-type]
 
 
@@ -167,10 +167,10 @@ def test_equally_near_texts_come_in_the_corpus_order(tmp_path: Path) -> None:
         return np.array([[1.0, 0.0] if text[0] == "a" or text == "p0" else [0.5, 0.5] for text in texts])
 
     rows = [(f"a{i}", f"p{i}") for i in range(9)]
-    mined = negatives_of(with_mined(corpus(tmp_path, rows), embed, Rules(3, depth=3)))
+    mined = negatives_of(with_mined(corpus(tmp_path, rows), embed, Mining(mined_depth=3, mined_margin=0), 3))
     assert mined["a0"] == ["p1", "p2", "p3"]
     with pytest.raises(UserError, match="finds no negative for any anchor"):
-        with_mined(corpus(tmp_path, rows[:1]), embed, Rules(3, depth=3))
+        with_mined(corpus(tmp_path, rows[:1]), embed, Mining(mined_depth=3, mined_margin=0), 3)
 
 
 @pytest.mark.parametrize(
@@ -233,7 +233,7 @@ def test_without_embeddings_nothing_is_made_but_steps_are_counted(tmp_path: Path
     recipe = asked_of(tmp_path).preferring({"optimisation.batch_size": 2, "objective.positives": 1})
     labels = ["entailment" if i % 3 == 0 else "contradiction" for i in range(60)]
     rows = [{"premise": f"a{i}", "hypothesis": f"p{i}", "label": label} for i, label in enumerate(labels)]
-    (tmp_path / "pairs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    write_rows(tmp_path / "pairs.jsonl", rows)
     request, layout = sampler_request(recipe, seed=0), recipe.part(Layout)
     with pytest.raises(ValueError, match="needs embeddings"):
         layout.make(request)
@@ -267,7 +267,7 @@ def test_a_guide_mines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sampler, described = build.build_sampler(recipe, 0, None, tmp_path)  # type: ignore[arg-type]
     assert loaded == ["the guide"]
     pairs = load_nli(str(tmp_path / "pairs.jsonl"))
-    expected = negatives_of(with_mined(pairs, guide, Rules(1, share=0.05)))
+    expected = negatives_of(with_mined(pairs, guide, Mining(mined_margin=0.05), 1))
     assert described["mined_negatives"] == sum(map(len, expected.values()))
     batch = sampler.batch(0)
     for group in np.unique(batch.group):

@@ -10,6 +10,7 @@ from pathlib import Path
 import pandas
 import pytest
 
+from tests.json_lines import write_rows
 from tests.trainables.test_refuse_or_count import CORPUS, QRELS, QUERIES, benchmark
 from trainables.corpora.own_data import training_files
 from trainables.errors import UserError, point_hint
@@ -20,11 +21,6 @@ QUESTIONS = [{"question": f"Where is {n}?", "answer": f"It is behind {n}."} for 
 ANCHORS = [{"anchor": f"Who is {n}?", "positive": f"It is the child of {n}."} for n in range(9)]
 TEXTS = [{"text": f"A text of {n}.", "label": "xyz"[n % 3]} for n in range(9)]
 FORM = r"a JSON file is a list of rows, .* to_json\(orient='records', lines=True\)"
-
-
-def lines(file: Path, rows: list[dict[str, str]]) -> str:
-    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return str(file)
 
 
 def rows_of(file: str, columns: str | None = None) -> tuple[int, Counter[str]]:
@@ -48,7 +44,7 @@ VOCABULARIES = {
 @pytest.mark.parametrize("case", VOCABULARIES)
 def test_rows_of_two_vocabularies_are_refused(case: str, tmp_path: Path) -> None:
     rows, sentence = VOCABULARIES[case]
-    file = lines(tmp_path / "mine.jsonl", rows)
+    file = write_rows(tmp_path / "mine.jsonl", rows)
     with pytest.raises(UserError, match=f"{sentence}.* would be lost; give all rows the same names"):
         rows_of(file)
     (task,) = own_tasks([], [file])
@@ -77,7 +73,7 @@ def test_a_second_column_of_one_kind_is_no_other_vocabulary(form: str, tmp_path:
     """Where rows fill both columns, one that lacks a cell is counted."""
     rows = [{name: cell.format(n, kind=n % 3) for name, cell in TWO_OF_ONE[form].items()} for n in range(9)]
     lacking = {"answers": "positive", "labels": "label", "scores": "score"}[form]
-    file = lines(tmp_path / "mine.jsonl", [*rows, {**rows[0], lacking: ""}])
+    file = write_rows(tmp_path / "mine.jsonl", [*rows, {**rows[0], lacking: ""}])
     assert rows_of(file) == (9, {f"with no {lacking}": 1})
     (task,) = own_tasks([], [file])
     assert len(read_task(task, Path()).splits["test"]) == 9
@@ -85,13 +81,13 @@ def test_a_second_column_of_one_kind_is_no_other_vocabulary(form: str, tmp_path:
 
 def test_columns_that_are_not_used_are_named(tmp_path: Path) -> None:
     rows = [{"id": str(n), **row, "split": "test", "source": "web"} for n, row in enumerate(QUESTIONS)]
-    read_as = training_files([lines(tmp_path / "mine.jsonl", rows)]).read_as
+    read_as = training_files([write_rows(tmp_path / "mine.jsonl", rows)]).read_as
     assert read_as == "pairs: anchor = question, positive = answer; not used: split, source"
 
 
 @pytest.mark.parametrize("label", ["nan", "NA", "None", "null"])
 def test_a_label_in_letters_is_one_whatever_they_are(label: str, tmp_path: Path) -> None:
-    file = lines(tmp_path / "mine.jsonl", [*TEXTS, {"text": "And another.", "label": label}])
+    file = write_rows(tmp_path / "mine.jsonl", [*TEXTS, {"text": "And another.", "label": label}])
     assert rows_of(file) == (10, {})
     (task,) = own_tasks([], [file])
     assert len(read_task(task, Path()).splits["test"]) == 10
@@ -172,11 +168,11 @@ def test_what_was_downloaded_instead_is_said(content: str, sentence: str, name: 
 
 def test_a_column_is_named_once(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="names the column 'question' twice; give each thing one of its own"):
-        rows_of(lines(tmp_path / "mine.jsonl", QUESTIONS), "anchor=question,positive=question")
+        rows_of(write_rows(tmp_path / "mine.jsonl", QUESTIONS), "anchor=question,positive=question")
 
 
 def test_a_score_with_a_comma(tmp_path: Path) -> None:
-    file = lines(tmp_path / "mine.jsonl", [{"sentence1": "a", "sentence2": "b", "score": "0,5"}])
+    file = write_rows(tmp_path / "mine.jsonl", [{"sentence1": "a", "sentence2": "b", "score": "0,5"}])
     with pytest.raises(
         UserError, match=r"score is '0,5', and a score is a number; write a point and no comma or %, as in 0.5"
     ):
@@ -204,7 +200,7 @@ def test_a_benchmark_whose_ids_are_called_id(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["\u200b\u200b", "\ufeff \u2060", "\u00ad"])
 def test_signs_that_are_not_seen_are_no_text(text: str, tmp_path: Path) -> None:
-    file = lines(tmp_path / "mine.jsonl", [*QUESTIONS, {"question": "Who is it?", "answer": text}])
+    file = write_rows(tmp_path / "mine.jsonl", [*QUESTIONS, {"question": "Who is it?", "answer": text}])
     assert rows_of(file) == (9, {"with no positive": 1})
     folder = benchmark(tmp_path / "faq", [*QUERIES, {"_id": "q9", "text": text}], CORPUS, QRELS)
     (counted,) = read_task(own_tasks([], [str(folder)])[0], Path()).left_out

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -10,14 +9,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.json_lines import write_rows
 from tests.peers import Both, Case
 from trainables.corpora.batch import Batch, Sampler
 from trainables.corpora.layouts import Layout, make_sampler, training_sentences
-from trainables.corpora.mix_samplers import Joined, OneCorpusABatch, joined, shared_out
-from trainables.corpora.samplers import GroupSampler, PairSampler
+from trainables.corpora.mix_samplers import OneCorpusABatch, joined, shared_out
+from trainables.corpora.samplers import PairSampler
 from trainables.corpora.shuffled import kept_apart
 from trainables.errors import UserError
 from trainables.objectives import check_bank, chosen_objective
@@ -40,7 +40,7 @@ def recipe(tmp_path: Path) -> Make:
     ]
     pairs = [{"anchor": f"question {i}", "positive": f"answer {i}"} for i in range(20)]
     for name, content in (("nli", rows), ("pairs", pairs)):
-        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in content))
+        write_rows(tmp_path / f"{name}.jsonl", content)
 
     def make(nli: str = "nli,pairs", layouts: str = "groups,pairs", size: int = 4, **more: Any) -> Recipe:
         return Recipe().override(
@@ -169,14 +169,14 @@ def in_turn(seed: int) -> Both:
     return Both((of_ours("equal", drawn_sizes(seed))[: len(theirs)], theirs))
 
 
-def no_duplicates(seed: int, size: int = 4, texts: int = 9) -> Both:
+def no_duplicates(seed: int) -> Both:
     """Batches of rows. From one order of the rows the peer's full batches are ours, as far as an epoch goes."""
     import torch
     from datasets import Dataset
     from sentence_transformers.base.sampler import NoDuplicatesBatchSampler
 
-    draws = np.random.default_rng(seed)
-    rows = draws.integers(0, texts, (30, 2)).tolist()
+    size = 4
+    rows = np.random.default_rng(seed).integers(0, 9, (30, 2)).tolist()
     table = Dataset.from_dict({"a": [f"text {a}" for a, _ in rows], "b": [f"text {b}" for _, b in rows]})
     peer = NoDuplicatesBatchSampler(table, size, drop_last=True, generator=torch.Generator(), seed=seed)
     theirs = [*peer]
@@ -217,15 +217,8 @@ class TestBesidesThePeer:
         assert of_the_peer("RoundRobinBatchSampler", self.SIZES) == [0, 1, 2] * 2
         assert Counter(of_ours("equal", self.SIZES)) == {0: 6, 1: 6, 2: 5}
 
-    @settings(max_examples=8)
-    @given(st.integers(0, 99), st.integers(2, 6), st.integers(3, 12))
-    def test_no_duplicates(self, seed: int, size: int, texts: int):
-        no_duplicates(seed, size, texts).check()
-
 
 class TestApart:
-    ROWS = tuple((f"text {i % 7}", f"text {i % 5 + 5}", 0) for i in range(40))
-
     @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=60), st.integers(1, 9))
     def test_is_the_first_batch_that_fits(self, rows: list[tuple[int, int]], size: int):
         size = min(size, len(rows))
@@ -241,26 +234,6 @@ class TestApart:
         assert [batch.tolist() for batch in kept_apart(order, rows, count, size)] == naive
         assert all(naive), "no batch of a training is empty"
 
-    @pytest.mark.parametrize("layout", ["pairs", "groups"])
-    def test_of_a_layout(self, layout: str):
-        from tests.conftest import pairs_of
-
-        first, second, _ = zip(*self.ROWS, strict=True)
-
-        def make(apart: bool) -> PairSampler | GroupSampler:
-            if layout == "pairs":
-                return PairSampler(first, second, 4, 1, apart=apart)
-            rows = [(f"anchor {i % 20}", f"text {i % 9}", (0, 2)[i // 20]) for i in range(40)]
-            return GroupSampler(pairs_of(rows), 4, 1, 1, 1, apart=apart)
-
-        together, apart = make(False), make(True)
-        steps = range(2 * apart.steps_per_epoch)
-        assert apart.steps_per_epoch == together.steps_per_epoch
-        assert not any(self.twice(apart.batch(step)) for step in steps)
-        assert any(self.twice(together.batch(step)) for step in steps), "the negative control"
-        in_first = sum(len(set(apart.batch(step).group.tolist())) for step in range(apart.steps_per_epoch))
-        assert apart.counts["left_out_first_epoch"] == apart.units - in_first
-
     @staticmethod
     def twice(batch: Batch) -> bool:
         """Whether a text stands in two groups."""
@@ -273,11 +246,15 @@ class TestApart:
         rows = [
             {"anchor": f"question {i}", "positive": f"answer {i % 5}", "negative": f"no {i % 4}"} for i in range(20)
         ]
-        (tmp_path / "few.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        write_rows(tmp_path / "few.jsonl", rows)
         made = {repeats: recipe(nli="few", layouts=layout, mix_repeats=repeats) for repeats in ("together", "apart")}
-        samplers = {repeats: sampler_of(made_recipe)[0] for repeats, made_recipe in made.items()}
-        assert not any(self.twice(samplers["apart"].batch(step)) for step in range(10))
-        assert any(self.twice(samplers["together"].batch(step)) for step in range(10))
+        (together, _), (apart, described) = (sampler_of(made[repeats]) for repeats in ("together", "apart"))
+        assert apart.steps_per_epoch == together.steps_per_epoch
+        assert not any(self.twice(apart.batch(step)) for step in range(2 * apart.steps_per_epoch))
+        assert any(self.twice(together.batch(step)) for step in range(10)), "the negative control"
+        in_first = sum(len(set(apart.batch(step).group.tolist())) for step in range(apart.steps_per_epoch))
+        (part,) = described["parts"]
+        assert part["left_out_first_epoch"] == part["anchors"] - in_first
 
     def test_one_text_in_all_pairs_ends_in_short_batches(self):
         sampler = PairSampler(["same"] * 8, [f"other {i}" for i in range(8)], 4, 1, apart=True)
@@ -320,11 +297,6 @@ class TestJoined:
         scored = PairSampler(["a"], ["b"], 1, 1, np.array([0.5], dtype=np.float32)).batch(0)
         assert joined([scored, scored], [None, None]).score is not None
         assert joined([scored, self.of(("c", "d"))], [None, None]).score is None
-
-    def test_of_one_is_that_one(self):
-        sampler = PairSampler(["a", "b", "c", "a"], ["a", "d", "e", "b"], 3, 1)
-        mixed = Joined([sampler], sampler.steps_per_epoch, [None])
-        assert all(equal(mixed.batch(step), sampler.batch(step)) for step in range(5))
 
 
 @pytest.mark.parametrize("batches", ["one", "mixed"])

@@ -1,7 +1,6 @@
 """NLI pairs: grouping, counts, every source, every bad input."""
 
 import gzip
-import json
 import os
 import subprocess
 import sys
@@ -14,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.conftest import lend_scenes
+from tests.json_lines import write_rows
 from trainables.corpora import hub
 from trainables.corpora.nli import NLIPairs, check_nli, count_premises, load_nli
 from trainables.errors import UserError
@@ -24,9 +24,7 @@ ROWS = st.lists(st.tuples(TEXT, TEXT, st.integers(0, 2)), min_size=1, max_size=4
 
 
 def write_jsonl(path: Path, rows: list[tuple[object, object, object]]) -> str:
-    records = [dict(zip(("premise", "hypothesis", "label"), row, strict=True)) for row in rows]
-    path.write_text("".join(json.dumps(record) + "\n" for record in records))
-    return str(path)
+    return write_rows(path, (dict(zip(("premise", "hypothesis", "label"), row, strict=True)) for row in rows))
 
 
 def named(rows: list[tuple[str, str, int]]) -> list[tuple[str, str, str]]:
@@ -94,8 +92,7 @@ def test_the_original_files_a_folder_and_several_files(tmp_path):
     rows = [("a, b", "the \u00e9nd", 0), ("c", 'say "no"', 2), ("c", "no", 1)]
     train = write_jsonl(tmp_path / "train.jsonl", rows)
     original = [{"gold_label": LABELS[label], "sentence1": p, "sentence2": h, "x": []} for p, h, label in rows]
-    (tmp_path / "original.jsonl").write_text("".join(json.dumps(row) + "\n" for row in original))
-    sources = [train, str(tmp_path / "original.jsonl"), str(tmp_path)]
+    sources = [train, write_rows(tmp_path / "original.jsonl", original), str(tmp_path)]
     assert len({load_nli(source).fingerprint for source in sources}) == 1
     assert len(load_nli(",".join(sources[:2]))) == 6
 
@@ -170,19 +167,6 @@ def test_a_path_that_is_not_there_is_never_asked_of_the_hub(monkeypatch, source,
         ask(source)
 
 
-def test_a_folder_without_train_files(tmp_path):
-    (tmp_path / "dev.jsonl").write_text("{}")
-    with pytest.raises(UserError, match="holds no train file"):
-        check_nli(str(tmp_path))
-
-
-@pytest.mark.parametrize("name", ["column.jsonl", "header-only.csv", "empty.jsonl", "strange.jsonl"])
-def test_the_check_before_a_study_reads_the_first_row(tmp_path, name):
-    (tmp_path / name).write_text(str(BAD_FILES[name][0]))
-    with pytest.raises(UserError):
-        check_nli(str(tmp_path / name))
-
-
 def test_empty_source():
     with pytest.raises(UserError, match="source is empty"):
         load_nli(" ")
@@ -226,7 +210,6 @@ def test_without_network_one_sentence_soon_and_nothing_else(tmp_path):
 def test_the_built_in_corpus(monkeypatch, tmp_path):
     lend_scenes(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    check_nli("scenes")
     pairs = load_nli("scenes", limit=500)
     assert (len(pairs), pairs.dropped, pairs.moved) == (500, 0, 0)
     table = count_premises(pairs)["scenes"]

@@ -21,6 +21,8 @@ from trainables.labels import LABELS
 from trainables.lines import bounded_lines
 from trainables.recipe import Recipe
 
+pytestmark = pytest.mark.usefixtures("own_cache")
+
 ROWS = [
     {"premise": "a man, a dog", "hypothesis": 'he says "no"', "label": "entailment"},
     {"premise": "n/a", "hypothesis": "None", "label": "neutral"},
@@ -82,18 +84,9 @@ FORMS: dict[str, Callable[[Path, list[dict[str, Any]]], object]] = {
 }
 
 
-@pytest.fixture(autouse=True)
-def _quiet(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    import datasets
-
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    datasets.disable_progress_bars()
-
-
 @pytest.mark.parametrize("form", FORMS)
 def test_every_form_reads_alike(tmp_path: Path, form: str):
     FORMS[form](tmp_path / form, ROWS)
-    check_nli(str(tmp_path / form))
     pairs = load_nli(str(tmp_path / form))
     assert as_rows(pairs) == [tuple(row.values()) for row in ROWS]
     assert (pairs.dropped, pairs.labels_read, pairs.triplets) == (0, None, False)
@@ -224,11 +217,6 @@ class TestColumns:
         pairs = load_nli(str(tmp_path / "a.csv"), columns="premise=text_a, hypothesis=text_b, label=y")
         assert as_rows(pairs) == [tuple(row.values()) for row in ROWS]
 
-    def test_sentence_pairs_with_a_label(self, tmp_path: Path):
-        records = [dict(zip(("sentence1", "sentence2", "label"), row.values(), strict=True)) for row in ROWS]
-        FORMS["a.parquet"](tmp_path / "a.parquet", records)
-        assert as_rows(load_nli(str(tmp_path / "a.parquet"))) == [tuple(row.values()) for row in ROWS]
-
     @pytest.mark.parametrize(
         ("names", "sentence"),
         [
@@ -349,7 +337,7 @@ def test_saved_splits_without_train(tmp_path: Path):
 
     datasets.DatasetDict(dev=dataset(ROWS)).save_to_disk(str(tmp_path / "mine"))
     with pytest.raises(UserError, match=r"with the splits dev; name one, as in .*mine::dev"):
-        check_nli(str(tmp_path / "mine"))
+        load_nli(str(tmp_path / "mine"))
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
@@ -373,6 +361,7 @@ def test_lines_are_cut_alike_however_long_the_file_is(end: str, monkeypatch: pyt
     [
         ("premise hypothesis label gold_label", ("premise", "hypothesis", "label")),
         ("sentence1 sentence2 label gold_label", ("sentence1", "sentence2", "gold_label")),
+        ("sentence1 sentence2 label", ("sentence1", "sentence2", "label")),
         ("premise sentence1 sentence2 label", ("sentence1", "sentence2", "label")),
         ("anchor positive positive_2 negative Negative", ("anchor", "positive", "negative")),
         ("text1 text2 class anchor positive", ("anchor", "positive")),

@@ -11,6 +11,7 @@ import pandas
 import pytest
 
 from study.hub_tasks import fetched
+from tests.json_lines import write_rows
 from trainables.corpora.held_out import DEV, TEST, prepare
 from trainables.corpora.hub import load_data_set
 from trainables.corpora.nli import load_nli
@@ -116,7 +117,7 @@ def test_a_column_that_is_named_is_enough_where_names_tell_the_others(tmp_path: 
 @pytest.mark.parametrize(("yes", "no"), [(1, 0), ("1", "0"), (True, False), (1.0, 0.0), ("true", "false")])
 def test_duplicates_need_no_labels(yes: Any, no: Any, tmp_path: Path) -> None:
     pairs = [{"question1": "a b", "question2": "a c", "is_duplicate": label} for label in (yes, no)]
-    (tmp_path / "mine.jsonl").write_text("".join(json.dumps(row) + "\n" for row in pairs))
+    write_rows(tmp_path / "mine.jsonl", pairs)
     kind, records = rows(tmp_path / "mine.jsonl")
     assert (kind, [row["label"] for row in records]) == ("nli", ["entailment", "contradiction"])
     kind, records = rows(tmp_path / "mine.jsonl", None, "entailment=0,entailment=false,neutral=1,neutral=true")
@@ -205,8 +206,7 @@ def saved(tmp_path: Path) -> dict[str, str]:
     }
     splits: dict[str, list[str]] = {}
     for name, records in files.items():
-        (hub / name).parent.mkdir(parents=True, exist_ok=True)
-        (hub / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in records))
+        write_rows(hub / f"{name}.jsonl", records)
         splits.setdefault(name.split("/")[0], []).append(name)
     card = ["---", "configs:"]
     for configuration, names in splits.items():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.json_lines import write_rows
 from trainables.corpora.layouts import LAYOUTS, Layout, SamplerRequest, make_sampler
 from trainables.corpora.samplers import SameLabelSampler
 from trainables.errors import UserError
@@ -157,8 +157,7 @@ class TestSameLabel:
             {"text": "d", "label": "no"},
             {"text": "e", "label": None},
         ]
-        (tmp_path / "mine.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-        sampler, described = make_sampler(layout("same_label", tmp_path / "mine.jsonl"), request())
+        sampler, described = make_sampler(layout("same_label", write_rows(tmp_path / "mine.jsonl", rows)), request())
         batch = sampler.batch(0)
         rows = zip(batch.premise, batch.hypothesis, strict=True)
         groups = {frozenset((batch.sentences[a], batch.sentences[b])) for a, b in rows}

@@ -131,22 +131,6 @@ def fits(sample: np.ndarray, expected: np.ndarray) -> bool:
     return bool(stats.chi2_contingency(np.stack(counts)).pvalue > 1e-4)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("places", ["apart", "blocks"])
-@pytest.mark.parametrize(("part", "a", "b"), [("anchor_length", 4, 2), ("positive_length", 2, 4)])
-def test_lengths_follow_the_papers_beta_distributions(part, a, b, places):
-    length = getattr(draws(2048, places=places), part).ravel()
-    low, high = PAPER["shortest"], PAPER["longest"]
-    grid = np.arange(low, high)
-    # P(floor(p (high - low) + low) <= x) = P(p < (x + 1 - low) / (high - low))
-    expected = stats.beta(a, b).cdf((grid + 1 - low) / (high - low))
-    shares = np.searchsorted(np.sort(length), grid, side="right") / len(length)
-    distance = np.abs(shares - expected).max()
-    assert distance < 1.95 / np.sqrt(len(length))  # Kolmogorov-Smirnov at 0.1 %
-    swapped = stats.beta(b, a).cdf((grid + 1 - low) / (high - low))
-    assert np.abs(shares - swapped).max() > 0.3  # the check can fail
-
-
 @functools.cache
 def naive(n: int, strategy: str, seed: int = 11) -> dict[str, np.ndarray]:
     """One anchor with one positive, many times, straight from the paper's formulas."""

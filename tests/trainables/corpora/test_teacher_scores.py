@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections import Counter
 from collections.abc import Mapping
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.json_lines import write_rows
 from trainables.corpora.layout import Layout
 from trainables.corpora.layouts import SamplerRequest, make_sampler
 from trainables.corpora.nli import load_nli
@@ -23,8 +23,7 @@ from trainables.trial.data_requests import sampler_request
 
 
 def write(folder: Path, *rows: Mapping[str, Any], name: str = "mine.jsonl") -> str:
-    (folder / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return str(folder / name)
+    return write_rows(folder / name, rows)
 
 
 def normal(folder: Path, *rows: Mapping[str, Any], columns: str | None = None) -> str:

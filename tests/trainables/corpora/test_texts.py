@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.json_lines import write_rows
 from trainables.corpora.own_census import take_census
 from trainables.corpora.own_data import training_files
 from trainables.corpora.positives import CUT_FROM, LONGEST, SHORTEST, SOURCES, TitledText
@@ -42,8 +42,7 @@ def rows(*places: Path) -> list[dict[str, object]]:
 
 
 def write(folder: Path, documents: list[dict[str, object]]) -> str:
-    (folder / "mine.jsonl").write_text("".join(json.dumps(row) + "\n" for row in documents))
-    return str(folder / "mine.jsonl")
+    return write_rows(folder / "mine.jsonl", documents)
 
 
 def request(size: int = 4, seed: int = 1) -> SamplerRequest:

@@ -14,7 +14,7 @@ from safetensors.torch import load_file
 
 from tests import renewing
 from tests.gloo_worker import Interrupting
-from tests.renewing import RULES, corpus, groups, model, sampler, twelve_steps
+from tests.renewing import EACH, RULES, corpus, groups, model, sampler, twelve_steps
 from tests.trainables.corpora.test_mining import asked_of
 from trainables.corpora.mining import mined_table, with_table
 from trainables.errors import UserError
@@ -45,7 +45,7 @@ def test_they_are_mined_by_the_weights_of_that_step(step: int, tmp_path: Path) -
     then, following = (load_file(tmp_path / name / "state.safetensors") for name in ("then", "next"))
     made = model()
     made.load_state_dict({name[6:]: value for name, value in then.items() if name.startswith("model.")}, strict=False)
-    expected = mined_table(corpus(), made.encoder.encode, RULES)
+    expected = mined_table(corpus(), made.encoder.encode, RULES, EACH)
     assert np.array_equal(following["model.mined"].numpy(), expected)
     assert not np.array_equal(then["model.mined"].numpy(), expected)
 
@@ -92,7 +92,7 @@ def test_two_workers_equal_one(gloo_answers: dict[int, list[dict[str, Any]]]) ->
 
 def test_never_renewed_equals_mined_once() -> None:
     pairs = corpus()
-    table = mined_table(pairs, model().encoder.encode, RULES)
+    table = mined_table(pairs, model().encoder.encode, RULES, EACH)
     once = twelve_steps(Workers(), groups(with_table(pairs, table)))
     never = twelve_steps(Workers(), sampler(12))
     assert torch.equal(never["state"].pop("mined"), torch.tensor(table))
@@ -107,7 +107,7 @@ def test_anchors_and_positives_of_a_step_stay() -> None:
     mined = sampler(EVERY)
     before = [mined.batch(step) for step in range(12)]
     chance = np.random.default_rng(0)
-    mined.take(mined_table(mined.pairs, lambda texts: chance.standard_normal((len(texts), 4)), RULES))
+    mined.take(mined_table(mined.pairs, lambda texts: chance.standard_normal((len(texts), 4)), RULES, EACH))
     for old, step in zip(before, range(12), strict=True):
         new = mined.batch(step)
         named = [
