@@ -20,6 +20,7 @@ from typing import Any, Literal
 
 from reports.answer_parts import Check, Finalist, Other, RowsAnswer
 from reports.best_model import best_first, ranking
+from reports.cached import cached
 from reports.evidence import Evidence
 from reports.finals_evidence import VARIED, FinalsEvidence, noise
 from reports.findings import Findings
@@ -175,10 +176,11 @@ class Answer:
         """What to go on with: `to_train`, or the encoder where it is kept as it came."""
         return self.to_train or (self.references.get("encoder") if self.kind == "as it came" else None)
 
-    @classmethod
-    def of(cls, results: Results) -> Answer:
+    @staticmethod
+    @cached
+    def of(results: Results) -> Answer:
         """The one answer of these results."""
-        return results.made(_answer)
+        return _answer(results)
 
     def as_json(self) -> dict[str, Any]:
         """For `json.dumps`: points and seconds; what is unknown is None."""
@@ -416,7 +418,7 @@ class _Finals(FinalsEvidence):
         fresh, parts = self.first.scores.keys() - self._chosen_by, dict[str, Quantity]()
         for goal in (part for whole in self.results.goals for part in whole.parts or (whole,)):
             part = goals_quantity([goal], fresh)
-            if part is None or figure is None or part.key == figure.key:
+            if part is None or figure is None or part == figure:
                 continue
             if self.results.own_figure or not kinds_of_tasks(part.tasks) & kinds_of_tasks(figure.tasks):
                 of = f" ({', '.join(sorted(part.tasks))})" if part.tasks != {goal.short} else ""

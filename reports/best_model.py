@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from reports.cached import cached
 from reports.ledger import Record
 from reports.results import Results
 from reports.seed_race import of_results
@@ -24,6 +25,7 @@ class Ranked:
     """Whether it left a race over seeds."""
 
 
+@cached
 def ranking(results: Results) -> list[Ranked]:
     """The recipes that may be the best: those that have every measured goal (`Results.measured_goals`), by
     `search_spaces.goals.merit`, best first; of equals the one that the study has first.
@@ -31,10 +33,6 @@ def ranking(results: Results) -> list[Ranked]:
     Recipes above a limit are left out; those that left a race over seeds come last, as few seeds may show a mean that
     more would not.
     """
-    return results.made(_ranking)
-
-
-def _ranking(results: Results) -> list[Ranked]:
     races = of_results(results)
     lost = {recipe_hash for recipe_hash, recipe in races.items() if recipe.lost}
     ranked = [

@@ -119,7 +119,7 @@ def _rows(first: Results, second: Results) -> list[Block]:
     """A table for each figure that sums both studies up."""
     mine, other = _measured(first), _measured(second)
     boards = [board.quantity for board in Findings.of(first).boards]
-    figures = {at: figure for figure in boards for label in first.asked_rows if (at := (figure.key, label)) in mine}
+    figures = {at: figure for figure in boards for label in first.asked_rows if (at := (figure, label)) in mine}
     figures = {at: figure for at, figure in figures.items() if at in other}
     if not figures:
         return ["There is no row that both have with a figure that both have."]
@@ -151,10 +151,10 @@ def _rows(first: Results, second: Results) -> list[Block]:
     return blocks
 
 
-def _measured(results: Results) -> dict[tuple[object, str], tuple[str, Sample]]:
-    """The rows of all boards that have a figure, by its key and their label: the recipe's hash, and the sample."""
+def _measured(results: Results) -> dict[tuple[Quantity, str], tuple[str, Sample]]:
+    """The rows of all boards that have a figure, by it and their label: the recipe's hash, and the sample."""
     return {
-        (board.quantity.key, row.name): (row.recipe_hash, row.sample)
+        (board.quantity, row.name): (row.recipe_hash, row.sample)
         for board in Findings.of(results).boards
         for row in board.standings
         if row.sample is not None

@@ -11,6 +11,7 @@ from typing import Literal
 
 import numpy as np
 
+from reports.cached import cached
 from reports.results import Results
 from reports.statistics.sequential import Course, Entrant, race_against, race_for_best
 from search_spaces.goals import upward_values
@@ -90,12 +91,9 @@ def _without_gaps(by_seed: Mapping[int, Sequence[float] | None]) -> Iterator[Seq
         yield values
 
 
+@cached
 def of_results(results: Results) -> dict[str, Raced]:
     """The race of a study; empty where it has none."""
-    return results.made(_of_results)
-
-
-def _of_results(results: Results) -> dict[str, Raced]:
     info = results.info
     if not info.raced or info.most_seeds is None:
         return {}
