@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from reports.cached import cached
@@ -56,6 +57,16 @@ def best_first(results: Results, records: list[Record]) -> list[Record]:
         return not values, [-value for value in merit(results.measured_goals, values)] if values else [], record.seed
 
     return sorted(records, key=place)
+
+
+def with_model(results: Results, records: Iterable[Record], fetch: Callable[[str], object]) -> Record | None:
+    """The first of the trials whose model is in the folder, or is brought into it by `fetch`."""
+    for record in records:
+        if record.checkpoint:
+            fetch(record.checkpoint)
+            if (results.folder / record.checkpoint).is_dir():
+                return record
+    return None
 
 
 def best_trial(results: Results, recipe_hash: str) -> Record | None:

@@ -33,7 +33,7 @@ class Quantity:
     @cached_property
     def parts(self) -> frozenset[str]:
         """Whose items it is made of: a task's name for its test items, `dev.TASK` for its development items."""
-        return frozenset(f"dev.{task}" if number.startswith("dev_") else task for task, number in self.weights)
+        return frozenset(part_of(task, number) for task, number in self.weights)
 
     @cached_property
     def _key(self) -> tuple[tuple[tuple[str, str], float], ...]:
@@ -76,6 +76,11 @@ class Quantity:
     def by_task(self) -> dict[str, Quantity]:
         """What each task brings into it, as a figure of its own on the task's scale."""
         return {task: Quantity(task, self.on({task}).weights) for task in sorted(self.tasks)}
+
+
+def part_of(task: str, number: str) -> str:
+    """Under which name the items behind a number are kept."""
+    return f"dev.{task}" if number.startswith("dev_") else task
 
 
 def quantity(table: Table, column: Column, name: str = "") -> Quantity:
