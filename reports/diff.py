@@ -93,7 +93,7 @@ def _conditions(first: Results, second: Results) -> Iterator[list[str]]:
     conditions: list[tuple[str, Callable[[Record], Any]]] = [
         *((f"version of {text(name)}", lambda record, name=name: record.versions.get(name)) for name in packages),
         ("hardware", lambda record: record.ran_on or None),
-        *((f"fingerprint of {kind}", lambda record, kind=kind: _fingerprint(record, kind)) for kind in DATA),
+        *((f"fingerprint of {kind}", lambda record, kind=kind: record.fingerprint(kind)) for kind in DATA),
     ]
     for name, value in conditions:
         mine, other = ({value(record) for record in results.records} for results in (first, second))
@@ -101,11 +101,6 @@ def _conditions(first: Results, second: Results) -> Iterator[list[str]]:
             mine, other = mine - {None} or mine, other - {None} or other
         if mine != other:
             yield [name, _several(mine), _several(other)]
-
-
-def _fingerprint(record: Record, kind: str) -> Any:
-    source = record.read.get(kind)
-    return source.get("fingerprint") if isinstance(source, dict) else None
 
 
 def _several(values: Iterable[Any]) -> str:

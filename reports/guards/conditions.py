@@ -50,10 +50,10 @@ def _hashes(records: Iterable[Record]) -> frozenset[str]:
 def data(results: Results) -> list[Flag]:
     """Fingerprints of the SentEval data, and of the training data of recipes that ask for the same."""
     tested = {key: own for key, records in results.recipes.items() if (own := [r for r in records if r.tested])}
-    senteval = _by_seed(tested, lambda record: _word(record.read, "senteval", "fingerprint"))
+    senteval = _by_seed(tested, lambda record: record.fingerprint("senteval"))
     flags = _unequal(results, "data", "senteval", senteval, always_kept=True, digests=True)
     for group in _groups(results, lambda recipe: tuple((k, v) for k, v in recipe.flat().items() if _of_corpus(k))):
-        corpora = _by_seed(_trained(results, group), lambda record: _word(record.data, "corpus", "fingerprint"))
+        corpora = _by_seed(_trained(results, group), lambda record: record.fingerprint("corpus"))
         flags += _unequal(results, "data", "corpus", corpora, always_kept=True, digests=True)
     return flags
 
@@ -234,15 +234,7 @@ def _training_precision(record: Record) -> str | None:
 
 
 def _weights(record: Record) -> str | None:
-    return _word(record.data, "encoder", "fingerprint")
-
-
-def _word(values: Mapping[str, Any], *path: str) -> str | None:
-    """A text within nested objects; None where there is none."""
-    value: Any = values
-    for name in path:
-        value = value.get(name) if isinstance(value, Mapping) else None
-    return value if isinstance(value, str) and value else None
+    return record.fingerprint("encoder")
 
 
 def _count(value: Any) -> float | None:
