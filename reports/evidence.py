@@ -128,12 +128,10 @@ class Evidence:
     def _items_known(self, task: str, number: str) -> tuple[bool, bool]:
         """Whether every trial that kept these predictions says which items they are of, and which of these are drawn
         together; older ones do not."""
-        predictions = self.results.predictions
         records = [trial for own in self.results.recipes.values() for trial in own]
-        return (
-            not any(predictions.names(record, task, number) is False for record in records),
-            not any(predictions.groups(record, task, number) is False for record in records),
-        )
+        stored = [self.results.predictions.behind(record, task, number) for record in records]
+        answers = [each for each in stored if each is not None]
+        return all(each.named for each in answers), all(each.groups is not None for each in answers)
 
     @property
     def ungrouped(self) -> list[str]:

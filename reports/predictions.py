@@ -13,6 +13,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from reports.ledger import Record
+from reports.quantity import part_of
 from reports.statistics.influence import group_effects
 from trainables.arrays import arrays_in, read_content
 from trainables.senteval.items import Answers, answers_in
@@ -52,14 +53,13 @@ class Predictions:
         not follow from it. The digest is that of the items' texts; of the right answers where the file has none, or
         without `named`.
         """
-        part = _part(task, number)
-        stored = self._of(record).get(part)
+        stored = self.behind(record, task, number)
         if stored is None or number not in self.again(record, task) or not self.fits(record, task):
             return None
         effects = _effects(stored, task, number, _protocol(record))
         if effects is None:
             return None
-        name = f"{part} {(stored.named if named else '') or stored.by_gold}"
+        name = f"{part_of(task, number)} {(stored.named if named else '') or stored.by_gold}"
         if not grouped or stored.groups is None:
             return effects, name
         together = group_effects(effects, stored.groups)
@@ -68,38 +68,29 @@ class Predictions:
     def shares(self, record: Record, task: str, number: str) -> Array | None:
         """(items,) What each item adds to that number, in points, where it is the sum of that; None of any other, and
         where there are no effects."""
-        if self.effects(record, task, number) is None:
+        stored = self.behind(record, task, number)
+        if stored is None or self.effects(record, task, number) is None:
             return None
-        return kind_of(task).shares(number, self._of(record)[_part(task, number)], _protocol(record))
+        return kind_of(task).shares(number, stored, _protocol(record))
 
     def hits(self, record: Record, task: str, number: str) -> Array | None:
         """(items,) Whether each was answered rightly, of a number that is the share of these; None of anything else.
 
         Those of items that are drawn together are not told one by one.
         """
-        stored = self._of(record).get(_part(task, number))
+        stored = self.behind(record, task, number)
         if stored is None or not self.fits(record, task):
             return None
         if stored.groups is not None and len(np.unique(stored.groups)) < len(stored.groups):
             return None
         return kind_of(task).hits(number, stored)
 
-    def names(self, record: Record, task: str, number: str) -> bool | None:
-        """Whether the file says itself which items these are; None where nothing was kept."""
-        stored = self._of(record).get(_part(task, number))
-        return None if stored is None else bool(stored.named)
-
-    def groups(self, record: Record, task: str, number: str) -> bool | None:
-        """Whether the file says which items are drawn together; None where nothing was kept."""
-        stored = self._of(record).get(_part(task, number))
-        return None if stored is None else stored.groups is not None
-
-    def has(self, record: Record, task: str) -> bool:
-        """Whether the task's predictions were kept and can be read."""
-        return task in self._of(record)
+    def behind(self, record: Record, task: str, number: str) -> Answers | None:
+        """What was kept of the items that the number is of."""
+        return self.of_task(record, part_of(task, number))
 
     def of_task(self, record: Record, task: str) -> Answers | None:
-        """What was kept of the task; of its development part, where it is called `dev.TASK`."""
+        """What was kept of the task and can be read; of its development part, where it is called `dev.TASK`."""
         return self._of(record).get(task)
 
     def fits(self, record: Record, task: str) -> bool | None:
@@ -116,7 +107,7 @@ class Predictions:
     def again(self, record: Record, task: str) -> dict[str, float | None]:
         """The task's numbers, in percent, as far as its kind tells them from what was kept; None for one that these
         answers cannot have. Empty of a task that is not known any more."""
-        parts = [self._of(record).get(name) for name in (task, f"dev.{task}")] if task in TASKS else []
+        parts = [self.of_task(record, name) for name in (task, f"dev.{task}")] if task in TASKS else []
         numbers: dict[str, float | None] = {}
         for stored in filter(None, parts):
             numbers |= _numbers(stored, task, _protocol(record))
@@ -190,8 +181,3 @@ def _effects(answers: Answers, task: str, number: str, protocol: Protocol | None
 def _protocol(record: Record) -> Protocol | None:
     """How its classifiers were fitted; None of a protocol that is not known any more."""
     return next((protocol for protocol in PROTOCOLS.values() if protocol.name == record.protocol), None)
-
-
-def _part(task: str, number: str) -> str:
-    """Under which name the predictions behind a number are kept."""
-    return f"dev.{task}" if number.startswith("dev_") else task

@@ -328,14 +328,7 @@ class Results:
 
     def cell(self, table: Table, label: str, column: str) -> Measured | None:
         """Ours, for one row and column."""
-        key = (table.number, label, column)
-        if key not in self._cells:
-            self._cells[key] = self.measured(self.of_row(label), table, table.column(column))
-        return self._cells[key]
-
-    @cached_property
-    def _cells(self) -> dict[tuple[str, str, str], Measured | None]:
-        return {}
+        return self.measured(self.of_row(label), table, table.column(column))
 
     def published(self, table: Table, label: str, column: str) -> float | None:
         """The paper's figure; the baseline's comes from `baseline_table` where this table does not print it."""

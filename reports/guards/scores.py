@@ -39,7 +39,7 @@ def items(results: Results) -> list[Flag]:
     wrong: list[tuple[Record, str]] = []
     for record, task in _cells(results):
         tested.setdefault(record.recipe_hash, set()).add(task)
-        if not results.predictions.has(record, task):
+        if results.predictions.of_task(record, task) is None:
             lacking.setdefault(record.recipe_hash, set()).add(task)
         elif results.predictions.fits(record, task) is False:
             wrong.append((record, task))
@@ -194,7 +194,8 @@ def _of_largest_class(results: Results, record: Record, task: str) -> float | No
     """The accuracy, where no predictions were kept and it is the share of the task's largest class."""
     kind, chance = kind_of(task), TASKS[task].chance
     accuracy = record.scores[task].get(kind.chance)
-    if kind.predicted == "cosines" or results.predictions.has(record, task) or chance is None or accuracy is None:
+    answers = results.predictions.of_task(record, task)
+    if kind.predicted == "cosines" or answers is not None or chance is None or accuracy is None:
         return None
     return float(accuracy) if abs(accuracy - chance) <= CHANCE else None
 
