@@ -257,7 +257,7 @@ class _Finals(FinalsEvidence):
             failed=self.failed,
             references={name: self._of(key, figure) for name, key in self.references.items()},
             base_over_encoder=Gain.of(judged.base_over_encoder) if judged.base_over_encoder else None,
-            check=checked(self.evidence, self.lent, figure, first, self.references, self.looks) if chosen else None,
+            check=checked(self, figure, first) if chosen else None,
             beside=tuple(Other(task, "base", gain) for task, gain in parts),
             lost=tuple(self._lost(first, figure, INCUMBENTS[judged.answer])) if judged.answer in INCUMBENTS else (),
             others=tuple(others),
