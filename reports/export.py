@@ -112,11 +112,7 @@ def _of_name(results: Results, name: str) -> list[Record]:
     for recipe_hash in {record.recipe_hash: None for record in results.of_all_trials}:
         label = called(results, recipe_hash)
         if name in {recipe_hash, label} or (label.startswith("#") and name == label.partition(" ")[0]):
-            return [
-                trial
-                for trial in results.of_all_trials
-                if trial.recipe_hash == recipe_hash and trial.status == "finished"
-            ]
+            return results.trials_of(recipe_hash)
     return []
 
 

@@ -96,10 +96,7 @@ def kept_models(
     finals = results.info.finals
     recipes = [*results.labels, *(finals.finalists if finals else ()), *(finals.hashes if finals else ())]
     for recipe_hash in dict.fromkeys(recipes):
-        records = [
-            trial for trial in results.of_all_trials if trial.recipe_hash == recipe_hash and trial.status == "finished"
-        ]
-        for record in best_first(results, records):
+        for record in best_first(results, results.trials_of(recipe_hash)):
             if record.checkpoint is not None:
                 fetch(record.checkpoint)
             source = _source(results.folder, record)

@@ -5,20 +5,20 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from reports.cached import cached
 from reports.ledger import Record
 from reports.quantity import part_of
 from reports.statistics.influence import group_effects
 from trainables.arrays import arrays_in, read_content
 from trainables.senteval.items import Answers, answers_in
+from trainables.senteval.kinds import TaskKind
 from trainables.senteval.protocol import PROTOCOLS, Protocol
-from trainables.senteval.tasks import TASKS, kind_of
+from trainables.senteval.tasks import TASKS, Task, kind_of
 
 Array = np.ndarray
 
@@ -31,8 +31,6 @@ reads all of them again and again. All 28 tasks of SentEval take about as many."
 _ANSWERS: OrderedDict[bytes, Mapping[str, Answers | None]] = OrderedDict()
 """By the digest of a file's content, the last used one last."""
 _LOCK = threading.Lock()
-_RESULTS: WeakKeyDictionary[Answers, dict[Hashable, Any]] = WeakKeyDictionary()
-"""What was computed of these answers, by what it is."""
 
 
 class Predictions:
@@ -56,7 +54,7 @@ class Predictions:
         stored = self.behind(record, task, number)
         if stored is None or number not in self.again(record, task) or not self.fits(record, task):
             return None
-        effects = _effects(stored, task, number, _protocol(record))
+        effects = _effects(stored, kind_of(task), TASKS[task], number, protocol_of(record.protocol))
         if effects is None:
             return None
         name = f"{part_of(task, number)} {(stored.named if named else '') or stored.by_gold}"
@@ -71,7 +69,7 @@ class Predictions:
         stored = self.behind(record, task, number)
         if stored is None or self.effects(record, task, number) is None:
             return None
-        return kind_of(task).shares(number, stored, _protocol(record))
+        return kind_of(task).shares(number, stored, protocol_of(record.protocol))
 
     def hits(self, record: Record, task: str, number: str) -> Array | None:
         """(items,) Whether each was answered rightly, of a number that is the share of these; None of anything else.
@@ -110,7 +108,7 @@ class Predictions:
         parts = [self.of_task(record, name) for name in (task, f"dev.{task}")] if task in TASKS else []
         numbers: dict[str, float | None] = {}
         for stored in filter(None, parts):
-            numbers |= _numbers(stored, task, _protocol(record))
+            numbers |= _numbers(stored, kind_of(task), TASKS[task], protocol_of(record.protocol))
         return numbers
 
     def _of(self, record: Record) -> Mapping[str, Answers]:
@@ -153,31 +151,20 @@ def _answers(content: bytes) -> Mapping[str, Answers | None]:
     return answers
 
 
-def _once(answers: Answers, what: Hashable, compute: Callable[[], Any]) -> Any:
-    """What `compute` makes of the answers, which nothing can change."""
-    own = _RESULTS.setdefault(answers, {})
-    if what not in own:
-        with np.errstate(all="ignore"):
-            own[what] = compute()
-    return own[what]
+@cached
+@np.errstate(all="ignore")
+def _numbers(answers: Answers, kind: TaskKind, task: Task, protocol: Protocol | None) -> Mapping[str, float | None]:
+    return kind.numbers(task, answers, protocol)
 
 
-def _numbers(answers: Answers, task: str, protocol: Protocol | None) -> Mapping[str, float | None]:
-    entry, kind = TASKS[task], kind_of(task)
-    return _once(answers, (kind, entry, protocol), lambda: kind.numbers(entry, answers, protocol))
-
-
-def _effects(answers: Answers, task: str, number: str, protocol: Protocol | None) -> Array | None:
+@cached
+@np.errstate(all="ignore")
+def _effects(answers: Answers, kind: TaskKind, task: Task, number: str, protocol: Protocol | None) -> Array | None:
     """(items,) float32; None where there are none."""
-    entry, kind = TASKS[task], kind_of(task)
-
-    def compute() -> Array | None:
-        values = np.asarray(kind.effects(entry, number, answers, protocol), dtype=np.float32)
-        return values if np.isfinite(values).all() else None
-
-    return _once(answers, (kind, entry, protocol, number), compute)
+    values = np.asarray(kind.effects(task, number, answers, protocol), dtype=np.float32)
+    return values if np.isfinite(values).all() else None
 
 
-def _protocol(record: Record) -> Protocol | None:
-    """How its classifiers were fitted; None of a protocol that is not known any more."""
-    return next((protocol for protocol in PROTOCOLS.values() if protocol.name == record.protocol), None)
+def protocol_of(name: str) -> Protocol | None:
+    """How classifiers were fitted; None of a protocol that is not known any more."""
+    return next((protocol for protocol in PROTOCOLS.values() if protocol.name == name), None)

@@ -115,6 +115,11 @@ class Results:
         finals = [record for records in self.finals.values() for record in records]
         return list({record.key: record for record in [*self.records, *self.parts, *finals]}.values())
 
+    def trials_of(self, recipe_hash: str) -> list[Record]:
+        """All finished trials of a recipe, those of parts and finals too."""
+        trials = (record for record in self.of_all_trials if record.status == "finished")
+        return [record for record in trials if record.recipe_hash == recipe_hash]
+
     @property
     def trials_and_soups(self) -> list[Record]:
         """All that was scored in this study."""
