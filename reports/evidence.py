@@ -166,15 +166,11 @@ class Evidence:
         """By how much chance counts more at this look, or at a further one, and where the samples' numbers of seeds
         hang on scores."""
         info = self.results.info
-        at_this_look = 1 / share(self._look + further)
+        at_this_look = 1 / share(look(self.results) + further)
         counts = [sample.count for sample in samples if not sample.fixed]
         if info.most_seeds is None or not info.raced or not counts:
             return at_this_look
         return at_this_look * max(looks(count, len(info.seeds), info.most_seeds) for count in counts)
-
-    @cached_property
-    def _look(self) -> int:
-        return look(self.results)
 
     def _exact_p(self, first_hash: str, second_hash: str, figure: Quantity) -> float | None:
         """McNemar's, of one accuracy of two recipes that no seed changes; None for anything else."""

@@ -5,8 +5,9 @@ A study asks while it runs, and a report asks again from the ledger; both get th
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Literal
 
 import numpy as np
@@ -79,16 +80,8 @@ def raced(
 
 def entrant(by_seed: Mapping[int, Sequence[float] | None], goals: int, fixed: bool, failed: bool = False) -> Entrant:
     """From a recipe's values by seed: those from seed 0 on up to the first that is missing, or has none."""
-    values = list(_without_gaps(by_seed))
+    values = [*takewhile(lambda own: own is not None, map(by_seed.get, range(len(by_seed))))]
     return Entrant(np.array(values, dtype=float).reshape(len(values), goals), fixed, failed)
-
-
-def _without_gaps(by_seed: Mapping[int, Sequence[float] | None]) -> Iterator[Sequence[float]]:
-    for seed in range(len(by_seed)):
-        values = by_seed.get(seed)
-        if values is None:
-            return
-        yield values
 
 
 @cached
