@@ -97,7 +97,7 @@ class Predictions:
         if not again:
             return None
         return all(
-            value is not None and isinstance(scores[name], int | float) and abs(value - scores[name]) <= ROUNDING
+            value is not None and abs(value - scores[name]) <= ROUNDING
             for name, value in again.items()
             if scores.get(name) is not None
         )

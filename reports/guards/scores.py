@@ -202,8 +202,7 @@ def _of_largest_class(results: Results, record: Record, task: str) -> float | No
 
 def _has_collapsed(results: Results, record: Record) -> bool:
     """Whether all sentences get nearly the same vector: by the geometry, or by every cosine that was kept."""
-    anisotropy = record.geometry.get("anisotropy")
-    if isinstance(anisotropy, int | float) and anisotropy > ALIKE:
+    if (record.geometry.get("anisotropy") or 0.0) > ALIKE:
         return True
     tasks = [task for task in record.scores if task in TASKS and kind_of(task).predicted == "cosines"]
     predictions = [results.predictions.of_task(record, part) for task in tasks for part in (task, f"dev.{task}")]
@@ -215,7 +214,7 @@ def _collapsed(results: Results, collapsed: dict[str, list[Record]]) -> Flag:
     """One flag for all encoders that have collapsed: it touches every score."""
     cosines = [record.geometry.get("anisotropy") for records in collapsed.values() for record in records]
     some_seeds = any(len(records) < len(results.recipes[recipe]) for recipe, records in collapsed.items())
-    lowest = min((value for value in cosines if isinstance(value, int | float)), default=None)
+    lowest = min((value for value in cosines if value is not None), default=None)
     return Flag("degenerate", "collapsed", frozenset(collapsed), facts={"cosine": lowest, "some_seeds": some_seeds})
 
 
