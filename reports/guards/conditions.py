@@ -61,9 +61,10 @@ def data(results: Results) -> list[Flag]:
 def encoder(results: Results) -> list[Flag]:
     """The weights before training, of recipes that name the same encoder; other names are meant, and said."""
     flags = []
-    any_known = any(map(_weights, results.records))
+    any_known = any(record.fingerprint("encoder") for record in results.records)
     for group in _groups(results, _of_encoder) if any_known else [results.recipes]:
-        flags += _unequal(results, "encoder", "encoder", _by_seed(group, _weights), digests=True)
+        weights = _by_seed(group, lambda record: record.fingerprint("encoder"))
+        flags += _unequal(results, "encoder", "encoder", weights, digests=True)
     named = _groups(results, lambda recipe: (recipe.encoder.kind, recipe.encoder.name, recipe.encoder.layers))
     trained = sorted(filter(None, (frozenset(_trained(results, group)) for group in named)), key=len, reverse=True)
     if len(trained) > 1:
@@ -231,10 +232,6 @@ def _training_precision(record: Record) -> str | None:
     if record.machine:
         return "bf16" if record.machine.get("bf16") else "fp32"
     return "fp32" if "no GPU" in record.hardware else f"auto on {record.ran_on}" if record.hardware else "auto"
-
-
-def _weights(record: Record) -> str | None:
-    return record.fingerprint("encoder")
 
 
 def _count(value: Any) -> float | None:
