@@ -182,56 +182,60 @@ def _check(place: ResultsLocation, sentences: Path | None) -> int:
     return 1 if problems else 0
 
 
-def _diff(arguments: Sequence[str]) -> int:
+def _parser(command: str, description: str, example: str) -> argparse.ArgumentParser:
+    """Of a command on a results folder."""
     parser = argparse.ArgumentParser(
-        prog="python -m reports diff",
-        description="What differs between two studies, as markdown: what they asked, ran on and found.",
-        epilog="example:\n  python -m reports diff results/before results/after > diff.md",
+        prog=f"python -m reports {command}",
+        description=description,
+        epilog=f"example:\n  python -m reports {command} {example}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("first", metavar="RESULTS", help=RESULTS)
+    parser.add_argument("results", metavar="RESULTS", help=RESULTS)
+    return parser
+
+
+def _diff(arguments: Sequence[str]) -> int:
+    parser = _parser(
+        "diff",
+        "What differs between two studies, as markdown: what they asked, ran on and found.",
+        "results/before results/after > diff.md",
+    )
     parser.add_argument("second", metavar="RESULTS", help="those of the other study")
     options = parser.parse_args(arguments)
     from reports.diff import diff
 
-    first, second = _brought(options.first), _brought(options.second)
+    first, second = _brought(options.results), _brought(options.second)
     print(diff(first.folder, second.folder))
     return 0
 
 
 def _export(arguments: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(
-        prog="python -m reports export",
-        description="A row's model as a folder for sentence-transformers. Its card has scores, intervals and recipe.",
-        epilog="example:\n  python -m reports export results/x 'SBERT baseline' models/baseline",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+    parser = _parser(
+        "export",
+        "A row's model as a folder for sentence-transformers. Its card has scores, intervals and recipe.",
+        "results/x 'SBERT baseline' models/baseline",
     )
-    parser.add_argument("results", metavar="RESULTS", help=RESULTS)
     parser.add_argument("row", metavar="ROW", help="the row's label, or an explored recipe's number: '#17'")
     parser.add_argument(
         "folder", type=expanded, nargs="?", metavar="FOLDER", help="where to; within RESULTS without it"
     )
     options = parser.parse_args(arguments)
     place = _brought(options.results)
-    from reports.export import export, models_of
+    from reports.export import export
 
-    if place.url:
-        if options.folder is None:
-            raise UserError("name a FOLDER for the model: its row's results are at a URL")
-        any(map(place.fetch, models_of(place.folder, options.row)))
-    print(export(place.folder, options.row, options.folder))
+    if place.url and options.folder is None:
+        raise UserError("name a FOLDER for the model: its row's results are at a URL")
+    print(export(place.folder, options.row, options.folder, place.fetch))
     return 0
 
 
 def _mteb(arguments: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(
-        prog="python -m reports mteb",
-        description="Score the kept models of rows and finalists, and the encoder as it came, on tasks of the package "
-        "mteb, which loads their data. What it writes is kept in RESULTS/mteb, and the next report shows it.",
-        epilog="example:\n  python -m reports mteb results/x STS12 NFCorpus",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+    parser = _parser(
+        "mteb",
+        "Score the kept models of rows and finalists, and the encoder as it came, on tasks of the package mteb, which "
+        "loads their data. What it writes is kept in RESULTS/mteb, and the next report shows it.",
+        "results/x STS12 NFCorpus",
     )
-    parser.add_argument("results", metavar="RESULTS", help=RESULTS)
     parser.add_argument("tasks", nargs="+", metavar="TASK", help="a task, or a benchmark such as 'MTEB(eng, v2)'")
     options = parser.parse_args(arguments)
     from reports.mteb_scores import score, tasks_of
@@ -244,14 +248,12 @@ def _mteb(arguments: Sequence[str]) -> int:
 
 
 def _size(arguments: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(
-        prog="python -m reports size",
-        description="What the model to ship scores with fewer numbers, and with coarser ones: its loss, bytes and time "
-        "of a search. Writes RESULTS/size.md, or size.html, and a picture.",
-        epilog="example:\n  python -m reports size results/x --budget bytes=300MB",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+    parser = _parser(
+        "size",
+        "What the model to ship scores with fewer numbers, and with coarser ones: its loss, bytes and time of a "
+        "search. Writes RESULTS/size.md, or size.html, and a picture.",
+        "results/x --budget bytes=300MB",
     )
-    parser.add_argument("results", metavar="RESULTS", help=RESULTS)
     parser.add_argument(
         "--budget",
         metavar="LIMIT",

@@ -20,6 +20,7 @@ from typing import Any, Literal
 
 from reports.answer_parts import Check, Finalist, Other, RowsAnswer
 from reports.best_model import best_first, ranking
+from reports.cached import cached
 from reports.evidence import Evidence
 from reports.finals_evidence import VARIED, FinalsEvidence, noise
 from reports.findings import Findings
@@ -175,10 +176,11 @@ class Answer:
         """What to go on with: `to_train`, or the encoder where it is kept as it came."""
         return self.to_train or (self.references.get("encoder") if self.kind == "as it came" else None)
 
-    @classmethod
-    def of(cls, results: Results) -> Answer:
+    @staticmethod
+    @cached
+    def of(results: Results) -> Answer:
         """The one answer of these results."""
-        return results.made(_answer)
+        return _answer(results)
 
     def as_json(self) -> dict[str, Any]:
         """For `json.dumps`: points and seconds; what is unknown is None."""
@@ -255,7 +257,7 @@ class _Finals(FinalsEvidence):
             failed=self.failed,
             references={name: self._of(key, figure) for name, key in self.references.items()},
             base_over_encoder=Gain.of(judged.base_over_encoder) if judged.base_over_encoder else None,
-            check=checked(self.evidence, self.lent, figure, first, self.references, self.looks) if chosen else None,
+            check=checked(self, figure, first) if chosen else None,
             beside=tuple(Other(task, "base", gain) for task, gain in parts),
             lost=tuple(self._lost(first, figure, INCUMBENTS[judged.answer])) if judged.answer in INCUMBENTS else (),
             others=tuple(others),
@@ -411,7 +413,7 @@ class _Finals(FinalsEvidence):
         fresh, parts = self.first.scores.keys() - self._chosen_by, dict[str, Quantity]()
         for goal in (part for whole in self.results.goals for part in whole.parts or (whole,)):
             part = goals_quantity([goal], fresh)
-            if part is None or figure is None or part.key == figure.key:
+            if part is None or figure is None or part == figure:
                 continue
             if self.results.own_figure or not kinds_of_tasks(part.tasks) & kinds_of_tasks(figure.tasks):
                 of = f" ({', '.join(sorted(part.tasks))})" if part.tasks != {goal.short} else ""

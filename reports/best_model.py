@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from reports.cached import cached
 from reports.ledger import Record
 from reports.results import Results
 from reports.seed_race import of_results
@@ -24,6 +26,7 @@ class Ranked:
     """Whether it left a race over seeds."""
 
 
+@cached
 def ranking(results: Results) -> list[Ranked]:
     """The recipes that may be the best: those that have every measured goal (`Results.measured_goals`), by
     `search_spaces.goals.merit`, best first; of equals the one that the study has first.
@@ -31,10 +34,6 @@ def ranking(results: Results) -> list[Ranked]:
     Recipes above a limit are left out; those that left a race over seeds come last, as few seeds may show a mean that
     more would not.
     """
-    return results.made(_ranking)
-
-
-def _ranking(results: Results) -> list[Ranked]:
     races = of_results(results)
     lost = {recipe_hash for recipe_hash, recipe in races.items() if recipe.lost}
     ranked = [
@@ -58,6 +57,16 @@ def best_first(results: Results, records: list[Record]) -> list[Record]:
         return not values, [-value for value in merit(results.measured_goals, values)] if values else [], record.seed
 
     return sorted(records, key=place)
+
+
+def with_model(results: Results, records: Iterable[Record], fetch: Callable[[str], object]) -> Record | None:
+    """The first of the trials whose model is in the folder, or is brought into it by `fetch`."""
+    for record in records:
+        if record.checkpoint:
+            fetch(record.checkpoint)
+            if (results.folder / record.checkpoint).is_dir():
+                return record
+    return None
 
 
 def best_trial(results: Results, recipe_hash: str) -> Record | None:

@@ -245,6 +245,6 @@ def _published(evidence: Evidence, figure: Quantity, label: str) -> float | None
         for table in results.space.tables
         if label in {row for _, row in table.rows}
         for column in table.columns
-        if quantity(table, column).key == figure.key
+        if quantity(table, column) == figure
     )
     return next((value for value in figures if value is not None), None)

@@ -152,8 +152,7 @@ def _unvaried(evidence: Evidence, item: Judged) -> NotVaried | None:
 
 def _test(evidence: Evidence, claim: Claim, items: Sequence[Compared]) -> tuple[Hashable, ...]:
     """What the claim asks of which recipes: claims for which it is the same are one test."""
-    figures = [None if item.figure is None else item.figure.key for item in items]
-    recipes = frozenset(zip((recipes_of(evidence, item) for item in items), figures, strict=True))
+    recipes = frozenset((recipes_of(evidence, item), item.figure) for item in items)
     return claim.relation, claim.points, claim.quantifier, recipes
 
 

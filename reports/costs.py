@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from reports.guards.words import listed, rows_in_words
 from reports.ledger import Record
@@ -24,14 +23,14 @@ def incomparable(results: Results, recipes: Sequence[Sequence[Record]]) -> str:
     if len(machines) > 1:
         named = "; ".join(map(text, sorted(machines)))
         sentences.append(f"they ran on {count(len(machines), 'kind')} of hardware ({named})")
-    sizes = {_number(record.training, "population", 1) for record in records}
+    sizes = {int(record.training.get("population") or 1) for record in records}
     if sizes != {1}:
         some = "some" if 1 in sizes else "all"
         sentences.append(
             f"{some} trained in populations, of {_range(sizes - {1}, 'trial')}: there a trial's seconds are an even "
             "share of its population's, and its memory is all of the population's"
         )
-    shapes = {(_number(record.cost, "workers", 1), _number(record.cost, "threads", 0)) for record in records}
+    shapes = {(int(record.cost.get("workers") or 1), int(record.cost.get("threads") or 0)) for record in records}
     if len(shapes) > 1:
         sentences.append(
             f"they had different numbers of workers ({_range({n for n, _ in shapes}, 'worker')}) or threads"
@@ -100,11 +99,6 @@ def word(goal: Goal) -> str:
     if goal.cost:
         return goal.short
     return "development score" if goal is SELECTION else f"development score for {goal.short}"
-
-
-def _number(values: Any, name: str, default: int) -> int:
-    value = values.get(name)
-    return int(value) if isinstance(value, int | float) else default
 
 
 def _range(numbers: set[int], noun: str) -> str:

@@ -93,7 +93,7 @@ def _conditions(first: Results, second: Results) -> Iterator[list[str]]:
     conditions: list[tuple[str, Callable[[Record], Any]]] = [
         *((f"version of {text(name)}", lambda record, name=name: record.versions.get(name)) for name in packages),
         ("hardware", lambda record: record.ran_on or None),
-        *((f"fingerprint of {kind}", lambda record, kind=kind: _fingerprint(record, kind)) for kind in DATA),
+        *((f"fingerprint of {kind}", lambda record, kind=kind: record.fingerprint(kind)) for kind in DATA),
     ]
     for name, value in conditions:
         mine, other = ({value(record) for record in results.records} for results in (first, second))
@@ -101,11 +101,6 @@ def _conditions(first: Results, second: Results) -> Iterator[list[str]]:
             mine, other = mine - {None} or mine, other - {None} or other
         if mine != other:
             yield [name, _several(mine), _several(other)]
-
-
-def _fingerprint(record: Record, kind: str) -> Any:
-    source = record.read.get(kind)
-    return source.get("fingerprint") if isinstance(source, dict) else None
 
 
 def _several(values: Iterable[Any]) -> str:
@@ -119,7 +114,7 @@ def _rows(first: Results, second: Results) -> list[Block]:
     """A table for each figure that sums both studies up."""
     mine, other = _measured(first), _measured(second)
     boards = [board.quantity for board in Findings.of(first).boards]
-    figures = {at: figure for figure in boards for label in first.asked_rows if (at := (figure.key, label)) in mine}
+    figures = {at: figure for figure in boards for label in first.asked_rows if (at := (figure, label)) in mine}
     figures = {at: figure for at, figure in figures.items() if at in other}
     if not figures:
         return ["There is no row that both have with a figure that both have."]
@@ -151,10 +146,10 @@ def _rows(first: Results, second: Results) -> list[Block]:
     return blocks
 
 
-def _measured(results: Results) -> dict[tuple[object, str], tuple[str, Sample]]:
-    """The rows of all boards that have a figure, by its key and their label: the recipe's hash, and the sample."""
+def _measured(results: Results) -> dict[tuple[Quantity, str], tuple[str, Sample]]:
+    """The rows of all boards that have a figure, by it and their label: the recipe's hash, and the sample."""
     return {
-        (board.quantity.key, row.name): (row.recipe_hash, row.sample)
+        (board.quantity, row.name): (row.recipe_hash, row.sample)
         for board in Findings.of(results).boards
         for row in board.standings
         if row.sample is not None

@@ -11,10 +11,10 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
+from reports.cached import cached
 from reports.guards import Flag, Flags, find_flags
 from reports.ledger import Record
 from reports.looks import look, share
@@ -40,16 +40,12 @@ class Evidence:
 
     def __init__(self, results: Results) -> None:
         self.results = results
-        self._samples: dict[tuple[str, Any], Sample | None] = {}
-        self._compared: dict[tuple[str, str, Any], Comparison | None] = {}
-        self._paired: dict[Any, bool] = {}
-        self._spreads: dict[Any, tuple[Spread | None, Common]] = {}
-        self._item_names: dict[tuple[str, str], tuple[bool, bool]] = {}
 
-    @classmethod
-    def of(cls, results: Results) -> Evidence:
+    @staticmethod
+    @cached
+    def of(results: Results) -> Evidence:
         """The one evidence of these results, kept with them."""
-        return results.made(cls)
+        return Evidence(results)
 
     @cached_property
     def flags(self) -> Flags:
@@ -74,18 +70,13 @@ class Evidence:
 
     # Samples
 
+    @cached
     def sample(self, recipe_hash: str, figure: Quantity) -> Sample | None:
         """A recipe's figure under every seed that has it, with the effects of the test items where all seeds kept them.
 
         Of the study's protocol only, and without seeds under which training collapsed (`collapses`). None where no seed
         has it.
         """
-        key = (recipe_hash, figure.key)
-        if key not in self._samples:
-            self._samples[key] = self._sample(recipe_hash, figure)
-        return self._samples[key]
-
-    def _sample(self, recipe_hash: str, figure: Quantity) -> Sample | None:
         valued = [
             (record, value)
             for record in self.results.recipes.get(recipe_hash, [])
@@ -133,17 +124,14 @@ class Evidence:
             by_items[items] = by_items[items] + effect if items in by_items else effect
         return np.concatenate(list(by_items.values())), " ".join(by_items)
 
+    @cached
     def _items_known(self, task: str, number: str) -> tuple[bool, bool]:
         """Whether every trial that kept these predictions says which items they are of, and which of these are drawn
         together; older ones do not."""
-        if (task, number) not in self._item_names:
-            predictions = self.results.predictions
-            records = [trial for own in self.results.recipes.values() for trial in own]
-            self._item_names[task, number] = (
-                not any(predictions.names(record, task, number) is False for record in records),
-                not any(predictions.groups(record, task, number) is False for record in records),
-            )
-        return self._item_names[task, number]
+        records = [trial for own in self.results.recipes.values() for trial in own]
+        stored = [self.results.predictions.behind(record, task, number) for record in records]
+        answers = [each for each in stored if each is not None]
+        return all(each.named for each in answers), all(each.groups is not None for each in answers)
 
     @property
     def ungrouped(self) -> list[str]:
@@ -153,44 +141,36 @@ class Evidence:
 
     # Comparisons
 
+    @cached
     def compare(self, first_hash: str, second_hash: str, figure: Quantity) -> Comparison | None:
         """One recipe minus another; None where either lacks the figure. Flags are another matter: `between`."""
         base = self.results.info.row_hashes.get(self.results.space.baseline or "")
         if first_hash == base != second_hash:
             comparison = self.compare(second_hash, first_hash, figure)
             return None if comparison is None else comparison.flipped()
-        key = (first_hash, second_hash, figure.key)
-        if key not in self._compared:
-            first, second = self.sample(first_hash, figure), self.sample(second_hash, figure)
-            self._compared[key] = None
-            if first is not None and second is not None:
-                comparison = compare(
-                    first,
-                    second,
-                    common=self.common(figure),
-                    paired=same_seeds(first, second) and self._seeds_move_together(figure),
-                    looks=self.looks(first, second),
-                    between_rows=second_hash != base,
-                )
-                exact = self._exact_p(first_hash, second_hash, figure)
-                self._compared[key] = (
-                    comparison if exact is None else replace(comparison, p=min(1.0, comparison.looks * exact))
-                )
-        return self._compared[key]
+        first, second = self.sample(first_hash, figure), self.sample(second_hash, figure)
+        if first is None or second is None:
+            return None
+        comparison = compare(
+            first,
+            second,
+            common=self.common(figure),
+            paired=same_seeds(first, second) and self._seeds_move_together(figure),
+            looks=self.looks(first, second),
+            between_rows=second_hash != base,
+        )
+        exact = self._exact_p(first_hash, second_hash, figure)
+        return comparison if exact is None else replace(comparison, p=min(1.0, comparison.looks * exact))
 
     def looks(self, *samples: Sample, further: int = 0) -> float:
         """By how much chance counts more at this look, or at a further one, and where the samples' numbers of seeds
         hang on scores."""
         info = self.results.info
-        at_this_look = 1 / share(self._look + further)
+        at_this_look = 1 / share(look(self.results) + further)
         counts = [sample.count for sample in samples if not sample.fixed]
         if info.most_seeds is None or not info.raced or not counts:
             return at_this_look
         return at_this_look * max(looks(count, len(info.seeds), info.most_seeds) for count in counts)
-
-    @cached_property
-    def _look(self) -> int:
-        return look(self.results)
 
     def _exact_p(self, first_hash: str, second_hash: str, figure: Quantity) -> float | None:
         """McNemar's, of one accuracy of two recipes that no seed changes; None for anything else."""
@@ -203,14 +183,13 @@ class Evidence:
         hits = [self.results.predictions.hits(record, *next(iter(figure.weights))) for record in records]
         return None if hits[0] is None or hits[1] is None else mcnemar(hits[0], hits[1])
 
+    @cached
     def _seeds_move_together(self, figure: Quantity) -> bool:
         """Whether rows are compared seed by seed in this figure; decided once, for all of them."""
-        if figure.key not in self._paired:
-            base = self.results.info.row_hashes.get(self.results.space.baseline or "")
-            order = sorted(dict.fromkeys(map(self.results.once, self.rows.values())), key=lambda key: key != base)
-            samples = [sample for key in order if (sample := self.sample(key, figure)) and not sample.fixed]
-            self._paired[figure.key] = len(samples) > 1 and pair_by_seed(samples[0], samples[1:])
-        return self._paired[figure.key]
+        base = self.results.info.row_hashes.get(self.results.space.baseline or "")
+        order = sorted(dict.fromkeys(map(self.results.once, self.rows.values())), key=lambda key: key != base)
+        samples = [sample for key in order if (sample := self.sample(key, figure)) and not sample.fixed]
+        return len(samples) > 1 and pair_by_seed(samples[0], samples[1:])
 
     def between(self, first_hash: str, second_hash: str, figure: Quantity) -> tuple[Flag, ...]:
         """The flags that forbid a verdict on the two recipes in this figure."""
@@ -254,13 +233,12 @@ class Evidence:
         """What the rows' spreads between seeds have in common."""
         return self._scatter(figure)[1]
 
+    @cached
     def _scatter(self, figure: Quantity) -> tuple[Spread | None, Common]:
         """Between seeds: pooled over the rows, and what they have in common."""
-        if figure.key not in self._spreads:
-            keys = dict.fromkeys(map(self.results.once, self.results.labels))
-            samples = [sample for key in keys if (sample := self.sample(key, figure)) is not None]
-            self._spreads[figure.key] = pooled_spread(samples), common_spread(samples)
-        return self._spreads[figure.key]
+        keys = dict.fromkeys(map(self.results.once, self.results.labels))
+        samples = [sample for key in keys if (sample := self.sample(key, figure)) is not None]
+        return pooled_spread(samples), common_spread(samples)
 
 
 def chance_of(figure: Quantity) -> float:

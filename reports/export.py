@@ -11,13 +11,13 @@ import re
 import shlex
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 
 from reports.answer import Answer
-from reports.best_model import best_first
+from reports.best_model import best_first, with_model
 from reports.commands import study_command
 from reports.document import Block, Bullets, DataTable, markdown
 from reports.evidence import Evidence
@@ -45,15 +45,21 @@ LICENCES = {
 """Of what is trained on or from, by its name on the hub."""
 
 
-def export(results: Path, row: str, folder: Path | None = None) -> Path:
+def export(
+    results: Path, row: str, folder: Path | None = None, fetch: Callable[[str], object] = lambda name: None
+) -> Path:
     """Copy the model of the row's best seed, by the study's goals, into `folder`, and give it a card.
 
     `row` is a row's label, a recipe's name, such as `#17`, or hash, or `soup`, the average to ship. Without `folder`
-    the model goes into `RESULTS/export/HASH-SEED`. Returns the folder, as an absolute path. `UserError` for a row
-    that is not there, one without a saved model (it says how to get one), and a folder that is not empty.
+    the model goes into `RESULTS/export/HASH-SEED`. `fetch` brings a model that is kept elsewhere. Returns the folder,
+    as an absolute path. `UserError` for a row that is not there, one without a saved model (it says how to get one),
+    and a folder that is not empty.
     """
     read = Results.load(results)
-    record = _best(read, row)
+    records = _best_first(read, row)
+    record = with_model(read, records, fetch)
+    if record is None:
+        raise UserError(_how_to_keep(read, row, records))
     source = _without_links(results, record.checkpoint or "")
     target = (folder or to_write(results, f"export/{record.key}")).resolve()
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
@@ -81,23 +87,6 @@ def _without_links(results: Path, checkpoint: str) -> Path:
     return source
 
 
-def models_of(results: Path, row: str) -> list[str]:
-    """Where the row's trials saved their models within the results folder, in the order in which `export` wants them.
-
-    Raises `UserError` for a row that is not there, or was not trained.
-    """
-    return [record.checkpoint for record in _best_first(Results.load(results), row) if record.checkpoint]
-
-
-def _best(results: Results, row: str) -> Record:
-    """The first of the row's trials whose model is there."""
-    records = _best_first(results, row)
-    for record in records:
-        if record.checkpoint and (results.folder / record.checkpoint).is_dir():
-            return record
-    raise UserError(_how_to_keep(results, row, records))
-
-
 def _best_first(results: Results, row: str) -> list[Record]:
     """The row's trials by what the study looked for."""
     records = results.of_row(row) or _of_name(results, row) or _soup(results, row)
@@ -123,11 +112,7 @@ def _of_name(results: Results, name: str) -> list[Record]:
     for recipe_hash in {record.recipe_hash: None for record in results.of_all_trials}:
         label = called(results, recipe_hash)
         if name in {recipe_hash, label} or (label.startswith("#") and name == label.partition(" ")[0]):
-            return [
-                trial
-                for trial in results.of_all_trials
-                if trial.recipe_hash == recipe_hash and trial.status == "finished"
-            ]
+            return results.trials_of(recipe_hash)
     return []
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
 
 from reports.answer_parts import Other
+from reports.cached import cached
 from reports.evidence import Evidence
 from reports.gain import Gain
 from reports.guards import Flag
@@ -51,7 +51,6 @@ class FinalsEvidence:
             del self.references["baseline"]
         self.finalists = [key for key in finals.finalists if key in self.recipes]
         self.looks = 1 / share(look(results))
-        self._lent: dict[Any, Common] = {}
 
     @property
     def first(self) -> Record:
@@ -67,21 +66,20 @@ class FinalsEvidence:
         """Of those of the recipes that have the figure."""
         return [sample for key in recipes if (sample := self.evidence.sample(key, figure)) is not None]
 
+    @cached
     def lent(self, figure: Quantity) -> Common:
         """What is lent to a recipe of one seed: by the finals, and by all seeds of the base and of rows, which no score
         chose."""
-        if figure.key not in self._lent:
-            rows = {*self.results.labels, self.references.get("base")}
-            searched = [
-                record for record in self.results.records if record.recipe_hash in rows and record.status == "finished"
-            ]
-            records = {record.key: record for record in [*searched, *self.evidence.results.records]}
-            every = Evidence(dataclasses.replace(self.results, records=[*records.values()]))
-            samples = [every.sample(key, figure) for key in every.results.recipes]
-            least, most = figure.ends
-            percent = most - least <= PERCENT
-            self._lent[figure.key] = lent_spread(filter(None, samples)) if percent else OWN
-        return self._lent[figure.key]
+        least, most = figure.ends
+        if most - least > PERCENT:
+            return OWN
+        rows = {*self.results.labels, self.references.get("base")}
+        searched = [
+            record for record in self.results.records if record.recipe_hash in rows and record.status == "finished"
+        ]
+        records = {record.key: record for record in [*searched, *self.evidence.results.records]}
+        every = Evidence(dataclasses.replace(self.results, records=[*records.values()]))
+        return lent_spread(filter(None, (every.sample(key, figure) for key in every.results.recipes)))
 
     def borrowed(self, figure: Quantity) -> float | None:
         """The standard deviation that recipes of one seed borrow; None where none does."""

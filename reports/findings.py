@@ -15,6 +15,7 @@ from typing import Any
 
 from reports.best_model import best_trial, ranking
 from reports.boards import Board, Standing, boards
+from reports.cached import cached
 from reports.claim_verdicts import Judged, judged, open_claims
 from reports.evidence import Evidence
 from reports.guards import Flag
@@ -49,17 +50,14 @@ class Findings:
     best: Record | None
     """Of its trials the one whose model is the study's best; None where none was kept."""
 
-    @classmethod
-    def of(cls, results: Results) -> Findings:
+    @staticmethod
+    @cached
+    def of(results: Results) -> Findings:
         """The one value of these results."""
-        return results.made(cls._of)
-
-    @classmethod
-    def _of(cls, results: Results) -> Findings:
         evidence, claims = Evidence.of(results), judged(results)
         made = boards(evidence)
         praised = _praised(results, made)
-        return cls(
+        return Findings(
             finished=sum(record.status == "finished" for record in results.records),
             extents=extents(results),
             missing={label: results.why_missing(label) for label in results.asked_rows if not results.of_row(label)},

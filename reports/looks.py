@@ -15,6 +15,7 @@ import math
 import sys
 from pathlib import Path
 
+from reports.cached import cached
 from reports.ledger import LOOKS, write_json
 from reports.ledger.looks import Taken
 from reports.ledger.names import to_write
@@ -47,6 +48,7 @@ def trials(results: Results) -> str:
     return hashlib.sha256("\n".join(names).encode()).hexdigest()[:16] if names else ""
 
 
+@cached
 def look(results: Results) -> int:
     """Which look at the study these results are: one that was recorded, or the next one."""
     looks, this = results.looks, trials(results)

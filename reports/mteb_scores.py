@@ -96,10 +96,7 @@ def kept_models(
     finals = results.info.finals
     recipes = [*results.labels, *(finals.finalists if finals else ()), *(finals.hashes if finals else ())]
     for recipe_hash in dict.fromkeys(recipes):
-        records = [
-            trial for trial in results.of_all_trials if trial.recipe_hash == recipe_hash and trial.status == "finished"
-        ]
-        for record in best_first(results, records):
+        for record in best_first(results, results.trials_of(recipe_hash)):
             if record.checkpoint is not None:
                 fetch(record.checkpoint)
             source = _source(results.folder, record)
@@ -112,8 +109,7 @@ def _source(folder: Path, record: Record) -> str | None:
     """The folder of the trial's model; of an encoder that was scored as it came, its name."""
     if record.checkpoint is not None:
         return str(folder / record.checkpoint) if (folder / record.checkpoint).is_dir() else None
-    encoder = record.data.get("encoder")
-    whole = record.recipe["encoder.kind"] == "pipeline" or (isinstance(encoder, dict) and encoder.get("whole") is True)
+    whole = record.recipe["encoder.kind"] == "pipeline" or record.data.get("encoder", {}).get("whole")
     return str(record.recipe["encoder.name"]) if whole and not record.recipe["optimisation.epochs"] else None
 
 

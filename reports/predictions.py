@@ -5,19 +5,20 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from reports.cached import cached
 from reports.ledger import Record
+from reports.quantity import part_of
 from reports.statistics.influence import group_effects
 from trainables.arrays import arrays_in, read_content
 from trainables.senteval.items import Answers, answers_in
+from trainables.senteval.kinds import TaskKind
 from trainables.senteval.protocol import PROTOCOLS, Protocol
-from trainables.senteval.tasks import TASKS, kind_of
+from trainables.senteval.tasks import TASKS, Task, kind_of
 
 Array = np.ndarray
 
@@ -30,8 +31,6 @@ reads all of them again and again. All 28 tasks of SentEval take about as many."
 _ANSWERS: OrderedDict[bytes, Mapping[str, Answers | None]] = OrderedDict()
 """By the digest of a file's content, the last used one last."""
 _LOCK = threading.Lock()
-_RESULTS: WeakKeyDictionary[Answers, dict[Hashable, Any]] = WeakKeyDictionary()
-"""What was computed of these answers, by what it is."""
 
 
 class Predictions:
@@ -52,14 +51,13 @@ class Predictions:
         not follow from it. The digest is that of the items' texts; of the right answers where the file has none, or
         without `named`.
         """
-        part = _part(task, number)
-        stored = self._of(record).get(part)
+        stored = self.behind(record, task, number)
         if stored is None or number not in self.again(record, task) or not self.fits(record, task):
             return None
-        effects = _effects(stored, task, number, _protocol(record))
+        effects = _effects(stored, kind_of(task), TASKS[task], number, protocol_of(record.protocol))
         if effects is None:
             return None
-        name = f"{part} {(stored.named if named else '') or stored.by_gold}"
+        name = f"{part_of(task, number)} {(stored.named if named else '') or stored.by_gold}"
         if not grouped or stored.groups is None:
             return effects, name
         together = group_effects(effects, stored.groups)
@@ -68,38 +66,29 @@ class Predictions:
     def shares(self, record: Record, task: str, number: str) -> Array | None:
         """(items,) What each item adds to that number, in points, where it is the sum of that; None of any other, and
         where there are no effects."""
-        if self.effects(record, task, number) is None:
+        stored = self.behind(record, task, number)
+        if stored is None or self.effects(record, task, number) is None:
             return None
-        return kind_of(task).shares(number, self._of(record)[_part(task, number)], _protocol(record))
+        return kind_of(task).shares(number, stored, protocol_of(record.protocol))
 
     def hits(self, record: Record, task: str, number: str) -> Array | None:
         """(items,) Whether each was answered rightly, of a number that is the share of these; None of anything else.
 
         Those of items that are drawn together are not told one by one.
         """
-        stored = self._of(record).get(_part(task, number))
+        stored = self.behind(record, task, number)
         if stored is None or not self.fits(record, task):
             return None
         if stored.groups is not None and len(np.unique(stored.groups)) < len(stored.groups):
             return None
         return kind_of(task).hits(number, stored)
 
-    def names(self, record: Record, task: str, number: str) -> bool | None:
-        """Whether the file says itself which items these are; None where nothing was kept."""
-        stored = self._of(record).get(_part(task, number))
-        return None if stored is None else bool(stored.named)
-
-    def groups(self, record: Record, task: str, number: str) -> bool | None:
-        """Whether the file says which items are drawn together; None where nothing was kept."""
-        stored = self._of(record).get(_part(task, number))
-        return None if stored is None else stored.groups is not None
-
-    def has(self, record: Record, task: str) -> bool:
-        """Whether the task's predictions were kept and can be read."""
-        return task in self._of(record)
+    def behind(self, record: Record, task: str, number: str) -> Answers | None:
+        """What was kept of the items that the number is of."""
+        return self.of_task(record, part_of(task, number))
 
     def of_task(self, record: Record, task: str) -> Answers | None:
-        """What was kept of the task; of its development part, where it is called `dev.TASK`."""
+        """What was kept of the task and can be read; of its development part, where it is called `dev.TASK`."""
         return self._of(record).get(task)
 
     def fits(self, record: Record, task: str) -> bool | None:
@@ -108,7 +97,7 @@ class Predictions:
         if not again:
             return None
         return all(
-            value is not None and isinstance(scores[name], int | float) and abs(value - scores[name]) <= ROUNDING
+            value is not None and abs(value - scores[name]) <= ROUNDING
             for name, value in again.items()
             if scores.get(name) is not None
         )
@@ -116,10 +105,10 @@ class Predictions:
     def again(self, record: Record, task: str) -> dict[str, float | None]:
         """The task's numbers, in percent, as far as its kind tells them from what was kept; None for one that these
         answers cannot have. Empty of a task that is not known any more."""
-        parts = [self._of(record).get(name) for name in (task, f"dev.{task}")] if task in TASKS else []
+        parts = [self.of_task(record, name) for name in (task, f"dev.{task}")] if task in TASKS else []
         numbers: dict[str, float | None] = {}
         for stored in filter(None, parts):
-            numbers |= _numbers(stored, task, _protocol(record))
+            numbers |= _numbers(stored, kind_of(task), TASKS[task], protocol_of(record.protocol))
         return numbers
 
     def _of(self, record: Record) -> Mapping[str, Answers]:
@@ -162,36 +151,20 @@ def _answers(content: bytes) -> Mapping[str, Answers | None]:
     return answers
 
 
-def _once(answers: Answers, what: Hashable, compute: Callable[[], Any]) -> Any:
-    """What `compute` makes of the answers, which nothing can change."""
-    own = _RESULTS.setdefault(answers, {})
-    if what not in own:
-        with np.errstate(all="ignore"):
-            own[what] = compute()
-    return own[what]
+@cached
+@np.errstate(all="ignore")
+def _numbers(answers: Answers, kind: TaskKind, task: Task, protocol: Protocol | None) -> Mapping[str, float | None]:
+    return kind.numbers(task, answers, protocol)
 
 
-def _numbers(answers: Answers, task: str, protocol: Protocol | None) -> Mapping[str, float | None]:
-    entry, kind = TASKS[task], kind_of(task)
-    return _once(answers, (kind, entry, protocol), lambda: kind.numbers(entry, answers, protocol))
-
-
-def _effects(answers: Answers, task: str, number: str, protocol: Protocol | None) -> Array | None:
+@cached
+@np.errstate(all="ignore")
+def _effects(answers: Answers, kind: TaskKind, task: Task, number: str, protocol: Protocol | None) -> Array | None:
     """(items,) float32; None where there are none."""
-    entry, kind = TASKS[task], kind_of(task)
-
-    def compute() -> Array | None:
-        values = np.asarray(kind.effects(entry, number, answers, protocol), dtype=np.float32)
-        return values if np.isfinite(values).all() else None
-
-    return _once(answers, (kind, entry, protocol, number), compute)
+    values = np.asarray(kind.effects(task, number, answers, protocol), dtype=np.float32)
+    return values if np.isfinite(values).all() else None
 
 
-def _protocol(record: Record) -> Protocol | None:
-    """How its classifiers were fitted; None of a protocol that is not known any more."""
-    return next((protocol for protocol in PROTOCOLS.values() if protocol.name == record.protocol), None)
-
-
-def _part(task: str, number: str) -> str:
-    """Under which name the predictions behind a number are kept."""
-    return f"dev.{task}" if number.startswith("dev_") else task
+def protocol_of(name: str) -> Protocol | None:
+    """How classifiers were fitted; None of a protocol that is not known any more."""
+    return next((protocol for protocol in PROTOCOLS.values() if protocol.name == name), None)

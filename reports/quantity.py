@@ -17,9 +17,10 @@ Weights = Mapping[tuple[str, str], float]
 """By task and number."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Quantity:
-    """A figure of a trial as a weighted sum of task scores: `{("STS12", "spearman_wmean"): 0.2, ...}`."""
+    """A figure of a trial as a weighted sum of task scores: `{("STS12", "spearman_wmean"): 0.2, ...}`. Two of the same
+    weights are one figure, whatever they are called."""
 
     name: str
     weights: Weights
@@ -32,12 +33,17 @@ class Quantity:
     @cached_property
     def parts(self) -> frozenset[str]:
         """Whose items it is made of: a task's name for its test items, `dev.TASK` for its development items."""
-        return frozenset(f"dev.{task}" if number.startswith("dev_") else task for task, number in self.weights)
+        return frozenset(part_of(task, number) for task, number in self.weights)
 
     @cached_property
-    def key(self) -> tuple[tuple[tuple[str, str], float], ...]:
-        """The weights in one order: two quantities with one key are one figure."""
+    def _key(self) -> tuple[tuple[tuple[str, str], float], ...]:
         return tuple(sorted((score, round(weight, 12)) for score, weight in self.weights.items()))
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Quantity) and self._key == other._key
 
     @cached_property
     def ends(self) -> tuple[float, float]:
@@ -70,6 +76,11 @@ class Quantity:
     def by_task(self) -> dict[str, Quantity]:
         """What each task brings into it, as a figure of its own on the task's scale."""
         return {task: Quantity(task, self.on({task}).weights) for task in sorted(self.tasks)}
+
+
+def part_of(task: str, number: str) -> str:
+    """Under which name the items behind a number are kept."""
+    return f"dev.{task}" if number.startswith("dev_") else task
 
 
 def quantity(table: Table, column: Column, name: str = "") -> Quantity:

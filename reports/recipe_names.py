@@ -8,6 +8,7 @@ import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from reports.cached import cached
 from reports.ledger.finals import SHARES, part_name
 from reports.results import Results
 from search_spaces.space import Domain
@@ -24,13 +25,10 @@ BASE, AS_IT_CAME = "base settings", "encoder as it came"
 Flat = Mapping[str, Value]
 
 
+@cached
 def recipe_names(results: Results) -> dict[str, str]:
     """By hash the name of every row and explored recipe, of what finals compare with, and of the same on parts of the
     data. No two share one."""
-    return results.made(_recipe_names)
-
-
-def _recipe_names(results: Results) -> dict[str, str]:
     recipes: dict[str, Flat] = {recipe.hash: recipe.flat() for _, recipe in results.wholes.values()}
     recipes |= {record.recipe_hash: record.recipe for record in results.of_all_trials}
     base, domains = results.base.flat(), results.space.domains

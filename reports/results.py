@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
+from reports.cached import cached
 from reports.ledger import LEDGER, Ledger, Record, StudyInfo, read_failures
 from reports.ledger.finals import PART, apart, is_explored, is_fresh, is_soup, whole_of
 from reports.ledger.looks import taken
@@ -25,7 +26,6 @@ from trainables.errors import UserError
 from trainables.evaluation_config import EvaluationConfig, all_keys
 from trainables.recipe import SCENES, Recipe, Value
 
-Made = TypeVar("Made")
 FEW = 3
 """So many records that cannot be used are named."""
 
@@ -90,17 +90,6 @@ class Results:
         own, looks = in_order(info, space, kinds.own), taken(folder)
         return cls(folder, info, space, own, kinds.finals, kinds.parts, kinds.soups, set_aside, elsewhere, looks)
 
-    def made(self, make: Callable[[Results], Made]) -> Made:
-        """What `make` makes of these results; made once for all who ask."""
-        if make not in self._made:
-            self._made[make] = make(self)
-        value: Made = self._made[make]
-        return value
-
-    @cached_property
-    def _made(self) -> dict[Callable[[Results], Any], Any]:
-        return {}
-
     # Records
 
     def of_hash(self, recipe_hash: str | None) -> list[Record]:
@@ -125,6 +114,11 @@ class Results:
         """The records and those of parts and finals, each once; without soups, which trained nothing."""
         finals = [record for records in self.finals.values() for record in records]
         return list({record.key: record for record in [*self.records, *self.parts, *finals]}.values())
+
+    def trials_of(self, recipe_hash: str) -> list[Record]:
+        """All finished trials of a recipe, those of parts and finals too."""
+        trials = (record for record in self.of_all_trials if record.status == "finished")
+        return [record for record in trials if record.recipe_hash == recipe_hash]
 
     @property
     def trials_and_soups(self) -> list[Record]:
@@ -339,14 +333,7 @@ class Results:
 
     def cell(self, table: Table, label: str, column: str) -> Measured | None:
         """Ours, for one row and column."""
-        key = (table.number, label, column)
-        if key not in self._cells:
-            self._cells[key] = self.measured(self.of_row(label), table, table.column(column))
-        return self._cells[key]
-
-    @cached_property
-    def _cells(self) -> dict[tuple[str, str, str], Measured | None]:
-        return {}
+        return self.measured(self.of_row(label), table, table.column(column))
 
     def published(self, table: Table, label: str, column: str) -> float | None:
         """The paper's figure; the baseline's comes from `baseline_table` where this table does not print it."""
@@ -452,17 +439,11 @@ class Results:
         """Whether the base recipe is a paper's: the space holds its published figures, its claims or its pictures."""
         return any(row.published for row in self.space.rows) or bool(self.space.claims or self.space.figures)
 
+    @cached
     def recipe(self, label: str) -> Mapping[str, Any]:
         """A row's flat recipe in this study: as its trials ran it, else as it would run."""
-        if label not in self._row_recipes:
-            records = self.of_row(label)
-            made = records[0].recipe if records else self.base.preferring(self.space.row(label).overrides).flat()
-            self._row_recipes[label] = made
-        return self._row_recipes[label]
-
-    @cached_property
-    def _row_recipes(self) -> dict[str, Mapping[str, Any]]:
-        return {}
+        records = self.of_row(label)
+        return records[0].recipe if records else self.base.preferring(self.space.row(label).overrides).flat()
 
 
 def in_order(info: StudyInfo, space: Space, records: Sequence[Record]) -> list[Record]:

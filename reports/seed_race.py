@@ -5,12 +5,14 @@ A study asks while it runs, and a report asks again from the ledger; both get th
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Literal
 
 import numpy as np
 
+from reports.cached import cached
 from reports.results import Results
 from reports.statistics.sequential import Course, Entrant, race_against, race_for_best
 from search_spaces.goals import upward_values
@@ -78,24 +80,13 @@ def raced(
 
 def entrant(by_seed: Mapping[int, Sequence[float] | None], goals: int, fixed: bool, failed: bool = False) -> Entrant:
     """From a recipe's values by seed: those from seed 0 on up to the first that is missing, or has none."""
-    values = list(_without_gaps(by_seed))
+    values = [*takewhile(lambda own: own is not None, map(by_seed.get, range(len(by_seed))))]
     return Entrant(np.array(values, dtype=float).reshape(len(values), goals), fixed, failed)
 
 
-def _without_gaps(by_seed: Mapping[int, Sequence[float] | None]) -> Iterator[Sequence[float]]:
-    for seed in range(len(by_seed)):
-        values = by_seed.get(seed)
-        if values is None:
-            return
-        yield values
-
-
+@cached
 def of_results(results: Results) -> dict[str, Raced]:
     """The race of a study; empty where it has none."""
-    return results.made(_of_results)
-
-
-def _of_results(results: Results) -> dict[str, Raced]:
     info = results.info
     if not info.raced or info.most_seeds is None:
         return {}

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from reports.answer import Answer
-from reports.best_model import best_first, ranking
+from reports.best_model import best_first, ranking, with_model
 from reports.document import Block, DataTable, Picture, WrittenSection, markdown
 from reports.evidence import SURE
 from reports.formats import FORMATS, Document
@@ -26,7 +26,8 @@ from reports.ledger.location import ResultsLocation
 from reports.ledger.names import to_write
 from reports.markdown import DASH, code, count, number, text
 from reports.plots.size_front import size_picture
-from reports.quantity import Quantity
+from reports.predictions import protocol_of
+from reports.quantity import Quantity, part_of
 from reports.recipe_names import called
 from reports.results import Results
 from reports.statistics import Sample, compare
@@ -40,7 +41,6 @@ from trainables.encoders.own_modules import as_it_is
 from trainables.errors import UserError, shown
 from trainables.registry import load
 from trainables.senteval.evaluation import FEWEST, SentEvalResult, embed, score_embeddings
-from trainables.senteval.protocol import PROTOCOLS
 from trainables.senteval.sizes import DOCUMENTS, MILLION, SIZE_FORMATS, Sizes, Variant, blas_threads, query_ms
 from trainables.senteval.tasks import TASKS, kind_of
 
@@ -95,10 +95,10 @@ class Choice:
 def sample_of(result: SentEvalResult, figure: Quantity) -> Sample | None:
     """A figure of one scored model with the effects of its items; None where a part of it is missing."""
     value = figure.of(result.tasks)
-    protocol = next((entry for entry in PROTOCOLS.values() if entry.name == result.protocol), None)
+    protocol = protocol_of(result.protocol)
     effects: dict[str, np.ndarray] = {}
     for (task, name), weight in sorted(figure.weights.items()):
-        part = f"dev.{task}" if name.startswith("dev_") else task
+        part = part_of(task, name)
         answers = result.answers.get(part)
         if value is None or answers is None:
             return None
@@ -195,17 +195,11 @@ def model_to_ship(results: Results, place: ResultsLocation) -> Record:
     averaged = [record for record in results.soups if answer.averaged and record.checkpoint == answer.averaged]
     first = [answer.to_train.recipe] if answer.to_train else []
     recipes = dict.fromkeys([*first, *(ranked.recipe_hash for ranked in ranking(results))])
-    trials = [
-        trial
-        for key in recipes
-        for trial in best_first(results, [each for each in results.of_all_trials if each.recipe_hash == key])
-    ]
-    for record in [*averaged, *trials]:
-        if record.checkpoint:
-            place.fetch(record.checkpoint)
-            if (results.folder / record.checkpoint).is_dir():
-                return record
-    raise UserError(f"{place.shown} holds no trained model; run the study with --keep-models all")
+    trials = [trial for key in recipes for trial in best_first(results, results.trials_of(key))]
+    record = with_model(results, [*averaged, *trials], place.fetch)
+    if record is None:
+        raise UserError(f"{place.shown} holds no trained model; run the study with --keep-models all")
+    return record
 
 
 def measured(results: Results, record: Record, figure: Quantity) -> list[ScoredSize]:

@@ -103,19 +103,18 @@ def _moderated(variances: Array, freedom: Array, several: Array, common: bool) -
     total = np.repeat(freedom[:, None].astype(float), variances.shape[1], axis=1)
     if common:
         for goal in range(variances.shape[1]):
-            own = variances[several, goal]
-            spread, weight = common_variance(
-                np.maximum(own, 1e-6 * max(float(np.median(own)), 1e-12)), freedom[several]
-            )
+            spread, weight = common_variance(variances[several, goal], freedom[several])
             sums[:, goal] += weight * spread
             total[:, goal] += weight
     return np.maximum(sums, 1e-12), total
 
 
 def common_variance(variances: Array, freedom: Array) -> tuple[float, float]:
-    """The common variance and its degrees of freedom, from the mean and the spread of the logarithms (Smyth 2004)."""
+    """The common variance and its degrees of freedom, from the mean and the spread of the logarithms (Smyth 2004); one
+    that is next to nothing beside the others counts as a millionth of them."""
     from scipy.special import digamma, polygamma
 
+    variances = np.maximum(variances, 1e-6 * max(float(np.median(variances)), 1e-12))
     logs = np.log(variances) - digamma(freedom / 2) + np.log(freedom / 2)
     beyond = float(logs.var(ddof=1) - polygamma(1, freedom / 2).mean())
     if beyond <= 0:

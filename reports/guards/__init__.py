@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
+from reports.cached import cached
 from reports.results import Results
 from trainables.registry import Registry, load
 
@@ -188,11 +189,8 @@ class Flags:
         return tuple(flag for flag in self.all if flag.blocks and flag.guard not in self.across)
 
 
+@cached
 def find_flags(results: Results) -> Flags:
     """What every guard finds, in the guards' order; found once for the same results."""
-    return results.made(_find)
-
-
-def _find(results: Results) -> Flags:
     finders: list[Callable[[Results], list[Flag]]] = [load(guard.find) for guard in GUARDS.values()]
     return Flags(tuple(flag for find in finders for flag in find(results)), frozenset(results.info.across))

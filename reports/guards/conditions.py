@@ -50,10 +50,10 @@ def _hashes(records: Iterable[Record]) -> frozenset[str]:
 def data(results: Results) -> list[Flag]:
     """Fingerprints of the SentEval data, and of the training data of recipes that ask for the same."""
     tested = {key: own for key, records in results.recipes.items() if (own := [r for r in records if r.tested])}
-    senteval = _by_seed(tested, lambda record: _word(record.read, "senteval", "fingerprint"))
+    senteval = _by_seed(tested, lambda record: record.fingerprint("senteval"))
     flags = _unequal(results, "data", "senteval", senteval, always_kept=True, digests=True)
     for group in _groups(results, lambda recipe: tuple((k, v) for k, v in recipe.flat().items() if _of_corpus(k))):
-        corpora = _by_seed(_trained(results, group), lambda record: _word(record.data, "corpus", "fingerprint"))
+        corpora = _by_seed(_trained(results, group), lambda record: record.fingerprint("corpus"))
         flags += _unequal(results, "data", "corpus", corpora, always_kept=True, digests=True)
     return flags
 
@@ -61,9 +61,10 @@ def data(results: Results) -> list[Flag]:
 def encoder(results: Results) -> list[Flag]:
     """The weights before training, of recipes that name the same encoder; other names are meant, and said."""
     flags = []
-    any_known = any(map(_weights, results.records))
+    any_known = any(record.fingerprint("encoder") for record in results.records)
     for group in _groups(results, _of_encoder) if any_known else [results.recipes]:
-        flags += _unequal(results, "encoder", "encoder", _by_seed(group, _weights), digests=True)
+        weights = _by_seed(group, lambda record: record.fingerprint("encoder"))
+        flags += _unequal(results, "encoder", "encoder", weights, digests=True)
     named = _groups(results, lambda recipe: (recipe.encoder.kind, recipe.encoder.name, recipe.encoder.layers))
     trained = sorted(filter(None, (frozenset(_trained(results, group)) for group in named)), key=len, reverse=True)
     if len(trained) > 1:
@@ -231,18 +232,6 @@ def _training_precision(record: Record) -> str | None:
     if record.machine:
         return "bf16" if record.machine.get("bf16") else "fp32"
     return "fp32" if "no GPU" in record.hardware else f"auto on {record.ran_on}" if record.hardware else "auto"
-
-
-def _weights(record: Record) -> str | None:
-    return _word(record.data, "encoder", "fingerprint")
-
-
-def _word(values: Mapping[str, Any], *path: str) -> str | None:
-    """A text within nested objects; None where there is none."""
-    value: Any = values
-    for name in path:
-        value = value.get(name) if isinstance(value, Mapping) else None
-    return value if isinstance(value, str) and value else None
 
 
 def _count(value: Any) -> float | None:

@@ -39,7 +39,7 @@ def items(results: Results) -> list[Flag]:
     wrong: list[tuple[Record, str]] = []
     for record, task in _cells(results):
         tested.setdefault(record.recipe_hash, set()).add(task)
-        if not results.predictions.has(record, task):
+        if results.predictions.of_task(record, task) is None:
             lacking.setdefault(record.recipe_hash, set()).add(task)
         elif results.predictions.fits(record, task) is False:
             wrong.append((record, task))
@@ -194,15 +194,15 @@ def _of_largest_class(results: Results, record: Record, task: str) -> float | No
     """The accuracy, where no predictions were kept and it is the share of the task's largest class."""
     kind, chance = kind_of(task), TASKS[task].chance
     accuracy = record.scores[task].get(kind.chance)
-    if kind.predicted == "cosines" or results.predictions.has(record, task) or chance is None or accuracy is None:
+    answers = results.predictions.of_task(record, task)
+    if kind.predicted == "cosines" or answers is not None or chance is None or accuracy is None:
         return None
     return float(accuracy) if abs(accuracy - chance) <= CHANCE else None
 
 
 def _has_collapsed(results: Results, record: Record) -> bool:
     """Whether all sentences get nearly the same vector: by the geometry, or by every cosine that was kept."""
-    anisotropy = record.geometry.get("anisotropy")
-    if isinstance(anisotropy, int | float) and anisotropy > ALIKE:
+    if (record.geometry.get("anisotropy") or 0.0) > ALIKE:
         return True
     tasks = [task for task in record.scores if task in TASKS and kind_of(task).predicted == "cosines"]
     predictions = [results.predictions.of_task(record, part) for task in tasks for part in (task, f"dev.{task}")]
@@ -214,7 +214,7 @@ def _collapsed(results: Results, collapsed: dict[str, list[Record]]) -> Flag:
     """One flag for all encoders that have collapsed: it touches every score."""
     cosines = [record.geometry.get("anisotropy") for records in collapsed.values() for record in records]
     some_seeds = any(len(records) < len(results.recipes[recipe]) for recipe, records in collapsed.items())
-    lowest = min((value for value in cosines if isinstance(value, int | float)), default=None)
+    lowest = min((value for value in cosines if value is not None), default=None)
     return Flag("degenerate", "collapsed", frozenset(collapsed), facts={"cosine": lowest, "some_seeds": some_seeds})
 
 

@@ -152,6 +152,10 @@ class Record:
             sources |= {**evaluation.data, **({"overlap": both} if both else {})}
         return sources
 
+    def fingerprint(self, kind: str) -> str | None:
+        """Of what it read: `corpus`, `senteval`, `encoder`; None where nobody noted it."""
+        return self.read.get(kind, {}).get("fingerprint") or None
+
     @property
     def predictions(self) -> list[str]:
         """The files of predictions, within the results folder."""

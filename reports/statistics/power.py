@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
@@ -96,15 +97,8 @@ def least_gain(first: Sample, second: Sample, power: float = 0.8, *, alpha: floa
 
 def fewest(enough: Callable[[int], bool]) -> int | None:
     """The smallest number of seeds, from 2 on, that is enough, as any larger one is; None where MOST_SEEDS are not."""
-    if not enough(MOST_SEEDS):
-        return None
-    low, high = 1, 2  # too few, perhaps enough
-    while not enough(high):
-        low, high = high, high * 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high
+    counts = range(2, MOST_SEEDS + 1)
+    return next(iter(counts[bisect_left(counts, True, key=enough) :]), None)
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,6 @@ error rates, heavy tails, unequal spreads and seeds that move together included.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -128,9 +127,7 @@ def race_for_best(entrants: Mapping[str, Entrant], least: int, most: int, level:
     return courses | {name: Course(most, "most") for name in going}
 
 
-def race_against(
-    baseline: str, entrants: Mapping[str, Entrant], least: int, most: int, level: float = WRONG
-) -> dict[str, Course]:
+def race_against(baseline: str, entrants: Mapping[str, Entrant], least: int, most: int) -> dict[str, Course]:
     """By name, how far each row has come on the way to a verdict against the baseline, which is one of them."""
     courses: dict[str, Course] = {}
     variances_of: dict[str, tuple[Array, int]] = {}
@@ -150,7 +147,7 @@ def race_against(
         samples = _samples(entrants, both, seeds)
         common = [common_spread(own) for own in samples]
         for place, name in enumerate(going, start=1):
-            chance = level / of_rows / looks(seeds, least, most)
+            chance = WRONG / of_rows / looks(seeds, least, most)
             variance = spreads[0] + spreads[place]
             degrees = _pair_freedom(spreads[[0, place]], freedom[[0, place]])
             comparisons = [
@@ -158,7 +155,7 @@ def race_against(
             ]
             decided = np.array([item.p is not None and item.p < chance for item in comparisons])
             gain = np.array([item.gain for item in comparisons])
-            hopeless = _hopeless(gain, variance, degrees, seeds, most, level / of_rows)
+            hopeless = _hopeless(gain, variance, degrees, seeds, most, WRONG / of_rows)
             gap = float(-gain.max())
             if (entrants[baseline].fixed and entrants[name].fixed) or (decided | hopeless).all():
                 courses[name] = Course(seeds, "decided" if decided.any() else "undecided", baseline, gap)
@@ -246,8 +243,7 @@ def _spreads(
     for goal in range(goals):
         usual, weight = 0.0, 0.0
         if len(own) >= FEWEST:
-            floor = 1e-6 * max(float(np.median(own[:, goal])), 1e-12)
-            usual, weight = common_variance(np.maximum(own[:, goal], floor), freedom)
+            usual, weight = common_variance(own[:, goal], freedom)
             weight = min(weight, float(freedom.sum()))  # the common one is not known better than from all together
         for place, name in enumerate(names):
             if not entrants[name].fixed:
@@ -278,23 +274,10 @@ def _judge(
     chance: float,
 ) -> dict[str, Course]:
     """A complete round: who leaves, and who needs one more seed."""
-    variances, freedom = _spreads(entrants, names, variances_of)
-    means = np.stack([entrants[name].first(seeds).mean(axis=0, dtype=float) for name in names])
-    packed = means.tobytes(), variances.tobytes(), freedom.tobytes()
-    return dict(_judge_packed(tuple(names), *packed, seeds, most, chance))
-
-
-@functools.lru_cache(maxsize=16)
-def _judge_packed(
-    names: tuple[str, ...], means_: bytes, variances_: bytes, freedom_: bytes, seeds: int, most: int, chance: float
-) -> Mapping[str, Course]:
-    """A round once complete stays as it is while the race goes on, and every pair of its recipes is compared: so it is
-    remembered, by its numbers."""
     from scipy.special import stdtr
 
-    means, variances, freedom = (
-        np.frombuffer(packed).reshape(len(names), -1) for packed in (means_, variances_, freedom_)
-    )  # (recipes, goals) each
+    variances, freedom = _spreads(entrants, names, variances_of)
+    means = np.stack([entrants[name].first(seeds).mean(axis=0, dtype=float) for name in names])  # (recipes, goals)
     leads = means[:, None] - means  # (first, second, goals)
     both = np.stack(np.broadcast_arrays(variances[:, None], variances[None]))
     degrees = _pair_freedom(both, np.stack(np.broadcast_arrays(freedom[:, None], freedom[None])))

@@ -48,9 +48,8 @@ def common_spread(samples: Iterable[Sample]) -> Common:
     """Of the samples that have two seeds, copies once; `ALONE` where they are too few, or do not scatter at all."""
     several = [*{sample.values.tobytes(): sample for sample in samples if sample.std is not None}.values()]
     variances = np.array([(sample.std or 0.0) ** 2 for sample in several])
-    middle = float(np.median(variances)) if len(several) else 0.0
-    if len(several) < FEWEST or middle == 0:
+    if len(several) < FEWEST or np.median(variances) == 0:
         return ALONE
     freedom = np.array([sample.count - 1.0 for sample in several])
-    variance, weight = common_variance(np.maximum(variances, 1e-6 * middle), freedom)
+    variance, weight = common_variance(variances, freedom)
     return Common(variance, min(weight, len(several) - 2.0))

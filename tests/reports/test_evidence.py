@@ -72,6 +72,8 @@ def test_a_quantity_by_its_tasks():
     mrpc = whole.by_task()["MRPC"]
     assert mrpc.weights == {("MRPC", "test_accuracy"): 0.5, ("MRPC", "test_f1"): 0.5}
     assert whole.minus(whole).of(_scores(random.Random(1))) == pytest.approx(0)
+    assert {whole: "one figure"}[Quantity("of another name", {**whole.weights})]
+    assert mrpc != whole
 
 
 # Boards

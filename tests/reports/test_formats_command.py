@@ -74,7 +74,7 @@ def test_check(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[st
 
 def test_diff_and_export(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
     monkeypatch.setattr(diff, "diff", lambda first, second: f"{first} and {second}")
-    monkeypatch.setattr(export, "export", lambda results, row, folder: Path(f"{results}/{row}/{folder}"))
+    monkeypatch.setattr(export, "export", lambda results, row, folder, fetch: Path(f"{results}/{row}/{folder}"))
     assert main(["diff", "a", "b"]) == 0
     assert main(["export", "a", "my row"]) == 0
     assert main(["export", "a", "my row", "b"]) == 0

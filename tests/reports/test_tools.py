@@ -26,6 +26,7 @@ from reports.results import Results
 from reports.testing import changed, make_study
 from search_spaces.goals import SELECTION
 from tests.synthetic_results import made_once
+from trainables.arrays import arrays_in
 from trainables.errors import UserError
 from trainables.senteval.kinds import KINDS
 from trainables.senteval.protocol import PROTOCOLS
@@ -164,8 +165,7 @@ class TestCheck:
     def test_right_answers_that_fit_no_folds(self, results: Results) -> None:
         record = results.of_row(ROW)[0]
         path = results.folder / record.predictions[0]
-        with np.load(path) as file:
-            arrays = {name: file[name] for name in file.files}
+        arrays = arrays_in(path.read_bytes())
         each = np.arange(len(arrays["gold.MR"]), dtype=np.int8)
         np.savez(path, **{**arrays, "gold.MR": each, "MR": each})
         (problem,) = checking._scores(Results.load(results.folder))

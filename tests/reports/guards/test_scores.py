@@ -31,6 +31,7 @@ from tests.guarded import (
     score,
 )
 from tests.synthetic_results import make_results
+from trainables.arrays import arrays_in
 
 
 @pytest.fixture
@@ -42,8 +43,7 @@ def predictions(folder: Path, row: str, change: Callable[[dict[str, np.ndarray]]
     """Change the predictions of a row's trials."""
     recipe_hash = StudyInfo.load(folder).row_hashes[row]
     for path in (folder / "predictions").glob(f"{recipe_hash}-*.npz"):
-        with np.load(path) as file:
-            arrays = {name: file[name] for name in file.files}
+        arrays = arrays_in(path.read_bytes())
         np.savez(path, **change(arrays))  # type: ignore[arg-type]
 
 

@@ -418,8 +418,12 @@ class TestReports:
 
         study = study_at(s3)
         record = Ledger(study.folder / LEDGER).read()[0]
-        monkeypatch.setattr(export, "models_of", lambda results, row: ["models/none-0", f"models/{record.key}"])
-        monkeypatch.setattr(export, "export", lambda results, row, folder: results / "models" / record.key)
+
+        def fetched(results: Path, row: str, folder: Path, fetch: Callable[[str], bool]) -> Path:
+            assert [fetch("models/none-0"), fetch(f"models/{record.key}")] == [False, True]
+            return results / "models" / record.key
+
+        monkeypatch.setattr(export, "export", fetched)
         storage(s3).send(model(tmp_path / "model"), f"models/{record.key}")
         assert main(["export", s3, "a row", str(tmp_path / "out")]) == 0
         assert same(Path(capsys.readouterr().out.strip()), tmp_path / "model")

@@ -1,0 +1,25 @@
+"""What is computed of an object once, and then kept with it."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+Item = TypeVar("Item")
+Further = ParamSpec("Further")
+Made = TypeVar("Made")
+
+
+def cached(make: Callable[Concatenate[Item, Further], Made]) -> Callable[Concatenate[Item, Further], Made]:
+    """A function of an object, or a method: what it gives for further arguments, which can be hashed, is made once."""
+
+    @functools.wraps(make)
+    def lookup(item: Item, /, *further: Further.args, **named: Further.kwargs) -> Made:
+        values: dict[Any, Made] = vars(item).setdefault("_cached", {})
+        key = make, further, tuple(named.items())
+        if key not in values:
+            values[key] = make(item, *further, **named)
+        return values[key]
+
+    return lookup
