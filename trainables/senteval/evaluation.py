@@ -17,6 +17,7 @@ import numpy as np
 
 from trainables.errors import UserError
 from trainables.evaluation_config import Parts
+from trainables.lazy_torch import torch
 from trainables.record_parts import Geometry
 from trainables.senteval.data_files import MissingData, check_folder, check_task, content_hash, repeated_files
 from trainables.senteval.embedded import Embedded
@@ -142,8 +143,6 @@ def score_embeddings(
 ) -> SentEvalResult:
     """The second half of `evaluate`. The tasks are read again, perhaps in another process: `UserError` where they are
     not those that were embedded."""
-    import torch
-
     from trainables.senteval.geometry import geometry
 
     begin = time.perf_counter()
@@ -229,8 +228,6 @@ def development(
 ) -> dict[str, float | None]:
     """Cheap scores while training goes on, in percent: by `TASK.NUMBER` the number `TaskKind.development` of each
     task that has data. `score` is their mean, None where there is none."""
-    import torch
-
     names = [name for name in task_names(tasks) if TASKS[name].development]
     read, _, errors = _read_all(Path(data), names)
     if errors:
@@ -383,7 +380,5 @@ def _encoded(encode: Encode, sentences: list[str]) -> np.ndarray:  # (sentences,
 
 def _numbers(texts: list[str], places: Mapping[str, int], others: Mapping[str, int]) -> Tensor:
     """Of texts that are in one of both, if they can be in the first."""
-    import torch
-
     numbers = [places[text] if text in places else others[text] for text in texts]
     return torch.tensor(numbers, dtype=torch.long)

@@ -9,6 +9,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from trainables.lazy_torch import torch
+
 if TYPE_CHECKING:
     from torch import Tensor
 
@@ -45,8 +47,6 @@ def nearest(embeddings: Tensor, queries: Tensor, documents: Tensor, own: Tensor,
     `queries` and `documents` are rows of `embeddings`; `own` is the document that a query does not find, or -1. The
     search is exact, and holds one block of cosines at a time.
     """
-    import torch
-
     parts = [_unit(embeddings[part]) for part in queries.split(QUERIES_AT_ONCE)]
     best = [torch.full((len(part), min(most, len(documents))), _NOTHING) for part in parts]
     owns = own.split(QUERIES_AT_ONCE)
@@ -70,8 +70,6 @@ _NOTHING = -(2**63)
 def _better(best: Tensor, steps: Tensor, start: int) -> Tensor:
     """(queries, found) The best keys, of those so far and of a block of documents from that number on. A key has the
     steps of the cosine, and below them what is left to the largest number: no two are equal."""
-    import torch
-
     lowest = (best[:, -1] >> 32).double()
     rows, columns = ((steps >= lowest[:, None]) & (steps > -math.inf)).nonzero(as_tuple=True)
     keys = (steps[rows, columns].long() << 32) + (_LAST - start - columns)
@@ -84,6 +82,4 @@ def _better(best: Tensor, steps: Tensor, start: int) -> Tensor:
 
 def _unit(rows: Tensor) -> Tensor:
     """Of length one, float64; zeros stay zeros."""
-    import torch
-
     return torch.nn.functional.normalize(rows.double(), dim=1)

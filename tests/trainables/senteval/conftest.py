@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +10,17 @@ import pytest
 
 from trainables.corpora import scenes
 from trainables.senteval import SentEvalResult, evaluate, projections
+from trainables.senteval.tasks import TASKS
 from trainables.testing.tasks import bag_of_words
+
+
+@pytest.fixture(autouse=True)
+def _registered() -> Iterator[None]:
+    """Tasks that a test adds leave the registry after it."""
+    before = {*TASKS}
+    yield
+    for name in {*TASKS} - before:
+        TASKS.remove(name)
 
 
 @pytest.fixture(scope="session")

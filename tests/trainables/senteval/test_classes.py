@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -90,14 +90,6 @@ def test_embeddings_that_are_all_the_same_and_one_label_alone_are_no_error() -> 
     assert read_in_folds(np.eye(3), np.array([0, 0, 1])).regressed.shape == (3,)
 
 
-@pytest.fixture
-def registered() -> Iterator[list[Task]]:
-    tasks: list[Task] = []
-    yield tasks
-    for task in tasks:
-        TASKS.remove(task.name)
-
-
 def write(file: Path, start: int, rows: int) -> str:
     lines = [
         f"a {words[(start + row) % 5]} number{start + row},{label}"
@@ -124,11 +116,8 @@ def task_of(folder: Path, *parts: str) -> Task:
         (("test",), ["test_accuracy", "test_knn_accuracy"]),
     ],
 )
-def test_whatever_parts_there_are(
-    parts: Sequence[str], numbers: list[str], tmp_path: Path, registered: list[Task]
-) -> None:
+def test_whatever_parts_there_are(parts: Sequence[str], numbers: list[str], tmp_path: Path) -> None:
     task = task_of(tmp_path, *parts)
-    registered.append(task)
     TASKS.add(task)
     check_data(tmp_path, [task.name])
     assert task.splits == parts
@@ -146,12 +135,9 @@ def test_whatever_parts_there_are(
             evaluate(bag_of_words, tmp_path, [task.name], parts="development")
 
 
-def test_an_encoder_that_knows_its_training_rows_by_heart_gains_nothing_by_it(
-    tmp_path: Path, registered: list[Task]
-) -> None:
+def test_an_encoder_that_knows_its_training_rows_by_heart_gains_nothing_by_it(tmp_path: Path) -> None:
     """Neither on the development part nor on the tests, which it has not seen."""
     task = task_of(tmp_path, "train", "dev", "test")
-    registered.append(task)
     TASKS.add(task)
     known = {line.partition(",")[0]: line.rpartition(",")[2] for line in Path(task.files[0]).read_text().splitlines()}
     random = np.random.default_rng(0)
@@ -173,22 +159,20 @@ def test_labels_of_another_task_are_not_fitted_to(tmp_path: Path) -> None:
     assert fitted_to(pairs, tmp_path / "train.csv", [*WORDS]) is pairs
 
 
-def test_a_label_that_nothing_is_fitted_to_is_refused_by_its_line(tmp_path: Path, registered: list[Task]) -> None:
+def test_a_label_that_nothing_is_fitted_to_is_refused_by_its_line(tmp_path: Path) -> None:
     task = task_of(tmp_path, "train", "dev", "test")
     with open(task.files[2], "a") as file:
         file.write("a stone,minerals\n")
-    registered.append(task)
     TASKS.add(task)
     with pytest.raises(UserError, match=r"test.csv, line 62: label 'minerals' is none of animals, things"):
         check_data(tmp_path, [task.name])
 
 
 def test_of_many_labelled_rows_a_draw_is_fitted_and_that_is_said(
-    tmp_path: Path, registered: list[Task], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(logistic, "MOST", 40)
     task = task_of(tmp_path, "train", "dev", "test")
-    registered.append(task)
     TASKS.add(task)
     note = f"task {task.name}: 40 of 60 labelled rows ({{}}), drawn by chance, stand for all"
     assert left_out(tmp_path, [task.name]) == [note.format("train"), note.format("dev")]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -171,16 +171,7 @@ def folder_of(place: Path, **files: Sequence[Mapping[str, object]] | str) -> Pat
     return place
 
 
-@pytest.fixture
-def registered() -> Iterator[list[Task]]:
-    """Tasks that a test adds leave the registry after it."""
-    added: list[Task] = []
-    yield added
-    for task in added:
-        TASKS.remove(task.name)
-
-
-def test_a_folder_of_a_search(tmp_path: Path, registered: list[Task]) -> None:
+def test_a_folder_of_a_search(tmp_path: Path) -> None:
     folder = folder_of(tmp_path / "faq", dev="q3 0 d2 1\nq1 0 d7 1\n")
     (task,) = own_tasks([str(folder)], [str(folder)])
     assert (task.name, task.kind, task.layout, task.metric) == ("faq", "search", "beir", "test_ndcg@10")
@@ -190,7 +181,6 @@ def test_a_folder_of_a_search(tmp_path: Path, registered: list[Task]) -> None:
     assert test.documents.texts == ["e", "T c y", "a b x"]  # ids fall, as trec_eval ranks equal ones
     assert (test.left, test.documents.judged) == (["a b", "c d"], [{2: 2}, {1: 1, 2: 0}])
     assert (dev.left, dev.labels.tolist()) == (["a b", "e f"], [1, 1])
-    registered.append(task)
     TASKS.add(task)
     scores = evaluate(bag_of_words, "nowhere", ["faq"])
     assert scores.tasks["faq"]["test_ndcg@10"] == pytest.approx(100.0)
@@ -205,7 +195,7 @@ def test_a_folder_of_a_search(tmp_path: Path, registered: list[Task]) -> None:
 
 
 @pytest.mark.parametrize("kind", ["search", "triplets", "reranking"])
-def test_documents_may_have_embeddings_of_their_own(kind: str, tmp_path: Path, registered: list[Task]) -> None:
+def test_documents_may_have_embeddings_of_their_own(kind: str, tmp_path: Path) -> None:
     """A text that is a query and a document has one as each. Here queries point the other way than documents."""
     rows = [
         {"anchor": f"{n} {n}", "positive": f"{n} {n} x", "negative": f"{n + 1} {n + 1}"}
@@ -215,9 +205,8 @@ def test_documents_may_have_embeddings_of_their_own(kind: str, tmp_path: Path, r
     if kind == "search":
         rows = [{"anchor": row["anchor"], "positive": row["positive"]} for row in rows]
     (tmp_path / "mine.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    registered += own_tasks([], [str(tmp_path / "mine.jsonl")])
-    TASKS.add(*registered)
-    (task,) = registered
+    (task,) = own_tasks([], [str(tmp_path / "mine.jsonl")])
+    TASKS.add(task)
     assert task.kind == kind
 
     def turned(texts: Sequence[str]) -> np.ndarray:
@@ -231,10 +220,9 @@ def test_documents_may_have_embeddings_of_their_own(kind: str, tmp_path: Path, r
     assert apart[number] < alike[number] - 30  # type: ignore[operator]
 
 
-def test_other_texts_under_the_same_numbers_are_another_part(tmp_path: Path, registered: list[Task]) -> None:
+def test_other_texts_under_the_same_numbers_are_another_part(tmp_path: Path) -> None:
     places = [folder_of(tmp_path / part, **{part: "q1\td0\t1\n"}) for part in ("dev", "test")]
-    registered += own_tasks([f"faq={places[0]}"], [f"faq={places[1]}"])
-    TASKS.add(*registered)
+    TASKS.add(*own_tasks([f"faq={places[0]}"], [f"faq={places[1]}"]))
     for place in places:
         (place / "qrels" / f"{place.name}.tsv").write_text("q1\td0\t1\n")
     with pytest.raises(UserError, match=r"test\.tsv \(faq\) has the same content as \S*dev\.tsv \(faq\); give files"):
@@ -389,10 +377,9 @@ def test_parts_that_a_kind_does_not_have(parts: tuple[str, ...]) -> None:
         Task("mine", "split", "table", ("a.csv",), parts=("dev",))
 
 
-def test_one_part_alone_is_scored_in_both_ways(tmp_path: Path, registered: list[Task]) -> None:
+def test_one_part_alone_is_scored_in_both_ways(tmp_path: Path) -> None:
     built_in = [f"{name}=scenes:triplets" for name in ("first", "second")]
-    registered += [*own_tasks([built_in[0]], []), *own_tasks([], [built_in[1]])]
-    TASKS.add(*registered)
+    TASKS.add(*own_tasks([built_in[0]], []), *own_tasks([], [built_in[1]]))
     check_data(tmp_path, ["first", "second"])
     whole = evaluate(bag_of_words, tmp_path, ["first", "second"])
     assert [*whole.tasks["first"]] == ["dev_accuracy", "examples", "seconds"]
@@ -406,12 +393,11 @@ def test_one_part_alone_is_scored_in_both_ways(tmp_path: Path, registered: list[
 
 
 @pytest.mark.slow
-def test_few_examples_of_many_classes_make_fewer_folds(tmp_path: Path, registered: list[Task]) -> None:
+def test_few_examples_of_many_classes_make_fewer_folds(tmp_path: Path) -> None:
     rows = [f"{f'word{number % 5} ' * 9}{number},{number % 5}\n" for number in range(20)]
     (tmp_path / "dev.csv").write_text("text,label\n" + "".join(rows))
     files = [str(tmp_path / "dev.csv")]
-    registered += [*own_tasks([f"first={files[0]}"], []), *own_tasks([], [f"second={files[0]}"])]
-    TASKS.add(*registered)
+    TASKS.add(*own_tasks([f"first={files[0]}"], []), *own_tasks([], [f"second={files[0]}"]))
     for name, number in (("first", "dev_accuracy"), ("second", "test_accuracy")):
         scores = evaluate(bag_of_words, tmp_path, [name])
         assert scores.errors == {}
@@ -420,11 +406,11 @@ def test_few_examples_of_many_classes_make_fewer_folds(tmp_path: Path, registere
         assert score > 20
     answers, kind = scores.answers["second"], KINDS["classes"]
     protocol = PROTOCOLS["full"]
-    assert kind.numbers(registered[1], answers, protocol)["test_accuracy"] == pytest.approx(score)
-    assert kind.effects(registered[1], "test_accuracy", answers, protocol) is not None
+    assert kind.numbers(TASKS["second"], answers, protocol)["test_accuracy"] == pytest.approx(score)
+    assert kind.effects(TASKS["second"], "test_accuracy", answers, protocol) is not None
 
 
-def test_the_place_of_files_is_no_part_of_what_they_are(tmp_path: Path, registered: list[Task]) -> None:
+def test_the_place_of_files_is_no_part_of_what_they_are(tmp_path: Path) -> None:
     digits = set()
     for first, second in (("a", "b"), ("b", "a")):
         places = [folder_of(tmp_path / first / "dev", dev="q1\td0\t1\n"), folder_of(tmp_path / second / "test")]
@@ -435,11 +421,11 @@ def test_the_place_of_files_is_no_part_of_what_they_are(tmp_path: Path, register
     assert len(digits) == 1
 
 
-def test_embeddings_that_are_all_the_same_show_no_skill(registered: list[Task]) -> None:
+def test_embeddings_that_are_all_the_same_show_no_skill() -> None:
     given = [f"scenes:{name}" for name in ("labelled_pairs", "triplets", "search", "reranking", "clustering")]
-    registered += own_tasks([], given)
-    TASKS.add(*registered)
-    scores = evaluate(lambda texts: np.ones((len(texts), 3), np.float32), "nowhere", [t.name for t in registered]).tasks
+    tasks = own_tasks([], given)
+    TASKS.add(*tasks)
+    scores = evaluate(lambda texts: np.ones((len(texts), 3), np.float32), "nowhere", [t.name for t in tasks]).tasks
     assert scores["triplets"]["test_accuracy"] == scores["clustering"]["test_v_measure"] == 0.0
     assert (scores["search"]["test_ndcg@10"] or 0) < 10
     assert (scores["reranking"]["test_mrr@10"] or 0) < 25

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -46,17 +46,12 @@ def embed() -> Embed:
 
 
 @pytest.fixture
-def scored(embed: Embed, tmp_path: Path) -> Iterator[Callable[[Task], Numbers]]:
-    names: list[str] = []
-
+def scored(embed: Embed, tmp_path: Path) -> Callable[[Task], Numbers]:
     def score(task: Task) -> Numbers:
         TASKS.add(task)
-        names.append(task.name)
         return evaluate(embed, tmp_path, [task.name]).tasks[task.name]
 
-    yield score
-    for name in names:
-        TASKS.remove(name)
+    return score
 
 
 def lines(place: str, encoding: str = "utf-8-sig") -> list[str]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from trainables.errors import UserError
+from trainables.lazy_torch import torch
 from trainables.senteval.effects import accuracy_effects, f1_effects
 from trainables.senteval.embedded import Embedded
 from trainables.senteval.examples import Split, TaskData
@@ -109,8 +110,6 @@ class NestedCrossValidation(Classification):
     fewest = 3
 
     def score(self, given: Embedded, protocol: Protocol, seed: int) -> KindScores:
-        import torch
-
         from trainables.senteval.classifier import fit_classifiers, hold_out
 
         rows, labels, classes = given.rows("all"), given.labels("all"), given.data.classes

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trainables.errors import UserError
+from trainables.lazy_torch import torch
 from trainables.senteval.embedded import Embedded
 from trainables.senteval.examples import JudgedDocuments, Split, TaskData
 from trainables.senteval.items import Answers
@@ -45,8 +46,6 @@ class Search(MeanOverItems):
         return not table.has("negative")
 
     def answers(self, given: Embedded, part: str, seed: int) -> Answers:
-        import torch
-
         split = given.data.splits[part]
         documents = split.documents
         assert documents is not None
