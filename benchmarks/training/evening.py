@@ -92,9 +92,7 @@ def of_study(folder: Path, began: float, ended: float, goal: float | None) -> Ev
     chosen, encoder = answer.to_use, answer.references.get("encoder")
     records = [record for record in results.of_all_trials if record.seed != PART]
     scores = [
-        (record.finished_at, score)
-        for record in records
-        if (score := first.of(record.scores, record.cost)) is not None
+        (record.finished_at, score) for record in records if (score := first.of(record.scores, record.cost)) is not None
     ]
     moments = [datetime.datetime.fromisoformat(at).timestamp() for at, score in scores if goal and score >= goal]
     return Evening(

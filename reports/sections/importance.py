@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from reports.cached import cached
 from reports.document import Block, DataTable, Heading, Picture, SideBySide
 from reports.guards.words import listed
 from reports.importance import ENOUGH, Effect, Importance, Share, importance
@@ -28,7 +29,7 @@ RecordScores = list[tuple[Record, float]]
 def write(results: Results, pictures: Path) -> list[Block]:
     """Of one score, or of each goal, every key's share, and what two keys do together."""
     blocks: list[Block] = []
-    for name, (_, fit) in results.made(_fits).items():
+    for name, (_, fit) in _fits(results).items():
         if fit:
             blocks += [Heading(f"What decides the {name}"), *_shares(results, fit)]
     return blocks
@@ -37,7 +38,7 @@ def write(results: Results, pictures: Path) -> list[Block]:
 def in_short(results: Results, pictures: Path) -> list[Block]:
     """Which keys matter by how much, a paragraph for each goal, and the curve of each of them."""
     blocks: list[Block] = []
-    fits = results.made(_fits)
+    fits = _fits(results)
     if not fits:
         return ["Which settings matter is unknown: no recipe of the search has a score."]
     for name, (recipes, fit) in fits.items():
@@ -58,6 +59,7 @@ def in_short(results: Results, pictures: Path) -> list[Block]:
     return blocks
 
 
+@cached
 def _fits(results: Results) -> dict[str, tuple[int, Importance | None]]:
     """By what was searched for: how many recipes have a score, and what decides it."""
     return {

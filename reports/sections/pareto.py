@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from reports.best_model import ranking
+from reports.cached import cached
 from reports.costs import incomparable
 from reports.document import Block, DataTable, Picture
 from reports.guards.words import listed
@@ -59,7 +60,7 @@ class GoalsFront:
     @classmethod
     def of(cls, results: Results) -> GoalsFront:
         """Reckoned once."""
-        return results.made(_goals_front)
+        return _goals_front(results)
 
     def probability(self, point: GoalsPoint) -> float | None:
         """That it belongs to the front; None where that is unknown."""
@@ -83,6 +84,7 @@ class GoalsFront:
         return [*self.chosen, *self.off[:SHOWN_OFF]]
 
 
+@cached
 def _goals_front(results: Results) -> GoalsFront:
     goals = results.measured_goals
     points = _points(results, goals) if goals else []
