@@ -34,9 +34,9 @@ mean of STS12 to 16 by 0.01 to 1.1 points. It counts as known, since what is tol
 WHY = "assumed; by 0.01 to 1.1 in this repository's examples"
 
 ITEMS_VARY, FEW_ITEMS = 14.0, 50
-"""By how many points two models' scores differ from test item to item (standard deviation), at least: by the
-predictions in `docs/examples` 14 for queries, 23 for pairs and 32 for labelled texts, between the base settings and
-what is compared with them. And from how many items on a gain is planned by seeds."""
+"""By how many points two models' scores differ from test item to item (standard deviation), at least: in the
+studies of `docs/examples` 14 for queries, 23 for pairs and 32 for labelled texts, between the base settings and what is
+compared with them. And from how many items on a gain is planned by seeds."""
 
 
 @dataclass(frozen=True)
