@@ -21,6 +21,14 @@ from trainables.recipe import Recipe, keys
 SPACES = spaces()
 ROOT = Path(__file__).resolve().parents[2]
 
+EVALUATED = {
+    "scl": ("sts", "transfer", "STSBenchmark"),
+    "clsr": ("sts", "STSBenchmark"),
+    "declutr": ("all",),
+    "supmpn": ("sts", "STSBenchmark", "SICKRelatedness", "MR", "CR", "SUBJ", "MPQA", "SST2", "TREC", "MRPC"),
+}
+"""The tasks that a paper's spaces score."""
+
 # Printed averages that are not the mean of the printed figures beside them, and what the mean would be: the papers'
 # own slips, by paper, table and row.
 WRONG_AVERAGES = {
@@ -275,3 +283,13 @@ def test_a_space_file_is_run_once(tmp_path: Path):
         assert load_space(path) == load_space(path)
     finally:
         AVERAGES.remove("adds")
+
+
+@pytest.mark.parametrize("paper", EVALUATED)
+def test_the_papers_tasks_are_scored_by_the_full_protocol(paper: str) -> None:
+    own = {name: space for name, space in SPACES.items() if name.startswith(f"{paper}_") and name != "scl_batch_size"}
+    assert {space.evaluation.tasks for space in own.values()} == {EVALUATED[paper]}
+    assert {space.evaluation.protocol for space in own.values()} == {"full"}
+    assert [name for name, space in own.items() if space.evaluation.heat_map != "none"] == ["supmpn_main"] * (
+        paper == "supmpn"
+    )
