@@ -21,7 +21,7 @@ from reports.plots import (
     search_course,
     step_lines,
 )
-from reports.plots.canvas import make_figure, save
+from reports.plots.canvas import Dot, make_figure, save
 from reports.plots.forest import GainGroup, GainLine
 from reports.plots.geometry_map import Place
 from reports.plots.goals_front import Mark
@@ -61,11 +61,11 @@ DRAWN: dict[str, Callable[[Path], object]] = {
     "search_course": lambda path: search_course.search_picture([(60.0, 1.0), (90.0, 2.0)], 1.5, path, LONG),
     "importance_panels": lambda path: importance_panels.importance_picture(CURVE, LONG, path),
     "data_curve": lambda path: data_curve.data_picture(
-        [(100, 1.0, 0.5, 1.5), (200, 2.0, None, None)], {LONG: 1.2}, path, unit=LONG, figure=LONG
+        [Dot(100, 1.0, (0.5, 1.5)), Dot(200, 2.0, None)], {LONG: 1.2}, path, unit=LONG, figure=LONG
     ),
     "goals_front": lambda path: goals_front.pareto_picture([Mark(1.0, 2.0, True, 1, 0.5)], (LONG, LONG), path),
     "grid_panels": lambda path: grid_panels.distribution_picture({CURVE.key: {LONG[:36]: [1.0, 2.0]}}, LONG, path),
-    "grid lines": lambda path: grid_panels.lines_picture({LONG: {LONG: [(1, 2, None)]}}, CURVE.key, LONG, path),
+    "grid lines": lambda path: grid_panels.lines_picture({LONG: {LONG: [Dot(1, 2, None)]}}, CURVE.key, LONG, path),
     "geometry_map": lambda path: geometry_map.geometry_picture(
         [Place(LONG, 0.1, -2.0, (50.0, 60.0), True, True)], [LONG, LONG], [1.0, 1.0], path
     ),
