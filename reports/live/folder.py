@@ -160,7 +160,8 @@ def _settled(results: Path, ledger: Ledger, signature: Signature) -> Settled:
         kinds = apart(records, info.row_hashes.values(), info.finals)
         own = in_order(info, space, kinds.own)
         study = Results(results, info, space, own, kinds.finals, kinds.parts, kinds.soups, set_aside=set_aside)
-    called = recipe_names(study) if study else {}
+    rows = reversed([*info.row_hashes.items()]) if info else ()
+    called = recipe_names(study) if study else {recipe_hash: label for label, recipe_hash in rows}
     names = {record.key: called.get(record.recipe_hash, record.recipe_hash) for record in records}
     stopped = tuple(
         EndedTrial(names[record.key], record.seed, str(record.training.get("stopped") or "stopped early"))
@@ -234,7 +235,10 @@ class _Tried:
     def finals(self) -> Iterator[Best]:
         """What has finished of them."""
         judged = []
-        for records in self.results.finals.values():
+        compared = self.results.info.finals.hashes if self.results.info.finals else set()
+        for key, records in self.results.finals.items():
+            if key not in compared:
+                continue  # of a learning curve
             finished = [record for record in records if record.status == "finished" and is_fresh(record.seed)]
             if finished and (scores := self._scores(finished)):
                 whole = Recipe.from_flat(finished[0].recipe)

@@ -87,21 +87,27 @@ def _on_parts(results: Results) -> list[Block]:
     caption = "Development scores by how much of the data a recipe trained on."
     if passed := _passed_over(results, scores):
         names = listed([code(called(results, key)) for key in passed])
-        caption += f" Higher there than what went to the finals: {names}, which a limit left out."
+        caption += (
+            f" Higher there than what went to the finals: {names}; a limit left such recipes out, or a much shorter "
+            "training that is as good."
+        )
     return [caption, DataTable(["Recipe", *heads], lines)]
 
 
 def _passed_over(results: Results, scores: Mapping[str, Mapping[float, float]]) -> list[str]:
-    """Recipes that were better on the largest part with a finalist than the worst finalist there. Only a limit leaves
-    such ones out: of a trial, or of the study, whose finals had no room for them or had begun."""
+    """Recipes that were better on the largest part with a finalist than the worst finalist there, and trained on no
+    larger one. A limit leaves such ones out, of a trial, or of the study, whose finals had no room for them or had
+    begun; or they are much longer trainings."""
     finals = results.info.finals
     judged = [key for key in finals.finalists if key in scores] if finals else []
     if finals is None or not judged:
         return []
-    share = max(share for key in judged for share in scores[key] if share < 1)
+    share = max(share for key in judged for share in scores[key])
     upward = {key: results.goals[0].upward(reached[share]) for key, reached in scores.items() if share in reached}
     least = min(upward[key] for key in judged if key in upward)
-    return [key for key, value in upward.items() if value > least and key not in finals.hashes]
+    return [
+        key for key, value in upward.items() if value > least and key not in finals.hashes and max(scores[key]) == share
+    ]
 
 
 def best_row(results: Results) -> Ranked | None:

@@ -77,13 +77,13 @@ def _names(results: Results) -> list[str]:
 
 def _scored(results: Results) -> dict[str, RecordScores]:
     """By what was searched for: recipes of the search, copies once, and rows that it could have asked for. On the part
-    of the data that most recipes trained on, where on all of them too few did."""
+    of the data that most recipes trained on, where fewer did on all of them: those are the best of the others."""
     explored = [key for key in results.explored if results.once(key) == key and results.recipes.get(key)]
     hashes, scored = [*explored, *_rows_of_the_search(results)] if explored else [], dict[str, RecordScores]()
     for goal, name in zip(results.goals, _names(results), strict=True):
         scores = [(recipe_hash, results.goal(results.of_hash(recipe_hash), goal)) for recipe_hash in hashes]
         own = [(results.recipes[recipe_hash][0], score.mean) for recipe_hash, score in scores if score is not None]
-        share, on_part = _on_one_part(results, goal) if len(own) < ENOUGH else (1.0, [])
+        share, on_part = _on_one_part(results, goal)
         if len(on_part) > len(own):
             scored[f"{name} after training on {share_in_words(share)}"] = on_part
         elif own:

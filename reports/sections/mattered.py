@@ -21,8 +21,8 @@ def write(results: Results, pictures: Path) -> list[Block]:
 
 
 def _course(results: Results, pictures: Path) -> list[Block]:
-    """Of several goals the front says what was found."""
-    if len(results.goals) > 1:
+    """Of several goals the front says what was found; on parts of the data recipes cannot be compared with all."""
+    if len(results.goals) > 1 or results.wholes:
         return []
     means = {recipe.recipe_hash: recipe.values[0].mean for recipe in ranking(results)}
     goal, course, took = results.goals[0], list[tuple[float, float]](), dict[str, list[float]]()

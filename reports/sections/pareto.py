@@ -120,9 +120,11 @@ def write(results: Results, pictures: Path) -> list[Block]:
 
 def front_picture(results: Results, pictures: Path) -> Picture | None:
     """All recipes on the two goals; None without two goals that were measured."""
+    if len(results.space.goals) < 2:
+        return None
     front = GoalsFront.of(results)
     goals = front.goals
-    if len(results.space.goals) < 2 or len(goals) != 2 or not front.points:
+    if len(goals) != 2 or not front.points:
         return None
     axes = sorted(range(2), key=lambda place: not goals[place].cost)  # a cost, if there is one, goes to the right
     marks = [_mark(front, point, axes) for point in front.points]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,6 +18,15 @@ from trainables.recipe import Recipe
 NEAR, LONGER = 0.3, 1.5
 """Points that part recipes of which one is as good as the other; and how many times as long a training is that gives
 way to a better one, or to one as good."""
+
+
+@dataclass(frozen=True)
+class PartScores:
+    """Of recipes on one share of the data, by the hash of the whole recipe."""
+
+    scores: Mapping[str, float]
+    seconds: Mapping[str, float]
+    """Of the trainings of all that ran there, also of those without a score."""
 
 
 def by_merit(
@@ -51,35 +61,33 @@ def by_merit(
 
 
 def by_part(
-    by_parts: Iterable[Mapping[str, float]],
+    by_parts: Iterable[PartScores],
     finals: SearchFinals,
     explored: Mapping[str, Explored],
     able: Callable[[Recipe], bool],
-    cost: Callable[[str], float],
 ) -> list[FinalsRecipe]:
     """The best of `best_on_parts` that are `able`."""
-    for better in best_on_parts(by_parts, finals.base.hash, cost):
+    for better in best_on_parts(by_parts, finals.base.hash):
         fitting = (explored[key] for key in better if able(explored[key].recipe))
         if best := [*itertools.islice(fitting, finals.recipes)]:
             return [FinalsRecipe(each.recipe, each.name, seeds_of(each.recipe, finals.seeds, False)) for each in best]
     return []
 
 
-def best_on_parts(
-    by_parts: Iterable[Mapping[str, float]], base: str, cost: Callable[[str], float]
-) -> Iterator[list[str]]:
+def best_on_parts(by_parts: Iterable[PartScores], base: str) -> Iterator[list[str]]:
     """Of each part of the data, the largest first, the recipes that are better there than the base settings, the best
-    first; before it those within `NEAR` of it that are much shorter trainings by their `cost`. Without those that a
-    larger part has judged. `by_parts`: in that order, the scores by the hash of the whole recipe."""
+    first; before it those within `NEAR` of it that train for much less time there. Without those that ran on a larger
+    part. `by_parts`: in that order."""
     judged: set[str] = set()
-    for scores in by_parts:
+    for part in by_parts:
+        scores, seconds = part.scores, part.seconds
         least = scores.get(base, -math.inf)
         better = (key for key, score in scores.items() if score > least and key not in judged)
         order = sorted(better, key=lambda key: -scores[key])
         near = (key for key in order if scores[key] >= scores[order[0]] - NEAR)
-        shorter = [key for key in near if LONGER * cost(key) < cost(order[0])]
+        shorter = [key for key in near if LONGER * seconds[key] < seconds[order[0]]]
         yield [*shorter, *(key for key in order if key not in shorter)]
-        judged |= scores.keys()
+        judged |= seconds.keys()
 
 
 def choose(values: Sequence[Sequence[float]], most: int, lost: int = 0) -> list[int]:

@@ -17,7 +17,7 @@ from reports.ledger.finals import PART, SHARE, part_name
 from reports.recipe_names import BASE
 from search_spaces.goals import upward_values
 from search_spaces.limits import exceeded
-from study.search.choice import LONGER, best_on_parts
+from study.search.choice import LONGER, PartScores, best_on_parts
 from study.search.course import Explored, Explorer
 from study.search.final_rounds import FinalRounds
 from study.search.ladder import LOOKS, RATIO, WHOLE, Ladder, ladder_for, on_part
@@ -47,7 +47,7 @@ class Exploration:
         self._base = Explored(self.course.base, BASE)
         self._cuts: dict[tuple[str, float], Recipe | None] = {}
         self._passed = 0  # recipes that were asked for since one began
-        self._scored: tuple[tuple[int, int], Sequence[Mapping[str, float]]] = (-1, -1), []
+        self._scored: tuple[tuple[int, int], Sequence[PartScores]] = (-1, -1), []
         """How many trials were done and recipes proposed, and what `by_parts` gives of these."""
         if self.ladder is not None:
             self._begin_ladder()
@@ -140,20 +140,22 @@ class Exploration:
         """What begins a recipe like the base settings; these as they are once nothing is explored any more."""
         return self.course.base if self.ladder is None or self.closed else self.ladder.first(self.course.base)
 
-    def by_parts(self) -> Sequence[Mapping[str, float]]:
-        """Of each part of the data, the largest first, the scores there by the hash of the whole recipe."""
+    def by_parts(self) -> Sequence[PartScores]:
+        """Of each part of the data, the largest first, the scores there."""
         count = len(self.progress.done), len(self.explorer.proposed) if self.explorer else 0
         if self.ladder and self._scored[0] != count:
-            self._scored = count, [self._scores(share) for share in reversed(self.ladder.parts)]
+            self._scored = count, [self._on_part(share) for share in reversed(self.ladder.parts)]
         return self._scored[1]
 
     def records(self, share: float) -> dict[str, Record]:
-        """By the hash of the whole recipe, the records on that part of the data."""
+        """By the hash of the whole recipe, the records on that part of the data; of rows only the base settings'."""
+        rows = {trial.recipe_hash for trial in self.course.fixed} if share == WHOLE else set()
+        explored = (each for each in self.recipes.values() if each.recipe.hash not in rows and each.recipe.trains)
         records: dict[str, Record] = {}
-        for explored in (self._base, *self.recipes.values()):
-            part = self._cut(explored.recipe, share)
+        for each in (self._base, *explored):
+            part = self._cut(each.recipe, share)
             record = self.progress.done.get(trial_key(part.hash, self._seed(share))) if part else None
-            records |= {explored.recipe.hash: record} if record else {}
+            records |= {each.recipe.hash: record} if record else {}
         return records
 
     # --- recipes
@@ -186,9 +188,9 @@ class Exploration:
         """The best on parts of the data that beats the base settings there and has room to be judged, with the base
         settings after it: by the records one that just fits beside them costs more seeds than it is worth."""
         base, progress, recipes = self.course.base, self.progress, self.recipes
-        progress.budget.expect([base, *(explored.recipe for explored in recipes.values())])
-        for better in best_on_parts(self.by_parts(), base.hash, progress.cost):
+        for better in best_on_parts(self.by_parts(), base.hash):
             for recipe in (recipes[key].recipe for key in better):
+                progress.budget.expect([recipe, base])
                 if progress.fits([recipe], [[base.hash]], self.decides):
                     return recipe
         return None
@@ -298,7 +300,7 @@ class Exploration:
         elif rooms is not None:
             parts = [record for key, record in done.items() if record.seed == PART and key != probe.key]
             before = {record.recipe.get(SHARE) for record in parts}
-            if any(trial_key(key, self._seed(WHOLE)) in done for key in self.recipes):
+            if parts and self.records(WHOLE).keys() - {self.course.base.hash}:
                 before.add(self.course.base.flat()[SHARE])
             training = done[probe.key].training if probe.key in done else {}
             steps = training.get("planned_steps", training.get("steps"))
@@ -343,8 +345,8 @@ class Exploration:
         first. Not those that a much shorter training surpasses."""
         assert self.ladder is not None
         for share, larger in reversed([*itertools.pairwise(self.ladder.parts)]):
-            scores, records = self._scores(share), self.records(share)
-            seconds = {key: record.cost.get("train_seconds") or 0.0 for key, record in records.items()}
+            part = self._on_part(share)
+            scores, seconds = {**part.scores}, part.seconds
             base = scores.pop(self.course.base.hash, -math.inf)
             best = sorted(scores, key=lambda key: scores[key], reverse=True)[: len(scores) // RATIO]
             better = [
@@ -355,11 +357,11 @@ class Exploration:
             for explored in (self._base, *better) if better else ():
                 yield from self._parts_of(explored, [larger])
 
-    def _scores(self, share: float) -> dict[str, float]:
-        """By the hash of the whole recipe, the scores on that part of the data."""
+    def _on_part(self, share: float) -> PartScores:
         scores: dict[str, float] = {}
-        for key, record in self.records(share).items():
+        records = self.records(share)
+        for key, record in records.items():
             if record.status == "finished" and not exceeded(self.course.limits, [record.cost]):
                 values = upward_values(self.course.goals, record.scores, record.cost)
                 scores |= {key: values[0]} if values else {}
-        return scores
+        return PartScores(scores, {key: record.cost.get("train_seconds") or 0.0 for key, record in records.items()})

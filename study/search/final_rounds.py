@@ -11,7 +11,7 @@ from reports.ledger import trial_key
 from reports.ledger.finals import FIRST_FRESH
 from search_spaces.limits import LIMITS, rounded_up
 from study.search.budget import SLACK
-from study.search.choice import by_merit, by_part
+from study.search.choice import PartScores, by_merit, by_part
 from study.search.course import Explored
 from study.search.finals import LEAST_SEARCH, FinalsRecipe, SearchFinals, rounds, seeds_of
 from study.search.progress import StudyProgress
@@ -87,21 +87,20 @@ class FinalRounds:
         soups = size.of_soup if room is not None and size.of_soup <= OF_SOUPS * room else 0
         return [[untrained] * soups, [base] * size.curve_trainings]
 
-    def choose(self, explored: Mapping[str, Explored], by_parts: Sequence[Mapping[str, float]], or_none: bool) -> None:
+    def choose(self, explored: Mapping[str, Explored], by_parts: Sequence[PartScores], or_none: bool) -> None:
         """Choose the finalists, and the size of the finals. `or_none`: it may be settled that there are none."""
         size, finalists = self.choice(explored, by_parts, self.progress.fits)
         if finalists or or_none:
             self.size, self.finalists = size, finalists
 
     def choice(
-        self, explored: Mapping[str, Explored], by_parts: Sequence[Mapping[str, float]], fits: Fits
+        self, explored: Mapping[str, Explored], by_parts: Sequence[PartScores], fits: Fits
     ) -> tuple[SearchFinals, list[FinalsRecipe]]:
         """The size, and the finalists: the best on parts of the data, or on all of it where there are no parts.
         `explored` goes by hash; `by_parts` are scores of parts, the largest first; `fits` says what has room."""
         assert self.size is not None
         able = functools.partial(self._has_room, fits=fits)
-        self.progress.budget.expect([each.recipe for each in explored.values()])
-        if finalists := by_part(by_parts, self.size, explored, able, self.progress.cost):
+        if finalists := by_part(by_parts, self.size, explored, able):
             return self._grown(finalists, fits)
         return self.size, by_merit(self.progress.merits(), self.course, self.size, explored, able)
 

@@ -111,12 +111,12 @@ def _recipe_takes(exploration: Exploration, limit: str) -> float:
         [LIMITS[limit].of(record.cost) or 0.0 for key, record in exploration.records(share).items() if key != base]
         for share in parts
     ]
-    if not any(by_part[:1]):
-        return exploration.progress.budget.guess(limit, exploration.first.hash) or 0.0
-    first, *larger = by_part
+    first, *larger = by_part or [[]]
+    usual = math.fsum(share / parts[0] / RATIO**place for place, share in enumerate(parts) if place)
+    if not first:
+        return (1 + usual) * (exploration.progress.budget.guess(limit, exploration.first.hash) or 0.0)
     further = math.fsum(itertools.chain(*larger)) / len(first)
-    usual = fmean(first) * math.fsum(share / parts[0] / RATIO**place for place, share in enumerate(parts) if place)
-    return fmean(first) + (further if any(larger) else usual)
+    return fmean(first) + (further if any(larger) else usual * fmean(first))
 
 
 def _seconds(budget: Budget, recipes: Iterable[str]) -> dict[str, float]:

@@ -82,11 +82,6 @@ class StudyProgress:
         self.budget.expect(recipes)
         return self.budget.fits([recipe.hash for recipe in recipes], (), later, within=within)
 
-    def cost(self, recipe_hash: str) -> float:
-        """What a trial of that recipe takes of a limit, of the one that it takes most of."""
-        limits = self.budget.limits.items()
-        return max(((self.budget.guess(name, recipe_hash) or 0.0) / limit for name, limit in limits), default=0.0)
-
     def _costs_as(self, trial: Trial) -> str:
         """The hash of the recipe whose trials say what it takes: a soup is scored as the untrained encoder is."""
         finals = self.course.finals

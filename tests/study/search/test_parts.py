@@ -24,6 +24,7 @@ from study.results_folder.prepare import prepare_results, save_info
 from study.search.agenda import Agenda
 from study.search.agenda_words import SOONER
 from study.search.budget import Budget
+from study.search.choice import PartScores, best_on_parts
 from study.search.explorer import OptunaExplorer
 from study.search.ladder import Ladder, ladder_for
 from study.search.tune_searcher import TuneSearcher
@@ -131,7 +132,7 @@ def test_the_report_names_better_recipes_that_had_no_room_in_the_finals(
     shutil.copytree(whole[0], tmp_path / "study")
     lowest.save(tmp_path / "study")
     text = markdown(explored.write(Results.load(tmp_path / "study"), tmp_path))
-    sentence = text.partition("Higher there than what went to the finals: ")[2].partition(", which a limit")[0]
+    sentence = text.partition("Higher there than what went to the finals: ")[2].partition("; a limit")[0]
     names = recipe_names(results)
     assert all(f"`{names[key]}`" in sentence for key in (best, *others[:-1]))
     assert names[others[-1]] not in sentence
@@ -286,3 +287,15 @@ def test_where_a_part_is_of_no_use_recipes_train_on_all_of_the_data(more: tuple[
         arguments = [each for each in arguments if each not in ("--trials", "60", "--sampler", "random")]
     plan: Any = make(tmp_path / "other", *arguments)[0]
     assert not plan.course.parts
+
+
+def test_who_is_a_finalist_rests_on_the_parts_alone() -> None:
+    """What fresh seeds take must not change the choice when a study goes on; a larger part has the last word, also of
+    those that had no score there."""
+    seconds = {"base": 10.0, "long": 30.0, "short": 10.0, "other": 10.0}
+    small = PartScores({"base": 70.0, "long": 80.0, "short": 79.9, "other": 79.0}, seconds)
+    assert [*best_on_parts([small], "base")] == [["short", "long", "other"]]
+    even = dataclasses.replace(small, seconds=dict.fromkeys(small.scores, 10.0))
+    assert [*best_on_parts([even], "base")] == [["long", "short", "other"]]
+    large = PartScores({"base": 75.0, "long": 76.0}, {"base": 20.0, "long": 60.0, "short": 20.0})
+    assert [*best_on_parts([large, small], "base")] == [["long"], ["other"]]
