@@ -344,8 +344,8 @@ class Exploration:
         """The best third of each part that beats the base settings there, on the next larger part; the largest part
         first. Not those that a much shorter training surpasses."""
         assert self.ladder is not None
-        for share, larger in reversed([*itertools.pairwise(self.ladder.parts)]):
-            part = self._on_part(share)
+        shares, parts = reversed(self.ladder.parts[1:]), self.by_parts()[1:]
+        for larger, part in zip(shares, parts, strict=True):
             scores, seconds = {**part.scores}, part.seconds
             base = scores.pop(self.course.base.hash, -math.inf)
             best = sorted(scores, key=lambda key: scores[key], reverse=True)[: len(scores) // RATIO]
