@@ -28,6 +28,11 @@ class PartScores:
     seconds: Mapping[str, float]
     """Of the trainings of all that ran there, also of those without a score."""
 
+    def gives_way(self, key: str) -> bool:
+        """Whether a much shorter training is better than that one, or as good."""
+        as_good = (other for other, score in self.scores.items() if score >= self.scores[key] - NEAR)
+        return any(LONGER * self.seconds[other] < self.seconds[key] for other in as_good)
+
 
 def by_merit(
     ranked: Sequence[Merit],

@@ -17,7 +17,7 @@ from reports.ledger.finals import PART, SHARE, part_name
 from reports.recipe_names import BASE
 from search_spaces.goals import upward_values
 from search_spaces.limits import exceeded
-from study.search.choice import LONGER, PartScores, best_on_parts
+from study.search.choice import PartScores, best_on_parts
 from study.search.course import Explored, Explorer
 from study.search.final_rounds import FinalRounds
 from study.search.ladder import LOOKS, RATIO, WHOLE, Ladder, ladder_for, on_part
@@ -342,18 +342,14 @@ class Exploration:
 
     def _promoted(self) -> Iterator[Trial]:
         """The best third of each part that beats the base settings there, on the next larger part; the largest part
-        first. Not those that a much shorter training surpasses."""
+        first. Not those that give way to a much shorter training."""
         assert self.ladder is not None
         shares, parts = reversed(self.ladder.parts[1:]), self.by_parts()[1:]
         for larger, part in zip(shares, parts, strict=True):
-            scores, seconds = {**part.scores}, part.seconds
-            base = scores.pop(self.course.base.hash, -math.inf)
+            base = part.scores.get(self.course.base.hash, -math.inf)
+            scores = {key: score for key, score in part.scores.items() if key != self.course.base.hash}
             best = sorted(scores, key=lambda key: scores[key], reverse=True)[: len(scores) // RATIO]
-            better = [
-                self.recipes[key]
-                for place, key in enumerate(best)
-                if scores[key] > base and not any(LONGER * seconds[above] < seconds[key] for above in best[:place])
-            ]
+            better = [self.recipes[key] for key in best if scores[key] > base and not part.gives_way(key)]
             for explored in (self._base, *better) if better else ():
                 yield from self._parts_of(explored, [larger])
 
