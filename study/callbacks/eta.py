@@ -16,7 +16,7 @@ from statistics import fmean
 
 from reports.ledger import Record
 from reports.markdown import count
-from study.search.budget import in_time, lay_out
+from study.search.budget import lay_out, makespan
 from study.search.outlook import Outlook
 from study.trial import cost_key
 
@@ -172,7 +172,7 @@ class TimeLeft:
         finals = search
         for seeds in ahead.rounds:  # by then the limit knows what now the steps tell
             at, guesses = max(begin, free[0]), [usual.get(recipe, 0.0) for recipe in seeds]
-            if not in_time(ahead.left - at, guesses, places, [max(0.0, until - at) for until in free]):
+            if makespan(guesses, places, [max(0.0, until - at) for until in free]) > ahead.left - at:
                 break  # a later seed of some would be of no use
             finals = lay_out([*map(cost, seeds)], free, begin, finals)
         end = lay_out([*map(cost, ahead.after)], free, finals, finals)

@@ -180,7 +180,8 @@ class Budget:
         busy, others = (
             [max(0.0, (self.guess(name, each) or 0.0) - since) for each, since in side] for side in (running, beside)
         )
-        return in_time(within * self.limits[name] - self.spent(name), now, self.places, busy, stages, others)
+        left = within * self.limits[name] - self.spent(name)
+        return SLACK * makespan(now, self.places, busy, stages, others) <= left
 
     def ended(self, left_out: int) -> Limited:
         """What `study.json` keeps of a limit that has ended a study, and how many trials were left out."""
@@ -192,18 +193,6 @@ class Budget:
             "a_trial": self.guess(name),
             "left_out": left_out,
         }
-
-
-def in_time(
-    left: float,
-    trials: Sequence[float],
-    places: int,
-    busy: Sequence[float] = (),
-    later: Sequence[Sequence[float]] = (),
-    beside: Sequence[float] = (),
-) -> bool:
-    """Whether the last trial ends, as `makespan` lays them out, before the clock cuts it off when that much is left."""
-    return SLACK * makespan(trials, places, busy, later, beside) <= left
 
 
 def makespan(

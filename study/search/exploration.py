@@ -128,7 +128,7 @@ class Exploration:
     @property
     def room_kept(self) -> list[list[str]]:
         """What another recipe leaves room for, as stages of recipe hashes."""
-        return self._after_looks(self.course.base) if self._by_parts else self._later(self._best)
+        return self._after_looks(self._leader or self.course.base) if self._by_parts else self._later(self._best)
 
     @property
     def recipes(self) -> Mapping[str, Explored]:

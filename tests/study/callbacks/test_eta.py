@@ -108,6 +108,7 @@ SEARCHES: dict[str, tuple[dict[str, Any], dict[str, float]]] = {
         {"minutes": 90, "rates": RATES[:60], "epochs": (10, 1, 3, 3)},
         {"whole": 56.0, "scoring": 9.0},
     ),
+    "60 minutes, recipes take three times as long": ({"minutes": 60, "epochs": (3,)}, {"whole": 56.0, "scoring": 9.0}),
 }
 """What a search asks for, and what its trainings cost."""
 QUICK = ("3 minutes", "6 minutes")
@@ -154,10 +155,11 @@ def test_without_its_finals_it_would_be_wrong(name: str, tmp_path: Path, monkeyp
     assert wrong_by_a_third(name, tmp_path, monkeypatch, without) != []
 
 
+@pytest.mark.parametrize("name", ["20 minutes, two places", "60 minutes, recipes take three times as long"])
 def test_stages_share_what_is_left_and_finals_begin_about_when_they_say(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    how, costs = SEARCHES["20 minutes, two places"]
+    how, costs = SEARCHES[name]
     search, clock, _ = agenda(**how)
     monkeypatch.setattr("time.monotonic", lambda: clock.seconds)
     course: list[tuple[float, dict[str, StageTime]]] = []
