@@ -309,9 +309,10 @@ def _verdicts(findings: str | None, problem: str, finished: int, runs: bool) -> 
     if not finished:
         return ""
     trouble = f'<p class="warning">They cannot be computed: {escape(problem)}</p>' if problem else ""
-    if findings is None:
-        return trouble or "<p>Being computed ...</p>"
-    content = json.loads(findings)
+    content = json.loads(findings) if findings else {"boards": [], "claims": []}
+    boards = [board for board in content["boards"] if board["baseline"]]
+    if not (boards or content["claims"]):  # a search: the answer so far is at the top
+        return trouble
     state = f"From {count(content['finished'], 'finished trial')}."
     if content["finished"] != finished and not problem:
         state += f" There are {finished} by now, and they are being computed."
@@ -323,10 +324,7 @@ def _verdicts(findings: str | None, problem: str, finished: int, runs: bool) -> 
     counted = Counter(claim["verdict"] for claim in content["claims"])
     claims = ", ".join(f"{escape(verdict)} {how_many}" for verdict, how_many in counted.most_common())
     claims_so_far = f"<p>The paper's claims so far: {claims}.</p>" if claims else ""
-    if not claims and not any(board["baseline"] for board in content["boards"]):
-        state += " What can be told so far stands at the top."
-    judged = "".join(_board(board) for board in content["boards"] if board["baseline"])
-    return f"<p>{state}</p>{trouble}{judged}{claims_so_far}"
+    return f"<p>{state}</p>{trouble}{''.join(map(_board, boards))}{claims_so_far}"
 
 
 def _board(board: dict[str, Any]) -> str:
