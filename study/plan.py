@@ -248,15 +248,15 @@ class Plan:
         parts = parts and can_run(self.base, self.evaluation, parts)  # small data have no batch in the smallest part
         searches = SHARE in {domain.key for domain in self.space.domains}
         return StudyCourse(
-            self.fixed_trials(),
-            self.base,
-            goals,
-            self.seeds,
-            self.explored,
-            self.finals,
-            parts and not searches and self.most_seeds == 1,
-            self.first_decides,
-            self.limits,
+            fixed=self.fixed_trials(),
+            base=self.base,
+            goals=goals,
+            seeds=self.seeds,
+            recipes=self.explored,
+            finals=self.finals,
+            parts=parts and not searches and self.most_seeds == 1,
+            first_decides=self.first_decides,
+            limits=self.limits,
         )
 
     def fixed_trials(self) -> list[Trial]:

@@ -104,7 +104,9 @@ def search(table: Replayed, trainings: float, first: Sequence[int], repeat: int)
     fixed = [Trial(untrained, 0, rows[untrained.hash], True), Trial(base, 0, rows[base.hash], True)]
     limits = {"minutes": trainings * WHOLE_SECONDS / 60 / PLACES}
     finals = SearchFinals(*FINALS, base, rows)
-    course = StudyCourse(fixed, base, GOALS, recipes=OPEN_TRIALS, finals=finals, parts=True, limits=limits)
+    course = StudyCourse(
+        fixed=fixed, base=base, goals=GOALS, recipes=OPEN_TRIALS, finals=finals, parts=True, limits=limits
+    )
     explorer = RecordedExplorer(table, first[:FIRST], repeat)
     agenda = Agenda(course, Budget(limits, (), PLACES, clock), (), explorer)
     outcomes = Outcomes(table, repeat)

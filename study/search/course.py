@@ -13,7 +13,7 @@ from study.trial import Trial
 from trainables.recipe import Recipe
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class StudyCourse:
     """What a study sets out to do."""
 
