@@ -32,7 +32,7 @@ from trainables.senteval.examples import Split
 from trainables.senteval.tasks import TASKS
 from trainables.trial.data_requests import senteval_folder
 
-MOST = 2000
+MOST = 4000
 """Rows that are looked at, drawn by chance."""
 
 

@@ -39,6 +39,7 @@ def write(request: Request) -> Iterator[str]:
     results, minutes = Results.load(place.folder), parse_limits(request.limit).get("minutes")
     with tempfile.TemporaryDirectory() as shared:
         case = StudyCase.of(results, Path(shared))
+        yield words.begin(case, minutes)
         causes, taken_back, tries = causes_of(case, minutes)
     blocks = [*blocks_of(case, causes, taken_back, tries)]
     yield from lines(case, causes, taken_back)

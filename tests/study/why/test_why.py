@@ -334,6 +334,7 @@ def test_the_command_looks_into_a_study(
     Ledger(results / LEDGER).write(record)
     assert main(["--why", str(results)]) == 0
     printed = capsys.readouterr().out
+    assert printed.startswith("Look   at ")
     assert "A small test: the test has 30 items" in printed
     assert "How    Looks read" in printed
     assert "A small test" in (results / "why.md").read_text()
