@@ -178,7 +178,9 @@ def worth(taken_back: Sequence[Gained]) -> list[str]:
 def begin(case: StudyCase, minutes: float | None) -> str:
     """What is done now, before any of it is known."""
     tried = f"; then it trains for {number(minutes, 0)} min at most" if minutes else ""
-    return f"Look   at {min(MOST, len(case.rows)):,} of {len(case.rows):,} rows, the test and the untrained encoder{tried}"
+    return (
+        f"Look   at {min(MOST, len(case.rows)):,} of {len(case.rows):,} rows, the test and the untrained encoder{tried}"
+    )
 
 
 def how(case: StudyCase, tries: Tries | None) -> str:

@@ -389,9 +389,13 @@ def test_a_diff_applies(diff: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_the_diff_of_a_pooling_is_whole() -> None:
+def test_the_diff_of_a_pooling_is_whole(tmp_path: Path) -> None:
+    path = "trainables/encoders/pooling.py"
+    (tmp_path / path).parent.mkdir(parents=True)
+    (tmp_path / path).write_text((ROOT / path).read_text())
+    subprocess.run(["git", "apply", f"--include={path}"], cwd=tmp_path, input=diffs()[0], check=True, text=True)
     beside = dict(vars(poolings))
-    exec(added_lines()["trainables/encoders/pooling.py"], beside)
+    exec((tmp_path / path).read_text(), beside)
     states = torch.arange(10.0).unsqueeze(1)
     assert beside["POOLINGS"]["second"]().pool_row((states,), torch.tensor([4, 6])).tolist() == [[1.0], [5.0]]
 
