@@ -120,12 +120,12 @@ def _how_to_keep(results: Results, row: str, records: list[Record]) -> str:
     folder = results.folder
     files = shlex.join(str(folder / LEDGER / f"{record.key}.json") for record in records)
     again = f"to have it remove {files} and run {study_command(results.info)} --keep-models all"
+    if reason := records[0].read.get("encoder", {}).get("unsavable"):
+        return f"the row {row!r} has no model: {reason}"
     if not any(record.checkpoint for record in records):
-        recipe = records[0].recipe
         return (
             f"no model of the row {row!r} was kept: a study keeps those of its rows, unless --keep-models says "
-            "otherwise, as far as modules of sentence-transformers can give the embeddings "
-            f"(here pooling.mode={recipe.get('pooling.mode')}, encoder.kind={recipe['encoder.kind']}); {again}"
+            f"otherwise; {again}"
         )
     return f"no model of the row {row!r} is left in {folder / MODELS}; {again}"
 

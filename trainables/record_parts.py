@@ -168,6 +168,7 @@ class TrainedEncoder(TypedDict, total=False):
     left_out: str  # what the model that it starts from has beside it
     saved_with: str  # what of that the saved model has again
     whole: bool  # it is untrained, and else as the model is
+    unsavable: str  # why no model of it can be saved
 
 
 class Averaged(TypedDict):

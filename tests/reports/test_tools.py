@@ -441,3 +441,7 @@ class TestExport:
             export(results.folder, "3p3n-Augmnt", tmp_path / "model")
         with pytest.raises(UserError, match=r"no model of the row 'SBERT baseline' was kept: .* --keep-models all"):
             export(results.folder, "SBERT baseline", tmp_path / "model")
+        for record in results.of_row("SBERT baseline"):
+            rewrite(results, record, data={**record.read, "encoder": {"unsavable": "its pooling has no module"}})
+        with pytest.raises(UserError, match="the row 'SBERT baseline' has no model: its pooling has no module"):
+            export(results.folder, "SBERT baseline", tmp_path / "model")

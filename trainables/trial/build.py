@@ -150,6 +150,8 @@ def describe_encoder(
         description["saved_with"] = ", ".join(ending)
     if is_whole(recipe):
         description["whole"] = True
+    if reason := getattr(encoder, "unsavable", None):
+        description["unsavable"] = reason
     return description
 
 

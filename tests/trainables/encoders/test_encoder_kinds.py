@@ -27,6 +27,7 @@ from trainables.evaluation_config import EvaluationConfig
 from trainables.recipe import SCENES_ENCODER, EncoderConfig, Recipe
 from trainables.registry import Registry
 from trainables.testing.encoders import EncoderContract, TrainableEncoderContract
+from trainables.trial.build import describe_encoder
 
 WORDS = sorted({word for sentence in EncoderContract.sentences for word in sentence.split()})
 
@@ -221,6 +222,7 @@ def test_a_strangers_pooling_counts_and_is_not_saved_as_another(plugin: Callable
     embedded = encoder.embed(encoder.tokenize(SENTENCES)).detach().numpy()
     np.testing.assert_array_equal(encoder.encode(SENTENCES), embedded)
     assert encoder.unsavable == "the pooling 'power_mean' cannot be written as modules of sentence-transformers"
+    assert describe_encoder(Recipe(), "", encoder)["unsavable"] == encoder.unsavable
     with pytest.raises(UserError, match="the model cannot be saved: the pooling 'power_mean'"):
         encoder.save(tmp_path / "model")
     assert not (tmp_path / "model").exists()
