@@ -144,8 +144,8 @@ def agenda(
     rows = {as_it_came(BASE).hash: "untrained", BASE.hash: "base"}
     fixed = [Trial(as_it_came(BASE), 0, "untrained", True), Trial(BASE, 0, "base", True)]
     finals = SearchFinals(1, 5, BASE, rows)
-    how: dict[str, Any] = {"recipes": len(explorer.rates), "finals": finals, "parts": bool(minutes), "limits": limits}
-    course = StudyCourse(fixed=fixed, base=BASE, goals=GOALS, **{**how, **changes})
+    how: dict[str, Any] = {"goals": GOALS, "recipes": len(explorer.rates), "finals": finals, "parts": bool(minutes)}
+    course = StudyCourse(fixed=fixed, base=BASE, **{**how, "limits": limits, **changes})
     return Agenda(course, Budget(course.limits, records, places, clock), records, explorer), clock, explorer
 
 
