@@ -342,16 +342,17 @@ class Exploration:
 
     def _promoted(self) -> Iterator[Trial]:
         """The best third of each part that beats the base settings there, on the next larger part; the largest part
-        first. Not those that give way to a much shorter training."""
+        first. Not those that give way to another recipe that trains for much less time."""
         assert self.ladder is not None
         shares, parts = reversed(self.ladder.parts[1:]), self.by_parts()[1:]
         for larger, part in zip(shares, parts, strict=True):
-            base = part.scores.get(self.course.base.hash, -math.inf)
-            scores = {key: score for key, score in part.scores.items() if key != self.course.base.hash}
+            scores = {**part.scores}
+            base = scores.pop(self.course.base.hash, -math.inf)
+            explored = PartScores(scores, part.seconds)
             best = sorted(scores, key=lambda key: scores[key], reverse=True)[: len(scores) // RATIO]
-            better = [self.recipes[key] for key in best if scores[key] > base and not part.gives_way(key)]
-            for explored in (self._base, *better) if better else ():
-                yield from self._parts_of(explored, [larger])
+            better = [self.recipes[key] for key in best if scores[key] > base and not explored.gives_way(key)]
+            for recipe in (self._base, *better) if better else ():
+                yield from self._parts_of(recipe, [larger])
 
     def _on_part(self, share: float) -> PartScores:
         scores: dict[str, float] = {}
