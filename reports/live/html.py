@@ -138,6 +138,26 @@ def _stand(view: View) -> str:
         f'<span class="soft">({escape(progress.estimate)})</span></p>'
         f'<progress value="{passed}" max="{max(total, 1)}" aria-label="{what}">{passed} of {total}</progress>'
         + _stages(progress.stages, bool(view.info and view.info.request.learning_curve))
+        + ("" if view.finals else so_far(view))
+    )
+
+
+def so_far(view: View) -> str:
+    """The best explored recipe on the largest part of the data, beside what it is compared with; of a single goal."""
+    best = next((each for each in view.best if not each.role), None)
+    if best is None or len(view.goals) > 1:
+        return ""
+    beside = [
+        f"{name} {number(each.scores[0])}"
+        for role, name in (("base", "base settings"), ("encoder", "encoder as it came"))
+        for each in view.best
+        if each.role == role and (each.share == best.share or role == "encoder")
+    ]
+    where = "" if best.share == 1.0 else f" on {share_in_words(best.share)}"
+    compared = f" ({', '.join(beside)})" if beside else ""
+    return (
+        f"<p>Best so far{where}: <b>{escape(best.name)}</b>, {escape(view.goals[0].short)} {number(best.scores[0])}"
+        f"{compared}, on development items. {count(best.seeds, 'seed')}: it may be chance.</p>"
     )
 
 
@@ -185,7 +205,7 @@ def _running(view: View, of_colour: dict[str, str]) -> str:
             ]
         )
     at_once = escape(str(view.progress.at_once))
-    caption = f"Up to {at_once} at once; a population counts as one. The loss is that of one step."
+    caption = f"Up to {at_once} at once. The loss is that of one step."
     return table(head, rows, caption)
 
 

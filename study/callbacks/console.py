@@ -19,6 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 from reports.ledger import Record, is_fresh, seed_in_words
+from reports.ledger.finals import PART
 from reports.markdown import DASH, count, duration, number, time_left
 from search_spaces.averages import average
 from search_spaces.goals import Goal, in_words, searched
@@ -67,7 +68,7 @@ class Console(Callback):
         self.begun = False
         """Whether a trial has."""
         self.best: list[float | None] = [None] * len(self.goals)
-        """Of each goal, under the seeds that choose."""
+        """Of each goal on all of the data, under the seeds that choose."""
         for record in state.ledger.sift()[0]:
             self._count(record)
 
@@ -83,7 +84,7 @@ class Console(Callback):
         self._line(trial, describe(record, self.goals, self.shown) + limits)
 
     def _count(self, record: Record) -> None:
-        if record.status != "finished" or is_fresh(record.seed):
+        if record.status != "finished" or is_fresh(record.seed) or record.seed == PART:
             return
         values = [goal.of(record.scores, record.cost) for goal in self.goals]
         self.best = [
@@ -151,9 +152,12 @@ class Console(Callback):
     def _bar(self) -> tuple[int, int, str]:
         """How many trials ended, of how many, and `40 %  best so far: dev 61.20`."""
         ended, total = self.state.ended, max(self.state.total, self.state.ended, 1)
+        return ended, total, "  ".join([f"{100 * ended // total:>3} %", *self._best_so_far()])
+
+    def _best_so_far(self) -> list[str]:
         names = [name for name, _ in in_words(self.goals, {}, {})]
         best = [f"{name} {number(value)}" for name, value in zip(names, self.best, strict=True) if value is not None]
-        return ended, total, f"{100 * ended // total:>3} %" + (f"  best so far: {', '.join(best)}" if best else "")
+        return [f"best so far: {', '.join(best)}"] if best else []
 
     @property
     def _name_width(self) -> int:
@@ -167,7 +171,7 @@ class Console(Callback):
         first = runs[:FEW_TRIALS]
         states = [f"{_named(run.trial, LONGEST_NAME, padded=False)} {', '.join(_state(run))}" for run in first]
         states += [f"and {len(runs) - len(first)} more"] if len(runs) > len(first) else []
-        totals = "; ".join([self._summary(), *self._failed_starts()])
+        totals = "; ".join([self._summary(), *self._best_so_far(), *self._failed_starts()])
         return "; now: ".join(part for part in (totals, "; ".join(states)) if part)
 
     def _failed_starts(self) -> list[str]:

@@ -14,7 +14,7 @@ SOONER = "the base settings took less time than expected, so there is a new plan
 
 
 def plan_in_words(agenda: Agenda) -> str:
-    """`40 minutes on 2 places: one training takes about 3 min; for 50% of that recipes train on 1/8 of the data; ...`;
+    """`40 minutes on 2 places: one training takes about 3 min; 50% of the time is for recipes on 1/8 of the data; ...`;
     empty where no limit says how much there is room for."""
     budget = agenda.budget
     ones = {name: cost for name in budget.limits if (cost := budget.guess(name, agenda.course.base.hash)) is not None}
@@ -31,8 +31,8 @@ def plan_in_words(agenda: Agenda) -> str:
         return f"{begin}, which leaves too little to search: {last}{_least(agenda)}"
     parts, first = agenda.ladder.parts, "recipes train whole"
     if parts:
-        first = f"for {LOOKS:.0%} of that recipes train on {share_in_words(parts[0])}"
-        first += "".join(f", the best third on {share_in_words(part)} too" for part in parts[1:])
+        first = f"{LOOKS:.0%} of the time is for recipes on {share_in_words(parts[0])}"
+        first += "".join(f", and the best of these on {share_in_words(part)}" for part in parts[1:])
     if agenda.finals is not None:
         last = agenda.finals.in_words()
         if (planned := agenda.course.finals) and agenda.finals.smaller:

@@ -20,7 +20,7 @@ from reports.ledger import ledger as ledger_module
 from reports.ledger.progress import with_curve
 from reports.live import folder as folder_module
 from reports.live import html, listen, serve
-from reports.live.folder import Folder, signature_of
+from reports.live.folder import Best, Folder, signature_of
 from reports.live.picture import loss_picture, marks
 from reports.live.report_process import CachedReport, in_own_process
 from reports.live.server import LiveServer
@@ -205,6 +205,21 @@ class TestWhatIsShown:
         shown = html.parts_of(view, {})["best"]
         assert shown.count(">finals<") == len(view.finals)
         assert "under new random seeds" in shown
+
+    def test_the_best_so_far_is_beside_what_it_is_compared_with(self, tmp_path: Path) -> None:
+        make_results(tmp_path, rows=["SBERT baseline"], explored=2, seeds=(0,))
+        view = Folder(tmp_path).view()
+        base = Best("base", "", (50.0,), 1, 0.0, role="base")
+        encoder = Best("untrained", "", (42.0,), 1, 0.0, role="encoder")
+        on_a_part = Best("#1 <x>", "", (48.0,), 1, 0.0, share=0.125)
+        known = base, encoder, on_a_part, dataclasses.replace(base, scores=(45.0,), share=0.125)
+        shown = html.so_far(dataclasses.replace(view, best=known))
+        assert "Best so far on 1/8 of the data: <b>#1 &lt;x&gt;</b>" in shown
+        assert "48.00 (base settings 45.00, encoder as it came 42.00)" in shown
+        shown = html.so_far(dataclasses.replace(view, best=(Best("#2", "", (51.0,), 1, 0.0), *known)))
+        assert "Best so far: <b>#2</b>" in shown
+        assert "51.00 (base settings 50.00, encoder as it came 42.00)" in shown
+        assert html.so_far(dataclasses.replace(view, best=(base, encoder))) == ""
 
     def test_nothing_has_begun(self, tmp_path: Path) -> None:
         empty_study(tmp_path)

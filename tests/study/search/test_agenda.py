@@ -462,7 +462,7 @@ def test_a_search_begins_once_the_base_settings_ended_sooner_than_expected(minut
     assert clock.seconds > 0.6 * 60 * minutes
     assert all(run.record is not None for run in ran)
     assert seeds(ran, search.finalists[0].recipe) >= 1
-    assert "recipes train on 1/8 of the data" in plan_in_words(search)
+    assert "recipes on 1/8 of the data" in plan_in_words(search)
 
 
 def test_a_guess_is_by_the_nearest_training() -> None:
