@@ -57,6 +57,16 @@ def draw_bars(axis: Axes, dots: Sequence[Dot], color: str) -> None:
             axis.errorbar([x], [y], yerr=[[y - ends[0]], [ends[1] - y]], fmt="none", color=color, capsize=3)
 
 
+def log_scale(axis: Axes) -> None:
+    """A logarithmic scale from left to right; its numbers are plain text, as an SVG shows no formula."""
+    from matplotlib.ticker import LogLocator
+
+    axis.set_xscale("log")
+    axis.xaxis.set_major_locator(LogLocator(subs=(1.0, 3.0)))
+    axis.xaxis.set_major_formatter("{x:g}")
+    axis.xaxis.set_minor_formatter("")
+
+
 def once(axis: Axes, label: str) -> str | None:
     """The label for the legend, unless the panel has it already."""
     return None if label in axis.get_legend_handles_labels()[1] else label

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from reports.importance import KeyCurve
-from reports.plots.canvas import OURS, QUIET, legend, make_figure, save
+from reports.plots.canvas import OURS, QUIET, legend, log_scale, make_figure, save
 from reports.plots.outliers import clip
 from trainables.recipe import Value, keys
 
@@ -27,7 +27,7 @@ def importance_picture(curve: KeyCurve, score: str, path: Path) -> Path:
         axis.fill_between(xs, curve.low, curve.high, color=OURS, alpha=0.2, linewidth=0, label=ends)
         axis.plot(xs, curve.mean, color=OURS, label=fits)
         if curve.log:
-            axis.set_xscale("log")
+            log_scale(axis)
     else:
         axis.vlines(xs, curve.low, curve.high, color=OURS, alpha=0.4, linewidth=5, label=ends)
         axis.plot(xs, curve.mean, "D", color=OURS, markersize=5, label=fits)

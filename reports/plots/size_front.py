@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from reports.plots.canvas import LINES, QUIET, legend, make_figure, save
+from reports.plots.canvas import LINES, QUIET, legend, log_scale, make_figure, save
 
 
 def size_picture(points: Sequence[tuple[str, float, float, bool]], score: str, path: Path) -> Path:
@@ -16,8 +16,7 @@ def size_picture(points: Sequence[tuple[str, float, float, bool]], score: str, p
     for colour, name in zip(LINES, dict.fromkeys(point[0] for point in points), strict=False):
         own = [(size, value) for numbers, size, value, _ in points if numbers == name]
         axis.plot(*zip(*own, strict=True), "o", color=colour, label=name)
-    axis.set_xscale("log")
-    axis.xaxis.set_major_formatter("{x:g}")
+    log_scale(axis)
     axis.set_xlabel("MB of a million vectors")
     axis.set_ylabel(score)
     axis.grid(alpha=0.3)

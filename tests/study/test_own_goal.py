@@ -112,16 +112,16 @@ def test_the_answer_is_judged_by_its_own_test(planted: Results) -> None:
 @pytest.fixture
 def general(tmp_path: Path) -> Iterator[str]:
     """As `--train` adds it, where no other test has added one before."""
-    before = TASKS[GENERAL_TASK] if GENERAL_TASK in TASKS else None
-    if before is not None:
-        TASKS.remove(GENERAL_TASK)
+    before = [TASKS[name] for name in (GENERAL_TASK,) if name in TASKS]
+    for other in before:
+        TASKS.remove(other.name)
     (tmp_path / "pairs.tsv").write_text("score\tsentence1\tsentence2\n" + "1\ta\tb\n2\tc\td\n3\te\tf\n", "utf-8")
     (task,) = own_tasks([], [f"{GENERAL_TASK}={tmp_path / 'pairs.tsv'}"])
     TASKS.add(task)
     yield task.name
     TASKS.remove(task.name)
-    if before is not None:
-        TASKS.add(before)
+    for other in before:
+        TASKS.add(other)
 
 
 def test_what_became_of_general_sentences_is_said(planted: Results, general: str) -> None:

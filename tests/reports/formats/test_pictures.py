@@ -78,12 +78,13 @@ DRAWN: dict[str, Callable[[Path], object]] = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", DRAWN)
 def test_no_word_of_a_picture_is_cut_off(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """However long names are: what is drawn lies within the picture."""
+    """However long names are: what is drawn lies within the picture, and no number is a formula."""
     figures: list[Figure] = []
     savefig = Figure.savefig
     monkeypatch.setattr(Figure, "savefig", lambda self, *a, **more: (figures.append(self), savefig(self, *a, **more)))
     DRAWN[name](tmp_path / "a.svg")
     [figure] = figures
+    assert "mathdefault" not in (tmp_path / "a.svg").read_text()
     figure.draw_without_rendering()
     wide, high = figure.get_size_inches()
     boxes = {"all that takes room": figure.get_tightbbox()}
