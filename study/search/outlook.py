@@ -86,8 +86,9 @@ def _exploring(exploration: Exploration, budget: Budget, waiting: int) -> tuple[
         return math.inf, unasked, 1.0
     parts = exploration.ladder.parts if exploration.ladder else ()
     room, explores, each = unasked, 0.0, {name: _recipe_takes(exploration, name) for name in budget.limits}
+    stages = exploration.room_kept
     for name, limit in budget.limits.items():
-        costs = [[budget.guess(name, later) or 0.0 for later in stage] for stage in exploration.room_kept]
+        costs = [[budget.guess(name, later) or 0.0 for later in stage] for stage in stages]
         rest, looks = limit - budget.spent(name), LOOKS * limit - budget.spent(name) if parts else 0.0
         if LIMITS[name].clock:
             explores = 60 * max(0.0, looks, rest - SLACK * makespan((), budget.places, (), costs))
