@@ -339,7 +339,8 @@ def _ship(ship: Ship, say: Say) -> list[str]:
     if not ship.keeps and ship.over_seed:
         return [f"the model of one seed: the average of {ship.seeds} measured {_points(ship.over_seed)} against it"]
     mixed = "" if ship.share == 1 else f", mixed with {1 - ship.share:.0%} of {OVER['encoder']}"
-    clauses = [f"the average of the models of {ship.seeds} seeds{mixed}"]
+    clauses = [f"the average of the models of {ship.seeds} trainings{mixed}"]
+    clauses += [_over(gain, name) for name, gain in ship.gains.items() if name == "base"]
     if ship.over_seed:
         clauses.append(f"{_points(ship.over_seed)} over one seed")
     soup = next(each for each in ship.soups if each.share == ship.share)

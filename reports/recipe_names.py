@@ -17,7 +17,7 @@ from trainables.keys import Key
 from trainables.recipe import Value, changed
 
 NAMED = 3
-"""So many keys are in a name."""
+"""So many keys are in a name, and more where an earlier recipe would have the same."""
 NONE = "none"
 BASE, AS_IT_CAME = "base settings", "encoder as it came"
 """What finals compare with, where it is neither a row nor explored."""
@@ -32,8 +32,9 @@ def recipe_names(results: Results) -> dict[str, str]:
     recipes: dict[str, Flat] = {recipe.hash: recipe.flat() for _, recipe in results.wholes.values()}
     recipes |= {record.recipe_hash: record.recipe for record in results.of_all_trials}
     base, domains = results.base.flat(), results.space.domains
+    taken = set[str]()
     names = {
-        key: recipe_name(number, recipes.get(key, base), base, domains)
+        key: recipe_name(number, recipes.get(key, base), base, domains, taken)
         for key, number in explored_numbers(results.info.explored).items()
     }
     finals = results.info.finals
@@ -62,10 +63,16 @@ def explored_numbers(explored: Sequence[str]) -> dict[str, int]:
     return numbers
 
 
-def recipe_name(number: int, recipe: Flat, base: Flat, domains: Sequence[Domain]) -> str:
-    """Of an explored recipe; the number alone where it is the base."""
-    keys = farthest(recipe, base, domains)[:NAMED]
-    return f"#{number} {', '.join(brief(key, recipe[key]) for key in keys)}".strip()
+def recipe_name(number: int, recipe: Flat, base: Flat, domains: Sequence[Domain], taken: set[str] | None = None) -> str:
+    """Of an explored recipe, with as many keys as tell it from the names that are `taken`, to which it is added; the
+    number alone where it is the base."""
+    taken = set() if taken is None else taken
+    keys = farthest(recipe, base, domains)
+    briefs = [brief(key, recipe[key]) for key in keys]
+    longer = (", ".join(briefs[:most]) for most in range(min(NAMED, len(keys)), len(keys) + 1))
+    words = next((words for words in longer if words not in taken), ", ".join(briefs))
+    taken.add(words)
+    return f"#{number} {words}".strip()
 
 
 def farthest(recipe: Flat, base: Flat, domains: Sequence[Domain]) -> list[str]:

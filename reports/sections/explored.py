@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -13,10 +13,10 @@ from reports.best_model import Ranked, ranking
 from reports.costs import word
 from reports.document import Block, DataTable
 from reports.evidence import Evidence
-from reports.guards.words import listed
 from reports.ledger import Record
 from reports.ledger.finals import share_in_words
-from reports.markdown import code, count, number, signed, spread, text
+from reports.markdown import DASH, code, count, duration, number, signed, spread, text
+from reports.part_scores import PartScore, part_scores
 from reports.recipe_names import called
 from reports.results import Results
 from reports.true_scores import RecipeScores, true_scores
@@ -40,7 +40,8 @@ def write(results: Results, pictures: Path) -> list[Block]:
     within = [key for key in once if key not in results.above_limits]
     best = {recipe.recipe_hash: recipe for recipe in ranking(results)}
     ranked, row = [recipe for key, recipe in best.items() if key in within], best_row(results)
-    blocks: list[Block] = [_counts(results, scored)]
+    with_rows = f" With the rows {count(Answer.of(results).tried, 'recipe')} were tried." if results.wholes else ""
+    blocks: list[Block] = [f"{_counts(results, scored)}{with_rows}"]
     if any(len(results.deciding(recipes[key])) < len(recipes[key]) for key in scored):
         blocks.append(
             "A recipe's first seed decided, by its scores, whether its other seeds ran; so these alone say how good it "
@@ -63,51 +64,28 @@ def _on_parts(results: Results) -> list[Block]:
     """The development score of each recipe on the parts of the data that it trained on: those that came farthest first,
     by their score there."""
     goal = results.goals[0]
-    scores: dict[str, dict[float, float]] = {}
-    for record in results.parts:
-        share, whole = results.wholes.get(record.recipe_hash, (1.0, None))
-        value = goal.of(record.scores, record.cost) if record.status == "finished" else None
-        if whole is not None and value is not None:
-            scores.setdefault(whole.hash, {})[share] = value
-    for key, reached in scores.items():
-        whole_score = results.goal(results.of_hash(key), goal)
-        if whole_score is not None:
-            reached[1.0] = whole_score.mean
-    shares = sorted({share for reached in scores.values() for share in reached})
+    scores = part_scores(results, goal)
+    shares = sorted({share for by_share in scores.values() for share in by_share})
 
     def place(key: str) -> tuple[float, float]:
         farthest = max(scores[key])
-        return farthest, goal.upward(scores[key][farthest])
+        return farthest, goal.upward(scores[key][farthest].value)
 
     lines = [
-        [code(called(results, key)), *(number(scores[key].get(share)) for share in shares)]
+        [
+            code(called(results, key)),
+            *(number(scores[key][share].value if share in scores[key] else None) for share in shares),
+            _took(scores[key][max(scores[key])]),
+        ]
         for key in sorted(scores, key=place, reverse=True)
     ]
     heads = [share_in_words(share) if share < 1 else "all" for share in shares]
-    caption = "Development scores by how much of the data a recipe trained on."
-    if passed := _passed_over(results, scores):
-        names = listed([code(called(results, key)) for key in passed])
-        caption += (
-            f" Higher there than what went to the finals: {names}; a limit left such recipes out, or a much shorter "
-            "training that is as good."
-        )
-    return [caption, DataTable(["Recipe", *heads], lines)]
+    caption = "Development scores by how much of the data a recipe trained on, and how long the largest training took."
+    return [caption, DataTable(["Recipe", *heads, "training"], lines)]
 
 
-def _passed_over(results: Results, scores: Mapping[str, Mapping[float, float]]) -> list[str]:
-    """Recipes that were better on the largest part with a finalist than the worst finalist there, and trained on no
-    larger one. A limit leaves such ones out, of a trial, or of the study, whose finals had no room for them or had
-    begun; or they are much longer trainings."""
-    finals = results.info.finals
-    judged = [key for key in finals.finalists if key in scores] if finals else []
-    if finals is None or not judged:
-        return []
-    share = max(share for key in judged for share in scores[key])
-    upward = {key: results.goals[0].upward(reached[share]) for key, reached in scores.items() if share in reached}
-    least = min(upward[key] for key in judged if key in upward)
-    return [
-        key for key, value in upward.items() if value > least and key not in finals.hashes and max(scores[key]) == share
-    ]
+def _took(score: PartScore) -> str:
+    return DASH if score.seconds is None else duration(score.seconds)
 
 
 def best_row(results: Results) -> Ranked | None:

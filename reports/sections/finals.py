@@ -13,11 +13,15 @@ from reports.document import Block, DataTable
 from reports.guards.words import listed
 from reports.looks import look, share
 from reports.markdown import code, duration, number, text
+from reports.part_scores import PartScore, passed_over
+from reports.recipe_names import called
 from reports.results import Results
 from reports.statistics import CONFIDENCE
 from reports.wording import interval, level
 from search_spaces.goals import Goal
 
+FEW = 3
+"""So many recipes are named that the finals did not take."""
 BUSY = 1.5
 """So many times as long one training of a recipe takes as another where the machine was busy."""
 
@@ -54,12 +58,35 @@ def write(results: Results, pictures: Path) -> list[Block]:
     sure = 100 - 100 * (1 - CONFIDENCE) * share(look(results))
     whole = "finalists and goals" if beside else "finalists"
     how = (
-        f"Gains are in points. The low ends of their intervals hold for all {whole} at once, with {sure:.3g} % at "
-        "this look, and so do the high ends. The interval of a score is its own, with 95 %. Whole recipes are "
-        "compared: what a search varies on purpose, as steps and tokens, is part of the gain."
+        f"Gains are in points. Each end of their intervals holds with {sure:.3g} % at this look, for all {whole} at "
+        "once; the interval of a score is its own, with 95 %. Whole recipes are compared: what a search varies on "
+        "purpose, as steps and tokens, is part of the gain."
     )
     flagged = f" No verdict, for the flag {listed([code(flag) for flag in answer.flags])}." if answer.flags else ""
-    return [DataTable(head, lines), " ".join([f"{how}{flagged}", *_seeds(answer), *_busy(results)])]
+    return [
+        DataTable(head, lines),
+        " ".join([f"{how}{flagged}", *_seeds(answer), *_busy(results)]),
+        *_passed_over(results),
+    ]
+
+
+def _passed_over(results: Results) -> list[str]:
+    passed = passed_over(results)
+    if passed is None:
+        return []
+    ahead = [
+        f"{code(called(results, key))} by {number(passed.by[key])}{_took(passed.scores[key])}" for key in passed.by
+    ]
+    last = f"{code(called(results, passed.last))}{_took(passed.scores[passed.last])}"
+    return [
+        f"Before the finals these scored higher in development than {last}: {listed(ahead[:FEW])}"
+        f"{' and others' * (len(ahead) > FEW)}. A recipe gives way to one that is as good and trains much shorter, and "
+        "to a limit without room for it."
+    ]
+
+
+def _took(score: PartScore) -> str:
+    return "" if score.seconds is None else f" (one training takes {duration(score.seconds)})"
 
 
 def _seeds(answer: Answer) -> list[str]:

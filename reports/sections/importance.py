@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
+
 from reports.cached import cached
 from reports.document import Block, DataTable, Heading, Picture, SideBySide
 from reports.guards.words import listed
 from reports.importance import ENOUGH, Effect, Importance, Share, importance
 from reports.ledger import Record
 from reports.ledger.finals import share_in_words
-from reports.markdown import code, count
+from reports.markdown import code, count, number
+from reports.part_scores import part_scores
 from reports.plots.importance_panels import importance_picture
 from reports.recipe_names import short
 from reports.results import Results
@@ -23,6 +26,8 @@ from trainables.recipe import choosers
 
 DRAWN, PAIRS = 4, 3
 """So many keys are drawn, and so many pairs told, the strongest first."""
+FEWEST_BOTH = 5
+"""Fewer recipes say nothing of how alike two parts of the data order them."""
 RecordScores = list[tuple[Record, float]]
 
 
@@ -56,6 +61,8 @@ def in_short(results: Results, pictures: Path) -> list[Block]:
             for curve in fit.curves[:DRAWN]
         }
         blocks.append(SideBySide([Picture(path, f"The {name} over {key}") for key, path in drawn.items()]))
+    if results.wholes:
+        blocks += [sentence for goal in results.goals if (sentence := _agreement(results, goal))]
     return blocks
 
 
@@ -94,13 +101,28 @@ def _scored(results: Results) -> dict[str, RecordScores]:
 def _on_one_part(results: Results, goal: Goal) -> tuple[float, RecordScores]:
     """The recipes that trained on that part of the data which most did, copies once."""
     by_share: dict[float, dict[str, tuple[Record, float]]] = {}
-    for record in results.parts:
-        share, whole = results.wholes.get(record.recipe_hash, (1.0, None))
-        score = goal.of(record.scores, record.cost) if record.status == "finished" else None
-        if whole is not None and score is not None:
-            by_share.setdefault(share, {})[results.once(whole.hash)] = record, score
+    for key, scores in part_scores(results, goal).items():
+        for share, score in scores.items():
+            if share < 1:
+                by_share.setdefault(share, {})[results.once(key)] = score.record, score.value
     share = max(by_share, key=lambda each: len(by_share[each]), default=1.0)
     return share, [*by_share.get(share, {}).values()]
+
+
+def _agreement(results: Results, goal: Goal) -> str:
+    """How far the part of the data that most recipes trained on, and all of them, order alike those that have both."""
+    from scipy.stats import spearmanr
+
+    share, _ = _on_one_part(results, goal)
+    both = [score for score in part_scores(results, goal).values() if {share, 1.0} <= score.keys()]
+    pairs = np.array([[each[share].value, each[1.0].value] for each in both])
+    if share == 1 or len(both) < FEWEST_BOTH or not np.ptp(pairs, axis=0).all():
+        return ""
+    rank = float(spearmanr(pairs).statistic)
+    return (
+        f"On all of the data the order may be another: over the {len(both)} recipes that trained on both, the best on "
+        f"{share_in_words(share)}, the two orders agree by {number(rank)} (Spearman; 1 is the same order)."
+    )
 
 
 def _rows_of_the_search(results: Results) -> list[str]:

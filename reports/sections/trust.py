@@ -6,6 +6,7 @@ from pathlib import Path
 
 from reports.answer import Answer
 from reports.document import Block, Bullets
+from reports.finals_evidence import VARIED
 from reports.findings import Findings
 from reports.guards import GUARDS, Flag, grouped, sentence
 from reports.guards.words import follows, listed
@@ -23,7 +24,7 @@ MARK = "⚠"
 
 def write(results: Results, pictures: Path) -> list[Block]:
     """A line a flag, those that forbid verdicts first; then those of the finals, and what was not checked."""
-    flags = Findings.of(results).flags
+    flags = [flag for flag in Findings.of(results).flags if not _only_searched(results, flag)]
     raised = [flag for flag in flags if flag.recipes]
     lines = _set_aside(results)
     lines += _lines(results, grouped(flag for flag in raised if flag.blocks))
@@ -40,10 +41,22 @@ def write(results: Results, pictures: Path) -> list[Block]:
 
 
 def clean(results: Results) -> str:
-    """What was looked at without finding anything."""
-    names = {flag.guard for flag in Findings.of(results).flags}
+    """What was looked at without finding anything, and in what recipes of a search differ alone."""
+    flags = Findings.of(results).flags
+    names, searched = {flag.guard for flag in flags}, {flag.guard for flag in flags if _only_searched(results, flag)}
     labels = [guard.label for guard in GUARDS.values() if guard.name not in names]
-    return f"Nothing was found in: {'; '.join(labels)}." if labels else ""
+    sentences = [f"Nothing was found in: {'; '.join(labels)}."] if labels else []
+    varied = [GUARDS[name].label for name in GUARDS if name in searched]
+    return " ".join(
+        [*sentences, *([f"The search's recipes differ, as they should, in {listed(varied)}."] if varied else [])]
+    )
+
+
+def _only_searched(results: Results, flag: Flag) -> bool:
+    """Whether it tells apart no two rows, but recipes of a search in what one varies on purpose; the finals compare
+    these whole."""
+    varied = flag.guard in VARIED and flag.crossed_by == "unequal" and flag.recipes and results.explored
+    return bool(varied) and len(flag.values.keys() & results.labels.keys()) < 2
 
 
 def _lines(results: Results, flags: list[Flag]) -> list[str]:

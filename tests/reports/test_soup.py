@@ -147,8 +147,8 @@ def test_it_changes_nothing_else() -> None:
 
 
 def test_the_answer_names_it_and_exports_it(results: Results, tmp_path: Path) -> None:
-    (words,) = words_of(results, "Ship")
-    assert words.startswith("the average of the models of 5 seeds, mixed with 25% of the encoder as it came; +1.00 [")
+    words = "; ".join(words_of(results, "Ship"))
+    assert words.startswith("the average of the models of 5 trainings, mixed with 25% of the encoder as it came; +3.6")
     assert words_of(results, "Model")[0].endswith(" soup")
     made = Answer.of(results).ship
     assert made.averaged is not None

@@ -16,6 +16,7 @@ from reports.importance import ENOUGH
 from reports.ledger import FAILURES, LEDGER, Ledger, Record, is_fresh
 from reports.ledger.finals import PART, SHARE
 from reports.live.folder import Folder
+from reports.part_scores import passed_over
 from reports.recipe_names import recipe_names
 from reports.results import Results
 from reports.sections import explored, mattered, what_was_run
@@ -105,7 +106,7 @@ def test_the_report_names_what_ran_on_a_part(whole: tuple[Path, list[Trial], Tun
     rows = [line for line in table if line.startswith("| `")]
     assert len(rows) == len({name.partition(": ")[2] for name in parts.values()})
     assert [row for row in rows if f"`{searcher.explorer.proposed[0].name}`" in row]
-    wholes = [row.split("|")[-2].strip() != "—" for row in rows]
+    wholes = [row.split("|")[-3].strip() != "—" for row in rows]
     assert wholes == sorted(wholes, reverse=True)  # who came farthest is first
     fresh = sum(is_fresh(trial.seed) for trial in ran)
     counted = f"{len(ran)} finished (of them {len(parts)} on a part of the data, {fresh} in the finals alone)"
@@ -127,15 +128,13 @@ def test_the_report_names_better_recipes_that_had_no_room_in_the_finals(
     }
     best, *others = sorted(scores, key=lambda key: -scores[key])
     assert finals.finalists == [best]
-    assert "Higher there" not in markdown(explored.write(results, tmp_path))
+    assert passed_over(results) is None
     lowest = dataclasses.replace(results.info, finals=dataclasses.replace(finals, finalists=[others[-1]]))
     shutil.copytree(whole[0], tmp_path / "study")
     lowest.save(tmp_path / "study")
-    text = markdown(explored.write(Results.load(tmp_path / "study"), tmp_path))
-    sentence = text.partition("Higher there than what went to the finals: ")[2].partition("; a limit")[0]
-    names = recipe_names(results)
-    assert all(f"`{names[key]}`" in sentence for key in (best, *others[:-1]))
-    assert names[others[-1]] not in sentence
+    passed = passed_over(Results.load(tmp_path / "study"))
+    assert passed.last == others[-1]
+    assert passed.by == {key: scores[key] - scores[others[-1]] for key in (best, *others[:-1])}
 
 
 def test_what_mattered_is_looked_for_on_the_part_that_most_recipes_trained_on(

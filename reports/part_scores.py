@@ -1,0 +1,67 @@
+"""What recipes scored, and how long they trained, on parts of the data and on all of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from reports.answer import seconds_of
+from reports.ledger import Record
+from reports.results import Results
+from search_spaces.goals import Goal
+
+
+@dataclass(frozen=True)
+class PartScore:
+    """Of a recipe on a share of the data."""
+
+    value: float
+    """By the goal, in its own unit and direction."""
+    seconds: float | None
+    """Of one training."""
+    record: Record
+    """Of the training; of several seeds the first one."""
+
+
+def part_scores(results: Results, goal: Goal) -> dict[str, dict[float, PartScore]]:
+    """By the hash of the whole recipe and by share, of those that trained on a part; 1.0 is all of the data."""
+    scores: dict[str, dict[float, PartScore]] = {}
+    for record in results.parts:
+        share, whole = results.wholes.get(record.recipe_hash, (1.0, None))
+        value = goal.of(record.scores, record.cost) if record.status == "finished" else None
+        if whole is not None and value is not None:
+            scores.setdefault(whole.hash, {})[share] = PartScore(value, seconds_of(record, "train_seconds"), record)
+    for key, by_share in scores.items():
+        records = results.of_hash(key)
+        if (score := results.goal(records, goal)) is not None:
+            by_share[1.0] = PartScore(score.mean, seconds_of(records[0], "train_seconds"), records[0])
+    return scores
+
+
+@dataclass(frozen=True)
+class PassedOver:
+    """Recipes that had scored higher than the last finalist before the finals."""
+
+    last: str
+    """The finalist's hash."""
+    by: dict[str, float]
+    """By hash, how many points more each had."""
+    scores: dict[str, PartScore]
+    """Of all recipes on the largest part of the data that a finalist trained on, which may be all of them."""
+
+
+def passed_over(results: Results) -> PassedOver | None:
+    """Those that trained on no larger part than the finalists; None without any. A limit leaves such ones out, of a
+    trial, or of the study, whose finals had no room for them or had begun; or they give way to a much shorter training
+    (`study/search/choice.py`)."""
+    finals, goal = results.info.finals, results.goals[0]
+    scores = part_scores(results, goal)
+    judged = [key for key in finals.finalists if key in scores] if finals else []
+    if finals is None or not judged:
+        return None
+    share = max(share for key in judged for share in scores[key])
+    same_part = {key: by_share[share] for key, by_share in scores.items() if share in by_share}
+    upward = {key: goal.upward(score.value) for key, score in same_part.items()}
+    last = min((key for key in judged if key in upward), key=lambda key: upward[key])
+    rest = [key for key in upward if key not in finals.hashes and max(scores[key]) == share]
+    by = {key: upward[key] - upward[last] for key in rest if upward[key] > upward[last]}
+    return PassedOver(last, by, same_part) if by else None
