@@ -27,6 +27,8 @@ CLOSE = 0.5
 """From this tau on an order looks like another, though few rows may not prove it."""
 GO_ON = "Go on"
 """What stands before the command that continues a study."""
+STAGES_IN_WORDS = {"search": "search", "finals": "finals", "further": "averages"}
+"""What a person calls the stages of a study (`reports.ledger.STAGES`)."""
 SHORT = {"objective.positives": "N+", "objective.negatives": "N-"}
 """Limits, as a table has them."""
 

@@ -22,7 +22,8 @@ from reports.live.folder import Best, View
 from reports.live.picture import colours, loss_picture, score_picture
 from reports.live.settings_picture import SettingLine, settings_picture
 from reports.markdown import DASH, count, duration, number, time_left
-from reports.wording import GO_ON, difference
+from reports.wording import GO_ON, STAGES_IN_WORDS, difference
+from search_spaces.goals import Goal
 from search_spaces.limits import LIMITS
 
 PAGE = Path(__file__).with_name("page.html")
@@ -35,13 +36,13 @@ FEW = 3
 ENDED_CURVES = 40
 """Losses of so many ended trials lie behind those that run."""
 STAGE_WORDS = {
-    "search": ("search", "The search chooses who is in the finals"),
-    "finals": ("finals", "The finals decide the answer, under new random seeds"),
-    "further": ("averages", "The answer stands; what to ship is scored"),
+    "search": "recipes are tried on a development score",
+    "finals": "the best again under new random seeds, which decides the answer",
+    "further": "models of these seeds are averaged, where that helps",
 }
-"""A stage's name, and what is decided in it."""
-WITH_CURVE = ("averages, learning curve", "The answer stands; what to ship and what more data gives is scored")
-"""Of the last stage, where a learning curve is asked for."""
+"""What is done in a stage."""
+WITH_CURVE = "models of these seeds are averaged, where that helps; parts of the data say what more of it gives"
+"""In the last one, where a learning curve is asked for."""
 LEVELS = {"base": "broken line: the base settings", "encoder": "dotted: the encoder as it came"}
 
 
@@ -162,17 +163,15 @@ def so_far(view: View) -> str:
 
 
 def _stages(stages: Sequence[StageTime], curve: bool) -> str:
-    """A bar for each, and what is decided in the one that runs."""
+    """A bar for each, and what is done in it."""
     items, words = [], {**STAGE_WORDS, **({"further": WITH_CURVE} if curve else {})}
     for stage in stages:
         left = f", {time_left(stage.left)}" if stage.left else ""
         time = f"{duration(stage.passed)}{left}" if stage.passed else f"then, about {duration(stage.left)}"
-        name, whole = words[stage.name][0], max(stage.passed + stage.left, 1e-3)
+        name, whole = STAGES_IN_WORDS[stage.name], max(stage.passed + stage.left, 1e-3)
         bar = f'<progress value="{stage.passed:.0f}" max="{whole:.0f}" aria-label="{name}"></progress>'
-        items.append(f"<li><b>{name}</b>{bar}<span class='soft'>{time}</span></li>")
-    now = [words[stage.name][1] for stage in stages if stage.passed]
-    decided = f"<p class='soft'>{now[-1]}.</p>" if now else ""
-    return f'<ol class="stages">{"".join(items)}</ol>{decided}' if items else ""
+        items.append(f"<li><b>{name}</b>{bar}<span class='soft'>{time}: {words[stage.name]}</span></li>")
+    return f'<ol class="stages">{"".join(items)}</ol>' if items else ""
 
 
 def _counts(view: View) -> str:
@@ -279,6 +278,7 @@ def _settings(view: View) -> str:
     words = (
         f"Settings of {len(lines)} of {count(len(searched), 'recipe')}{part}: each line is one, the best fifth boldest"
     )
+    words += f"; {DASH} where a recipe has no such setting" * (len({frozenset(line.settings) for line in lines}) > 1)
     words += "; click a line to see its row"
     return f'<figure>{picture}<figcaption class="soft">{words}.</figcaption></figure>'
 
@@ -298,8 +298,12 @@ def _best(view: View) -> str:
     alike = " Scores on different shares of the data cannot be compared." * parts
     alike += " Finals: on all of the data, under new random seeds." * bool(view.finals)
     caption = f"{shown} {by}.{alike} Who is first now may be so by chance."
-    head = ["recipe", *(["data"] if parts else []), "#seeds", *(f"#{escape(goal.short)}" for goal in view.goals)]
+    head = ["recipe", *(["data"] if parts else []), "#seeds", *(f"#{_development(goal)}" for goal in view.goals)]
     return table(head, rows, caption, sortable=len(rows) > 1)
+
+
+def _development(goal: Goal) -> str:
+    return escape(goal.short if goal.cost else f"{goal.short} (development)")
 
 
 def _data(best: Best) -> str:

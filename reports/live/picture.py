@@ -12,6 +12,8 @@ from reports.ledger import Curve
 COLOURS = 8
 WIDTH, HEIGHT = 720, 280
 LEFT, RIGHT, TOP, BOTTOM = 52, 12, 12, 40
+ROOM = 0.04
+"""So much of what the values span is left free above and below them."""
 LABELLED = 5
 """Steps between the marks of an axis, about."""
 
@@ -36,9 +38,10 @@ class LiveAxes:
 
     @classmethod
     def around(cls, last: float, values: Sequence[float]) -> LiveAxes:
-        """With room for values that are all alike."""
+        """With some room at both ends."""
         low, high = min(values), max(values)
-        return cls(last or 1.0, low - 0.5, high + 0.5) if high - low < 1e-9 else cls(last or 1.0, low, high)
+        room = 0.5 if high - low < 1e-9 else ROOM * (high - low)
+        return cls(last or 1.0, low - room, high + room)
 
     def x(self, value: float) -> float:
         return LEFT + (WIDTH - LEFT - RIGHT) * value / self.last

@@ -9,14 +9,16 @@ from dataclasses import dataclass
 from html import escape
 
 from reports.live.picture import HEIGHT, WIDTH, svg
-from reports.markdown import number
+from reports.markdown import DASH, number
 from reports.recipe_names import short
 from trainables.evaluation_config import all_keys
 from trainables.recipe import Value
 
 MOST_AXES = 7
 FIFTHS = 5
-SIDE, TOP, BOTTOM = 64, 44, 26
+SIDE, TOP, BOTTOM = 64, 44, 40
+ABSENT = HEIGHT - 12
+"""Where lines of recipes without a setting pass its axis, which is marked there."""
 LABELLED = 6
 """An axis with so many values at most says them all; any other its ends."""
 LOGARITHMIC = 10.0
@@ -40,12 +42,15 @@ class SettingAxis:
     x: float
     values: tuple[Value, ...]
     """Each once, in order."""
+    everywhere: bool = True
+    """Whether all recipes have the setting."""
 
     @classmethod
-    def of(cls, label: str, x: float, values: Sequence[Value]) -> SettingAxis:
+    def of(cls, label: str, x: float, values: Sequence[Value], recipes: int) -> SettingAxis:
         numbers = {value for value in values if _numbers([value])}
         words = {value for value in values if not _numbers([value])}
-        return cls(label, x, (*sorted(numbers), *sorted(words, key=short)))  # type: ignore[type-var]
+        ordered = (*sorted(numbers), *sorted(words, key=short))  # type: ignore[type-var]
+        return cls(label, x, ordered, len(values) == recipes)
 
     def y(self, value: Value) -> float:
         """Where a value lies."""
@@ -68,6 +73,8 @@ class SettingAxis:
         for value in marked:
             words = escape(short(value))
             yield f'<text class="end value" x="{self.x - 5:.0f}" y="{self.y(value) + 4:.1f}">{words}</text>'
+        if not self.everywhere:
+            yield f'<text class="end value" x="{self.x - 5:.0f}" y="{ABSENT + 4}">{DASH}</text>'
 
 
 def settings_picture(lines: Sequence[SettingLine], lower_is_better: bool) -> str:
@@ -81,14 +88,15 @@ def settings_picture(lines: Sequence[SettingLine], lower_is_better: bool) -> str
         return ""
     spacing = (WIDTH - 2 * SIDE) / len(differing)
     axes = {
-        key: SettingAxis.of(all_keys()[key].label.partition(" (")[0], SIDE + spacing * place, by_key[key])
+        key: SettingAxis.of(all_keys()[key].label.partition(" (")[0], SIDE + spacing * place, by_key[key], len(lines))
         for place, key in enumerate(differing)
     }
-    last = SettingAxis.of("score", WIDTH - SIDE, [line.score for line in lines])
+    last = SettingAxis.of("score", WIDTH - SIDE, [line.score for line in lines], len(lines))
     order = sorted((line.score for line in lines), reverse=lower_is_better)
     parts = []
     for line in sorted(lines, key=lambda line: order.index(line.score)):  # the best lies on top
-        ends = [(axis.x, axis.y(line.settings[key])) for key, axis in axes.items() if key in line.settings]
+        has = line.settings
+        ends = [(axis.x, axis.y(has[key]) if key in has else ABSENT) for key, axis in axes.items()]
         points = " ".join(f"{x:.0f},{y:.1f}" for x, y in [*ends, (last.x, last.y(line.score))])
         fifth = FIFTHS * order.index(line.score) // len(order)
         parts.append(

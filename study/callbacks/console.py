@@ -21,6 +21,7 @@ from rich.text import Text
 from reports.ledger import Record, is_fresh, seed_in_words
 from reports.ledger.finals import PART
 from reports.markdown import DASH, count, duration, number, time_left
+from reports.wording import STAGES_IN_WORDS
 from search_spaces.averages import average
 from search_spaces.goals import Goal, in_words, searched
 from search_spaces.limits import exceeded
@@ -194,8 +195,8 @@ class Console(Callback):
         return f"[{ended:>{len(str(total))}}/{perhaps}{total}]"
 
     def _summary(self) -> str:
-        """`[ 3/24] 2 running, 1 failed, about 5 min left (until 14:32), 4.1 trials a minute`; no time where nothing
-        can run, as nobody knows when a machine comes."""
+        """`[ 3/24] 2 running, 1 failed, about 5 min left (until 14:32), 246 trials an hour`; no time where nothing
+        can run, as nobody knows when a machine comes; no trials an hour where minutes end the study."""
         state, forecast = self.state, self.state.forecast()
         running, orphans = state.running, state.orphans
         begun = running or state.ended or orphans
@@ -204,11 +205,11 @@ class Console(Callback):
         parts += [f"{state.failed_now} failed"] if state.failed_now else []
         if forecast.a_minute is not None and forecast.seconds is not None and (running or not orphans):
             guess = "" if state.statuses else "rough guess, "
-            ahead = [f"{stage.name} {duration(stage.left)}" for stage in state.stages() if stage.left]
+            ahead = [f"{STAGES_IN_WORDS[stage.name]} {duration(stage.left)}" for stage in state.stages() if stage.left]
             stages = f"{', '.join(ahead)}; " if len(ahead) > 1 else ""
             until = f"({stages}{guess}until {clock_time(forecast.seconds)})"
             parts.append(f"{time_left(forecast.seconds)} {until}")
-            parts.append(rate(forecast.a_minute))
+            parts += [rate(forecast.a_minute)] if state.plan.limits.get("minutes") is None else []
         else:
             parts[-1] += f" ({passed(state.seconds)} so far)"
         return f"{self._done()} {', '.join(parts)}"
@@ -255,8 +256,8 @@ def spent_on(record: Record) -> dict[str, float]:
 
 
 def rate(a_minute: float) -> str:
-    """`4.1 trials a minute`, or an hour where that is easier to read."""
-    return f"{a_minute:.1f} trials a minute" if a_minute >= 1 else f"{a_minute * 60:.1f} trials an hour"
+    """`246 trials an hour`."""
+    return f"{a_minute * 60:.0f} trials an hour"
 
 
 def passed(seconds: float) -> str:

@@ -222,7 +222,8 @@ class TimeLeft:
 
     def _how(self, under_way: int, ended: int) -> str:
         parts = [f"from {count(ended, 'trial')} that ended"] if ended else []
-        parts += [f"{'' if ended else 'from '}the steps of {count(under_way, 'trial')} that run"] if under_way else []
+        runs = f"the steps of {count(under_way, 'trial')} that {'runs' if under_way == 1 else 'run'}"
+        parts += [f"{'' if ended else 'from '}{runs}"] if under_way else []
         guess = "" if ended else "; until one ended, scoring is taken to last as long as training"
         return " and ".join(parts) + guess
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from reports.ledger import Progress, Running, Waiting, add_losses
+from reports.ledger.finals import PART, SHARE
 from reports.ledger.moments import now
 from reports.recipe_names import in_short
 from study.callbacks.base import Callback
@@ -104,5 +105,8 @@ class ProgressFile(Callback):
         )
 
     def _words(self, trial: Trial) -> dict[str, Any]:
-        changes, objective = in_short(self.base, trial.recipe.flat()), trial.recipe.objective.name
+        recipe, objective = trial.recipe.flat(), trial.recipe.objective.name
+        if trial.seed == PART:  # its name says the share
+            recipe = {**recipe, SHARE: self.base[SHARE]}
+        changes = in_short(self.base, recipe)
         return {"key": trial.key, "name": trial.name, "changes": changes, "seed": trial.seed, "objective": objective}

@@ -175,7 +175,7 @@ class TestWhatIsShown:
         assert "about 7 min left" in shown["state"]
         assert "<b>finals</b>" in shown["state"]
         assert "then, about 3 min" in shown["state"]
-        assert "The search chooses who is in the finals" in shown["state"]
+        assert "recipes are tried on a development score" in shown["state"]
         assert "60 of 90" in shown["running"]
         assert shown["losses"].count("<polyline") == DONE + RUNNING
         assert "CUDA out of memory; lower optimisation.batch_size" in shown["failed"]

@@ -7,20 +7,29 @@ import re
 import pytest
 
 from reports.live.picture import HEIGHT
-from reports.live.settings_picture import BOTTOM, MOST_AXES, TOP, SettingAxis, SettingLine, settings_picture
+from reports.live.settings_picture import ABSENT, BOTTOM, MOST_AXES, TOP, SettingAxis, SettingLine, settings_picture
 
 LOW, HIGH = HEIGHT - BOTTOM, TOP
 
 
 def test_numbers_lie_by_their_size_and_words_after_them() -> None:
-    batches = SettingAxis.of("batch", 0.0, [64, 16, 32, 16])
+    batches = SettingAxis.of("batch", 0.0, [64, 16, 32, 16], 4)
     assert batches.values == (16, 32, 64)
     assert [batches.y(value) for value in (16, 40, 64)] == [LOW, (LOW + HIGH) / 2, HIGH]
-    rates = SettingAxis.of("rate", 0.0, [1e-4, 1e-6, 1e-5])
+    rates = SettingAxis.of("rate", 0.0, [1e-4, 1e-6, 1e-5], 3)
     assert rates.y(1e-5) == pytest.approx((LOW + HIGH) / 2)
-    mixed = SettingAxis.of("positives", 0.0, [None, 10, 2])
+    mixed = SettingAxis.of("positives", 0.0, [None, 10, 2], 3)
     assert mixed.values == (2, 10, None)
     assert [mixed.y(value) for value in mixed.values] == [LOW, (LOW + HIGH) / 2, HIGH]
+
+
+def test_a_recipe_without_a_setting_passes_below_its_axis() -> None:
+    settings = [{"objective.temperature": 0.1, "head.dim": 32}, {"objective.temperature": 0.2}, {"head.dim": 64}]
+    drawn = settings_picture([SettingLine(f"#{place}", each, place) for place, each in enumerate(settings)], False)
+    heights = [re.findall(r",([\d.]+)", points) for points in re.findall(r'points="([^"]*)"', drawn)]
+    absent = [[float(height) == ABSENT for height in line] for line in heights]
+    assert absent == [[False, False, False], [False, True, False], [True, False, False]]
+    assert drawn.count(f'y="{ABSENT + 4}">—<') == 2
 
 
 @pytest.mark.parametrize("lower_is_better", [False, True])

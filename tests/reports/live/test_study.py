@@ -58,7 +58,7 @@ def test_queued_running_and_ended_trials_are_told(study: Study, file: ProgressFi
     study.finish(file, first, record_of(first, 1, 1))  # one member is evaluated already
     assert written_progress(file).counts == {"queued": 3, "running": 2, "finished": 1, "stopped": 0, "failed": 0}
     study.now += 60
-    assert written_progress(file).estimate == "from 1 trial that ended and the steps of 1 trial that run"
+    assert written_progress(file).estimate == "from 1 trial that ended and the steps of 1 trial that runs"
     study.finish(file, second, record_of(second, 1, 1, "pruned"))
     study.fail(file, third, "no such file")
     assert written_progress(file).counts == {"queued": 3, "running": 0, "finished": 1, "stopped": 1, "failed": 1}

@@ -203,7 +203,7 @@ class TestTerminal:
             "  row 1 seed 0  step  50/100  loss 2.2707",
         ]
         assert early[2].startswith("[0/4] 2 running, about 70 s left (rough guess, until ")
-        assert early[2].endswith("), 3.0 trials a minute")
+        assert early[2].endswith("), 180 trials an hour")
         assert early[3:] == [f"{BAR}   0 %"]
         bars = {screen[-1] for screen in screens}
         assert any(bar.endswith("  50 %  best so far: dev 65.00") for bar in bars)
@@ -441,8 +441,8 @@ def test_words_for_rates_and_times() -> None:
         "59 min 59 s",
         "2 h 0 min",
     ]
-    assert rate(4.12) == "4.1 trials a minute"
-    assert rate(0.21) == "12.6 trials an hour"
+    assert rate(4.12) == "247 trials an hour"
+    assert rate(0.21) == "13 trials an hour"
     assert clock_time(0) == datetime.datetime.now().strftime("%H:%M")
     days = datetime.datetime.now() + datetime.timedelta(days=2)
     assert clock_time(2 * 86400) == days.strftime("%a %d %b %H:%M")
