@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 
@@ -33,10 +33,39 @@ ASSUMED = Spread(0.5, 100)
 mean of STS12 to 16 by 0.01 to 1.1 points. It counts as known, since what is told of it begins with `if`."""
 WHY = "assumed; by 0.01 to 1.1 in this repository's examples"
 
-ITEMS_VARY, FEW_ITEMS = 14.0, 50
-"""By how many points two models' scores differ from test item to item (standard deviation), at least: in the
-studies of `docs/examples` 14 for queries, 23 for pairs and 32 for labelled texts, between the base settings and what is
-compared with them. And from how many items on a gain is planned by seeds."""
+FEW_ITEMS = 50
+"""From so many test items on a gain is planned by seeds."""
+
+
+@dataclass(frozen=True)
+class TestSize:
+    """A test: what its items alone say of the intervals of gains, without seeds."""
+
+    __test__ = False  # nor is it one of pytest's
+
+    items: int
+    varies: float
+    """`TaskKind.varies`."""
+
+    def half_interval(self, level: float) -> float:
+        """Points from a gain to the end of its interval at best; `level`: how often it may be wrong."""
+        return self._error(1 - level)
+
+    def gain(self, level: float) -> float:
+        """Points of a gain that is shown in `finals.POWER` of all cases at best."""
+        return self.half_interval(level) + self._error(finals.POWER)
+
+    def needed(self, points: float, level: float) -> int:
+        """The fewest test items whose `half_interval` is not above so many points."""
+        return next(items for items in count(2) if replace(self, items=items).half_interval(level) <= points)
+
+    def _error(self, share: float) -> float:
+        """By the quantile of Student's t of the mean of the items; infinite for one, which has no spread."""
+        from scipy.special import stdtrit
+
+        if self.items < 2:
+            return math.inf
+        return float(stdtrit(self.items - 1, share)) * self.varies / math.sqrt(self.items)
 
 
 @dataclass(frozen=True)
@@ -54,9 +83,9 @@ def gain_in_words(plan: Plan, ledger: Ledger) -> list[str]:
     than seeds: then no gain is planned."""
     if plan.finals is None or not plan.base.uses_seed:
         return []
-    items = smallest_test(plan)
-    if items is not None and items < FEW_ITEMS:
-        return [f"finals: no gain is planned, as {items} test items decide more of it than seeds do"]
+    test = smallest_test(plan)
+    if test is not None and test.items < FEW_ITEMS:
+        return [f"finals: no gain is planned, as {test.items} test items decide more of it than seeds do"]
     moved = next(_measured(plan, ledger), Moved(ASSUMED, "a score", WHY))
     finalists, seeds = plan.finals.recipes, plan.finals.seeds
     planned = finals.plan(moved.spread, finalists, seeds, looks=_looks(plan))
@@ -64,28 +93,31 @@ def gain_in_words(plan: Plan, ledger: Ledger) -> list[str]:
     by = f"{printable(moved.figure)} by {number(moved.spread.std)} ({printable(moved.source)})"
     gains = _either([f"{gain:g}" for gain in planned.needed])
     needs = _either([f"over {MOST_SEEDS:,}" if each is None else str(each) for each in planned.needed.values()])
-    gain = planned.gain if items is None else math.hypot(planned.gain, _gain_by_items(items, _level(plan)))
-    judged, at_best = ("", "") if items is None else (f" and {items:,} test items", " at best")
+    gain = planned.gain if test is None else math.hypot(planned.gain, test.gain(_level(plan)))
+    judged, at_best = ("", "") if test is None else (f" and {test.items:,} test items", " at best")
     return [
         f"finals: {recipes}{judged} show a gain of {number(gain)} points over the base settings in "
         f"{10 * finals.POWER:.0f} of 10 cases{at_best}, if seeds move {by}",
         f"finals: a gain of {gains} points needs {needs} fresh seeds, counting seeds alone; few test items take more",
-        *([] if items is None else [f"finals: {_of_items(items, _level(plan))}"]),
+        *([] if test is None else [f"finals: {_of_items(test, _level(plan))}"]),
     ]
 
 
 def few_items(plan: Plan) -> list[str]:
     """A sentence where a task of one's own has so few test items that hardly any gain can be shown."""
-    items = smallest_test(plan)
-    return [f"{_of_items(items, _level(plan))}; give more by --test"] if items is not None and items < FEW_ITEMS else []
+    test = smallest_test(plan)
+    return [f"{_of_items(test, _level(plan))}; give more by --test"] if test and test.items < FEW_ITEMS else []
 
 
-def smallest_test(plan: Plan) -> int | None:
-    """How many items the smallest test of one's own has that judges the goals; None where none is one's own."""
+def smallest_test(plan: Plan) -> TestSize | None:
+    """Of one's own tests that judge the goals the one that shows least; None where none is one's own."""
     names = {task for goal in searched(plan.space.goals) for task, _ in goal.tested}
     own = [TASKS[name] for name in names if name in TASKS and TASKS[name].of_own_data]
-    tests = [[len(split) for split in KINDS[task.kind].tested(kept_task(task, Path()))] for task in own]
-    return min(map(sum, tests), default=None)
+    tests = [
+        TestSize(sum(len(split) for split in KINDS[task.kind].tested(kept_task(task, Path()))), KINDS[task.kind].varies)
+        for task in own
+    ]
+    return max(tests, key=lambda test: test.varies / math.sqrt(max(1, test.items)), default=None)
 
 
 def _looks(plan: Plan) -> float:
@@ -98,32 +130,10 @@ def _level(plan: Plan) -> float:
     return (1 - CONFIDENCE) / _looks(plan) / (plan.finals.recipes if plan.finals else 1)
 
 
-def half_interval(items: int, level: float) -> float:
-    """Points from a gain to the end of its interval at best: of `ITEMS_VARY` alone, without seeds."""
-    return _errors(items, 1 - level) * ITEMS_VARY / math.sqrt(items)
-
-
-def _gain_by_items(items: int, level: float) -> float:
-    """Points of a gain that is shown in `finals.POWER` of all cases at best, without seeds."""
-    return half_interval(items, level) + _errors(items, finals.POWER) * ITEMS_VARY / math.sqrt(items)
-
-
-def _errors(items: int, share: float) -> float:
-    """The quantile of Student's t of the mean of so many items; infinite for one, which has no spread."""
-    from scipy.special import stdtrit
-
-    return float(stdtrit(items - 1, share)) if items > 1 else math.inf
-
-
-def items_needed(points: float, level: float) -> int:
-    """The fewest test items whose `half_interval` is not above so many points."""
-    return next(items for items in count(2) if half_interval(items, level) <= points)
-
-
-def _of_items(items: int, level: float) -> str:
-    needs = _either([f"{items_needed(points, level):,}" for points in (5.0, 2.0)])
+def _of_items(test: TestSize, level: float) -> str:
+    needs = _either([f"{test.needed(points, level):,}" for points in (5.0, 2.0)])
     return (
-        f"the test has {items:,} items, so the interval of a gain is at best {number(half_interval(items, level))} "
+        f"the test has {test.items:,} items, so the interval of a gain is at best {number(test.half_interval(level))} "
         f"points to each side, whatever seeds do; one of 5 or 2 points takes {needs} items"
     )
 

@@ -29,6 +29,8 @@ from trainables.evaluation_config import EvaluationConfig, Parts
 from trainables.recipe import Recipe, Value
 from trainables.senteval.evaluation import SentEvalResult, evaluate
 from trainables.senteval.examples import Split
+from trainables.senteval.kinds import KINDS
+from trainables.senteval.kinds.contract import TaskKind
 from trainables.senteval.tasks import TASKS
 from trainables.trial.data_requests import senteval_folder
 
@@ -135,6 +137,11 @@ class StudyCase:
     def splits(self, part: str) -> list[Split]:
         """What is scored of a part, `dev` or `test`, of all tasks."""
         return [split for name in self.tasks for split in splits_of(TASKS[name], part)]
+
+    @property
+    def items_vary(self) -> float:
+        """`TaskKind.varies` of the tasks, the largest."""
+        return max((KINDS[TASKS[name].kind].varies for name in self.tasks), default=TaskKind.varies)
 
     # --- the encoder and its scores
 

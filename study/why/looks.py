@@ -17,7 +17,7 @@ from reports.size import sample_of
 from reports.statistics import compare
 from search_spaces.own_data import BATCH, EPOCHS, RATE, TEMPERATURE, USUAL_BATCH
 from study.own_leaks import items_of
-from study.planned_power import FEW_ITEMS, half_interval, items_needed
+from study.planned_power import FEW_ITEMS, TestSize
 from study.why.case import Cause, StudyCase
 from trainables.corpora.leaks import NEAR, leaks, plain
 from trainables.corpora.own_rows import texts
@@ -183,8 +183,9 @@ def few_items(case: StudyCase) -> Cause | None:
     items = sum(len(split) for split in case.splits("test"))
     if not 1 < items < FEW_ITEMS:
         return None
-    half = half_interval(items, LEVEL)
-    return Cause("few_items", half, facts={"items": items, "half": half, "needed": items_needed(2.0, LEVEL)})
+    test = TestSize(items, case.items_vary)
+    half = test.half_interval(LEVEL)
+    return Cause("few_items", half, facts={"items": items, "half": half, "needed": test.needed(2.0, LEVEL)})
 
 
 def ceiling(case: StudyCase) -> Cause | None:
@@ -197,7 +198,7 @@ def ceiling(case: StudyCase) -> Cause | None:
         return None
     doubled = [own for split in splits if split.documents is not None for own in _doubled(split.documents)]
     lost = 100 * float(np.mean([copies / (1 + copies) for copies in doubled])) if doubled else 0.0
-    room, half = 100 - lost - score, half_interval(items, LEVEL)
+    room, half = 100 - lost - score, TestSize(items, case.items_vary).half_interval(LEVEL)
     if room > half:
         return None
     facts = {"score": score, "lost": lost, "room": room, "half": half, "doubled": sum(map(bool, doubled))}

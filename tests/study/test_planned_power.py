@@ -31,17 +31,18 @@ from study.plan import Plan, decide, read_request
 from study.planned_power import (
     ASSUMED,
     FEW_ITEMS,
-    ITEMS_VARY,
     WHY,
+    TestSize,
     few_items,
     gain_in_words,
-    half_interval,
-    items_needed,
     smallest_test,
 )
 from study.trial import Resources
 from trainables.corpora.held_out import FEWEST
 from trainables.files import write_whole
+from trainables.senteval.kinds.classes import TextClasses
+from trainables.senteval.kinds.scored_pairs import PairSimilarity
+from trainables.senteval.kinds.search import Search
 
 ROOT = Path(__file__).resolve().parents[2]
 FIRST = 0.05 * share(1)
@@ -131,44 +132,52 @@ def own(folder: Path, rows: int) -> Plan:
 def test_few_test_items_are_warned_of_and_more_bound_the_gain(tmp_path: Path) -> None:
     few = own(tmp_path, 60)
     (warning,) = few_items(few)
-    assert smallest_test(few) == 6
+    assert smallest_test(few) == TestSize(6, Search.varies)
     assert warning.startswith("the test has 6 items, so the interval of a gain is at best 13.78 points to each side")
     assert warning.endswith("one of 5 or 2 points takes 30 or 175 items; give more by --test")
     (withheld,) = gain_in_words(few, Ledger(few.results / LEDGER, few.scoring_of))
     assert "no gain is planned, as 6 test items decide" in withheld
     many = own(tmp_path, 600)
-    assert (smallest_test(many), few_items(many)) == (60, [])
+    assert (smallest_test(many), few_items(many)) == (TestSize(60, Search.varies), [])
     *by_seeds, by_items = gain_in_words(many, Ledger(many.results / LEDGER, many.scoring_of))
     assert len(by_seeds) == 2
     alone = planned(ASSUMED, 1, 5, looks=1 / share(1)).gain
-    gain = math.hypot(alone, (stats.t.ppf(1 - FIRST, 59) + stats.t.ppf(0.8, 59)) * ITEMS_VARY / 60**0.5)
+    gain = math.hypot(alone, (stats.t.ppf(1 - FIRST, 59) + stats.t.ppf(0.8, 59)) * Search.varies / 60**0.5)
     assert f"5 fresh seeds and 60 test items show a gain of {number(gain)} points" in by_seeds[0]
     assert gain > 4 * alone
-    assert f"at best {number(half_interval(60, FIRST))} points to each side, whatever seeds do" in by_items
+    assert (
+        f"at best {number(TestSize(60, Search.varies).half_interval(FIRST))} points to each side, whatever seeds do"
+        in by_items
+    )
     assert smallest_test(plan_of(tmp_path / "papers")) is None
 
 
 def test_what_own_data_says_of_test_items_is_what_is_planned() -> None:
+    test = TestSize(FEW_ITEMS, Search.varies)
     page = (ROOT / "docs" / "own_data.md").read_text(encoding="utf-8")
     items, _, points = page.partition("| test items |")[2].splitlines()[:3]
     cells = zip(re.findall(r"[\d,]+", items), re.findall(r"[\d.]+", points), strict=True)
     intervals = {int(count.replace(",", "")): float(half) for count, half in cells}
-    assert intervals == {count: round(half_interval(count, FIRST), 2) for count in intervals}
-    assert {FEW_ITEMS, items_needed(5.0, FIRST), items_needed(2.0, FIRST)} <= {*intervals}
+    assert intervals == {count: round(TestSize(count, Search.varies).half_interval(FIRST), 2) for count in intervals}
+    assert {FEW_ITEMS, test.needed(5.0, FIRST), test.needed(2.0, FIRST)} <= {*intervals}
     assert f"takes {FEWEST} rows" in page
+    times = [f"{kind.varies / Search.varies:.1f} times" for kind in (PairSimilarity, TextClasses)]
+    assert f"for scored pairs {times[0]}, for labelled texts {times[1]}" in page
     assert f"Below {FEW_ITEMS} items" in page
     assert f"of {FEWEST} rows or more" in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def test_half_an_interval_of_items_alone_is_that_of_a_t_test() -> None:
     generator = np.random.default_rng(0)
-    values = generator.normal(size=(4000, 12)) * ITEMS_VARY
+    values = generator.normal(size=(4000, 12)) * Search.varies
     half = stats.t.ppf(0.98, 11) * values.std(axis=1, ddof=1) / 12**0.5
-    assert half_interval(12, 0.02) == pytest.approx((half**2).mean() ** 0.5, rel=0.02)
+    test = TestSize(12, Search.varies)
+    assert test.half_interval(0.02) == pytest.approx((half**2).mean() ** 0.5, rel=0.02)
     for points in (5.0, 2.0):
-        needed = items_needed(points, FIRST)
-        assert half_interval(needed, FIRST) <= points < half_interval(needed - 1, FIRST)
-    assert half_interval(1, FIRST) == math.inf
+        needed = test.needed(points, FIRST)
+        halves = [replace(test, items=items).half_interval(FIRST) for items in (needed, needed - 1)]
+        assert halves[0] <= points < halves[1]
+    assert replace(test, items=1).half_interval(FIRST) == math.inf
 
 
 @pytest.mark.usefixtures("own_spaces")
@@ -187,20 +196,20 @@ def test_items_vary_by_no_less_in_the_predictions_of_an_example() -> None:
         for other in samples.values():
             assert pairable(base, other)
             deviations.append(float(np.linalg.norm(base.effect - other.effect)) * len(base.effect) ** 0.5)
-    assert min(deviations) >= ITEMS_VARY
+    assert min(deviations) >= TextClasses.varies
 
 
 def test_an_interval_by_items_is_judged_as_the_finals_will_judge_it(tmp_path: Path) -> None:
     """By the next look's share, divided by the finalists: as wide as `judge` makes it where seeds change nothing."""
     generator = np.random.default_rng(0)
-    effects = generator.normal(size=200) * ITEMS_VARY / 200
+    effects = generator.normal(size=200) * Search.varies / 200
     sample, other = (
         Sample(np.full(5, 70.0), (*range(5),), True, np.tile(own, (5, 1)), "same") for own in (effects, 0 * effects)
     )
     for finalists, look in ((3, 1), (1, 2)):
         gain = finals.judge([sample] * finalists, [0], {"base": other}, looks=1 / share(look)).gains["base"][0]
         level = 0.05 * share(look) / finalists
-        assert gain.high - gain.gain == pytest.approx(half_interval(200, level), rel=0.1)
+        assert gain.high - gain.gain == pytest.approx(TestSize(200, Search.varies).half_interval(level), rel=0.1)
 
 
 def test_every_look_that_was_taken_makes_it_harder(tmp_path: Path) -> None:

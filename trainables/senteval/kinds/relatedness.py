@@ -25,6 +25,7 @@ REGRESSED = "regressed"
 class Relatedness(TaskKind):
     """Answers are cosines, of the test part and of the development part; the regressor's of the test part."""
 
+    varies = 23.0
     name = "relatedness"
     splits = THREE
     splits_without_test = ("dev",)

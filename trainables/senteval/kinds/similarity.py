@@ -18,6 +18,7 @@ from trainables.senteval.task_fields import TaskFields
 class Similarity(TaskKind):
     """`all` concatenates the sub-corpora, `mean` averages them, `wmean` weights them by size."""
 
+    varies = 23.0
     name = "similarity"
     splits = ()
     target = "scores"
