@@ -33,7 +33,7 @@ class TextClasses(MeanOverItems):
     The readers of `dev` are fitted to `train`, those of `test` to both. A first part is read fold by fold.
     """
 
-    varies = 32.0
+    varies = 24.0
     name = "classes"
     splits = THREE
     optional = THREE

@@ -29,7 +29,7 @@ class Classification(TaskKind):
     """What those share that differ in which examples choose and which are scored."""
 
     target = "classes"
-    varies = 32.0
+    varies = 24.0
     predicted = "classes"
     reported = ("dev_accuracy", "test_accuracy")
     development = "dev_accuracy"

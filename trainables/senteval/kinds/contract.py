@@ -99,7 +99,7 @@ class TaskKind(ABC):
     """The number of which `Task.chance` is the level by chance; empty: there is no such level."""
     varies: ClassVar[float] = 14.0
     """By how many points the scores of two models differ from test item to item (standard deviation), at least: in the
-    studies of `docs/examples` 14 for queries, 23 for pairs and 32 for labelled texts, between the base settings and
+    studies of `docs/examples` 14 for queries, 23 for pairs and 24 for labelled texts, between the base settings and
     what is compared with them. A search plans by it what it can show."""
     columns: ClassVar[str] = ""
     """The columns of a person's file that `fits`, for a message; empty: no file does."""

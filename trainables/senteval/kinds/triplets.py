@@ -24,7 +24,7 @@ class Triplets(MeanOverItems):
     """By cosines; a negative that lies as near as the positive counts as nearer. `predicted` is 1 where the positive
     lies nearer, `gold` is always 1."""
 
-    varies = 32.0
+    varies = 24.0
     name = "triplets"
     target = "documents"
     predicted = "classes"
