@@ -107,6 +107,12 @@ def is_index(column: str) -> bool:
     return _INDEX.fullmatch(_plain(column)) is not None
 
 
+def is_prose(values: Sequence[object]) -> bool:
+    """Whether the values of a column whose name says nothing are texts: most have a space within."""
+    spaced = [isinstance(value, str) and " " in value.strip() for value in values]
+    return bool(spaced) and 2 * spaced.count(True) >= len(spaced)
+
+
 def is_duplicate(column: str) -> bool:
     """Whether that is the name of labels that are 1 where two texts say the same, else 0."""
     return _plain(column) == "is_duplicate"

@@ -24,6 +24,7 @@ from trainables.tabular import (
     is_duplicate,
     is_graded,
     is_index,
+    is_prose,
     no_number,
     rivals_of,
     roles_of,
@@ -35,8 +36,6 @@ _MAY_NAME = (*NAMES, "premise", "hypothesis")
 _NLI = {"premise": "sentence1", "hypothesis": "sentence2"}
 _PEEKED = 1000
 """First rows that decide what a column is."""
-_SPACED = 0.5
-"""A column without a name that is known is of texts where this share of its values have a space within."""
 _DUPLICATES = "entailment=1,entailment=true,contradiction=0,contradiction=false"
 
 
@@ -203,7 +202,7 @@ def _unnamed(table: OpenTable, roles: dict[str, tuple[str, ...]]) -> str | None:
     records = _peek(table, columns)
     sentence_columns = roles.get("sentence", ())
     if len(columns) > 2 or not all(
-        (name in sentence_columns and len(columns) == 1) or _is_prose([record.get(name) for record in records])
+        (name in sentence_columns and len(columns) == 1) or is_prose([record.get(name) for record in records])
         for name in columns
     ):
         return None
@@ -214,11 +213,6 @@ def _unnamed(table: OpenTable, roles: dict[str, tuple[str, ...]]) -> str | None:
         roles["anchor"], roles["positive"] = (columns[0],), (columns[1],)
         return "pairs"
     return None
-
-
-def _is_prose(values: Sequence[object]) -> bool:
-    spaced = [isinstance(value, str) and " " in value.strip() for value in values]
-    return bool(spaced) and spaced.count(True) >= _SPACED * len(spaced)
 
 
 def _peek(table: OpenTable, names: Sequence[str]) -> list[Record]:

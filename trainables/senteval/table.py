@@ -7,7 +7,8 @@
     anchor<TAB>positive<TAB>negative         a triplet; or a query (`query`) with several positives and negatives, as
                                              further columns (`negative_2`), or in JSONL as lists
 
-Other names that many files have for these columns are taken, too (`trainables.tabular`), further columns are ignored.
+Other names that many files have for these columns are taken, too (`trainables.tabular`), further columns are ignored;
+two columns of texts that have none of these names are an anchor and its positive.
 Examples stay in the order of their files.
 """
 
@@ -28,6 +29,8 @@ from trainables.senteval.examples import FileLimit, JudgedDocuments, Split, Targ
 from trainables.tabular import (
     as_label,
     check_one_vocabulary,
+    is_index,
+    is_prose,
     no_number,
     rivals_of,
     roles_of,
@@ -82,6 +85,9 @@ class TaskTable:
                 check_one_vocabulary(role, values, roles, rivals, where)
         of = f"of {len(self.lines):,} rows in {self.path} have no"
         notes = [f"{count:,} {of} {role}, and are left out" for role, count in Counter(lacks).items() if role]
+        if self._by_order is not None:
+            first, second = map(repr, self._by_order)
+            notes.append(f"{self.path}: {first} is read as the anchor, {second} as its positive, by their order")
         if all(lacks):
             raise UserError(f"{self.path} holds no example: {'; '.join(notes)}")
         return replace(self, lines=[line for line, role in zip(self.lines, lacks, strict=True) if not role]), notes
@@ -173,8 +179,20 @@ class TaskTable:
 
     @cached_property
     def roles(self) -> Mapping[str, tuple[str, ...]]:
-        """The columns of each role that the file has."""
-        return roles_of(self.columns)
+        """The columns of each role that the file has, by their names. Two columns of texts whose names say nothing are
+        an anchor and its positive, as in training data."""
+        roles = roles_of(self.columns)
+        if (pair := self._by_order) is not None:
+            roles |= {"anchor": pair[:1], "positive": pair[1:]}
+        return roles
+
+    @cached_property
+    def _by_order(self) -> tuple[str, ...] | None:
+        """Two columns that no name tells from each other."""
+        columns = tuple(name for name in self.columns if not is_index(name))
+        values = ([record.get(name) for _, record in self.lines] for name in columns)
+        by_name = roles_of(self.columns).keys() & {*_TEXTS, "label", "score"}
+        return columns if not by_name and len(columns) == 2 and all(map(is_prose, values)) else None
 
     def has(self, *roles: str) -> bool:
         """Whether the file has columns of these roles."""

@@ -279,6 +279,15 @@ def test_pairs_without_labels_are_a_search_among_all_of_the_file(tmp_path: Path)
     assert split.documents.own.tolist() == [-1, 3, 0], "no text finds itself"
 
 
+def test_two_columns_of_texts_without_known_names_are_a_search_by_their_order(tmp_path: Path) -> None:
+    file = tmp_path / "test.csv"
+    file.write_text("id,title,body\n1,how to a,a is done so\n2,how to b,b is done so\n")
+    (task,) = own_tasks([], [str(file)])
+    data = read_task(task, Path())
+    assert (task.kind, data.splits["test"].left) == ("search", ["how to a", "how to b"])
+    assert data.left_out == (f"{file}: 'title' is read as the anchor, 'body' as its positive, by their order",)
+
+
 SCORED, TRIPLETS = "sentence1,sentence2,score\na,b,1\nc,d,2\n", "anchor,positive,negative\n"
 
 
