@@ -215,7 +215,7 @@ def noise(answer: Answer) -> list[str]:
     if not answer.noise:
         return []
     between = " to ".join(dict.fromkeys(map(number, (min(answer.noise), max(answer.noise)))))
-    return [f"seeds move a score by {between} (standard deviation)"]
+    return [f"seeds move test scores by {between} (standard deviation)"]
 
 
 def _lent(answer: Answer) -> list[str]:
@@ -340,7 +340,7 @@ def _ship(ship: Ship, say: Say) -> list[str]:
         return [f"the model of one seed: the average of {ship.seeds} measured {_points(ship.over_seed)} against it"]
     mixed = "" if ship.share == 1 else f", mixed with {1 - ship.share:.0%} of {OVER['encoder']}"
     clauses = [f"the average of the models of {ship.seeds} trainings{mixed}"]
-    clauses += [_over(gain, name) for name, gain in ship.gains.items() if name == "base"]
+    clauses += [f"{_points(ship.gains['base'])} over one training with {OVER['base']}"] * ("base" in ship.gains)
     if ship.over_seed:
         clauses.append(f"{_points(ship.over_seed)} over one seed")
     soup = next(each for each in ship.soups if each.share == ship.share)

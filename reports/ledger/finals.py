@@ -32,6 +32,10 @@ SHARES: Mapping[str, float] = MappingProxyType({"1/2": 0.5, "1/4": 0.25, "1/8": 
 a limit may end the curve."""
 
 
+NEAR, LONGER = 0.3, 1.5
+"""Points that part recipes of which one is as good as the other in a search on parts of the data; and how many times as
+long a training is that gives way to a better one, or to one as good."""
+
 SOUP_SHARES = (1.0, 0.75, 0.5, 0.25)
 """How much of the training a soup has; the rest is of the encoder as it came."""
 

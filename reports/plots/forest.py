@@ -207,7 +207,7 @@ def _arrow(axis: Axes, value: float, y: float, limits: Limits, color: str) -> bo
 def _say(axis: Axes, words: str, y: float, limits: Limits, left: bool) -> None:
     """Beside an arrow."""
     edge, room = _edge(limits, left)
-    x, side = (edge + room, "left") if left else (edge - room, "right")
+    x, side = (edge + 2 * room, "left") if left else (edge - 2 * room, "right")
     axis.text(x, y, words, color=NUMBERS, fontsize=8, va="center", ha=side, zorder=6)
 
 

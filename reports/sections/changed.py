@@ -46,7 +46,7 @@ def _of_task(items: Items, results: Results) -> list[Block]:
     place, task = shlex.quote(results_place(results.info)), shlex.quote(items.task)
     every = verbatim(f"python -m reports {place} --items {task}")
     where = (
-        f"{every} shows all of them." if not items.no_texts else f"Their texts are not here: {every} looks for them."
+        f"{every} shows more of them." if not items.no_texts else f"Their texts are not here: {every} looks for them."
     )
     blocks: list[Block] = [" ".join(filter(None, [f"Against {OVER[items.over]} {code(name)} {changed}.", how, where]))]
     heads = ("Mended", "Broken") if items.right_or_wrong else ("Better", "Worse")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import stdev
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from reports.best_model import Ranked, ranking
 from reports.costs import word
 from reports.document import Block, DataTable
 from reports.evidence import Evidence
+from reports.guards.words import listed
 from reports.ledger import Record
 from reports.ledger.finals import share_in_words
 from reports.markdown import DASH, code, count, duration, number, signed, spread, text
@@ -26,7 +28,7 @@ SHOWN = 10
 """So many of the best explored recipes are in the table."""
 NO_SCORE = "finished without a development score"
 ON_A_PART = "ended on a part of the data"
-ENDS = ("finished", NO_SCORE, ON_A_PART, "stopped early", "diverged", "left out", "failed", "not finished")
+ENDS = ("finished", NO_SCORE, ON_A_PART, "stopped early", "diverged", "left out", "failed", "not run")
 """How an explored recipe can end, in the order of the report."""
 
 
@@ -52,7 +54,7 @@ def write(results: Results, pictures: Path) -> list[Block]:
         blocks.append(f"{count(above, 'finished recipe')} cannot be the best, above a limit.")
     if ranked and len(goals) == 1:  # of several goals the Pareto front is what was found
         blocks.append(
-            "The finals judged the best of these anew, under fresh seeds: what to use stands in the answer."
+            _judged(results)
             if Answer.of(results).finalists
             else f"{_optimism(results, [best[key] for key in within], ranked[0])} {_against(results, ranked[0], row)}"
         )
@@ -84,6 +86,23 @@ def _on_parts(results: Results) -> list[Block]:
     return [caption, DataTable(["Recipe", *heads, "training"], lines)]
 
 
+def _judged(results: Results) -> str:
+    """Which recipes the finals judged, and how far chance orders all others."""
+    names = listed([code(finalist.name) for finalist in Answer.of(results).finalists])
+    goal, deviations = results.goals[0], list[float]()
+    for records in results.finals.values():
+        values = [value for record in records if (value := goal.of(record.scores, record.cost)) is not None]
+        deviations += [stdev(values)] if len(values) > 1 else []
+    judged = f"The finals judged {names} anew, under fresh seeds: what to use stands in the answer."
+    if not deviations or goal.cost:
+        return judged
+    moved = " to ".join(dict.fromkeys(map(number, (min(deviations), max(deviations)))))
+    return (
+        f"{judged} These move the development score by {moved} (standard deviation), so recipes that lie closer "
+        "together here are in an order of chance."
+    )
+
+
 def _took(score: PartScore) -> str:
     return DASH if score.seconds is None else duration(score.seconds)
 
@@ -101,7 +120,7 @@ def _stopped(record: Record) -> str:
 
 
 def _counts(results: Results, scored: Sequence[str]) -> str:
-    ends = dict.fromkeys(results.explored, "not finished")
+    ends = dict.fromkeys(results.explored, "not run")
     ends |= {recipe.hash: ON_A_PART for _, recipe in results.wholes.values()}
     ends |= dict.fromkeys([*results.failed_parts, *results.failures], "failed")
     for record in results.parts:

@@ -11,9 +11,10 @@ from reports.answer_parts import Finalist
 from reports.answer_words import OVER
 from reports.document import Block, DataTable
 from reports.guards.words import listed
+from reports.ledger.finals import NEAR
 from reports.looks import look, share
 from reports.markdown import code, duration, number, text
-from reports.part_scores import PartScore, passed_over
+from reports.part_scores import PassedOver, passed_over
 from reports.recipe_names import called
 from reports.results import Results
 from reports.statistics import CONFIDENCE
@@ -74,19 +75,19 @@ def _passed_over(results: Results) -> list[str]:
     passed = passed_over(results)
     if passed is None:
         return []
-    ahead = [
-        f"{code(called(results, key))} by {number(passed.by[key])}{_took(passed.scores[key])}" for key in passed.by
-    ]
-    last = f"{code(called(results, passed.last))}{_took(passed.scores[passed.last])}"
+    ahead = [f"{code(called(results, key))} by {number(more)}{_longer(passed, key)}" for key, more in passed.by.items()]
     return [
-        f"Before the finals these scored higher in development than {last}: {listed(ahead[:FEW])}"
-        f"{' and others' * (len(ahead) > FEW)}. A recipe gives way to one that is as good and trains much shorter, and "
-        "to a limit without room for it."
+        f"Before the finals these scored higher in development than {code(called(results, passed.last))}: "
+        f"{listed(ahead[:FEW])}{' and others' * (len(ahead) > FEW)}. They were not judged, so one may be better. A "
+        f"recipe within {NEAR:g} points of another one that trains in two thirds of the time gives way to it; for "
+        "others the limit had no room."
     ]
 
 
-def _took(score: PartScore) -> str:
-    return "" if score.seconds is None else f" (one training takes {duration(score.seconds)})"
+def _longer(passed: PassedOver, key: str) -> str:
+    """` (trains 2.0 times as long)`, beside the last finalist."""
+    own, last = passed.scores[key].seconds, passed.scores[passed.last].seconds
+    return f" (trains {own / last:.1f} times as long)" if own and last else ""
 
 
 def _seeds(answer: Answer) -> list[str]:

@@ -11,6 +11,7 @@ from reports.cached import cached
 from reports.document import Block, DataTable, Heading, Picture, SideBySide
 from reports.guards.words import listed
 from reports.importance import ENOUGH, Effect, Importance, Share, importance
+from reports.importance.findings import LEVEL
 from reports.ledger import Record
 from reports.ledger.finals import share_in_words
 from reports.markdown import code, count, number
@@ -46,7 +47,7 @@ def in_short(results: Results, pictures: Path) -> list[Block]:
     fits = _fits(results)
     if not fits:
         return ["Which settings matter is unknown: no recipe of the search has a score."]
-    for name, (recipes, fit) in fits.items():
+    for goal, (name, (recipes, fit)) in zip(results.goals, fits.items(), strict=False):
         if recipes < ENOUGH:
             had = f"{recipes} {'has' if recipes == 1 else 'have'} the {name}"
             blocks.append(f"To tell which settings matter takes {count(ENOUGH, 'recipe')}; {had}.")
@@ -55,14 +56,13 @@ def in_short(results: Results, pictures: Path) -> list[Block]:
             blocks.append(f"Nothing decides the {name}: the recipes, or their scores, are all alike.")
             continue
         blocks.append(_above(fit, name))
+        blocks += [sentence] if (sentence := _agreement(results, goal)) else []
         several = f"-{name.split()[0].lower()}" if len(_names(results)) > 1 else ""
         drawn = {
             curve.key: importance_picture(curve, name, pictures / f"importance{several}-{curve.key}.svg")
             for curve in fit.curves[:DRAWN]
         }
         blocks.append(SideBySide([Picture(path, f"The {name} over {key}") for key, path in drawn.items()]))
-    if results.wholes:
-        blocks += [sentence for goal in results.goals if (sentence := _agreement(results, goal))]
     return blocks
 
 
@@ -118,10 +118,12 @@ def _agreement(results: Results, goal: Goal) -> str:
     pairs = np.array([[each[share].value, each[1.0].value] for each in both])
     if share == 1 or len(both) < FEWEST_BOTH or not np.ptp(pairs, axis=0).all():
         return ""
-    rank = float(spearmanr(pairs).statistic)
+    rank = spearmanr(pairs)
+    shown = "" if rank.pvalue <= LEVEL else ", which is no more than chance"
     return (
-        f"On all of the data the order may be another: over the {len(both)} recipes that trained on both, the best on "
-        f"{share_in_words(share)}, the two orders agree by {number(rank)} (Spearman; 1 is the same order)."
+        f"On all of the data it may be otherwise: over the {len(both)} recipes that trained on both, the best on "
+        f"{share_in_words(share)}, the orders agree by {number(float(rank.statistic))} (Spearman; 1 is the same "
+        f"order){shown}."
     )
 
 

@@ -44,10 +44,14 @@ def _how(ship: Ship) -> str:
     had = f" {OVER['encoder'].capitalize()} has {number(ship.untrained_general)} on {text(ship.general)}."
     kept = f"{KEPT_GAIN:.0%}"
     least = f": of the averages that keep {kept} of the gain over that encoder, the one with the least training"
+    over = ship.over_seed
+    chance = ""
+    if ship.keeps and over is not None and over.low is not None and over.low <= 0:
+        chance = " That the average is better than one seed is not shown by the test; development scores chose it."
     return (
         f"The weights of {ship.seeds} fresh seeds of {code(ship.name)} are averaged, and mixed with those of the "
         f"encoder as it came. Development scores choose{least if ship.general else ' the best'}. One seed is shipped "
         f"where no average is better, or where it measured less than {kept} of the seeds' gain on the test."
         f"{had if ship.untrained_general is not None else ''} Intervals allow for chance in test items, and in "
-        "seeds: the average was made again without each of them."
+        f"seeds: the average was made again without each of them.{chance}"
     )

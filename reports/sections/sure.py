@@ -39,7 +39,7 @@ def write(results: Results, pictures: Path) -> list[Block]:
         sentences += conclusions(boards)
     if findings.look is not None:
         sentences.append(
-            f"Intervals hold with 95 % over all looks at this study together; this is look {findings.look}."
+            f"Verdicts hold with 95 % over all looks at this study together; this is look {findings.look}."
         )
     sentences += _facts(results, findings, answered)
     settled = [] if alone else settling(results, findings)

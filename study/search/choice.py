@@ -9,15 +9,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from reports.ledger.finals import LONGER, NEAR
 from reports.statistics.fronts import front_numbers, spread
 from study.search.course import Explored, StudyCourse
 from study.search.finals import FinalsRecipe, SearchFinals, seeds_of
 from study.search.merits import Merit
 from trainables.recipe import Recipe
-
-NEAR, LONGER = 0.3, 1.5
-"""Points that part recipes of which one is as good as the other; and how many times as long a training is that gives
-way to a better one, or to one as good."""
 
 
 @dataclass(frozen=True)

@@ -270,7 +270,7 @@ def test_the_lines_of_a_gain() -> None:
         "+7.90 [+7.39, +8.40] over the encoder as it came\n"
         "Beside transfer (MRPC, SST2, SST5, TREC) +0.64 [-0.07, +1.36] over the base settings\n"
         "Sure   5 fresh seeds each; 7 recipes tried, 28 min of trials; "
-        "seeds move a score by 0.18 to 0.44 (standard deviation)\n"
+        "seeds move test scores by 0.18 to 0.44 (standard deviation)\n"
         "Worse  MRPC -6.11 [-6.99, -5.22] against the base settings; "
         "MRPC -1.10 [-1.78, -0.43] against the encoder as it came\n"
         "Cost   one training takes 36 s, with the base settings 36 s\n"
@@ -290,7 +290,7 @@ def test_recipes_that_trained_on_a_part_of_the_data_alone_are_told_apart() -> No
 def test_what_another_seed_moves_is_told_of_rows_too(tmp_path: Path) -> None:
     make_results(tmp_path, rows=["SBERT baseline", "3p3n-Augment"], seeds=(0, 1, 2), predictions=True)
     assert len(Answer.of(Results.load(tmp_path)).noise) == 2
-    assert "\nSure   seeds move a score by " in text_of(Results.load(tmp_path))
+    assert "\nSure   seeds move test scores by " in text_of(Results.load(tmp_path))
 
 
 def test_a_line_that_would_be_too_long_goes_on_in_the_next() -> None:

@@ -12,14 +12,13 @@ from typing import Any
 import pytest
 
 from reports.ledger import Record, is_fresh
-from reports.ledger.finals import PART
+from reports.ledger.finals import NEAR, PART
 from reports.testing import made_record
 from search_spaces.goals import searched
 from study.rows import as_it_came
 from study.search.agenda import Agenda
 from study.search.agenda_words import plan_in_words
 from study.search.budget import Budget
-from study.search.choice import NEAR
 from study.search.course import Explored, StudyCourse
 from study.search.finals import OF_FINALS, SearchFinals
 from study.search.ladder import Ladder, on_part
