@@ -125,6 +125,8 @@ class Answer:
     """The standard deviation of one seed's score, recipe by recipe of those that ran under several."""
     tried: int = 0
     """Recipes that were trained, rows and explored ones, were it on a part of the data."""
+    unrun: int = 0
+    """Recipes that the search drew and no trial ran."""
     whole: int = 0
     """Of them those that were trained on all of the data, so that they could be finalists."""
     seconds: float = 0.0
@@ -201,9 +203,12 @@ def _answer(results: Results) -> Answer:
     parts = {results.once(recipe.hash) for _, recipe in results.wholes.values()}
     whole = {results.once(key) for key in results.recipes if key in results.trained}
     whole |= parts & {results.once(key) for key in results.finals}
+    ran = {record.recipe_hash for record in results.of_all_trials} | {*results.failures, *results.failed_parts}
+    ran |= {recipe.hash for _, recipe in results.wholes.values()}
     sums = Answer(
         "rows",
         tried=len(whole | parts),
+        unrun=len({*results.explored} - ran),
         whole=len(whole),
         seconds=math.fsum(seconds_of(record, "seconds") or 0.0 for record in results.trials_and_soups),
         share=_share(results),

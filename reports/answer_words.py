@@ -106,7 +106,7 @@ def _verdict(answer: Answer, say: Say) -> list[Line]:
         return [Line("Use", _settings(answer.picked[0], say))]
     if answer.kind == "base":
         better = "is shown to be better" if answer.picked else "reached the finals"
-        return [Line("Keep", f"{OVER['base']}: no recipe of the search {better}")]
+        return [Line("Keep", f"{OVER['base']} (train with them): no recipe of the search {better}")]
     if answer.kind == "as it came":
         trained = [*(finalist.gains.get("encoder") for finalist in answer.finalists), answer.base_over_encoder]
         worse = all(gain and gain.high is not None and gain.high < 0 for gain in trained)
@@ -240,6 +240,8 @@ def _notes(answer: Answer, info: StudyInfo, say: Say) -> list[str]:
         sentences.append(f"all trials of {count(failed, 'finalist')} in the finals failed")
     if answer.explored is not None:
         sentences.append(f"the best by the scores that chose it is {say(answer.explored)}; no fresh seed has judged it")
+    if answer.unrun > answer.tried and (larger := _larger_limit(info)):
+        sentences.append(f"{count(answer.unrun, 'more recipe')} were drawn and had no time; {larger} goes on")
     if answer.remembered:
         items = count(answer.remembered, "test item")
         sentences.append(f"training saw a text of {items}; the gain would be shown without any of them")

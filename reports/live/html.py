@@ -156,9 +156,13 @@ def so_far(view: View) -> str:
     ]
     where = "" if best.share == 1.0 else f" on {share_in_words(best.share)}"
     compared = f" ({', '.join(beside)})" if beside else ""
+    upward = view.goals[0].upward
+    base = [each for each in view.best if each.role == "base" and each.share == best.share]
+    behind = any(upward(each.scores[0]) >= upward(best.scores[0]) for each in base)
+    begin = f"No recipe is above the base settings{where} so far; the best" if behind else f"Best so far{where}"
     return (
-        f"<p>Best so far{where}: <b>{escape(best.name)}</b>, {escape(view.goals[0].short)} {number(best.scores[0])}"
-        f"{compared}, on development items. {count(best.seeds, 'seed')}: it may be chance.</p>"
+        f"<p>{begin}: <b>{escape(best.name)}</b>, {escape(view.goals[0].short)} {number(best.scores[0])}{compared}, on "
+        f"development items. {count(best.seeds, 'seed')}: it may be chance.</p>"
     )
 
 
@@ -318,7 +322,8 @@ def verdicts(findings: str | None, problem: str, finished: int, runs: bool) -> d
     answer = json.loads(findings).get("answer", []) if findings and finished else []
     if runs:  # the command is at work
         answer = [part for part in answer if part[0] != GO_ON]
-    return {"answer": _answer(answer), "verdicts": _verdicts(findings, problem, finished, runs)}
+    waits = "" if runs or findings or problem or not finished else "<p class='soft'>The answer is being worked out.</p>"
+    return {"answer": _answer(answer) or waits, "verdicts": _verdicts(findings, problem, finished, runs)}
 
 
 def _answer(parts: Sequence[tuple[str, str, bool]]) -> str:

@@ -19,8 +19,8 @@ FIFTHS = 5
 SIDE, TOP, BOTTOM = 64, 44, 40
 ABSENT = HEIGHT - 12
 """Where lines of recipes without a setting pass its axis, which is marked there."""
-LABELLED = 6
-"""An axis with so many values at most says them all; any other its ends."""
+LABELLED, LINE = 6, 16
+"""An axis with so many values at most says them all, where they lie so far apart; any other its ends."""
 LOGARITHMIC = 10.0
 """The scale of numbers whose largest is so many times the smallest, or more."""
 
@@ -69,8 +69,14 @@ class SettingAxis:
         """`row`: of the label, as those of neighbours would touch."""
         yield f'<line class="grid" x1="{self.x:.0f}" x2="{self.x:.0f}" y1="{TOP}" y2="{HEIGHT - BOTTOM}"/>'
         yield f'<text class="middle" x="{self.x:.0f}" y="{13 + 15 * row}">{escape(self.label)}</text>'
-        marked = self.values if len(self.values) <= LABELLED else (self.values[0], self.values[-1])
-        for value in marked:
+        ends = [self.values[0], self.values[-1]]
+        within = self.values[1:-1] if len(self.values) <= LABELLED else ()
+        heights = [self.y(value) for value in ends]
+        for value in within:  # words that would touch others are left out
+            if all(abs(self.y(value) - height) >= LINE for height in heights):
+                ends.append(value)
+                heights.append(self.y(value))
+        for value in dict.fromkeys(ends):
             words = escape(short(value))
             yield f'<text class="end value" x="{self.x - 5:.0f}" y="{self.y(value) + 4:.1f}">{words}</text>'
         if not self.everywhere:

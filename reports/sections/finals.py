@@ -40,7 +40,7 @@ def write(results: Results, pictures: Path) -> list[Block]:
     beside = [*dict.fromkeys(part for finalist in ranked for part in finalist.beside)] if len(goals) > 1 else []
     head = ["Recipe", *(f"over {OVER[name]}" for name in over)]
     head += [*(f"{text(part)}, over {OVER['base']}" for part in beside), text(answer.figure)]
-    head += ["fresh seeds", *(f"{goal.short} (development)" for goal in goals)]
+    head += ["seeds", *(f"{goal.short} (development)" for goal in goals)]
     compared = {code(finalist.name): finalist for key, finalist in finalists.items() if key not in references}
     for name, finalist in references.values():
         gained = {"encoder": answer.base_over_encoder} if name == "base" and answer.base_over_encoder else {}
@@ -59,9 +59,9 @@ def write(results: Results, pictures: Path) -> list[Block]:
     sure = 100 - 100 * (1 - CONFIDENCE) * share(look(results))
     whole = "finalists and goals" if beside else "finalists"
     how = (
-        f"Gains are in points. Each end of their intervals holds with {sure:.3g} % at this look, for all {whole} at "
-        "once; the interval of a score is its own, with 95 %. Whole recipes are compared: what a search varies on "
-        "purpose, as steps and tokens, is part of the gain."
+        "Gains are in points. Seeds are fresh ones; of a recipe without any, those of the search. Each end of the gains' "
+        f"intervals holds with {sure:.3g} % at this look, for all {whole} at once; the interval of a score is its own, "
+        "with 95 %. Whole recipes are compared: what a search varies on purpose, as steps and tokens, is part of the gain."
     )
     flagged = f" No verdict, for the flag {listed([code(flag) for flag in answer.flags])}." if answer.flags else ""
     return [

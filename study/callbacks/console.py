@@ -19,7 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 from reports.ledger import Record, is_fresh, seed_in_words
-from reports.ledger.finals import PART
+from reports.ledger.finals import share_in_words, whole_of
 from reports.markdown import DASH, count, duration, number, time_left
 from reports.wording import STAGES_IN_WORDS
 from search_spaces.averages import average
@@ -68,8 +68,8 @@ class Console(Callback):
         """How many of them there were since."""
         self.begun = False
         """Whether a trial has."""
-        self.best: list[float | None] = [None] * len(self.goals)
-        """Of each goal on all of the data, under the seeds that choose."""
+        self.best: dict[float, list[float | None]] = {}
+        """By the share of the data that was trained on: of each goal, under the seeds that choose."""
         for record in state.ledger.sift()[0]:
             self._count(record)
 
@@ -85,12 +85,13 @@ class Console(Callback):
         self._line(trial, describe(record, self.goals, self.shown) + limits)
 
     def _count(self, record: Record) -> None:
-        if record.status != "finished" or is_fresh(record.seed) or record.seed == PART:
+        if record.status != "finished" or is_fresh(record.seed) or not record.recipe["optimisation.epochs"]:
             return
-        values = [goal.of(record.scores, record.cost) for goal in self.goals]
-        self.best = [
+        part = whole_of(record.recipe, self.state.plan.base.flat())
+        share, values = part[0] if part else 1.0, [goal.of(record.scores, record.cost) for goal in self.goals]
+        self.best[share] = [
             max((number for number in pair if number is not None), key=goal.upward, default=None)
-            for goal, *pair in zip(self.goals, self.best, values, strict=True)
+            for goal, *pair in zip(self.goals, self.best.get(share, values), values, strict=True)
         ]
 
     def failed(self, trial: Trial, reason: str) -> None:
@@ -157,8 +158,11 @@ class Console(Callback):
 
     def _best_so_far(self) -> list[str]:
         names = [name for name, _ in in_words(self.goals, {}, {})]
-        best = [f"{name} {number(value)}" for name, value in zip(names, self.best, strict=True) if value is not None]
-        return [f"best so far: {', '.join(best)}"] if best else []
+        share = max(self.best, default=1.0)
+        values = zip(names, self.best.get(share, [None] * len(names)), strict=True)
+        best = [f"{name} {number(value)}" for name, value in values if value is not None]
+        where = "" if share == 1.0 else f" on {share_in_words(share)}"
+        return [f"best so far{where}: {', '.join(best)}"] if best else []
 
     @property
     def _name_width(self) -> int:
