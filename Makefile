@@ -7,14 +7,13 @@
 # make test-versions  reports, figures and recipes on every further Python that this machine has
 # make audit    what is known of holes in the pinned dependencies; asks pypi.org, and fails where that cannot be reached
 # make licences the licences of the dependencies, as a table
-# make soak     set up, then 2,000 short trials, whose memory, open files and disk must not grow
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 RUN := $(VENV)/bin/python
 # Where nothing is kept of compiled files, as in many containers, each process of the tests compiles all of these anew.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: study notebook test test-long test-versions fuzz soak setup lint types audit licences clean
+.PHONY: study notebook test test-long test-versions fuzz setup lint types audit licences clean
 
 study: $(VENV)/.installed
 	$(RUN) study/run.py --space scl_ablation --scale laptop --set optimisation.max_steps=40 --seeds 2 \
@@ -38,9 +37,6 @@ test-versions: $(VENV)/.installed-dev
 fuzz: export FUZZ_INPUTS ?= 250
 fuzz: $(VENV)/.installed-dev
 	$(RUN) -m pytest -m fuzz --numprocesses 2
-
-soak: $(VENV)/.installed-dev
-	$(RUN) -m benchmarks soak
 
 lint: $(VENV)/.installed-dev
 	$(RUN) -m ruff check .

@@ -35,20 +35,6 @@ DATA = {
 """What every trial read, as its record says it."""
 
 
-def geometry(recipe_hash: str, seed: int) -> dict[str, Any]:
-    """How a trial's embeddings might lie: alike under the seeds of a recipe."""
-    recipe = np.random.default_rng(zlib.crc32(recipe_hash.encode()))
-    of_recipe = recipe.standard_normal(3)
-    of_seed = np.random.default_rng([zlib.crc32(recipe_hash.encode()), seed, 1]).standard_normal(3)
-    alignment, uniformity, anisotropy = of_recipe + 0.1 * of_seed
-    return {
-        "alignment": float(0.4 + 0.05 * alignment),
-        "uniformity": float(-2.5 + 0.3 * uniformity),
-        "anisotropy": float(0.2 + 0.05 * anisotropy),
-        "sentences": "STSBenchmark",
-    }
-
-
 def with_predictions(
     scores: Mapping[str, Mapping[str, Any]], recipe_hash: str, seed: int
 ) -> tuple[dict[str, dict[str, Any]], Arrays]:

@@ -30,7 +30,7 @@ import pytest
 from reports.document import Block, Bullets, CodeBlock, DataTable, Heading, WrittenSection, markdown
 from reports.formats import Document, Format
 from reports.ledger import EVALUATED, LEDGER, PREDICTIONS, Evaluation, Ledger, Record, StudyInfo
-from reports.made_up import DATA, VERSIONS, geometry, with_predictions
+from reports.made_up import DATA, VERSIONS, with_predictions
 from reports.report import write_report
 from reports.results import Results
 from reports.sections import Section, in_order
@@ -106,14 +106,13 @@ def changed(record: Record, **parts: Any) -> Record:
 
 
 def write_trial(folder: Path, record: Record) -> Record:
-    """Put a record into a results folder, with predictions, scores that are exactly what these give, and geometry."""
+    """Put a record into a results folder, with predictions, scores that are exactly what these give."""
     scores, arrays = with_predictions(record.scores, record.recipe_hash, record.seed)
     name = f"{PREDICTIONS}/{record.key}.npz"
     content = io.BytesIO()
     np.savez_compressed(content, **arrays)  # type: ignore[arg-type]
     write_whole(folder / name, content.getvalue())
-    lies = geometry(record.recipe_hash, record.seed)
-    record = changed(record, scores=scores, geometry=lies, predictions=name)
+    record = changed(record, scores=scores, predictions=name)
     Ledger(folder / LEDGER).write(record)
     return record
 

@@ -209,11 +209,7 @@ class Evaluated(TypedDict, total=False):
 
 
 class Geometry(TypedDict, total=False):
-    """How embeddings lie, and of which tasks' sentences. Empty where the tasks have no scored pairs, and where nobody
-    measured it."""
+    """The mean cosine of two sentences. Empty where the tasks have no scored pairs, and where nobody measured it. Older
+    records hold more."""
 
-    alignment: float | None
-    uniformity: float | None
     anisotropy: float | None
-    sentences: str | None
-    __extra_items__: float | None

@@ -20,9 +20,8 @@ from typing import Any
 
 import psutil
 
+from benchmarks.chaos._processes import ROOT, SHARED_CORES, command_line, python_path, tree
 from benchmarks.chaos._work import LOG
-from benchmarks.engine._processes import command_line, tree
-from benchmarks.engine._study import ROOT, SHARED_CORES, python_path
 from trainables.errors import UserError
 
 NAMESPACES = ("unshare", "--user", "--map-root-user", "--mount", "--net", "--pid", "--fork", "--kill-child")

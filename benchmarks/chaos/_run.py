@@ -16,9 +16,9 @@ from pathlib import Path
 
 from benchmarks.chaos._faults import Case, Fault, fault_of
 from benchmarks.chaos._machines import Machines, kill, until
+from benchmarks.chaos._processes import ROOT
 from benchmarks.chaos._struck_study import StruckStudy, trained
 from benchmarks.chaos._work import EVERY, STEPS
-from benchmarks.engine._study import ROOT
 
 COMMANDS = 4
 """How often the command is run at most."""

@@ -135,7 +135,7 @@ def rung_metrics(number: int, scores: Mapping[str, float]) -> dict[str, float]:
 def measured(record: Record, goals: Sequence[Goal] = ()) -> dict[str, float]:
     """All numbers of a record that are finite, by name: `MR/test_accuracy`, `average/liao_sts`,
     `development/selection` and every other goal, `test/mine` of goals that their own test judges,
-    `geometry/alignment`, `training/negatives_per_anchor`, `cost/gpu_seconds`."""
+    `geometry/anisotropy`, `training/negatives_per_anchor`, `cost/gpu_seconds`."""
     scores = {
         task: {name: value for name, value in numbers.items() if name not in NO_SCORES}
         for task, numbers in record.scores.items()

@@ -22,6 +22,7 @@ from trainables.record_parts import Geometry
 from trainables.senteval.data_files import MissingData, check_folder, check_task, content_hash, repeated_files
 from trainables.senteval.embedded import Embedded
 from trainables.senteval.examples import TaskData
+from trainables.senteval.geometry import geometry
 from trainables.senteval.items import Answers, digest
 from trainables.senteval.kinds.contract import Numbers
 from trainables.senteval.protocol import PROTOCOLS
@@ -49,7 +50,7 @@ class SentEvalResult:
     """By `TASK` those of the test part, by `dev.TASK` those of a development part for which nothing is fitted. Items
     stand in the order of the task's reader."""
     geometry: Geometry
-    """How the embeddings lie (`geometry.py`)."""
+    """Whether the embeddings look into all directions."""
     seconds: float
     encoding_seconds: float
     errors: dict[str, str] = field(default_factory=dict)
@@ -126,7 +127,6 @@ def embed(
 def import_late() -> None:
     """Import what scoring imports late, a second and a hundred megabytes: a process that measures what a
     trial takes does so before."""
-    import trainables.senteval.geometry
     import trainables.senteval.projections
     import trainables.senteval.regressor  # noqa: F401
 
@@ -143,8 +143,6 @@ def score_embeddings(
 ) -> SentEvalResult:
     """The second half of `evaluate`. The tasks are read again, perhaps in another process: `UserError` where they are
     not those that were embedded."""
-    from trainables.senteval.geometry import geometry
-
     begin = time.perf_counter()
     names, settings = task_names(tasks), PROTOCOLS[protocol]
     read, missing, errors = _read_all(Path(data), names, parts)

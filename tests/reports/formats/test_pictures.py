@@ -14,7 +14,6 @@ from reports.plots import (
     cosine_panels,
     data_curve,
     forest,
-    geometry_map,
     goals_front,
     grid_panels,
     importance_panels,
@@ -23,7 +22,6 @@ from reports.plots import (
 )
 from reports.plots.canvas import Dot, make_figure, save
 from reports.plots.forest import GainGroup, GainLine
-from reports.plots.geometry_map import Place
 from reports.plots.goals_front import Mark
 
 pytestmark = pytest.mark.usefixtures("drawn")
@@ -66,9 +64,6 @@ DRAWN: dict[str, Callable[[Path], object]] = {
     "goals_front": lambda path: goals_front.pareto_picture([Mark(1.0, 2.0, True, 1, 0.5)], (LONG, LONG), path),
     "grid_panels": lambda path: grid_panels.distribution_picture({CURVE.key: {LONG[:36]: [1.0, 2.0]}}, LONG, path),
     "grid lines": lambda path: grid_panels.lines_picture({LONG: {LONG: [Dot(1, 2, None)]}}, CURVE.key, LONG, path),
-    "geometry_map": lambda path: geometry_map.geometry_picture(
-        [Place(LONG, 0.1, -2.0, (50.0, 60.0), True, True)], [LONG, LONG], [1.0, 1.0], path
-    ),
     "step_lines": lambda path: step_lines.step_picture({LONG: [[(1, 0.1), (2, 0.2)]]}, path, LONG),
     "cosine_panels": lambda path: cosine_panels.heat_map_picture([(LONG, np.eye(2))] * 2, [LONG, LONG], path),
     "forest": lambda path: forest.forest_picture([GainGroup(LONG, [GainLine(LONG, 1.0, 0.5, 1.5)], {LONG: 1.2})], path),

@@ -171,7 +171,7 @@ def test_trials_csv(tmp_path: Path):
         record(
             seed=2,
             cost={"seconds": 1.5},
-            geometry={"alignment": 0.25, "sentences": "STSBenchmark"},
+            geometry={"anisotropy": 0.25},
             scores={"STS12": {"spearman_wmean": 0.5}, "STSBenchmark": {"dev_spearman_cosine": 61.0}},
         )
     )
@@ -183,7 +183,7 @@ def test_trials_csv(tmp_path: Path):
     assert (second["selection"], second["average.development_sts"], second["average.liao_sts"]) == ("61.0", "61.0", "")
     assert (first["MR.test_accuracy"], first["STS12.spearman_wmean"]) == ("60.0", "")
     assert (second["cost.seconds"], second["STS12.spearman_wmean"]) == ("1.5", "0.5")
-    assert (first["geometry.alignment"], second["geometry.alignment"]) == ("", "0.25")
+    assert (first["geometry.anisotropy"], second["geometry.anisotropy"]) == ("", "0.25")
     assert second["objective.name"] == "scl"
 
 

@@ -14,8 +14,7 @@ from typing import Any
 import pytest
 import torch
 
-from benchmarks.engine._soak_trials import BATCHES
-from benchmarks.engine.soak import MB_A_TRIAL
+from tests.trainables.trial.real_trials import BATCHES
 from tests.trainables.trial.test_warm import FEW
 from tests.trials import PAIRS
 from trainables.training.memory import held_bytes
@@ -25,6 +24,8 @@ from trainables.trial.peak import FORGET, Peak
 from trainables.trial.result import Unscored
 from trainables.trial.run import run_trial, run_trials
 
+MB_A_TRIAL = 10.0
+"""The most that a process may grow by, each trial."""
 SAME = 0.1
 """Peaks of one recipe may differ by this share, between the first trial of a process and any later one."""
 linux = pytest.mark.skipif(
@@ -37,7 +38,7 @@ linux = pytest.mark.skipif(
 def test_trials_of_minilms_shape_leave_nothing_and_take_the_same(tmp_path: Path) -> None:
     """In a process of its own, whose first trial imports and reads what the others use, too."""
     count = len(BATCHES) + 1
-    command = [sys.executable, "-m", "benchmarks.engine._soak_trials", str(tmp_path / "encoder"), str(count)]
+    command = [sys.executable, "-m", "tests.trainables.trial.real_trials", str(tmp_path / "encoder"), str(count)]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
     figures = json.loads(done.stdout.splitlines()[-1])
     assert (figures[-1]["after"] - figures[0]["after"]) / (count - 1) < MB_A_TRIAL
