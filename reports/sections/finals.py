@@ -59,9 +59,10 @@ def write(results: Results, pictures: Path) -> list[Block]:
     sure = 100 - 100 * (1 - CONFIDENCE) * share(look(results))
     whole = "finalists and goals" if beside else "finalists"
     how = (
-        "Gains are in points. Seeds are fresh ones; of a recipe without any, those of the search. Each end of the gains' "
-        f"intervals holds with {sure:.3g} % at this look, for all {whole} at once; the interval of a score is its own, "
-        "with 95 %. Whole recipes are compared: what a search varies on purpose, as steps and tokens, is part of the gain."
+        "Gains are in points. Seeds are fresh ones; of a recipe without any, those of the search. Each end of the "
+        f"gains' intervals holds with {sure:.3g} % at this look, for all {whole} at once; the interval of a score is "
+        "its own, with 95 %. Whole recipes are compared: what a search varies on purpose, as steps and tokens, is part "
+        "of the gain."
     )
     flagged = f" No verdict, for the flag {listed([code(flag) for flag in answer.flags])}." if answer.flags else ""
     return [

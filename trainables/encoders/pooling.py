@@ -104,7 +104,7 @@ class MeanWithoutCLS(Pooling):
     """Mean over the real tokens but the first, [CLS] (Liao 2021, section 3)."""
 
     name = "mean_without_cls"
-    meaning = "over all but the first, [CLS]"
+    meaning = "the mean over all but the first, [CLS]"
     needs_cls = True
     needs_prompt = True
     stock = "mean"
