@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # A first day on a bare GPU machine: Linux on x86-64, Python 3.12, torch, transformers and sentence-transformers, but no Ray
 # and no package index.
-#     benchmarks/gpu/first_day.sh prepare   at home: what that machine lacks, into build/gpu (two minutes, 42 MB)
+#     benchmarks/gpu/first_day.sh prepare   at home: what that machine lacks, into build/gpu (two minutes, 40 MB)
 #     benchmarks/gpu/first_day.sh PART      there, in a checkout with that folder: tests, objectives, studies, peer
 # A part ends within ten minutes; its files are in $OUT (default: build/gpu-results). Without a GPU it is a small rehearsal.
 set -euo pipefail
