@@ -1,6 +1,6 @@
 """Groups of gloo processes on the CPU: `python -m tests.gloo_worker FOLDER JOB,... JOB,...`.
 
-The first jobs are for a group of two workers, the next ones for a group of three. Worker R of N answers with
+The first jobs are for a group of two workers, the next ones for a group of three, and so on. Worker R of N answers with
 `FOLDER/N/answer-R.pt`. All are forked from one new interpreter that has imported and done nothing else, so that
 imports are paid once. A job also runs alone, in the test's own process.
 """
@@ -162,7 +162,7 @@ def losses(workers: Workers) -> dict[str, Any]:
     """Loss, counts and gradients of every objective on two batches; of three workers of every third, as what two do
     right in all of them, three do right in all where they do in some."""
     answers = {}
-    for number, changes in [*enumerate(OBJECTIVE_CASES)][:: 3 if workers.count > 2 else 1]:
+    for number, changes in [*enumerate(OBJECTIVE_CASES)][:: 3 if workers.count == 3 else 1]:
         model = model_of(changes)
         for name in batches_of(number):
             rows = BATCHES[name]
@@ -680,6 +680,8 @@ def main(folder: Path, *groups: str) -> int:
     gradients.TABLE_ROWS = 12
     context, processes = multiprocessing.get_context("fork"), []
     for workers, jobs in enumerate(groups, start=2):
+        if not jobs:
+            continue
         (folder / str(workers)).mkdir()
         for rank in range(workers):
             given = (jobs.split(","), rank, workers, folder / str(workers))

@@ -270,6 +270,7 @@ SAYS: dict[str, Any] = {
     "_lazy_init": lambda: None,
     "is_available": lambda: True,
     "is_initialized": lambda: True,
+    "is_current_stream_capturing": lambda: False,
     "is_bf16_supported": lambda including_emulation=True: True,
     "device_count": lambda: 1,
     "current_device": lambda: 0,

@@ -31,7 +31,11 @@ from study.engine.autoscaler import NodeKind, kinds_of
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"
 FILES = sorted(path for path in DEPLOY.rglob("*") if path.is_file())
-SCRIPTS = [DEPLOY / "ray-up" / "spot_worker.sh", DEPLOY / "slurm" / "study.sbatch"]
+SCRIPTS = [
+    DEPLOY / "ray-up" / "spot_worker.sh",
+    DEPLOY / "slurm" / "study.sbatch",
+    ROOT / "benchmarks" / "gpu" / "first_day.sh",
+]
 VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
 RAY = re.findall(r"^ray==(.*)$", (ROOT / "constraints.txt").read_text(), re.M)[0]
 

@@ -1,0 +1,106 @@
+"""The script for a bare GPU machine: what it calls is there, and takes the options that it gives."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from fnmatch import fnmatch
+from pathlib import Path
+from unittest.mock import create_autospec
+
+import pytest
+
+from benchmarks.gpu import _models, gpu
+from search_spaces import load_space
+from study.cli.options import parse
+
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPT = ROOT / "benchmarks" / "gpu" / "first_day.sh"
+PARTS = ("tests", "objectives", "studies", "peer")
+PYTHON = """#!{python} -IS
+import json, sys
+with open({log!r}, "a") as log:
+    log.write(json.dumps(sys.argv[1:]) + "\\n")
+sys.exit({gpus} == 0 and "is_available" in sys.argv[-1])
+"""
+"""A `python3` that notes what it is asked to do."""
+
+
+def calls(folder: Path, part: str, gpus: int = 1) -> list[list[str]]:
+    """What Python is called for by a part of the script, in a checkout of its own with what `prepare` makes."""
+    script, made, site = (folder / path for path in (SCRIPT.relative_to(ROOT), "build/gpu", "build/gpu-site"))
+    for parent in (script.parent, made, site / "ray", folder / "bin"):
+        parent.mkdir(parents=True)
+    shutil.copy(SCRIPT, script)
+    subprocess.run(["tar", "cJf", made / "ray.tar.xz", "-C", site, "ray"], check=True)
+    python, log = folder / "bin" / "python3", folder / "log"
+    python.write_text(PYTHON.format(python=sys.executable, log=str(log), gpus=gpus))
+    python.chmod(0o755)
+    environment = {**os.environ, "PATH": f"{python.parent}:{os.environ['PATH']}", "OUT": str(folder / "out")}
+    subprocess.run(["bash", script, part], env=environment, check=part != "prepare", capture_output=True, timeout=60)
+    return [json.loads(line) for line in log.read_text().splitlines()]
+
+
+@pytest.mark.parametrize("gpus", [0, 1])
+@pytest.mark.parametrize("part", PARTS)
+def test_what_a_part_calls_is_there(part: str, gpus: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    install, cuda, *work = calls(tmp_path, part, gpus)
+    assert install[:3] == ["-m", "pip", "install"]
+    assert "is_available" in cuda[-1]
+    assert work
+    for first, second, *arguments in work:
+        if (first, second) == ("-m", "benchmarks"):
+            assert arguments[0] == "gpu"
+            assert gpu._parser().parse_args(arguments[1:]).smoke == (gpus == 0)
+        elif (first, second) == ("-m", "pytest"):
+            assert (ROOT / arguments[2]).is_file()
+        elif first == "study/run.py":
+            request = parse([second, *arguments])
+            assert request.space is not None
+            labels = [row.label for row in load_space(request.space).rows]
+            assert all(any(fnmatch(label, row) for label in labels) for row in request.only)
+            assert (request.gpus_per_worker is None) == (gpus == 0)
+        else:
+            assert first == "-c"
+        if "write_model" in second:
+            monkeypatch.setattr(_models, "write_model", writing := create_autospec(_models.write_model))
+            exec(second, {"__name__": "no module"})
+            shape, encoder = writing.call_args.args
+            assert shape in _models.SHAPES
+            assert any(f"encoder.name={encoder}" in call for call in work)
+
+
+def test_a_part_that_fails_is_told_and_the_next_one_runs(tmp_path: Path):
+    calls(tmp_path, "objectives")
+    (tmp_path / "bin" / "timeout").write_text("#!/bin/bash\nexit 124\n")
+    (tmp_path / "bin" / "timeout").chmod(0o755)
+    environment = {**os.environ, "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"}
+    command = ["bash", tmp_path / "benchmarks/gpu/first_day.sh", "objectives"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1
+    assert len(re.findall(r"^FAILED, or took more than \d+ s: python3 -m benchmarks gpu", done.stdout, re.M)) == 2
+
+
+def test_what_is_fetched_has_its_version_in_the_constraints(tmp_path: Path):
+    fetched = calls(tmp_path, "prepare")[0]
+    names = fetched[fetched.index("--dest") + 2 :]
+    pinned = [line.partition("==")[0].lower().replace("_", "-") for line in (ROOT / "constraints.txt").open()]
+    assert len(names) > 15
+    assert {*names, "ray"} <= {*pinned}
+
+
+def test_parts_take_less_than_ten_minutes():
+    text = SCRIPT.read_text()
+    for part in PARTS:
+        body = text.partition(f"\n{part}() {{")[2].partition("\n}")[0]
+        assert 0 < sum(map(int, re.findall(r"^  run (\d+)", body, re.M))) < 580, part
+
+
+def test_without_a_part_it_says_how_it_is_used():
+    done = subprocess.run(["bash", SCRIPT], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert all(part in done.stderr for part in (*PARTS, "prepare"))
