@@ -28,7 +28,7 @@ from study.own_study import begin, own_space
 from study.rows import chosen_rows, given_models, inputs_of
 from study.search.course import StudyCourse
 from study.search.finals import SearchFinals
-from study.search.ladder import can_run
+from study.search.ladder import Ladder, can_run
 from study.search.points import grid
 from study.search.samplers import DEFAULT_SAMPLER, SAMPLERS, SamplerEntry
 from study.search.schedulers import SCHEDULERS, SchedulerEntry
@@ -245,7 +245,9 @@ class Plan:
         parts = parts and SHARE in self.base.flat() and population_key(self.base) is None and self.base.trains
         parts = parts and self.base.optimisation.max_steps is None  # else a part costs as much as the whole
         parts = parts and self.finals is not None  # which alone train what is best on a part on all of the data
-        parts = parts and can_run(self.base, self.evaluation, parts)  # small data have no batch in the smallest part
+        parts = parts and can_run(
+            self.base, self.evaluation, Ladder.PROBE
+        )  # small data have no batch in the smallest part
         searches = SHARE in {domain.key for domain in self.space.domains}
         return StudyCourse(
             fixed=self.fixed_trials(),

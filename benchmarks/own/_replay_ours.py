@@ -76,7 +76,7 @@ class RecordedExplorer:
     def has_more(self) -> bool:
         return self.proposer.has_more()
 
-    def ask(self) -> Explored | None:
+    def ask(self, share: float) -> Explored | None:
         trial, place = self.proposer.ask()
         explored = Explored(self.table.recipes[place], f"recipe {self.table.numbers[place]}")
         self._trials[explored.recipe.hash] = trial

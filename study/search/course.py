@@ -50,9 +50,9 @@ class Explorer(Protocol):
     explored: list[str]
     """Hashes of all that it ever asked for: also of what its space does not hold any more."""
 
-    def ask(self) -> Explored | None:
-        """The next recipe, which is in `explored` from then on; None where it is one that still runs, or there is none
-        that can run."""
+    def ask(self, share: float) -> Explored | None:
+        """The next recipe, which begins on so much of its data, and is in `explored` from then on; None where it is one
+        that still runs, or there is none that can run."""
 
     def tell(self, recipe_hash: str, seed: int, record: Record | None) -> None:
         """What became of a trial of a recipe that was asked for; None: it failed."""

@@ -71,7 +71,7 @@ class Exploration:
         yield from [*self.queue]
         yield from self._promoted()
         while self._passed < MOST_TOO_LONG and self._may_ask():
-            explored = self.explorer.ask()
+            explored = self.explorer.ask(self.ladder.first_share)
             self._passed += 1
             if explored is not None:
                 yield from self._enter(explored)

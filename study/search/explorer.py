@@ -24,7 +24,7 @@ from study.search import journal
 from study.search.ask_tell import AskTell
 from study.search.changed_space import HASH, LEFT, ROW
 from study.search.course import Explored
-from study.search.ladder import can_run
+from study.search.ladder import WHOLE, Ladder, can_run
 from study.search.points import means, point
 from study.search.samplers import SAMPLERS
 from trainables.recipe import Recipe, Value
@@ -67,15 +67,15 @@ class OptunaExplorer:
         """Until so many draws in a row can run no more: then the space holds no other recipe for these data."""
         return not self._exhausted
 
-    def ask(self) -> Explored | None:
-        if (first := next(self._first(), None)) is not None:
+    def ask(self, share: float) -> Explored | None:
+        if (first := next(self._first(share), None)) is not None:
             self.ask_tell.enqueue(first)
         for attempt in range(MOST_DRAWS):
             if (sampler := self.sampler.drawing(len(self.proposed), attempt)) is not None:
                 self.ask_tell.study.sampler = sampler
             with journal.of_sampler(self.sampler.name):
                 trial, recipe = self.ask_tell.ask()
-            if self._can_run(recipe):
+            if self._can_run(recipe, share):
                 break
             self.ask_tell.study.tell(trial, state=TrialState.FAIL)
         else:
@@ -128,29 +128,29 @@ class OptunaExplorer:
             if trial.state == TrialState.RUNNING:
                 self.ask_tell.begin(trial.number, recipe, plan.seeds)
 
-    def _first(self) -> Iterator[dict[str, Value]]:
+    def _first(self, share: float) -> Iterator[dict[str, Value]]:
         """What the space has tried first and was not asked for yet, as the domains' values."""
         base = self.plan.base
         for changes in self.plan.space.first:
             recipe = base.preferring(changes)
             chosen = point(recipe, base, self.plan.space.domains)
             new = chosen is not None and recipe.hash not in (base.hash, *self.explored)
-            if chosen is not None and new and self._can_run(recipe):
+            if chosen is not None and new and self._can_run(recipe, share):
                 yield chosen
 
-    def _can_run(self, recipe: Recipe) -> bool:
-        """Whether these data, or the smallest part that recipes begin on, can train it, as far as that is known."""
+    def _can_run(self, recipe: Recipe, share: float) -> bool:
+        """Whether so much of these data can train it, as far as that is known."""
         flat = recipe.flat()
         if any(flat.get(key) == value and count >= MOST_NAMED for (key, value), count in self._named.items()):
             return False
         if any(all(flat.get(key) == value for key, value in settings.items()) for settings in self._unsuited):
             return False
-        return not self._checks or can_run(recipe, self.plan.evaluation, parts=self.plan.course.parts)
+        return not self._checks or can_run(recipe, self.plan.evaluation, share)
 
     @functools.cached_property
     def _checks(self) -> bool:
         """Whether a check of a recipe tells anything: it does not where the base settings fail it."""
-        return can_run(self.plan.base, self.plan.evaluation, parts=self.plan.course.parts)
+        return can_run(self.plan.base, self.plan.evaluation, Ladder.PROBE if self.plan.course.parts else WHOLE)
 
     def _add(self, recipe: Recipe) -> Explored:
         before = next((explored for explored in self.proposed if explored.recipe.hash == recipe.hash), None)

@@ -37,6 +37,11 @@ class Ladder:
     PROBE: ClassVar[float] = 0.125
     """The share that the base settings train on first, to know the pace."""
 
+    @property
+    def first_share(self) -> float:
+        """Of the data, on which recipes begin."""
+        return self.parts[0] if self.parts else WHOLE
+
     def first(self, recipe: Recipe) -> Recipe:
         """What begins the exploration of a recipe."""
         return (on_part(recipe, self.parts[0]) if self.parts else None) or recipe
@@ -48,10 +53,9 @@ def on_part(recipe: Recipe, share: float) -> Recipe | None:
     return recipe.override({SHARE: share * whole}) if isinstance(whole, int | float) else None
 
 
-def can_run(recipe: Recipe, evaluation: EvaluationConfig, parts: bool) -> bool:
-    """Whether its data can train it, where recipes may begin on `parts` an eighth of them, too; as far as that is known
-    before a training."""
-    first = on_part(recipe, Ladder.PROBE) if parts else None
+def can_run(recipe: Recipe, evaluation: EvaluationConfig, share: float) -> bool:
+    """Whether so much of its data can train it, as far as that is known before a training."""
+    first = on_part(recipe, share) if share < WHOLE else None
     try:
         check_recipes([first or recipe], evaluation)
     except UserError:

@@ -42,7 +42,7 @@ def write(request: Request) -> Iterator[str]:
         yield words.begin(case, minutes)
         causes, taken_back, tries = causes_of(case, minutes)
     blocks = [*blocks_of(case, causes, taken_back, tries)]
-    yield from lines(case, causes, taken_back)
+    yield from lines(case, causes, taken_back, tries)
     yield f"How    {words.how(case, tries)}"
     path = to_write(results.folder, PAGE)
     load(FORMATS["md"].writer)(
@@ -77,12 +77,12 @@ def joined(looked: Sequence[Cause], tried: Sequence[Cause]) -> list[Cause]:
     return ordered([*rest, *measured.values()])
 
 
-def lines(case: StudyCase, causes: Sequence[Cause], taken_back: Sequence[Gained]) -> Iterator[str]:
+def lines(case: StudyCase, causes: Sequence[Cause], taken_back: Sequence[Gained], tries: Tries | None) -> Iterator[str]:
     """For a console."""
     for sentence in words.worth(taken_back) if taken_back else ():
         yield f"Gain   {sentence}"
     if not causes:
-        yield "Why    the looks saw nothing that stands in the way, which does not show that nothing does"
+        yield f"Why    {words.nothing(tries)}"
     for place, cause in enumerate(causes, 1):
         yield f"{place:<6} {words.TITLES[cause.name]}{words.points(cause)}: {words.evidence(cause)}"
         yield f"       {words.command(cause, case) or words.OTHERWISE.get(cause.name, '')}"
@@ -95,7 +95,8 @@ def blocks_of(
     if taken_back:
         yield Bullets([text(sentence) for sentence in words.worth(taken_back)])
     if not causes:
-        yield "The looks saw nothing that stands in the way, which does not show that nothing does."
+        sentence = words.nothing(tries)
+        yield f"{sentence[0].upper()}{sentence[1:]}."
     for place, cause in enumerate(causes, 1):
         yield f"**{place}. {words.TITLES[cause.name]}**{words.points(cause)}: {text(words.evidence(cause))}."
         if mend := words.command(cause, case):

@@ -66,6 +66,11 @@ class Tries:
         self._took = math.inf
         self._samples: dict[tuple[frozenset[tuple[str, Value]], int], Sample | None] = {}
 
+    @property
+    def any_tried(self) -> bool:
+        """Whether a change was trained at all."""
+        return any(changes and sample is not None for (changes, _), sample in self._samples.items())
+
     def causes(self, looked: Sequence[Cause]) -> list[Cause]:
         """The changes that gain, as causes; what looks see is tried, too."""
         tried = changes_of(self.case, looked)

@@ -179,8 +179,19 @@ def begin(case: StudyCase, minutes: float | None) -> str:
     """What is done now, before any of it is known."""
     tried = f"; then it trains for {number(minutes, 0)} min at most" if minutes else ""
     return (
-        f"Look   at {min(MOST, len(case.rows)):,} of {len(case.rows):,} rows, the test and the untrained encoder{tried}"
+        f"Look   at {min(MOST, len(case.rows)):,} of {len(case.rows):,} rows, the test and the untrained encoder, for "
+        f"what stands in the way{tried}; any answer above stands, and ctrl-C ends this"
     )
+
+
+def nothing(tries: Tries | None) -> str:
+    """Where no cause was seen."""
+    looked = "rows, test and encoder show nothing that stands in the way"
+    if tries is None:
+        return f"{looked}; no change of settings was tried"
+    if not tries.any_tried:
+        return f"{looked}; no change of settings was tried, for want of time"
+    return f"{looked}, nor do the changes of settings that were tried"
 
 
 def how(case: StudyCase, tries: Tries | None) -> str:
@@ -194,6 +205,8 @@ def how(case: StudyCase, tries: Tries | None) -> str:
         return f"{looks} Nothing was trained: --limit minutes=10 tries changes, each alone."
     names = ", ".join(dict.fromkeys(TITLES[name].lower() for name in tries.left_out))
     left = f" No time was left for: {names}." if names else ""
+    if not tries.any_tried:
+        return f"{looks}{left}"
     return (
         f"{looks} Tries trained on {tries.share:.0%} of the rows, where fewer steps make fast rates look better than "
         f"on all. Intervals count development items, what seeds move, and how many changes were tried, of {len(AGAIN)} "

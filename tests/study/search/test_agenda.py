@@ -50,7 +50,7 @@ class Rates:
     def has_more(self) -> bool:
         return len(self.proposed) < len(self.rates)
 
-    def ask(self) -> Explored | None:
+    def ask(self, share: float) -> Explored | None:
         number = len(self.proposed)
         rate, epochs = self.rates[number], self.epochs[number % len(self.epochs)]
         recipe = BASE.override({"optimisation.learning_rate": rate, "optimisation.epochs": epochs})

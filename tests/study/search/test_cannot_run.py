@@ -31,8 +31,9 @@ LIMITED = ("--encoder", "scenes-small", "--limit", "minutes=60", "--sampler", "r
 NOTHING_MINED = "corpus.negatives_from=mined finds no negative for any anchor"
 
 
-def searched_by(*arguments: str) -> tuple[Plan, list[SimulatedTrial]]:
-    """A study on simulated time in which a recipe that its data cannot train ends it, and nothing can be mined."""
+def searched_by(*arguments: str, steps: int = 8) -> tuple[Plan, list[SimulatedTrial]]:
+    """A study on simulated time in which a recipe that its data cannot train ends it, and nothing can be mined.
+    `steps`: of a training on an eighth of the data."""
     plan = decide(read_request(parse([*arguments, *LIMITED])), 0)
     prepare_results(plan, "")
     clock = SimulatedClock()
@@ -42,6 +43,7 @@ def searched_by(*arguments: str) -> tuple[Plan, list[SimulatedTrial]]:
         flat = trial.recipe.flat()
         cost = {"seconds": 60.0, "train_seconds": 50.0}
         record = made_record(flat, trial.recipe_hash, trial.seed, scores=scores(plan), cost=cost)
+        record = dataclasses.replace(record, training={**record.training, "planned_steps": steps})
         if flat.get("corpus.negatives_from") == "mined":
             training = {**record.training, "stopped": LEFT_OUT + NOTHING_MINED}
             record = dataclasses.replace(record, status="pruned", evaluations=[], cost={}, training=training)
@@ -68,6 +70,15 @@ def test_no_recipe_is_asked_for_that_has_no_batch_in_its_part(kind: str, rows: i
     assert plan.course.parts == any(each.trial.seed == PART for each in ran) == (rows > 160)
     assert {recipe.optimisation.batch_size for recipe in explored} == batches <= {*offered}
     assert len(explored) > 30
+
+
+@pytest.mark.slow
+def test_what_has_a_batch_in_the_part_that_recipes_begin_on_is_asked_for() -> None:
+    """A quarter, where an eighth has too few steps to tell anything."""
+    plan, ran = searched_by("--train", write("pairs", 1600), steps=2)
+    explored = [each.trial.recipe for each in ran if each.trial.seed == PART and each.trial.name[:3] == "1/4"]
+    assert 256 in {recipe.optimisation.batch_size for recipe in explored}
+    assert plan.base.optimisation.batch_size < 256
 
 
 @pytest.mark.slow

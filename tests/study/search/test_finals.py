@@ -256,8 +256,8 @@ class TestLimit:
         """One of twenty epochs would take the whole hour."""
 
         class Long(Rates):
-            def ask(self) -> Any:
-                run = super().ask()
+            def ask(self, share: float) -> Any:
+                run = super().ask(share)
                 if len(self.proposed) % 2:
                     self.proposed[-1] = dataclasses.replace(
                         run, recipe=run.recipe.override({"optimisation.epochs": 20})

@@ -295,7 +295,7 @@ def test_the_page_and_the_console_have_sentence_and_command(case_of: Callable[..
     rate = Cause("rate", 3.0, True, gained, {"set": {RATE: 0.001}})
     causes = joined([estimated], [rate, dataclasses.replace(rate, points=2.5)])
     assert [cause.name for cause in causes] == ["mislabelled", "rate"]
-    console = [*lines(case, causes, [])]
+    console = [*lines(case, causes, [], None)]
     assert console[0].startswith("1      Wrong rows, about ")
     assert "with learning rate 0.001 development gains +3.00 [+2.00, +4.00] on 25.0% of the rows" in console[2]
     assert f"--set {RATE}=0.001 --results results/mine-mended-rate" in console[3]
@@ -307,9 +307,11 @@ def test_the_page_and_the_console_have_sentence_and_command(case_of: Callable[..
     page = markdown(blocks_of(case, causes, [], None))
     assert "Nothing was trained: --limit minutes=10" in page
     assert f"and {len(estimated.rows) - 20} more rows" in page
-    assert [*lines(case, [], [])] == [
-        "Why    the looks saw nothing that stands in the way, which does not show that nothing does"
-    ]
+    nothing = "Why    rows, test and encoder show nothing that stands in the way"
+    assert [*lines(case, [], [], None)] == [f"{nothing}; no change of settings was tried"]
+    no_time = Tries(case, 0.0, left_out=["rate"])
+    assert [*lines(case, [], [], no_time)] == [f"{nothing}; no change of settings was tried, for want of time"]
+    assert words.how(case, no_time).endswith("No time was left for: learning rate.")
 
 
 def test_the_command_looks_into_a_study(
