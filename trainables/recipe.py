@@ -458,5 +458,7 @@ def _find(name: str) -> Key:
     for item in by_name.values():
         if item.alias == name:
             return item
-    hint = did_you_mean(name, by_name).rstrip() or "`--keys` prints them all"
+    section = f"{name.rpartition('.')[2]}."  # of `encoder.pooling` it is `pooling`
+    like = next((key for key in by_name if key.startswith(section)), name)
+    hint = did_you_mean(like, by_name).rstrip() or "`--keys` prints them all"
     raise UserError(f"{shown(name)} is not a key of a recipe; {hint}")

@@ -177,6 +177,11 @@ class TestMistakes:
         with pytest.raises(UserError, match=f"{misspelt!r} is not a key of a recipe; did you mean {key!r}"):
             Recipe().override({misspelt: 1})
 
+    @pytest.mark.parametrize("name", ["pooling", "encoder.pooling"])
+    def test_a_section_for_a_key_names_its_first_key(self, name: str):
+        with pytest.raises(UserError, match="did you mean 'pooling.mode'"):
+            Recipe().override({name: "mean"})
+
     def test_an_unlike_key_gets_the_list(self):
         with pytest.raises(UserError, match="`--keys` prints them all"):
             Recipe().override({"zzz": 1})
