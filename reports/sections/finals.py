@@ -67,6 +67,7 @@ def write(results: Results, pictures: Path) -> list[Block]:
     flagged = f" No verdict, for the flag {listed([code(flag) for flag in answer.flags])}." if answer.flags else ""
     return [
         DataTable(head, lines),
+        *(["No recipe of the search was above the base settings in development, so none was judged."] * (not ranked)),
         " ".join([f"{how}{flagged}", *_seeds(answer), *_busy(results)]),
         *_passed_over(results),
     ]

@@ -51,5 +51,6 @@ def finals_in_words(agenda: Agenda) -> str:
     assert agenda.finals is not None
     names = [entrant.name for entrant in agenda.finalists or ()]
     if not names:
-        return f"finals: no recipe was seen above the base settings, so {agenda.finals.beside_in_words} run alone"
+        alone = f"{agenda.finals.beside_in_words} are judged alone"
+        return f"finals: no recipe was seen above the base settings, so {alone}"
     return f"finals: {agenda.finals.in_words(len(names))}: {listed(names)}"

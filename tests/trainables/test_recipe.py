@@ -179,7 +179,7 @@ class TestMistakes:
 
     @pytest.mark.parametrize("name", ["pooling", "encoder.pooling"])
     def test_a_section_for_a_key_names_its_first_key(self, name: str):
-        with pytest.raises(UserError, match="did you mean 'pooling.mode'"):
+        with pytest.raises(UserError, match=r"did you mean 'pooling\.mode'"):
             Recipe().override({name: "mean"})
 
     def test_an_unlike_key_gets_the_list(self):
