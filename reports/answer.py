@@ -125,10 +125,10 @@ class Answer:
     """The standard deviation of one seed's score, recipe by recipe of those that ran under several."""
     tried: int = 0
     """Recipes that were trained, rows and explored ones, were it on a part of the data."""
-    unrun: int = 0
-    """Recipes that the search drew and no trial ran."""
     whole: int = 0
     """Of them those that were trained on all of the data, so that they could be finalists."""
+    unrun: int = 0
+    """Recipes that the search drew and no trial ran."""
     seconds: float = 0.0
     """Of all trials, the finals too."""
     share: float | None = None

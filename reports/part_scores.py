@@ -44,7 +44,7 @@ class PassedOver:
     last: str
     """The finalist's hash."""
     by: dict[str, float]
-    """By hash, how many points more each had."""
+    """By hash, how many points more each had, the most first; of copies one."""
     scores: dict[str, PartScore]
     """Of all recipes on the largest part of the data that a finalist trained on, which may be all of them."""
 
@@ -62,6 +62,8 @@ def passed_over(results: Results) -> PassedOver | None:
     same_part = {key: by_share[share] for key, by_share in scores.items() if share in by_share}
     upward = {key: goal.upward(score.value) for key, score in same_part.items()}
     last = min((key for key in judged if key in upward), key=lambda key: upward[key])
-    rest = [key for key in upward if key not in finals.hashes and max(scores[key]) == share]
-    by = {key: upward[key] - upward[last] for key in rest if upward[key] > upward[last]}
+    compared = {results.once(key) for key in finals.hashes}
+    rest = [key for key in upward if results.once(key) not in compared and max(scores[key]) == share]
+    by = {key: upward[key] - upward[last] for key in sorted(rest, key=lambda key: -upward[key])}
+    by = {results.once(key): ahead for key, ahead in by.items() if ahead > 0}
     return PassedOver(last, by, same_part) if by else None

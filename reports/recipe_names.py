@@ -14,10 +14,10 @@ from reports.results import Results
 from search_spaces.space import Domain
 from trainables.evaluation_config import all_keys
 from trainables.keys import Key
-from trainables.recipe import Value, changed
+from trainables.recipe import Value, changed, choosers
 
 NAMED = 3
-"""So many keys are in a name, and more where an earlier recipe would have the same."""
+"""So many keys are in a name."""
 NONE = "none"
 BASE, AS_IT_CAME = "base settings", "encoder as it came"
 """What finals compare with, where it is neither a row nor explored."""
@@ -32,9 +32,8 @@ def recipe_names(results: Results) -> dict[str, str]:
     recipes: dict[str, Flat] = {recipe.hash: recipe.flat() for _, recipe in results.wholes.values()}
     recipes |= {record.recipe_hash: record.recipe for record in results.of_all_trials}
     base, domains = results.base.flat(), results.space.domains
-    taken = set[str]()
     names = {
-        key: recipe_name(number, recipes.get(key, base), base, domains, taken)
+        key: recipe_name(number, recipes.get(key, base), base, domains)
         for key, number in explored_numbers(results.info.explored).items()
     }
     finals = results.info.finals
@@ -63,16 +62,18 @@ def explored_numbers(explored: Sequence[str]) -> dict[str, int]:
     return numbers
 
 
-def recipe_name(number: int, recipe: Flat, base: Flat, domains: Sequence[Domain], taken: set[str] | None = None) -> str:
-    """Of an explored recipe, with as many keys as tell it from the names that are `taken`, to which it is added; the
-    number alone where it is the base."""
-    taken = set() if taken is None else taken
+def recipe_name(number: int, recipe: Flat, base: Flat, domains: Sequence[Domain]) -> str:
+    """Of an explored recipe; the number alone where it is the base."""
     keys = farthest(recipe, base, domains)
-    briefs = [brief(key, recipe[key]) for key in keys]
-    longer = (", ".join(briefs[:most]) for most in range(min(NAMED, len(keys)), len(keys) + 1))
-    words = next((words for words in longer if words not in taken), ", ".join(briefs))
-    taken.add(words)
-    return f"#{number} {words}".strip()
+    named = [key for key in keys if not any(_implies(other, key, domains) for other in keys)]
+    return f"#{number} {', '.join(brief(key, recipe[key]) for key in named[:NAMED])}".strip()
+
+
+def _implies(key: str, chooser: str, domains: Sequence[Domain]) -> bool:
+    """Whether only one of what a search may choose for the other key has this one, as mined negatives mean groups."""
+    having = choosers(key).get(chooser, ())
+    choices = next((domain.choices for domain in domains if domain.key == chooser), ())
+    return sum(value in having for value in choices) == 1
 
 
 def farthest(recipe: Flat, base: Flat, domains: Sequence[Domain]) -> list[str]:

@@ -264,12 +264,11 @@ class Plan:
     def fixed_trials(self) -> list[Trial]:
         """The rows, then the grid, each recipe once, all seeds of a recipe together; one where they change nothing."""
         named: dict[str, tuple[Recipe, str, bool]] = {}
-        taken = set[str]()  # by names of the grid
         for label, recipe in self.rows.items():
             if recipe is not None:
                 named.setdefault(recipe.hash, (recipe, label, True))
         for number, recipe in enumerate(self.grid, start=1):
-            name = recipe_name(number, recipe.flat(), self.base.flat(), self.space.domains, taken)
+            name = recipe_name(number, recipe.flat(), self.base.flat(), self.space.domains)
             named.setdefault(recipe.hash, (recipe, name, False))
         return [
             Trial(recipe, seed, name, row)

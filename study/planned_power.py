@@ -83,9 +83,11 @@ def gain_in_words(plan: Plan, ledger: Ledger) -> list[str]:
     than seeds: then no gain is planned."""
     if plan.finals is None or not plan.base.uses_seed:
         return []
-    test = smallest_test(plan)
-    if test is not None and test.items < FEW_ITEMS:
-        return [f"finals: no gain is planned, as {test.items} test items decide more of it than seeds do"]
+    tests = own_tests(plan)
+    smallest = min((test.items for test in tests), default=FEW_ITEMS)
+    if smallest < FEW_ITEMS:
+        return [f"finals: no gain is planned, as {smallest} test items decide more of it than seeds do"]
+    test = max(tests, key=lambda test: test.half_interval(_level(plan)), default=None)
     moved = next(_measured(plan, ledger), Moved(ASSUMED, "a score", WHY))
     finalists, seeds = plan.finals.recipes, plan.finals.seeds
     planned = finals.plan(moved.spread, finalists, seeds, looks=_looks(plan))
@@ -105,19 +107,18 @@ def gain_in_words(plan: Plan, ledger: Ledger) -> list[str]:
 
 def few_items(plan: Plan) -> list[str]:
     """A sentence where a task of one's own has so few test items that hardly any gain can be shown."""
-    test = smallest_test(plan)
+    test = min(own_tests(plan), key=lambda test: test.items, default=None)
     return [f"{_of_items(test, _level(plan))}; give more by --test"] if test and test.items < FEW_ITEMS else []
 
 
-def smallest_test(plan: Plan) -> TestSize | None:
-    """Of one's own tests that judge the goals the one that shows least; None where none is one's own."""
+def own_tests(plan: Plan) -> list[TestSize]:
+    """Those of one's own that judge the goals."""
     names = {task for goal in searched(plan.space.goals) for task, _ in goal.tested}
     own = [TASKS[name] for name in names if name in TASKS and TASKS[name].of_own_data]
-    tests = [
+    return [
         TestSize(sum(len(split) for split in KINDS[task.kind].tested(kept_task(task, Path()))), KINDS[task.kind].varies)
         for task in own
     ]
-    return max(tests, key=lambda test: test.varies / math.sqrt(max(1, test.items)), default=None)
 
 
 def _looks(plan: Plan) -> float:

@@ -14,7 +14,7 @@ prepare() {
   local scratch lacking=(alembic annotated-types colorlog datasets dill greenlet jsonschema jsonschema-specifications mako
     multiprocess optuna platformdirs pooch pydantic pydantic-core referencing rpds-py sqlalchemy tensorboardx
     typing-inspection)
-  rm -rf build/gpu
+  rm -rf build/gpu build/gpu-site
   mkdir -p build/gpu
   scratch=$(mktemp -d)
   fetch build/gpu "${lacking[@]}"
@@ -95,6 +95,6 @@ case "${1:-}" in
   objectives) begin; objectives ;;
   studies) begin; studies ;;
   peer) begin; peer ;;
-  *) sed -n 's/^#     //p' "$0" >&2 && exit 2 ;;
+  *) sed -n 's/^#     //p' benchmarks/gpu/first_day.sh >&2; exit 2 ;;
 esac
 exit "$failed"

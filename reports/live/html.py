@@ -409,7 +409,7 @@ def _queued(view: View, total: int) -> str:
 
 
 def _seed(seed: int) -> str:
-    """`0`, `fresh 0`, `part`."""
+    """`0`, `fresh 0`, `soup 3/4`."""
     return escape(seed_in_words(seed).replace("seed ", ""))
 
 

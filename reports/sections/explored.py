@@ -90,7 +90,9 @@ def _judged(results: Results) -> str:
     """Which recipes the finals judged, and how far chance orders all others."""
     names = listed([code(finalist.name) for finalist in Answer.of(results).finalists])
     goal, deviations = results.goals[0], list[float]()
-    for records in results.finals.values():
+    compared = results.info.finals.hashes if results.info.finals else set()
+    for key in compared & results.finals.keys():
+        records = [record for record in results.finals[key] if record.status == "finished"]
         values = [value for record in records if (value := goal.of(record.scores, record.cost)) is not None]
         deviations += [stdev(values)] if len(values) > 1 else []
     judged = f"The finals judged {names} anew, under fresh seeds: what to use stands in the answer."

@@ -23,13 +23,17 @@ from search_spaces.goals import Goal
 
 FEW = 3
 """So many recipes are named that the finals did not take."""
+NONE_CHOSEN = (
+    "No recipe of the search was judged: none was above the base settings in development, or a limit had no room for "
+    "it."
+)
 BUSY = 1.5
 """So many times as long one training of a recipe takes as another where the machine was busy."""
 
 
 def write(results: Results, pictures: Path) -> list[Block]:
     """A line for each recipe; empty where the finals are not complete."""
-    answer = Answer.of(results)
+    answer, finals = Answer.of(results), results.info.finals
     if answer.figure is None:
         return []
     references = {other.recipe: (name, other) for name, other in answer.references.items()}  # a row may be two of them
@@ -67,7 +71,7 @@ def write(results: Results, pictures: Path) -> list[Block]:
     flagged = f" No verdict, for the flag {listed([code(flag) for flag in answer.flags])}." if answer.flags else ""
     return [
         DataTable(head, lines),
-        *(["No recipe of the search was above the base settings in development, so none was judged."] * (not ranked)),
+        *([NONE_CHOSEN] * bool(finals and finals.chosen and not finals.finalists)),
         " ".join([f"{how}{flagged}", *_seeds(answer), *_busy(results)]),
         *_passed_over(results),
     ]
@@ -82,7 +86,7 @@ def _passed_over(results: Results) -> list[str]:
         f"Before the finals these scored higher in development than {code(called(results, passed.last))}: "
         f"{listed(ahead[:FEW])}{' and others' * (len(ahead) > FEW)}. They were not judged, so one may be better. A "
         f"recipe within {NEAR:g} points of another one that trains in two thirds of the time gives way to it; for "
-        "others the limit had no room."
+        "others a limit had no room."
     ]
 
 

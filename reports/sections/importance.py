@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -32,6 +33,15 @@ FEWEST_BOTH = 5
 RecordScores = list[tuple[Record, float]]
 
 
+@dataclass(frozen=True)
+class Searched:
+    """What recipes scored that trained on the same share of the data."""
+
+    goal: Goal
+    share: float
+    scores: RecordScores
+
+
 def write(results: Results, pictures: Path) -> list[Block]:
     """Of one score, or of each goal, every key's share, and what two keys do together."""
     blocks: list[Block] = []
@@ -47,7 +57,8 @@ def in_short(results: Results, pictures: Path) -> list[Block]:
     fits = _fits(results)
     if not fits:
         return ["Which settings matter is unknown: no recipe of the search has a score."]
-    for goal, (name, (recipes, fit)) in zip(results.goals, fits.items(), strict=False):
+    for name, (searched, fit) in fits.items():
+        recipes = len(searched.scores)
         if recipes < ENOUGH:
             had = f"{recipes} {'has' if recipes == 1 else 'have'} the {name}"
             blocks.append(f"To tell which settings matter takes {count(ENOUGH, 'recipe')}; {had}.")
@@ -56,7 +67,7 @@ def in_short(results: Results, pictures: Path) -> list[Block]:
             blocks.append(f"Nothing decides the {name}: the recipes, or their scores, are all alike.")
             continue
         blocks.append(_above(fit, name))
-        blocks += [sentence] if (sentence := _agreement(results, goal)) else []
+        blocks += [sentence] if (sentence := _agreement(results, searched)) else []
         several = f"-{name.split()[0].lower()}" if len(_names(results)) > 1 else ""
         drawn = {
             curve.key: importance_picture(curve, name, pictures / f"importance{several}-{curve.key}.svg")
@@ -67,11 +78,11 @@ def in_short(results: Results, pictures: Path) -> list[Block]:
 
 
 @cached
-def _fits(results: Results) -> dict[str, tuple[int, Importance | None]]:
-    """By what was searched for: how many recipes have a score, and what decides it."""
+def _fits(results: Results) -> dict[str, tuple[Searched, Importance | None]]:
+    """By what was searched for: which recipes have a score, and what decides it."""
     return {
-        name: (len(scored), importance(results.space.domains, [(record.recipe, score) for record, score in scored]))
-        for name, scored in _scored(results).items()
+        name: (each, importance(results.space.domains, [(record.recipe, score) for record, score in each.scores]))
+        for name, each in _scored(results).items()
     }
 
 
@@ -82,19 +93,19 @@ def _names(results: Results) -> list[str]:
     return [goal.short + " goal on development parts" * (not goal.cost) for goal in results.goals]
 
 
-def _scored(results: Results) -> dict[str, RecordScores]:
+def _scored(results: Results) -> dict[str, Searched]:
     """By what was searched for: recipes of the search, copies once, and rows that it could have asked for. On the part
     of the data that most recipes trained on, where fewer did on all of them: those are the best of the others."""
     explored = [key for key in results.explored if results.once(key) == key and results.recipes.get(key)]
-    hashes, scored = [*explored, *_rows_of_the_search(results)] if explored else [], dict[str, RecordScores]()
+    hashes, scored = [*explored, *_rows_of_the_search(results)] if explored else [], dict[str, Searched]()
     for goal, name in zip(results.goals, _names(results), strict=True):
         scores = [(recipe_hash, results.goal(results.of_hash(recipe_hash), goal)) for recipe_hash in hashes]
         own = [(results.recipes[recipe_hash][0], score.mean) for recipe_hash, score in scores if score is not None]
         share, on_part = _on_one_part(results, goal)
         if len(on_part) > len(own):
-            scored[f"{name} after training on {share_in_words(share)}"] = on_part
+            scored[f"{name} after training on {share_in_words(share)}"] = Searched(goal, share, on_part)
         elif own:
-            scored[name] = own
+            scored[name] = Searched(goal, 1.0, own)
     return scored
 
 
@@ -109,13 +120,13 @@ def _on_one_part(results: Results, goal: Goal) -> tuple[float, RecordScores]:
     return share, [*by_share.get(share, {}).values()]
 
 
-def _agreement(results: Results, goal: Goal) -> str:
-    """How far the part of the data that most recipes trained on, and all of them, order alike those that have both."""
+def _agreement(results: Results, searched: Searched) -> str:
+    """How far the part of the data that recipes trained on, and all of them, order alike those that have both."""
     from scipy.stats import spearmanr
 
-    share, _ = _on_one_part(results, goal)
-    both = [score for score in part_scores(results, goal).values() if {share, 1.0} <= score.keys()]
-    pairs = np.array([[each[share].value, each[1.0].value] for each in both])
+    share, by_recipe = searched.share, part_scores(results, searched.goal)
+    both = {results.once(key): scores for key, scores in by_recipe.items() if {share, 1.0} <= scores.keys()}
+    pairs = np.array([[each[share].value, each[1.0].value] for each in both.values()])
     if share == 1 or len(both) < FEWEST_BOTH or not np.ptp(pairs, axis=0).all():
         return ""
     rank = spearmanr(pairs)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from pathlib import Path
 
 from reports.answer import Answer
 from reports.document import Block, Bullets
 from reports.finals_evidence import VARIED
 from reports.findings import Findings
-from reports.guards import GUARDS, Flag, grouped, sentence
+from reports.guards import GUARDS, Flag, alike, grouped, sentence
 from reports.guards.words import follows, listed
 from reports.markdown import count, text, verbatim
 from reports.results import Results
@@ -56,7 +57,8 @@ def _only_searched(results: Results, flag: Flag) -> bool:
     """Whether it tells apart no two rows, but recipes of a search in what one varies on purpose; the finals compare
     these whole."""
     varied = flag.guard in VARIED and flag.crossed_by == "unequal" and flag.recipes and results.explored
-    return bool(varied) and len(flag.values.keys() & results.labels.keys()) < 2
+    rows = [value for key, value in flag.values.items() if key in results.labels]
+    return bool(varied) and all(alike(*pair, flag.tolerance) for pair in combinations(rows, 2))
 
 
 def _lines(results: Results, flags: list[Flag]) -> list[str]:

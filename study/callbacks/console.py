@@ -19,7 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 from reports.ledger import Record, is_fresh, seed_in_words
-from reports.ledger.finals import share_in_words, whole_of
+from reports.ledger.finals import PART, share_in_words, whole_of
 from reports.markdown import DASH, count, duration, number, time_left
 from reports.wording import STAGES_IN_WORDS
 from search_spaces.averages import average
@@ -85,9 +85,11 @@ class Console(Callback):
         self._line(trial, describe(record, self.goals, self.shown) + limits)
 
     def _count(self, record: Record) -> None:
-        if record.status != "finished" or is_fresh(record.seed) or not record.recipe["optimisation.epochs"]:
+        base = self.state.plan.base
+        untrained = base.trains and not record.recipe["optimisation.epochs"]
+        if record.status != "finished" or is_fresh(record.seed) or untrained:
             return
-        part = whole_of(record.recipe, self.state.plan.base.flat())
+        part = whole_of(record.recipe, base.flat()) if record.seed == PART else None
         share, values = part[0] if part else 1.0, [goal.of(record.scores, record.cost) for goal in self.goals]
         self.best[share] = [
             max((number for number in pair if number is not None), key=goal.upward, default=None)

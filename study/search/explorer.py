@@ -51,8 +51,6 @@ class OptunaExplorer:
         self._named: Counter[tuple[str, object]] = Counter()
         """How often a key and its value were named, each time with other settings."""
         self._exhausted = False
-        self._names = set[str]()
-        """The settings in the names of what was proposed."""
         domains = plan.space.domains
         study = journal.open_journal(
             plan.results, plan.space.name, plan.request.sampler, self.goals, plan.base, domains
@@ -155,10 +153,8 @@ class OptunaExplorer:
     def _add(self, recipe: Recipe) -> Explored:
         before = next((explored for explored in self.proposed if explored.recipe.hash == recipe.hash), None)
         self.explored.append(recipe.hash)
-        if before is None:
-            base, domains = self.plan.base.flat(), self.plan.space.domains
-            before = Explored(recipe, recipe_name(len(self.explored), recipe.flat(), base, domains, self._names))
-        self.proposed.append(before)
+        name = recipe_name(len(self.explored), recipe.flat(), self.plan.base.flat(), self.plan.space.domains)
+        self.proposed.append(before or Explored(recipe, name))
         return self.proposed[-1]
 
     def _values(self, record: Record) -> list[float] | None:

@@ -190,7 +190,7 @@ def nothing(tries: Tries | None) -> str:
     if tries is None:
         return f"{looked}; no change of settings was tried"
     if not tries.any_tried:
-        return f"{looked}; no change of settings was tried, for want of time"
+        return f"{looked}; no change of settings was tried{', for want of time' * bool(tries.left_out)}"
     return f"{looked}, nor do the changes of settings that were tried"
 
 

@@ -38,14 +38,16 @@ def test_a_name_has_the_keys_that_lie_farthest_from_the_base() -> None:
     assert len(farthest(further, BASE, DOMAINS)) == 5 > NAMED
 
 
-def test_names_that_would_be_the_same_have_further_keys() -> None:
-    taken, recipe = set[str](), {**BASE, "objective.temperature": 0.05, "optimisation.batch_size": 128}
-    rates = (2e-5, 2.1e-5, 2.2e-5, 2.2e-5)
-    recipes = [{**recipe, "pooling.mode": "cls", "optimisation.learning_rate": rate} for rate in rates]
-    names = [recipe_name(number, each, BASE, DOMAINS, taken) for number, each in enumerate(recipes)]
-    short = "batch 128, cls, tau 0.05"
-    further = [f"{short}, learning rate {rate}" for rate in ("2.1e-05", "2.2e-05", "2.2e-05")]
-    assert names == [f"#{number} {words}" for number, words in enumerate([short, *further])]
+def test_what_another_key_implies_is_not_in_a_name() -> None:
+    domains = [
+        Domain("corpus.layout", ("pairs", "groups")),
+        Domain("corpus.negatives_from", ("corpus", "mined")),
+        Domain("optimisation.batch_size", (16, 128)),
+    ]
+    base: dict[str, Value] = {"corpus.layout": "pairs", "optimisation.batch_size": 16}
+    mined = {"corpus.layout": "groups", "corpus.negatives_from": "mined", "optimisation.batch_size": 128}
+    assert recipe_name(1, mined, base, domains) == "#1 mined, batch 128"
+    assert recipe_name(2, {**base, "corpus.layout": "groups"}, base, domains) == "#2 groups"
 
 
 def test_the_base_has_its_number_alone() -> None:
@@ -87,9 +89,7 @@ def test_the_grid_has_the_same_names() -> None:
     rows = {recipe.hash for recipe in plan.rows.values() if recipe}
     names = [trial.name for trial in plan.fixed_trials() if trial.recipe.hash not in rows]
     base, domains = plan.base.flat(), plan.space.domains
-    taken = set[str]()
     expected = {
-        recipe.hash: recipe_name(place, recipe.flat(), base, domains, taken)
-        for place, recipe in enumerate(plan.grid, 1)
+        recipe.hash: recipe_name(place, recipe.flat(), base, domains) for place, recipe in enumerate(plan.grid, 1)
     }
     assert names == [name for key, name in expected.items() if key not in rows]

@@ -239,7 +239,8 @@ def as_data(results: Results) -> str:
 
 
 def of_importance(results: Results) -> str:
-    (scored,) = _scored(results).values()
+    (searched,) = _scored(results).values()
+    scored = searched.scores
     return max(scored, key=lambda pair: pair[1])[0].recipe_hash
 
 

@@ -35,7 +35,7 @@ from study.planned_power import (
     TestSize,
     few_items,
     gain_in_words,
-    smallest_test,
+    own_tests,
 )
 from study.trial import Resources
 from trainables.corpora.held_out import FEWEST
@@ -132,13 +132,13 @@ def own(folder: Path, rows: int) -> Plan:
 def test_few_test_items_are_warned_of_and_more_bound_the_gain(tmp_path: Path) -> None:
     few = own(tmp_path, 60)
     (warning,) = few_items(few)
-    assert smallest_test(few) == TestSize(6, Search.varies)
+    assert own_tests(few) == [TestSize(6, Search.varies)]
     assert warning.startswith("the test has 6 items, so the interval of a gain is at best 13.78 points to each side")
     assert warning.endswith("one of 5 or 2 points takes 30 or 175 items; give more by --test")
     (withheld,) = gain_in_words(few, Ledger(few.results / LEDGER, few.scoring_of))
     assert "no gain is planned, as 6 test items decide" in withheld
     many = own(tmp_path, 600)
-    assert (smallest_test(many), few_items(many)) == (TestSize(60, Search.varies), [])
+    assert (own_tests(many), few_items(many)) == ([TestSize(60, Search.varies)], [])
     *by_seeds, by_items = gain_in_words(many, Ledger(many.results / LEDGER, many.scoring_of))
     assert len(by_seeds) == 2
     alone = planned(ASSUMED, 1, 5, looks=1 / share(1)).gain
@@ -149,7 +149,7 @@ def test_few_test_items_are_warned_of_and_more_bound_the_gain(tmp_path: Path) ->
         f"at best {number(TestSize(60, Search.varies).half_interval(FIRST))} points to each side, whatever seeds do"
         in by_items
     )
-    assert smallest_test(plan_of(tmp_path / "papers")) is None
+    assert own_tests(plan_of(tmp_path / "papers")) == []
 
 
 def test_what_own_data_says_of_test_items_is_what_is_planned() -> None:

@@ -44,6 +44,7 @@ Line = tuple[str, Record]
 GRADES = {1: "positive", 0: "negative"}
 """By how relevant a text is, the role of the columns that hold such."""
 
+_PAIR = ("anchor", "positive")
 _TEXTS = ("anchor", "positive", "negative", "sentence", "sentence1", "sentence2")
 
 
@@ -58,7 +59,14 @@ def open_table(path: Path) -> TaskTable:
         lines.append((where, values))
     if not lines:
         raise UserError(f"{path} holds no example")
-    return TaskTable(path, table.columns, lines)
+    return TaskTable(path, table.columns, lines, _by_order(table.columns, [record for _, record in lines]))
+
+
+def _by_order(columns: Sequence[str], records: Sequence[Record]) -> tuple[str, ...]:
+    named = roles_of(columns).keys() & {*_TEXTS, "label", "score"}
+    texts = tuple(name for name in columns if not is_index(name))
+    prose = all(is_prose([record.get(name) for record in records]) for name in texts)
+    return texts if not named and len(texts) == 2 and prose else ()
 
 
 @dataclass(frozen=True)
@@ -69,6 +77,8 @@ class TaskTable:
     columns: tuple[str, ...]
     """Of all lines, of which each may lack some."""
     lines: list[Line]
+    by_order: tuple[str, ...] = ()
+    """Two columns that no name tells from each other: an anchor and its positive, as in training data."""
 
     def whole(self, target: Target) -> tuple[TaskTable, list[str]]:
         """Without the lines that have nothing in a column that the target needs; a sentence says how many lack what.
@@ -85,8 +95,8 @@ class TaskTable:
                 check_one_vocabulary(role, values, roles, rivals, where)
         of = f"of {len(self.lines):,} rows in {self.path} have no"
         notes = [f"{count:,} {of} {role}, and are left out" for role, count in Counter(lacks).items() if role]
-        if self._by_order is not None:
-            first, second = map(repr, self._by_order)
+        if self.by_order:
+            first, second = map(repr, self.by_order)
             notes.append(f"{self.path}: {first} is read as the anchor, {second} as its positive, by their order")
         if all(lacks):
             raise UserError(f"{self.path} holds no example: {'; '.join(notes)}")
@@ -179,20 +189,8 @@ class TaskTable:
 
     @cached_property
     def roles(self) -> Mapping[str, tuple[str, ...]]:
-        """The columns of each role that the file has, by their names. Two columns of texts whose names say nothing are
-        an anchor and its positive, as in training data."""
-        roles = roles_of(self.columns)
-        if (pair := self._by_order) is not None:
-            roles |= {"anchor": pair[:1], "positive": pair[1:]}
-        return roles
-
-    @cached_property
-    def _by_order(self) -> tuple[str, ...] | None:
-        """Two columns that no name tells from each other."""
-        columns = tuple(name for name in self.columns if not is_index(name))
-        values = ([record.get(name) for _, record in self.lines] for name in columns)
-        by_name = roles_of(self.columns).keys() & {*_TEXTS, "label", "score"}
-        return columns if not by_name and len(columns) == 2 and all(map(is_prose, values)) else None
+        """The columns of each role that the file has."""
+        return roles_of(self.columns) | {role: (name,) for role, name in zip(_PAIR, self.by_order, strict=False)}
 
     def has(self, *roles: str) -> bool:
         """Whether the file has columns of these roles."""

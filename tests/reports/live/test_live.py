@@ -220,6 +220,8 @@ class TestWhatIsShown:
         assert "Best so far: <b>#2</b>" in shown
         assert "51.00 (base settings 50.00, encoder as it came 42.00)" in shown
         assert html.so_far(dataclasses.replace(view, best=(base, encoder))) == ""
+        shown = html.so_far(dataclasses.replace(view, best=(base, Best("#3", "", (49.0,), 1, 0.0))))
+        assert "No recipe is above the base settings so far; the best: <b>#3</b>" in shown
 
     def test_nothing_has_begun(self, tmp_path: Path) -> None:
         empty_study(tmp_path)

@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ import pytest
 from reports.boards import boards
 from reports.document import markdown
 from reports.evidence import Evidence
+from reports.guards import Flag
 from reports.ledger import LEDGER, StudyInfo
 from reports.report import write_report
 from reports.results import Results
@@ -53,6 +55,19 @@ def test_what_was_not_checked_is_not_clean(folder: Path):
     rest = trust.clean(Results.load(folder))
     assert rest.startswith("Nothing was found in: the code that trials ran; ")
     assert "test sentences" not in rest
+
+
+def test_what_only_a_search_varies_is_no_warning() -> None:
+    def only(rows: list[float], guard: str = "steps") -> bool:
+        values = {"e": 300.0, **dict(zip("ab", rows, strict=False))}
+        flag = Flag(guard, guard, frozenset({"e"}), crossed_by="unequal", values=values, tolerance=0.05)
+        results = SimpleNamespace(labels={"a": "A", "b": "B"}, explored=["e"])
+        return trust._only_searched(results, flag)  # type: ignore[arg-type]
+
+    assert only([100.0])
+    assert only([100.0, 101.0])
+    assert not only([100.0, 200.0])
+    assert not only([100.0], "hardware")
 
 
 def test_without_flags_it_says_what_was_looked_at(folder: Path):

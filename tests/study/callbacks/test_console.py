@@ -18,6 +18,7 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
+from reports.ledger.finals import PART
 from reports.testing import changed, made_record
 from search_spaces import load_space
 from search_spaces.goals import SELECTION, searched
@@ -121,6 +122,23 @@ def test_a_line_has_every_goal_that_is_looked_for() -> None:
         "sts: a development score that searches look at, in %, higher is better; "
         "seconds: a cost that searches look at, in s, lower is better"
     )
+
+
+def test_the_best_so_far_is_of_the_largest_share_that_was_trained_on(begin: Begin) -> None:
+    _, shown = begin(rows=1)
+    base = shown.state.plan.base.override({"corpus.share": 1.0}).flat()
+    shown.best = {}
+
+    def count(share: float, seed: int, score: float, epochs: int = 1) -> list[str]:
+        flat = {**base, "corpus.share": share, "optimisation.epochs": epochs}
+        scores = {task: dict.fromkeys(numbers, score) for task, numbers in SCORES.items()}
+        shown._count(made_record(flat, "a", seed, scores=scores))
+        return shown._best_so_far()
+
+    assert count(1.0, 0, 90.0, epochs=0) == []
+    assert count(0.125, PART, 50.0) == ["best so far on 1/8 of the data: dev 50.00"]
+    assert count(1.0, 0, 40.0) == ["best so far: dev 40.00"]
+    assert count(0.125, 0, 60.0) == ["best so far: dev 60.00"], "a search may choose the share, too"
 
 
 def test_words_are_explained_once_before_the_first_line(begin: Begin, capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,10 +16,12 @@ from reports.importance import ENOUGH
 from reports.ledger import FAILURES, LEDGER, Ledger, Record, is_fresh
 from reports.ledger.finals import PART, SHARE
 from reports.live.folder import Folder
-from reports.part_scores import passed_over
+from reports.part_scores import part_scores, passed_over
 from reports.recipe_names import recipe_names
 from reports.results import Results
 from reports.sections import explored, mattered, what_was_run
+from reports.sections.finals import _passed_over
+from reports.sections.importance import FEWEST_BOTH, _agreement, _scored
 from reports.testing import made_record
 from study.results_folder.prepare import prepare_results, save_info
 from study.search.agenda import Agenda
@@ -134,7 +136,13 @@ def test_the_report_names_better_recipes_that_had_no_room_in_the_finals(
     lowest.save(tmp_path / "study")
     passed = passed_over(Results.load(tmp_path / "study"))
     assert passed.last == others[-1]
-    assert passed.by == {key: scores[key] - scores[others[-1]] for key in (best, *others[:-1])}
+    assert [*passed.by.items()] == [(key, scores[key] - scores[others[-1]]) for key in (best, *others[:-1])]
+    (text,) = _passed_over(Results.load(tmp_path / "study"))
+    names = recipe_names(results)
+    assert text.startswith(
+        f"Before the finals these scored higher in development than `{names[others[-1]]}`: `{names[best]}` by "
+    )
+    assert ("and others" in text) == (len(passed.by) > 3)
 
 
 def test_what_mattered_is_looked_for_on_the_part_that_most_recipes_trained_on(
@@ -147,6 +155,11 @@ def test_what_mattered_is_looked_for_on_the_part_that_most_recipes_trained_on(
     goal = "STS goal on development parts after training on 1/8 of the data"
     few = f"; {len(smallest)} have the {goal}."
     assert few in text if len(smallest) < ENOUGH else f"for the {goal}" in text
+    (searched,) = _scored(results).values()
+    assert searched.share < 1
+    on_both = [each for each in part_scores(results, searched.goal).values() if {searched.share, 1.0} <= each.keys()]
+    assert bool(_agreement(results, searched)) == (len(on_both) >= FEWEST_BOTH)
+    assert _agreement(results, dataclasses.replace(searched, share=1.0)) == ""
     unscored = dataclasses.replace(results, records=[], parts=[])
     assert "is unknown: no recipe of the search has a score" in markdown(mattered.write(unscored, tmp_path))
 

@@ -286,6 +286,9 @@ def test_two_columns_of_texts_without_known_names_are_a_search_by_their_order(tm
     data = read_task(task, Path())
     assert (task.kind, data.splits["test"].left) == ("search", ["how to a", "how to b"])
     assert data.left_out == (f"{file}: 'title' is read as the anchor, 'body' as its positive, by their order",)
+    file.write_text("title,body\n" + "how to a,\n" * 5 + "".join(f"word{n},{n} is done so\n" for n in range(5)))
+    data = read_task(own_tasks([], [str(file)])[0], Path())
+    assert len(data.splits["test"]) == 5, "what is decided by all rows holds for those that are kept"
 
 
 SCORED, TRIPLETS = "sentence1,sentence2,score\na,b,1\nc,d,2\n", "anchor,positive,negative\n"
