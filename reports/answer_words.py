@@ -245,7 +245,11 @@ def _notes(answer: Answer, info: StudyInfo, say: Say) -> list[str]:
     if answer.remembered:
         items = count(answer.remembered, "test item")
         sentences.append(f"training saw a text of {items}; the gain would be shown without any of them")
-    if info.finals is not None and info.finals.smaller:
+    most = max((finalist.seeds for finalist in answer.finalists), default=0)
+    larger = _larger_limit(info, info.finals.seeds) if info.finals and 0 < most < info.finals.seeds else ""
+    if larger and info.finals is not None:
+        sentences.append(f"the limit had time for {most} of {count(info.finals.seeds, 'fresh seed')}; {larger} goes on")
+    elif info.finals is not None and info.finals.smaller:
         sentences.append("the finals have fewer seeds or recipes than usual, to fit the limit")
     return sentences
 
@@ -342,7 +346,8 @@ def _ship(ship: Ship, say: Say) -> list[str]:
         return [f"the model of one seed: the average of {ship.seeds} measured {_points(ship.over_seed)} against it"]
     mixed = "" if ship.share == 1 else f", mixed with {1 - ship.share:.0%} of {OVER['encoder']}"
     clauses = [f"the average of the models of {ship.seeds} trainings{mixed}"]
-    clauses += [f"{_points(ship.gains['base'])} over one training with {OVER['base']}"] * ("base" in ship.gains)
+    if "base" in ship.gains:
+        clauses.append(f"{_points(ship.gains['base'])} over one training with {OVER['base']}")
     if ship.over_seed:
         clauses.append(f"{_points(ship.over_seed)} over one seed")
     soup = next(each for each in ship.soups if each.share == ship.share)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
@@ -16,8 +17,12 @@ FAR = 4.0
 """Points are far where without them the picture would be this many times as narrow."""
 FEW = 0.2
 """At most this part of the points is far."""
+NEARBY = 0.5
+"""Nor are points that lie beyond the others by no more than this many times what these span."""
 FEWEST = 4
 """Of fewer points none is far."""
+ROWS = 3
+"""Numbers at an edge stand in so many rows, so that neighbours do not touch."""
 
 
 def limits(values: Sequence[float]) -> tuple[float, float]:
@@ -32,7 +37,9 @@ def limits(values: Sequence[float]) -> tuple[float, float]:
             kept, may_go, size = kept[start : start + rest], may_go - size, 1
         else:
             size += 1
-    return kept[0], kept[-1]
+    room = NEARBY * (kept[-1] - kept[0])
+    near = [value for value in values if kept[0] - room <= value <= kept[-1] + room]
+    return min(near), max(near)
 
 
 def clip(
@@ -53,8 +60,9 @@ def clip(
         for way, end in ends.items():
             if end is not None:
                 (axis.set_xlim if way == "x" else axis.set_ylim)(end)
+        rows = Counter[bool]()  # of words at the lower and the upper edge
         for point in points:
-            _mark(axis, point, ends.get("x"), ends.get("y"))
+            _mark(axis, point, ends.get("x"), ends.get("y"), rows)
 
 
 def _ends(values: Sequence[float], within: Sequence[float]) -> Ends:
@@ -67,17 +75,21 @@ def _ends(values: Sequence[float], within: Sequence[float]) -> Ends:
     return low - room, high + room
 
 
-def _mark(axis: Axes, point: tuple[float, float], x_ends: Ends, y_ends: Ends) -> None:
+def _mark(axis: Axes, point: tuple[float, float], x_ends: Ends, y_ends: Ends, rows: Counter[bool]) -> None:
     x, y = (_within(value, end) for value, end in zip(point, (x_ends, y_ends), strict=True))
     beyond = [(value, own) for value, own in zip(point, (x, y), strict=True) if value != own]
     if not beyond:
         return
     shape = (">" if point[0] > x else "<") if point[0] != x else ("^" if point[1] > y else "v")
     right, above = point[0] > x, point[1] > y
+    low, high = axis.get_xlim()
+    left = right or x > (low + high) / 2  # or they would leave the picture
+    row, rows[above] = rows[above] % ROWS, rows[above] + 1
     axis.plot([x], [y], shape, color=QUIET, markersize=7, clip_on=False, zorder=20)
+    words, beside = ", ".join(f"{value:.1f}" for value, _ in beyond), -9 - 9 * row if above else 3 + 9 * row
     axis.annotate(
-        ", ".join(f"{value:.1f}" for value, _ in beyond), (x, y), xytext=(-8 if right else 8, -9 if above else 3),
-        textcoords="offset points", fontsize=8, color="#555555", ha="right" if right else "left", zorder=20,
+        words, (x, y), xytext=(-8 if left else 8, beside),
+        textcoords="offset points", fontsize=8, color="#555555", ha="right" if left else "left", zorder=20,
     )  # fmt: skip
 
 

@@ -32,6 +32,7 @@ def show_live(results: Path) -> Callable[[], None]:
         server.shutdown()
         thread.join()
         server.server_close()
+        say(f"the live page has ended; `{report_command(results, '--live')}` opens it again")
 
     return close
 

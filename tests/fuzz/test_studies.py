@@ -266,7 +266,7 @@ def test_spaces_of_odd_values(tmp_path: Path) -> None:
 
 def asked_of(searcher: Any) -> None:
     """One recipe more."""
-    searcher.explorer.ask()
+    searcher.explorer.ask(1.0)
 
 
 def test_journals(tmp_path: Path) -> None:
