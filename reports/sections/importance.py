@@ -133,7 +133,7 @@ def _agreement(results: Results, searched: Searched) -> str:
     shown = "" if rank.pvalue <= LEVEL else ", which is no more than chance"
     return (
         f"On all of the data it may be otherwise: over the {len(both)} recipes that trained on both, mostly better "
-        f"ones on {share_in_words(share)}, the orders agree by {number(float(rank.statistic))} (Spearman; 1 is the same "
+        f"ones on {share_in_words(share)}, the orders agree by {number(float(rank.statistic))} (Spearman; 1: the same "
         f"order){shown}."
     )
 
