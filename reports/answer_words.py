@@ -17,7 +17,7 @@ from reports.commands import recipe_command, results_place, study_command
 from reports.gain import Gain
 from reports.learning_curve import DataCurve
 from reports.ledger import StudyInfo
-from reports.markdown import count, duration, number
+from reports.markdown import count, duration, number, span
 from reports.recipe_names import plain
 from reports.soup import SHIPPED, Ship
 from reports.statistics.finals import RECORDED
@@ -214,8 +214,7 @@ def noise(answer: Answer) -> list[str]:
     """How far another seed moves a score, where that is known."""
     if not answer.noise:
         return []
-    between = " to ".join(dict.fromkeys(map(number, (min(answer.noise), max(answer.noise)))))
-    return [f"seeds move test scores by {between} (standard deviation)"]
+    return [f"seeds move test scores by {span(answer.noise)} (standard deviation)"]
 
 
 def _lent(answer: Answer) -> list[str]:
@@ -245,11 +244,10 @@ def _notes(answer: Answer, info: StudyInfo, say: Say) -> list[str]:
     if answer.remembered:
         items = count(answer.remembered, "test item")
         sentences.append(f"training saw a text of {items}; the gain would be shown without any of them")
-    most = max((finalist.seeds for finalist in answer.finalists), default=0)
-    larger = _larger_limit(info, info.finals.seeds) if info.finals and 0 < most < info.finals.seeds else ""
-    if larger and info.finals is not None:
-        sentences.append(f"the limit had time for {most} of {count(info.finals.seeds, 'fresh seed')}; {larger} goes on")
-    elif info.finals is not None and info.finals.smaller:
+    most, finals = max((finalist.seeds for finalist in answer.finalists), default=0), info.finals
+    if finals is not None and 0 < most < finals.seeds and (larger := _larger_limit(info, finals.seeds)):
+        sentences.append(f"the limit had time for {most} of {count(finals.seeds, 'fresh seed')}; {larger} goes on")
+    elif finals is not None and finals.smaller:
         sentences.append("the finals have fewer seeds or recipes than usual, to fit the limit")
     return sentences
 

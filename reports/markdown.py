@@ -7,6 +7,7 @@ it can be no heading, no HTML, no link and no end of a table's cell.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from pathlib import Path
 
 from reports.statistics import Measured
@@ -76,6 +77,11 @@ def short_paths(value: str) -> str:
 def count(how_many: int, noun: str) -> str:
     """`1 row`, `3 rows`."""
     return f"{how_many:,} {noun}{'' if how_many == 1 else 's'}"
+
+
+def span(values: Collection[float]) -> str:
+    """`0.13 to 0.72`, the ends; a single number where these look alike."""
+    return " to ".join(dict.fromkeys(map(number, (min(values), max(values)))))
 
 
 def duration(seconds: float) -> str:

@@ -64,6 +64,9 @@ def passed_over(results: Results) -> PassedOver | None:
     last = min((key for key in judged if key in upward), key=lambda key: upward[key])
     compared = {results.once(key) for key in finals.hashes}
     rest = [key for key in upward if results.once(key) not in compared and max(scores[key]) == share]
-    by = {key: upward[key] - upward[last] for key in sorted(rest, key=lambda key: -upward[key])}
-    by = {results.once(key): ahead for key, ahead in by.items() if ahead > 0}
+    ahead = sorted((key for key in rest if upward[key] > upward[last]), key=lambda key: -upward[key])
+    firsts: dict[str, str] = {}
+    for key in ahead:  # a copy stands for itself: what it copies may have no score on that part
+        firsts.setdefault(results.once(key), key)
+    by = {key: upward[key] - upward[last] for key in firsts.values()}
     return PassedOver(last, by, same_part) if by else None

@@ -245,9 +245,8 @@ class Plan:
         parts = parts and SHARE in self.base.flat() and population_key(self.base) is None and self.base.trains
         parts = parts and self.base.optimisation.max_steps is None  # else a part costs as much as the whole
         parts = parts and self.finals is not None  # which alone train what is best on a part on all of the data
-        parts = parts and can_run(
-            self.base, self.evaluation, Ladder.PROBE
-        )  # small data have no batch in the smallest part
+        # Small data have no batch in the smallest part.
+        parts = parts and can_run(self.base, self.evaluation, Ladder.PROBE)
         searches = SHARE in {domain.key for domain in self.space.domains}
         return StudyCourse(
             fixed=self.fixed_trials(),

@@ -17,7 +17,7 @@ from reports.evidence import Evidence
 from reports.guards.words import listed
 from reports.ledger import Record
 from reports.ledger.finals import share_in_words
-from reports.markdown import DASH, code, count, duration, number, signed, spread, text
+from reports.markdown import DASH, code, count, duration, number, signed, span, spread, text
 from reports.part_scores import PartScore, part_scores
 from reports.recipe_names import called
 from reports.results import Results
@@ -98,10 +98,9 @@ def _judged(results: Results) -> str:
     judged = f"The finals judged {names} anew, under fresh seeds: what to use stands in the answer."
     if not deviations or goal.cost:
         return judged
-    moved = " to ".join(dict.fromkeys(map(number, (min(deviations), max(deviations)))))
     return (
-        f"{judged} These move the development score by {moved} (standard deviation), so recipes that lie closer "
-        "together here are in an order of chance."
+        f"{judged} These move the development score by {span(deviations)} (standard deviation), so recipes that lie "
+        "closer together here are in an order of chance."
     )
 
 
