@@ -360,7 +360,11 @@ def _cost(answer: Answer, first: Finalist) -> str:
     base = answer.references.get("base")
     if first.seconds is None or base is None or base.seconds is None:
         return ""
-    return f"one training takes {duration(first.seconds)}, with the base settings {duration(base.seconds)}"
+    seeds = answer.ship.seeds if answer.averaged and answer.ship else 0
+    average = f"; all {seeds} of the average {duration(seeds * first.seconds)}" if seeds else ""
+    again = " (Again)" * bool(seeds and answer.to_train)
+    own, base_own = duration(first.seconds), duration(base.seconds)
+    return f"one training{again} takes {own}, with {OVER['base']} {base_own}{average}"
 
 
 def of_data(data: DataCurve, say: Say) -> list[str]:

@@ -30,6 +30,11 @@ def recipe_command(info: StudyInfo) -> str:
     return Request(recipe=results_place(info), **data).command
 
 
+def why_command(info: StudyInfo, minutes: int) -> str:
+    """Says what made the gain of a study of own data, or what stands in its way."""
+    return Request(why=results_place(info), limit=(f"minutes={minutes}",)).command
+
+
 def patterns(rows: Sequence[str], every: Sequence[str]) -> list[str]:
     """The fewest words for `--only` that we find for exactly these of all rows: labels, or how several begin or end."""
     uncovered, words = list(rows), list[str]()

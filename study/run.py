@@ -187,13 +187,13 @@ def report(plan: Plan) -> Answer | None:
 def explain(plan: Plan, left: float) -> None:
     """Say what stands in the way, where so many minutes of a limit are enough for it; else give the command that says
     it, as where it cannot be told: the study has its answer."""
-    from reports.commands import results_place
+    from reports.commands import why_command
     from reports.ledger import StudyInfo
     from reports.ledger.request import Request
     from study.why.page import write
 
     least, most = WHY_MINUTES
-    hint = Request(why=results_place(StudyInfo.load(plan.results)), limit=(f"minutes={most}",)).command
+    hint = why_command(StudyInfo.load(plan.results), most)
     if not least <= left < math.inf:
         print(printable(f"Why    {hint}"), flush=True)
         return

@@ -291,12 +291,15 @@ def _best(view: View) -> str:
     if not view.best:
         return "<p>No trial with a score that the study looks for is finished yet.</p>"
     parts = bool(view.finals) or any(best.share < 1 for best in view.best)
-    data = [("finals", best) for best in view.finals] + [(_data(best), best) for best in view.best[:TRIED]]
+    searched = {best.share for best in view.best if not best.role}
+    alone = [best for best in view.best if best.role == "base" and searched and best.share not in searched]
+    listed = [best for best in view.best if best not in alone]  # no recipe of the search can be compared with these
+    data = [("finals", best) for best in view.finals] + [(_data(best), best) for best in listed[:TRIED]]
     rows = [
         [_words(best), *([trained] if parts else []), str(best.seeds), *map(number, best.scores)]
         for trained, best in data
     ]
-    shown = f"The first {TRIED} of {len(view.best)} recipes" if len(view.best) > TRIED else "Recipes"
+    shown = f"The first {TRIED} of {len(listed)} recipes" if len(listed) > TRIED else "Recipes"
     several = ", of several scores by their mean" * (len(view.goals) > 1)
     by = f"by what the study looks for, mean over seeds{several}"
     alike = " Scores on different shares of the data cannot be compared." * parts

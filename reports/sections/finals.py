@@ -60,12 +60,12 @@ def write(results: Results, pictures: Path) -> list[Block]:
         ]
         for name, finalist in compared.items()
     ]
-    sure = 100 - 100 * (1 - CONFIDENCE) * share(look(results))
+    end = 100 * (1 - CONFIDENCE) * share(look(results))
     whole = "finalists and goals" if beside else "finalists"
     how = (
-        "Gains are in points. Seeds are fresh ones; of a recipe without any, those of the search. Each end of the "
-        f"gains' intervals holds with {sure:.3g} % at this look, for all {whole} at once; the interval of a score is "
-        "its own, with 95 %. Whole recipes are compared: what a search varies on purpose, as steps and tokens, is part "
+        "Gains are in points. Seeds are fresh ones; of a recipe without any, those of the search. A gain's interval "
+        f"holds with {100 - 2 * end:.1f} % at this look ({100 - end:.1f} % for each end), for all {whole} at once; that "
+        "of a score is its own, with 95 %. Whole recipes are compared: what a search varies on purpose, as steps and tokens, is part "
         "of the gain."
     )
     flagged = f" No verdict, for the flag {listed([code(flag) for flag in answer.flags])}." if answer.flags else ""

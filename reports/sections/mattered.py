@@ -5,19 +5,32 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
-from reports.answer import seconds_of
+from reports.answer import Answer, seconds_of
 from reports.best_model import ranking
+from reports.commands import why_command
 from reports.costs import word
 from reports.document import Block, Picture
+from reports.markdown import verbatim
 from reports.plots.search_course import search_picture
 from reports.results import Results
 from reports.sections.explored import best_row
 from reports.sections.importance import in_short
 
+WHY_MINUTES = 10
+
 
 def write(results: Results, pictures: Path) -> list[Block]:
-    """The course with one goal, then importance; empty without a search."""
-    return [*_course(results, pictures), *in_short(results, pictures)] if results.explored else []
+    """The course with one goal, importance, and what tells more of the answer; empty without a search."""
+    return [*_course(results, pictures), *in_short(results, pictures), *_why(results)] if results.explored else []
+
+
+def _why(results: Results) -> list[str]:
+    """Importance is of all recipes: what tells it of the picked one, in a study of own data."""
+    kind = Answer.of(results).kind
+    if not results.info.request.train or kind == "unfinished":
+        return []
+    what = "which settings made the gain of the answer" if kind == "use" else "what stands in the way of a gain"
+    return [f"This is of all recipes of the search; {what}: {verbatim(why_command(results.info, WHY_MINUTES))}"]
 
 
 def _course(results: Results, pictures: Path) -> list[Block]:

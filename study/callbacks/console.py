@@ -70,6 +70,8 @@ class Console(Callback):
         """Whether a trial has."""
         self.best: dict[float, list[float | None]] = {}
         """By the share of the data that was trained on: of each goal, under the seeds that choose."""
+        self.of_base: dict[float, list[float | None]] = {}
+        """The same of the base settings."""
         for record in state.ledger.sift()[0]:
             self._count(record)
 
@@ -91,6 +93,8 @@ class Console(Callback):
             return
         part = whole_of(record.recipe, base.flat()) if record.seed == PART else None
         share, values = part[0] if part else 1.0, [goal.of(record.scores, record.cost) for goal in self.goals]
+        if (part[1].flat() if part else record.recipe) == base.flat():
+            self.of_base[share] = values
         self.best[share] = [
             max((number for number in pair if number is not None), key=goal.upward, default=None)
             for goal, *pair in zip(self.goals, self.best.get(share, values), values, strict=True)
@@ -163,6 +167,8 @@ class Console(Callback):
         share = max(self.best, default=1.0)
         values = zip(names, self.best.get(share, [None] * len(names)), strict=True)
         best = [f"{name} {number(value)}" for name, value in values if value is not None]
+        if best and len(names) == 1 and (of_base := self.of_base.get(share)):
+            best[0] += " (the base settings)" if of_base == self.best[share] else f" (base settings {number(*of_base)})"
         where = "" if share == 1.0 else f" on {share_in_words(share)}"
         return [f"best so far{where}: {', '.join(best)}"] if best else []
 

@@ -130,7 +130,7 @@ def test_the_best_so_far_is_of_the_largest_share_that_was_trained_on(begin: Begi
     shown.best = {}
 
     def count(share: float, seed: int, score: float, epochs: int = 1) -> list[str]:
-        flat = {**base, "corpus.share": share, "optimisation.epochs": epochs}
+        flat = {**base, "corpus.share": share, "optimisation.epochs": epochs, "objective.temperature": 0.3}
         scores = {task: dict.fromkeys(numbers, score) for task, numbers in SCORES.items()}
         shown._count(made_record(flat, "a", seed, scores=scores))
         return shown._best_so_far()
@@ -139,6 +139,20 @@ def test_the_best_so_far_is_of_the_largest_share_that_was_trained_on(begin: Begi
     assert count(0.125, PART, 50.0) == ["best so far on 1/8 of the data: dev 50.00"]
     assert count(1.0, 0, 40.0) == ["best so far: dev 40.00"]
     assert count(0.125, 0, 60.0) == ["best so far: dev 60.00"], "a search may choose the share, too"
+
+
+def test_the_best_so_far_stands_beside_the_base_settings(begin: Begin) -> None:
+    _, shown = begin(rows=1)
+    base, shown.best = shown.state.plan.base.flat(), {}
+
+    def count(score: float, **changes: object) -> list[str]:
+        scores = {task: dict.fromkeys(numbers, score) for task, numbers in SCORES.items()}
+        shown._count(made_record({**base, **changes}, "a", 0, scores=scores))
+        return shown._best_so_far()
+
+    assert count(50.0) == ["best so far: dev 50.00 (the base settings)"]
+    assert count(40.0, **{"objective.temperature": 0.3}) == ["best so far: dev 50.00 (the base settings)"]
+    assert count(60.0, **{"objective.temperature": 0.2}) == ["best so far: dev 60.00 (base settings 50.00)"]
 
 
 def test_words_are_explained_once_before_the_first_line(begin: Begin, capsys: pytest.CaptureFixture[str]) -> None:
