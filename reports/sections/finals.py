@@ -64,9 +64,9 @@ def write(results: Results, pictures: Path) -> list[Block]:
     whole = "finalists and goals" if beside else "finalists"
     how = (
         "Gains are in points. Seeds are fresh ones; of a recipe without any, those of the search. A gain's interval "
-        f"holds with {100 - 2 * end:.1f} % at this look ({100 - end:.1f} % for each end), for all {whole} at once; that "
-        "of a score is its own, with 95 %. Whole recipes are compared: what a search varies on purpose, as steps and tokens, is part "
-        "of the gain."
+        f"holds with {100 - 2 * end:.1f} % at this look ({100 - end:.1f} % for each end), for all {whole} at once; "
+        "that of a score is its own, with 95 %. Whole recipes are compared: what a search varies on purpose, as steps "
+        "and tokens, is part of the gain."
     )
     flagged = f" No verdict, for the flag {listed([code(flag) for flag in answer.flags])}." if answer.flags else ""
     return [
