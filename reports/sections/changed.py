@@ -20,8 +20,7 @@ SHOWN = 5
 FEW = 2
 """So many tasks."""
 MEANING = {
-    NDCG: "100 % where the right texts come first, 0 % where none is among the first ten; a single one that comes "
-    "second makes 63 %",
+    NDCG: "100 % where the right texts come first, 63 % where one comes second, 0 % beyond the tenth",
 }
 """What an item's own value of a number says."""
 
@@ -49,7 +48,7 @@ def _of_task(items: Items, results: Results) -> list[Block]:
     scored = any(_has_scores(item) for item in (*items.mended, *items.broke))
     if not items.right_or_wrong and not items.no_texts and scored:
         meaning = MEANING.get(items.number.removeprefix("test_"), "100 % at best")
-        how = f"Before and now: each item's own {code(items.number)}, {meaning}."
+        how = f"Before and now are each item's own {code(items.number)}: {meaning}."
     place, task = shlex.quote(results_place(results.info)), shlex.quote(items.task)
     every = verbatim(f"python -m reports {place} --items {task}")
     where = (

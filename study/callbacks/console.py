@@ -168,7 +168,9 @@ class Console(Callback):
         values = zip(names, self.best.get(share, [None] * len(names)), strict=True)
         best = [f"{name} {number(value)}" for name, value in values if value is not None]
         if best and len(names) == 1 and (of_base := self.of_base.get(share)):
-            best[0] += " (the base settings)" if of_base == self.best[share] else f" (base settings {number(of_base[0])})"
+            best[0] += (
+                " (the base settings)" if of_base == self.best[share] else f" (base settings {number(of_base[0])})"
+            )
         where = "" if share == 1.0 else f" on {share_in_words(share)}"
         return [f"best so far{where}: {', '.join(best)}"] if best else []
 
