@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.options import add_encoder, add_number, chosen_encoder, parser_of
+from benchmarks.own._prompted import needing_prompts
 from benchmarks.own._sets import PARTS, SETS, Rows, csv_files, drawn, of_files, write_table
 from benchmarks.tables import titled
 from reports.ledger.request import Request
@@ -38,6 +39,7 @@ SIZES = (1200, 400, 400)
 """Rows of each part."""
 HEALTHY: Mapping[str, Value] = {"encoder.adapter": "mlp", RATE: 2e-3, EPOCHS: 3, TEMPERATURE: 0.03, BATCH: 64}
 """An adapter on the frozen encoder, so that a training takes seconds."""
+PROMPTS = ("encoder.query_prompt", "encoder.document_prompt")
 WRONG, COPIED, FEW = 0.2, 0.1, 30
 Parts = dict[str, Rows]
 
@@ -53,6 +55,8 @@ class PlantedFault:
     set: Mapping[str, Value] = field(default_factory=dict)
     plant: Callable[[Parts, Parts, np.random.Generator], Parts] = lambda own, other, random: own
     """From the rows of the set, and of another one, to those with the fault."""
+    prompted: bool = False
+    """Whether the encoder is made into one that needs its prompts."""
 
     def named_by(self, cause: Mapping[str, Any]) -> bool:
         """Whether a recorded cause is the fault."""
@@ -85,6 +89,7 @@ FAULTS: Mapping[str, PlantedFault] = {
         PlantedFault("temperature", frozenset({"temperature"}), TEMPERATURE, {TEMPERATURE: 0.5}),
         PlantedFault("batch", frozenset({"batch"}), BATCH, {BATCH: 4}),
         PlantedFault("pooling", frozenset({"configuration"}), set={"pooling.mode": "max"}),
+        PlantedFault("prompts", frozenset({"configuration"}), set=dict.fromkeys(PROMPTS), prompted=True),
         PlantedFault("shuffled", frozenset({"mislabelled"}), plant=_shuffled),
         PlantedFault("tenth shuffled", frozenset({"mislabelled"}), plant=functools.partial(_shuffled, wrong=0.1)),
         PlantedFault("copies", frozenset({"false_negatives"}), plant=_copied),
@@ -133,6 +138,8 @@ def _recorded(
     for part in PARTS:
         head = ("question", "answer", "negative")[: len(rows[part][0])]
         write_table(folder / f"{part}.csv", head, rows[part])
+    if fault.prompted:
+        encoder = _prompted(encoder, options.layers, data, to)
     own = of_files("pairs", name, folder, encoder)
     load_space(own.space)
     recipe = own.base.override({"encoder.layers": options.layers, **HEALTHY, **fault.set})
@@ -144,6 +151,14 @@ def _recorded(
     pairs = enumerate(zip(own_rows["train"], rows["train"], strict=False))
     planted = {place for place, (row, with_fault) in pairs if row != with_fault and row[0] == with_fault[0]}
     return {"causes": [_in_short(cause, planted) for cause in causes], "seconds": time.monotonic() - began, **more}
+
+
+def _prompted(encoder: str, layers: int, data: Path, to: Path) -> str:
+    """Made once of pairs that no set has."""
+    folder = to / f"prompted-{layers}"
+    if not folder.exists():
+        needing_prompts(encoder, layers, SETS["snli"].read(data)[0], folder)
+    return str(folder)
 
 
 def _drawn(name: str, data: Path, repeat: int) -> Parts:

@@ -22,7 +22,7 @@ from trainables.corpora.held_out import DEV, HELD_OUT, TEST, rows_of
 from trainables.corpora.own_rows import Normal
 from trainables.encoders.contract import for_documents
 from trainables.encoders.embedding_store import EmbeddingStore
-from trainables.encoders.module_files import modules
+from trainables.encoders.module_files import modules, own_pooling
 from trainables.encoders.own_modules import own_settings
 from trainables.errors import UserError
 from trainables.evaluation_config import EvaluationConfig, Parts
@@ -149,21 +149,25 @@ class StudyCase:
     def own_keys(self) -> dict[str, Value]:
         """What the encoder's own configuration says, as far as the recipe has such keys; empty of a plain
         transformer."""
-        name, flat = self.recipe.encoder.name, as_it_came(self.recipe).flat()
+        name, flat = self.recipe.encoder.name, self.recipe.flat()
         if not modules(name) or self.recipe.encoder.kind != "transformer":
             return {}
-        return {key: value for key, value in own_settings(name).items() if key in flat and key != "encoder.name"}
+        others = {"encoder.name", *(() if own_pooling(name) else ("pooling.mode",))}
+        return {key: value for key, value in own_settings(name).items() if key in flat and key not in others}
 
     @property
     def not_as_configured(self) -> dict[str, Value]:
-        """Those of these in which the recipe differs, as the configuration has them."""
-        flat = self.recipe.flat()
-        return {key: value for key, value in self.own_keys.items() if key in flat and flat[key] != value}
+        """Those of these in which the recipe differs, as the configuration has them. An adapter keeps one embedding for
+        each text, so documents have the query's prompt."""
+        flat, own = self.recipe.flat(), self.own_keys
+        if "encoder.query_prompt" in own and flat["encoder.adapter"] == "mlp":
+            own = {**own, "encoder.document_prompt": own["encoder.query_prompt"]}
+        return {key: value for key, value in own.items() if key in flat and flat[key] != value}
 
     @cached_property
     def untrained(self) -> Recipe:
         """The encoder as it came, as its own configuration says."""
-        return as_it_came(self.recipe).preferring(self.own_keys)
+        return as_it_came(self.recipe.preferring(self.own_keys))
 
     def embedded(self, texts: Sequence[str], documents: bool = False) -> np.ndarray:  # (texts, dim) of length 1
         """By the encoder as it came."""

@@ -31,8 +31,9 @@ from study.why.changes import back, changes_of
 from study.why.looks import LOOKS, near_copies
 from study.why.page import blocks_of, joined, lines, mended
 from study.why.tries import AGAIN, FIRST, Gained, Tries
+from tests.study.test_own_encoders import model_folder
 from trainables.corpora.scenes.lexicon import NOUNS
-from trainables.encoders import load_encoder
+from trainables.encoders import check_trainable, load_encoder
 from trainables.encoders.pooling import Mean
 from trainables.errors import UserError
 from trainables.recipe import SCENES_ENCODER, EncoderConfig
@@ -185,6 +186,37 @@ def test_the_encoders_own_configuration_is_held_against_the_recipe(
     cause = looks.configuration(wrong)
     assert (cause.measured, cause.mend) == (True, {"set": {"pooling.mode": "mean"}})
     assert ("configuration", {"pooling.mode": "mean"}) in changes_of(wrong, [])
+
+
+def test_lost_prompts_are_held_against_the_encoders_own(case_of: Callable[..., StudyCase], tmp_path: Path) -> None:
+    folder = tmp_path / "own"
+    prompted = EncoderConfig(name=SCENES_ENCODER, max_length=32, query_prompt="ask: ", document_prompt="text: ")
+    load_encoder(prompted, Mean(), device="cpu").save(folder)
+    case = case_of(str(folder))
+    assert case.not_as_configured == {}
+    query, document = "encoder.query_prompt", "encoder.document_prompt"
+    lost = dataclasses.replace(case, recipe=case.recipe.override({query: None, document: None}))
+    ((name, changes), *_) = changes_of(lost, [])
+    assert (name, changes) == ("configuration", {query: "ask: ", document: "text: "})
+    mend = Cause("configuration", 1.0, mend={"set": changes})
+    assert "--set 'encoder.query_prompt=ask: ' --set 'encoder.document_prompt=text: '" in words.command(mend, lost)
+    adapted = dataclasses.replace(case, recipe=lost.recipe.override({"encoder.adapter": "mlp"}))
+    assert adapted.not_as_configured == {query: "ask: ", document: "ask: "}
+    check_trainable(adapted.recipe.override(adapted.not_as_configured))
+
+
+@pytest.mark.usefixtures("own_folder")
+def test_of_an_encoder_with_more_modules_prompts_and_pooling_are_held_against_its_own(
+    case_of: Callable[..., StudyCase],
+) -> None:
+    """Such a one runs as it came through its own pipeline, which has no such keys."""
+    name = model_folder("model", "Dense", query="ask: ", passage="text: ")
+    case = case_of()
+    keys = {"encoder.name": name, "encoder.max_length": None, "pooling.mode": "mean"}
+    other = dataclasses.replace(case, recipe=case.recipe.override(keys))
+    own = {"encoder.query_prompt": "ask: ", "encoder.document_prompt": "text: ", "pooling.mode": "cls"}
+    assert other.not_as_configured == own
+    assert other.untrained.encoder.query_prompt == "ask: "
 
 
 def test_near_copies() -> None:
