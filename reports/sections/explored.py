@@ -66,17 +66,20 @@ def _on_parts(results: Results) -> list[Block]:
     """The development score of each recipe on the parts of the data that it trained on: those that came farthest first,
     by their score there."""
     goal = results.goals[0]
-    scores = part_scores(results, goal)
+    scores, judged = part_scores(results, goal), {finalist.recipe for finalist in Answer.of(results).finalists}
     shares = sorted({share for by_share in scores.values() for share in by_share})
 
     def place(key: str) -> tuple[float, float]:
         farthest = max(scores[key])
         return farthest, goal.upward(scores[key][farthest].value)
 
+    def missing(key: str, share: float) -> str:
+        return "see the finals" if share == 1 and key in judged else DASH
+
     lines = [
         [
             code(called(results, key)),
-            *(number(scores[key][share].value if share in scores[key] else None) for share in shares),
+            *(number(scores[key][share].value) if share in scores[key] else missing(key, share) for share in shares),
             _took(scores[key][max(scores[key])]),
         ]
         for key in sorted(scores, key=place, reverse=True)
@@ -134,7 +137,10 @@ def _counts(results: Results, scored: Sequence[str]) -> str:
     ends |= dict.fromkeys(scored, "finished")
     counts = Counter(ends[recipe_hash] for recipe_hash in results.explored)
     way = {"optuna": "Optuna", "grid": "The grid"}.get(results.info.search, "The search")
-    ends_in_words = ", ".join(f"{counts[end]} {end}" for end in ENDS if counts[end] or end == "finished")
+    words = {"finished": "finished on all of the data before the finals"} if results.wholes else {}
+    ends_in_words = ", ".join(
+        f"{counts[end]} {words.get(end, end)}" for end in ENDS if counts[end] or end == "finished"
+    )
     return f"{way} asked for {count(len(results.explored), 'recipe')} beyond the space's rows: {ends_in_words}."
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from reports.answer import Answer
 from reports.cached import cached
 from reports.document import Block, DataTable, Heading, Picture, SideBySide
 from reports.guards.words import listed
@@ -66,7 +67,7 @@ def in_short(results: Results, pictures: Path) -> list[Block]:
         if fit is None:
             blocks.append(f"Nothing decides the {name}: the recipes, or their scores, are all alike.")
             continue
-        blocks.append(_above(fit, name))
+        blocks.append(" ".join([_above(fit, name), *_as_in_the_base(results, fit)]))
         blocks += [sentence] if (sentence := _agreement(results, searched)) else []
         several = f"-{name.split()[0].lower()}" if len(_names(results)) > 1 else ""
         drawn = {
@@ -164,6 +165,14 @@ def _above(fit: Importance, name: str) -> str:
         return f"**No setting is shown to matter** for the {name}: shuffled scores often give as large a share."
     be = "matters" if len(named) == 1 else "matter"
     return f"**{listed(named)} {be}** for the {name}, beyond noise."
+
+
+def _as_in_the_base(results: Results, fit: Importance) -> list[str]:
+    """Which keys above noise the recipe to use leaves alone: its gain came from others."""
+    answer = Answer.of(results)
+    changed = {key for finalist in answer.picked for key in finalist.settings}
+    kept = [code(key) for key in (effect.keys[0] for effect in fit.above) if key not in changed]
+    return [f"The answer has {listed(kept)} as in the base settings."] if kept and answer.kind == "use" else []
 
 
 def _shares(results: Results, forest: Importance) -> list[Block]:

@@ -235,7 +235,7 @@ def test_without_the_base_a_limit_leaves_nothing_to_tell(
     assert Answer.of(results).kind == "open"
     assert text_of(results) == (
         "Open   nothing can be told: the limit ended the study before the base settings had run\n"
-        f"Next   --limit minutes={minutes} goes on with what is done"
+        f"Next   --limit minutes={minutes} in all goes on with what is done"
     )
 
 
@@ -269,7 +269,7 @@ def test_the_lines_of_a_gain() -> None:
         "Gain   STS Avg. 50.51 [50.14, 50.89]: +2.89 [+2.18, +3.61] over the base settings; "
         "+7.90 [+7.39, +8.40] over the encoder as it came\n"
         "Beside transfer (MRPC, SST2, SST5, TREC) +0.64 [-0.07, +1.36] over the base settings\n"
-        "Sure   5 fresh seeds each; 7 recipes tried, 28 min of trials; "
+        "Sure   5 fresh seeds each; 7 recipes tried, trials of 28 min in all; "
         "seeds move test scores by 0.18 to 0.44 (standard deviation)\n"
         "Worse  MRPC -6.11 [-6.99, -5.22] against the base settings; "
         "MRPC -1.10 [-1.78, -0.43] against the encoder as it came\n"
@@ -283,7 +283,7 @@ def test_recipes_that_trained_on_a_part_of_the_data_alone_are_told_apart() -> No
     results = made()
     answer = dataclasses.replace(Answer.of(results), tried=28)
     words = "\n".join(as_text(lines(answer, results.info, str)))
-    assert "; 28 recipes tried, 7 of them on all of the data, 28 min of trials" in words
+    assert "; 28 recipes tried, 7 of them on all of the data, trials of 28 min in all" in words
 
 
 @pytest.mark.slow

@@ -113,7 +113,9 @@ def test_where_no_soup_is_better_one_seed_is_shipped() -> None:
     results = made(WORSE)
     ship = Answer.of(results).ship
     assert (ship.share, ship.averaged, ship.over_seed) == (None, None, None)
-    assert words_of(results, "Ship") == ["the model of one seed: no average of 5 is better by development scores"]
+    assert words_of(results, "Ship") == [
+        "the model of one seed, the best by development scores: no average of 5 is better by these"
+    ]
     assert "soup" not in words_of(results, "Model")[0]
 
 
@@ -184,7 +186,7 @@ def test_the_section_keeps_its_contract(soups: Mapping[float, float] | None) -> 
 def test_it_has_a_row_for_each(tmp_path: Path) -> None:
     text = markdown(ship.write(made(), tmp_path / "pictures"))
     heads = [line.split("|")[1].strip() for line in text.splitlines() if line.startswith("|")]
-    assert heads[2:7] == ["one seed, the mean", *(f"average, {share:.0%} trained" for share in BETTER)]
+    assert heads[2:7] == ["one seed, the mean of 5", *(f"average, {share:.0%} trained" for share in BETTER)]
     (shipped,) = [line for line in text.splitlines() if line.endswith(" yes |")]
     assert "75% trained" in shipped
     assert "over one seed" in text
