@@ -88,7 +88,6 @@ SECTIONS = Registry(
     _own("widths", "Embeddings that are cut", folded=True),
     _own("curves", "Curves", folded=True),
     _own("losses", "How the loss fell", folded=True),
-    _own("temperatures", "How temperatures were learned", folded=True),
     _own("paper_figures", "Figures", folded=True),
     _own("measured_counts", "Positives and negatives per anchor", folded=True),
     _own("false_negatives", "Which negatives were truly false", folded=True),
