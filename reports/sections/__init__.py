@@ -79,7 +79,6 @@ SECTIONS = Registry(
     _own("importance", "What the hyperparameters do", folded=True),
     _own("pareto", "Two goals at once", folded=True),
     _own("racing", "Seeds of each recipe", folded=True),
-    _own("stopping", "What stopping early saved", folded=True),
     _own("row_files", "Every row's command and files", folded=True),
     _own("open_claims", "Claims that are open", folded=True),
     _own("paper_tables", "Tables", folded=True),
