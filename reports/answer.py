@@ -155,7 +155,7 @@ class Answer:
         """Whether the base settings are to be used, at least for now: nothing is shown to be better than they are, and
         they are shown to be better than the encoder as it came."""
         over = self.base_over_encoder
-        return self.kind == "base" or (self.kind == "open" and over is not None and (over.low or 0.0) > 0)
+        return self.kind == "base" or (self.kind == "open" and over is not None and over.above)
 
     @property
     def base_leads(self) -> bool:
@@ -446,7 +446,7 @@ class _Finals(FinalsEvidence):
 
     def _lost(self, recipe_hash: str, figure: Quantity, over: Reference) -> list[Other]:
         others = self.by_task(recipe_hash, figure.by_task().values(), [over])
-        return [other for other in others if other.gain.high is not None and other.gain.high < 0]
+        return [other for other in others if other.gain.below]
 
 
 def seconds_of(record: Record, name: str) -> float | None:

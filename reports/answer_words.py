@@ -113,7 +113,7 @@ def _verdict(answer: Answer, say: Say) -> list[Line]:
         return [Line("Keep", f"{OVER['base']} (train with them): no recipe of the search {better}")]
     if answer.kind == "as it came":
         trained = [*(finalist.gains.get("encoder") for finalist in answer.finalists), answer.base_over_encoder]
-        worse = all(gain and gain.high is not None and gain.high < 0 for gain in trained)
+        worse = all(gain and gain.below for gain in trained)
         training = "every training of the finals is shown to be worse" if worse else "training is not shown to help"
         return [Line("Keep", f"{OVER['encoder']}: {training} on {say(answer.figure or '')}")]
     why = "what the search picked measured no higher" if answer.picked else "no recipe of the search reached the finals"
@@ -199,7 +199,7 @@ def _misled(answer: Answer, first: Finalist) -> bool:
     incumbent = _incumbent(answer)
     pairs = zip(first.development, answer.references[incumbent].development, strict=True)
     gain, better = first.gains[incumbent], [None not in pair and pair[0] > pair[1] for pair in pairs]  # type: ignore[operator]
-    return gain.high is not None and gain.high < 0 and any(better)
+    return gain.below and any(better)
 
 
 def _sure(answer: Answer, first: Finalist) -> list[str]:
@@ -260,7 +260,7 @@ def _carried_over(answer: Answer, first: Finalist, say: Say) -> list[str]:
     """Where the development scores misled the search: on which tasks its best settings gain, and on which they lose."""
     if answer.kind not in ("base", "as it came") or not answer.picked or not _misled(answer, first):
         return []
-    gained = [other for other in answer.others if other.gain.low is not None and other.gain.low > 0]
+    gained = [other for other in answer.others if other.gain.above]
     clauses = [f"the gain carried over to {say(other.task)}, {_over(other.gain, other.over)}" for other in gained[:FEW]]
     lost = _first_few([say(other.task) for other in answer.lost], FEW) or [say(answer.figure or "")]
     worse = f"the best of the search is shown to be worse than {OVER[_incumbent(answer)]} on {', '.join(lost)}"
@@ -328,7 +328,7 @@ def _worse(answer: Answer, say: Say) -> list[str]:
     others = answer.others
     if not others:
         return ["not checked: no other task was evaluated (--senteval DIR, with STSBenchmark, checks one)"]
-    below = [other for other in others if other.gain.high is not None and other.gain.high < 0]
+    below = [other for other in others if other.gain.below]
     shown = below[:FEW] or others[:1]
     clauses = [f"{say(item.task)} {_points(item.gain)} against {OVER[item.over]}" for item in shown]
     if not below:

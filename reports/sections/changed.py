@@ -9,8 +9,8 @@ from pathlib import Path
 from reports.answer_words import OVER
 from reports.commands import results_place
 from reports.document import Block, DataTable, Heading
-from reports.items import Item, Items, of_own_data, percent, shortened
-from reports.markdown import code, count, signed, text, verbatim
+from reports.items import Item, Items, of_own_data, shortened
+from reports.markdown import code, count, percent, signed, text, verbatim
 from reports.results import Results
 from trainables.errors import UserError
 

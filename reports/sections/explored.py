@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from statistics import stdev
+from statistics import fmean, stdev
 
 import numpy as np
 
-from reports.answer import Answer
+from reports.answer import Answer, seconds_of
 from reports.best_model import Ranked, ranking
 from reports.costs import word
 from reports.document import Block, DataTable
@@ -43,7 +44,7 @@ def write(results: Results, pictures: Path) -> list[Block]:
     best = {recipe.recipe_hash: recipe for recipe in ranking(results)}
     ranked, row = [recipe for key, recipe in best.items() if key in within], best_row(results)
     with_rows = f" With the rows {count(Answer.of(results).tried, 'recipe')} were tried." if results.wholes else ""
-    blocks: list[Block] = [f"{_counts(results, scored)}{with_rows}"]
+    blocks: list[Block] = [f"{_counts(results, scored)}{with_rows}{_saved(results)}"]
     if any(len(results.deciding(recipes[key])) < len(recipes[key]) for key in scored):
         blocks.append(
             "A recipe's first seed decided, by its scores, whether its other seeds ran; so these alone say how good it "
@@ -142,6 +143,27 @@ def _counts(results: Results, scored: Sequence[str]) -> str:
         f"{counts[end]} {words.get(end, end)}" for end in ENDS if counts[end] or end == "finished"
     )
     return f"{way} asked for {count(len(results.explored), 'recipe')} beyond the space's rows: {ends_in_words}."
+
+
+def _saved(results: Results) -> str:
+    """How long the explored trials took that a scheduler could stop, beside what they would have taken; empty where it
+    stopped none."""
+    judged = [record for record in results.records if record.judged and record.recipe_hash in results.explored]
+    through = [record for record in judged if record.status == "finished"]
+    stopped = [record for record in judged if str(record.training.get("stopped")).startswith("stopped at rung")]
+    finished = math.fsum(seconds_of(record, "seconds") or 0.0 for record in through)
+    spent = finished + math.fsum(seconds_of(record, "seconds") or 0.0 for record in stopped)
+    scoring = fmean([seconds_of(record, "evaluation_seconds") or 0.0 for record in through] or [0.0])
+    whole = finished + math.fsum(
+        record.training["seconds"] * record.training["planned_steps"] / max(record.training["steps"] or 1, 1) + scoring
+        for record in stopped
+    )
+    if not stopped or not whole:
+        return ""
+    return (
+        f" The {count(len(through) + len(stopped), 'trial')} that could be stopped took {duration(spent)} instead of "
+        f"about {duration(whole)}: stopping early saved **{number(100 * (1 - spent / whole), 0)} %** of that."
+    )
 
 
 def _optimism(results: Results, explored: Sequence[Ranked], best: Ranked) -> str:
