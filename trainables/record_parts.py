@@ -89,7 +89,6 @@ class TrainingNumbers(TypedDict, total=False):
     streams: Amount | None  # how many workers drew dropout, each from a stream of its own; absent where none did
     chunk: Literal["passes"] | Whole | None  # how a batch was divided: into passes, or by so many tokens
     temperature: Amount  # a learned one, after the last step
-    temperatures: list[Any]  # its course, in older records
     kept: Annotated[ChosenWeights, _whole]  # where `optimisation.keep` is not `last`
     stopped: str | None  # why it ended early
     __extra_items__: float | None

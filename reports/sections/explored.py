@@ -150,7 +150,11 @@ def _saved(results: Results) -> str:
     stopped none."""
     judged = [record for record in results.records if record.judged and record.recipe_hash in results.explored]
     through = [record for record in judged if record.status == "finished"]
-    stopped = [record for record in judged if str(record.training.get("stopped")).startswith("stopped at rung")]
+    stopped = [
+        record
+        for record in judged
+        if str(record.training.get("stopped")).startswith("stopped at rung") and "planned_steps" in record.training
+    ]
     finished = math.fsum(seconds_of(record, "seconds") or 0.0 for record in through)
     spent = finished + math.fsum(seconds_of(record, "seconds") or 0.0 for record in stopped)
     scoring = fmean([seconds_of(record, "evaluation_seconds") or 0.0 for record in through] or [0.0])
