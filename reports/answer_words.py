@@ -243,6 +243,10 @@ def _notes(answer: Answer, info: StudyInfo, say: Say) -> list[str]:
         sentences.append(f"all trials of {count(failed, 'finalist')} in the finals failed")
     if answer.explored is not None:
         sentences.append(f"the best by the scores that chose it is {say(answer.explored)}; no fresh seed has judged it")
+    if answer.ahead and (larger := _larger_limit(info)):
+        name, more = answer.ahead
+        had = f"before the finals {say(name)} scored {number(more)} higher in development"
+        sentences.append(f"{had}, and had no room there; {larger} {IN_ALL}")
     if answer.unrun > answer.tried and (larger := _larger_limit(info)):
         sentences.append(f"{count(answer.unrun, 'more recipe')} were drawn and had no time; {larger} {IN_ALL}")
     if answer.remembered:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from reports.answer import seconds_of
 from reports.cached import cached
-from reports.ledger import Record
+from reports.ledger import Record, seconds_of
 from reports.results import Results
 from search_spaces.goals import Goal
 

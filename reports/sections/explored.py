@@ -10,13 +10,13 @@ from statistics import fmean, stdev
 
 import numpy as np
 
-from reports.answer import Answer, seconds_of
+from reports.answer import Answer
 from reports.best_model import Ranked, ranking
 from reports.costs import word
 from reports.document import Block, DataTable
 from reports.evidence import Evidence
 from reports.guards.words import listed
-from reports.ledger import Record
+from reports.ledger import Record, seconds_of
 from reports.ledger.finals import share_in_words
 from reports.markdown import DASH, code, count, duration, number, signed, span, spread, text
 from reports.part_scores import PartScore, part_scores

@@ -6,11 +6,12 @@ import dataclasses
 import math
 from pathlib import Path
 
-from reports.answer import Answer, seconds_of
+from reports.answer import Answer
 from reports.answer_parts import Finalist
 from reports.answer_words import OVER
 from reports.document import Block, DataTable
 from reports.guards.words import listed
+from reports.ledger import seconds_of
 from reports.ledger.finals import NEAR
 from reports.markdown import code, duration, number, text
 from reports.part_scores import PassedOver, passed_over

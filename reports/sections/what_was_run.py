@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean
 
-from reports.answer import seconds_of
 from reports.document import Block, Bullets, DataTable
-from reports.ledger import Record
+from reports.ledger import Record, seconds_of
 from reports.markdown import DASH, code, count, number, text, verbatim
 from reports.results import Results
 from reports.sections.data_read import data_table

@@ -27,6 +27,7 @@ from reports.ledger.finals import SHARE
 from reports.ledger.request import Request
 from reports.made_up import VERSIONS
 from reports.markdown import text
+from reports.part_scores import PassedOver
 from reports.recipe_names import called
 from reports.report import write_report
 from reports.results import Results
@@ -689,3 +690,22 @@ def test_an_answer_of_a_part_of_the_rows_says_so(make: Make, tmp_path: Path) -> 
     assert "trained on 7.3% of the rows; Again trains on all of them" in text_of(Results.load(tmp_path))
     as_it_came = "\n".join(as_text(lines(dataclasses.replace(answer, kind="as it came"), info, str)))
     assert "on all of them the answer may be another" in as_it_came
+
+
+def test_who_was_ahead_and_had_no_room_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Not where no limit ended the study, nor who gave way to a shorter training within 0.3 points."""
+    make_results(tmp_path, rows=["SBERT baseline"], explored=3, seeds=(0,))
+    add_finals(tmp_path, (3.0,))
+    results = Results.load(tmp_path)
+    first, second = results.explored[:2]
+    limited = {"limit": "minutes", "number": 10.0}
+
+    def ahead(by: dict[str, float], limit: dict[str, object] | None) -> tuple[str, float] | None:
+        monkeypatch.setattr("reports.answer.passed_over", lambda results: PassedOver(first, by, {}) if by else None)
+        info = dataclasses.replace(results.info, limited=limit)
+        return Answer.of(dataclasses.replace(results, info=info)).ahead
+
+    assert ahead({second: 7.5}, limited) == (called(results, second), 7.5)
+    assert ahead({second: 7.5}, None) is None
+    assert ahead({second: 0.2}, limited) is None
+    assert ahead({}, limited) is None
