@@ -454,13 +454,6 @@ def test_nothing_that_measured_below_the_base_is_called_the_best_so_far() -> Non
     assert "\nCost" not in words
 
 
-def test_beside_the_figure_is_the_goal_s_other_part_on_its_fresh_tasks() -> None:
-    answer = Answer.of(made(tasks={"MR": -50.0}))  # its test sentences chose the recipe, too
-    (part,) = answer.beside
-    assert (part.task, part.over) == ("transfer (MRPC, SST2, SST5, TREC)", "base")
-    assert 0 < part.gain.low < part.gain.gain
-
-
 def rewrite(results: Results, recipe_hash: str, seeds: int = 99, **parts: Any) -> Results:
     """The results with other fields in the first so many final records of a recipe."""
     for record in results.finals[recipe_hash][:seeds]:
@@ -557,14 +550,6 @@ def test_finals_are_a_look_once_they_are_complete(make: Make, tmp_path: Path) ->
     later = Answer.of(Results.load(tmp_path))
     assert looks.look(Results.load(tmp_path)) == 2
     assert later.kind == "use"
-
-
-def test_a_model_is_had_by_its_number() -> None:
-    results = made()
-    picked = Answer.of(results).picked[0]
-    records = _best_first(results, picked.name.partition(" ")[0])
-    assert {record.recipe_hash for record in records} == {picked.recipe}
-    assert picked.model in {record.checkpoint for record in records}
 
 
 def test_the_report_as_data(make: Make, tmp_path: Path) -> None:

@@ -16,10 +16,9 @@ from reports.claim_verdicts import Judged, judged
 from reports.document import markdown
 from reports.evidence import Evidence
 from reports.findings import Findings
-from reports.ledger import LEDGER, Ledger
+from reports.ledger import LEDGER
 from reports.more_seeds import SeedsWanted
 from reports.plots.forest import forest_picture, scale
-from reports.report import write_report
 from reports.results import Results
 from reports.sections.claims import in_short as claims
 from reports.sections.conclusions import best_set, conclusions
@@ -29,7 +28,7 @@ from reports.sections.rows_in_full import board_table, how_to_read
 from reports.sections.sure import best_model, settling, studied, unfinished
 from reports.sections.sure import write as short
 from reports.sections.what_was_run import write as what_was_run
-from reports.testing import changed, make_study, write_trial
+from reports.testing import make_study
 from reports.wording import order_limits, order_sentence, reason
 from tests.boards import STEPS, board, standing
 from tests.synthetic_results import make_results, section_text, table_lines
@@ -335,27 +334,6 @@ class TestFacts:
 def with_verdicts(judged: Sequence[Judged], verdicts: list[Any]) -> list[Judged]:
     """The claims as if they had been judged so."""
     return [dataclasses.replace(item, verdict=verdict) for item, verdict in zip(judged, verdicts, strict=True)]
-
-
-@pytest.mark.slow
-def test_the_first_line_of_a_report_is_true(tmp_path: Path):
-    """The highest row stands in a later table only, and no row can be told from the others."""
-    highest = "allpalln-lambda0.5-tau0.9-SCL"
-    info = make_results(tmp_path, rows=[BASELINE, "allpalln-lambda0.3-SCL", highest], seeds=(0, 1, 2), spread=0.2)
-    for record in Ledger(tmp_path / LEDGER).read():
-        better = 1.0 if record.recipe_hash == info.row_hashes[highest] else 0.0
-        scores = {
-            task: {name: value + better if name == "spearman_wmean" else value for name, value in numbers.items()}
-            for task, numbers in record.scores.items()
-        }
-        write_trial(tmp_path, changed(record, scores=scores))
-    results = Results.load(tmp_path)
-    assert highest not in {label for _, label in results.space.tables[0].rows}
-    report = write_report(tmp_path).read_text()
-    short = report.split("## How sure that is")[1].split("\n## ")[0]
-    assert f"largest gain measured is `{highest}`'s" in short
-    assert "best row" not in report
-    assert "by chance about half" not in report
 
 
 def test_a_report_of_one_seed_says_what_more_seeds_would_do(tmp_path: Path):
