@@ -36,7 +36,7 @@ from reports.testing import changed
 from reports.wording import difference
 from tests.conftest import slow_case
 from tests.facts import sentences
-from tests.synthetic_results import add_finals, keeps_its_contract, made_once, make_results, shared
+from tests.synthetic_results import add_finals, keeps_its_contract, lifted, made_once, make_results, shared
 from trainables.senteval.tasks import GROUPS
 
 Make = Callable[..., Results]
@@ -163,11 +163,7 @@ def test_one_seed_each_borrows_what_seeds_move_in_recorded_trainings_and_where_s
     words = "intervals of one seed assume that another moves a score by"
     assert f"{words} 0.90 points (a guess from other data)" in text_of(Results.load(tmp_path))
     results = Results.load(tmp_path)
-    scores = {
-        task: {name: value + 9.0 if isinstance(value, float) else value for name, value in numbers.items()}
-        for task, numbers in results.finals[results.base.hash][0].scores.items()
-    }
-    results = rerun(results, 0, scores=scores)
+    results = rerun(results, 0, scores=lifted(results.finals[results.base.hash][0], 9.0).scores)
     answer = Answer.of(results)
     assert answer.kind == "open"
     assert answer.lent > 1
@@ -367,14 +363,7 @@ def test_items_that_chose_a_recipe_have_no_verdict(make: Make, tmp_path: Path) -
 def better_by_transfer(results: Results, recipe_hash: str) -> Results:
     """The results where a finalist gains 8 points on the transfer tasks."""
     for record in results.finals[recipe_hash]:
-        scores = {
-            task: {
-                name: value + 8 if task in GROUPS["transfer"] and isinstance(value, float) else value
-                for name, value in numbers.items()
-            }
-            for task, numbers in record.scores.items()
-        }
-        Ledger(results.folder / LEDGER).write(changed(record, scores=scores, checkpoint=record.checkpoint))
+        Ledger(results.folder / LEDGER).write(lifted(record, 8.0, GROUPS["transfer"]))
     return Results.load(results.folder)
 
 
