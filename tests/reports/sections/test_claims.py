@@ -322,33 +322,3 @@ def test_the_section(tmp_path: Path):
     assert "undecided: one seed" in one_seed
     assert "(items only)" in one_seed
     assert "at most 5 %" not in markdown(how_to_read(judged(alone), True))
-
-
-def test_claims_that_were_not_run_do_not_fill_the_table(tmp_path: Path):
-    claims = (
-        dataclasses.replace(ABOVE, text="It is better."),
-        Claim("Unseen.", "2", "Avg.", better=("allpalln-lambda0.1-SCL",), worse=("3palln-lambda0.5-SCL",)),
-        Claim("Half seen.", "2", "Avg.", better=("allpalln-lambda0.1-SCL",), worse=(BASELINE,)),
-    )
-    study = dataclasses.replace(STS, gains={BEST: 1.0}, space=dataclasses.replace(SCL, claims=claims)).study(1)
-    text = markdown(write(study, tmp_path))
-    assert "It is better." in text
-    assert "nseen" not in text
-    text = markdown(open_section.write(study, tmp_path))
-    assert "2 of the paper's 3 claims were not run." in text
-    assert "- 1 claim: none of its rows was asked for in this study." in text
-    assert "- 1 claim: some of its rows were not asked for in this study." in text
-    listed = text.splitlines()[-2:]
-    assert [line.split(".")[0] for line in listed] == ["- Unseen", "- Half seen"]
-    assert "without `allpalln-lambda0.1-SCL`" in listed[1]
-
-
-def test_both_improvements_are_said(tmp_path: Path):
-    """The paper's 2.83 stood there alone, of a claim that compares it with 0.60."""
-    claim = next(claim for claim in SCL.claims if claim.smaller_in)
-    (better,) = claim.better
-    population = dataclasses.replace(
-        NONE, rows=(BASELINE, better), tasks=GROUPS["sts"] + GROUPS["transfer"], items=40,
-        space=dataclasses.replace(SCL, claims=(claim,)),
-    )  # fmt: skip
-    assert "+2.83 here, +0.60 in Table 3, Avg." in markdown(open_section.write(population.study(1), tmp_path))

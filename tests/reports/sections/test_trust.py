@@ -50,6 +50,10 @@ def test_what_was_not_checked_is_not_clean(folder: Path):
     rest = trust.clean(Results.load(folder))
     assert rest.startswith("Nothing was found in: the code that trials ran; ")
     assert "test sentences" not in rest
+    change_all(folder, lambda content: content["evaluations"][0]["data"].update(
+        overlap={task: {"items": 60, "seen": 0} for task in content["evaluations"][0]["scores"]}))  # fmt: skip
+    assert section_text(folder, "trust") == "No flags."
+    assert "test items seen whole in training" in trust.clean(Results.load(folder))
 
 
 def test_what_only_a_search_varies_is_no_warning() -> None:
@@ -63,15 +67,6 @@ def test_what_only_a_search_varies_is_no_warning() -> None:
     assert only([100.0, 101.0])
     assert not only([100.0, 200.0])
     assert not only([100.0], "hardware")
-
-
-def test_without_flags_it_says_what_was_looked_at(folder: Path):
-    change_all(folder, lambda content: content["evaluations"][0]["data"].update(
-        overlap={task: {"items": 60, "seen": 0} for task in content["evaluations"][0]["scores"]}))  # fmt: skip
-    text = section_text(folder, "trust")
-    assert text == "No flags."
-    assert "test items seen whole in training" in trust.clean(Results.load(folder))
-    assert "Not checked" not in text
 
 
 def test_a_row_with_one_seed_has_no_verdict_that_stands(folder: Path):
@@ -125,23 +120,8 @@ def test_nothing_left_is_one_sentence(folder: Path):
         write_report(folder)
 
 
-def say(folder: Path, **options: Any) -> str:
-    make_results(folder, rows=["SBERT baseline", "3p3n-Augment"], **options)
-    return section_text(folder, "setting")
-
-
-def test_a_study_on_other_data_is_not_the_papers(tmp_path: Path):
-    """`Scale: paper` opened a report whose encoder and data were not the paper's."""
-    base = {"encoder.name": "/models/mine", "corpus.nli": "scenes", "evaluation.senteval": "scenes"}
-    text = say(tmp_path, laptop=False, base=base)
-    first = text.split("\n")[0]
-    assert first.startswith("**The paper's rows with another encoder, on other training data and on other tests**")
-    assert "Scale: paper" not in text
-    assert text.endswith("The study's scale was `paper` (the cluster has 8 GPUs).")
-
-
 def test_notes_are_shown(tmp_path: Path):
-    say(tmp_path)
+    make_results(tmp_path, rows=["SBERT baseline", "3p3n-Augment"])
     info = StudyInfo.load(tmp_path)
     dataclasses.replace(info, notes=["the encoder knows *NLI*"]).save(tmp_path)
     assert "- the encoder knows \\*NLI\\*" in section_text(tmp_path, "setting")
