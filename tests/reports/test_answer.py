@@ -37,7 +37,7 @@ from reports.testing import changed
 from reports.wording import difference
 from tests.conftest import slow_case
 from tests.facts import sentences
-from tests.synthetic_results import add_finals, keeps_its_contract, made_once, make_results, shared
+from tests.synthetic_results import add_finals, keeps_its_contract, lifted, made_once, make_results, shared
 from trainables.senteval.tasks import GROUPS
 
 Make = Callable[..., Results]
@@ -164,11 +164,7 @@ def test_one_seed_each_borrows_what_seeds_move_in_recorded_trainings_and_where_s
     words = "intervals of one seed assume that another moves a score by"
     assert f"{words} 0.90 points (a guess from other data)" in text_of(Results.load(tmp_path))
     results = Results.load(tmp_path)
-    scores = {
-        task: {name: value + 9.0 if isinstance(value, float) else value for name, value in numbers.items()}
-        for task, numbers in results.finals[results.base.hash][0].scores.items()
-    }
-    results = rerun(results, 0, scores=scores)
+    results = rerun(results, 0, scores=lifted(results.finals[results.base.hash][0], 9.0).scores)
     answer = Answer.of(results)
     assert answer.kind == "open"
     assert answer.lent > 1
@@ -368,14 +364,7 @@ def test_items_that_chose_a_recipe_have_no_verdict(make: Make, tmp_path: Path) -
 def better_by_transfer(results: Results, recipe_hash: str) -> Results:
     """The results where a finalist gains 8 points on the transfer tasks."""
     for record in results.finals[recipe_hash]:
-        scores = {
-            task: {
-                name: value + 8 if task in GROUPS["transfer"] and isinstance(value, float) else value
-                for name, value in numbers.items()
-            }
-            for task, numbers in record.scores.items()
-        }
-        Ledger(results.folder / LEDGER).write(changed(record, scores=scores, checkpoint=record.checkpoint))
+        Ledger(results.folder / LEDGER).write(lifted(record, 8.0, GROUPS["transfer"]))
     return Results.load(results.folder)
 
 
@@ -453,13 +442,6 @@ def test_nothing_that_measured_below_the_base_is_called_the_best_so_far() -> Non
         in words
     )
     assert "\nCost" not in words
-
-
-def test_beside_the_figure_is_the_goal_s_other_part_on_its_fresh_tasks() -> None:
-    answer = Answer.of(made(tasks={"MR": -50.0}))  # its test sentences chose the recipe, too
-    (part,) = answer.beside
-    assert (part.task, part.over) == ("transfer (MRPC, SST2, SST5, TREC)", "base")
-    assert 0 < part.gain.low < part.gain.gain
 
 
 def rewrite(results: Results, recipe_hash: str, seeds: int = 99, **parts: Any) -> Results:
@@ -558,14 +540,6 @@ def test_finals_are_a_look_once_they_are_complete(make: Make, tmp_path: Path) ->
     later = Answer.of(Results.load(tmp_path))
     assert looks.look(Results.load(tmp_path)) == 2
     assert later.kind == "use"
-
-
-def test_a_model_is_had_by_its_number() -> None:
-    results = made()
-    picked = Answer.of(results).picked[0]
-    records = _best_first(results, picked.name.partition(" ")[0])
-    assert {record.recipe_hash for record in records} == {picked.recipe}
-    assert picked.model in {record.checkpoint for record in records}
 
 
 def test_the_report_as_data(make: Make, tmp_path: Path) -> None:

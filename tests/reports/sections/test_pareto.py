@@ -82,12 +82,8 @@ class TestPareto:
         assert "the front is the single best recipe" in text
         assert len(named_in(Results.load(tmp_path), text)) == 1
         assert "pareto.svg" not in text
-
-    def test_no_goal_is_there(self, tmp_path: Path):
-        study(tmp_path, self.GOALS)
         rewrite(tmp_path, lambda record: with_goals(record, None, None))
-        text = section_text(tmp_path, "pareto")
-        assert "No finished trial has a development score" in text
+        assert "No finished trial has a development score" in section_text(tmp_path, "pareto")
 
     def test_a_space_without_tables_shows_the_trials_averages(self, tmp_path: Path):
         make_results(tmp_path, spaces()["contrastive_all"], explored=5)

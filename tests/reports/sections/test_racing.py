@@ -13,7 +13,6 @@ from reports.boards import boards
 from reports.document import markdown
 from reports.evidence import Evidence
 from reports.ledger import FAILURES, LEDGER, fresh_seeds, write_json
-from reports.report import write_report
 from reports.results import Results
 from reports.sections import racing
 from reports.seed_race import of_results
@@ -61,14 +60,6 @@ def test_a_study_without_a_race_has_no_section_and_no_wider_intervals(tmp_path: 
 
 def _gains(results: Results) -> list:  # type: ignore[type-arg]
     return [s.gain for board in boards(Evidence.of(results))[:1] for s in board.standings if s.gain is not None]
-
-
-@pytest.mark.slow
-def test_the_report_says_how_many_seeds_there_are(raced: Path) -> None:
-    report = write_report(raced).read_text()
-    assert "## Seeds of each recipe" in report
-    assert "1 to 4 seeds each" in report
-    assert "up to 4 of a recipe" in report
 
 
 def test_a_seed_that_failed_in_the_finals_takes_nobody_out_of_the_race(tmp_path: Path) -> None:

@@ -103,11 +103,6 @@ class TestCurves:
         assert points[0].ends[1] - points[0].y > cell.std
         assert len(figure.axes[0].containers) == len(points)
 
-    def test_no_bars_no_word_of_them(self, tmp_path: Path):
-        make_results(tmp_path)
-        text = section_text(tmp_path, "curves")
-        assert "one seed, so there are no bars" in text
-
 
 def drawn(monkeypatch: pytest.MonkeyPatch, module: Any, draw: Any) -> matplotlib.figure.Figure:
     """The first figure that a module saves."""

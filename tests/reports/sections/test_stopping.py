@@ -38,8 +38,3 @@ def test_stopped_trials(tmp_path: Path) -> None:
     assert "7 finished, 5 stopped early. The 12 trials that could be stopped took" in text
     saved = 1 - (THROUGH * 180 + 5 * 40) / (TRIALS * 180)
     assert f"saved **{100 * saved:.0f} %**" in text
-
-
-def test_an_older_ledger_does_not_tell(tmp_path: Path) -> None:
-    make_results(tmp_path, explored=6, pruned=6)
-    assert "saved" not in markdown(explored.write(Results.load(tmp_path), tmp_path))
