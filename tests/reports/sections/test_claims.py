@@ -13,7 +13,7 @@ from reports.claim_verdicts import Judged, judge, judged, open_claims
 from reports.document import markdown
 from reports.evidence import Evidence
 from reports.guards import GUARDS, Flag, Flags
-from reports.ledger import LEDGER, Ledger, Record, StudyInfo
+from reports.ledger import Record, StudyInfo
 from reports.results import Results
 from reports.same_recipe import Ran, SameRecipe, one_in_effect
 from reports.sections import open_claims as open_section
@@ -22,7 +22,6 @@ from reports.testing import changed, made_record
 from reports.wording import more_seeds, not_varied, one_recipe
 from search_spaces import Claim, spaces
 from tests.populations import Population
-from tests.populations import write as write_study
 from tests.synthetic_results import make_results
 from trainables.errors import UserError
 from trainables.senteval.tasks import GROUPS
@@ -203,21 +202,6 @@ class TestWhatWasTested:
         assert one_in_effect(Ran(first), Ran([again]))
         copied = dataclasses.replace(again, finished_at=first[0].finished_at)
         assert one_in_effect(Ran(first), Ran([copied])) is None
-
-    @pytest.mark.parametrize("what", ["scores", "all that training measured"])
-    def test_a_copied_trial_is_not_one_recipe_in_effect(self, tmp_path: Path, what: str):
-        """The guard said that none of the two can be judged, the claim that they are one recipe."""
-        rows = (*self.CAPS.better, *self.CAPS.worse)
-        study = write_study(dataclasses.replace(STS, rows=rows, seeds=2, gains={rows[0]: 1.0}).study(1), tmp_path)
-        source, target = study.of_row(rows[0])[0], study.of_row(rows[1])[0]
-        training = source.training if what != "scores" else {**target.training, "loss": 0.123}
-        Ledger(tmp_path / LEDGER).write(changed(target, scores=source.scores, training=training))
-        kept = study.folder
-        (kept / target.predictions[0]).write_bytes((kept / source.predictions[0]).read_bytes())
-        (tmp_path / LEDGER / f"{study.of_row(rows[1])[1].key}.json").unlink()
-        verdict = judge_one(Results.load(tmp_path), self.CAPS)
-        assert verdict.verdict == "no verdict"
-        assert [flag.guard for flag in verdict.flags] == ["copies"]
 
     def test_equal_scores_under_every_shared_seed(self):
         numbers = {"spearman_all": 50.0, "spearman_mean": 51.0, "pearson_all": 52.0, "pearson_mean": 53.0}

@@ -14,13 +14,11 @@ import pytest
 
 from reports.guards import Flag
 from reports.ledger import LEDGER, StudyInfo
-from reports.report import write_report
 from reports.results import Results
 from reports.sections import trust
 from reports.testing import changed, make_study
 from tests.guarded import rewrite
 from tests.synthetic_results import make_results, section_text
-from trainables.errors import UserError
 
 
 @pytest.fixture
@@ -111,13 +109,6 @@ def test_a_row_whose_record_was_set_aside_says_so(folder: Path):
     for path in (folder / LEDGER).glob(f"{info.row_hashes[label]}-*.json"):
         path.write_text("{}")
     assert "its record was set aside" in Results.load(folder).why_missing(label)
-
-
-def test_nothing_left_is_one_sentence(folder: Path):
-    for place in range(6):
-        change(folder, lambda content: content["evaluations"][0]["scores"].update(MR={"test_accuracy": "high"}), place)
-    with pytest.raises(UserError, match=r"can be used: .*\(evaluations\[0\].scores.MR.test_accuracy must be a number"):
-        write_report(folder)
 
 
 def test_notes_are_shown(tmp_path: Path):
