@@ -105,7 +105,7 @@ class TestChance:
         assert judge(evidence, [ABOVE])[0].verdict == "agrees"
 
 
-ONE, REST = (BEST,), (BASELINE, OTHER, AUGMENT)
+SINGLE, REST = (BEST,), (BASELINE, OTHER, AUGMENT)
 ABSENT = "allpalln-lambda0.1-SCL"
 EQUAL, NOT_BELOW, SLIGHTLY = ({"relation": relation} for relation in ("equal", "not below", "slightly above"))
 JUDGED: list[tuple[str, dict[str, Any], str]] = [
@@ -114,7 +114,7 @@ JUDGED: list[tuple[str, dict[str, Any], str]] = [
     ("better", {"better": (BEST, OTHER)}, "undecided"),
     ("better", {"better": (OTHER, BASELINE), "worse": (AUGMENT, BEST)}, "disagrees"),
     ("better", {"worse": REST, "quantifier": "most"}, "agrees"),
-    ("better", {"better": REST, "worse": ONE, "quantifier": "most"}, "disagrees"),
+    ("better", {"better": REST, "worse": SINGLE, "quantifier": "most"}, "disagrees"),
     # Sizes: of the gain, where they are numbers.
     ("better", {"stated": 1.0}, "agrees, as stated"),
     ("better", {"stated": 3.0}, "agrees in part, smaller"),
@@ -129,7 +129,7 @@ JUDGED: list[tuple[str, dict[str, Any], str]] = [
     ("equal", NOT_BELOW | {"margin": "0.01"}, "undecided"),
     ("better", EQUAL, "disagrees"),
     ("better", NOT_BELOW, "agrees"),
-    ("better", NOT_BELOW | {"better": (BASELINE,), "worse": ONE}, "disagrees"),
+    ("better", NOT_BELOW | {"better": (BASELINE,), "worse": SINGLE}, "disagrees"),
     ("better", SLIGHTLY | {"margin": 2.0}, "agrees"),
     ("better", SLIGHTLY | {"margin": "0.1"}, "disagrees"),
     ("equal", SLIGHTLY | {"margin": "8"}, "undecided"),
@@ -153,7 +153,7 @@ def test_a_claim_has_its_verdict(study: str, changes: dict[str, Any], verdict: s
 
 def test_a_smaller_difference_elsewhere(better: Results):
     """A gain less itself is no smaller one."""
-    claim = Claim("c", "2", "STS12", better=ONE, worse=(BASELINE,), smaller_in=("2", "STS12"))
+    claim = Claim("c", "2", "STS12", better=SINGLE, worse=(BASELINE,), smaller_in=("2", "STS12"))
     verdict = judge_one(better, claim)
     assert verdict.verdict == "undecided"
     assert (verdict.compared[1].comparison.gain, verdict.compared[1].published) == (0, 0)
