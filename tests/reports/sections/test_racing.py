@@ -16,7 +16,7 @@ from reports.ledger import FAILURES, LEDGER, fresh_seeds, write_json
 from reports.results import Results
 from reports.sections import racing
 from reports.seed_race import of_results
-from tests.synthetic_results import make_results
+from tests.synthetic_results import make_results, section_text
 
 MOST = 4
 
@@ -41,6 +41,7 @@ def test_what_holds_for_many_recipes_is_said_once(raced: Path) -> None:
     assert len(lines) < 2 + len(of_results(results))
     assert re.search(r"`, \d+ more +\|", section)
     assert "trials of the" in section
+    assert "1 to 4 seeds each" in section_text(raced, "sure")
     assert all(line.count("|") == lines[0].count("|") for line in lines)
 
 

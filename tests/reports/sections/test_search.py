@@ -83,6 +83,10 @@ class TestCurves:
         assert "none of its rows has finished" in text
         assert "SBERT baseline" not in text
 
+    def test_no_bars_no_word_of_them(self, tmp_path: Path):
+        make_results(tmp_path)
+        assert "one seed, so there are no bars" in section_text(tmp_path, "curves")
+
     def test_a_missing_baseline_is_named(self, tmp_path: Path):
         make_results(tmp_path, rows=["allpalln-lambda0.3-SCL"])
         text = section_text(tmp_path, "curves")
