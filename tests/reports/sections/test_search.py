@@ -83,9 +83,9 @@ class TestCurves:
         assert "none of its rows has finished" in text
         assert "SBERT baseline" not in text
 
-    def test_no_bars_no_word_of_them(self, tmp_path: Path):
-        make_results(tmp_path)
-        assert "one seed, so there are no bars" in section_text(tmp_path, "curves")
+    def test_bars_of_one_seed_are_over_items(self, tmp_path: Path):
+        make_results(tmp_path, rows=["SBERT baseline", "allpalln-lambda0.3-SCL"], predictions=True)
+        assert "over test items only, since there is one seed" in section_text(tmp_path, "curves")
 
     def test_a_missing_baseline_is_named(self, tmp_path: Path):
         make_results(tmp_path, rows=["allpalln-lambda0.3-SCL"])
