@@ -27,9 +27,10 @@ from reports.findings import Findings
 from reports.gain import Gain
 from reports.guards import Flag, grouped
 from reports.learning_curve import DataCurve, data_curve
-from reports.ledger import Record
-from reports.ledger.finals import SHARE
+from reports.ledger import Record, seconds_of
+from reports.ledger.finals import NEAR, SHARE
 from reports.looks import look, share
+from reports.part_scores import passed_over
 from reports.quantity import Quantity, goals_quantity
 from reports.question import has_no_test, in_question, kinds_of_tasks, plain_quantity, without
 from reports.recipe_names import called, farthest
@@ -129,6 +130,9 @@ class Answer:
     """Of them those that were trained on all of the data, so that they could be finalists."""
     unrun: int = 0
     """Recipes that the search drew and no trial ran."""
+    ahead: tuple[str, float] | None = None
+    """Of the recipes that scored higher than a finalist before the finals, and for which a limit had no room there, the
+    name of the best, and by how many points."""
     seconds: float = 0.0
     """Of all trials, the finals too."""
     share: float | None = None
@@ -155,7 +159,7 @@ class Answer:
         """Whether the base settings are to be used, at least for now: nothing is shown to be better than they are, and
         they are shown to be better than the encoder as it came."""
         over = self.base_over_encoder
-        return self.kind == "base" or (self.kind == "open" and over is not None and (over.low or 0.0) > 0)
+        return self.kind == "base" or (self.kind == "open" and over is not None and over.above)
 
     @property
     def base_leads(self) -> bool:
@@ -209,6 +213,7 @@ def _answer(results: Results) -> Answer:
         "rows",
         tried=len(whole | parts),
         unrun=len({*results.explored} - ran),
+        ahead=_ahead(results),
         whole=len(whole),
         seconds=math.fsum(seconds_of(record, "seconds") or 0.0 for record in results.trials_and_soups),
         share=_share(results),
@@ -446,13 +451,16 @@ class _Finals(FinalsEvidence):
 
     def _lost(self, recipe_hash: str, figure: Quantity, over: Reference) -> list[Other]:
         others = self.by_task(recipe_hash, figure.by_task().values(), [over])
-        return [other for other in others if other.gain.high is not None and other.gain.high < 0]
+        return [other for other in others if other.gain.below]
 
 
-def seconds_of(record: Record, name: str) -> float | None:
-    """A number of its cost."""
-    value = record.cost.get(name)
-    return float(value) if isinstance(value, int | float) else None
+def _ahead(results: Results) -> tuple[str, float] | None:
+    """Not of costs, nor of those so near that they gave way to a shorter training."""
+    passed = passed_over(results)
+    if passed is None or results.goals[0].cost or not results.info.limited:
+        return None
+    best, more = next(iter(passed.by.items()))
+    return (called(results, best), more) if more > NEAR else None
 
 
 def _best_explored(results: Results) -> str | None:

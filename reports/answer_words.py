@@ -32,6 +32,8 @@ LISTED = 6
 """So many settings are named, more are counted."""
 FEW = 3
 """The same of rows, and of tasks."""
+IN_ALL = "in all goes on"
+"""A study's limit counts what it has used."""
 ENDED = "the limit ended the study before the base settings had run"
 LONGEST = 29
 """Words of a line, without its head."""
@@ -55,7 +57,9 @@ def lines(answer: Answer, info: StudyInfo, say: Say) -> list[Line]:
         return _unfinished(answer, info)
     if answer.figure is None:
         why = "what the finals compare has no test score in common" if answer.finalists else ENDED
-        more = f"{larger} goes on with what is done" if (larger := _larger_limit(info)) and not answer.finalists else ""
+        more = (
+            f"{larger} {IN_ALL} with what is done" if (larger := _larger_limit(info)) and not answer.finalists else ""
+        )
         return [Line("Open", f"nothing can be told: {why}"), *([Line("Next", more)] if more else [])]
     first = answer.picked[0] if answer.picked else answer.references["base"]
     of_picked = answer.kind in ("use", "open") and not answer.base_leads
@@ -109,7 +113,7 @@ def _verdict(answer: Answer, say: Say) -> list[Line]:
         return [Line("Keep", f"{OVER['base']} (train with them): no recipe of the search {better}")]
     if answer.kind == "as it came":
         trained = [*(finalist.gains.get("encoder") for finalist in answer.finalists), answer.base_over_encoder]
-        worse = all(gain and gain.high is not None and gain.high < 0 for gain in trained)
+        worse = all(gain and gain.below for gain in trained)
         training = "every training of the finals is shown to be worse" if worse else "training is not shown to help"
         return [Line("Keep", f"{OVER['encoder']}: {training} on {say(answer.figure or '')}")]
     why = "what the search picked measured no higher" if answer.picked else "no recipe of the search reached the finals"
@@ -195,7 +199,7 @@ def _misled(answer: Answer, first: Finalist) -> bool:
     incumbent = _incumbent(answer)
     pairs = zip(first.development, answer.references[incumbent].development, strict=True)
     gain, better = first.gains[incumbent], [None not in pair and pair[0] > pair[1] for pair in pairs]  # type: ignore[operator]
-    return gain.high is not None and gain.high < 0 and any(better)
+    return gain.below and any(better)
 
 
 def _sure(answer: Answer, first: Finalist) -> list[str]:
@@ -206,7 +210,7 @@ def _sure(answer: Answer, first: Finalist) -> list[str]:
     items = [] if answer.items is None else [count(answer.items, "test item")]
     clauses = [seeds if answer.picked else f"{count(first.seeds, 'seed')} of {OVER['base']}", *items]
     parts = f", {answer.whole} of them on all of the data" if answer.whole < answer.tried else ""
-    clauses.append(f"{count(answer.tried, 'recipe')} tried{parts}, {duration(answer.seconds)} of trials")
+    clauses.append(f"{count(answer.tried, 'recipe')} tried{parts}, trials of {duration(answer.seconds)} in all")
     return [*clauses, *noise(answer), *_lent(answer)]
 
 
@@ -239,14 +243,18 @@ def _notes(answer: Answer, info: StudyInfo, say: Say) -> list[str]:
         sentences.append(f"all trials of {count(failed, 'finalist')} in the finals failed")
     if answer.explored is not None:
         sentences.append(f"the best by the scores that chose it is {say(answer.explored)}; no fresh seed has judged it")
+    if answer.ahead and (larger := _larger_limit(info)):
+        name, more = answer.ahead
+        had = f"before the finals {say(name)} scored {number(more)} higher in development"
+        sentences.append(f"{had}, and had no room there; {larger} {IN_ALL}")
     if answer.unrun > answer.tried and (larger := _larger_limit(info)):
-        sentences.append(f"{count(answer.unrun, 'more recipe')} were drawn and had no time; {larger} goes on")
+        sentences.append(f"{count(answer.unrun, 'more recipe')} were drawn and had no time; {larger} {IN_ALL}")
     if answer.remembered:
         items = count(answer.remembered, "test item")
         sentences.append(f"training saw a text of {items}; the gain would be shown without any of them")
     most, finals = max((finalist.seeds for finalist in answer.finalists), default=0), info.finals
     if finals is not None and 0 < most < finals.seeds and (larger := _larger_limit(info, finals.seeds)):
-        sentences.append(f"the limit had time for {most} of {count(finals.seeds, 'fresh seed')}; {larger} goes on")
+        sentences.append(f"the limit had time for {most} of {count(finals.seeds, 'fresh seed')}; {larger} {IN_ALL}")
     elif finals is not None and finals.smaller:
         sentences.append("the finals have fewer seeds or recipes than usual, to fit the limit")
     return sentences
@@ -256,7 +264,7 @@ def _carried_over(answer: Answer, first: Finalist, say: Say) -> list[str]:
     """Where the development scores misled the search: on which tasks its best settings gain, and on which they lose."""
     if answer.kind not in ("base", "as it came") or not answer.picked or not _misled(answer, first):
         return []
-    gained = [other for other in answer.others if other.gain.low is not None and other.gain.low > 0]
+    gained = [other for other in answer.others if other.gain.above]
     clauses = [f"the gain carried over to {say(other.task)}, {_over(other.gain, other.over)}" for other in gained[:FEW]]
     lost = _first_few([say(other.task) for other in answer.lost], FEW) or [say(answer.figure or "")]
     worse = f"the best of the search is shown to be worse than {OVER[_incumbent(answer)]} on {', '.join(lost)}"
@@ -323,8 +331,8 @@ def _next(answer: Answer, info: StudyInfo) -> list[str]:
 def _worse(answer: Answer, say: Say) -> list[str]:
     others = answer.others
     if not others:
-        return ["not checked: no other task was evaluated"]
-    below = [other for other in others if other.gain.high is not None and other.gain.high < 0]
+        return ["not checked: no other task was evaluated (--senteval DIR, with STSBenchmark, checks one)"]
+    below = [other for other in others if other.gain.below]
     shown = below[:FEW] or others[:1]
     clauses = [f"{say(item.task)} {_points(item.gain)} against {OVER[item.over]}" for item in shown]
     if not below:
@@ -339,7 +347,8 @@ def _worse(answer: Answer, say: Say) -> list[str]:
 def _ship(ship: Ship, say: Say) -> list[str]:
     """Which model, what it gains over one seed, and what it takes back of the forgetting."""
     if ship.share is None:
-        return [f"the model of one seed: no average of {ship.seeds} is better by development scores"]
+        best = "the model of one seed, the best by development scores"
+        return [f"{best}: no average of {ship.seeds} is better by these"]
     if not ship.keeps and ship.over_seed:
         return [f"the model of one seed: the average of {ship.seeds} measured {_points(ship.over_seed)} against it"]
     mixed = "" if ship.share == 1 else f", mixed with {1 - ship.share:.0%} of {OVER['encoder']}"

@@ -18,6 +18,16 @@ class Gain:
     low: float | None
     high: float | None
 
+    @property
+    def above(self) -> bool:
+        """Whether it is shown to be above zero."""
+        return self.low is not None and self.low > 0
+
+    @property
+    def below(self) -> bool:
+        """Whether it is shown to be below zero."""
+        return self.high is not None and self.high < 0
+
     @classmethod
     def of(cls, comparison: Comparison) -> Gain:
         """Of a comparison."""

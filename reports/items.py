@@ -18,7 +18,7 @@ from reports.document import DataTable
 from reports.evidence import Evidence
 from reports.formats.page_data import texts_of
 from reports.ledger import Record
-from reports.markdown import count, number, signed
+from reports.markdown import count, percent, signed
 from reports.results import Results
 from reports.unfinished import finals_judged
 from search_spaces.names import check_name
@@ -156,11 +156,6 @@ def _table(items: Sequence[Item], texts: bool) -> str:
         for item in items
     ]
     return DataTable(head, rows, left=int(texts)).markdown
-
-
-def percent(share: float | None) -> str:
-    """`80 %`, or a dash."""
-    return f"{number(None if share is None else 100 * share, 0)} %"
 
 
 def shortened(text: str) -> str:

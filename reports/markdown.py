@@ -32,6 +32,11 @@ def signed(value: float | None, digits: int = 2) -> str:
     return printed[1:] if float(printed) == 0 else printed
 
 
+def percent(share: float | None) -> str:
+    """`80 %`, or a dash."""
+    return f"{number(None if share is None else 100 * share, 0)} %"
+
+
 def spread(value: Measured | None, digits: int = 2) -> str:
     """`66.06 ± 0.31`: the mean and the sample standard deviation over seeds, if there are several."""
     if value is None:

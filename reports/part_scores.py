@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from reports.answer import seconds_of
-from reports.ledger import Record
+from reports.cached import cached
+from reports.ledger import Record, seconds_of
 from reports.results import Results
 from search_spaces.goals import Goal
 
@@ -22,6 +22,7 @@ class PartScore:
     """Of the training; of several seeds the first one."""
 
 
+@cached
 def part_scores(results: Results, goal: Goal) -> dict[str, dict[float, PartScore]]:
     """By the hash of the whole recipe and by share, of those that trained on a part; 1.0 is all of the data."""
     scores: dict[str, dict[float, PartScore]] = {}

@@ -77,12 +77,13 @@ def _implies(key: str, chooser: str, domains: Sequence[Domain]) -> bool:
 
 
 def farthest(recipe: Flat, base: Flat, domains: Sequence[Domain]) -> list[str]:
-    """The searched keys in which a recipe is not as the base, the farthest apart first."""
+    """The searched keys in which a recipe is not as the base, the farthest apart first; numbers that the base has not
+    at all, as they come with another choice, last."""
     own = changed(base, recipe)
     apart = {
         domain.key: _distance(domain, own[domain.key], base.get(domain.key)) for domain in domains if domain.key in own
     }
-    return sorted(apart, key=lambda key: -apart[key])
+    return sorted(apart, key=lambda key: -apart[key] * (key in base or isinstance(own[key], str)))
 
 
 def _distance(domain: Domain, value: Value, base: Value) -> float:

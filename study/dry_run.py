@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from statistics import fmean
-from typing import Any
 
+from reports import recipe_names
 from reports.ledger import LEDGER, STUDY, Ledger, StudyInfo, fresh_seeds
 from reports.ledger.finals import PART
 from reports.markdown import count, duration
@@ -18,7 +18,7 @@ from study.plan import Plan
 from study.planned_power import gain_in_words
 from study.search.budget import Budget, makespan
 from study.trial import Resources, Trial
-from trainables.recipe import SCENES, SCENES_ENCODER, Recipe, changed
+from trainables.recipe import SCENES, SCENES_ENCODER, Recipe
 
 START_SECONDS = 15.0
 """Processes until the first trial's first step, once for all, on the machines that this was measured on."""
@@ -75,7 +75,7 @@ def preview(plan: Plan, cluster: Cluster, allotment: Allotment, *, brief: bool =
     base = plan.base.flat()
     for trial in fixed:
         state = "done" if trial in done else "to run"
-        what = differences(base, trial.recipe.flat())
+        what = recipe_names.in_short(base, trial.recipe.flat())
         lines.append(
             f"  {printable(trial.name):<{names}}  seed {trial.seed}  {trial.recipe.hash}  {state}  {what}".rstrip()
         )
@@ -249,8 +249,3 @@ def _estimate(plan: Plan, cluster: Cluster, ledger: Ledger) -> tuple[float | Non
     if plan.space.trial_seconds is not None and plan.scale == "paper" and cluster.gpus:
         return plan.space.trial_seconds, plan.space.trial_seconds_source
     return None, "nothing is known of such trials here; there is one once a trial has finished"
-
-
-def differences(base: Mapping[str, Any], recipe: Mapping[str, Any]) -> str:
-    """What a recipe changes of the base recipe, both flat: `objective.weight=0.3 head.dim=32`."""
-    return " ".join(f"{key}={value}" for key, value in changed(base, recipe).items())

@@ -42,8 +42,10 @@ def held_against(
     rows = ([*dict.fromkeys(texts(row))] for row in rows_of(prepared.train))
     leaked = leaks(rows, named, _in_folder(tasks, aside))
     between = leaks((item for items in dev.values() for item in items), test)
+    clean = [part for part, counts in leaked.parts.items() if not counts.texts.all]
     sentences = [
         *_sentences(leaked.parts, "the training data", "{}"),
+        *([f"{', '.join(clean)}: none"] if clean and len(clean) < len(leaked.parts) else []),
         *_sentences(between.parts, "the dev part", "{} (test)"),
     ] or ["no text of dev and test stands in the training data, and none of test in dev, not even nearly"]
     if drop and leaked.drop:

@@ -27,6 +27,7 @@ from search_spaces.own_data import DEEP, GENERAL_TASK, OWN_GOAL, OwnEncoder, Own
 from study.cli.terminal import printable
 from study.engine.cluster import inside_copy
 from study.hub_tasks import fetched
+from study.judge_columns import with_known_names
 from study.one_recipe import read_recipe
 from study.own_leaks import held_against, rows_that_hold
 from study.rows import absolute
@@ -43,6 +44,7 @@ from trainables.corpora.held_out import (
     held_back_form,
     prepare,
 )
+from trainables.corpora.own_columns import named_roles
 from trainables.corpora.own_data import MORE, MOST_ROWS, TrainingFiles, training_files
 from trainables.corpora.own_rows import row_in_words
 from trainables.corpora.positives import SOURCES
@@ -122,7 +124,11 @@ def _made(request: Request) -> tuple[Path, str, str]:
     results = request.results or f"results/{name}"
     folder = _folder(results) if request.write_space is None else _folder_beside(request.write_space)
     unfinished = _unfinished(folder)
-    dev, test = ([fetched(text, part, unfinished) for text in getattr(request, part)] for part in JudgeFiles._fields)
+    roles = named_roles(request.columns)
+    dev, test = (
+        [with_known_names(fetched(text, part, unfinished), part, unfinished, roles) for text in getattr(request, part)]
+        for part in JudgeFiles._fields
+    )
     files = JudgeFiles(dev, test)
     made, leaked = _prepare(source, files, unfinished, request.drop_leaks)
     begun = request.write_space is None and (folder.parent / STUDY).is_file()

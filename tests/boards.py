@@ -21,7 +21,7 @@ def gain(value: float, half: float | None = 0.5, *, seeds: int = 3, basis: Any =
     low, high = (None, None) if half is None else (value - half, value + half)
     one_seed = seeds == 1
     basis = "items only" if one_seed and half is not None else basis
-    return Comparison(value, low, high, None, None, None, None, basis, (seeds, seeds), one_seed)
+    return Comparison(value, low, high, None, None, None, basis, (seeds, seeds), one_seed)
 
 
 def standing(name: str, mean: float, **changes: Any) -> Standing:

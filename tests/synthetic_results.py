@@ -8,7 +8,7 @@ import random
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -257,6 +257,20 @@ def with_goals(record: Record, sts: float | None, transfer: float | None) -> Rec
         *((task, "dev_accuracy", transfer) for task in GROUPS["transfer"]),
     ]:
         scores.setdefault(task, {})[number] = value
+    return changed(record, scores=scores)
+
+
+def lifted(record: Record, by: float, tasks: Collection[str] = (), numbers: tuple[str, ...] = ("",)) -> Record:
+    """The record with higher scores: of these tasks or of all, in numbers that begin so."""
+    scores = {
+        task: {
+            name: value + by if isinstance(value, float) and name.startswith(numbers) else value
+            for name, value in of.items()
+        }
+        if not tasks or task in tasks
+        else of
+        for task, of in record.scores.items()
+    }
     return changed(record, scores=scores)
 
 

@@ -49,13 +49,6 @@ class ChosenWeights(TypedDict, total=False):
     steps: Whole
 
 
-class Learned(TypedDict):
-    """The temperature with which the loss of a step was taken."""
-
-    step: Whole
-    temperature: Amount
-
-
 _OF_KEPT = {"best": {"step", "score", "scored"}, "average": {"from_step", "steps"}}
 
 
@@ -96,7 +89,6 @@ class TrainingNumbers(TypedDict, total=False):
     streams: Amount | None  # how many workers drew dropout, each from a stream of its own; absent where none did
     chunk: Literal["passes"] | Whole | None  # how a batch was divided: into passes, or by so many tokens
     temperature: Amount  # a learned one, after the last step
-    temperatures: list[Learned]  # its course, at steps of equal distance
     kept: Annotated[ChosenWeights, _whole]  # where `optimisation.keep` is not `last`
     stopped: str | None  # why it ended early
     __extra_items__: float | None

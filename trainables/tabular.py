@@ -107,10 +107,12 @@ def is_index(column: str) -> bool:
     return _INDEX.fullmatch(_plain(column)) is not None
 
 
-def is_prose(values: Sequence[object]) -> bool:
-    """Whether the values of a column whose name says nothing are texts: most have a space within."""
-    spaced = [isinstance(value, str) and " " in value.strip() for value in values]
-    return bool(spaced) and 2 * spaced.count(True) >= len(spaced)
+def columns_of_prose(columns: Sequence[str], rows: Sequence[Mapping[str, object]]) -> tuple[str, ...]:
+    """Where names do not tell: all columns but those that only number the rows, if each of them holds texts, most with
+    a space within; else none."""
+    names = tuple(name for name in columns if not is_index(name))
+    spaced = [[isinstance(cell := row.get(name), str) and " " in cell.strip() for row in rows] for name in names]
+    return names if rows and all(2 * of_column.count(True) >= len(rows) for of_column in spaced) else ()
 
 
 def is_duplicate(column: str) -> bool:

@@ -242,7 +242,7 @@ def _foretell(
     effect, alpha = kind.truths[best] - kind.truths[0], ALPHA / (len(samples) - 1)
     paired = gains[best - 1].paired
     common = common_spread(samples)
-    rates.foretold.add([power(samples[best], samples[0], effect, LATER, alpha=alpha, common=common, paired=paired)])
+    rates.foretold.add([power(samples[best], samples[0], effect, LATER, alpha=alpha, common=common)])
     later = study.samples([LATER if place in (0, best) else count for place, count in enumerate(kind.seeds)])
     again = compare(later[best], later[0], common=common_spread(later), paired=paired)
     rates.detected.add([again.gain > 0 and (again.p or 0.0) <= alpha])

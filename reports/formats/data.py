@@ -6,10 +6,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-from reports.answer import Answer, rounded, seconds_of
+from reports.answer import Answer, rounded
 from reports.document import WrittenSection, markdown
 from reports.findings import Findings
 from reports.formats import Document
+from reports.ledger import seconds_of
 from reports.recipe_names import called
 from reports.results import Results
 from trainables.files import write_whole

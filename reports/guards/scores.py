@@ -112,7 +112,8 @@ def overlap(results: Results) -> list[Flag]:
     for little in (False, True):
         if some := {task: exposure for task, exposure in exposed.items() if (task in hardly) == little}:
             flags.append(_exposed(some, little))
-    if trained and any(number.startswith("dev_") for number in _in_topics(results)):
+    in_topics = {number for table, column in results.topics for _, number in quantity(table, column).weights}
+    if trained and any(number.startswith("dev_") for number in in_topics):
         flags.append(Flag("overlap", "development", frozenset(), blocks=False))
     return [*flags, *_unequal_shares(by_task)]
 
@@ -261,11 +262,6 @@ def _hardly_matters(exposure: Exposure, trained: list[str]) -> bool:
     """Whether every trained recipe saw the same small share of a task's test items."""
     shares = [_share(exposure[recipe]) for recipe in trained if recipe in exposure] or [0.0]
     return None not in exposure.values() and max(shares) < FEW_SEEN and max(shares) - min(shares) < SEEN_ALIKE
-
-
-def _in_topics(results: Results) -> set[str]:
-    """The numbers that the study's averages are made of."""
-    return {score[1] for table, column in results.topics for score in quantity(table, column).weights}
 
 
 def _exposure(records: list[Record], task: str) -> tuple[int, int] | None:

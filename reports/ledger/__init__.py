@@ -32,7 +32,7 @@ from reports.ledger.folders import (
 from reports.ledger.json_files import plain, read_json, read_whole, write_json
 from reports.ledger.ledger import Ledger
 from reports.ledger.progress import STAGES, Curve, Curves, Progress, Running, StageTime, Waiting, add_losses
-from reports.ledger.record import EVALUATED, Evaluation, Record, Scoring, mean_measured
+from reports.ledger.record import EVALUATED, Evaluation, Record, Scoring, mean_measured, seconds_of
 from reports.ledger.study_info import StudyInfo
 
 __all__ = [
@@ -71,6 +71,7 @@ __all__ = [
     "read_failures",
     "read_json",
     "read_whole",
+    "seconds_of",
     "seed_in_words",
     "split_key",
     "trial_key",

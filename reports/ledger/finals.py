@@ -84,13 +84,13 @@ def is_explored(seed: int) -> bool:
 
 def seed_in_words(seed: int) -> str:
     """`seed 2`; of the finals `fresh seed 2`, counted from 0 as others are; on a part of the data, which has one alone,
-    `seed 0`; `soup 3/4`, how much of the training a soup has."""
+    `seed 0`; `average, 75% trained`, how much of the training a soup has."""
     if seed == PART:
         return "seed 0"
     if is_soup(seed):
         variant = SoupVariant.of(seed)
         without = "" if variant.without is None else f" without {seed_in_words(variant.without)}"
-        return f"soup {Fraction(variant.share)}{without}"
+        return f"average, {variant.share:.0%} trained{without}"
     return f"fresh seed {seed - FIRST_FRESH}" if is_fresh(seed) else f"seed {seed}"
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
-from collections.abc import Sequence
 from typing import Annotated
 
 from trainables.errors import UserError
@@ -53,11 +51,6 @@ _KEY = re.compile(r"(?P<hash>[0-9a-f]{1,64})-(?P<seed>[0-9]{1,18})")
 def trial_key(recipe_hash: str, seed: int) -> str:
     """What a trial's files are called: `0123456789ab-1`."""
     return f"{recipe_hash}-{seed}"
-
-
-def together_key(keys: Sequence[str]) -> str:
-    """Names the files of trials that run together; of one alone, its own key."""
-    return keys[0] if len(keys) == 1 else "population-" + hashlib.sha256("".join(keys).encode()).hexdigest()[:12]
 
 
 def split_key(key: str) -> tuple[str, int]:

@@ -207,6 +207,12 @@ def mean_measured(records: Iterable[Record], name: str) -> float | None:
     return fmean(values) if values else None
 
 
+def seconds_of(record: Record, name: str) -> float | None:
+    """A number of its cost."""
+    value = record.cost.get(name)
+    return float(value) if isinstance(value, int | float) else None
+
+
 def read_record(path: Path) -> Record:
     """A record from its file; `UserError` that names the file, and the field, where it is none.
 

@@ -43,6 +43,7 @@ STAGE_WORDS = {
 """What is done in a stage."""
 WITH_CURVE = "models of these seeds are averaged, where that helps; parts of the data say what more of it gives"
 """In the last one, where a learning curve is asked for."""
+WAITS = "The answer is being worked out, which takes some seconds. This page renews itself."
 LEVELS = {"base": "broken line: the base settings", "encoder": "dotted: the encoder as it came"}
 
 
@@ -325,7 +326,7 @@ def verdicts(findings: str | None, problem: str, finished: int, runs: bool) -> d
     answer = json.loads(findings).get("answer", []) if findings and finished else []
     if runs:  # the command is at work
         answer = [part for part in answer if part[0] != GO_ON]
-    waits = "" if runs or findings or problem or not finished else "<p class='soft'>The answer is being worked out.</p>"
+    waits = "" if runs or findings or problem or not finished else f"<p class='soft'>{WAITS}</p>"
     return {"answer": _answer(answer) or waits, "verdicts": _verdicts(findings, problem, finished, runs)}
 
 
@@ -412,7 +413,7 @@ def _queued(view: View, total: int) -> str:
 
 
 def _seed(seed: int) -> str:
-    """`0`, `fresh 0`, `soup 3/4`."""
+    """`0`, `fresh 0`, `average, 75% trained`."""
     return escape(seed_in_words(seed).replace("seed ", ""))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -83,7 +83,9 @@ def forest_picture(groups: Sequence[GainGroup], path: Path, most: int = MOST) ->
 
 def forest_figure(groups: Sequence[GainGroup], most: int = MOST) -> ShownFigure | None:
     """Gains in points on one scale, group under group, the highest on top; None where there are none."""
-    drawn = [GainGroup(group.title, _highest(group.lines)[:most], group.marks) for group in groups if group.lines]
+    drawn = [
+        replace(group, lines=sorted(group.lines, key=lambda line: -line.gain)[:most]) for group in groups if group.lines
+    ]
     if not drawn:
         return None
     limits = scale(
@@ -134,10 +136,6 @@ def forest_figure(groups: Sequence[GainGroup], most: int = MOST) -> ShownFigure 
     figure.set_figheight(AXIS + height + NAMED * len(axis.get_legend_handles_labels()[1]))
     legend(figure, [axis])
     return figure
-
-
-def _highest(lines: Sequence[GainLine]) -> list[GainLine]:
-    return sorted(lines, key=lambda line: -line.gain)
 
 
 def scale(shown: Sequence[GainLine], marks: Sequence[float] = ()) -> Limits:

@@ -9,18 +9,17 @@ from pathlib import Path
 from reports.answer_words import OVER
 from reports.commands import results_place
 from reports.document import Block, DataTable, Heading
-from reports.items import Item, Items, of_own_data, percent, shortened
-from reports.markdown import code, count, signed, text, verbatim
+from reports.items import Item, Items, of_own_data, shortened
+from reports.markdown import code, count, percent, signed, text, verbatim
 from reports.results import Results
 from trainables.errors import UserError
-from trainables.senteval.ranking import NDCG
 
 SHOWN = 5
 """So many items of each kind."""
 FEW = 2
 """So many tasks."""
 MEANING = {
-    NDCG: "100 % where the right texts come first, 63 % where one comes second, 0 % beyond the tenth",
+    "test_ndcg@10": "100 % where the right texts come first, 63 % where one comes second, 0 % beyond the tenth",
 }
 """What an item's own value of a number says."""
 
@@ -47,7 +46,7 @@ def _of_task(items: Items, results: Results) -> list[Block]:
     how = "Right is what most seeds get right; half of them is between right and wrong." if items.right_or_wrong else ""
     scored = any(_has_scores(item) for item in (*items.mended, *items.broke))
     if not items.right_or_wrong and not items.no_texts and scored:
-        meaning = MEANING.get(items.number.removeprefix("test_"), "100 % at best")
+        meaning = MEANING.get(items.number, "100 % at best")
         how = f"Before and now are each item's own {code(items.number)}: {meaning}."
     place, task = shlex.quote(results_place(results.info)), shlex.quote(items.task)
     every = verbatim(f"python -m reports {place} --items {task}")

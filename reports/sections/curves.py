@@ -38,7 +38,7 @@ def _missing(results: Results, key: str) -> str:
 
 
 def _bars(results: Results, bars: bool) -> str:
-    one_seed = len(results.info.seeds) == 1
+    one_seed = max((len(results.of_row(label)) for label in results.asked_rows), default=0) < 2  # a race adds seeds
     if not bars:
         return "one seed, so there are no bars" if one_seed else "there are no bars"
     if results.comparable:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from statistics import stdev
+from statistics import fmean, stdev
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from reports.costs import word
 from reports.document import Block, DataTable
 from reports.evidence import Evidence
 from reports.guards.words import listed
-from reports.ledger import Record
+from reports.ledger import Record, seconds_of
 from reports.ledger.finals import share_in_words
 from reports.markdown import DASH, code, count, duration, number, signed, span, spread, text
 from reports.part_scores import PartScore, part_scores
@@ -43,7 +44,7 @@ def write(results: Results, pictures: Path) -> list[Block]:
     best = {recipe.recipe_hash: recipe for recipe in ranking(results)}
     ranked, row = [recipe for key, recipe in best.items() if key in within], best_row(results)
     with_rows = f" With the rows {count(Answer.of(results).tried, 'recipe')} were tried." if results.wholes else ""
-    blocks: list[Block] = [f"{_counts(results, scored)}{with_rows}"]
+    blocks: list[Block] = [f"{_counts(results, scored)}{with_rows}{_saved(results)}"]
     if any(len(results.deciding(recipes[key])) < len(recipes[key]) for key in scored):
         blocks.append(
             "A recipe's first seed decided, by its scores, whether its other seeds ran; so these alone say how good it "
@@ -66,17 +67,20 @@ def _on_parts(results: Results) -> list[Block]:
     """The development score of each recipe on the parts of the data that it trained on: those that came farthest first,
     by their score there."""
     goal = results.goals[0]
-    scores = part_scores(results, goal)
+    scores, judged = part_scores(results, goal), {finalist.recipe for finalist in Answer.of(results).finalists}
     shares = sorted({share for by_share in scores.values() for share in by_share})
 
     def place(key: str) -> tuple[float, float]:
         farthest = max(scores[key])
         return farthest, goal.upward(scores[key][farthest].value)
 
+    def missing(key: str, share: float) -> str:
+        return "see the finals" if share == 1 and key in judged else DASH
+
     lines = [
         [
             code(called(results, key)),
-            *(number(scores[key][share].value if share in scores[key] else None) for share in shares),
+            *(number(scores[key][share].value) if share in scores[key] else missing(key, share) for share in shares),
             _took(scores[key][max(scores[key])]),
         ]
         for key in sorted(scores, key=place, reverse=True)
@@ -134,8 +138,36 @@ def _counts(results: Results, scored: Sequence[str]) -> str:
     ends |= dict.fromkeys(scored, "finished")
     counts = Counter(ends[recipe_hash] for recipe_hash in results.explored)
     way = {"optuna": "Optuna", "grid": "The grid"}.get(results.info.search, "The search")
-    ends_in_words = ", ".join(f"{counts[end]} {end}" for end in ENDS if counts[end] or end == "finished")
+    words = {"finished": "finished on all of the data before the finals"} if results.wholes else {}
+    ends_in_words = ", ".join(
+        f"{counts[end]} {words.get(end, end)}" for end in ENDS if counts[end] or end == "finished"
+    )
     return f"{way} asked for {count(len(results.explored), 'recipe')} beyond the space's rows: {ends_in_words}."
+
+
+def _saved(results: Results) -> str:
+    """How long the explored trials took that a scheduler could stop, beside what they would have taken; empty where it
+    stopped none."""
+    judged = [record for record in results.records if record.judged and record.recipe_hash in results.explored]
+    through = [record for record in judged if record.status == "finished"]
+    stopped = [
+        record
+        for record in judged
+        if str(record.training.get("stopped")).startswith("stopped at rung") and "planned_steps" in record.training
+    ]
+    finished = math.fsum(seconds_of(record, "seconds") or 0.0 for record in through)
+    spent = finished + math.fsum(seconds_of(record, "seconds") or 0.0 for record in stopped)
+    scoring = fmean([seconds_of(record, "evaluation_seconds") or 0.0 for record in through] or [0.0])
+    whole = finished + math.fsum(
+        record.training["seconds"] * record.training["planned_steps"] / max(record.training["steps"] or 1, 1) + scoring
+        for record in stopped
+    )
+    if not stopped or not whole:
+        return ""
+    return (
+        f" The {count(len(through) + len(stopped), 'trial')} that could be stopped took {duration(spent)} instead of "
+        f"about {duration(whole)}: stopping early saved **{number(100 * (1 - spent / whole), 0)} %** of that."
+    )
 
 
 def _optimism(results: Results, explored: Sequence[Ranked], best: Ranked) -> str:

@@ -6,18 +6,17 @@ import dataclasses
 import math
 from pathlib import Path
 
-from reports.answer import Answer, seconds_of
+from reports.answer import Answer
 from reports.answer_parts import Finalist
 from reports.answer_words import OVER
 from reports.document import Block, DataTable
 from reports.guards.words import listed
+from reports.ledger import seconds_of
 from reports.ledger.finals import NEAR
-from reports.looks import look, share
 from reports.markdown import code, duration, number, text
 from reports.part_scores import PassedOver, passed_over
 from reports.recipe_names import called
 from reports.results import Results
-from reports.statistics import CONFIDENCE
 from reports.wording import interval, level
 from search_spaces.goals import Goal
 
@@ -60,13 +59,12 @@ def write(results: Results, pictures: Path) -> list[Block]:
         ]
         for name, finalist in compared.items()
     ]
-    end = 100 * (1 - CONFIDENCE) * share(look(results))
     whole = "finalists and goals" if beside else "finalists"
     how = (
-        "Gains are in points. Seeds are fresh ones; of a recipe without any, those of the search. A gain's interval "
-        f"holds with {100 - 2 * end:.1f} % at this look ({100 - end:.1f} % for each end), for all {whole} at once; "
-        "that of a score is its own, with 95 %. Whole recipes are compared: what a search varies on purpose, as steps "
-        "and tokens, is part of the gain."
+        "Gains are in points. Seeds are fresh ones; of a recipe without any, those of the search. Each end of a "
+        f"gain's interval holds with 95 %, for all {whole} and all looks at this study together; that of a score is "
+        "its own. Gains are of the same items, so one may be sure where the intervals of two scores overlap. Whole "
+        "recipes are compared: what a search varies on purpose, as steps and tokens, is part of the gain."
     )
     flagged = f" No verdict, for the flag {listed([code(flag) for flag in answer.flags])}." if answer.flags else ""
     return [

@@ -62,9 +62,7 @@ def of_finals(answer: Answer) -> list[GainGroup]:
         return []
     level = kept.figure.gain
     lines = [
-        GainLine(
-            finalist.name, gain.gain, gain.low, gain.high, (gain.low or 0.0) > 0 or (gain.high or 0.0) < 0, at_once=True
-        )
+        GainLine(finalist.name, gain.gain, gain.low, gain.high, gain.above or gain.below, at_once=True)
         for finalist in answer.finalists
         if (gain := finalist.gains.get(zero))
     ]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from reports.answer import Answer
 from reports.cached import cached
 from reports.document import Block, DataTable, Heading, Picture, SideBySide
 from reports.guards.words import listed
@@ -15,7 +16,7 @@ from reports.importance import ENOUGH, Effect, Importance, Share, importance
 from reports.importance.findings import LEVEL
 from reports.ledger import Record
 from reports.ledger.finals import share_in_words
-from reports.markdown import code, count, number
+from reports.markdown import code, count, number, percent
 from reports.part_scores import part_scores
 from reports.plots.importance_panels import importance_picture
 from reports.recipe_names import short
@@ -66,7 +67,7 @@ def in_short(results: Results, pictures: Path) -> list[Block]:
         if fit is None:
             blocks.append(f"Nothing decides the {name}: the recipes, or their scores, are all alike.")
             continue
-        blocks.append(_above(fit, name))
+        blocks.append(" ".join([_above(fit, name), *_as_in_the_base(results, fit)]))
         blocks += [sentence] if (sentence := _agreement(results, searched)) else []
         several = f"-{name.split()[0].lower()}" if len(_names(results)) > 1 else ""
         drawn = {
@@ -158,7 +159,7 @@ def _above(fit: Importance, name: str) -> str:
     what = " of the spread of scores"
     named: list[str] = []
     for effect in fit.above:
-        share = f"{_percent(effect.share.value)}{what * (not named)}"
+        share = f"{percent(effect.share.value)}{what * (not named)}"
         named.append(f"{code(effect.keys[0])} ({share}, p {probability(effect.share.p)})")
     if not named:
         return f"**No setting is shown to matter** for the {name}: shuffled scores often give as large a share."
@@ -166,10 +167,21 @@ def _above(fit: Importance, name: str) -> str:
     return f"**{listed(named)} {be}** for the {name}, beyond noise."
 
 
+def _as_in_the_base(results: Results, fit: Importance) -> list[str]:
+    """Which keys above noise the recipe to use leaves alone: its gain came from others."""
+    answer = Answer.of(results)
+    changed = {key for finalist in answer.picked for key in finalist.settings}
+    kept = [code(key) for key in (effect.keys[0] for effect in fit.above) if key not in changed]
+    return [f"The answer has {listed(kept)} as in the base settings."] if kept and answer.kind == "use" else []
+
+
 def _shares(results: Results, forest: Importance) -> list[Block]:
     fit = forest.explained
-    part = _percent(fit.value) if fit.value > 0 else "nothing"
-    quality = f"{part} of the spread of their scores (R2 {fit.value:.2f}, 95 % {_ends(fit)}; p = {fit.p:.2f})"
+    low, high = fit.interval
+    part = percent(fit.value) if fit.value > 0 else "nothing"
+    quality = (
+        f"{part} of the spread of their scores (R2 {fit.value:.2f}, 95 % {low:.2f} to {high:.2f}; p = {fit.p:.2f})"
+    )
     blocks: list[Block] = [
         f"A forest was fitted to {forest.recipes} recipes of the search (with rows that it could have asked "
         f"for) and held against recipes that it had not seen, in five folds, twice. There it explains {quality}. "
@@ -214,7 +226,9 @@ def _line(results: Results, effect: Effect, recipes: int) -> list[str]:
 
 
 def _cells(share: Share) -> list[str]:
-    return [_percent(share.value), _interval(share), probability(share.p), "yes" if share.above else "not above noise"]
+    low, high = share.interval
+    above = "yes" if share.above else "not above noise"
+    return [percent(share.value), f"{percent(low)} to {percent(high)}", probability(share.p), above]
 
 
 def _condition(domain: Domain, domains: Sequence[Domain], always: bool) -> str:
@@ -230,18 +244,3 @@ def _condition(domain: Domain, domains: Sequence[Domain], always: bool) -> str:
             return "where the recipe has it"
         key, values = chooser.key, tuple(value for value in chooser.choices if value in has[chooser.key])
     return f"{code(key)} is {' or '.join(map(short, values))}"
-
-
-def _percent(value: float) -> str:
-    text = f"{100 * value:.0f}"
-    return f"{'0' if text == '-0' else text} %"
-
-
-def _interval(share: Share) -> str:
-    low, high = share.interval
-    return f"{_percent(low)} to {_percent(high)}"
-
-
-def _ends(share: Share) -> str:
-    low, high = share.interval
-    return f"{low:.2f} to {high:.2f}"

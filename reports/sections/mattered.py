@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
-from reports.answer import Answer, seconds_of
+from reports.answer import Answer
 from reports.best_model import ranking
 from reports.commands import why_command
 from reports.costs import word
 from reports.document import Block, Picture
+from reports.ledger import seconds_of
 from reports.markdown import verbatim
 from reports.plots.search_course import search_picture
 from reports.results import Results

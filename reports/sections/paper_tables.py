@@ -90,8 +90,7 @@ def plain_table(results: Results) -> list[Block]:
 
 def under_protocol(results: Results, scores: Iterable[tuple[str, str]]) -> str:
     """Which protocol of SentEval's classifiers and regressors were fitted by; empty where these scores need none."""
-    fitted = any(number not in kind_of(task).unfitted for task, number in scores)
-    return f" under SentEval's protocol {code(results.protocol)}" if fitted else ""
+    return f" under SentEval's protocol {code(results.protocol)}" if _are_fitted(scores) else ""
 
 
 def made_of(figure: Quantity) -> str:
@@ -107,7 +106,7 @@ def _caption(results: Results, paper: Table) -> str:
     sentences = [f"{text(paper.aggregation[:1].upper() + paper.aggregation[1:])}."]
     if results.protocol == paper.protocol:
         sentences.append(f"SentEval protocol {code(paper.protocol)}, as in the paper.")
-    elif any(_is_fitted(paper, column) for column in paper.columns):
+    elif _are_fitted(score for column in paper.columns for score in quantity(paper, column).weights):
         sentences.append(
             f"Ours is measured under the protocol {code(results.protocol)}, the paper's under {code(paper.protocol)}: "
             "the levels are not comparable."
@@ -115,9 +114,9 @@ def _caption(results: Results, paper: Table) -> str:
     return " ".join(sentences)
 
 
-def _is_fitted(paper: Table, column: Column) -> bool:
-    """Whether classifiers or regressors were fitted for any part of the figure, which the protocol says how to do."""
-    return any(number not in kind_of(task).unfitted for task, number in quantity(paper, column).weights)
+def _are_fitted(scores: Iterable[tuple[str, str]]) -> bool:
+    """Whether classifiers or regressors were fitted for any of them, which the protocol says how to do."""
+    return any(number not in kind_of(task).unfitted for task, number in scores)
 
 
 def _levels(results: Results, paper: Table, shown: Sequence[tuple[str, str]]) -> DataTable:

@@ -105,7 +105,8 @@ def write(results: Results, pictures: Path) -> list[Block]:
     front = GoalsFront.of(results)
     points = front.points
     if not points:
-        return [" ".join([*missing, *_left_out(results), f"No {_other(results)}finished trial has {_all_of(goals)}."])]
+        other = "other " * bool(results.above_limits)
+        return [" ".join([*missing, *_left_out(results), f"No {other}finished trial has {_all_of(goals)}."])]
     costs = any(goal.cost for goal in goals)
     return [
         *missing,
@@ -196,10 +197,6 @@ def _left_out(results: Results) -> list[str]:
     limits = listed([code(f"{name}={value:g}") for name, value in of_trials(results.info.limits).items()])
     be = "recipe is" if above == 1 else "recipes are"
     return [f"{above} {be} above a limit ({limits}), and left out."] if above else []
-
-
-def _other(results: Results) -> str:
-    return "other " * bool(results.above_limits)
 
 
 def _counts(results: Results, front: GoalsFront) -> str:

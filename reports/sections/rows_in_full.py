@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from reports.answer import seconds_of
 from reports.boards import Board, Standing
 from reports.document import Block, DataTable, Heading
 from reports.evidence import Evidence
 from reports.guards.words import listed
-from reports.ledger import mean_measured
+from reports.ledger import mean_measured, seconds_of
 from reports.markdown import DASH, count, number, spread, text
 from reports.plots.forest import FLAG
 from reports.results import Results

@@ -21,7 +21,7 @@ def write(results: Results, pictures: Path) -> list[Block]:
         return []
     head = ["Model", "development", text(answer.figure), *([text(ship.general)] if ship.general else []), "shipped"]
     lines = [_line(f"average, {each.share:.0%} trained", each, ship) for each in ship.soups]
-    lines.insert(0, _line("one seed, the mean", ship.one_seed, ship))
+    lines.insert(0, _line(f"one seed, the mean of {ship.seeds}", ship.one_seed, ship))
     return [DataTable(head, lines), *_gains(ship), _how(ship)]
 
 
@@ -50,8 +50,9 @@ def _how(ship: Ship) -> str:
         chance = " That the average is better than one seed is not shown by the test; development scores chose it."
     return (
         f"The weights of {ship.seeds} fresh seeds of {code(ship.name)} are averaged, and mixed with those of the "
-        f"encoder as it came. Development scores choose{least if ship.general else ' the best'}. One seed is shipped "
-        f"where no average is better, or where it measured less than {kept} of the seeds' gain on the test."
+        f"encoder as it came. Development scores choose{least if ship.general else ' the best'}; the test would "
+        f"flatter what it chose, so it only refuses an average that measured less than {kept} of the seeds' gain. Else "
+        "one seed is shipped, the best by development scores."
         f"{had if ship.untrained_general is not None else ''} Intervals allow for chance in test items, and in "
         f"seeds: the average was made again without each of them.{chance}"
     )

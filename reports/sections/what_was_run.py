@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean
 
-from reports.answer import seconds_of
 from reports.document import Block, Bullets, DataTable
-from reports.ledger import Record
+from reports.ledger import Record, seconds_of
 from reports.markdown import DASH, code, count, number, text, verbatim
 from reports.results import Results
 from reports.sections.data_read import data_table
@@ -36,6 +35,7 @@ def write(results: Results, pictures: Path) -> list[Block]:
     apart = ", ".join(f"{n} {where}" for n, where in elsewhere if n)
     rows = total(extents(results).values())
     missing = rows.planned - rows.done
+    hardware = dict.fromkeys([info.hardware, *(record.hardware for record in results.records)])
     facts = [
         f"Paper: {text(results.space.paper)}",
         f"Space: {code(info.space)}" + (f", from {code(info.space_file)}" if info.space_file else ""),
@@ -56,7 +56,7 @@ def write(results: Results, pictures: Path) -> list[Block]:
         ),
         f"Cost: {_cost(done)}",
         f"Time of the workers, until each one's last trial: {_workers_time(done)}",
-        f"Hardware: {'; '.join(map(text, _distinct([info.hardware, *(r.hardware for r in results.records)])))}",
+        f"Hardware: {'; '.join(map(text, filter(None, hardware)))}",
         f"Versions: {', '.join(text(f'{name} {version}') for name, version in sorted(info.versions.items()))}",
     ]
     known = Bullets([fact for fact in facts if fact and not fact.endswith(": ")])
@@ -91,10 +91,6 @@ def _workers_time(records: Sequence[Record]) -> str:
         "idle": "idle",
     }
     return ", ".join(f"{number(100 * spent[what] / total)} % {meaning}" for what, meaning in words.items())
-
-
-def _distinct(names: list[str]) -> list[str]:
-    return list(dict.fromkeys(name for name in names if name))
 
 
 def _training_time(results: Results) -> list[Block]:

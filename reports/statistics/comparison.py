@@ -54,7 +54,6 @@ class Comparison:
     in the finals of a search, which ask for one direction."""
     error: Error | None
     """How far the gain may be off by chance; None where nothing is known of it."""
-    seeds_variance: float | None
     items_variance: float | None
     basis: Basis
     seeds: tuple[int, int]
@@ -139,11 +138,6 @@ class Error:
         freedom = wary_freedom(variance, [part.variance for part in both], [part.freedom for part in both])
         return cls(variance, freedom, parts)
 
-    @property
-    def deviation(self) -> float:
-        """The standard error in points, by the first estimate."""
-        return math.sqrt(self.variance)
-
     def half_width(self, alpha: float = 1 - CONFIDENCE) -> Any:
         """Of the two-sided interval at that level."""
         from scipy.special import stdtrit
@@ -217,7 +211,6 @@ def compare(
         high=high,
         p=p,
         error=error,
-        seeds_variance=None if seeds is None else math.fsum(part.variance for part in seeds),
         items_variance=items.variance if items else None,
         basis=basis,
         seeds=(first.count, second.count),

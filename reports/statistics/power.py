@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reports.statistics.comparison import Error, ErrorPart, SeedsPart, interaction, items_part, paired_seeds_part
+from reports.statistics.comparison import Error, ErrorPart, SeedsPart, interaction, items_part
 from reports.statistics.measured import CONFIDENCE
 from reports.statistics.sample import Array, Sample, pairable
 from reports.statistics.spreads import ALONE, Common
@@ -47,21 +47,18 @@ def power(
     first: Sample,
     second: Sample,
     effect: float,
-    seeds: int | tuple[int, int] | None = None,
+    seeds: int,
     *,
     alpha: float = 1 - CONFIDENCE,
     common: Common = ALONE,
     spread: Spread | None = None,
-    paired: bool = False,
 ) -> float:
     """The chance that a true gain of `effect` points would be found: p at most `alpha`, two-sided, on the right side.
 
-    `seeds`: of each trained recipe, or of the first and of the second; None for as many as each has. `spread` stands in
-    for that of a sample with one seed; ValueError where it is needed and missing. `common` and `paired` as in
-    `compare`.
+    `seeds`: of each trained recipe. `spread` stands in for that of a sample with one seed; ValueError where it is
+    needed and missing. `common` as in `compare`.
     """
-    counts = [first.count, second.count] if seeds is None else [seeds] * 2 if isinstance(seeds, int) else [*seeds]
-    return _power(_Plan.of(first, second, common, spread, paired), effect, counts, alpha)
+    return _power(_Plan.of(first, second, common, spread), effect, seeds, alpha)
 
 
 def seeds_needed(
@@ -73,14 +70,13 @@ def seeds_needed(
     alpha: float = 1 - CONFIDENCE,
     common: Common = ALONE,
     spread: Spread | None = None,
-    paired: bool = False,
 ) -> int | None:
     """With how many seeds of each recipe, those there are included, a true gain of `effect` is found with that power.
 
     None: with no number up to MOST_SEEDS, since the test items' part alone is too large. The rest as in `power`.
     """
-    plan = _Plan.of(first, second, common, spread, paired)
-    return fewest(lambda seeds: _power(plan, effect, [seeds, seeds], alpha) >= power)
+    plan = _Plan.of(first, second, common, spread)
+    return fewest(lambda seeds: _power(plan, effect, seeds, alpha) >= power)
 
 
 def least_gain(first: Sample, second: Sample, power: float = 0.8, *, alpha: float = 1 - CONFIDENCE) -> float | None:
@@ -88,7 +84,7 @@ def least_gain(first: Sample, second: Sample, power: float = 0.8, *, alpha: floa
     where the two were not tested on the same items."""
     from scipy.special import ndtri
 
-    items = _Plan.of(first, second, ALONE, Spread(0.0, 1), False).items
+    items = _Plan.of(first, second, ALONE, Spread(0.0, 1)).items
     if items is None:
         return None
     bar = Error.of([], items, 0.0, ALONE).half_width(alpha)
@@ -108,20 +104,14 @@ class _Plan:
     spreads: tuple[Spread | None, Spread | None]  # None: no seed changes anything
     items: ErrorPart | None  # what stays however many seeds there are
     common: Common
-    paired: bool
 
     @classmethod
-    def of(cls, first: Sample, second: Sample, common: Common, spread: Spread | None, paired: bool) -> _Plan:
-        if paired:
-            (part,) = paired_seeds_part(first, second)
-            spreads = [Spread(math.sqrt(part.variance * first.count), first.count - 1), None]
-        else:
-            spreads = [_spread(sample, spread) for sample in (first, second)]
+    def of(cls, first: Sample, second: Sample, common: Common, spread: Spread | None) -> _Plan:
         items = None
         if pairable(first, second):
             of_items = items_part(first, second)
-            items = ErrorPart(max(of_items.variance - interaction(first, second, paired), 0.0), of_items.freedom)
-        return cls((spreads[0], spreads[1]), items, common, paired)
+            items = ErrorPart(max(of_items.variance - interaction(first, second), 0.0), of_items.freedom)
+        return cls((_spread(first, spread), _spread(second, spread)), items, common)
 
 
 def _spread(sample: Sample, other: Spread | None) -> Spread | None:
@@ -134,7 +124,7 @@ def _spread(sample: Sample, other: Spread | None) -> Spread | None:
     return other
 
 
-def _power(plan: _Plan, effect: float, counts: list[int], alpha: float) -> float:
+def _power(plan: _Plan, effect: float, count: int, alpha: float) -> float:
     """The mean over what the true spreads may be, and over what spreads the study will then measure.
 
     A spread of few seeds is badly known. Its true value is drawn as if FIRMNESS times the degrees of freedom had been
@@ -143,17 +133,16 @@ def _power(plan: _Plan, effect: float, counts: list[int], alpha: float) -> float
     """
     from scipy.special import chdtri, ndtr
 
-    trained = [(place, spread, count) for place, (spread, count) in enumerate(zip(plan.spreads, counts, strict=True))
-               if spread is not None]  # fmt: skip
-    if any(count < 2 for _, _, count in trained):
+    trained = [(place, spread) for place, spread in enumerate(plan.spreads) if spread is not None]
+    if trained and count < 2:
         return 0.0  # one seed: no verdict
     true = plan.items.variance if plan.items else 0.0
     seeds = []
-    for place, spread, count in trained:
+    for place, spread in trained:
         freedom = FIRMNESS * spread.freedom
         over_seeds = spread.std**2 / count * freedom / chdtri(freedom, _points()[:, 2 * place])
         measured = over_seeds * chdtri(count - 1, _points()[:, 2 * place + 1]) / (count - 1)
-        seeds.append(SeedsPart(measured, count - 1.0, count, stands_alone=place == 1, of_gaps=plan.paired))
+        seeds.append(SeedsPart(measured, count - 1.0, count, stands_alone=place == 1))
         true = true + over_seeds
     bar = Error.of(seeds, plan.items, 0.0, plan.common).half_width(alpha)
     with np.errstate(divide="ignore", invalid="ignore"):

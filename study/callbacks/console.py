@@ -70,6 +70,8 @@ class Console(Callback):
         """Whether a trial has."""
         self.best: dict[float, list[float | None]] = {}
         """By the share of the data that was trained on: of each goal, under the seeds that choose."""
+        self.judging = False
+        """Whether a trial of the finals has ended: from then on their seeds say more than the best of the search."""
         self.of_base: dict[float, list[float | None]] = {}
         """The same of the base settings."""
         for record in state.ledger.sift()[0]:
@@ -88,6 +90,7 @@ class Console(Callback):
 
     def _count(self, record: Record) -> None:
         base = self.state.plan.base
+        self.judging = self.judging or is_fresh(record.seed)
         untrained = base.trains and not record.recipe["optimisation.epochs"]
         if record.status != "finished" or is_fresh(record.seed) or untrained:
             return
@@ -172,7 +175,7 @@ class Console(Callback):
                 " (the base settings)" if of_base == self.best[share] else f" (base settings {number(of_base[0])})"
             )
         where = "" if share == 1.0 else f" on {share_in_words(share)}"
-        return [f"best so far{where}: {', '.join(best)}"] if best else []
+        return [f"best so far{where}: {', '.join(best)}"] if best and not self.judging else []
 
     @property
     def _name_width(self) -> int:

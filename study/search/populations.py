@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from reports.ledger import is_fresh, split_key
-from reports.ledger.folders import POPULATIONS, is_key, together_key
+from reports.ledger.folders import POPULATIONS, is_key
 from study.plan import Plan
 from study.search.agenda import Agenda
 from study.trial import Trial
@@ -105,4 +106,5 @@ def members_of(path: Path) -> list[str]:
 
 def files_key(members: Sequence[Trial]) -> str:
     """Names the files of trials that run together; of one alone, its own key."""
-    return together_key([member.key for member in members])
+    keys = [member.key for member in members]
+    return keys[0] if len(keys) == 1 else "population-" + hashlib.sha256("".join(keys).encode()).hexdigest()[:12]

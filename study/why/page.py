@@ -79,13 +79,15 @@ def joined(looked: Sequence[Cause], tried: Sequence[Cause]) -> list[Cause]:
 
 def lines(case: StudyCase, causes: Sequence[Cause], taken_back: Sequence[Gained], tries: Tries | None) -> Iterator[str]:
     """For a console."""
-    for sentence in words.worth(taken_back) if taken_back else ():
+    for sentence in words.worth(taken_back, tries.share) if taken_back and tries else ():
         yield f"Gain   {sentence}"
     if not causes:
         yield f"Why    {words.nothing(tries)}"
     for place, cause in enumerate(causes, 1):
         yield f"{place:<6} {words.TITLES[cause.name]}{words.points(cause)}: {words.evidence(cause)}"
         yield f"       {words.command(cause, case) or words.OTHERWISE.get(cause.name, '')}"
+        if "train" in cause.mend:
+            yield f"       these rows: {_suspects_file(case, cause)}"
 
 
 def blocks_of(
@@ -93,7 +95,7 @@ def blocks_of(
 ) -> Iterator[Block]:
     """The causes with evidence, command and suspect rows; and how they were measured."""
     if taken_back:
-        yield Bullets([text(sentence) for sentence in words.worth(taken_back)])
+        yield Bullets([text(sentence) for sentence in words.worth(taken_back, tries.share if tries else 1.0)])
     if not causes:
         sentence = words.nothing(tries)
         yield f"{sentence[0].upper()}{sentence[1:]}."
@@ -110,7 +112,11 @@ def blocks_of(
 def _suspects(case: StudyCase, cause: Cause) -> list[str]:
     from trainables.corpora.own_rows import row_in_words
 
-    shown = [f"row {number + 1}: {row_in_words(case.rows[number])}" for number in cause.rows[:LISTED]]
+    shown = [f"row {number + 1} of the data: {row_in_words(case.rows[number])}" for number in cause.rows[:LISTED]]
     more = len(cause.rows) - len(shown)
-    where = f": all are in {cause.name}-{SUSPECTS}, beside this page" if by_rows(case, cause) else ""
+    where = f": all are in {_suspects_file(case, cause)}" if "train" in cause.mend else ""
     return [*shown, *([f"and {count(more, 'more row')}{where}"] if more > 0 else [])]
+
+
+def _suspects_file(case: StudyCase, cause: Cause) -> str:
+    return str(case.folder / f"{cause.name}-{SUSPECTS}")

@@ -45,13 +45,13 @@ def settings(changes: Facts) -> str:
 
 def _mislabelled(facts: Facts) -> str:
     named = (
-        f"{count(facts['suspects'], 'row')} are named, of which at most {RIGHT:.0%} are expected to be right"
+        f"{count(facts['suspects'], 'row')} are named, up to {RIGHT:.0%} of which may be fine"
         if facts["suspects"]
         else "which ones this encoder cannot tell"
     )
     return (
-        f"the positives of about {facts['wrong']:.0%} of the {facts['of']:,} rows read are no nearer to their anchors "
-        f"than random ones, beyond such rows of the development part; {named}"
+        f"in about {facts['wrong']:.0%} of the {facts['of']:,} rows read the positive seems to belong to another row, "
+        f"as it is no nearer to its anchor than a random one (in so many more than in the development part); {named}"
     )
 
 
@@ -140,10 +140,10 @@ OTHERWISE: Mapping[str, str] = {
 
 
 def points(cause: Cause) -> str:
-    """`, 4.2 points`, or `, about 4 points`; empty where no point can be gained."""
+    """`, 4.2 points`, or `, perhaps 4 points`; empty where no point can be gained."""
     if cause.name in UNGAINED:
         return ""
-    return f", {number(cause.points, 1)} points" if cause.measured else f", about {number(cause.points, 0)} points"
+    return f", {number(cause.points, 1)} points" if cause.measured else f", perhaps {number(cause.points, 0)} points"
 
 
 def command(cause: Cause, case: StudyCase) -> str:
@@ -161,18 +161,23 @@ def command(cause: Cause, case: StudyCase) -> str:
     return dataclasses.replace(case.request, **changes, results=own).command
 
 
-def worth(taken_back: Sequence[Gained]) -> list[str]:
-    """After an answer `use`: what the changed settings are worth together, and each alone."""
+def worth(taken_back: Sequence[Gained], share: float) -> list[str]:
+    """After an answer `use`: what the changed settings are worth together, and each alone, in tries on a share of the
+    rows."""
     whole, *single = taken_back
     gain = difference(whole.gain, whole.low, whole.high)
+    where = "" if share == 1 else f" on {share:.0%} of the rows"
     sentences = [
-        f"over the base settings development gains {gain} with {settings(whole.changes)} (on the items that chose "
-        "them: on new ones rather less)"
+        f"the answer stands; in tries{where} {settings(whole.changes)} gain {gain} over the base settings, on the "
+        "development items that chose them"
     ]
     if single and single[0].low > 0 and single[0].gain >= MOST_OF * whole.gain:
         sentences.append(f"nearly all of it is the {settings(single[0].changes)}")
     each = [f"{settings(gained.changes)}: {difference(gained.gain, gained.low, gained.high)}" for gained in single]
-    return [*sentences, *([f"what each alone is worth: {'; '.join(each)}"] if each else [])]
+    unsure = "; none of these alone is shown, so which one made the gain is open" * all(
+        gained.low <= 0 for gained in single
+    )
+    return [*sentences, *([f"each alone: {'; '.join(each)}{unsure}"] if each else [])]
 
 
 def begin(case: StudyCase, minutes: float | None) -> str:
@@ -186,7 +191,7 @@ def begin(case: StudyCase, minutes: float | None) -> str:
 
 def nothing(tries: Tries | None) -> str:
     """Where no cause was seen."""
-    looked = "rows, test and encoder show nothing that stands in the way"
+    looked = f"nothing is seen of: {', '.join(TITLES[name].lower() for name in SENTENCES)}"
     if tries is None:
         return f"{looked}; no change of settings was tried"
     if not tries.any_tried:
@@ -204,11 +209,11 @@ def how(case: StudyCase, tries: Tries | None) -> str:
     if tries is None:
         return f"{looks} Nothing was trained: --limit minutes=10 tries changes, each alone."
     names = ", ".join(dict.fromkeys(TITLES[name].lower() for name in tries.left_out))
-    left = f" No time was left for: {names}." if names else ""
+    left = f" A larger --limit also tries changes of: {names}." if names else ""
     if not tries.any_tried:
-        return f"{looks}{left}"
+        return f"{looks} Nothing was trained, for want of time, so points are guesses.{left}"
     return (
         f"{looks} Tries trained on {tries.share:.0%} of the rows, where fewer steps make fast rates look better than "
-        f"on all. Intervals count development items, what seeds move, and how many changes were tried, of {len(AGAIN)} "
-        f"trainings each that did not choose the change.{left} Estimates are marked by 'about'."
+        f"on all. What gained was trained {len(AGAIN)} times more, which say how much; intervals count development "
+        f"items, what seeds move, and how many changes were tried.{left} 'Perhaps' marks a guess."
     )

@@ -27,6 +27,7 @@ from reports.ledger.finals import SHARE
 from reports.ledger.request import Request
 from reports.made_up import VERSIONS
 from reports.markdown import text
+from reports.part_scores import PassedOver
 from reports.recipe_names import called
 from reports.report import write_report
 from reports.results import Results
@@ -36,7 +37,7 @@ from reports.testing import changed
 from reports.wording import difference
 from tests.conftest import slow_case
 from tests.facts import sentences
-from tests.synthetic_results import add_finals, keeps_its_contract, made_once, make_results, shared
+from tests.synthetic_results import add_finals, keeps_its_contract, lifted, made_once, make_results, shared
 from trainables.senteval.tasks import GROUPS
 
 Make = Callable[..., Results]
@@ -163,11 +164,7 @@ def test_one_seed_each_borrows_what_seeds_move_in_recorded_trainings_and_where_s
     words = "intervals of one seed assume that another moves a score by"
     assert f"{words} 0.90 points (a guess from other data)" in text_of(Results.load(tmp_path))
     results = Results.load(tmp_path)
-    scores = {
-        task: {name: value + 9.0 if isinstance(value, float) else value for name, value in numbers.items()}
-        for task, numbers in results.finals[results.base.hash][0].scores.items()
-    }
-    results = rerun(results, 0, scores=scores)
+    results = rerun(results, 0, scores=lifted(results.finals[results.base.hash][0], 9.0).scores)
     answer = Answer.of(results)
     assert answer.kind == "open"
     assert answer.lent > 1
@@ -235,7 +232,7 @@ def test_without_the_base_a_limit_leaves_nothing_to_tell(
     assert Answer.of(results).kind == "open"
     assert text_of(results) == (
         "Open   nothing can be told: the limit ended the study before the base settings had run\n"
-        f"Next   --limit minutes={minutes} goes on with what is done"
+        f"Next   --limit minutes={minutes} in all goes on with what is done"
     )
 
 
@@ -269,7 +266,7 @@ def test_the_lines_of_a_gain() -> None:
         "Gain   STS Avg. 50.51 [50.14, 50.89]: +2.89 [+2.18, +3.61] over the base settings; "
         "+7.90 [+7.39, +8.40] over the encoder as it came\n"
         "Beside transfer (MRPC, SST2, SST5, TREC) +0.64 [-0.07, +1.36] over the base settings\n"
-        "Sure   5 fresh seeds each; 7 recipes tried, 28 min of trials; "
+        "Sure   5 fresh seeds each; 7 recipes tried, trials of 28 min in all; "
         "seeds move test scores by 0.18 to 0.44 (standard deviation)\n"
         "Worse  MRPC -6.11 [-6.99, -5.22] against the base settings; "
         "MRPC -1.10 [-1.78, -0.43] against the encoder as it came\n"
@@ -283,7 +280,7 @@ def test_recipes_that_trained_on_a_part_of_the_data_alone_are_told_apart() -> No
     results = made()
     answer = dataclasses.replace(Answer.of(results), tried=28)
     words = "\n".join(as_text(lines(answer, results.info, str)))
-    assert "; 28 recipes tried, 7 of them on all of the data, 28 min of trials" in words
+    assert "; 28 recipes tried, 7 of them on all of the data, trials of 28 min in all" in words
 
 
 @pytest.mark.slow
@@ -367,14 +364,7 @@ def test_items_that_chose_a_recipe_have_no_verdict(make: Make, tmp_path: Path) -
 def better_by_transfer(results: Results, recipe_hash: str) -> Results:
     """The results where a finalist gains 8 points on the transfer tasks."""
     for record in results.finals[recipe_hash]:
-        scores = {
-            task: {
-                name: value + 8 if task in GROUPS["transfer"] and isinstance(value, float) else value
-                for name, value in numbers.items()
-            }
-            for task, numbers in record.scores.items()
-        }
-        Ledger(results.folder / LEDGER).write(changed(record, scores=scores, checkpoint=record.checkpoint))
+        Ledger(results.folder / LEDGER).write(lifted(record, 8.0, GROUPS["transfer"]))
     return Results.load(results.folder)
 
 
@@ -452,13 +442,6 @@ def test_nothing_that_measured_below_the_base_is_called_the_best_so_far() -> Non
         in words
     )
     assert "\nCost" not in words
-
-
-def test_beside_the_figure_is_the_goal_s_other_part_on_its_fresh_tasks() -> None:
-    answer = Answer.of(made(tasks={"MR": -50.0}))  # its test sentences chose the recipe, too
-    (part,) = answer.beside
-    assert (part.task, part.over) == ("transfer (MRPC, SST2, SST5, TREC)", "base")
-    assert 0 < part.gain.low < part.gain.gain
 
 
 def rewrite(results: Results, recipe_hash: str, seeds: int = 99, **parts: Any) -> Results:
@@ -557,14 +540,6 @@ def test_finals_are_a_look_once_they_are_complete(make: Make, tmp_path: Path) ->
     later = Answer.of(Results.load(tmp_path))
     assert looks.look(Results.load(tmp_path)) == 2
     assert later.kind == "use"
-
-
-def test_a_model_is_had_by_its_number() -> None:
-    results = made()
-    picked = Answer.of(results).picked[0]
-    records = _best_first(results, picked.name.partition(" ")[0])
-    assert {record.recipe_hash for record in records} == {picked.recipe}
-    assert picked.model in {record.checkpoint for record in records}
 
 
 def test_the_report_as_data(make: Make, tmp_path: Path) -> None:
@@ -689,3 +664,22 @@ def test_an_answer_of_a_part_of_the_rows_says_so(make: Make, tmp_path: Path) -> 
     assert "trained on 7.3% of the rows; Again trains on all of them" in text_of(Results.load(tmp_path))
     as_it_came = "\n".join(as_text(lines(dataclasses.replace(answer, kind="as it came"), info, str)))
     assert "on all of them the answer may be another" in as_it_came
+
+
+def test_who_was_ahead_and_had_no_room_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Not where no limit ended the study, nor who gave way to a shorter training within 0.3 points."""
+    make_results(tmp_path, rows=["SBERT baseline"], explored=3, seeds=(0,))
+    add_finals(tmp_path, (3.0,))
+    results = Results.load(tmp_path)
+    first, second = results.explored[:2]
+    limited = {"limit": "minutes", "number": 10.0}
+
+    def ahead(by: dict[str, float], limit: dict[str, object] | None) -> tuple[str, float] | None:
+        monkeypatch.setattr("reports.answer.passed_over", lambda results: PassedOver(first, by, {}) if by else None)
+        info = dataclasses.replace(results.info, limited=limit)
+        return Answer.of(dataclasses.replace(results, info=info)).ahead
+
+    assert ahead({second: 7.5}, limited) == (called(results, second), 7.5)
+    assert ahead({second: 7.5}, None) is None
+    assert ahead({second: 0.2}, limited) is None
+    assert ahead({}, limited) is None

@@ -237,15 +237,11 @@ def test_the_order_against_the_paper():
     printed = {label: SCL.published("2", label, "Avg.") or 0.0 for label in ROWS}
     lowest = min(printed.values())
     gains = {label: (value - lowest) / 2 for label, value in printed.items()}
-    board = boards(Evidence.of(dataclasses.replace(STS, gains=gains, seed_spread=0.01, items=400).study(1)))[0]
-    order = board.order
-    assert (order.tau, order.rows) == (pytest.approx(1), 5)
-    assert order.p == pytest.approx(2 / math.factorial(5))
-    reverse = boards(
-        Evidence.of(dataclasses.replace(STS, gains={label: -gain for label, gain in gains.items()}, items=400).study(1))
-    )[0]
-    opposite = reverse.order
-    assert opposite.tau == pytest.approx(-1)
+    for sign in (1, -1):
+        signed = {label: sign * gain for label, gain in gains.items()}
+        study = dataclasses.replace(STS, gains=signed, seed_spread=0.01, items=400).study(1)
+        order = boards(Evidence.of(study))[0].order
+        assert (order.tau, order.rows, order.p) == (pytest.approx(sign), 5, pytest.approx(2 / math.factorial(5)))
 
 
 def test_pairs_for_a_page():

@@ -32,8 +32,12 @@ SCORES: dict[str, dict[str, Any]] = {
 }
 
 
+Kept = tuple[Record, dict[str, np.ndarray], Path]
+"""A record, its predictions, and their file."""
+
+
 @pytest.fixture
-def kept(tmp_path: Path) -> tuple[Record, dict[str, np.ndarray], Path]:
+def kept(tmp_path: Path) -> Kept:
     scores, arrays = with_predictions(SCORES, RECORD.recipe_hash, RECORD.seed)
     (tmp_path / PREDICTIONS).mkdir()
     path = tmp_path / FILE
@@ -41,7 +45,7 @@ def kept(tmp_path: Path) -> tuple[Record, dict[str, np.ndarray], Path]:
     return changed(RECORD, scores=scores), arrays, path
 
 
-def test_every_number_that_predictions_tell_has_effects(kept: tuple[Record, dict[str, np.ndarray], Path]):
+def test_every_number_that_predictions_tell_has_effects(kept: Kept):
     record, _, path = kept
     predictions = Predictions(path.parents[1])
     for task, numbers in SCORES.items():
@@ -58,7 +62,7 @@ def test_every_number_that_predictions_tell_has_effects(kept: tuple[Record, dict
     assert predictions.problems == {}
 
 
-def test_the_nested_tasks_are_widened(kept: tuple[Record, dict[str, np.ndarray], Path]):
+def test_the_nested_tasks_are_widened(kept: Kept):
     """Ten folds that share training items: 1 + 10/9 times the variance."""
     record, arrays, path = kept
     predictions = Predictions(path.parents[1])
@@ -68,7 +72,7 @@ def test_the_nested_tasks_are_widened(kept: tuple[Record, dict[str, np.ndarray],
         assert (pair[0] ** 2).sum() == pytest.approx(factor * 1e4 * hits.var(ddof=1) / 60, rel=1e-4)
 
 
-def test_predictions_of_another_trial_are_not_used(kept: tuple[Record, dict[str, np.ndarray], Path]):
+def test_predictions_of_another_trial_are_not_used(kept: Kept):
     record, _, path = kept
     other_scores = {**record.scores, "MR": {**record.scores["MR"], "test_accuracy": 75.0}}
     other = changed(record, scores=other_scores)
@@ -107,9 +111,7 @@ def test_a_mean_over_unequal_folds_fits(tmp_path: Path):
     ],
     ids=["objects", "too few", "no numbers", "two axes", "sizes", "a negative size"],
 )
-def test_arrays_that_do_not_fit_are_unknown(
-    kept: tuple[Record, dict[str, np.ndarray], Path], change: dict[str, np.ndarray], sentence: str
-):
+def test_arrays_that_do_not_fit_are_unknown(kept: Kept, change: dict[str, np.ndarray], sentence: str):
     record, arrays, path = kept
     np.savez(path, **{**arrays, **change})  # type: ignore[arg-type]
     predictions = Predictions(path.parents[1])
@@ -119,7 +121,7 @@ def test_arrays_that_do_not_fit_are_unknown(
 
 
 @pytest.mark.parametrize("content", [b"", b"no archive", b"PK\x03\x04 cut short"])
-def test_a_broken_file_is_unknown_and_named(kept: tuple[Record, dict[str, np.ndarray], Path], content: bytes):
+def test_a_broken_file_is_unknown_and_named(kept: Kept, content: bytes):
     record, _, path = kept
     path.write_bytes(content)
     predictions = Predictions(path.parents[1])
@@ -135,9 +137,7 @@ def test_a_broken_file_is_unknown_and_named(kept: tuple[Record, dict[str, np.nda
 @pytest.mark.parametrize(
     ("place", "value"), [(10, 99), (10, 14), (10, 12), (8, 1)], ids=["99", "lzma", "bz2", "secret"]
 )
-def test_an_archive_packed_in_another_way_is_unknown_and_named(
-    kept: tuple[Record, dict[str, np.ndarray], Path], place: int, value: int
-):
+def test_an_archive_packed_in_another_way_is_unknown_and_named(kept: Kept, place: int, value: int):
     """The method and the flags of a zip archive's entries; an unknown method raised a NotImplementedError."""
     record, _, path = kept
     content = bytearray(path.read_bytes())
@@ -152,7 +152,7 @@ def test_an_archive_packed_in_another_way_is_unknown_and_named(
     assert path.name in predictions.problems[record.key]
 
 
-def test_answers_of_yes_and_no_are_numbers(kept: tuple[Record, dict[str, np.ndarray], Path]):
+def test_answers_of_yes_and_no_are_numbers(kept: Kept):
     """Numpy does not subtract truth values, so that looking for one class in all answers raised a TypeError."""
     record, arrays, path = kept
     truths = {name: values.astype(bool) for name, values in arrays.items() if name in ("MR", "gold.MR")}
@@ -237,7 +237,7 @@ def test_other_items_do_not_pair(tmp_path: Path):
 
 
 def test_a_file_is_computed_once_in_a_process_and_anew_where_its_content_changes(
-    kept: tuple[Record, dict[str, np.ndarray], Path], monkeypatch: pytest.MonkeyPatch
+    kept: Kept, monkeypatch: pytest.MonkeyPatch
 ):
     record, arrays, path = kept
     kind, computed = type(kind_of("STS13")), []

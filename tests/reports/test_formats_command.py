@@ -50,12 +50,6 @@ def test_a_mistake_is_one_sentence(study: Path, arguments: tuple[str, ...], sent
         main([str(study), *arguments])
 
 
-def test_a_mistake_has_exit_code_2():
-    done = subprocess.run([sys.executable, "-m", "reports", "no/such"], capture_output=True, text=True, cwd=ROOT)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "error: the results folder no/such does not exist\n"
-
-
 def test_formats_are_written_and_named(
     study: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ):

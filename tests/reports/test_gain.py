@@ -1,4 +1,4 @@
-"""Gains and levels with their intervals."""
+"""Gains and levels with their intervals, and how they are said: what says nothing is said in words."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import pytest
 from reports.gain import Gain
 from reports.quantity import Quantity
 from reports.statistics import Sample
+from reports.wording import difference, level
 
 ACCURACY, SPEARMAN = ("MR", "test_accuracy"), ("STSBenchmark", "test_spearman_cosine")
 
@@ -32,3 +33,29 @@ def test_an_interval_ends_where_its_figure_does(
     own = (gain.gain - 2.484, gain.gain + 2.484)
     expected = [ending if end is None else end for end, ending in zip(ends, own, strict=True)]
     assert [gain.low, gain.high] == pytest.approx(expected, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("gain", "low", "high", "words"),
+    [
+        (2.83, 1.2, 4.46, "+2.83 [+1.20, +4.46]"),
+        (2.83, None, None, "+2.83"),
+        (3.37, -86.49, 93.23, "+3.37 [far too little data to tell]"),
+        (-30.0, -86.49, -2.0, "-30.00 [-86.49, -2.00]"),
+        (0.0, 0.0, 0.001, "0.00 [0.00, 0.00]"),
+    ],
+)
+def test_a_difference(gain: float, low: float | None, high: float | None, words: str) -> None:
+    assert difference(gain, low, high) == words
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high", "words"),
+    [
+        (74.2, 73.91, 74.49, "74.20 [73.91, 74.49]"),
+        (74.2, None, None, "74.20"),
+        (100.0, 100.0, 100.0, "100.00 [no seed and no item differs]"),
+    ],
+)
+def test_a_level(value: float, low: float | None, high: float | None, words: str) -> None:
+    assert level(Gain(value, low, high)) == words

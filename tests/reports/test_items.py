@@ -7,6 +7,7 @@ import json
 import math
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -209,23 +210,13 @@ def test_a_study_without_finals_has_no_answer_to_compare(results: Results) -> No
         Items.of(dataclasses.replace(results, info=dataclasses.replace(results.info, finals=None)), "mine")
 
 
-def test_where_no_recipe_was_picked_the_base_is_compared_with_the_encoder(
-    results: Results, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("changes", [{"picked": ()}, {"kind": "base"}], ids=["none picked", "the base to be used"])
+def test_where_no_recipe_is_to_be_used_the_base_is_compared_with_the_encoder(
+    changes: dict[str, Any], results: Results, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    answer = dataclasses.replace(Answer.of(results), picked=())
-    monkeypatch.setattr(Answer, "of", lambda _: answer)
-    items = Items.of(results, "mine")
-    assert (items.recipe, items.over) == (answer.references["base"].name, "encoder")
-
-
-def test_where_the_base_is_to_be_used_it_is_compared_with_the_encoder(
-    results: Results, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What a recipe changes that is not to be used is of no use to anybody."""
     answer = Answer.of(results)
-    assert answer.picked
     assert Items.of(results, "mine").over == "base"
-    monkeypatch.setattr(Answer, "of", lambda _: dataclasses.replace(answer, kind="base"))
+    monkeypatch.setattr(Answer, "of", lambda _: dataclasses.replace(answer, **changes))
     items = Items.of(results, "mine")
     assert (items.recipe, items.over) == (answer.references["base"].name, "encoder")
 

@@ -19,12 +19,11 @@ from reports.report import write_report
 from reports.results import Results
 from reports.statistics import Measured
 from reports.testing import changed
-from search_spaces import Domain, Row, Space, spaces
+from search_spaces import load_space, spaces
 from tests.reports.test_archive import LATER
 from tests.synthetic_results import make_record, make_results, section_text
 from trainables.errors import UserError
 from trainables.files import write_whole
-from trainables.recipe import Recipe
 
 ROOT = Path(__file__).resolve().parents[2]
 SPACES = spaces()
@@ -117,7 +116,7 @@ from trainables.recipe import Recipe
 SPACE = Space(
     name="mine", title="My own", paper="none", base=Recipe(),
     rows=(Row("plain", {}), Row("warm", {"objective.temperature": 0.5})),
-    domains=(Domain("objective.temperature", low=0.1, high=1.0),),
+    domains=(Domain("objective.temperature", low=0.1, high=1.0, grid=(0.2, 0.3)),),
     baseline="plain",
 )
 """
@@ -125,12 +124,7 @@ SPACE = Space(
 
 def test_a_persons_own_space(tmp_path: Path):
     (tmp_path / "space.py").write_text(OWN)
-    space = Space(
-        name="mine", title="", paper="", base=Recipe(), baseline="plain",
-        rows=(Row("plain", {}), Row("warm", {"objective.temperature": 0.5})),
-        domains=(Domain("objective.temperature", low=0.1, high=1.0, grid=(0.2, 0.3)),),
-    )  # fmt: skip
-    info = make_results(tmp_path, space, explored=2)
+    info = make_results(tmp_path, load_space(str(tmp_path / "space.py")), explored=2)
     dataclasses.replace(info, space_file="space.py").save(tmp_path)
     trust_folder(tmp_path)
     ledger = Ledger(tmp_path / LEDGER)
@@ -161,11 +155,6 @@ def test_the_papers_data_in_local_folders_are_the_papers(tmp_path: Path):
     assert Results.load(tmp_path).comparable
     make_results(tmp_path, SPACES["supmpn_objectives"], laptop=False, base={"corpus.nli": "/data/snli"})
     assert [item.key for item in Results.load(tmp_path).differences] == ["corpus.nli"]
-
-
-def test_pairs_seen_are_those_of_all_epochs(tmp_path: Path):
-    make_results(tmp_path, SPACES["clsr_pooling"])
-    assert "5,760 pairs seen, the paper's models saw 628,630,000)" in section_text(tmp_path, "setting")
 
 
 def test_bad_folders(tmp_path: Path):
@@ -222,26 +211,6 @@ def test_numbers_as_text():
     assert spread(Measured(1.0, 0.25, 2)) == "1.00 ± 0.25"
 
 
-def test_a_space_without_published_figures_says_how_it_differs(tmp_path: Path):
-    space = SPACES["declutr_sampling"]
-    labels = [space.baseline, *[row.label for row in space.rows[:2]]]
-    make_results(tmp_path, space, rows=[label for label in labels if label])
-    top = section_text(tmp_path, "setting")
-    assert "on other training data" in top
-    assert "training documents come from the built-in scenes corpus" in top
-    base = section_text(tmp_path, "base_recipe").splitlines()
-    assert "The paper" in next(line for line in base if line.startswith("| Base recipe"))
-
-
-def test_captions_keep_their_capitals_and_averages_are_warned_of(tmp_path: Path):
-    make_results(tmp_path, SPACES["declutr_sampling"], rows=[SPACES["declutr_sampling"].rows[0].label])
-    report = section_text(tmp_path, "paper_tables")
-    captions = {number: report.split(f"### Table {number}.")[1].split("|")[0] for number in ("F2", "F2-STS")}
-    assert "(STS12 to 16 have" in captions["F2"]
-    assert "Ours is measured under the protocol `fast`" in captions["F2"]
-    assert "Ours is measured" not in captions["F2-STS"]  # cosines need no heads, so the protocol does not touch them
-
-
 @pytest.mark.parametrize(
     ("scores", "words"),
     [
@@ -264,23 +233,6 @@ def test_a_missing_average_has_a_reason(tmp_path: Path, scores: dict[str, dict[s
     assert all("published (ours —)" in line for line in lines)
     assert "No row has a figure for this table." in tables[2]
     assert "|" not in tables[2]
-
-
-def test_rows_without_published_figures_have_one_line(tmp_path: Path):
-    make_results(tmp_path, SPACES["supmpn_objectives"])
-    report = section_text(tmp_path, "paper_tables")
-    under = report.split("### Table 2.")[1].split("### Table 3.")[0]
-    levels = under.split("Difference to")[0]
-    assert levels.count("| published ") == levels.count("| difference ") == 2
-    assert levels.count("| ours ") == 14
-    assert "Kendall" not in report  # only one pair has figures of both
-    gains = report.split("### Table 3.")[1].split("Difference to the `untrained` row in points, ours with its")[1]
-    assert gains.startswith(" 95 % interval (")
-
-
-def test_a_topic_called_like_its_column_is_said_once(tmp_path: Path):
-    make_results(tmp_path, SPACES["clsr_pooling"])
-    assert "On **STS-B dev** no best row can be told; " in section_text(tmp_path, "sure")
 
 
 def test_unpublished_rows_that_nobody_asked_for_have_no_line(tmp_path: Path):

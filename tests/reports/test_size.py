@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from reports import size
 from reports.__main__ import main
 from reports.ledger import LEDGER, Ledger
 from reports.quantity import Quantity
@@ -164,10 +163,3 @@ def test_any_encoder_is_scored_in_sizes(capsys: pytest.CaptureFixture[str]) -> N
     assert len(lines) == 20
     assert lines[0].split()[:4] == ["128", "fp32", "512", "MB"]
     assert not any("rescored" in line for line in lines)
-
-
-def test_the_help_names_the_budget(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main(["size", "--help"])
-    assert "loss=0.5" in capsys.readouterr().out
-    assert size.UNITS["MB"] == 1e6

@@ -49,13 +49,6 @@ def rewrite(results: Results, record: Record, **changes: Any) -> None:
 
 class TestCheck:
     @pytest.mark.usefixtures("short_reports")
-    def test_a_folder_that_holds_together(self, results: Results) -> None:
-        write_report(results.folder)
-        before = {path: path.read_bytes() for path in results.folder.rglob("*") if path.is_file()}
-        assert check(results.folder) == []
-        assert {path: path.read_bytes() for path in results.folder.rglob("*") if path.is_file()} == before
-
-    @pytest.mark.usefixtures("short_reports")
     def test_a_score_that_its_predictions_do_not_give(self, results: Results) -> None:
         write_report(results.folder)
         record = results.of_row(ROW)[0]
@@ -137,11 +130,6 @@ class TestCheck:
         assert texts[0] != texts[1]
         with pytest.raises(UserError, match="no guard 'nothing'"):
             main([str(results.folder), "--check", "--across", "nothing"])
-
-    @pytest.mark.usefixtures("short_reports")
-    def test_no_report(self, results: Results) -> None:
-        (problem,) = check(results.folder)
-        assert "holds no report.md" in problem
 
     @pytest.mark.slow
     @pytest.mark.usefixtures("own_spaces", "drawn")

@@ -97,7 +97,7 @@ def test_three_lines_are_a_study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     first = (folder / "report.md").read_text().split("- **Use:** ")[1].partition("\n")[0]
     assert repr(outcome).splitlines()[0] == f"Use    {first}"
     table = outcome.table()
-    assert [*table["recipe"]] == ["#3 epochs 10, batch_all, margin 0.617", "base settings", "encoder as it came"]
+    assert [*table["recipe"]] == ["#3 epochs 10, batch_all, mlp", "base settings", "encoder as it came"]
     assert table["over base"][0] == pytest.approx(3.733, abs=1e-3)
     assert table["over encoder, low"][1] == pytest.approx(-0.75, abs=0.01)
     assert "3.73" in repr(outcome)

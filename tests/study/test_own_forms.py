@@ -8,11 +8,13 @@ import pytest
 
 from reports.ledger.request import OPTIONS
 from study.cli.options import parse
+from study.own_leaks import splits_of
 from study.plan import read_request
 from study.run import main
 from tests.study.test_own_study import SMALL, plan_of, write
 from trainables.corpora.own_data import MOST_ROWS
 from trainables.errors import UserError
+from trainables.senteval.tasks import TASKS, task_names
 from trainables.trial.run import run_trial
 
 pytestmark = pytest.mark.usefixtures("own_folder")
@@ -95,3 +97,17 @@ def test_tests_of_a_data_set_lie_among_the_prepared_data_and_go_on(tmp_path: Pat
         assert "dev/splits.parquet" in text
         assert ".tmp" not in text
         assert Path("here/data/test/splits.parquet").is_file()
+
+
+@pytest.mark.parametrize("names", [("Frage", "Antwort"), ("anchor", "positive")], ids=["as in training", "known"])
+def test_columns_that_are_named_are_those_of_dev_and_test_too(names: tuple[str, str]) -> None:
+    """A file without these columns is read by the known names."""
+    rows = [f"{n},what is it {n},this is it {n}" for n in range(60)]
+    Path("mine.csv").write_text("\n".join(["Nr,Frage,Antwort", *rows]) + "\n")
+    Path("judge.csv").write_text("\n".join([f"Nr,{','.join(names)}", *rows[:50]]).replace(" it", " that") + "\n")
+    columns = ["--columns", "anchor=Frage,positive=Antwort"]
+    plan = plan_of("--train", "mine.csv", *SMALL, *columns, "--test", "faq=judge.csv")
+    (task,) = (TASKS[name] for name in task_names(plan.evaluation.tasks) if name == "faq")
+    assert task.kind == "search"
+    assert len(splits_of(task, "test")[0]) == 50
+    assert Path(task.files[-1]).name == ("judge.csv" if names[0] == "anchor" else "judge.jsonl")

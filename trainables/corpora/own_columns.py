@@ -21,10 +21,10 @@ from trainables.tabular import (
     SEVERAL,
     as_label,
     as_number,
+    columns_of_prose,
     is_duplicate,
     is_graded,
     is_index,
-    is_prose,
     no_number,
     rivals_of,
     roles_of,
@@ -196,22 +196,17 @@ def _ask(table: OpenTable, roles: RoleColumns, values: Sequence[object]) -> NoRe
 
 
 def _unnamed(table: OpenTable, roles: dict[str, tuple[str, ...]]) -> str | None:
-    """Where names do not tell: one column of text is texts alone, two of text are pairs. What only numbers the rows is
-    none of them."""
+    """Where names do not tell: one column of text is texts alone, two of text are pairs."""
     columns = [name for name in table.columns if not is_index(name)]
-    records = _peek(table, columns)
-    sentence_columns = roles.get("sentence", ())
-    if len(columns) > 2 or not all(
-        (name in sentence_columns and len(columns) == 1) or is_prose([record.get(name) for record in records])
-        for name in columns
-    ):
-        return None
-    if len(columns) == 1:
-        roles["sentence"] = (columns[0],)
+    if columns == [*roles.get("sentence", ())]:
         return "texts"
-    if len(columns) == 2:
-        roles["anchor"], roles["positive"] = (columns[0],), (columns[1],)
-        return "pairs"
+    match columns_of_prose(columns, _peek(table, columns)):
+        case (text,):
+            roles["sentence"] = (text,)
+            return "texts"
+        case (first, second):
+            roles["anchor"], roles["positive"] = (first,), (second,)
+            return "pairs"
     return None
 
 

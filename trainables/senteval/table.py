@@ -29,8 +29,7 @@ from trainables.senteval.examples import FileLimit, JudgedDocuments, Split, Targ
 from trainables.tabular import (
     as_label,
     check_one_vocabulary,
-    is_index,
-    is_prose,
+    columns_of_prose,
     no_number,
     rivals_of,
     roles_of,
@@ -59,14 +58,9 @@ def open_table(path: Path) -> TaskTable:
         lines.append((where, values))
     if not lines:
         raise UserError(f"{path} holds no example")
-    return TaskTable(path, table.columns, lines, _by_order(table.columns, [record for _, record in lines]))
-
-
-def _by_order(columns: Sequence[str], records: Sequence[Record]) -> tuple[str, ...]:
-    named = roles_of(columns).keys() & {*_TEXTS, "label", "score"}
-    texts = tuple(name for name in columns if not is_index(name))
-    prose = all(is_prose([record.get(name) for record in records]) for name in texts)
-    return texts if not named and len(texts) == 2 and prose else ()
+    named = roles_of(table.columns).keys() & {*_TEXTS, "label", "score"}
+    texts = () if named else columns_of_prose(table.columns, [record for _, record in lines])
+    return TaskTable(path, table.columns, lines, texts if len(texts) == 2 else ())
 
 
 @dataclass(frozen=True)

@@ -44,8 +44,6 @@ class TrainingProgress:
     """The last step's."""
     rungs: list[dict[str, Any]] = field(default_factory=list)
     """What was measured at each rung: `reports.ledger.record.Record.training`. On the first worker only."""
-    temperatures: list[dict[str, Any]] = field(default_factory=list)
-    """Of a learned one: the `temperature` with which the loss of a `step` was taken, at steps of equal distance."""
 
     def add(self, **values: float) -> None:
         for name, value in values.items():

@@ -23,16 +23,13 @@ from trainables.training.chunks import Chunks
 from trainables.training.distributed import Workers
 from trainables.training.dropout_streams import RandomState
 from trainables.training.gradients import GradientSum
-from trainables.training.model import TEMPERATURE, StudyModel, TokenizedBatch, decay_groups
+from trainables.training.model import StudyModel, TokenizedBatch, decay_groups
 from trainables.training.optimisers import Optimiser
 from trainables.training.pace import Pace
 from trainables.training.pending_numbers import PendingNumbers
 from trainables.training.renewal import Renewal
 from trainables.training.rungs import RungPlan
 from trainables.training.weights_kept import weights_kept
-
-TEMPERATURES = 50
-"""So many values of a learned temperature are kept at most."""
 
 
 class TrainingDivergedError(Exception):
@@ -139,7 +136,7 @@ def stepwise(
     keeping = weights_kept(config, steps, model.encoder, watcher.score)
     progress = load_state(resume, model, optimiser, keeping.tensors) if resume else TrainingProgress()
     passed = rungs.reached(progress.step, steps, progress.sums.get("tokens", 0)) if rungs else 0
-    account = _Account(progress, watcher, workers, math.ceil(steps / TEMPERATURES))
+    account = _Account(progress, watcher, workers)
     save = functools.partial(save_state, model=model, optimiser=optimiser, progress=progress, weights=keeping.tensors)
     model.train()
     with GradientSum(model.parameters(), workers) as gradients:
@@ -195,9 +192,8 @@ class _Account:
     """Keeps the progress, one step late so that the device is not waited for; tells the watcher; and knows, on all
     workers alike, when a checkpoint is due."""
 
-    def __init__(self, progress: TrainingProgress, watcher: Watcher, workers: Workers, distance: int) -> None:
-        """`distance`: between steps whose learned temperature is kept."""
-        self.progress, self.watcher, self.workers, self.distance = progress, watcher, workers, distance
+    def __init__(self, progress: TrainingProgress, watcher: Watcher, workers: Workers) -> None:
+        self.progress, self.watcher, self.workers = progress, watcher, workers
         self.due = False
         """Whether a checkpoint is to be taken now. `taken` says that it was."""
         self._wished = False
@@ -239,8 +235,6 @@ class _Account:
         late = iter(read)
         counts = {name: _number(count, late) for name, count in step.counts.items()}
         progress.add(loss=loss, **step.sums, **counts)
-        if TEMPERATURE in counts and (step.number - 1) % self.distance == 0:
-            progress.temperatures.append({"step": step.number, TEMPERATURE: counts[TEMPERATURE]})
         self.due = wished > 0
         if self.workers.rank == 0:
             pace = self._pace.after(step.number, progress.sums["tokens"])

@@ -81,7 +81,6 @@ def measured(progress: TrainingProgress, resumed_seconds: float, **more: Any) ->
         **{name: value for name, value in sums.items() if name not in (*COUNTED, FILTERED, TEMPERATURE)},
         **({"filtered_per_anchor": sums[FILTERED] / anchors} if FILTERED in sums and anchors else {}),
         **({} if progress.streams is None else {"streams": progress.streams}),
-        **({"temperatures": progress.temperatures} if progress.temperatures else {}),
         "chunk": progress.chunk,
         "steps": progress.step,
         "loss": sums.get("loss", 0.0) / steps,

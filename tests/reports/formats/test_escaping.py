@@ -35,74 +35,38 @@ HOSTILE = (
 )
 PLAIN = " x"
 SPACE = """
-from dataclasses import replace
-from search_spaces import spaces
+from dataclasses import fields, is_dataclass, replace
+from search_spaces import Claim, Figure, PremiseCount, Row, Space, Table, spaces
+from search_spaces.paper import Column
 
-H = {mark!r}
+NAMED = {{
+    Space: "title paper baseline oddities rows tables claims figures premise_counts",
+    Row: "label note published",
+    Table: "title columns rows aggregation footnotes topic",
+    Column: "name mean_of",
+    Claim: "text column better worse chain contradicted smaller_in",
+    Figure: "title column note lines",
+    PremiseCount: "name",
+}}
+ALWAYS = {{"oddities": ("odd",), "footnotes": ("foot",), "note": "note"}}
 
 
-def named(words):
-    return words + H
+def named(value, field=""):
+    value = value or ALWAYS.get(field, value)
+    if isinstance(value, str):
+        return value + {mark!r} if value else value
+    if is_dataclass(value):
+        return replace(value, **{{name: named(getattr(value, name), name) for name in NAMED[type(value)].split()}})
+    if field == "published":
+        return {{table: {{named(name): number for name, number in of.items()}} for table, of in value.items()}}
+    if field == "lines":
+        return {{named(line): of for line, of in value.items()}}
+    if field == "smaller_in":
+        return value and (value[0], named(value[1]))
+    return tuple(map(named, value)) if isinstance(value, tuple) else value
 
 
-def many(words):
-    return tuple(map(named, words))
-
-
-base = spaces()[{name!r}]
-SPACE = replace(
-    base,
-    name="mine",
-    title=named(base.title),
-    paper=named(base.paper),
-    baseline=named(base.baseline) if base.baseline else None,
-    oddities=many(base.oddities or ("odd",)),
-    rows=tuple(
-        replace(
-            row,
-            label=named(row.label),
-            note=named(row.note or "note"),
-            published={{t: {{named(c): v for c, v in of.items()}} for t, of in row.published.items()}},
-        )
-        for row in base.rows
-    ),
-    tables=tuple(
-        replace(
-            table,
-            title=named(table.title),
-            columns=tuple(replace(c, name=named(c.name), mean_of=many(c.mean_of)) for c in table.columns),
-            rows=tuple((named(name), named(label)) for name, label in table.rows),
-            aggregation=named(table.aggregation),
-            footnotes=many(table.footnotes or ("foot",)),
-            topic=named(table.topic) if table.topic else "",
-        )
-        for table in base.tables
-    ),
-    claims=tuple(
-        replace(
-            claim,
-            text=named(claim.text),
-            column=named(claim.column),
-            better=many(claim.better),
-            worse=many(claim.worse),
-            chain=many(claim.chain),
-            contradicted=named(claim.contradicted) if claim.contradicted else "",
-            smaller_in=(claim.smaller_in[0], named(claim.smaller_in[1])) if claim.smaller_in else None,
-        )
-        for claim in base.claims
-    ),
-    figures=tuple(
-        replace(
-            figure,
-            title=named(figure.title),
-            column=named(figure.column),
-            note=named(figure.note or "note"),
-            lines={{named(line): of for line, of in figure.lines.items()}},
-        )
-        for figure in base.figures
-    ),
-    premise_counts=tuple(replace(cell, name=named(cell.name)) for cell in base.premise_counts),
-)
+SPACE = replace(named(spaces()[{name!r}]), name="mine")
 """
 
 

@@ -87,9 +87,6 @@ def test_a_record_without_its_version_is_no_better_than_other_code(folder: Path)
     (flag,) = flags_of(folder, "code")
     assert len(flag.parts[0]["unknown"]) == 1
     assert between(folder, SCL, BASELINE) == {"code"}
-
-
-def test_code_that_no_record_names_forbids_every_verdict(folder: Path):
     rewrite(folder, lambda record: dataclasses.replace(record, versions={}))
     assert [flag.kind for flag in flags_of(folder, "code")] == ["unknown"]
     assert between(folder, AUGMENT, BASELINE) == {"code"}
@@ -238,15 +235,6 @@ def test_two_recipes_with_the_same_scores(folder: Path, how: str):
     forbidden = set() if how == "in effect" else {"copies"}
     assert between(folder, SCL, BASELINE) == between(folder, LAMBDA, BASELINE) == forbidden
     assert between(folder, AUGMENT, BASELINE) == set()
-
-
-def test_a_reader_may_judge_across_a_flag(folder: Path):
-    rewrite(folder, put(training={"steps": 204}), SCL)
-    assert between(folder, SCL, BASELINE) == {"steps"}
-    info = StudyInfo.load(folder)
-    dataclasses.replace(info, across=["steps"]).save(folder)
-    assert between(folder, SCL, BASELINE) == set()
-    assert flags_of(folder, "steps")  # and it is still there
 
 
 def test_a_guard_of_ones_own(folder: Path):

@@ -5,31 +5,25 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from reports.boards import Standing
-from reports.claim_verdicts import Judged, judged
 from reports.document import markdown
 from reports.evidence import Evidence
 from reports.findings import Findings
-from reports.ledger import LEDGER, Ledger
+from reports.ledger import LEDGER
 from reports.more_seeds import SeedsWanted
 from reports.plots.forest import forest_picture, scale
-from reports.report import write_report
 from reports.results import Results
-from reports.sections.claims import in_short as claims
 from reports.sections.conclusions import best_set, conclusions
 from reports.sections.glance import caption, of_board
-from reports.sections.rows import write as rows_section
 from reports.sections.rows_in_full import board_table, how_to_read
 from reports.sections.sure import best_model, settling, studied, unfinished
 from reports.sections.sure import write as short
-from reports.sections.what_was_run import write as what_was_run
-from reports.testing import changed, make_study, write_trial
+from reports.testing import make_study
 from reports.wording import order_limits, order_sentence, reason
 from tests.boards import STEPS, board, standing
 from tests.synthetic_results import make_results, section_text, table_lines
@@ -220,13 +214,6 @@ class TestRows:
         assert "not shown to, which does not mean that the two are equal" in text
         assert "Ranks hold for all pairs of rows at once, so they are wider" in text
 
-    def test_rows_without_the_figure_are_named_below(self, tmp_path: Path):
-        make_results(tmp_path, rows=[BASELINE, "3p3n-Augment"], seeds=(0, 1), spread=0.2)
-        section = markdown(rows_section(Results.load(tmp_path), tmp_path / "pictures"))
-        assert [line[0] for line in table_lines(section)[2:]] == [BASELINE, "3p3n-Augment"]
-        assert "Not in the table: Avg. GloVe embeddings: no word vectors were given" in section
-        assert "16 rows: not finished" in section
-
 
 class TestUnfinished:
     def study(self, folder: Path, **changes: Any) -> Results:
@@ -256,11 +243,6 @@ class TestUnfinished:
         sentence = studied(results, Findings.of(results))[0]
         assert sentence.startswith("3 of 5 rows finished (the space has 19), 3 seeds each (1 where no seed matters).")
 
-    def test_a_finished_study_says_nothing(self, tmp_path: Path):
-        results = make_study(tmp_path)
-        assert markdown(unfinished(results, Findings.of(results))) == ""
-        assert studied(results, Findings.of(results))[0] == "2 of 2 rows finished (the space has 19), 2 seeds each."
-
     def test_seeds_are_counted_from_the_studys_own(self, tmp_path: Path):
         """Of a row with one of three seeds, two more are those that the study lacks."""
         results = self.study(tmp_path)
@@ -274,16 +256,15 @@ class TestUnfinished:
         far = evidence.more_seeds(row, base, evidence.figures[0], -30.0, 0.05)
         assert far == 0
 
-    def test_what_was_run_counts_what_is_missing(self, tmp_path: Path):
-        assert "5 of the rows missing" in markdown(what_was_run(self.study(tmp_path), tmp_path))
-        assert "missing" not in what_was_run(make_study(tmp_path / "whole"), tmp_path)
-
 
 class TestFacts:
-    def test_what_was_trained(self, tmp_path: Path):
+    def test_what_was_trained_in_a_finished_study(self, tmp_path: Path):
         results = make_study(tmp_path)
-        assert studied(results, Findings.of(results))[-1].startswith("Trained here: ")
-        assert studied(results, Findings.of(results))[-1].endswith(" for 90 steps.")
+        findings = Findings.of(results)
+        assert markdown(unfinished(results, findings)) == ""
+        first, *_, last = studied(results, findings)
+        assert first == "2 of 2 rows finished (the space has 19), 2 seeds each."
+        assert (last.startswith("Trained here: "), last.endswith(" for 90 steps.")) == (True, True)
 
     def test_the_steps_are_those_of_all_recipes(self, tmp_path: Path):
         """Not of the rows alone: a search may choose how long a recipe trains."""
@@ -300,22 +281,6 @@ class TestFacts:
         assert reason("a *star* and `a|b`") == "a \\*star\\* and `a|b`"
         assert reason("one ` alone") == "one \\` alone"
 
-    def test_claims_name_what_was_decided_and_count_what_was_tested(self, tmp_path: Path):
-        results = make_study(tmp_path)
-        every = judged(results)
-        single = with_verdicts(every, ["agrees", *["not run"] * (len(every) - 1)])
-        assert claims(single, True).startswith(
-            f"1 of the paper's {len(every)} claims was tested: our figures agree with “{every[0].claim.text[:10]}"
-        )
-        several = ["agrees"] * 2 + ["disagrees"] + ["undecided"]
-        four = with_verdicts(every, [*several, *["not run"] * (len(every) - 4)])
-        assert claims(four, True).startswith(
-            f"4 of the paper's {len(every)} claims were tested: our figures agree with 2 and disagree with 1; 1 is "
-            "undecided."
-        )
-        none = with_verdicts(every, ["not run"] * len(every))
-        assert claims(none, True) == f"Of the paper's {len(every)} claims not one could be tested."
-
     def test_the_saved_model_says_what_chose_it(self, tmp_path: Path):
         results = make_study(tmp_path)
         [label, other] = results.asked_rows
@@ -330,32 +295,6 @@ class TestFacts:
         sentence = best_model(results, [dataclasses.replace(high, quantity=dev)], best)
         assert "not in the best set" not in sentence
         assert "It was chosen by data that this report ranks rows by, so its own figure is likely too high." in sentence
-
-
-def with_verdicts(judged: Sequence[Judged], verdicts: list[Any]) -> list[Judged]:
-    """The claims as if they had been judged so."""
-    return [dataclasses.replace(item, verdict=verdict) for item, verdict in zip(judged, verdicts, strict=True)]
-
-
-@pytest.mark.slow
-def test_the_first_line_of_a_report_is_true(tmp_path: Path):
-    """The highest row stands in a later table only, and no row can be told from the others."""
-    highest = "allpalln-lambda0.5-tau0.9-SCL"
-    info = make_results(tmp_path, rows=[BASELINE, "allpalln-lambda0.3-SCL", highest], seeds=(0, 1, 2), spread=0.2)
-    for record in Ledger(tmp_path / LEDGER).read():
-        better = 1.0 if record.recipe_hash == info.row_hashes[highest] else 0.0
-        scores = {
-            task: {name: value + better if name == "spearman_wmean" else value for name, value in numbers.items()}
-            for task, numbers in record.scores.items()
-        }
-        write_trial(tmp_path, changed(record, scores=scores))
-    results = Results.load(tmp_path)
-    assert highest not in {label for _, label in results.space.tables[0].rows}
-    report = write_report(tmp_path).read_text()
-    short = report.split("## How sure that is")[1].split("\n## ")[0]
-    assert f"largest gain measured is `{highest}`'s" in short
-    assert "best row" not in report
-    assert "by chance about half" not in report
 
 
 def test_a_report_of_one_seed_says_what_more_seeds_would_do(tmp_path: Path):

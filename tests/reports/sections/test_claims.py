@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,7 @@ from reports.claim_verdicts import Judged, judge, judged, open_claims
 from reports.document import markdown
 from reports.evidence import Evidence
 from reports.guards import GUARDS, Flag, Flags
-from reports.ledger import LEDGER, Ledger, Record, StudyInfo
+from reports.ledger import Record, StudyInfo
 from reports.results import Results
 from reports.same_recipe import Ran, SameRecipe, one_in_effect
 from reports.sections import open_claims as open_section
@@ -21,7 +22,6 @@ from reports.testing import changed, made_record
 from reports.wording import more_seeds, not_varied, one_recipe
 from search_spaces import Claim, spaces
 from tests.populations import Population
-from tests.populations import write as write_study
 from tests.synthetic_results import make_results
 from trainables.errors import UserError
 from trainables.senteval.tasks import GROUPS
@@ -105,87 +105,71 @@ class TestChance:
         assert judge(evidence, [ABOVE])[0].verdict == "agrees"
 
 
-class TestDirection:
-    def test_all_must_hold_and_one_against_refutes(self, better: Results):
-        assert judge_one(better, dataclasses.replace(ABOVE, worse=(BASELINE, OTHER, AUGMENT))).verdict == "agrees"
-        mixed = Claim("c", "2", "Avg.", better=(BEST, OTHER), worse=(BASELINE,))
-        assert judge_one(better, mixed).verdict == "undecided"
-        reverse = Claim("c", "2", "Avg.", better=(OTHER, BASELINE), worse=(AUGMENT, BEST))
-        assert judge_one(better, reverse).verdict == "disagrees"
-
-    def test_most(self, better: Results):
-        most = Claim("c", "2", "Avg.", better=(BEST,), worse=(BASELINE, OTHER, AUGMENT), quantifier="most")
-        assert judge_one(better, most).verdict == "agrees"
-        swapped = Claim("c", "2", "Avg.", better=(BASELINE, OTHER, AUGMENT), worse=(BEST,), quantifier="most")
-        assert judge_one(better, swapped).verdict == "disagrees"
-        mixed = dataclasses.replace(most, better=(OTHER,), worse=(BASELINE, AUGMENT, BEST))
-        assert judge_one(better, mixed).verdict in ("undecided", "disagrees")
-
-    def test_a_smaller_difference_elsewhere(self, better: Results):
-        """Gains are larger where scores are far from perfect; a gain less itself is no smaller one."""
-        claim = Claim("c", "2", "STS12", better=(BEST,), worse=(BASELINE,), smaller_in=("2", "STS12"))
-        verdict = judge_one(better, claim)
-        assert verdict.verdict == "undecided"
-        assert verdict.compared[1].comparison.gain == 0
-        assert verdict.compared[1].published == 0
-
-    def test_more_claims_make_each_one_harder(self, better: Results):
-        alone = judge_one(better, ABOVE)
-        many = judge(Evidence.of(better), [ABOVE, *CLAIMS])
-        assert alone.p is not None
-        assert many[0].p >= alone.p
-
-
-class TestSize:
-    def test_the_stated_size_lies_in_the_interval(self, better: Results):
-        stated = round(gap(better), 1)
-        verdict = judge_one(better, dataclasses.replace(ABOVE, stated=stated))
-        assert (verdict.verdict, verdict.size) == ("agrees", "as stated")
-
-    @pytest.mark.parametrize(("factor", "size"), [(3.0, "smaller"), (0.1, "larger")])
-    def test_another_size_is_said(self, better: Results, factor: float, size: str):
-        """Judged by direction alone these two agreed."""
-        verdict = judge_one(better, dataclasses.replace(ABOVE, stated=factor * gap(better)))
-        assert (verdict.verdict, verdict.direction, verdict.size) == ("agrees in part", "as claimed", size)
-
-    def test_a_size_that_is_excluded_refutes(self, equal: Results):
-        verdict = judge_one(equal, dataclasses.replace(ABOVE, stated=15.0))
-        assert (verdict.verdict, verdict.size) == ("disagrees", "smaller")
-
-    def test_at_least(self, better: Results):
-        half, twice = (dataclasses.replace(ABOVE, margin=factor * gap(better)) for factor in (0.5, 2.0))
-        assert judge_one(better, half).verdict == "agrees"
-        assert judge_one(better, twice).verdict == "disagrees"
+SINGLE, REST = (BEST,), (BASELINE, OTHER, AUGMENT)
+ABSENT = "allpalln-lambda0.1-SCL"
+EQUAL, NOT_BELOW, SLIGHTLY = ({"relation": relation} for relation in ("equal", "not below", "slightly above"))
+JUDGED: list[tuple[str, dict[str, Any], str]] = [
+    # All must hold, and one against refutes.
+    ("better", {"worse": REST}, "agrees"),
+    ("better", {"better": (BEST, OTHER)}, "undecided"),
+    ("better", {"better": (OTHER, BASELINE), "worse": (AUGMENT, BEST)}, "disagrees"),
+    ("better", {"worse": REST, "quantifier": "most"}, "agrees"),
+    ("better", {"better": REST, "worse": SINGLE, "quantifier": "most"}, "disagrees"),
+    # Sizes: of the gain, where they are numbers.
+    ("better", {"stated": 1.0}, "agrees, as stated"),
+    ("better", {"stated": 3.0}, "agrees in part, smaller"),
+    ("better", {"stated": 0.1}, "agrees in part, larger"),
+    ("equal", {"stated": "15"}, "disagrees, smaller"),
+    ("better", {"margin": 0.5}, "agrees"),
+    ("better", {"margin": 2.0}, "disagrees"),
+    # "Not better" is shown by a difference that is surely small, not by one that is not surely large.
+    ("equal", EQUAL | {"margin": "3"}, "agrees"),
+    ("equal", EQUAL | {"margin": "0.01"}, "undecided"),
+    ("equal", NOT_BELOW | {"margin": "3"}, "agrees"),
+    ("equal", NOT_BELOW | {"margin": "0.01"}, "undecided"),
+    ("better", EQUAL, "disagrees"),
+    ("better", NOT_BELOW, "agrees"),
+    ("better", NOT_BELOW | {"better": (BASELINE,), "worse": SINGLE}, "disagrees"),
+    ("better", SLIGHTLY | {"margin": 2.0}, "agrees"),
+    ("better", SLIGHTLY | {"margin": "0.1"}, "disagrees"),
+    ("equal", SLIGHTLY | {"margin": "8"}, "undecided"),
+    # Rows that are not there.
+    ("better", {"worse": (BASELINE, ABSENT)}, "not finished"),
+    ("better", {"better": (BASELINE,), "worse": (BEST, ABSENT)}, "disagrees"),
+    ("better", {"better": ("allpalln-Augment",), "worse": (ABSENT,)}, "not run"),
+]
+"""The study, how its claim differs from `ABOVE`, and the verdict. A size counts gains of `ABOVE`; as text, points."""
 
 
-class TestEquivalence:
-    """ "Not better" is shown by a difference that is surely small, not by one that is not surely large."""
+@pytest.mark.parametrize(("study", "changes", "verdict"), JUDGED)
+def test_a_claim_has_its_verdict(study: str, changes: dict[str, Any], verdict: str, request: pytest.FixtureRequest):
+    results: Results = request.getfixturevalue(study)
+    sizes = {name: changes[name] for name in ("stated", "margin") if name in changes}
+    sizes = {name: float(size) if isinstance(size, str) else size * gap(results) for name, size in sizes.items()}
+    item = judge_one(results, dataclasses.replace(ABOVE, **{**changes, **sizes}))
+    assert ", ".join([item.verdict, item.size] if "stated" in changes else [item.verdict]) == verdict
+    assert item.direction == "as claimed" or not verdict.startswith("agrees")
 
-    @pytest.mark.parametrize("relation", ["not below", "equal"])
-    def test_equal_rows_are_shown_to_be_equal(self, equal: Results, relation):
-        claim = dataclasses.replace(ABOVE, relation=relation, margin=3.0)
-        assert judge_one(equal, claim).verdict == "agrees"
-        assert judge_one(equal, dataclasses.replace(claim, margin=0.01)).verdict == "undecided"
 
-    def test_unequal_rows_are_not(self, better: Results):
-        assert judge_one(better, dataclasses.replace(ABOVE, relation="equal")).verdict == "disagrees"
-        assert judge_one(better, dataclasses.replace(ABOVE, relation="not below")).verdict == "agrees"
-        worse = Claim("c", "2", "Avg.", better=(BASELINE,), worse=(BEST,), relation="not below")
-        assert judge_one(better, worse).verdict == "disagrees"
+def test_a_smaller_difference_elsewhere(better: Results):
+    """A gain less itself is no smaller one."""
+    claim = Claim("c", "2", "STS12", better=SINGLE, worse=(BASELINE,), smaller_in=("2", "STS12"))
+    verdict = judge_one(better, claim)
+    assert verdict.verdict == "undecided"
+    assert (verdict.compared[1].comparison.gain, verdict.compared[1].published) == (0, 0)
 
-    def test_slightly(self, better: Results, equal: Results):
-        slightly = dataclasses.replace(ABOVE, relation="slightly above", margin=2 * gap(better))
-        assert judge_one(better, slightly).verdict == "agrees"
-        assert judge_one(better, dataclasses.replace(slightly, margin=0.1)).verdict == "disagrees"
-        assert judge_one(equal, slightly).verdict == "undecided"
 
-    def test_a_relation_must_make_sense(self):
-        with pytest.raises(UserError, match="relation must be"):
-            dataclasses.replace(ABOVE, relation="better")  # type: ignore[arg-type]
-        with pytest.raises(UserError, match="needs a margin above 0"):
-            dataclasses.replace(ABOVE, relation="equal", margin=0.0)
-        with pytest.raises(UserError, match="its relation must be 'above'"):
-            dataclasses.replace(ABOVE, relation="equal", stated=1.0)
+def test_more_claims_make_each_one_harder(better: Results):
+    assert judge(Evidence.of(better), [ABOVE, *CLAIMS])[0].p >= judge_one(better, ABOVE).p > 0
+
+
+def test_a_relation_must_make_sense():
+    with pytest.raises(UserError, match="relation must be"):
+        dataclasses.replace(ABOVE, relation="better")  # type: ignore[arg-type]
+    with pytest.raises(UserError, match="needs a margin above 0"):
+        dataclasses.replace(ABOVE, relation="equal", margin=0.0)
+    with pytest.raises(UserError, match="its relation must be 'above'"):
+        dataclasses.replace(ABOVE, relation="equal", stated=1.0)
 
 
 class TestWhatWasTested:
@@ -219,21 +203,6 @@ class TestWhatWasTested:
         copied = dataclasses.replace(again, finished_at=first[0].finished_at)
         assert one_in_effect(Ran(first), Ran([copied])) is None
 
-    @pytest.mark.parametrize("what", ["scores", "all that training measured"])
-    def test_a_copied_trial_is_not_one_recipe_in_effect(self, tmp_path: Path, what: str):
-        """The guard said that none of the two can be judged, the claim that they are one recipe."""
-        rows = (*self.CAPS.better, *self.CAPS.worse)
-        study = write_study(dataclasses.replace(STS, rows=rows, seeds=2, gains={rows[0]: 1.0}).study(1), tmp_path)
-        source, target = study.of_row(rows[0])[0], study.of_row(rows[1])[0]
-        training = source.training if what != "scores" else {**target.training, "loss": 0.123}
-        Ledger(tmp_path / LEDGER).write(changed(target, scores=source.scores, training=training))
-        kept = study.folder
-        (kept / target.predictions[0]).write_bytes((kept / source.predictions[0]).read_bytes())
-        (tmp_path / LEDGER / f"{study.of_row(rows[1])[1].key}.json").unlink()
-        verdict = judge_one(Results.load(tmp_path), self.CAPS)
-        assert verdict.verdict == "no verdict"
-        assert [flag.guard for flag in verdict.flags] == ["copies"]
-
     def test_equal_scores_under_every_shared_seed(self):
         numbers = {"spearman_all": 50.0, "spearman_mean": 51.0, "pearson_all": 52.0, "pearson_mean": 53.0}
         first = made_record({"a": 1}, "0" * 12, 0, scores={"STS12": {**numbers, "seconds": 1.0}})
@@ -251,14 +220,6 @@ class TestWhatWasTested:
         verdicts = judge(evidence, [ABOVE, dataclasses.replace(ABOVE, worse=(BASELINE, OTHER))])
         assert [item.verdict for item in verdicts] == ["no verdict", "agrees in part"]
         assert [flag.guard for flag in verdicts[0].flags] == ["mine"]
-
-    def test_missing_rows(self, better: Results):
-        missing = Claim("c", "2", "Avg.", better=(BEST,), worse=(BASELINE, "allpalln-lambda0.1-SCL"))
-        assert judge_one(better, missing).verdict == "not finished"
-        refuted = Claim("c", "2", "Avg.", better=(BASELINE,), worse=(BEST, "allpalln-lambda0.1-SCL"))
-        assert judge_one(better, refuted).verdict == "disagrees"
-        never = Claim("c", "2", "Avg.", better=("allpalln-Augment",), worse=("allpalln-lambda0.1-SCL",))
-        assert judge_one(better, never).verdict == "not run"
 
     def test_one_counterexample_refutes_however_many_comparisons_are_missing(self, better: Results):
         """Missing comparisons made the counterexample's p larger, as if they had been looked at."""
@@ -345,33 +306,3 @@ def test_the_section(tmp_path: Path):
     assert "undecided: one seed" in one_seed
     assert "(items only)" in one_seed
     assert "at most 5 %" not in markdown(how_to_read(judged(alone), True))
-
-
-def test_claims_that_were_not_run_do_not_fill_the_table(tmp_path: Path):
-    claims = (
-        dataclasses.replace(ABOVE, text="It is better."),
-        Claim("Unseen.", "2", "Avg.", better=("allpalln-lambda0.1-SCL",), worse=("3palln-lambda0.5-SCL",)),
-        Claim("Half seen.", "2", "Avg.", better=("allpalln-lambda0.1-SCL",), worse=(BASELINE,)),
-    )
-    study = dataclasses.replace(STS, gains={BEST: 1.0}, space=dataclasses.replace(SCL, claims=claims)).study(1)
-    text = markdown(write(study, tmp_path))
-    assert "It is better." in text
-    assert "nseen" not in text
-    text = markdown(open_section.write(study, tmp_path))
-    assert "2 of the paper's 3 claims were not run." in text
-    assert "- 1 claim: none of its rows was asked for in this study." in text
-    assert "- 1 claim: some of its rows were not asked for in this study." in text
-    listed = text.splitlines()[-2:]
-    assert [line.split(".")[0] for line in listed] == ["- Unseen", "- Half seen"]
-    assert "without `allpalln-lambda0.1-SCL`" in listed[1]
-
-
-def test_both_improvements_are_said(tmp_path: Path):
-    """The paper's 2.83 stood there alone, of a claim that compares it with 0.60."""
-    claim = next(claim for claim in SCL.claims if claim.smaller_in)
-    (better,) = claim.better
-    population = dataclasses.replace(
-        NONE, rows=(BASELINE, better), tasks=GROUPS["sts"] + GROUPS["transfer"], items=40,
-        space=dataclasses.replace(SCL, claims=(claim,)),
-    )  # fmt: skip
-    assert "+2.83 here, +0.60 in Table 3, Avg." in markdown(open_section.write(population.study(1), tmp_path))

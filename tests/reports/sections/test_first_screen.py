@@ -12,12 +12,11 @@ from markdown_it import MarkdownIt
 
 from reports.answer import Answer
 from reports.commands import patterns
-from reports.document import markdown
 from reports.document.inline import plain
 from reports.plots.forest import GainGroup, GainLine, forest_figure, forest_picture
 from reports.report import write_report
 from reports.results import Results
-from reports.sections import SECTIONS, finals, glance, in_order
+from reports.sections import SECTIONS, glance, in_order
 from reports.sections import rows as rows_section
 from reports.sections.glance import caption, of_finals
 from search_spaces import spaces
@@ -85,22 +84,6 @@ def test_no_score_stands_there_twice_with_other_numbers(
     report = write_report(tmp_path).read_text(encoding="utf-8")
     assert ("\n## Rows\n" in report) == ("\n## Rows in full\n" in report) == (len(rows) > 1)
     assert ("of a row in the finals quote those there" in report) == (len(rows) > 1)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("example", "sentences"),
-    [
-        ("own_labels", ["ran under more seeds in places", "took 9 s to 2 min, so take costs as rough"]),
-        ("scl_ablation", []),
-    ],
-)
-def test_the_finals_say_why_seeds_and_times_differ(example: str, sentences: list[str], tmp_path: Path) -> None:
-    results = Results.load(EXAMPLES[0].parents[1] / example)
-    whole = markdown(finals.write(results, tmp_path))
-    every = ("ran under more seeds", "came to as many seeds", "so take costs as rough")
-    assert [words for words in sentences if words not in whole] == []
-    assert sum(words in whole for words in every) == len(sentences)
 
 
 @pytest.fixture

@@ -123,10 +123,8 @@ def test_the_best_model(tmp_path: Path):
         folder = f"models/{record.key}" if kept else None
         ledger.write(dataclasses.replace(with_goals(record, sts, 60.0), checkpoint=folder))
 
-    keep(first[0], 70.0)
-    keep(first[1], 40.0)
-    keep(second[0], 62.0)
-    keep(second[1], 66.0)
+    for record, sts in zip((*first, *second), (70.0, 40.0, 62.0, 66.0), strict=True):
+        keep(record, sts)
     best = Findings.of(Results.load(tmp_path)).best
     assert best.checkpoint == f"models/{first[0].key}"  # no row is shown to be better than the baseline
     sentence = f"The model is row `{results.asked_rows[0]}`, seed 0, for its development score 65.00"

@@ -13,11 +13,10 @@ from reports.boards import boards
 from reports.document import markdown
 from reports.evidence import Evidence
 from reports.ledger import FAILURES, LEDGER, fresh_seeds, write_json
-from reports.report import write_report
 from reports.results import Results
 from reports.sections import racing
 from reports.seed_race import of_results
-from tests.synthetic_results import make_results
+from tests.synthetic_results import make_results, section_text
 
 MOST = 4
 
@@ -42,6 +41,7 @@ def test_what_holds_for_many_recipes_is_said_once(raced: Path) -> None:
     assert len(lines) < 2 + len(of_results(results))
     assert re.search(r"`, \d+ more +\|", section)
     assert "trials of the" in section
+    assert "1 to 4 seeds each" in section_text(raced, "sure")
     assert all(line.count("|") == lines[0].count("|") for line in lines)
 
 
@@ -61,14 +61,6 @@ def test_a_study_without_a_race_has_no_section_and_no_wider_intervals(tmp_path: 
 
 def _gains(results: Results) -> list:  # type: ignore[type-arg]
     return [s.gain for board in boards(Evidence.of(results))[:1] for s in board.standings if s.gain is not None]
-
-
-@pytest.mark.slow
-def test_the_report_says_how_many_seeds_there_are(raced: Path) -> None:
-    report = write_report(raced).read_text()
-    assert "## Seeds of each recipe" in report
-    assert "1 to 4 seeds each" in report
-    assert "up to 4 of a recipe" in report
 
 
 def test_a_seed_that_failed_in_the_finals_takes_nobody_out_of_the_race(tmp_path: Path) -> None:

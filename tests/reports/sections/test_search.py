@@ -83,6 +83,10 @@ class TestCurves:
         assert "none of its rows has finished" in text
         assert "SBERT baseline" not in text
 
+    def test_bars_of_one_seed_are_over_items(self, tmp_path: Path):
+        make_results(tmp_path, rows=["SBERT baseline", "allpalln-lambda0.3-SCL"], predictions=True)
+        assert "over test items only, since there is one seed" in section_text(tmp_path, "curves")
+
     def test_a_missing_baseline_is_named(self, tmp_path: Path):
         make_results(tmp_path, rows=["allpalln-lambda0.3-SCL"])
         text = section_text(tmp_path, "curves")
@@ -102,11 +106,6 @@ class TestCurves:
         assert all(point.ends and point.ends[0] < point.y < point.ends[1] for point in points)
         assert points[0].ends[1] - points[0].y > cell.std
         assert len(figure.axes[0].containers) == len(points)
-
-    def test_no_bars_no_word_of_them(self, tmp_path: Path):
-        make_results(tmp_path)
-        text = section_text(tmp_path, "curves")
-        assert "one seed, so there are no bars" in text
 
 
 def drawn(monkeypatch: pytest.MonkeyPatch, module: Any, draw: Any) -> matplotlib.figure.Figure:

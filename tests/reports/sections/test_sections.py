@@ -231,11 +231,6 @@ class TestFigures:
         assert "| scl" in text
         assert not (tmp_path / "pictures/figure-3.svg").exists()
 
-    def test_nothing_has_finished(self, tmp_path: Path):
-        figure = "figures=(Figure('3', 'L', 'lines', ('objective.weight', 'objective.name'), '7', 'Avg.'),)"
-        study(tmp_path, figure, rows=[BASELINE])
-        assert "No finished recipe has this score" in section_text(tmp_path, "paper_figures")
-
     @pytest.mark.parametrize(
         ("figure", "reason"),
         [

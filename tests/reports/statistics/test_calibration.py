@@ -58,7 +58,7 @@ def test_the_model_of_studies_has_the_truth_it_says():
         kind = StudyKind("", (70.0, 74.0), (0.3, 0.3), (4, 4), items=60_000, figure=figure)
         samples = MadeUpStudy(kind, np.random.default_rng(0)).samples(kind.seeds)
         gain = compare(samples[1], samples[0])
-        assert gain.gain == pytest.approx(4.0, abs=3 * gain.error.deviation)
+        assert gain.gain == pytest.approx(4.0, abs=3 * np.sqrt(gain.error.variance))
         assert samples[0].mean == pytest.approx(70.0, abs=1.0)
         assert interaction(*samples) > 0.05 * items_part(*samples).variance  # seeds are right about items of their own
 
@@ -71,7 +71,7 @@ def test_folds_need_their_correction():
         for row in samples[1:]:
             comparison = compare(row, samples[0])
             uncorrected = comparison.error.variance - comparison.items_variance * (1 - 1 / (1 + FOLDS / (FOLDS - 1)))
-            misses += abs(comparison.gain) > 1.96 * comparison.error.deviation
+            misses += abs(comparison.gain) > 1.96 * np.sqrt(comparison.error.variance)
             plain += abs(comparison.gain) > 1.96 * np.sqrt(uncorrected)
     assert plain > 1.3 * misses
 

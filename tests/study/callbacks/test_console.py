@@ -18,7 +18,7 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from reports.ledger.finals import PART
+from reports.ledger.finals import FIRST_FRESH, PART
 from reports.testing import changed, made_record
 from search_spaces import load_space
 from search_spaces.goals import SELECTION, searched
@@ -145,14 +145,15 @@ def test_the_best_so_far_stands_beside_the_base_settings(begin: Begin) -> None:
     _, shown = begin(rows=1)
     base, shown.best = shown.state.plan.base.flat(), {}
 
-    def count(score: float, **changes: object) -> list[str]:
+    def count(score: float, seed: int = 0, **changes: object) -> list[str]:
         scores = {task: dict.fromkeys(numbers, score) for task, numbers in SCORES.items()}
-        shown._count(made_record({**base, **changes}, "a", 0, scores=scores))
+        shown._count(made_record({**base, **changes}, "a", seed, scores=scores))
         return shown._best_so_far()
 
     assert count(50.0) == ["best so far: dev 50.00 (the base settings)"]
     assert count(40.0, **{"objective.temperature": 0.3}) == ["best so far: dev 50.00 (the base settings)"]
     assert count(60.0, **{"objective.temperature": 0.2}) == ["best so far: dev 60.00 (base settings 50.00)"]
+    assert count(70.0, seed=FIRST_FRESH) == [], "the finals have begun, and judge anew"
 
 
 def test_words_are_explained_once_before_the_first_line(begin: Begin, capsys: pytest.CaptureFixture[str]) -> None:
