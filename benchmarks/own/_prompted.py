@@ -38,7 +38,7 @@ def needing_prompts(name: str, layers: int, pairs: Rows, folder: Path) -> str:
         bare = embedded([*queries[::2], *documents[1::2]], "") @ single
         loss = cross_entropy(cosines / TEMPERATURE, torch.arange(len(rows))) - bare.mean()
         optimiser.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         optimiser.step()
     encoder.save(folder)
     return str(folder)
