@@ -29,6 +29,8 @@ from trainables.senteval.tasks import TASKS, kind_of
 
 SHOWN, LONGEST = 20, 100
 """So many items of each kind a console shows, and so many characters of each text."""
+EQUAL = 1e-9
+"""Points of the gain below which an item has not changed."""
 HALF = 0.5
 """An item is answered rightly where more than this share of a recipe's seeds do, wrongly where fewer do; half of them
 lie between."""
@@ -100,6 +102,7 @@ class Items:
         change = after.moves - before.moves
         if not (before.adds_up and after.adds_up):
             change += gain / len(change)
+        change[np.abs(change) < EQUAL] = 0.0  # means of equal seeds differ in the last digit
         if before.own is not None and after.own is not None and kind_of(task).predicted == "classes":
             mended, broke = turned(before.own, after.own)
         else:

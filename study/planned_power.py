@@ -96,7 +96,7 @@ def gain_in_words(plan: Plan, ledger: Ledger) -> list[str]:
     gains = _either([f"{gain:g}" for gain in planned.needed])
     needs = _either([f"over {MOST_SEEDS:,}" if each is None else str(each) for each in planned.needed.values()])
     gain = planned.gain if test is None else math.hypot(planned.gain, test.gain(_level(plan)))
-    judged, at_best = ("", "") if test is None else (f" and {test.items:,} test items", " at best")
+    judged, at_best = ("", "") if test is None else (f" and {test.items:,} test items", ", about")
     return [
         f"finals: {recipes}{judged} show a gain of {number(gain)} points over the base settings in "
         f"{10 * finals.POWER:.0f} of 10 cases{at_best}, if seeds move {by}",
@@ -134,8 +134,8 @@ def _level(plan: Plan) -> float:
 def _of_items(test: TestSize, level: float) -> str:
     needs = _either([f"{test.needed(points, level):,}" for points in (5.0, 2.0)])
     return (
-        f"the test has {test.items:,} items, so the interval of a gain is at best {number(test.half_interval(level))} "
-        f"points to each side, whatever seeds do; one of 5 or 2 points takes {needs} items"
+        f"the test has {test.items:,} items, so the interval of a gain is about {number(test.half_interval(level))} "
+        f"points to each side, less where two models mostly agree; one of 5 or 2 points takes {needs} items"
     )
 
 

@@ -74,6 +74,8 @@ class Console(Callback):
         """Whether a trial of the finals has ended: from then on their seeds say more than the best of the search."""
         self.of_base: dict[float, list[float | None]] = {}
         """The same of the base settings."""
+        self.of_encoder: list[float | None] = []
+        """Of the encoder as it came, which no data train."""
         for record in state.ledger.sift()[0]:
             self._count(record)
 
@@ -92,10 +94,13 @@ class Console(Callback):
         base = self.state.plan.base
         self.judging = self.judging or is_fresh(record.seed)
         untrained = base.trains and not record.recipe["optimisation.epochs"]
-        if record.status != "finished" or is_fresh(record.seed) or untrained:
+        if record.status != "finished" or is_fresh(record.seed):
             return
         part = whole_of(record.recipe, base.flat()) if record.seed == PART else None
         share, values = part[0] if part else 1.0, [goal.of(record.scores, record.cost) for goal in self.goals]
+        if untrained:
+            self.of_encoder = values
+            return
         if (part[1].flat() if part else record.recipe) == base.flat():
             self.of_base[share] = values
         self.best[share] = [
@@ -170,10 +175,13 @@ class Console(Callback):
         share = max(self.best, default=1.0)
         values = zip(names, self.best.get(share, [None] * len(names)), strict=True)
         best = [f"{name} {number(value)}" for name, value in values if value is not None]
-        if best and len(names) == 1 and (of_base := self.of_base.get(share)):
-            best[0] += (
-                " (the base settings)" if of_base == self.best[share] else f" (base settings {number(of_base[0])})"
-            )
+        beside = []
+        if of_base := self.of_base.get(share):
+            is_base = of_base == self.best[share]
+            beside = ["the base settings" if is_base else f"base settings {number(of_base[0])}"]
+        beside += [f"encoder as it came {number(value)}" for value in self.of_encoder]
+        if best and len(names) == 1 and beside:
+            best[0] += f" ({', '.join(beside)})"
         where = "" if share == 1.0 else f" on {share_in_words(share)}"
         return [f"best so far{where}: {', '.join(best)}"] if best and not self.judging else []
 

@@ -78,7 +78,7 @@ def _leaked(facts: Facts) -> str:
 def _few_items(facts: Facts) -> str:
     return (
         f"the test has {count(facts['items'], 'item')}, so no gain below {number(facts['half'])} points can be shown; "
-        f"{facts['needed']:,} items would show 2 points at best"
+        f"{facts['needed']:,} items would show 2 points, about"
     )
 
 

@@ -359,7 +359,7 @@ class TestSlurm:
         process = self.run(tmp_path)
         _until((tmp_path / "running").exists)
         (tmp_path / "running").unlink()
-        assert process.wait(timeout=20) == 0
+        assert process.wait(timeout=60) == 0
         log = self.log(tmp_path)
         starts = [line for line in log if line.startswith("srun") and "ray start" in line]
         head = next(line for line in starts if "--head" in line)
@@ -376,7 +376,7 @@ class TestSlurm:
         process = self.run(tmp_path, "--space", "scl_tau", nodes=1)
         _until((tmp_path / "running").exists)
         (tmp_path / "running").unlink()
-        assert process.wait(timeout=20) == 0
+        assert process.wait(timeout=60) == 0
         assert "python study/run.py --space scl_tau" in self.log(tmp_path)
         assert not any("--exclude" in line for line in self.log(tmp_path))
 
@@ -384,7 +384,7 @@ class TestSlurm:
         process = self.run(tmp_path)
         _until((tmp_path / "running").exists)
         process.send_signal(signal.SIGTERM)
-        assert process.wait(timeout=20) == 143
+        assert process.wait(timeout=60) == 143
         assert self.log(tmp_path)[-2:] == ["checkpoint", "scontrol requeue 7"]
 
 

@@ -194,7 +194,7 @@ def test_a_dry_run_ends_with_what_is_done_after_the_space_file(capsys: pytest.Ca
         "put aside 10 to choose by and 10 to judge by",
         "leaks: no text",
         "STS-B is scored, too: a check that general sentences do not get worse",
-        "warning: the test has 10 items, so the interval of a gain is at best 9.48 points to each side",
+        "warning: the test has 10 items, so the interval of a gain is about 9.48 points to each side",
         "the space that it runs, which --write-space my_space.py keeps; its DATA are written when it runs:",
         "SPACE = Space(",
         "then the finals, up to",

@@ -133,7 +133,7 @@ def test_few_test_items_are_warned_of_and_more_bound_the_gain(tmp_path: Path) ->
     few = own(tmp_path, 60)
     (warning,) = few_items(few)
     assert own_tests(few) == [TestSize(6, Search.varies)]
-    assert warning.startswith("the test has 6 items, so the interval of a gain is at best 13.78 points to each side")
+    assert warning.startswith("the test has 6 items, so the interval of a gain is about 13.78 points to each side")
     assert warning.endswith("one of 5 or 2 points takes 30 or 175 items; give more by --test")
     (withheld,) = gain_in_words(few, Ledger(few.results / LEDGER, few.scoring_of))
     assert "no gain is planned, as 6 test items decide" in withheld
@@ -146,7 +146,7 @@ def test_few_test_items_are_warned_of_and_more_bound_the_gain(tmp_path: Path) ->
     assert f"5 fresh seeds and 60 test items show a gain of {number(gain)} points" in by_seeds[0]
     assert gain > 4 * alone
     assert (
-        f"at best {number(TestSize(60, Search.varies).half_interval(FIRST))} points to each side, whatever seeds do"
+        f"about {number(TestSize(60, Search.varies).half_interval(FIRST))} points to each side, less where two models "
         in by_items
     )
     assert own_tests(plan_of(tmp_path / "papers")) == []
