@@ -136,10 +136,10 @@ def test_the_best_so_far_is_of_the_largest_share_that_was_trained_on(begin: Begi
         return shown._best_so_far()
 
     assert count(1.0, 0, 90.0, epochs=0) == []
-    came = " (encoder as it came 90.00)"
-    assert count(0.125, PART, 50.0) == [f"best so far on 1/8 of the data: dev 50.00{came}"]
-    assert count(1.0, 0, 40.0) == [f"best so far: dev 40.00{came}"]
-    assert count(0.125, 0, 60.0) == [f"best so far: dev 60.00{came}"], "a search may choose the share, too"
+    beside = " (encoder as it came 90.00)"
+    assert count(0.125, PART, 50.0) == [f"best so far on 1/8 of the data: dev 50.00{beside}"]
+    assert count(1.0, 0, 40.0) == [f"best so far: dev 40.00{beside}"]
+    assert count(0.125, 0, 60.0) == [f"best so far: dev 60.00{beside}"], "a search may choose the share, too"
 
 
 def test_the_best_so_far_stands_beside_the_base_settings(begin: Begin) -> None:
