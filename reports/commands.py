@@ -13,6 +13,9 @@ from reports.ledger import StudyInfo
 from reports.ledger.option_values import NumberRange
 from reports.ledger.request import Request
 
+WHY_MINUTES = 10
+"""That are enough to say why a study gained, or did not."""
+
 
 def study_command(info: StudyInfo, rows: Sequence[str] = (), seeds: int | None = None) -> str:
     """The study's last command, for these rows (labels or patterns) alone, all by default, under so many seeds."""
@@ -30,9 +33,9 @@ def recipe_command(info: StudyInfo) -> str:
     return Request(recipe=results_place(info), **data).command
 
 
-def why_command(info: StudyInfo, minutes: int) -> str:
+def why_command(info: StudyInfo) -> str:
     """Says what made the gain of a study of own data, or what stands in its way."""
-    return Request(why=results_place(info), limit=(f"minutes={minutes}",)).command
+    return Request(why=results_place(info), limit=(f"minutes={WHY_MINUTES}",)).command
 
 
 def patterns(rows: Sequence[str], every: Sequence[str]) -> list[str]:

@@ -48,11 +48,11 @@ class TestSize:
     """`TaskKind.varies`."""
 
     def half_interval(self, level: float) -> float:
-        """Points from a gain to the end of its interval at best; `level`: how often it may be wrong."""
+        """Points from a gain to the end of its interval, about; `level`: how often it may be wrong."""
         return self._error(1 - level)
 
     def gain(self, level: float) -> float:
-        """Points of a gain that is shown in `finals.POWER` of all cases at best."""
+        """Points of a gain that is shown in `finals.POWER` of all cases, about."""
         return self.half_interval(level) + self._error(finals.POWER)
 
     def needed(self, points: float, level: float) -> int:
@@ -96,10 +96,10 @@ def gain_in_words(plan: Plan, ledger: Ledger) -> list[str]:
     gains = _either([f"{gain:g}" for gain in planned.needed])
     needs = _either([f"over {MOST_SEEDS:,}" if each is None else str(each) for each in planned.needed.values()])
     gain = planned.gain if test is None else math.hypot(planned.gain, test.gain(_level(plan)))
-    judged, at_best = ("", "") if test is None else (f" and {test.items:,} test items", ", about")
+    judged, about = ("", "") if test is None else (f" and {test.items:,} test items", ", about")
     return [
         f"finals: {recipes}{judged} show a gain of {number(gain)} points over the base settings in "
-        f"{10 * finals.POWER:.0f} of 10 cases{at_best}, if seeds move {by}",
+        f"{10 * finals.POWER:.0f} of 10 cases{about}, if seeds move {by}",
         f"finals: a gain of {gains} points needs {needs} fresh seeds, counting seeds alone; few test items take more",
         *([] if test is None else [f"finals: {_of_items(test, _level(plan))}"]),
     ]

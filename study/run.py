@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from reports.ledger.request import Request
     from study.plan import Plan
 
-WHY_MINUTES = (3, 10)
-"""That it takes at least, and at most, to say why an answer is not `use`."""
+LEAST_WHY_MINUTES = 3
+"""That it takes at least to say why an answer is not `use`."""
 
 
 def command() -> int:
@@ -187,18 +187,17 @@ def report(plan: Plan) -> Answer | None:
 def explain(plan: Plan, left: float) -> None:
     """Say what stands in the way, where so many minutes of a limit are enough for it; else give the command that says
     it, as where it cannot be told: the study has its answer."""
-    from reports.commands import why_command
+    from reports.commands import WHY_MINUTES, why_command
     from reports.ledger import StudyInfo
     from reports.ledger.request import Request
     from study.why.page import write
 
-    least, most = WHY_MINUTES
-    hint = why_command(StudyInfo.load(plan.results), most)
-    if not least <= left < math.inf:
+    hint = why_command(StudyInfo.load(plan.results))
+    if not LEAST_WHY_MINUTES <= left < math.inf:
         print(printable(f"Why    {hint}"), flush=True)
         return
     try:
-        for line in write(Request(why=plan.place.shown, limit=(f"minutes={min(int(left), most)}",))):
+        for line in write(Request(why=plan.place.shown, limit=(f"minutes={min(int(left), WHY_MINUTES)}",))):
             print(printable(line), flush=True)
     except (UserError, OSError, RuntimeError, MemoryError) as error:
         print(printable(f"warning: {error}"), printable(f"Why    {hint}"), sep="\n", flush=True)

@@ -17,8 +17,6 @@ from reports.results import Results
 from reports.sections.explored import best_row
 from reports.sections.importance import in_short
 
-WHY_MINUTES = 10
-
 
 def write(results: Results, pictures: Path) -> list[Block]:
     """The course with one goal, importance, and what tells more of the answer; empty without a search."""
@@ -31,7 +29,7 @@ def _why(results: Results) -> list[str]:
     if not results.info.request.train or kind == "unfinished":
         return []
     what = "which settings made the gain of the answer" if kind == "use" else "what stands in the way of a gain"
-    return [f"This is of all recipes of the search; {what}: {verbatim(why_command(results.info, WHY_MINUTES))}"]
+    return [f"This is of all recipes of the search; {what}: {verbatim(why_command(results.info))}"]
 
 
 def _course(results: Results, pictures: Path) -> list[Block]:

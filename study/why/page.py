@@ -94,8 +94,8 @@ def blocks_of(
     case: StudyCase, causes: Sequence[Cause], taken_back: Sequence[Gained], tries: Tries | None
 ) -> Iterator[Block]:
     """The causes with evidence, command and suspect rows; and how they were measured."""
-    if taken_back:
-        yield Bullets([text(sentence) for sentence in words.worth(taken_back, tries.share if tries else 1.0)])
+    if taken_back and tries:
+        yield Bullets([text(sentence) for sentence in words.worth(taken_back, tries.share)])
     if not causes:
         sentence = words.nothing(tries)
         yield f"{sentence[0].upper()}{sentence[1:]}."
