@@ -222,11 +222,14 @@ def noise(answer: Answer) -> list[str]:
 
 
 def _lent(answer: Answer) -> list[str]:
-    """What intervals of one seed take for known."""
+    """What intervals of one or two seeds take for known."""
     if answer.lent is None:
         return []
     by = "a guess from other data" if answer.lent <= math.sqrt(RECORDED.variance) else "by what ran twice"
-    return [f"intervals of one seed assume that another moves a score by {number(answer.lent)} points ({by})"]
+    trained = [*answer.finalists, *(each for name, each in answer.references.items() if name != "encoder")]
+    if any(each.seeds == 1 for each in trained):
+        return [f"intervals of one seed assume that another moves a score by {number(answer.lent)} points ({by})"]
+    return [f"intervals of two seeds weigh what these moved against {number(answer.lent)} points ({by})"]
 
 
 def _notes(answer: Answer, info: StudyInfo, say: Say) -> list[str]:

@@ -90,7 +90,8 @@ def _kinds() -> Iterator[SearchKind]:
     for lenders in (0, 1, 3):
         yield SearchKind(f"equal, one seed, {lenders} that ran twice", seeds=1, lenders=lenders)
     for name, spread in (("as recorded", 0.44), ("3 times as recorded", 1.3), ("5 times as recorded", 2.2)):
-        yield SearchKind(f"equal, one seed, spreads {name}", base_spread=spread, spreads=(spread,), seeds=1)
+        for seeds, number in ((1, "one seed"), (2, "two seeds")):
+            yield SearchKind(f"equal, {number}, spreads {name}", base_spread=spread, spreads=(spread,), seeds=seeds)
     quiet = (0.1, 0.1, 0.1, 0.1, 1.3)
     yield SearchKind(
         "equal, one seed, 5 quiet that ran twice", 0, None, 0.1, quiet, items_error=0.05, seeds=1, lenders=5

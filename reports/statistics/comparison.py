@@ -14,8 +14,8 @@ two that fail in different cases:
 - Both are drawn to the others', and each part of the variance has its own Student's t: half the interval squared is the
   sum of t² times the part (Banerjee 1960), which holds for every level, however small one of the parts came out.
 
-In the finals of a search (`finals.py`), where both have about as many seeds, nothing is drawn to anything: the variance
-is that of both recipes' own spreads (Welch 1947), and the interval has one estimate.
+In the finals of a search (`finals.py`), where both have about as many seeds, recipes of three seeds or more stand on
+their own spread (Welch 1947), those of fewer on what is lent to them, and the interval has one estimate.
 """
 
 from __future__ import annotations
@@ -90,6 +90,11 @@ class SeedsPart(ErrorPart):
     of_gaps: bool = False
     """Of differences seed by seed, about which the recipes' own spreads say nothing."""
 
+    @property
+    def of_few_seeds(self) -> bool:
+        """Whether they say little of how a recipe scatters: one seed nothing, two hardly anything."""
+        return self.seeds < 3 and not self.of_gaps
+
     def drawn_to(self, common: Common) -> ErrorPart:
         """What it counts as beside the others' spreads."""
         return self if self.of_gaps else ErrorPart(*common.with_own(self.variance, self.freedom, self.seeds))
@@ -118,11 +123,9 @@ class Error:
         freedom, so it adds nothing to the uncertainty.
         """
         if common.lent:
-            alone = any(not part.freedom for part in seeds)
-            few = [part for part in seeds if alone and part.freedom < 2]  # two seeds say little of a spread
-            own = [part for part in seeds if part not in few]
-            share = _added(1 / part.seeds for part in few)  # one estimate, however many need it
-            lent = [ErrorPart(common.variance * share, common.freedom)] if share else []
+            few = [common.freedom > 0 and part.of_few_seeds for part in seeds]
+            own = [part for part, borrows in zip(seeds, few, strict=True) if not borrows]
+            lent = _lent(common, [part for part, borrows in zip(seeds, few, strict=True) if borrows])
             return cls._estimate([*own, *lent], items, shared, ())
         drawn = [part.drawn_to(common) for part in seeds]
         mixed = [own if own.stands_alone else part for own, part in zip(seeds, drawn, strict=True)]
@@ -163,6 +166,17 @@ class Error:
 def _added(values: Iterable[Any]) -> Any:
     """Numbers, or arrays of many cases at once, in their order: Python's `sum` ends in other digits since 3.12."""
     return functools.reduce(operator.add, values, 0.0)
+
+
+def _lent(common: Common, few: Sequence[SeedsPart]) -> list[ErrorPart]:
+    """One estimate for all that need it: what is common and what their own seeds moved, by degrees of freedom. It has
+    no more of these than the common one, as a recipe may be unlike others."""
+    if not few:
+        return []
+    freedom = _added(part.freedom for part in few)
+    moved = _added(part.freedom * part.seeds * part.variance for part in few)
+    variance = (common.freedom * common.variance + moved) / (common.freedom + freedom)
+    return [ErrorPart(variance * _added(1 / part.seeds for part in few), common.freedom)]
 
 
 def _less_shared(seeds: Sequence[ErrorPart], items: ErrorPart | None, shared: Any) -> Any:

@@ -8,8 +8,7 @@ seeds each: new random seeds, which the search did not use.
   development data is lucky on test data, too, so the pick is no neutral choice, and what is said of it must hold
   whichever finalist is picked.
 - **Gains** over each reference: the variance is that of both recipes' own spreads, which with equal numbers is that of
-  one pooled over the two, and of the test items (`compare`). Where one has one seed alone, a spread is lent
-  (`lent_spread`).
+  one pooled over the two, and of the test items (`compare`). To one or two seeds a spread is lent (`lent_spread`).
 - **One direction.** "Use" claims that a recipe is better, so each end of an interval holds by itself with the level of
   this look, 1/K of the error each (Dunn 1961): for each reference the K low ends hold at once, and so do the high ends,
   however scores hang together.
@@ -81,9 +80,9 @@ def pick(development: Sequence[Sequence[float]]) -> list[int]:  # (finalists, go
 
 
 def lent_spread(samples: Iterable[Sample]) -> Common:
-    """What a recipe of one seed borrows: `RECORDED`, or more where samples that have two seeds scatter more (copies
-    count once), but no less, as the recipe may be unlike them. Equal recipes of one seed are called better in 2 % of
-    cases where they scatter three times as much as recorded, in 12 % at five times.
+    """What recipes of one or two seeds borrow: `RECORDED`, or more where samples that have two seeds scatter more
+    (copies count once), but no less, as a recipe may be unlike them. Equal recipes of one seed are called better in 2 %
+    of cases where they scatter three times as much as recorded, in 12 % at five times; of two seeds in 2 and 4 %.
     """
     pooled = pooled_spread({sample.values.tobytes(): sample for sample in samples}.values())
     if pooled is None:
@@ -181,7 +180,7 @@ def seeds_wanted(
     counts = []
     for name in judged.open:
         first = base if picked is None or judged.gains[name][picked].gain <= 0 else finalists[picked]
-        counts.append(None if first is None else _seeds(first, references[name], alpha, spread))
+        counts.append(None if first is None else _seeds(first, references[name], alpha, lent, spread))
     return None if not counts or None in counts else max(seeds for seeds in counts if seeds is not None)
 
 
@@ -251,12 +250,12 @@ def _answer(
     return "nothing yet" if waiting else "keep the base", tuple(waiting)
 
 
-def _seeds(first: Sample, second: Sample, alpha: float, spread: Spread | None) -> float | None:
+def _seeds(first: Sample, second: Sample, alpha: float, lent: Common, spread: Spread | None) -> float | None:
     """How many of each show a gain as large as measured; infinity where none do, None without a gain or any spread."""
     gap = first.mean - second.mean
     if spread is None or gap <= 0:
         return None
-    needed = seeds_needed(first, second, gap, POWER, alpha=alpha, common=OWN, spread=spread)
+    needed = seeds_needed(first, second, gap, POWER, alpha=alpha, common=lent, spread=spread)
     return math.inf if needed is None and pairable(first, second) else needed
 
 
@@ -275,13 +274,13 @@ def finalists_for(trainings: int) -> tuple[int, int]:
     among them; no finalist where there is room for the base alone.
 
     That which shows a true gain most often. In percent, of finals of the best by development scores of 14 recipes (the
-    mean over 36 kinds: gains that scatter by 1 to 3 points, development scores by 0.4 to 1.5, seeds by 0.5, and test
-    items that leave an error of 0.2 to 0.85):
+    mean over 36 kinds, 150 each: gains over the base scatter around 0 by 1 to 3 points, development scores by 0.4 to
+    1.5, seeds by 0.5, and test items leave an error of 0.2 to 0.85; first look):
 
         trainings       4   6   8  10  12  16  20  24  30  40
-        1 finalist     24  38  42  44  45  46  47  47  48  48
-        2 finalists     -  21  21  37  42  45  46  48  49  50
-        3 finalists     -   -  19  19  35  41  44  46  47  48
+        1 finalist     59  76  79  81  81  82  83  83  83  84
+        2 finalists     -  53  53  76  80  83  84  86  86  86
+        3 finalists     -   -  48  48  76  81  83  85  85  87
     """
     recipes = min(trainings // 2, 1) if trainings < TWO_FROM else 2
     return recipes, trainings // (recipes + 1)
@@ -290,7 +289,7 @@ def finalists_for(trainings: int) -> tuple[int, int]:
 def plan(floor: Spread, finalists: int, seeds: int, *, looks: float = 1.0) -> Planned:
     """What so many finalists show under so many seeds each. `looks` as in `judge`.
 
-    `floor`: the spread of one seed's score, and of how many degrees of freedom it is known. One seed each borrows
+    `floor`: the spread of one seed's score, and of how many degrees of freedom it is known. One or two seeds borrow
     `RECORDED`, or that where it is larger.
     """
     from scipy.optimize import brentq
@@ -321,4 +320,5 @@ def _foretold(floor: Spread, finalists: int, seeds: int, gain: float, looks: flo
     if floor.std == 0:
         return 1.0
     single = Sample(np.zeros(1), (0,))
-    return power(single, single, gain, seeds, alpha=2 * (1 - CONFIDENCE) / looks / finalists, common=OWN, spread=floor)
+    alpha, lent = 2 * (1 - CONFIDENCE) / looks / finalists, _at_least_recorded(floor.std**2)
+    return power(single, single, gain, seeds, alpha=alpha, common=lent, spread=floor)

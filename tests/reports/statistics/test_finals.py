@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -151,13 +152,19 @@ def test_one_seed_borrows_what_seeds_move_in_others():
     assert gain_over(scores(75.0), scores(70.0), lent).low == gain_over(scores(75.0), scores(70.0), OWN).low
 
 
-def test_beside_one_seed_two_seeds_do_not_stand_on_their_own_spread_and_three_do():
-    """Of one degree of freedom, that alone would make the interval four times as wide."""
-    for seeds, own in ((2, False), (3, True)):
-        narrow, wide = (gain_over(alone(75.0), scores(70.0, std, seeds), RECORDED).low for std in (0.1, 0.4))
-        assert (narrow != wide) == own
-    both = [gain_over(scores(75.0, std, 2), scores(70.0, 0.4, 2), RECORDED).low for std in (0.1, 0.4)]
-    assert both[0] != both[1]
+@pytest.mark.parametrize(("first", "second", "variance"), [(1, 2, 1.5 * (3 * 0.81 + 4.0) / 4), (2, 2, (2.43 + 8) / 5)])
+def test_what_two_seeds_moved_counts_beside_what_is_lent(first, second, variance):
+    """By degrees of freedom, and of no more of these than the lent one alone has."""
+    own, other = (
+        alone(mean) if seeds == 1 else scores(mean, 2.0, 2) for mean, seeds in ((75.0, first), (70.0, second))
+    )
+    gain = gain_over(own, other, RECORDED)
+    assert gain.high - gain.gain == pytest.approx(stats.t.ppf(0.95, RECORDED.freedom) * math.sqrt(variance), rel=0.02)
+
+
+def test_three_seeds_stand_on_their_own_spread():
+    own = gain_over(scores(75.0), scores(70.0, 0.2), RECORDED)
+    assert own.low == gain_over(scores(75.0), scores(70.0, 0.2), replace(RECORDED, variance=9.0)).low
 
 
 def test_where_nothing_ran_twice_recorded_trainings_lend_and_what_measured_lower_is_not_used():
