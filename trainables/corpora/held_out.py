@@ -139,8 +139,8 @@ def held_back_form(sources: Container[str]) -> str | None:
 
 
 def _as_task(file: Path, content: str, part: int, form: str | None) -> Path:
-    """Scored pairs and labelled texts stay a table. Of anchors and positives it makes a search among all of the part's
-    texts, in BEIR's files; of texts alone by the pairs of a source."""
+    """Scored pairs and labelled texts stay a table. Of anchors and positives it makes a search, as a file of pairs is
+    when it is given: among what stands beside the anchors, in BEIR's files. Of texts alone by the pairs of a source."""
     if content in ("scored", "labelled"):
         return file
     folder = file.with_suffix("")
@@ -149,7 +149,8 @@ def _as_task(file: Path, content: str, part: int, form: str | None) -> Path:
     numbers = {text: f"t{number}" for number, text in enumerate(dict.fromkeys(t for row in rows for t in texts(row)))}
     right = list(dict.fromkeys(pair for row in rows for pair in _right(row)))
     anchors = dict.fromkeys(anchor for anchor, _ in right)
-    _write(folder / "corpus.jsonl", ({"_id": number, "text": text} for text, number in numbers.items()))
+    documents = dict.fromkeys(text for row in rows for text in texts(row)[1:])
+    _write(folder / "corpus.jsonl", ({"_id": numbers[text], "text": text} for text in documents))
     _write(folder / "queries.jsonl", ({"_id": numbers[text], "text": text} for text in anchors))
     judgements = "".join(f"{numbers[anchor]}\t{numbers[positive]}\t1\n" for anchor, positive in right)
     name = "dev" if part == DEV else "test"

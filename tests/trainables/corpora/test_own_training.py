@@ -260,7 +260,7 @@ def lines(path: Path) -> list[dict[str, object]]:
 
 
 class TestPrepare:
-    def test_pairs_put_aside_are_a_search_among_all_their_texts(self, tmp_path: Path) -> None:
+    def test_pairs_put_aside_are_a_search_for_what_stands_beside_an_anchor(self, tmp_path: Path) -> None:
         rows = "".join(f"question {number},answer {number},wrong {number}\n" for number in range(100))
         mine = write(tmp_path, "anchor,positive,negative\n" + rows)
         data = prepare(training_files([mine]), tmp_path / "data", (DEV, TEST))
@@ -270,18 +270,40 @@ class TestPrepare:
         assert folder == tmp_path / "data" / "heldout_dev"
         corpus = {row["_id"]: str(row["text"]) for row in lines(folder / "corpus.jsonl")}
         queries = {row["_id"]: str(row["text"]) for row in lines(folder / "queries.jsonl")}
-        assert len(corpus) == 30
-        assert corpus.items() >= queries.items()  # so that a query's own text is known, and passed over
+        assert {text.split()[0] for text in corpus.values()} == {"answer", "wrong"}
+        assert (len(corpus), len(queries)) == (20, 10)
         head, *judged = (folder / "qrels" / "dev.tsv").read_text().splitlines()
         assert head == "query-id\tcorpus-id\tscore"
         pairs = {(queries[query], corpus[text]) for query, text, _ in map(str.split, judged)}
         assert pairs == {(text, text.replace("question", "answer")) for text in queries.values()}
-        assert not {*corpus.values()} & {text for row in lines(data.train) for text in texts(row)}
+        assert not {*corpus.values(), *queries.values()} & {text for row in lines(data.train) for text in texts(row)}
         assert sorted(path.name for path in (tmp_path / "data").iterdir()) == [
             "heldout_dev",
             "heldout_test",
             "train.jsonl",
         ]
+
+    def test_they_are_the_task_that_the_same_pairs_are_when_given(self, tmp_path: Path) -> None:
+        """A text that stands on both sides is not looked for under its own words."""
+        rows = [f"question {number},answer {number}" for number in range(200)]
+        rows += [f"answer {number},question {number}" for number in range(0, 200, 2)]
+        data = prepare(
+            training_files([write(tmp_path, "\n".join(["anchor,positive", *rows]))]), tmp_path / "d", (TEST,)
+        )
+        aside = {str(row["text"]) for row in lines(data.held_out[TEST] / "queries.jsonl")}
+        given = write(tmp_path, "\n".join(["anchor,positive", *(row for row in rows if row.split(",")[0] in aside)]))
+        both = [
+            read_task(*own_tasks([], [str(path)]), tmp_path).splits["test"] for path in (data.held_out[TEST], given)
+        ]
+        searches = []
+        for split in both:
+            documents = split.documents
+            assert documents is not None
+            judged = [{documents.texts[place]: grade for place, grade in graded.items()} for graded in documents.judged]
+            own = [documents.texts[place] if place >= 0 else None for place in documents.own]
+            searches.append((dict(zip(split.left, zip(judged, own, strict=True), strict=True)), {*documents.texts}))
+        assert searches[0] == searches[1]
+        assert {own is None for _, own in searches[0][0].values()} == {True, False}
 
     def test_scored_pairs_and_labelled_texts_stay_tables(self, tmp_path: Path) -> None:
         rows = "".join(f"one {number},other {number},{number}\n" for number in range(50))
