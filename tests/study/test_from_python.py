@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import html
 import json
 import shutil
@@ -102,6 +103,10 @@ def test_three_lines_are_a_study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert table["over encoder, low"][1] == pytest.approx(-0.75, abs=0.01)
     assert "3.73" in repr(outcome)
     assert outcome._repr_html_().startswith("<pre>Use")
+    kept = dataclasses.replace(outcome.answer, kind="as it came")
+    monkeypatch.setattr(Outcome, "answer", kept)
+    with pytest.raises(UserError, match="the answer is to keep the encoder as it came, so no model was made"):
+        outcome.model()
 
 
 def test_a_dry_run_runs_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
