@@ -66,6 +66,11 @@ SPACE, INPUTS, GENERAL = "space.py", "given.json", f"{GENERAL_TASK}.tsv"
 """In the folder of prepared data: the space, the digits of what was given, and the pairs of the general check."""
 _PLAIN = ("model", "checkpoint", "best", "final", "encoder")
 """Folders of models that are called so do not say which model it is; the folder above may."""
+_DISAGREEING = {
+    "labelled": ("text", "with two labels or more"),
+    "scored": ("pair", "with two scores or more"),
+    "nli": ("pair", "with two labels or more"),
+}
 _NAME = 60
 """Letters of a study's name at most."""
 
@@ -341,6 +346,8 @@ def _tell(source: TrainingFiles, prepared: PreparedData, leaked: Sequence[str]) 
     more = f"it has more than the {source.most_rows:,} rows that are read; --max-rows N reads others"
     for doubt in [*source.doubts, *([more] if MORE in prepared.left_out else [])]:
         print(printable(f"warning: {source.name}: {doubt}"), flush=True)
+    if doubtful := _doubtful(prepared):
+        print(f"of these rows: {doubtful}", flush=True)
     if prepared.held_out:
         aside = " and ".join(
             f"{parts[part]:,} to {what} by" for part, what in ((DEV, "choose"), (TEST, "judge")) if part in parts
@@ -357,6 +364,17 @@ def _tell(source: TrainingFiles, prepared: PreparedData, leaked: Sequence[str]) 
         print(f"positives may come from: {units}", flush=True)
     if leaked:
         print(f"leaks: {'; '.join(leaked)}", flush=True)
+
+
+def _doubtful(prepared: PreparedData) -> str:
+    """How many things the rows say twice, or differently."""
+    of_pairs = ("pair", "given as right and as wrong")
+    what, how = _DISAGREEING.get(prepared.content, of_pairs)
+    counts = {
+        f"{count(prepared.contradicted, what)} {how}": prepared.contradicted,
+        f"{count(prepared.repeated, 'row')} equal to another": prepared.repeated,
+    }
+    return "; ".join(words for words, number in counts.items() if number)
 
 
 def _held_back(prepared: PreparedData) -> list[str]:
