@@ -45,7 +45,7 @@ from trainables.corpora.held_out import (
     prepare,
 )
 from trainables.corpora.own_columns import named_roles
-from trainables.corpora.own_data import MORE, MOST_ROWS, TrainingFiles, training_files
+from trainables.corpora.own_data import MORE, TrainingFiles, training_files
 from trainables.corpora.own_rows import row_in_words
 from trainables.corpora.positives import SOURCES
 from trainables.encoders.availability import known_layers, known_width
@@ -123,7 +123,7 @@ def _made(request: Request) -> tuple[Path, str, str]:
     """The space's file and text, and where results go."""
     fixed = dict(map(parse_assignment, request.set))
     encoders = _encoders(request.encoder, str(fixed.get("encoder.kind", "transformer")), fixed.get("encoder.layers"))
-    source = training_files(request.train, request.columns, request.labels, request.max_rows or MOST_ROWS)
+    source = training_files(request.train, request.columns, request.labels, request.max_rows)
     file = Path(request.train[0].rstrip("/")).name.partition(".")[0]
     name = "-".join([_word(file), *(encoder.label for encoder in encoders)])[:_NAME].strip("-.")
     results = request.results or f"results/{name}"
@@ -155,7 +155,7 @@ def _of_recipe(request: Request) -> Subject:
     """The recipe of `--recipe` on all rows of `--train`, prepared as for a search. What judges it are the tasks of that
     recipe's study."""
     space = read_recipe(request).space
-    source = training_files(request.train, request.columns, request.labels, request.max_rows or MOST_ROWS)
+    source = training_files(request.train, request.columns, request.labels, request.max_rows)
     results = request.results or f"results/{space.name}"
     folder = _folder(results)
     tasks = [TASKS[name] for name in task_names(space.evaluation.tasks)]
