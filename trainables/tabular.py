@@ -43,8 +43,11 @@ _UNSEEN = re.compile(r"[\s\u00ad\u200b-\u200f\u2060-\u2064\ufeff]*")
 """White space, and signs without a width."""
 _CODE = re.compile(r"[\d_/\\@:=#]|\.\w")
 """What a word alone has within if it is an address, a path, a name of a file or a code."""
-_FEW, _LABEL = 20, 3
-"""Texts below which nothing is told by how many differ, and words that a label has at most."""
+PEEKED = 1000
+"""First rows that decide what a column is."""
+_FEW, _LABEL, _READ = 20, 3, 20
+"""Texts below which nothing is told by how many differ, words that a label has at most, and words of a text that are
+looked at."""
 _NLI = ("premise", "hypothesis", "gold_label")
 _NEARLY = 0.81
 """How alike a name is that may be misspelt: `anwser` is (0.83), `source` and `context` are like no known one."""
@@ -117,15 +120,18 @@ def columns_of_texts(columns: Sequence[str], rows: Sequence[Mapping[str, object]
     """Where names do not tell: all columns but those that only number the rows, if each of them holds texts, and no two
     the same ones; else none."""
     names = tuple(name for name in columns if not is_index(name))
-    cells = [[row.get(name) for row in rows] for name in names]
-    alike = any(2 * sum(map(operator.eq, *pair)) > len(rows) for pair in combinations(cells, 2))
-    return names if rows and not alike and all(map(_are_texts, cells)) else ()
+    cells = [[row.get(name) for row in rows[:PEEKED]] for name in names]
+    if not rows or not all(map(_are_texts, cells)):
+        return ()
+    alike = (sum(map(operator.eq, *pair)) for pair in combinations(cells, 2))
+    return () if any(2 * equal > len(cells[0]) for equal in alike) else names
 
 
 def _are_texts(cells: Sequence[object]) -> bool:
     """Whether most are in words. Of a few a space within tells; of more, as labels may have spaces and texts may have
     none, it is that most differ, or are long."""
-    texts = [words for cell in cells if isinstance(cell, str) and _in_words(words := tuple(cell.split()))]
+    begun = (tuple(cell.split()[:_READ]) for cell in cells if isinstance(cell, str))
+    texts = [words for words in begun if _in_words(words)]
 
     def most_longer(than: int) -> bool:
         return 2 * sum(len(words) > than for words in texts) >= len(cells)

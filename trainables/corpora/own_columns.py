@@ -18,6 +18,7 @@ from trainables.corpora.tables import OpenTable, Record
 from trainables.errors import UserError, choices, did_you_mean, listed
 from trainables.tabular import (
     NAMES,
+    PEEKED,
     SEVERAL,
     as_label,
     as_number,
@@ -36,8 +37,6 @@ _MAY_NAME = (*NAMES, "premise", "hypothesis")
 _NLI = {"premise": "sentence1", "hypothesis": "sentence2"}
 _NO_SIDE = {"negative", "label", "score", "teacher", "positive_scores", "negative_scores"}
 """Roles of columns that are neither side of a pair."""
-_PEEKED = 1000
-"""First rows that decide what a column is."""
 _DUPLICATES = "entailment=1,entailment=true,contradiction=0,contradiction=false"
 
 
@@ -213,4 +212,4 @@ def _unnamed(table: OpenTable, roles: dict[str, tuple[str, ...]]) -> str | None:
 
 
 def _peek(table: OpenTable, names: Sequence[str]) -> list[Record]:
-    return [record for _, record in islice(table.read(names), _PEEKED)]
+    return [record for _, record in islice(table.read(names), PEEKED)]
