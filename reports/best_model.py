@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from reports.cached import cached
-from reports.ledger import Record
+from reports.ledger import Record, is_fresh
 from reports.results import Results
 from reports.seed_race import of_results
 from reports.statistics import Measured
@@ -50,11 +50,13 @@ def ranking(results: Results) -> list[Ranked]:
 
 
 def best_first(results: Results, records: list[Record]) -> list[Record]:
-    """Trials in the same order, and where that is equal or unknown by seed."""
+    """Trials in the same order, and where that is equal or unknown by seed; before all others those of the finals, of
+    which an answer speaks."""
 
-    def place(record: Record) -> tuple[bool, list[float], int]:
+    def place(record: Record) -> tuple[bool, bool, list[float], int]:
         values = values_of(results.measured_goals, record.scores, record.cost)
-        return not values, [-value for value in merit(results.measured_goals, values)] if values else [], record.seed
+        merits = [-value for value in merit(results.measured_goals, values)] if values else []
+        return not is_fresh(record.seed), not values, merits, record.seed
 
     return sorted(records, key=place)
 

@@ -7,11 +7,13 @@ The folder is what `SentenceTransformer("my-model")` loads, and can be put on th
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import shlex
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +24,8 @@ from reports.commands import study_command
 from reports.document import Block, Bullets, DataTable, markdown
 from reports.evidence import Evidence
 from reports.guards import sentence
-from reports.ledger import LEDGER, MODELS, Record
+from reports.ledger import LEDGER, MODELS, Record, is_fresh, is_soup
+from reports.ledger.finals import seed_in_words
 from reports.ledger.names import to_write
 from reports.markdown import DASH, code, count, number, signed, text
 from reports.recipe_names import called
@@ -48,7 +51,7 @@ LICENCES = {
 def export(
     results: Path, row: str, folder: Path | None = None, fetch: Callable[[str], object] = lambda name: None
 ) -> Path:
-    """Copy the model of the row's best seed, by the study's goals, into `folder`, and give it a card.
+    """Copy the model of the row's best seed, of the finals' if it has such, into `folder`, and give it a card.
 
     `row` is a row's label, a recipe's name, such as `#17`, or hash, or `soup`, the average to ship. Without `folder`
     the model goes into `RESULTS/export/HASH-SEED`. `fetch` brings a model that is kept elsewhere. Returns the folder,
@@ -89,7 +92,8 @@ def _without_links(results: Path, checkpoint: str) -> Path:
 
 def _best_first(results: Results, row: str) -> list[Record]:
     """The row's trials by what the study looked for."""
-    records = results.of_row(row) or _of_name(results, row) or _soup(results, row)
+    of_row = results.trials_of(results.info.row_hashes.get(row) or "")
+    records = of_row or _of_name(results, row) or _soup(results, row)
     if not records and row not in results.asked_rows:
         hint = did_you_mean(row, results.asked_rows)
         raise UserError(f"the study has no row {row!r}; {hint}its rows are {', '.join(results.asked_rows)}")
@@ -194,11 +198,15 @@ def _intervals(results: Results, row: str | None, record: Record) -> Iterator[Bl
         half = None if effects is None else NORMAL * float(np.linalg.norm(effects[0].astype(np.float64)))
         ends = DASH if half is None else f"{value - half:.2f} to {value + half:.2f}"
         lines.append([text(task), code(metric), number(value), ends])
+    fresh = is_fresh(record.seed)
+    if fresh:  # what chose the recipe says nothing of it
+        results = dataclasses.replace(results, records=[*chain.from_iterable(results.finals.values())])
     tried = count(len(results.of_hash(record.recipe_hash)), "seed")
+    best = f": of {tried} the one with the best development score among those that kept their model"
     yield (
-        f"It is {what} of the study {code(results.space.name)}, seed {record.seed}: of {tried} the one with the best "
-        "development score among those that kept their model. The intervals, at 95 %, say how far a score would move "
-        "with other test items; another seed moves it, too."
+        f"It is {what} of the study {code(results.space.name)}, {seed_in_words(record.seed)}"
+        f"{best * (not is_soup(record.seed))}. The intervals, at 95 %, say how far a score would move with other test "
+        "items; another seed moves it, too."
     )
     if lines:
         yield DataTable(["Task", "Number", "This model", "95 % over items"], lines, left=2)
@@ -215,7 +223,8 @@ def _intervals(results: Results, row: str | None, record: Record) -> Iterator[Bl
         lines.append([text(figure.name), f"{sample.count}", number(sample.mean) + spread, gained])
     if lines:
         over = f"The {'row' if row else 'recipe'} over its seeds, and its gain over the study's baseline"
-        yield f"{over} with its 95 % interval:" if row else f"{over}. No verdict on the gain: {CHOSEN}."
+        unjudged = ", which the study's answer judges:" if fresh else f". No verdict on the gain: {CHOSEN}."
+        yield over + (" with its 95 % interval:" if row else unjudged)
         yield DataTable(["Figure", "seeds", "mean", f"gain over {text(results.space.baseline or 'no row')}"], lines)
     if one_seed and row:
         yield (

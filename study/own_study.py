@@ -11,8 +11,7 @@ import json
 import re
 import shutil
 import uuid
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,27 +29,16 @@ from study.hub_tasks import fetched
 from study.judge_columns import with_known_names
 from study.one_recipe import read_recipe
 from study.own_leaks import held_against, rows_that_hold
+from study.own_words import held_back, of_data, of_lengths
 from study.rows import absolute
 from study.subject import Subject, named_space, plugin
 from study.trial import SourceFile
-from trainables.corpora.held_out import (
-    DEV,
-    LEFT_OUT,
-    MOST,
-    OF_LABEL,
-    TEST,
-    TRAIN,
-    PreparedData,
-    held_back_form,
-    prepare,
-)
+from trainables.corpora.held_out import DEV, TEST, PreparedData, prepare
 from trainables.corpora.own_columns import named_roles
-from trainables.corpora.own_data import MORE, MOST_ROWS, TrainingFiles, training_files
-from trainables.corpora.own_rows import row_in_words
-from trainables.corpora.positives import SOURCES
+from trainables.corpora.own_data import TrainingFiles, training_files
 from trainables.encoders.availability import known_layers, known_width
 from trainables.encoders.check import check_encoder
-from trainables.encoders.module_files import own_length, own_pooling
+from trainables.encoders.module_files import own_pooling
 from trainables.encoders.own_modules import fitting_poolings, own_settings
 from trainables.errors import UserError
 from trainables.evaluation_config import EvaluationConfig
@@ -118,7 +106,7 @@ def _made(request: Request) -> tuple[Path, str, str]:
     """The space's file and text, and where results go."""
     fixed = dict(map(parse_assignment, request.set))
     encoders = _encoders(request.encoder, str(fixed.get("encoder.kind", "transformer")), fixed.get("encoder.layers"))
-    source = training_files(request.train, request.columns, request.labels, request.max_rows or MOST_ROWS)
+    source = training_files(request.train, request.columns, request.labels, request.max_rows)
     file = Path(request.train[0].rstrip("/")).name.partition(".")[0]
     name = "-".join([_word(file), *(encoder.label for encoder in encoders)])[:_NAME].strip("-.")
     results = request.results or f"results/{name}"
@@ -136,9 +124,9 @@ def _made(request: Request) -> tuple[Path, str, str]:
     stays = request.write_space is not None
     prepared = _placed(made, folder, [*request.train, *dev, *test], begun, stays)
     files = JudgeFiles(*([text.replace(str(unfinished), str(folder)) for text in texts] for texts in files))
-    _tell(source, prepared, leaked)
+    _say(of_data(source, prepared, leaked))
     if request.dry_run and "encoder.max_length" not in fixed:
-        _tell_lengths(encoders)
+        _say(of_lengths(encoders))
     if begun:  # whatever its files are called now
         name = StudyInfo.load(folder.parent).space
     text = _space(name, source, encoders, prepared, files, folder, leaked)
@@ -150,7 +138,7 @@ def _of_recipe(request: Request) -> Subject:
     """The recipe of `--recipe` on all rows of `--train`, prepared as for a search. What judges it are the tasks of that
     recipe's study."""
     space = read_recipe(request).space
-    source = training_files(request.train, request.columns, request.labels, request.max_rows or MOST_ROWS)
+    source = training_files(request.train, request.columns, request.labels, request.max_rows)
     results = request.results or f"results/{space.name}"
     folder = _folder(results)
     tasks = [TASKS[name] for name in task_names(space.evaluation.tasks)]
@@ -162,7 +150,7 @@ def _of_recipe(request: Request) -> Subject:
     made, leaked = _prepare(source, files, _unfinished(folder), request.drop_leaks, own, aside)
     begun = (folder.parent / STUDY).is_file()
     prepared = _placed(made, folder, [*request.train, *files.dev, *files.test], begun)
-    _tell(source, prepared, leaked)
+    _say(of_data(source, prepared, leaked))
     # The recipe's columns and labels were of another file, where its layout has such keys.
     columns, labels = ("none" if key in flat else None for key in ("corpus.columns", "corpus.labels"))
     options: dict[str, Any] = {"nli": str(prepared.train), "columns": columns, "labels": labels}
@@ -331,53 +319,9 @@ def _general(folder: Path, tasks: Sequence[Task]) -> Task | None:
     return task
 
 
-def _tell(source: TrainingFiles, prepared: PreparedData, leaked: Sequence[str]) -> None:
-    """What was read, and what became of it."""
-    parts = prepared.parts
-    left_out = [f"; {rows:,} more {why} left out" for why, rows in prepared.left_out.items() if why != MORE]
-    labels = f"; {len(prepared.census.labels)} labels" if source.content == "labelled" else ""
-    held = f"{source.read_as}{labels}; the first: {row_in_words(next(source.rows(Counter())))}"
-    print(printable(f"{source.name}: {count(prepared.rows, 'row')}, {held}{''.join(left_out)}"), flush=True)
-    more = f"it has more than the {source.most_rows:,} rows that are read; --max-rows N reads others"
-    for doubt in [*source.doubts, *([more] if MORE in prepared.left_out else [])]:
-        print(printable(f"warning: {source.name}: {doubt}"), flush=True)
-    if prepared.held_out:
-        aside = " and ".join(
-            f"{parts[part]:,} to {what} by" for part, what in ((DEV, "choose"), (TEST, "judge")) if part in parts
-        )
-        lost = f"; {parts[LEFT_OUT]:,} left out, which share a text with these" if parts[LEFT_OUT] else ""
-        why = f"only to train on, of too few texts or beyond the {MOST // OF_LABEL} largest"
-        few = f"; {count(prepared.unjudged, 'label')} {why}" if prepared.unjudged else ""
-        exactly = f"the {count(parts[TRAIN], 'row')} to train on hold none of these texts exactly (near ones: leaks)"
-        print(f"put aside {aside}; {exactly}{lost}{few}", flush=True)
-        for sentence in _held_back(prepared):
-            print(sentence, flush=True)
-    if prepared.census.sources:
-        units = ", ".join(f"{name} ({number:,})" for name, number in prepared.census.sources.items())
-        print(f"positives may come from: {units}", flush=True)
-    if leaked:
-        print(f"leaks: {'; '.join(leaked)}", flush=True)
-
-
-def _held_back(prepared: PreparedData) -> list[str]:
-    """Of texts alone, a sentence on what judges models."""
-    form = held_back_form(prepared.census.sources) if prepared.held_out else None
-    if form is None:
-        return []
-    return [
-        f"no real queries are known: what is put aside is judged in a form of the training's own, {form} "
-        f"({SOURCES[form].meaning}); --dev and --test give real ones"
-    ]
-
-
-def _tell_lengths(encoders: Sequence[OwnEncoder]) -> None:
-    """How much of a text each encoder reads."""
-    longest = {encoder.label: own_length(encoder.name) for encoder in encoders if encoder.name != SCENES_ENCODER}
-    lengths = [
-        f"{label} {'all of a text' if most is None else count(most, 'token')}" for label, most in longest.items()
-    ]
-    if lengths:
-        print(f"longest input of each encoder (encoder.max_length): {', '.join(lengths)}", flush=True)
+def _say(lines: Iterable[str]) -> None:
+    for line in lines:
+        print(printable(line), flush=True)
 
 
 def _space(
@@ -411,7 +355,7 @@ def _space(
             tasks=tasks,
             general=general,
             sources=tuple(census.sources),
-            notes=(*_held_back(prepared), *(f"leaks: {sentence}" for sentence in leaked)),
+            notes=(*held_back(prepared), *(f"leaks: {sentence}" for sentence in leaked)),
         )
     )
 

@@ -60,7 +60,9 @@ def delimited_rows(lines: Lines, refuse: Refuse, delimiter: str | None = None) -
                 raise refuse(number, problem)
         elif len(fields) != len(columns):
             has = f"{len(fields)} columns" if len(fields) > 1 else "one column"
-            raise refuse(number, f"{has} where the header has {len(columns)}")
+            more = len(fields) > len(columns) and delimiter != "\t"
+            quoted = f"; a text or number with {delimiter!r} in it stands in double quotes" if more else ""
+            raise refuse(number, f"{has} where the header has {len(columns)}{quoted}")
         else:
             yield number, dict(zip(columns, fields, strict=True))
 

@@ -142,7 +142,7 @@ def did_you_mean(name: object, options: Iterable[str]) -> str:
 
 def point_hint(text: object) -> str:
     """`; write a point …` where a text has a comma for it, not for thousands or a list, or a sign of percent."""
-    comma_or_percent = re.fullmatch(r"\s*-?\d+(,\d{1,2}|([.,]\d*)?\s*%)\s*", str(text))
+    comma_or_percent = re.fullmatch(r"\s*-?(0,\d+|\d+(,(\d{1,2}|\d{4,})|([.,]\d*)?\s*%))\s*", str(text))
     return "; write a point and no comma or %, as in 0.5" if comma_or_percent else ""
 
 

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import difflib
 import math
+import operator
 import re
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain
+from itertools import chain, combinations
 from numbers import Number
 
 from trainables.errors import UserError, is_text, listed, point_hint, shown
@@ -39,6 +41,13 @@ SEVERAL = ("positive", "negative")
 _INDEX = re.compile(r"(.*_|pair|doc|row|q|p)?(id|idx|index|uuid|guid)|(unnamed:_|level_|__index_level_)\d+(__)?|")
 _UNSEEN = re.compile(r"[\s\u00ad\u200b-\u200f\u2060-\u2064\ufeff]*")
 """White space, and signs without a width."""
+_CODE = re.compile(r"[\d_/\\@:=#]|\.\w")
+"""What a word alone has within if it is an address, a path, a name of a file or a code."""
+PEEKED = 1000
+"""First rows that decide what a column is."""
+_FEW, _LABEL, _READ = 20, 3, 20
+"""Texts below which nothing is told by how many differ, words that a label has at most, and words of a text that are
+looked at."""
 _NLI = ("premise", "hypothesis", "gold_label")
 _NEARLY = 0.81
 """How alike a name is that may be misspelt: `anwser` is (0.83), `source` and `context` are like no known one."""
@@ -107,12 +116,35 @@ def is_index(column: str) -> bool:
     return _INDEX.fullmatch(_plain(column)) is not None
 
 
-def columns_of_prose(columns: Sequence[str], rows: Sequence[Mapping[str, object]]) -> tuple[str, ...]:
-    """Where names do not tell: all columns but those that only number the rows, if each of them holds texts, most with
-    a space within; else none."""
+def columns_of_texts(columns: Sequence[str], rows: Sequence[Mapping[str, object]]) -> tuple[str, ...]:
+    """Where names do not tell: all columns but those that only number the rows, if each of them holds texts, and no two
+    the same ones; else none."""
     names = tuple(name for name in columns if not is_index(name))
-    spaced = [[isinstance(cell := row.get(name), str) and " " in cell.strip() for row in rows] for name in names]
-    return names if rows and all(2 * of_column.count(True) >= len(rows) for of_column in spaced) else ()
+    cells = [[row.get(name) for row in rows[:PEEKED]] for name in names]
+    if not rows or not all(map(_are_texts, cells)):
+        return ()
+    alike = (sum(map(operator.eq, *pair)) for pair in combinations(cells, 2))
+    return () if any(2 * equal > len(cells[0]) for equal in alike) else names
+
+
+def _are_texts(cells: Sequence[object]) -> bool:
+    """Whether most are in words. Of a few a space within tells; of more, as labels may have spaces and texts may have
+    none, it is that most differ, or are long."""
+    begun = (tuple(cell.split()[:_READ]) for cell in cells if isinstance(cell, str))
+    texts = [words for words in begun if _in_words(words)]
+
+    def most_longer(than: int) -> bool:
+        return 2 * sum(len(words) > than for words in texts) >= len(cells)
+
+    if len(texts) < _FEW:
+        return most_longer(1)
+    return most_longer(_LABEL) or (most_longer(0) and 2 * len({*texts}) >= len(texts))
+
+
+def _in_words(words: Sequence[str]) -> bool:
+    """Whether a text is mostly letters, and no address, path or code."""
+    letters = sum(unicodedata.category(sign)[0] in "LM" for word in words for sign in word)
+    return 2 * letters > sum(map(len, words)) and (len(words) > 1 or not _CODE.search(words[0]))
 
 
 def is_duplicate(column: str) -> bool:

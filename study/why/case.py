@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -19,6 +22,7 @@ from search_spaces.goals import Goal
 from study.own_leaks import splits_of
 from study.rows import as_it_came
 from trainables.corpora.held_out import DEV, HELD_OUT, TEST, rows_of
+from trainables.corpora.own_data import training_files
 from trainables.corpora.own_rows import Normal
 from trainables.encoders.contract import for_documents
 from trainables.encoders.embedding_store import EmbeddingStore
@@ -26,6 +30,7 @@ from trainables.encoders.module_files import modules, own_pooling
 from trainables.encoders.own_modules import own_settings
 from trainables.errors import UserError
 from trainables.evaluation_config import EvaluationConfig, Parts
+from trainables.files import expanded
 from trainables.recipe import Recipe, Value
 from trainables.senteval.evaluation import SentEvalResult, evaluate
 from trainables.senteval.examples import Split
@@ -104,6 +109,21 @@ class StudyCase:
     def rows(self) -> list[Normal]:
         """All rows to train on."""
         return [*rows_of(self.train)]
+
+    def places(self, numbers: Sequence[int]) -> list[str]:
+        """File and line of rows: the person's own, or the prepared one where that is gone or has not this row."""
+        places = {number: f"{self.train}, line {number + 1}" for number in numbers}
+        equal: dict[str, list[int]] = {json.dumps(self.rows[number]): [] for number in numbers}
+        for number, row in enumerate(self.rows):
+            equal.get(json.dumps(row), []).append(number)
+        request = self.request
+        if all(expanded(source).exists() for source in request.train):  # nothing is fetched again
+            with contextlib.suppress(UserError):
+                source = training_files(request.train, request.columns, request.labels, request.max_rows)
+                for where, row in source.located(Counter()):
+                    if left := equal.get(json.dumps(row)):
+                        places[left.pop(0)] = where
+        return [places[number] for number in numbers]
 
     @property
     def train(self) -> Path:

@@ -80,7 +80,8 @@ def by_rows(case: StudyCase, cause: Cause) -> bool:
 def without(case: StudyCase, cause: Cause) -> str:
     """The file of the rows that a cause does not suspect. It writes this, and beside it those that it does."""
     named = {*cause.rows}
-    _write(case, f"{cause.name}-{SUSPECTS}", ({"row": number + 1, **case.rows[number]} for number in cause.rows))
+    places = zip(case.places(cause.rows), cause.rows, strict=True)
+    _write(case, f"{cause.name}-{SUSPECTS}", ({"place": place, **case.rows[number]} for place, number in places))
     return _write(
         case, f"{cause.name}-{COLLECTED}", (row for number, row in enumerate(case.rows) if number not in named)
     )

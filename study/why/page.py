@@ -112,7 +112,9 @@ def blocks_of(
 def _suspects(case: StudyCase, cause: Cause) -> list[str]:
     from trainables.corpora.own_rows import row_in_words
 
-    shown = [f"row {number + 1} of the data: {row_in_words(case.rows[number])}" for number in cause.rows[:LISTED]]
+    first = cause.rows[:LISTED]
+    places = zip(case.places(first), first, strict=True)
+    shown = [f"{place}: {row_in_words(case.rows[number])}" for place, number in places]
     more = len(cause.rows) - len(shown)
     where = f": all are in {_suspects_file(case, cause)}" if "train" in cause.mend else ""
     return [*shown, *([f"and {count(more, 'more row')}{where}"] if more > 0 else [])]

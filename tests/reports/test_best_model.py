@@ -12,12 +12,13 @@ from typing import Any
 
 import pytest
 
+from reports.answer import Answer
 from reports.best_model import ranking
 from reports.commands import results_place
 from reports.document import markdown
 from reports.export import export
 from reports.findings import Findings
-from reports.ledger import LEDGER, Ledger, StudyInfo
+from reports.ledger import LEDGER, Ledger, StudyInfo, is_fresh
 from reports.live.folder import Folder
 from reports.live.html import parts_of
 from reports.markdown import code
@@ -26,9 +27,12 @@ from reports.results import Results
 from reports.sections import explored, pareto
 from reports.sections.sure import write as in_short
 from reports.testing import changed, made_record, make_study
+from reports.wording import CHOSEN
 from search_spaces.goals import GOALS, SELECTION, Goal, searched
 from study.callbacks.console import describe
 from study.run import report
+from tests.synthetic_results import add_finals, lifted, make_results
+from trainables.files import write_whole
 from trainables.recipe import Recipe
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "python.md"
@@ -128,6 +132,26 @@ def test_all_agree_on_the_best(
 
     first, *_ = printed_by_the_page(tmp_path, capsys)
     assert first.startswith(f"{label} {', '.join(mean)} ")
+
+
+@pytest.mark.parametrize("row", [True, False])
+@pytest.mark.parametrize("gain", [3.0, -0.5])
+def test_export_takes_the_model_that_the_answer_speaks_of(row: bool, gain: float, tmp_path: Path) -> None:
+    """The best of the fresh seeds, however lucky the search's was: of what is to be used, and of the base settings."""
+    made = make_results(tmp_path, rows=["SBERT baseline"], explored=2, seeds=(0,))
+    add_finals(tmp_path, (gain,), seeds=2, finalists=[made.row_hashes["SBERT baseline"]] if row else ())
+    for record in Results.load(tmp_path).of_all_trials:
+        lucky = lifted(record, 0.0 if is_fresh(record.seed) else 9.0, numbers=("dev",))
+        Ledger(tmp_path / LEDGER).write(changed(lucky, checkpoint=f"models/{record.key}"))
+        write_whole(tmp_path / "models" / record.key / "trial", record.key)
+    results = Results.load(tmp_path)
+    finalist = Answer.of(results).to_train
+    assert finalist is not None
+    assert finalist.recipe == (results.info.finals.finalists[0] if gain > 0 else results.base.hash)
+    assert f"models/{(export(tmp_path, finalist.name) / 'trial').read_text()}" == finalist.model
+    (card,) = (tmp_path / "export").glob("*/README.md")
+    assert re.search(r"fresh seed [01]: of 2 seeds the one with the best development score", card.read_text())
+    assert CHOSEN not in card.read_text()
 
 
 def test_a_study_whose_goals_nothing_has_has_no_best(tmp_path: Path) -> None:

@@ -116,6 +116,13 @@ def test_every_kind_of_data_makes_a_space_that_can_run_and_a_recipe_on_all_of_th
     assert rows == {"nli": 197, "unopposed": 197, "labelled": 200, "texts": 100, "documents": 100}.get(kind, 97)
 
 
+def test_rows_that_disagree_or_repeat_are_said(capsys: pytest.CaptureFixture[str]) -> None:
+    place = Path(write("labelled"))
+    place.write_text(place.read_text() + "a dog eats 0,things\na car takes 3,animals\n" + "a dog eats 1,animals\n")
+    plan_of("--train", str(place), *SMALL)
+    assert "of these rows: 2 texts with two labels or more; 1 row equal to another\n" in capsys.readouterr().out
+
+
 @pytest.mark.slow
 def test_texts_alone_are_offered_the_sources_of_positives_that_they_allow(capsys: pytest.CaptureFixture[str]) -> None:
     plan = plan_of("--train", write("documents", 700), *SMALL)

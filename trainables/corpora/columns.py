@@ -19,7 +19,7 @@ from typing import Any, Union
 
 from trainables.corpora.tables import Record
 from trainables.corpora.teacher_scores import ROLES, scores_of, teacher_says
-from trainables.errors import UserError, choices, is_text, listed, shown
+from trainables.errors import UserError, choices, is_text, listed, point_hint, shown
 from trainables.labels import CONTRADICTION, ENTAILMENT, LABELS
 from trainables.tabular import NAMES, roles_of, texts_of, without_zeros
 
@@ -78,8 +78,8 @@ class Labels:
                 return None
             names = choices(sorted(self._codes) if self._named else [*LABELS, 0, 1, 2])
             raise UserError(
-                f"{where}: unknown label {shown(raw)}; known: {names}, or - for none; name others by "
-                "--labels entailment=YOURS,neutral=YOURS,contradiction=YOURS"
+                f"{where}: unknown label {shown(raw)}{point_hint(raw)}; known: {names}, or - for none; name "
+                "others by --labels entailment=YOURS,neutral=YOURS,contradiction=YOURS"
             )
         if not self._named and text.isdigit():
             self.numbers.add(code)

@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 
 from trainables.corpora.leaks import plain
-from trainables.corpora.own_census import Census, take_census
+from trainables.corpora.own_census import Agreement, Census, take_census
 from trainables.corpora.own_data import TrainingFiles
 from trainables.corpora.own_rows import Normal, texts
 from trainables.corpora.positives import CUT_FROM, SOURCES, TitledText
@@ -57,7 +57,10 @@ class PreparedData:
     """Rows that cannot be trained on, by why."""
     census: Census
     """Of the rows to train on."""
-    unjudged: int = 0
+    contradicted: int
+    repeated: int
+    """Of the rows that were read, as `Agreement` counts them."""
+    unjudged: int
     """Labels of which none is put aside: those of too few texts, and those beyond the `MOST // OF_LABEL` largest."""
 
 
@@ -68,13 +71,16 @@ def prepare(
     out. `UserError` for broken rows, too few rows, and data that nothing can be learnt from."""
     folder.mkdir(parents=True, exist_ok=True)
     left_out, hashes, whole = Counter[str](), HashedTexts(), folder / "all.jsonl"
+    agreement = Agreement()
     with open(whole, "w", encoding="utf-8") as file:
         for number, row in enumerate(source.rows(left_out)):
             if number in without:
                 continue
             if parts:
                 hashes.add(texts(row), row["label"] if source.content == "labelled" else None)
-            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+            line = json.dumps(row, ensure_ascii=False)
+            agreement.add(row, line)
+            file.write(line + "\n")
     if not parts:
         train = whole.rename(folder / "train.jsonl")
         census = take_census(rows_of(train), source.content, source.name, left_out)
@@ -99,7 +105,8 @@ def prepare(
     files = {part: _as_task(folder / f"{HELD_OUT[part]}.jsonl", source.content, part, form) for part in parts}
     judged = {row["label"] for file in files.values() if source.content == "labelled" for row in rows_of(file)}
     unjudged = len({*census.labels} - judged) if judged else 0
-    return PreparedData(source.content, train, files, rows, counts, left_out, census, unjudged)
+    doubtful = agreement.contradicted, agreement.repeated
+    return PreparedData(source.content, train, files, rows, counts, left_out, census, *doubtful, unjudged)
 
 
 def _lost(counts: Mapping[int, int]) -> dict[str, int]:

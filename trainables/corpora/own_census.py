@@ -1,12 +1,15 @@
-"""Counts of a person's training rows, and whether anything can be learnt from them."""
+"""Counts of a person's training rows: whether anything can be learnt from them, and where they disagree or repeat."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
+from array import array
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+
+import numpy as np
 
 from trainables.corpora.own_data import MORE
 from trainables.corpora.own_rows import Normal
@@ -100,3 +103,37 @@ def take_census(rows: Iterable[Normal], content: str, where: str, left_out: Mapp
     if content == "nli" and not positives:
         raise UserError(f"{where} holds no pair labelled entailment, and these are the positives")
     return census
+
+
+class Agreement:
+    """What rows say of texts or pairs, as numbers: a million rows are only read once."""
+
+    def __init__(self) -> None:
+        self._rows, self._judged = array("q"), array("q")
+
+    def add(self, row: Normal, line: str) -> None:
+        """A row in normal form, and the same as text."""
+        self._rows.append(hash(line))
+        for judged in _judgements(row):
+            self._judged.extend(hash(str(side)) for side in judged)
+
+    @property
+    def repeated(self) -> int:
+        """Rows that are the same as one before."""
+        return len(self._rows) - len({*self._rows})
+
+    @property
+    def contradicted(self) -> int:
+        """Texts with several labels, and pairs with several labels or scores, or that are right and wrong."""
+        judgements = np.unique(np.frombuffer(self._judged, np.int64).reshape(-1, 2), axis=0)
+        return int((np.unique(judgements[:, 0], return_counts=True)[1] > 1).sum())
+
+
+def _judgements(row: Normal) -> Iterator[tuple[object, object]]:
+    """A text or pair, and what is said of it. Of scores the order of the two texts does not matter."""
+    if "sentence1" in row:
+        yield sorted((row["sentence1"], row["sentence2"])), row["score"]
+    elif "label" in row:
+        yield (row.get("premise"), row.get("hypothesis"), row.get("sentence")), row["label"]
+    for role in ("positive", "negative"):
+        yield from (((row["anchor"], text), role) for text in row.get(role, ()))

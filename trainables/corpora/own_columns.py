@@ -18,10 +18,11 @@ from trainables.corpora.tables import OpenTable, Record
 from trainables.errors import UserError, choices, did_you_mean, listed
 from trainables.tabular import (
     NAMES,
+    PEEKED,
     SEVERAL,
     as_label,
     as_number,
-    columns_of_prose,
+    columns_of_texts,
     is_duplicate,
     is_graded,
     is_index,
@@ -34,8 +35,8 @@ from trainables.tabular import (
 _MAY_NAME = (*NAMES, "premise", "hypothesis")
 """What `--columns` may name."""
 _NLI = {"premise": "sentence1", "hypothesis": "sentence2"}
-_PEEKED = 1000
-"""First rows that decide what a column is."""
+_NO_SIDE = {"negative", "label", "score", "teacher", "positive_scores", "negative_scores"}
+"""Roles of columns that are neither side of a pair."""
 _DUPLICATES = "entailment=1,entailment=true,contradiction=0,contradiction=false"
 
 
@@ -200,7 +201,7 @@ def _unnamed(table: OpenTable, roles: dict[str, tuple[str, ...]]) -> str | None:
     columns = [name for name in table.columns if not is_index(name)]
     if columns == [*roles.get("sentence", ())]:
         return "texts"
-    match columns_of_prose(columns, _peek(table, columns)):
+    match () if _NO_SIDE & roles.keys() else columns_of_texts(columns, _peek(table, columns)):
         case (text,):
             roles["sentence"] = (text,)
             return "texts"
@@ -211,4 +212,4 @@ def _unnamed(table: OpenTable, roles: dict[str, tuple[str, ...]]) -> str | None:
 
 
 def _peek(table: OpenTable, names: Sequence[str]) -> list[Record]:
-    return [record for _, record in islice(table.read(names), _PEEKED)]
+    return [record for _, record in islice(table.read(names), PEEKED)]

@@ -44,11 +44,15 @@ class TrainingFiles:
 
     content: str
     tables: tuple[_TrainingFile, ...]
-    most_rows: int = MOST_ROWS
+    most_rows: int
 
     def rows(self, left_out: Counter[str]) -> Iterator[Normal]:
         """Each row of the files that can be trained on; `left_out` counts the others, by why. `UserError` with file and
         line for a row that is broken."""
+        return (row for _, row in self.located(left_out))
+
+    def located(self, left_out: Counter[str]) -> Iterator[tuple[str, Normal]]:
+        """The same, each after its file and the line that it begins in."""
         labels = {names: Labels(names) for names in (table.labels for table in self.tables)}
         records = ((table, where, record) for table in self.tables for where, record in table.records())
         for table, where, record in islice(records, self.most_rows):
@@ -57,7 +61,7 @@ class TrainingFiles:
                 check_one_vocabulary(row, record, table.columns, table.rivals, where)
                 left_out[f"with no {row}"] += 1
             else:
-                yield row
+                yield where, row
         if next(records, None) is not None:
             left_out[MORE] += 1
         for reader in labels.values():
@@ -98,12 +102,12 @@ class _TrainingFile(Reading):
 
 
 def training_files(
-    sources: Sequence[str], columns: str | None = None, labels: str | None = None, most_rows: int = MOST_ROWS
+    sources: Sequence[str], columns: str | None = None, labels: str | None = None, most_rows: int | None = None
 ) -> TrainingFiles:
     """What files, folders or data sets of the hub hold, which must be one content; `columns`, `labels` and
     `most_rows` are `--columns`, `--labels` and `--max-rows`. `UserError` where it cannot be told, and where there is
     nothing."""
-    named = named_roles(columns)
+    named, most_rows = named_roles(columns), most_rows or MOST_ROWS
     places = [place for source in sources for place in _places(source)]
     for number, place in enumerate(places):
         other = next((other for other in places[:number] if _same(place, other)), None)

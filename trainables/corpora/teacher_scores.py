@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from trainables.errors import UserError, shown
+from trainables.errors import UserError, point_hint, shown
 from trainables.tabular import as_number, no_number, texts_of
 
 SIDES = ("positive", "negative")
@@ -85,5 +85,5 @@ def _numbers(record: Mapping[str, Any], name: str, where: str) -> list[float | N
 def _number(cell: Any, name: str, where: str) -> float | None:
     number = as_number(cell)
     if number is None and not no_number(cell):
-        raise UserError(f"{where}: {name} holds {shown(cell)}, and what a teacher says is a number")
+        raise UserError(f"{where}: {name} holds {shown(cell)}, and what a teacher says is a number{point_hint(cell)}")
     return number

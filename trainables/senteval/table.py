@@ -29,7 +29,7 @@ from trainables.senteval.examples import FileLimit, JudgedDocuments, Split, Targ
 from trainables.tabular import (
     as_label,
     check_one_vocabulary,
-    columns_of_prose,
+    columns_of_texts,
     no_number,
     rivals_of,
     roles_of,
@@ -59,7 +59,7 @@ def open_table(path: Path) -> TaskTable:
     if not lines:
         raise UserError(f"{path} holds no example")
     named = roles_of(table.columns).keys() & {*_TEXTS, "label", "score"}
-    texts = () if named else columns_of_prose(table.columns, [record for _, record in lines])
+    texts = () if named else columns_of_texts(table.columns, [record for _, record in lines])
     return TaskTable(path, table.columns, lines, texts if len(texts) == 2 else ())
 
 

@@ -30,7 +30,13 @@ def read_table(task: Task, paths: Sequence[Path]) -> TaskData:
         splits = {name: Split(*table.sentences(), table.scores(scale)) for name, table in tables.items()}
         return TaskData(splits, left_out=left_out)
     if kind.target == "documents":
-        return TaskData({name: table.queries(kind.among_all) for name, table in tables.items()}, left_out=left_out)
+        splits = {name: table.queries(kind.among_all) for name, table in tables.items()}
+        merged = tuple(
+            f"the {len(table.lines):,} rows of {table.path} are {items:,} items: rows that share a query are one"
+            for name, table in tables.items()
+            if (items := len(splits[name])) < len(table.lines)
+        )
+        return TaskData(splits, left_out=left_out + merged)
     labels = task.labels or tables[names[0]].labels()
     splits = {name: Split(*table.sentences(), table.classes(labels)) for name, table in tables.items()}
     return TaskData(splits, len(labels), left_out)

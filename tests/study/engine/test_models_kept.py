@@ -83,7 +83,7 @@ def test_the_model_of_a_row_that_is_picked_can_be_exported(tmp_path: Path) -> No
     (command,) = [line.words for line in lines(answer, results.info, str) if line.head == "Model"]
     label = shlex.split(command)[-1]
     assert label == results.labels[row]
-    assert (export(tmp_path, label) / "trial").read_text(encoding="utf-8") == own[0].key
+    assert (export(tmp_path, label) / "trial").read_text(encoding="utf-8") == fresh[0].key
 
 
 def test_of_a_number_so_many_trials_are_kept() -> None:

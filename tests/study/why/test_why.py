@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import dataclasses
+import json
 import math
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -265,6 +266,28 @@ def test_suspect_rows_are_left_out_in_a_try(case_of: Callable[..., StudyCase]) -
     assert (name, len(left)) == ("mislabelled", len(case.rows) - 2)
     masked = Cause("false_negatives", 1.0, mend={"set": {"objective.false_negatives": "self"}}, rows=(0,))
     assert mended(case, masked) == masked  # a setting mends it
+
+
+def test_rows_are_named_by_the_lines_of_the_persons_file(case_of: Callable[..., StudyCase]) -> None:
+    """Rows of several lines, rows that were left out, equal rows, and rows that are there no more."""
+    case = case_of()
+    file, rows = Path(case.request.train[0]), [(row["anchor"], *row["positive"]) for row in case.rows]
+    case.rows[3] = case.rows[1]
+    with file.open("w", newline="") as written:
+        kept = [(f"{rows[0][0]}\n", f"\n\n{rows[0][1]}"), ("", "no anchor"), rows[1], *rows[1:3]]
+        csv.writer(written).writerows([("anchor", "positive"), *kept])
+    prepared = f"{case.train}, line 5"
+    lines = [f"{file}, line {line}" for line in (7, 8, 9, 2)]
+    assert case.places([1, 3, 2, 0, 4]) == [*lines, prepared]
+    mended(case, Cause("mislabelled", 1.0, rows=(2,)))
+    (suspect,) = map(json.loads, (case.folder / "mislabelled-why-suspects.jsonl").read_text().splitlines())
+    assert suspect == {"place": lines[2], **case.rows[2]}
+    page = markdown(
+        blocks_of(case, [Cause("mislabelled", 1.0, facts={"wrong": 0.1, "of": 9, "suspects": 1}, rows=(2,))], [], None)
+    )
+    assert f"{file.name}, line 9: " in page
+    file.unlink()
+    assert case.places([4]) == [prepared]
 
 
 def test_settings_are_taken_back_together_and_alone(case_of: Callable[..., StudyCase]) -> None:

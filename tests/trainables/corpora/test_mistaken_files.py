@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections import Counter
 from pathlib import Path
@@ -171,12 +172,25 @@ def test_a_column_is_named_once(tmp_path: Path) -> None:
         rows_of(write_rows(tmp_path / "mine.jsonl", QUESTIONS), "anchor=question,positive=question")
 
 
-def test_a_score_with_a_comma(tmp_path: Path) -> None:
-    file = write_rows(tmp_path / "mine.jsonl", [{"sentence1": "a", "sentence2": "b", "score": "0,5"}])
-    with pytest.raises(
-        UserError, match=r"score is '0,5', and a score is a number; write a point and no comma or %, as in 0.5"
-    ):
+@pytest.mark.parametrize(
+    ("columns", "sentence"),
+    [
+        (("sentence1", "sentence2", "score"), "score is '{}', and a score is a number"),
+        (("premise", "hypothesis", "label"), "unknown label '{}'"),
+        (("anchor", "positive", "negative", "margin"), "margin holds '{}', and what a teacher says is a number"),
+    ],
+)
+@pytest.mark.parametrize("number", ["0,5", "3,25", "0,875", "-12,3456", "85%"])
+def test_a_number_with_a_comma(columns: tuple[str, ...], sentence: str, number: str, tmp_path: Path) -> None:
+    file = write_rows(tmp_path / "mine.jsonl", [{**dict.fromkeys(columns, "a text"), columns[-1]: number}])
+    hint = "; write a point and no comma or %, as in 0.5"
+    with pytest.raises(UserError, match=re.escape(sentence.format(number) + hint)):
         rows_of(file)
+
+
+@pytest.mark.parametrize("number", ["1,234", "1,234,567", "a,5", ""])
+def test_other_commas_are_no_points(number: str) -> None:
+    assert point_hint(number) == ""
 
 
 def test_a_score_of_very_many_digits_is_looked_at_once() -> None:

@@ -114,6 +114,55 @@ def test_a_column_that_is_named_is_enough_where_names_tell_the_others(tmp_path: 
         rows(file, "sentence=text,score=stars")
 
 
+LETTERS = "abcdefgh"
+WORDS = [first + second for first in LETTERS for second in LETTERS]
+TWO_COLUMNS: dict[str, tuple[bool, list[str], list[str]]] = {
+    "a dictionary": (True, WORDS, [word[::-1] * 2 for word in WORDS]),
+    "a glossary": (True, WORDS, [f"{word} is a word of two letters" for word in WORDS]),
+    "another script": (True, WORDS, [f"\u0939\u093f{chr(0x905 + n)}" for n in range(len(WORDS))]),
+    "few answers": (True, WORDS, ["you can pay in our shop", "no you can not do so"] * 32),
+    "gaps": (True, WORDS, [word * (place % 3 > 0) for place, word in enumerate(WORDS[::-1])]),
+    "too few rows": (False, WORDS[:12], WORDS[12:24]),
+    "the same": (False, [f"{word} {word}" for word in WORDS], [f"{word} {word}" for word in WORDS]),
+    "hardly any": (False, WORDS, [word * (place % 3 > 1) for place, word in enumerate(WORDS[::-1])]),
+    "yes and no": (False, WORDS, ["yes", "no"] * 32),
+    "labels with spaces": (False, WORDS, ["very good", "not so good"] * 32),
+    "labels as names": (False, WORDS, [f"card_{word}" for word in WORDS]),
+    "numbers": (False, WORDS, [f"{n / 7}" for n in range(64)]),
+    "times": (False, WORDS, [f"Mon Apr {n % 30} 22:19:{n} UTC 2009" for n in range(64)]),
+    "telephones": (False, WORDS, [f"+49 30 {n:06}" for n in range(64)]),
+    "keys": (False, WORDS, [f"AB{n}" for n in range(64)]),
+    "addresses": (False, WORDS, [f"https://example.org/{word}" for word in WORDS]),
+    "files": (False, WORDS, [f"{word}.jpg" for word in WORDS]),
+}
+"""Of two columns that no name tells from each other: whether they are pairs."""
+
+
+@pytest.mark.parametrize("case", TWO_COLUMNS)
+@pytest.mark.parametrize("turned", [False, True])
+def test_two_columns_are_pairs_only_where_both_are_texts(case: str, turned: bool, tmp_path: Path) -> None:
+    pairs, first, second = TWO_COLUMNS[case]
+    file = tmp_path / "mine.csv"
+    columns = (second, first) if turned else (first, second)
+    pandas.DataFrame(dict(zip(("left", "right"), columns, strict=True))).to_csv(file, index=False)
+    if pairs:
+        assert rows(file)[0] == "pairs"
+        assert own_tasks([], [str(file)])[0].kind == "search"
+    else:
+        with pytest.raises(UserError, match="what its columns mean is not known"):
+            rows(file)
+        with pytest.raises(UserError, match="the columns are left, right; a task needs"):
+            own_tasks([], [str(file)])
+
+
+@pytest.mark.parametrize("name", ["label", "score", "negative", "teacher"])
+def test_a_column_whose_name_says_something_else_is_no_side_of_a_pair(name: str, tmp_path: Path) -> None:
+    file = tmp_path / "mine.csv"
+    pandas.DataFrame({"body": PROSE, name: PROSE[::-1]}).to_csv(file, index=False)
+    with pytest.raises(UserError, match="what its columns mean is not known"):
+        rows(file)
+
+
 @pytest.mark.parametrize(("yes", "no"), [(1, 0), ("1", "0"), (True, False), (1.0, 0.0), ("true", "false")])
 def test_duplicates_need_no_labels(yes: Any, no: Any, tmp_path: Path) -> None:
     pairs = [{"question1": "a b", "question2": "a c", "is_duplicate": label} for label in (yes, no)]

@@ -320,6 +320,23 @@ class TestPrepare:
         assert lines(data.train)[0] == {"premise": "a dog", "hypothesis": "an animal", "label": "entailment"}
 
 
+AGREEMENT = {
+    "labelled": ("text,label\na,x\nb,y\na,y\na,z\nb,y\nc,x\n", 1, 1),
+    "scored": ("sentence1,sentence2,score\na,b,-1\nb,a,-2\na,c,1\na,c,1.0\nd,e,2\n", 1, 1),
+    "nli": ("premise,hypothesis,label\na,b,entailment\na,b,neutral\nb,a,neutral\nb,c,entailment\n", 1, 0),
+    "triplets": ("anchor,positive,negative\na,b,c\na,b,d\na,d,e\nb,a,f\nb,a,f\n", 1, 1),
+    "pairs": ("anchor,positive\na,b\na,c\nb,c\n", 0, 0),
+    "texts": ("sentence\na\na\nb\n", 0, 1),
+}
+
+
+@pytest.mark.parametrize("content", AGREEMENT)
+def test_rows_that_disagree_or_repeat_are_counted(content: str, tmp_path: Path) -> None:
+    text, contradicted, repeated = AGREEMENT[content]
+    data = prepare(training_files([write(tmp_path, text)]), tmp_path / "data")
+    assert (data.content, data.contradicted, data.repeated) == (content, contradicted, repeated)
+
+
 @pytest.mark.parametrize("sizes", [[20_000] + [6] * 499, [6] * 700, [9_000, 3_000]])
 def test_no_part_of_uneven_labels_has_more_than_a_thousand(sizes: list[int]) -> None:
     data, labels = HashedTexts(), np.repeat(np.arange(len(sizes)), sizes)

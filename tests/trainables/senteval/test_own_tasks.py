@@ -272,11 +272,13 @@ def test_items_are_named_by_their_documents_too(tmp_path: Path) -> None:
 def test_pairs_without_labels_are_a_search_among_all_of_the_file(tmp_path: Path) -> None:
     file = tmp_path / "pairs.csv"
     file.write_text("anchor,positive\na,b\nc,d\na,e\nb,c\n")
-    split = read_task(own_tasks([], [str(file)])[0], Path()).splits["test"]
+    data = read_task(own_tasks([], [str(file)])[0], Path())
+    split = data.splits["test"]
     assert split.documents is not None
     assert (split.left, split.documents.texts) == (["a", "c", "b"], ["b", "d", "e", "c"])
     assert split.documents.judged == [{0: 1, 2: 1}, {1: 1}, {3: 1}], "lines with one anchor are one query"
     assert split.documents.own.tolist() == [-1, 3, 0], "no text finds itself"
+    assert data.left_out == (f"the 4 rows of {file} are 3 items: rows that share a query are one",)
 
 
 def test_two_columns_of_texts_without_known_names_are_a_search_by_their_order(tmp_path: Path) -> None:

@@ -303,7 +303,11 @@ HEAD, PAIR = "sentence\tlabel\n", "sentence1\tsentence2\tscore\n"
         ("a.tsv", "sentence\tkind\nx\tgood\n", "a.tsv, line 2: no 'label'; the columns are"),
         ("a.tsv", HEAD, "a.tsv holds no example"),
         ("a.tsv", HEAD + "x\tgood\ny\tgood\n", "all 2 examples for all in"),
-        ("a.csv", 'sentence,label\n"x\ny",good\nz,bad,1\n', "a.csv, line 4: 3 columns where the header has 2"),
+        (
+            "a.csv",
+            'sentence,label\n"x\ny",good\nz,bad,1\n',
+            "a.csv, line 4: 3 columns where the header has 2; a text or number with ',' in it stands",
+        ),
         ("a.jsonl", '{"sentence": ["x"], "label": 0}\n', "a.jsonl, line 1: 'sentence' is ['x'], not text"),
         ("a.jsonl", '{"sentence": "x", "label": null}\n', "1 of 1 rows"),
         ("a.xml", "x good\n", "a.xml is no .jsonl, .json, .csv, .tsv, .txt, .parquet, "),

@@ -1,0 +1,75 @@
+"""What is said of a person's training data: how they were read, and what became of their rows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+from reports.markdown import count
+from search_spaces.own_data import OwnEncoder
+from trainables.corpora.held_out import DEV, LEFT_OUT, MOST, OF_LABEL, TEST, TRAIN, PreparedData, held_back_form
+from trainables.corpora.own_data import MORE, TrainingFiles
+from trainables.corpora.own_rows import row_in_words
+from trainables.corpora.positives import SOURCES
+from trainables.encoders.module_files import own_length
+from trainables.recipe import SCENES_ENCODER
+
+_PAIRS = ("pair", "given as right and as wrong")
+_DISAGREEING: Mapping[str, tuple[str, str]] = {
+    "labelled": ("text", "with two labels or more"),
+    "scored": ("pair", "with two scores or more"),
+    "nli": ("pair", "with two labels or more"),
+}
+"""By content what rows may say different things of, and how; of others it is `_PAIRS`."""
+
+
+def of_data(source: TrainingFiles, prepared: PreparedData, leaked: Sequence[str]) -> Iterator[str]:
+    """Lines for a console; `leaked` are sentences on leaks."""
+    parts = prepared.parts
+    left_out = [f"; {rows:,} more {why} left out" for why, rows in prepared.left_out.items() if why != MORE]
+    labels = f"; {len(prepared.census.labels)} labels" if source.content == "labelled" else ""
+    held = f"{source.read_as}{labels}; the first: {row_in_words(next(source.rows(Counter())))}"
+    yield f"{source.name}: {count(prepared.rows, 'row')}, {held}{''.join(left_out)}"
+    more = f"it has more than the {source.most_rows:,} rows that are read; --max-rows N reads others"
+    for doubt in [*source.doubts, *([more] if MORE in prepared.left_out else [])]:
+        yield f"warning: {source.name}: {doubt}"
+    what, how = _DISAGREEING.get(prepared.content, _PAIRS)
+    disagreeing = [f"{count(prepared.contradicted, what)} {how}"] if prepared.contradicted else []
+    if doubtful := [*disagreeing, *([f"{count(prepared.repeated, 'row')} equal to another"] * (prepared.repeated > 0))]:
+        yield f"of these rows: {'; '.join(doubtful)}"
+    if prepared.held_out:
+        aside = " and ".join(
+            f"{parts[part]:,} to {what} by" for part, what in ((DEV, "choose"), (TEST, "judge")) if part in parts
+        )
+        lost = f"; {parts[LEFT_OUT]:,} left out, which share a text with these" if parts[LEFT_OUT] else ""
+        why = f"only to train on, of too few texts or beyond the {MOST // OF_LABEL} largest"
+        few = f"; {count(prepared.unjudged, 'label')} {why}" if prepared.unjudged else ""
+        exactly = f"the {count(parts[TRAIN], 'row')} to train on hold none of these texts exactly (near ones: leaks)"
+        yield f"put aside {aside}; {exactly}{lost}{few}"
+        yield from held_back(prepared)
+    if prepared.census.sources:
+        units = ", ".join(f"{name} ({number:,})" for name, number in prepared.census.sources.items())
+        yield f"positives may come from: {units}"
+    if leaked:
+        yield f"leaks: {'; '.join(leaked)}"
+
+
+def held_back(prepared: PreparedData) -> list[str]:
+    """Of texts alone, a sentence on what judges models."""
+    form = held_back_form(prepared.census.sources) if prepared.held_out else None
+    if form is None:
+        return []
+    return [
+        f"no real queries are known: what is put aside is judged in a form of the training's own, {form} "
+        f"({SOURCES[form].meaning}); --dev and --test give real ones"
+    ]
+
+
+def of_lengths(encoders: Sequence[OwnEncoder]) -> Iterator[str]:
+    """How much of a text each encoder reads."""
+    longest = {encoder.label: own_length(encoder.name) for encoder in encoders if encoder.name != SCENES_ENCODER}
+    lengths = [
+        f"{label} {'all of a text' if most is None else count(most, 'token')}" for label, most in longest.items()
+    ]
+    if lengths:
+        yield f"longest input of each encoder (encoder.max_length): {', '.join(lengths)}"
