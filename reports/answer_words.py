@@ -23,6 +23,7 @@ from reports.soup import SHIPPED, Ship
 from reports.statistics.finals import RECORDED
 from reports.wording import GO_ON, difference, interval, level
 from search_spaces.limits import rounded_up
+from search_spaces.own_data import LETTERS
 
 Say = Callable[[object], str]
 """Makes words from outside fit to be shown: escaped for markdown, printable for a console."""
@@ -153,7 +154,7 @@ def _first_few(named: Sequence[str], most: int, before: str = "") -> list[str]:
 
 
 def _gain(answer: Answer, finalist: Finalist, say: Say) -> list[str]:
-    over = [_over(gain, name) for name, gain in finalist.gains.items()] or ["nothing to compare it with"]
+    over = [_over(gain, name, answer) for name, gain in finalist.gains.items()] or ["nothing to compare it with"]
     chosen_by = "" if answer.fresh_items or answer.flags else ", on the data it was chosen by"
     return [f"{say(answer.figure or '')} {_level(finalist.figure)}{chosen_by}: {over[0]}", *over[1:]]
 
@@ -182,6 +183,8 @@ def _gain_of_none(answer: Answer, first: Finalist, say: Say) -> list[str]:
     if answer.base_over_encoder:
         points = _points(answer.base_over_encoder)
         clauses.append(f"{OVER['base']} {points}" + f" over {OVER['encoder']}" * (incumbent == "base"))
+    if baseline := answer.references.get("baseline"):
+        clauses.append(f"{say(baseline.name)} {_level(baseline.figure)}")
     return clauses
 
 
@@ -226,8 +229,8 @@ def _lent(answer: Answer) -> list[str]:
     if answer.lent is None:
         return []
     by = "a guess from other data" if answer.lent <= math.sqrt(RECORDED.variance) else "by what ran twice"
-    trained = [*answer.finalists, *(each for name, each in answer.references.items() if name != "encoder")]
-    if any(each.seeds == 1 for each in trained):
+    base = answer.references.get("base")
+    if any(each.seeds == 1 for each in (*answer.finalists, *([base] if base else []))):
         return [f"intervals of one seed assume that another moves a score by {number(answer.lent)} points ({by})"]
     return [f"intervals of two seeds weigh what these moved against {number(answer.lent)} points ({by})"]
 
@@ -252,6 +255,11 @@ def _notes(answer: Answer, info: StudyInfo, say: Say) -> list[str]:
         sentences.append(f"{had}, and had no room there; {larger} {IN_ALL}")
     if answer.unrun > answer.tried and (larger := _larger_limit(info)):
         sentences.append(f"{count(answer.unrun, 'more recipe')} were drawn and had no time; {larger} {IN_ALL}")
+    used, plain = answer.to_use, answer.references.get("baseline")
+    if plain and plain.name == LETTERS and used and used.figure and plain.figure:
+        ahead = plain.figure.gain - used.figure.gain
+        without = f"{LETTERS}, without any model, score {number(ahead)} higher: try another encoder"
+        sentences += [without] * (ahead > 0)
     if answer.remembered:
         items = count(answer.remembered, "test item")
         sentences.append(f"training saw a text of {items}; the gain would be shown without any of them")
@@ -457,8 +465,10 @@ def _points(gain: Gain) -> str:
     return interval(gain) + " [unknown]" * (gain.low is None)
 
 
-def _over(gain: Gain, name: str) -> str:
-    return f"{_points(gain)} over {OVER[name]}"
+def _over(gain: Gain, name: str, answer: Answer | None = None) -> str:
+    """The baseline is a row of the space, under its own name."""
+    row = answer.references.get(name) if answer and name == "baseline" else None
+    return f"{_points(gain)} over {row.name if row else OVER[name]}"
 
 
 def _signed(value: float) -> str:

@@ -45,7 +45,7 @@ class FinalsEvidence:
         without = [key for key in finals.finalists if key not in ready]
         self.failed = tuple(called(results, key) for key in without if key in results.failed_finals)
         self.left_out = tuple(called(results, key) for key in without if key not in results.failed_finals)
-        named = {"base": finals.base, "baseline": finals.baseline, "encoder": finals.as_it_came}
+        named = {"base": finals.base, "encoder": finals.as_it_came, "baseline": finals.baseline}
         self.references = {name: key for name, key in named.items() if key is not None and key in self.recipes}
         if self.references.get("baseline") in {self.references.get("base"), self.references.get("encoder")}:
             del self.references["baseline"]
@@ -99,7 +99,7 @@ class FinalsEvidence:
 
     def compared(self, figure: Quantity) -> dict[Reference, Sample]:
         """The references that have the figure."""
-        names: tuple[Reference, ...] = ("base", "baseline", "encoder")
+        names: tuple[Reference, ...] = ("base", "encoder", "baseline")
         samples = {name: self.evidence.sample(self.references.get(name, ""), figure) for name in names}
         return {name: sample for name, sample in samples.items() if sample is not None}
 

@@ -44,6 +44,8 @@ MINED_FROM = 500
 """Among fewer pairs the nearest texts are no harder than those of a batch, so none are mined."""
 
 
+LETTERS, MOST_COUNTED = "letter counts", 20_000
+"""The row that needs no model, and of how many texts at most it is scored: they take 330 MB."""
 RATE, BATCH, EPOCHS = "optimisation.learning_rate", "optimisation.batch_size", "optimisation.epochs"
 OBJECTIVE, TEMPERATURE = "objective.name", "objective.temperature"
 SOURCE = "corpus.positives_from"
@@ -136,6 +138,8 @@ class OwnSpace:
     """Of texts alone: where positives can come from."""
     taught: bool = False
     """Whether what a teacher says stands beside texts of the training data."""
+    letters: bool = False
+    """Whether counts of letters, without any model, are scored too: the row `LETTERS`."""
 
 
 @dataclass(frozen=True)
@@ -208,6 +212,7 @@ def space_text(own: OwnSpace) -> str:
         first="\n".join(f"        {_mapping(changes)}," for changes in _first(own)),
         goal_named=_value((goal,)),
         notes="".join(f"        {_value(note)},\n" for note in own.notes),
+        baseline=f"    baseline={_value(LETTERS)},\n" * own.letters,
     )
 
 
@@ -247,7 +252,7 @@ SPACE = Space(
 {first}
     ),
     goals={goal_named},
-    shown=(),
+{baseline}    shown=(),
     notes=(
 {notes}    ),
 )
@@ -313,7 +318,7 @@ def _batch_sizes(own: OwnSpace) -> tuple[int, ...]:
 
 
 def _rows(own: OwnSpace) -> list[str]:
-    """Each encoder as it came, and under the base settings."""
+    """Each encoder as it came, and under the base settings; and what needs no model."""
     rows = []
     first = own.encoders[0].settings
     for encoder in own.encoders:
@@ -322,6 +327,9 @@ def _rows(own: OwnSpace) -> list[str]:
         untrained = f"{mark}as it came" if mark else "encoder as it came"
         rows.append(f"Row({_value(untrained)}, {_mapping({**differs, EPOCHS: 0})}, as_it_came=True)")
         rows.append(f"Row({_value(f'{mark}base settings')}, {_mapping(differs)})")
+    if own.letters:
+        changes = f'"encoder.kind": "letter_counts", "encoder.name": {_place(own.train, own.folder)}, "{EPOCHS}": 0'
+        rows.append(f"Row({_value(LETTERS)}, {{{changes}}})")
     return rows
 
 

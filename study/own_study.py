@@ -22,7 +22,7 @@ from reports.ledger.request import Request
 from reports.markdown import count
 from search_spaces.goals import GOALS
 from search_spaces.limits import parse_limits
-from search_spaces.own_data import DEEP, GENERAL_TASK, OWN_GOAL, OwnEncoder, OwnSpace, space_text
+from search_spaces.own_data import DEEP, GENERAL_TASK, MOST_COUNTED, OWN_GOAL, OwnEncoder, OwnSpace, space_text
 from study.cli.terminal import printable
 from study.engine.cluster import inside_copy
 from study.hub_tasks import fetched
@@ -47,6 +47,7 @@ from trainables.fingerprints import fingerprint
 from trainables.plugins import withdraw_spaces
 from trainables.recipe import SCENES, SCENES_ENCODER, EncoderConfig, Value, parse_assignment
 from trainables.senteval.own_tasks import fitted_to, named, own_tasks
+from trainables.senteval.read_task import kept_task
 from trainables.senteval.tasks import TASKS, Task, task_names
 from trainables.trial.data_requests import senteval_folder
 
@@ -356,6 +357,7 @@ def _space(
             general=general,
             sources=tuple(census.sources),
             notes=(*held_back(prepared), *(f"leaks: {sentence}" for sentence in leaked)),
+            letters=sum(len(kept_task(task, Path()).sentences()) for task in tasks) <= MOST_COUNTED,
         )
     )
 

@@ -15,7 +15,7 @@ from reports.diff import diff
 from reports.ledger import LEDGER, Ledger, StudyInfo
 from reports.testing import changed
 from search_spaces.goals import searched
-from search_spaces.own_data import FIRST_FINISHED, FIRST_NARROW, FIRST_WIDE, GENERAL_TASK, RATE
+from search_spaces.own_data import FIRST_FINISHED, FIRST_NARROW, FIRST_WIDE, GENERAL_TASK, LETTERS, RATE
 from study import Outcome
 from study.check import check_plan
 from study.cli.options import parse
@@ -97,7 +97,7 @@ def test_every_kind_of_data_makes_a_space_that_can_run_and_a_recipe_on_all_of_th
     check_plan(plan)
     assert plan.base.corpus.layout == LAYOUTS.get(kind, "pairs")
     assert (plan.scale, plan.explored) == ("paper", 20)
-    assert list(plan.rows) == ["encoder as it came", "base settings"]
+    assert list(plan.rows) == ["encoder as it came", "base settings", LETTERS]
     assert plan.rows["base settings"] == plan.base
     assert plan.finals is not None
     assert plan.rows["encoder as it came"] == as_it_came(plan.base)
@@ -415,7 +415,8 @@ def test_several_encoders_are_a_choice_and_each_is_a_row_as_it_came(tmp_path: Pa
         (tmp_path / name / "config_sentence_transformers.json").write_text(json.dumps({"prompts": prompts}))
     plan = plan_of("--train", write("pairs"), "--encoder", "first", "second")
     assert list(plan.rows) == [
-        f"{name}, {what}" for name in ("first", "second") for what in ("as it came", "base settings")
+        *(f"{name}, {what}" for name in ("first", "second") for what in ("as it came", "base settings")),
+        LETTERS,
     ]
     assert (plan.base.pooling.mode, plan.base.encoder.query_prompt) == ("cls", "ask: ")
     second = plan.rows["second, base settings"]

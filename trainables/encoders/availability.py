@@ -30,6 +30,13 @@ def missing_word_vectors(config: EncoderConfig) -> Missing | None:
     )
 
 
+def missing_letter_counts(config: EncoderConfig) -> Missing | None:
+    path = Path(config.name)
+    if path.suffix == ".jsonl" and path.is_file():
+        return None
+    return f"no texts at {config.name!r}", "name a .jsonl file of rows, such as the train.jsonl of a study"
+
+
 def is_word_vectors(name: str) -> bool:
     return name.endswith(WORD_VECTORS)
 

@@ -112,6 +112,16 @@ ENCODERS = Registry(
         finished=f"{_AVAILABILITY}:is_word_vectors",
     ),
     EncoderKind(
+        "letter_counts",
+        "trainables.encoders.letter_counts:load_letter_counts",
+        f"{_AVAILABILITY}:missing_letter_counts",
+        trainable=False,
+        pools=False,
+        layers=False,
+        untrained="evaluate",
+        meaning="counts of letters that follow each other (TF-IDF), for evaluation only; encoder.name: a file of texts",
+    ),
+    EncoderKind(
         "pipeline",
         "trainables.encoders.pipeline:load_pipeline",
         f"{_AVAILABILITY}:missing_pipeline",
