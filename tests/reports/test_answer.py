@@ -35,6 +35,7 @@ from reports.sections import SECTIONS, finals
 from reports.statistics.finals import Reference
 from reports.testing import changed
 from reports.wording import difference
+from search_spaces.own_data import LETTERS
 from tests.conftest import slow_case
 from tests.facts import sentences
 from tests.synthetic_results import add_finals, keeps_its_contract, lifted, made_once, make_results, shared
@@ -169,6 +170,25 @@ def test_one_seed_each_borrows_what_seeds_move_in_recorded_trainings_and_where_s
     assert answer.kind == "open"
     assert answer.lent > 1
     assert f"{words} {answer.lent:.2f} points (by what ran twice)" in text_of(results)
+
+
+@pytest.mark.parametrize(("ahead", "noted"), [(2.5, True), (-2.5, False)])
+def test_what_no_model_reaches_is_said_and_warns_where_it_is_more(
+    ahead: float, noted: bool, make: Make, tmp_path: Path
+) -> None:
+    make((9.0,), seeds=3, std=0.1)
+    results = Results.load(tmp_path)
+    answer = Answer.of(results)
+    (picked,) = answer.picked
+    counts = dataclasses.replace(picked.figure, gain=picked.figure.gain + ahead)
+    row = dataclasses.replace(answer.references["base"], name=LETTERS, figure=counts)
+    gained = dataclasses.replace(picked, gains={**picked.gains, "baseline": Gain(-ahead, -ahead - 1, -ahead + 1)})
+    answer = dataclasses.replace(answer, picked=(gained,), references={**answer.references, "baseline": row})
+    words = "\n".join(as_text(lines(answer, results.info, str)))
+    assert f"{-ahead:+.2f} [{-ahead - 1:+.2f}, {-ahead + 1:+.2f}] over letter counts" in words
+    assert ("letter counts, without any model, score 2.50 higher: try another encoder" in words) == noted
+    kept = "\n".join(as_text(lines(dataclasses.replace(answer, kind="base"), results.info, str)))
+    assert f"letter counts {counts.gain:.2f}" in kept
 
 
 @pytest.mark.slow

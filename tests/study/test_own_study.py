@@ -408,6 +408,15 @@ def test_what_is_tried_first_goes_by_the_encoder(
         assert max(rates) >= 10 * min(rates)
 
 
+def test_letter_counts_are_scored_where_not_too_many_texts_are_tested(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = plan_of("--train", write("pairs"), *SMALL, "--results", "few")
+    assert plan.space.baseline == LETTERS
+    assert Path(plan.rows[LETTERS].encoder.name) == Path("few/data/train.jsonl").absolute()
+    monkeypatch.setattr("study.own_study.MOST_COUNTED", 30)
+    plan = plan_of("--train", write("pairs"), *SMALL, "--results", "many")
+    assert (plan.space.baseline, LETTERS in plan.rows) == (None, False)
+
+
 def test_several_encoders_are_a_choice_and_each_is_a_row_as_it_came(tmp_path: Path) -> None:
     for name, pooling in (("first", "cls_token"), ("second", "max_tokens")):
         write_encoder(tmp_path / name, pooling)

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from scipy.sparse import csr_array
 
+from trainables.encoders.availability import missing_letter_counts
 from trainables.encoders.contract import BaseEncoder, check_savable
 from trainables.encoders.fingerprint import digest
 from trainables.encoders.kinds import EncoderRequest
@@ -64,6 +65,8 @@ class LetterCounts:
 def load_letter_counts(request: EncoderRequest) -> BaseEncoder:
     """From the texts of a file of rows, a JSON object in each line."""
     path = Path(request.config.name)
+    if missing := missing_letter_counts(request.config):
+        raise UserError("; ".join(missing))
 
     def made() -> LetterCounts:
         texts = [text for row in islice(_rows(path), MOST_ROWS) for text in _texts(row)]
