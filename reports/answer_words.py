@@ -230,9 +230,9 @@ def _lent(answer: Answer) -> list[str]:
         return []
     by = "a guess from other data" if answer.lent <= math.sqrt(RECORDED.variance) else "by what ran twice"
     base = answer.references.get("base")
-    if any(each.seeds == 1 for each in (*answer.finalists, *([base] if base else []))):
-        return [f"intervals of one seed assume that another moves a score by {number(answer.lent)} points ({by})"]
-    return [f"intervals of two seeds weigh what these moved against {number(answer.lent)} points ({by})"]
+    alone = any(each.seeds == 1 for each in (*answer.finalists, *([base] if base else [])))
+    seeds = "one seed assume" if alone else "two seeds also count"
+    return [f"intervals of {seeds} that another moves a score by {number(answer.lent)} points ({by})"]
 
 
 def _notes(answer: Answer, info: StudyInfo, say: Say) -> list[str]:
