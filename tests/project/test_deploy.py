@@ -1,14 +1,12 @@
 """The files in deploy/: each is read by its own schema or linter, and keeps what docs/clusters.md promises.
 
 `ray up` files are checked by Ray's own schema and code, shell scripts by shellcheck. KubeRay's own schema (a CRD of
-over a megabyte) comes with no package, so for the `RayJob` the schema here holds the fields of KubeRay and Kubernetes
-that the file uses, as their API references document them. No test here starts a machine on a cloud, in Kubernetes or
-under Slurm.
+over a megabyte) comes with no package, so of the `RayJob` the names of its fields are checked. No test here starts a
+machine on a cloud, in Kubernetes or under Slurm.
 """
 
 from __future__ import annotations
 
-import copy
 import os
 import re
 import shlex
@@ -40,93 +38,33 @@ VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["versi
 RAY = re.findall(r"^ray==(.*)$", (ROOT / "constraints.txt").read_text(), re.M)[0]
 
 
-def strict(required: tuple[str, ...] = (), **fields: Any) -> dict[str, Any]:
-    """An object with these fields and no others."""
-    return {"type": "object", "properties": fields, "required": list(required), "additionalProperties": False}
+# The fields of the `RayJob` file, as the API references of KubeRay and Kubernetes spell them.
+RAY_JOB = {
+    *("apiVersion", "kind", "metadata", "name", "spec", "entrypoint", "shutdownAfterJobFinishes", "backoffLimit"),
+    *("ttlSecondsAfterFinished", "activeDeadlineSeconds", "rayClusterSpec", "rayVersion", "authOptions", "mode"),
+    *("enableInTreeAutoscaling", "autoscalerOptions", "version", "upscalingMode", "idleTimeoutSeconds"),
+    *("headGroupSpec", "serviceType", "enableIngress", "workerGroupSpecs", "groupName", "replicas", "minReplicas"),
+    *("maxReplicas", "rayStartParams", "template", "restartPolicy", "automountServiceAccountToken"),
+    *("terminationGracePeriodSeconds", "nodeSelector", "tolerations", "key", "operator", "effect", "containers"),
+    *("image", "env", "value", "envFrom", "secretRef", "ports", "containerPort", "resources", "requests", "limits"),
+    *("securityContext", "runAsNonRoot", "runAsUser", "fsGroup", "seccompProfile", "type", "capabilities", "drop"),
+    *("allowPrivilegeEscalation", "volumes", "persistentVolumeClaim", "claimName", "volumeMounts", "mountPath"),
+    "readOnly",
+}
+NAMED_FREELY = ("rayStartParams", "nodeSelector", "requests", "limits")
+"""Fields whose own entries have names that the references leave open, and texts as values."""
 
 
-TEXT, WHOLE, YES_NO = {"type": "string"}, {"type": "integer", "minimum": 0}, {"type": "boolean"}
-TEXTS = {"type": "object", "additionalProperties": TEXT}
-QUANTITIES = {"type": "object", "additionalProperties": {"type": "string", "pattern": r"^\d+(m|Mi|Gi)?$"}}
-RESOURCES = strict(("requests", "limits"), requests=QUANTITIES, limits=QUANTITIES)
-
-
-def many(item: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "array", "items": item}
-
-
-CONTAINER = strict(
-    ("name", "image", "resources"),
-    name=TEXT,
-    image=TEXT,
-    env=many(strict(("name", "value"), name=TEXT, value=TEXT)),
-    envFrom=many(strict(("secretRef",), secretRef=strict(("name",), name=TEXT))),
-    ports=many(strict(("containerPort",), name=TEXT, containerPort=WHOLE)),
-    resources=RESOURCES,
-    securityContext=strict(allowPrivilegeEscalation=YES_NO, capabilities=strict(drop=many(TEXT))),
-    volumeMounts=many(strict(("name", "mountPath"), name=TEXT, mountPath=TEXT, readOnly=YES_NO)),
-)
-POD = strict(
-    ("containers",),
-    containers={**many(CONTAINER), "minItems": 1},
-    restartPolicy={"enum": ["Always", "OnFailure", "Never"]},
-    securityContext=strict(
-        runAsNonRoot=YES_NO, runAsUser=WHOLE, fsGroup=WHOLE, seccompProfile=strict(("type",), type=TEXT)
-    ),
-    automountServiceAccountToken=YES_NO,
-    terminationGracePeriodSeconds=WHOLE,
-    nodeSelector=TEXTS,
-    tolerations=many(strict(key=TEXT, operator={"enum": ["Exists", "Equal"]}, value=TEXT, effect=TEXT)),
-    volumes=many(
-        strict(("name",), name=TEXT, persistentVolumeClaim=strict(("claimName",), claimName=TEXT, readOnly=YES_NO))
-    ),
-)
-TEMPLATE = strict(("spec",), metadata=strict(labels=TEXTS, annotations=TEXTS), spec=POD)
-CLUSTER = strict(
-    ("headGroupSpec",),
-    rayVersion=TEXT,
-    authOptions=strict(mode={"enum": ["disabled", "token"]}, secretName=TEXT),
-    enableInTreeAutoscaling=YES_NO,
-    autoscalerOptions=strict(
-        version={"enum": ["v1", "v2"]},
-        upscalingMode={"enum": ["Default", "Aggressive", "Conservative"]},
-        idleTimeoutSeconds=WHOLE,
-        resources=RESOURCES,
-    ),
-    headGroupSpec=strict(
-        ("rayStartParams", "template"),
-        serviceType={"enum": ["ClusterIP", "NodePort", "LoadBalancer"]},
-        enableIngress=YES_NO,
-        rayStartParams=TEXTS,
-        template=TEMPLATE,
-    ),
-    workerGroupSpecs=many(
-        strict(
-            ("groupName", "minReplicas", "maxReplicas", "rayStartParams", "template"),
-            groupName=TEXT,
-            replicas=WHOLE,
-            minReplicas=WHOLE,
-            maxReplicas=WHOLE,
-            rayStartParams=TEXTS,
-            template=TEMPLATE,
-        )
-    ),
-)
-RAY_JOB = strict(
-    ("apiVersion", "kind", "metadata", "spec"),
-    apiVersion={"const": "ray.io/v1"},
-    kind={"const": "RayJob"},
-    metadata=strict(("name",), name={"type": "string", "pattern": "^[a-z0-9]([-a-z0-9]{0,45}[a-z0-9])?$"}),
-    spec=strict(
-        ("entrypoint", "rayClusterSpec"),
-        entrypoint=TEXT,
-        shutdownAfterJobFinishes=YES_NO,
-        ttlSecondsAfterFinished=WHOLE,
-        activeDeadlineSeconds=WHOLE,
-        backoffLimit=WHOLE,
-        rayClusterSpec=CLUSTER,
-    ),
-)
+def fields(part: Any) -> Iterator[str]:
+    """The names of all fields; where names are free, what is there beside texts."""
+    for name, value in part.items() if isinstance(part, dict) else ():
+        yield name
+        if name in NAMED_FREELY:
+            yield from (f"{name}: {item!r}" for item in value.values() if not isinstance(item, str))
+        else:
+            yield from fields(value)
+    if isinstance(part, list):
+        yield from (name for item in part for name in fields(item))
 
 
 def study_commands(text: str) -> Iterator[list[str]]:
@@ -170,24 +108,8 @@ class TestKubeRay:
         return yaml.safe_load((DEPLOY / "kuberay" / "rayjob.yaml").read_text())
 
     def test_its_fields_are_those_of_the_reference(self, job: dict[str, Any]) -> None:
-        jsonschema.validate(job, RAY_JOB)
-
-    @pytest.mark.parametrize(
-        "spoil",
-        [
-            lambda spec: spec.pop("rayClusterSpec"),
-            lambda spec: spec.update(workers=3),
-            lambda spec: spec["rayClusterSpec"]["authOptions"].update(mode="tokens"),
-            lambda spec: spec["rayClusterSpec"]["workerGroupSpecs"][0].update(maxReplicas="16"),
-            lambda spec: spec["rayClusterSpec"]["headGroupSpec"]["rayStartParams"].update({"num-cpus": 0}),
-            lambda spec: spec["rayClusterSpec"]["headGroupSpec"]["template"]["spec"]["containers"][0].pop("resources"),
-        ],
-    )
-    def test_the_check_can_fail(self, job: dict[str, Any], spoil: Callable[[dict[str, Any]], object]) -> None:
-        spoiled = copy.deepcopy(job)  # what anchors share is changed everywhere, which does no harm
-        spoil(spoiled["spec"])
-        with pytest.raises(jsonschema.ValidationError):
-            jsonschema.validate(spoiled, RAY_JOB)
+        assert (job["apiVersion"], job["kind"]) == ("ray.io/v1", "RayJob")
+        assert {*fields(job)} == RAY_JOB
 
     def test_it_grows_from_no_gpu_on_machines_that_are_taken_away(self, job: dict[str, Any]) -> None:
         cluster = job["spec"]["rayClusterSpec"]

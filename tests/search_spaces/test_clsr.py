@@ -53,11 +53,3 @@ def test_table_3(printed: dict[str, list[tuple[str, ...]]]) -> None:
     for name, label in MAIN.table("3").rows:
         assert tuple(f"{MAIN.published('3', label, column):.2f}" for column in STS) in printed[name]
     assert len(MAIN.rows) == 8
-
-
-def test_the_512_of_table_2_and_the_mean_of_table_4_are_the_nli_model_of_table_1() -> None:
-    figure = DATA.published("1", "CLSR-BERT-base", "STS-B dev")
-    assert BATCH.published("2", "CLSR-BERT-base, batch 512", "STS-B dev") == figure
-    assert POOLING.published("4", "CLSR-BERT-base, mean", "STS-B dev") == figure
-    for space, label in ((BATCH, "CLSR-BERT-base, batch 512"), (POOLING, "CLSR-BERT-base, mean")):
-        assert space.base.override(space.row(label).overrides) == DATA.base

@@ -1,4 +1,4 @@
-"""DeCLUTR's spaces against the paper's text: figures, averages, differences, printed best figures, and recipes."""
+"""DeCLUTR's spaces against the paper's text: figures, averages and sizes."""
 
 from __future__ import annotations
 
@@ -18,9 +18,6 @@ PAPER = Path(__file__).resolve().parents[3] / "shared/papers/giorgi2020_declutr.
 
 needs_paper = pytest.mark.skipif(not PAPER.is_file(), reason="the paper's text is not beside this checkout")
 
-# The figures printed in bold that are not the best of their column: (table, row, column) and the better row.
-WRONG_BOLD = {("S4", "DeCLUTR-base", "CoordInv"): "Transformer-base"}
-
 
 def printed(number: str) -> list[list[str]]:
     """The lines of a table in the paper's text: the row's name, then its cells."""
@@ -34,10 +31,6 @@ def printed(number: str) -> list[list[str]]:
 def numbers(cells: list[str]) -> list[float]:
     """Every number of some cells; 73.39/81.45 and 76.80 (76.33) are two."""
     return [float(number) for cell in cells for number in re.findall(r"-?\d+\.\d+", cell)]
-
-
-def bold(cells: list[str]) -> list[bool]:
-    return ["<b>" in cell for cell in cells for _ in re.findall(r"-?\d+\.\d+", cell)]
 
 
 @needs_paper
@@ -84,29 +77,6 @@ def test_printed_sizes(number: str):
         assert (f"{parameters} parameters" in note) == (parameters != "–")
 
 
-@needs_paper
-@pytest.mark.parametrize("number", ["1", "S1", "S3", "S4"])
-def test_bold_figures_are_the_best_but_for_the_papers_slip(number: str):
-    space = MAIN if number != "S1" else POOLING
-    table = space.table(number)
-    marked = set()
-    done: dict[str, int] = {}
-    for line in printed(number):
-        cells = line[1:]
-        start = done.get(line[0], 0)
-        columns = [column.name for column in table.columns][start : start + len(numbers(cells))]
-        done[line[0]] = start + len(numbers(cells))
-        marked |= {(number, line[0], column) for column, mark in zip(columns, bold(cells), strict=False) if mark}
-    best = set()
-    for column in table.columns:
-        figures = {label: space.published(number, label, column.name) for _, label in table.rows}
-        top = max(value for value in figures.values() if value is not None)
-        best |= {(number, label, column.name) for label, value in figures.items() if value == top}
-    wrong = {key for key in WRONG_BOLD if key[0] == number}
-    assert marked - best == wrong
-    assert best - marked == {(n, WRONG_BOLD[n, row, column], column) for n, row, column in wrong}
-
-
 @pytest.mark.parametrize("row", MAIN.rows, ids=lambda row: row.label)
 def test_table_1_is_the_average_of_tables_s3_and_s4(row: Row):
     """With the paper's own rule for MRPC. No slip among them: the total was taken before rounding."""
@@ -125,40 +95,6 @@ def test_averages_of_development_scores(number: str):
         if figures:
             mean = (figures["Downstream"] + figures["Probing"]) / 2
             assert mean == pytest.approx(figures["Avg."], abs=0.00501)
-
-
-def test_the_same_model_has_the_same_figures():
-    for label in ("BERT-base-mean", "RoBERTa-base-mean"):
-        published = POOLING.row(label).published
-        assert published["S1"] == published["S5"]
-    fine_tuned = POOLING.published("S5", "roberta-base-nli-mean-tokens", "Downstream")
-    assert MAIN.published("S6", "Sentence Transformers", "Downstream") == fine_tuned
-
-
-@needs_paper
-def test_printed_differences():
-    """The last columns of Tables 1, S5 and S6, within a rounding."""
-    ours = MAIN.row("DeCLUTR-base").published
-    for name, *cells in printed("1"):
-        if name != "DeCLUTR-base":
-            gap = MAIN.row(name).published["1"]["Avg."] - ours["1"]["Avg."]
-            assert gap == pytest.approx(numbers(cells)[-1], abs=0.0101)
-    for name, *cells in printed("S6"):
-        if name != "DeCLUTR-base":
-            gaps = [MAIN.row(name).published["S6"][column] - figure for column, figure in ours["S6"].items()]
-            assert gaps == pytest.approx(numbers(cells)[-2:], abs=0.00501)
-    for name, *cells in printed("S5")[4:]:
-        before = POOLING.published("S5", f"{name}-mean", "Probing")
-        after = POOLING.published("S5", f"{name.lower()}-nli-mean-tokens", "Probing")
-        assert before - after == pytest.approx(numbers(cells)[-1], abs=0.00501)
-
-
-def test_snli_behind_table_s6_is_near_the_test_figure():
-    """18 averages less 17 averages without SNLI is SNLI itself: so Table S6 does leave out SNLI, and nothing else."""
-    for row in MAIN.rows:
-        if "S6" in row.published:
-            whole, without = row.published["S6"].values()
-            assert 18 * whole - 17 * without == pytest.approx(row.published["S3"]["SNLI"], abs=0.9)
 
 
 def test_laptop_documents_are_long_enough():
@@ -194,27 +130,6 @@ def test_development_averages_look_at_no_test_score_but_the_sts_tasks():
 
 @pytest.mark.parametrize("space", GRIDS.values(), ids=list(GRIDS))
 class TestGrids:
-    def test_labels_say_what_the_recipe_does(self, space: Space):
-        for row in space.rows:
-            recipe, count = space.base.override(row.overrides), 0
-            for pattern, value in (
-                (r"A=(\d)", recipe.flat().get("spans.anchors")),
-                (r"P=(\d)", recipe.flat().get("spans.positives")),
-                (r"tau=([\de-]+)", recipe.flat().get("objective.temperature")),
-                (r"queue=(\d+)", recipe.flat().get("objective.bank")),
-                (r"linear (\d+)", recipe.flat().get("head.dim")),
-                (r" (\d+)%", round(100 * recipe.flat().get("corpus.share", 1.0))),
-            ):
-                match = re.search(pattern, row.label)
-                assert match is None or float(match[1]) == value
-                count += match is not None
-            assert count == len(re.findall(r"\d+(?:e-\d)?", row.label))  # no number of a label was left out
-            assert row.label.startswith("base ") == (recipe.encoder.name == "roberta-base")
-            if "contrastive" in row.label:
-                assert (recipe.objective.name, recipe.objective.mlm) == ("ntxent", 0.0)
-            if "MLM" in row.label:
-                assert (recipe.objective.name, recipe.objective.mlm) == ("mlm", 1.0)
-
     def test_the_default_model_alone_is_published(self, space: Space):
         """Its recipe is the paper's, and so is its figure in Table S6."""
         main, table = MAIN, space.tables[0].number
@@ -233,24 +148,3 @@ class TestGrids:
         compared = [[claim.comparisons for claim in claims] for claims in by_table.values()]
         assert compared[0]
         assert compared[0] == compared[1] == compared[2]
-
-
-@needs_paper
-def test_claims_are_the_papers_words():
-    text = re.sub(r"\s+", " ", PAPER.read_text(encoding="utf-8"))
-    for words in (
-        "number of anchors $A = \\{1, 2\\}$ , number of positives $P = \\{1, 2, 4\\}$ ,",
-        "$P = 4$ is omitted for DeCLUTR-base",
-        "sampling multiple anchors per document has a large positive impact",
-        "outperforms a strategy which only allows adjacent *or* subsuming views",
-        "improves performance over training with either objective alone",
-        "40% of the train set",
-        "monotonic improvement as the train set size is increased",
-        "marginally improves performance at every projection dimensionality we tested (up to +0.16%)",
-        "only when the output dimensionality is set to 128",
-        "queue sizes up to 512",
-        "a queue of any size performs worse than using no queue at all",
-        "reduces average probing task performance by at least 6%",
-        "performs only $\\sim 1\\%$ worse than Google’s USE",
-    ):
-        assert words in text

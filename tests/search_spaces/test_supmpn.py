@@ -1,4 +1,4 @@
-"""The SupMPN spaces hold what Dehghan and Amasyali 2022 print, and the ablations read as their labels say."""
+"""The SupMPN spaces hold what Dehghan and Amasyali 2022 print."""
 
 from __future__ import annotations
 
@@ -9,12 +9,9 @@ import pytest
 
 from search_spaces import Space, spaces
 from search_spaces.dehghan2022 import tables
-from search_spaces.dehghan2022.rows import BASE
 
 SPACES = spaces()
-MAIN, AUGMENTATION, OBJECTIVES, GRID = (
-    SPACES[f"supmpn_{name}"] for name in ("main", "augmentation", "objectives", "positives_negatives")
-)
+MAIN, AUGMENTATION = SPACES["supmpn_main"], SPACES["supmpn_augmentation"]
 STS, TRANSFER = (*tables.STS, "Avg."), (*tables.TRANSFER, "Avg.")
 PAPER = Path(__file__).resolve().parents[3] / "shared/papers/dehghan2022_supmpn.txt"
 
@@ -61,29 +58,3 @@ def test_premise_counts_are_table_1s(printed: list[tuple[str, ...]]) -> None:
     ]
     assert [(c.entailments, c.contradictions) for c in counts["MNLI"]] == [((n, n),) * 2 for n in (1, 2, 3)]
     assert all(any(c.source in part for part in MAIN.base.flat()["corpus.nli"].split(",")) for c in MAIN.premise_counts)
-
-
-def test_the_none_option_and_the_batch_of_256_are_the_model_of_table_2() -> None:
-    model = MAIN.row(BASE).published
-    assert AUGMENTATION.row(f"{BASE}-None").published["A1"] == model["2"]
-    assert SPACES["supmpn_batch_size"].row("batch 256").published == model
-    assert OBJECTIVES.row("SupMPN, P 5, Q 5").published == model
-    assert GRID.row("P 5, Q 5").published == model
-
-
-def test_objectives_read_as_their_labels_say() -> None:
-    for row in OBJECTIVES.rows:
-        recipe = OBJECTIVES.base.override(row.overrides)
-        numbers = {key: int(value) for key, value in re.findall(r"\b([PQ]) (\d)", row.label)}
-        if recipe.optimisation.epochs:
-            layout = {"ce": "rows", "scl": "rows"}.get(recipe.objective.name, "groups")
-            assert recipe.corpus.layout == ("sentences" if "unsupervised" in row.label else layout)
-            assert tuple(recipe.flat().get(f"objective.{side}") for side in ("positives", "negatives")) == (
-                numbers.get("P"),
-                numbers.get("Q"),
-            )
-        assert recipe.objective.mlm == (0.1 if "MLM" in row.label else 0.0)
-        released = recipe.flat().get("objective.own_positives") == "score_zero"
-        assert released == ("released" in row.label)
-    names = {OBJECTIVES.base.override(row.overrides).objective.name for row in OBJECTIVES.rows}
-    assert names >= {"ce", "scl", "ntxent", "mnrl", "simcse", "supcon", "supmpn", "triplet", "batch_all", "batch_hard"}

@@ -176,18 +176,6 @@ def cosine_of(first: Sequence[float], other: Sequence[float]) -> float:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_triplets(seed: int) -> None:
-    random = np.random.default_rng(seed)
-    names = [f"t{number}" for number in range(random.integers(3, 12))]
-    vectors, count = drawn(random, names), 1 if seed % 5 == 0 else int(random.integers(2, 40))
-    chosen = [[names[place] for place in random.permutation(len(names))[:3]] for _ in range(count)]
-    split = judged([a for a, _, _ in chosen], [{near: 1, far: 0} for _, near, far in chosen])
-    right = [cosine_of(vectors[a], vectors[near]) > cosine_of(vectors[a], vectors[far]) for a, near, far in chosen]
-    scores = numbers(embedded("triplets", {"test": split}, vectors))
-    assert scores == {"test_accuracy": pytest.approx(100 * sum(right) / count)}
-
-
-@pytest.mark.parametrize("seed", SEEDS)
 def test_reranking_as_pytrec_eval(seed: int) -> None:
     """Of texts that are equally near the less relevant ones are given the names that trec_eval puts first. Some
     queries have no relevant text, and some a single text."""

@@ -19,7 +19,6 @@ from trainables.senteval import (
     SentEvalResult,
     check_data,
     evaluate,
-    fingerprint,
     logistic,
     projections,
     task_names,
@@ -197,21 +196,6 @@ class TestOwnGroups:
         good, bad = 1, 0  # in the order of the alphabet
         assert kept["gold.mine"].tolist() == [good] * 10 + [bad] * 10
         assert kept["gold.mine_similarity"][:24].tolist() == [value for _, _, value in SENTENCES]
-
-    def test_the_fingerprint_follows_content_not_place(self, own: list[Task], tmp_path: Path) -> None:
-        digits = fingerprint("anywhere", ["mine"])
-        copies = [tmp_path / Path(file).name for file in TASKS["mine"].files]
-        for file, copy in zip(TASKS["mine"].files, copies, strict=True):
-            copy.write_bytes(Path(file).read_bytes())
-        TASKS.remove("mine")
-        TASKS.add(Task("mine", "split", "table", tuple(map(str, copies))))
-        try:
-            assert fingerprint("elsewhere", ["mine"]) == digits
-            copies[1].write_text("sentence,label\nx,good\ny,bad\n")
-            assert fingerprint("elsewhere", ["mine"]) != digits
-        finally:
-            TASKS.remove("mine")
-            TASKS.add(own[2])
 
 
 def test_a_mistake_in_an_own_file_does_not_wait_until_a_model_is_trained(corpus: Path, tmp_path: Path) -> None:
