@@ -36,7 +36,6 @@ from reports.question import has_no_test, in_question, kinds_of_tasks, plain_qua
 from reports.recipe_names import called, farthest
 from reports.remembered import remembered
 from reports.results import Results
-from reports.second_reader import checked
 from reports.soup import GENERAL, Ship, shipped
 from reports.statistics.finals import (
     INCUMBENTS,
@@ -267,7 +266,7 @@ class _Finals(FinalsEvidence):
             failed=self.failed,
             references={name: self._of(key, figure) for name, key in self.references.items()},
             base_over_encoder=Gain.of(judged.base_over_encoder) if judged.base_over_encoder else None,
-            check=checked(self, figure, first) if chosen else None,
+            check=self.checked(first, figure) if chosen else None,
             beside=tuple(Other(task, "base", gain) for task, gain in parts),
             lost=tuple(self._lost(first, figure, INCUMBENTS[judged.answer])) if judged.answer in INCUMBENTS else (),
             others=tuple(others),

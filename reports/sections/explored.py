@@ -213,10 +213,10 @@ def _ranking(results: Results, ranked: Sequence[Ranked]) -> DataTable:
             changes(results, item.deciding[0]),
             str(item.values[0].seeds),
             spread(item.values[0]),
-            *(spread(figure(item.deciding)) for _, figure in results.summaries),
+            *(spread(results.of_figure(item.deciding, figure)) for figure in results.figures),
         ]
         for item in ranked
     ]
     goal = results.goals[0]
     head = ["Recipe", "Differs from the base in", "seeds", word(goal) if goal.cost else "development"]
-    return DataTable([*head, *(f"test: {text(name)}" for name, _ in results.summaries)], lines, left=2)
+    return DataTable([*head, *(f"test: {text(figure.name)}" for figure in results.figures)], lines, left=2)

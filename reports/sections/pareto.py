@@ -216,12 +216,12 @@ def _table(results: Results, front: GoalsFront) -> DataTable:
                 changes(results, point.deciding[0]),
                 _percent(probability),
                 *map(spread, point.values),
-                *(spread(figure(point.deciding)) for _, figure in results.summaries),
+                *(spread(results.of_figure(point.deciding, figure)) for figure in results.figures),
             ]
         )
     head = ["Front", "Recipe", "Differs from the base in", "on the front with"]
     head += [_cost_axis(goal) if goal.cost else f"development: {goal.short}" for goal in front.goals]
-    return DataTable([*head, *(f"test: {text(name)}" for name, _ in results.summaries)], lines, left=3)
+    return DataTable([*head, *(f"test: {text(figure.name)}" for figure in results.figures)], lines, left=3)
 
 
 def _percent(probability: float | None) -> str:
