@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from reports.commands import report_command
-from reports.differences import MARKUP, differences
+from reports.differences import differences
 from reports.formats import FORMATS
 from reports.guards import GUARDS
 from reports.ledger import Record
@@ -29,8 +29,6 @@ REPORT_FORM = "md"
 REPORT = FORMATS[REPORT_FORM].file
 EXACT = 1e-6
 """So far, in points, two computations of one number may lie apart."""
-
-_TEXT = (".md", ".csv", ".txt", ".json")
 _ACROSS = re.compile(r"Judged all the same, as `+ ?--across ([\w-]+)")
 """What a report says of each guard that it was told to judge across (`reports/sections/trust.py`)."""
 
@@ -113,7 +111,4 @@ def _file(results: Path, copy: Path, made: Path, sentences: bool) -> Iterator[st
     stored, again = path.read_bytes(), made.read_bytes()
     if stored == again:
         return
-    if made.suffix in (*MARKUP, *_TEXT):
-        yield from differences(stored.decode(errors="replace"), again.decode(), name, sentences)
-    else:
-        yield f"{name} is not the file that the folder gives."
+    yield from differences(stored.decode(errors="replace"), again.decode(errors="replace"), name, sentences)
