@@ -27,7 +27,7 @@ from reports.findings import Findings
 from reports.gain import Gain
 from reports.guards import Flag, grouped
 from reports.learning_curve import DataCurve, data_curve
-from reports.ledger import Record, seconds_of
+from reports.ledger import Record, plain, seconds_of
 from reports.ledger.finals import NEAR, SHARE
 from reports.looks import look, share
 from reports.part_scores import passed_over
@@ -189,17 +189,13 @@ class Answer:
 
     def as_json(self) -> dict[str, Any]:
         """For `json.dumps`: points and seconds; what is unknown is None."""
-        fields = {**dataclasses.asdict(self), "warnings": [flag.as_json() for flag in self.warnings]}
+        fields = {**vars(self), "warnings": [flag.as_json() for flag in self.warnings]}
         return {"schema": SCHEMA, **rounded(fields)}
 
 
 def rounded(value: Any) -> Any:
     """Data for JSON, whose numbers are the same on every machine."""
-    if isinstance(value, float):
-        return round(value, DIGITS) + 0.0 if math.isfinite(value) else None
-    if isinstance(value, Mapping):
-        return {name: rounded(item) for name, item in value.items()}
-    return [rounded(item) for item in value] if isinstance(value, list | tuple) else value
+    return plain(value, DIGITS)
 
 
 def _answer(results: Results) -> Answer:

@@ -125,8 +125,7 @@ class Items:
 
     def as_json(self) -> dict[str, Any]:
         """For `json.dumps`: every item that changed."""
-        content: dict[str, Any] = rounded(dataclasses.asdict(self))
-        return content
+        return dict(rounded(self))
 
     def as_text(self) -> str:
         """For a console."""

@@ -320,7 +320,7 @@ def _data(best: Best) -> str:
 
 
 def verdicts(findings: str | None, problem: str, finished: int, runs: bool) -> dict[str, str]:
-    """By the ids of their places the answer and the findings as `reports.live.provisional` prints them; `finished`
+    """By the ids of their places the answer and the findings as `reports.live.reckoned` prints them; `finished`
     trials there are by now."""
     answer = json.loads(findings).get("answer", []) if findings and finished else []
     if runs:  # the command is at work
