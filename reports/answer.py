@@ -27,7 +27,7 @@ from reports.findings import Findings
 from reports.gain import Gain
 from reports.guards import Flag, grouped
 from reports.learning_curve import DataCurve, data_curve
-from reports.ledger import Record, seconds_of
+from reports.ledger import Record, plain, seconds_of
 from reports.ledger.finals import NEAR, SHARE
 from reports.looks import look, share
 from reports.part_scores import passed_over
@@ -36,7 +36,6 @@ from reports.question import has_no_test, in_question, kinds_of_tasks, plain_qua
 from reports.recipe_names import called, farthest
 from reports.remembered import remembered
 from reports.results import Results
-from reports.second_reader import checked
 from reports.soup import GENERAL, Ship, shipped
 from reports.statistics.finals import (
     INCUMBENTS,
@@ -190,17 +189,13 @@ class Answer:
 
     def as_json(self) -> dict[str, Any]:
         """For `json.dumps`: points and seconds; what is unknown is None."""
-        fields = {**dataclasses.asdict(self), "warnings": [flag.as_json() for flag in self.warnings]}
+        fields = {**vars(self), "warnings": [flag.as_json() for flag in self.warnings]}
         return {"schema": SCHEMA, **rounded(fields)}
 
 
 def rounded(value: Any) -> Any:
     """Data for JSON, whose numbers are the same on every machine."""
-    if isinstance(value, float):
-        return round(value, DIGITS) + 0.0 if math.isfinite(value) else None
-    if isinstance(value, Mapping):
-        return {name: rounded(item) for name, item in value.items()}
-    return [rounded(item) for item in value] if isinstance(value, list | tuple) else value
+    return plain(value, DIGITS)
 
 
 def _answer(results: Results) -> Answer:
@@ -267,7 +262,7 @@ class _Finals(FinalsEvidence):
             failed=self.failed,
             references={name: self._of(key, figure) for name, key in self.references.items()},
             base_over_encoder=Gain.of(judged.base_over_encoder) if judged.base_over_encoder else None,
-            check=checked(self, figure, first) if chosen else None,
+            check=self.checked(first, figure) if chosen else None,
             beside=tuple(Other(task, "base", gain) for task, gain in parts),
             lost=tuple(self._lost(first, figure, INCUMBENTS[judged.answer])) if judged.answer in INCUMBENTS else (),
             others=tuple(others),

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from reports.cached import cached
 from reports.ledger import Record, is_fresh
 from reports.results import Results
 from reports.seed_race import of_results
 from reports.statistics import Measured
-from search_spaces.goals import merit, values_of
+from reports.true_scores import RecipeScores
+from search_spaces.goals import Goal, merit, upward_values, values_of
 
 
 @dataclass(frozen=True)
@@ -24,6 +27,15 @@ class Ranked:
     values: tuple[Measured, ...]
     lost: bool
     """Whether it left a race over seeds."""
+
+    def upward(self, goals: Sequence[Goal]) -> tuple[float, ...]:
+        """The means, each the higher the better."""
+        return tuple(goal.upward(value.mean) for goal, value in zip(goals, self.values, strict=True))
+
+    def by_seed(self, goals: Sequence[Goal]) -> RecipeScores:
+        """Upward, too, of the seeds that have every goal."""
+        seeds = [own for each in self.deciding if (own := upward_values(goals, each.scores, each.cost))]
+        return RecipeScores(np.array(seeds, dtype=float), self.values[0].fixed)
 
 
 @cached
@@ -43,8 +55,7 @@ def ranking(results: Results) -> list[Ranked]:
     ]
 
     def place(recipe: Ranked) -> tuple[bool, tuple[float, ...]]:
-        values = [value.mean for value in recipe.values]
-        return not recipe.lost, merit(results.measured_goals, values)
+        return not recipe.lost, merit(results.measured_goals, [value.mean for value in recipe.values])
 
     return sorted(ranked, key=place, reverse=True)
 

@@ -9,7 +9,7 @@ import dataclasses
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from reports.answer_parts import Other
+from reports.answer_parts import Check, Other
 from reports.cached import cached
 from reports.evidence import Evidence
 from reports.gain import Gain
@@ -24,6 +24,7 @@ from reports.statistics import Sample
 from reports.statistics.comparison import Comparison
 from reports.statistics.finals import Reference, gain_over, lent_spread
 from reports.statistics.spreads import OWN, Common
+from trainables.senteval.tasks import kind_of
 
 PERCENT = 200.0
 """How far the ends of a figure in percent lie apart at most; `lent_spread` is of such figures."""
@@ -120,6 +121,25 @@ class FinalsEvidence:
                 and stands_without_memory(self.evidence, recipe_hash, other, figure, gain)
             )
         ]
+
+    def checked(self, recipe_hash: str, figure: Quantity) -> Check | None:
+        """What a recipe gains by the other reader of the same embeddings (`TaskKind.checked`), for which nothing is
+        fitted: a gain that a classifier alone makes does not stand there. All low ends hold at once, and all high ones.
+        None where the figure, or a part of it, has no second reader.
+        """
+        kinds = {task: kind_of(task) for task in figure.tasks}
+        if any(number != kinds[task].main or not kinds[task].checked for task, number in figure.weights):
+            return None
+        other = Quantity(
+            ", ".join(f"{task} {kinds[task].checked}" for task in sorted(kinds)),
+            {(task, kinds[task].checked): weight for (task, _), weight in figure.weights.items()},
+        )
+        level, against = self.level(recipe_hash, other), self.compared(other)
+        if level is None:
+            return None
+        looks = self.looks * len(against)
+        gains = {name: self.gain(recipe_hash, self.references[name], other, looks) for name in against}
+        return Check(other.name, level, {name: Gain.of(gain) for name, gain in gains.items() if gain})
 
     def by_task(self, recipe_hash: str, tasks: Iterable[Quantity], over: Sequence[str]) -> list[Other]:
         """The lowest gain first; their intervals hold all at once."""

@@ -17,7 +17,6 @@ from reports.answer_words import OVER
 from reports.document import DataTable
 from reports.evidence import Evidence
 from reports.formats.page_data import texts_of
-from reports.ledger import Record
 from reports.markdown import count, percent, signed
 from reports.results import Results
 from reports.unfinished import finals_judged
@@ -126,8 +125,7 @@ class Items:
 
     def as_json(self) -> dict[str, Any]:
         """For `json.dumps`: every item that changed."""
-        content: dict[str, Any] = rounded(dataclasses.asdict(self))
-        return content
+        return dict(rounded(self))
 
     def as_text(self) -> str:
         """For a console."""
@@ -189,10 +187,10 @@ class _Seeds:
         done = [record for record in finals_judged(results)[recipe_hash] if record.status == "finished"]
         fell = Evidence(dataclasses.replace(results, records=done)).collapses.get(recipe_hash, [])
         records = [record for record in done if record.seed not in fell]
-        by_seed = [_moves(results, record, task, name) for record in records]
+        by_seed = [results.predictions.effects(record, task, name, grouped=False) for record in records]
         answers = [results.predictions.of_task(record, task) for record in records]
         stored = [item for item in answers if item is not None]
-        moves = [item for item in by_seed if item is not None]
+        moves = [item[0] for item in by_seed if item is not None]
         if not records or len(moves) < len(records) or len({item.named or item.by_gold for item in stored}) != 1:
             raise UserError(
                 f"--items {task}: the trials of the finals kept no answers to its test items from which {name} follows"
@@ -212,11 +210,6 @@ def turned(before: np.ndarray, after: np.ndarray) -> tuple[np.ndarray, np.ndarra
     """The places of items that were mended, and of those that were broken, by the shares of seeds that were right."""
     was, now = np.sign(before - HALF), np.sign(after - HALF)
     return np.flatnonzero(now > was), np.flatnonzero(now < was)
-
-
-def _moves(results: Results, record: Record, task: str, name: str) -> np.ndarray | None:
-    moved = results.predictions.effects(record, task, name, grouped=False)
-    return None if moved is None else moved[0]
 
 
 def of_own_data(task: str) -> bool:

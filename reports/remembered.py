@@ -5,7 +5,7 @@ from __future__ import annotations
 from reports.evidence import Evidence
 from reports.quantity import Quantity
 from reports.statistics import Comparison
-from reports.statistics.memory import most_of_memory
+from reports.statistics.influence import most_of_memory
 
 OVERLAP = "overlap"
 """The guard of test sentences that were seen in training."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -281,10 +280,6 @@ class Results:
         """A weighted sum of task scores, over the seeds of one recipe."""
         return self.over_seeds(records, lambda record: figure.of(record.scores))
 
-    def measured(self, records: Sequence[Record], table: Table, column: Column) -> Measured | None:
-        """A table's figure, over the seeds of one recipe."""
-        return self.of_figure(records, quantity(table, column))
-
     @cached_property
     def stopped(self) -> set[str]:
         """Hashes of the recipes that a scheduler stopped early, or whose loss was no number while it judged them. In
@@ -333,7 +328,7 @@ class Results:
 
     def cell(self, table: Table, label: str, column: str) -> Measured | None:
         """Ours, for one row and column."""
-        return self.measured(self.of_row(label), table, table.column(column))
+        return self.of_figure(self.of_row(label), quantity(table, table.column(column)))
 
     def published(self, table: Table, label: str, column: str) -> float | None:
         """The paper's figure; the baseline's comes from `baseline_table` where this table does not print it."""
@@ -380,11 +375,6 @@ class Results:
         others = [average_quantity(name) for name in names if not AVERAGES[name].development]
         goals = [self._by_goals] if self._by_goals and not own else []
         return [*own, *(usual or others or goals)]
-
-    @cached_property
-    def summaries(self) -> list[tuple[str, Callable[[Sequence[Record]], Measured | None]]]:
-        """The `figures`, each as a name and what it is over the seeds of a recipe's records."""
-        return [(figure.name, functools.partial(self.of_figure, figure=figure)) for figure in self.figures]
 
     # How far this study is from the paper's
 

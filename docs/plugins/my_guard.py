@@ -17,4 +17,4 @@ def words(results, flag):
     return f"a trial took {flag.facts['hours']:.1f} hours, of {rows_in_words(results, flag.recipes)}"
 
 
-GUARDS.add(Guard("slow", "how long trials took", find, words, blocks=False))
+GUARDS.add(Guard("slow", "how long trials took", find, words))

@@ -42,7 +42,7 @@ def _recipe(results: Results, recipe_hash: str) -> dict[str, Any]:
     """A row or an explored recipe: means over its seeds."""
     records = results.recipes[recipe_hash]
     goals = {goal.name: results.goal(records, goal) for goal in results.measured_goals}
-    figures = {name: figure(records) for name, figure in results.summaries}
+    figures = {figure.name: results.of_figure(records, figure) for figure in results.figures}
     return {
         "recipe": recipe_hash,
         "name": called(results, recipe_hash),

@@ -129,12 +129,10 @@ class Guard:
     words: Callable[[Results, Flag], str] | str
     """A flag of it as a clause of markdown without its full stop, all that comes from outside escaped
     (`reports.markdown`); or `"module:function"`."""
-    blocks: bool = True
-    """Whether its flags can forbid a verdict."""
 
 
-def _own(name: str, label: str, module: str, words: str = "", blocks: bool = True) -> Guard:
-    return Guard(name, label, f"reports.guards.{module}:{name}", f"reports.guards.words:{words or name}", blocks)
+def _own(name: str, label: str, module: str, words: str = "") -> Guard:
+    return Guard(name, label, f"reports.guards.{module}:{name}", f"reports.guards.words:{words or name}")
 
 
 GUARDS = Registry(
@@ -151,8 +149,8 @@ GUARDS = Registry(
     _own("seeds", "seeds", "trials"),
     _own("copies", "trials with the same scores", "trials"),
     _own("untrained", "parameters that nobody trained", "trials"),
-    _own("caps", "limits that never bind", "limits", blocks=False),
-    _own("filters", "filters that leave no negatives", "limits", blocks=False),
+    _own("caps", "limits that never bind", "limits"),
+    _own("filters", "filters that leave no negatives", "limits"),
     _own("items", "predictions behind the scores", "scores"),
     _own("degenerate", "collapsed embeddings and predictions that are all the same", "scores"),
     _own("sizes", "numbers of test items", "scores"),

@@ -22,21 +22,22 @@ def write_json(path: Path, item: Any) -> None:
     write_whole(path, json.dumps(plain(item), indent=1, allow_nan=False) + "\n")
 
 
-def plain(value: Any) -> Any:
+def plain(value: Any, digits: int | None = None) -> Any:
     """The same value in JSON's types: dataclasses as objects, numpy scalars unpacked, tuples as lists, numbers not
-    finite as None."""
+    finite as None, others rounded to so many `digits` behind the point."""
     if value is None or isinstance(value, str | bool | int):
         return value
     if isinstance(value, float):
-        return float(value) if math.isfinite(value) else None
+        number = float(value) if digits is None else round(float(value), digits) + 0.0
+        return number if math.isfinite(value) else None
     if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
+        return {str(key): plain(item, digits) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
+        return [plain(item, digits) for item in value]
     if dataclasses.is_dataclass(value):
-        return {item.name: plain(getattr(value, item.name)) for item in dataclasses.fields(value)}
+        return {item.name: plain(getattr(value, item.name), digits) for item in dataclasses.fields(value)}
     if hasattr(value, "item"):
-        return plain(value.item())
+        return plain(value.item(), digits)
     raise TypeError(f"a record holds JSON values only, not {value!r}")
 
 

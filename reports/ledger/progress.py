@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from reports.ledger.folders import CURVES, PROGRESS, is_key
+from reports.ledger.folders import CURVES, PROGRESS
 from reports.ledger.json_files import read_whole, write_json
 from reports.ledger.moments import Moment
 from reports.ledger.names import to_write
@@ -128,63 +128,52 @@ class Curves:
 
     def __init__(self, results: Path) -> None:
         self.folder = results / CURVES
-        self._read: dict[str, tuple[int, dict[str, Curve]]] = {}
+        self._read: dict[str, tuple[int, Curve | None]] = {}
 
     def all(self) -> dict[str, Curve]:
         """By trial key, every curve in the folder."""
-        # Older versions kept a file of those that train together; a trial's own file is newer.
-        paths = sorted(self.folder.glob("*.jsonl"), key=lambda path: (is_key(path.stem), path.name))
-        curves: dict[str, Curve] = {}
-        for path in paths:
-            curves |= self._of(path)
-        return curves
+        return self.of(path.stem for path in sorted(self.folder.glob("*.jsonl")))
 
     def of(self, keys: Iterable[str]) -> dict[str, Curve]:
         """Those of these trials that have one."""
-        read = ((key, self._of(self.folder / f"{key}.jsonl").get(key)) for key in keys)
+        read = ((key, self._of(key)) for key in keys)
         return {key: curve for key, curve in read if curve is not None}
 
-    def _of(self, path: Path) -> dict[str, Curve]:
+    def _of(self, key: str) -> Curve | None:
+        path = self.folder / f"{key}.jsonl"
         try:
             if not path.is_file():
-                return {}
+                return None
             size = path.stat().st_size
-            if self._read.get(path.name, (-1, {}))[0] != size:
-                self._read[path.name] = (size, _parse(path.read_text(encoding="utf-8", errors="replace")))
+            if self._read.get(key, (-1, None))[0] != size:
+                self._read[key] = (size, _parse(path.read_text(encoding="utf-8", errors="replace"), key))
         except OSError:
-            return {}
-        return self._read[path.name][1]
-
-
-def _parse(text: str) -> dict[str, Curve]:
-    """A trial that went on from a checkpoint repeats some steps: the last time counts."""
-    curves: dict[str, Curve] = {}
-    for line in text.splitlines():
-        for key, step, steps, loss in _losses(line):
-            curve = curves.setdefault(key, Curve(steps, []))
-            curve.steps = steps
-            while curve.points and curve.points[-1][0] >= step:
-                curve.points.pop()
-            curve.points.append((step, loss))
-    return curves
+            return None
+        return self._read[key][1]
 
 
 @dataclass(frozen=True)
 class _Losses:
-    """A line of a curve's file: losses at a step, by trial."""
+    """A line of a curve's file: the loss at a step, by the trial's key."""
 
     step: Count
     steps: Count
     loss: dict[str, float]
 
 
-def _losses(line: str) -> Iterator[tuple[str, int, int, float]]:
-    """Nothing for a line that is broken, as the last one is while it is being written."""
-    try:
-        losses = read_fields(_Losses, parse_json(line))
-    except ValueError:
-        return
-    yield from ((key, losses.step, losses.steps, loss) for key, loss in losses.loss.items())
+def _parse(text: str, key: str) -> Curve | None:
+    """A trial that went on from a checkpoint repeats some steps: the last time counts."""
+    curve = Curve(0, [])
+    for line in text.splitlines():
+        try:
+            losses = read_fields(_Losses, parse_json(line))
+        except ValueError:  # broken, as the last line is while it is being written
+            continue
+        while curve.points and curve.points[-1][0] >= losses.step:
+            curve.points.pop()
+        curve.steps = losses.steps
+        curve.points += [(losses.step, losses.loss[key])] if key in losses.loss else []
+    return curve if curve.points else None
 
 
 def with_curve(trial: Running, curve: Curve | None) -> Running:

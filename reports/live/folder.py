@@ -6,7 +6,7 @@ import dataclasses
 import datetime
 import math
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
@@ -19,6 +19,7 @@ from reports.ledger import (
     STUDY,
     Curve,
     Curves,
+    Failure,
     Ledger,
     Progress,
     Record,
@@ -39,15 +40,6 @@ Signature = tuple[tuple[str, int, int], ...]
 """What tells whether the ledger changed: names, times and sizes of the files that a report is made of."""
 SILENT_SECONDS = 60.0
 """A study that runs writes every few seconds; after so long a silence its process is thought to be gone."""
-
-
-@dataclass(frozen=True)
-class EndedTrial:
-    """A trial that left no score."""
-
-    name: str
-    seed: int
-    reason: str
 
 
 @dataclass(frozen=True)
@@ -77,8 +69,9 @@ class Settled:
     signature: Signature
     info: StudyInfo | None
     finished: int
-    stopped: tuple[EndedTrial, ...]
-    failed: tuple[EndedTrial, ...]
+    stopped: tuple[Failure, ...]
+    """Early, on purpose."""
+    failed: tuple[Failure, ...]
     set_aside: dict[str, str]
     """Records that cannot be right, by file name, with what is wrong."""
     goals: tuple[Goal, ...]
@@ -163,17 +156,15 @@ def _settled(results: Path, ledger: Ledger, signature: Signature) -> Settled:
     rows = reversed([*info.row_hashes.items()]) if info else ()
     called = recipe_names(study) if study else {recipe_hash: label for label, recipe_hash in rows}
     names = {record.key: called.get(record.recipe_hash, record.recipe_hash) for record in records}
-    stopped = tuple(
-        EndedTrial(names[record.key], record.seed, str(record.training.get("stopped") or "stopped early"))
-        for record in records
-        if record.status == "pruned"
-    )
+    ended = [record for record in records if record.status == "pruned"]
+    why = {record.key: str(record.training.get("stopped") or "stopped early") for record in ended}
+    stopped = tuple(Failure(name=names[each.key], seed=each.seed, reason=why[each.key]) for each in ended)
     return Settled(
         signature=signature,
         info=info,
         finished=sum(record.status == "finished" for record in records),
         stopped=stopped,
-        failed=tuple(_failures(results, names.keys())),
+        failed=tuple(failure for failure in read_failures(results) if failure.key not in names),
         set_aside=set_aside,
         goals=study.measured_goals if study else (),
         finals=tuple(_Tried(study).finals()) if study else (),
@@ -201,14 +192,6 @@ def signature_of(results: Path) -> Signature:
             continue
         entries.append((str(path.relative_to(results)), status.st_mtime_ns, status.st_size))
     return tuple(entries)
-
-
-def _failures(results: Path, done: Set[str]) -> list[EndedTrial]:
-    return [
-        EndedTrial(failure.name, failure.seed, failure.reason)
-        for failure in read_failures(results)
-        if failure.key not in done
-    ]
 
 
 class _Tried:

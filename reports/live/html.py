@@ -20,7 +20,7 @@ from reports.ledger.finals import share_in_words
 from reports.ledger.moments import seconds_since
 from reports.live.folder import Best, View
 from reports.live.picture import colours, loss_picture, score_picture
-from reports.live.settings_picture import SettingLine, settings_picture
+from reports.live.settings_picture import settings_picture
 from reports.markdown import DASH, count, duration, number, time_left
 from reports.wording import GO_ON, STAGES_IN_WORDS, difference
 from search_spaces.goals import Goal
@@ -275,15 +275,14 @@ def _settings(view: View) -> str:
     """Which settings go with high scores, as far as one sees it."""
     share, searched = _comparable(view)
     drawn = searched[:: -(-len(searched) // TRIED) or 1]  # of many, evenly by their rank
-    lines = [SettingLine(best.name, best.settings, best.scores[0]) for best in drawn]
-    picture = settings_picture(lines, view.goals[0].lower_is_better) if len(lines) > 1 else ""
+    picture = settings_picture(drawn, view.goals[0].lower_is_better) if len(drawn) > 1 else ""
     if not picture:
         return ""
     part = "" if share == 1.0 else f" on {share_in_words(share)}"
     words = (
-        f"Settings of {len(lines)} of {count(len(searched), 'recipe')}{part}: each line is one, the best fifth boldest"
+        f"Settings of {len(drawn)} of {count(len(searched), 'recipe')}{part}: each line is one, the best fifth boldest"
     )
-    words += f"; {DASH} where a recipe has no such setting" * (len({frozenset(line.settings) for line in lines}) > 1)
+    words += f"; {DASH} where a recipe has no such setting" * (len({frozenset(best.settings) for best in drawn}) > 1)
     words += "; click a line to see its row"
     return f'<figure>{picture}<figcaption class="soft">{words}.</figcaption></figure>'
 
@@ -321,7 +320,7 @@ def _data(best: Best) -> str:
 
 
 def verdicts(findings: str | None, problem: str, finished: int, runs: bool) -> dict[str, str]:
-    """By the ids of their places the answer and the findings as `reports.live.provisional` prints them; `finished`
+    """By the ids of their places the answer and the findings as `reports.live.reckoned` prints them; `finished`
     trials there are by now."""
     answer = json.loads(findings).get("answer", []) if findings and finished else []
     if runs:  # the command is at work

@@ -66,7 +66,7 @@ class LiveServer(ThreadingHTTPServer):
         self.folder = Folder(results)
         one_at_a_time = threading.Lock()
         self.verdicts = CachedReport(
-            functools.partial(in_own_process, ["reports.live.provisional", str(results)]), one_at_a_time
+            functools.partial(in_own_process, ["reports.live.reckoned", str(results)]), one_at_a_time
         )
         self.report = CachedReport(functools.partial(_report, results, push), one_at_a_time)
         self.addresses: dict[str, Callable[[], tuple[str, str]]] = {
@@ -152,7 +152,7 @@ def _report(results: Path, push: Push) -> str:
     from reports.scratch_copy import scratch_copy  # loads what draws pictures
 
     with scratch_copy(results) as copy:
-        in_own_process(["reports.live.download", str(results), str(copy)])
+        in_own_process(["reports.live.reckoned", str(results), str(copy)])
         try:
             push(LOOKS)
         except UserError as error:

@@ -4,10 +4,11 @@ line's class says in which fifth of the recipes its score lies."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 
+from reports.live.folder import Best
 from reports.live.picture import HEIGHT, WIDTH, svg
 from reports.markdown import DASH, number
 from reports.recipe_names import short
@@ -23,15 +24,6 @@ LABELLED, LINE = 6, 16
 """An axis with so many values at most says them all, where they lie so far apart; any other its ends."""
 LOGARITHMIC = 10.0
 """The scale of numbers whose largest is so many times the smallest, or more."""
-
-
-@dataclass(frozen=True)
-class SettingLine:
-    """One recipe."""
-
-    name: str
-    settings: Mapping[str, Value]
-    score: float
 
 
 @dataclass(frozen=True)
@@ -83,8 +75,8 @@ class SettingAxis:
             yield f'<text class="end value" x="{self.x - 5:.0f}" y="{ABSENT + 4}">{DASH}</text>'
 
 
-def settings_picture(lines: Sequence[SettingLine], lower_is_better: bool) -> str:
-    """Empty where no setting differs."""
+def settings_picture(lines: Sequence[Best], lower_is_better: bool) -> str:
+    """Of recipes by their first score; empty where no setting differs."""
     by_key: dict[str, list[Value]] = {}
     for line in lines:
         for key, value in line.settings.items():
@@ -97,17 +89,17 @@ def settings_picture(lines: Sequence[SettingLine], lower_is_better: bool) -> str
         key: SettingAxis.of(all_keys()[key].label.partition(" (")[0], SIDE + spacing * place, by_key[key], len(lines))
         for place, key in enumerate(differing)
     }
-    last = SettingAxis.of("score", WIDTH - SIDE, [line.score for line in lines], len(lines))
-    order = sorted((line.score for line in lines), reverse=lower_is_better)
+    last = SettingAxis.of("score", WIDTH - SIDE, [line.scores[0] for line in lines], len(lines))
+    order = sorted((line.scores[0] for line in lines), reverse=lower_is_better)
     parts = []
-    for line in sorted(lines, key=lambda line: order.index(line.score)):  # the best lies on top
+    for line in sorted(lines, key=lambda line: order.index(line.scores[0])):  # the best lies on top
         has = line.settings
         ends = [(axis.x, axis.y(has[key]) if key in has else ABSENT) for key, axis in axes.items()]
-        points = " ".join(f"{x:.0f},{y:.1f}" for x, y in [*ends, (last.x, last.y(line.score))])
-        fifth = FIFTHS * order.index(line.score) // len(order)
+        points = " ".join(f"{x:.0f},{y:.1f}" for x, y in [*ends, (last.x, last.y(line.scores[0]))])
+        fifth = FIFTHS * order.index(line.scores[0]) // len(order)
         parts.append(
             f'<polyline class="recipe f{fifth}" data-name="{escape(line.name)}" points="{points}">'
-            f"<title>{escape(line.name)}: {number(line.score)}</title></polyline>"
+            f"<title>{escape(line.name)}: {number(line.scores[0])}</title></polyline>"
         )
     parts += [part for row, axis in enumerate([*axes.values(), last]) for part in axis.svg(row % 2)]  # over the lines
     return svg(parts, f"{len(lines)} recipes: their settings and their development scores")

@@ -84,6 +84,15 @@ def legend(figure: Figure, axes: Sequence[Axes]) -> None:
     figure.legend(handles.values(), names, loc="outside lower center", ncols=min(max(columns, 1), 4), frameon=False)
 
 
+def finish(figure: ShownFigure, axis: Axes, across: str, upwards: str, path: Path) -> Path:
+    """The one panel of a figure with what its axes are, its grid and its legend; then it is written."""
+    axis.set_xlabel(across)
+    axis.set_ylabel(upwards)
+    axis.grid(alpha=0.3)
+    legend(figure, [axis])
+    return save(figure, path)
+
+
 def save(figure: ShownFigure, path: Path) -> Path:
     """Write the picture whole, as SVG."""
     write_whole(path, svg(figure))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from reports.plots.canvas import OURS, PUBLISHED, Dot, draw_bars, legend, make_figure, save
+from reports.plots.canvas import OURS, PUBLISHED, Dot, draw_bars, finish, make_figure
 
 
 def data_picture(points: Sequence[Dot], marks: dict[str, float], path: Path, *, unit: str, figure: str) -> Path:
@@ -20,8 +20,4 @@ def data_picture(points: Sequence[Dot], marks: dict[str, float], path: Path, *, 
         axis.axhline(level, color=PUBLISHED, linestyle="--", label=name)
     axis.set_xticks(rows, [f"{int(x):,}" for x in rows])
     axis.minorticks_off()
-    axis.set_xlabel(f"{unit} to train on")
-    axis.set_ylabel(figure)
-    axis.grid(alpha=0.3)
-    legend(drawn, [axis])
-    return save(drawn, path)
+    return finish(drawn, axis, f"{unit} to train on", figure, path)

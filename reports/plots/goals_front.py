@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from reports.plots.canvas import OURS, PUBLISHED, QUIET, legend, make_figure, save
+from reports.plots.canvas import OURS, PUBLISHED, QUIET, finish, make_figure
 from reports.plots.outliers import clip
 
 
@@ -68,8 +68,6 @@ def pareto_picture(
         axis.plot([], [], "o", markerfacecolor="none", color=QUIET, label="fuller: more probably on the front")
     if barred:
         axis.plot([], [], "-", color=QUIET, linewidth=0.8, label="95 % interval over seeds")
-    axis.set_xlabel(axes[0])
-    axis.set_ylabel(axes[1])
     axis.margins(0.08)
     if costs[0] and _is_wide([mark.x for mark in marks]):
         axis.set_xscale("log")
@@ -78,9 +76,7 @@ def pareto_picture(
         clip([(axis, [(m.x, m.y) for m in marks])], "y")
     else:
         clip([(axis, [(m.x, m.y) for m in marks])], "xy")
-    axis.grid(alpha=0.3)
-    legend(figure, [axis])
-    return save(figure, path)
+    return finish(figure, axis, *axes, path)
 
 
 def _is_wide(values: Sequence[float]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from reports.importance import KeyCurve
-from reports.plots.canvas import OURS, QUIET, legend, log_scale, make_figure, save
+from reports.plots.canvas import OURS, QUIET, finish, log_scale, make_figure
 from reports.plots.outliers import clip
 from trainables.recipe import Value, keys
 
@@ -33,12 +33,8 @@ def importance_picture(curve: KeyCurve, score: str, path: Path) -> Path:
         axis.plot(xs, curve.mean, "D", color=OURS, markersize=5, label=fits)
         axis.set_xticks(xs, names, rotation=25 if sum(map(len, names)) > 20 else 0)
         axis.margins(x=0.15)
-    axis.set_xlabel(keys()[curve.key].label)
-    axis.set_ylabel(score)
     clip([(axis, dots)])
-    axis.grid(alpha=0.3)
-    legend(figure, [axis])
-    return save(figure, path)
+    return finish(figure, axis, keys()[curve.key].label, score, path)
 
 
 def _name(value: Value) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from reports.plots.canvas import OURS, PUBLISHED, legend, make_figure, save
+from reports.plots.canvas import OURS, PUBLISHED, finish, make_figure
 from reports.plots.outliers import clip
 
 UNITS = (("hours", 3600.0, 2.0), ("minutes", 60.0, 2.0), ("seconds", 1.0, 0.0))
@@ -31,10 +31,7 @@ def search_picture(
     axis.step(spent, best, where="post", color=OURS, label="best so far")
     if best_row is not None:
         axis.axhline(best_row, color=PUBLISHED, linestyle="--", label="best of the space's rows")
-    axis.set_xlabel(f"{unit} of trials, in the search's order")
-    axis.set_ylabel(f"{what} (lower is better)" if lower_is_better else what)
     axis.set_xlim(0, 1.03 * last / size or 1.0)
     clip([(axis, [*zip(spent, values, strict=True)])], within=[] if best_row is None else [best_row])
-    axis.grid(alpha=0.3)
-    legend(figure, [axis])
-    return save(figure, path)
+    upwards = f"{what} (lower is better)" if lower_is_better else what
+    return finish(figure, axis, f"{unit} of trials, in the search's order", upwards, path)

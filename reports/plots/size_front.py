@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from reports.plots.canvas import LINES, QUIET, legend, log_scale, make_figure, save
+from reports.plots.canvas import LINES, QUIET, finish, log_scale, make_figure
 
 
 def size_picture(points: Sequence[tuple[str, float, float, bool]], score: str, path: Path) -> Path:
@@ -17,8 +17,4 @@ def size_picture(points: Sequence[tuple[str, float, float, bool]], score: str, p
         own = [(size, value) for numbers, size, value, _ in points if numbers == name]
         axis.plot(*zip(*own, strict=True), "o", color=colour, label=name)
     log_scale(axis)
-    axis.set_xlabel("MB of a million vectors")
-    axis.set_ylabel(score)
-    axis.grid(alpha=0.3)
-    legend(figure, [axis])
-    return save(figure, path)
+    return finish(figure, axis, "MB of a million vectors", score, path)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import cycle
 from pathlib import Path
 
-from reports.plots.canvas import LINES, legend, make_figure, once, save
+from reports.plots.canvas import LINES, finish, make_figure, once
 
 Course = Sequence[tuple[float, float]]
 """A step, and the value there."""
@@ -18,8 +18,4 @@ def step_picture(courses: Mapping[str, Sequence[Course]], path: Path, figure: st
     for colour, (name, seeds) in zip(cycle(LINES), courses.items(), strict=False):
         for course in seeds:
             axis.plot(*zip(*course, strict=True), color=colour, label=once(axis, name))
-    axis.set_xlabel("step")
-    axis.set_ylabel(figure)
-    axis.grid(alpha=0.3)
-    legend(drawn, [axis])
-    return save(drawn, path)
+    return finish(drawn, axis, "step", figure, path)

@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean, stdev
 
-import numpy as np
-
 from reports.answer import Answer
 from reports.best_model import Ranked, ranking
 from reports.costs import word
@@ -22,7 +20,7 @@ from reports.markdown import DASH, code, count, duration, number, signed, span, 
 from reports.part_scores import PartScore, part_scores
 from reports.recipe_names import called
 from reports.results import Results
-from reports.true_scores import RecipeScores, true_scores
+from reports.true_scores import true_scores
 from reports.wording import CHOSEN, changes
 
 SHOWN = 10
@@ -179,12 +177,7 @@ def _optimism(results: Results, explored: Sequence[Ranked], best: Ranked) -> str
         return sentence + "It is the only one."
     wrong = "low" if goal.lower_is_better else "high"
     sentence += f"That is too {wrong}, since chance helped to choose the best of {len(explored)}"
-    scored = []
-    for item in explored:
-        values = [goal.of(record.scores, record.cost) for record in item.deciding]
-        upward = [[goal.upward(value)] for value in values if value is not None]
-        scored.append(RecipeScores(np.array(upward), item.values[0].fixed))
-    known = true_scores(scored)
+    known = true_scores([item.by_seed(results.goals) for item in explored])
     if known is None:
         return f"{sentence}; with one seed nobody can say by how much."
     place = next(n for n, item in enumerate(explored) if item is best)
@@ -220,10 +213,10 @@ def _ranking(results: Results, ranked: Sequence[Ranked]) -> DataTable:
             changes(results, item.deciding[0]),
             str(item.values[0].seeds),
             spread(item.values[0]),
-            *(spread(figure(item.deciding)) for _, figure in results.summaries),
+            *(spread(results.of_figure(item.deciding, figure)) for figure in results.figures),
         ]
         for item in ranked
     ]
     goal = results.goals[0]
     head = ["Recipe", "Differs from the base in", "seeds", word(goal) if goal.cost else "development"]
-    return DataTable([*head, *(f"test: {text(name)}" for name, _ in results.summaries)], lines, left=2)
+    return DataTable([*head, *(f"test: {text(figure.name)}" for figure in results.figures)], lines, left=2)

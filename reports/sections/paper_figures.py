@@ -49,15 +49,14 @@ def write(results: Results, pictures: Path) -> list[Block]:
 def _scored(results: Results, figure: Figure) -> list[GridPoint]:
     """Trained recipes only: one that is merely evaluated has no place on the grid, whatever its recipe says."""
     paper = results.space.table(figure.table)
-    column = paper.column(figure.column)
+    evidence, quantified = Evidence.of(results), quantity(paper, paper.column(figure.column))
     hashes = [results.info.row_hashes.get(label) for _, label in paper.rows]
     hashes += results.explored if results.info.search == "grid" else []
     points = []
     for recipe_hash in dict.fromkeys(hashes):
         records: list[Record] = results.recipes.get(recipe_hash or "", [])
-        score = results.measured(records, paper, column)
+        score = results.of_figure(records, quantified)
         if score is not None and records[0].recipe["optimisation.epochs"]:
-            evidence, quantified = Evidence.of(results), quantity(paper, column)
             sample = evidence.sample(records[0].recipe_hash, quantified)
             alone = None if sample is None else by_itself(sample, evidence.common(quantified))
             points.append(GridPoint(records[0].recipe, score, alone))

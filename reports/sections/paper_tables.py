@@ -75,10 +75,10 @@ def _is_printed(results: Results, paper: Table, label: str) -> bool:
 def plain_table(results: Results) -> list[Block]:
     """Rows and averages of a space that has no tables of its own, and what they are averages of."""
     lines = [
-        [text(label), *(spread(measure(results.of_row(label))) for _, measure in results.summaries)]
+        [text(label), *(spread(results.of_figure(results.of_row(label), figure)) for figure in results.figures)]
         for label in results.asked_rows
     ]
-    names = [name for name, _ in results.summaries]
+    names = [figure.name for figure in results.figures]
     if not names:
         return [DataTable(["Row"], lines)]
     of_several = [figure for figure in results.figures if len(figure.weights) > 1]

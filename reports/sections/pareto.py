@@ -10,21 +10,19 @@ from pathlib import Path
 
 import numpy as np
 
-from reports.best_model import ranking
+from reports.best_model import Ranked, ranking
 from reports.cached import cached
 from reports.costs import incomparable
 from reports.document import Block, DataTable, Picture
 from reports.guards.words import listed
-from reports.ledger import Record
 from reports.markdown import DASH, code, count, number, spread, text
 from reports.plots.goals_front import Mark, pareto_picture
 from reports.recipe_names import called
 from reports.results import Results
-from reports.statistics import Measured
 from reports.statistics.fronts import on_front
-from reports.true_scores import RecipeScores, TrueScores, true_scores
+from reports.true_scores import TrueScores, true_scores
 from reports.wording import CHOSEN, changes
-from search_spaces.goals import Goal, values_of
+from search_spaces.goals import Goal
 from search_spaces.limits import of_trials
 
 SHOWN_OFF, NOTABLE, DOUBTFUL, BARRED = 10, 0.1, 0.5, 20
@@ -32,37 +30,28 @@ SHOWN_OFF, NOTABLE, DOUBTFUL, BARRED = 10, 0.1, 0.5, 20
 marked as doubtful; with more recipes in the table than that, the picture has no intervals."""
 
 
-@dataclass(frozen=True, eq=False)
-class GoalsPoint:
-    """A recipe with a value for each goal. `name` is the row's label, empty for an explored recipe."""
-
-    name: str
-    recipe_hash: str
-    records: list[Record]
-    scores: tuple[Measured, ...]
-    upward: tuple[float, ...]
-    """The same means, each the higher the better (`Goal.upward`)."""
-    values: RecipeScores
-    """Upward, too."""
-
-
 @dataclass(frozen=True)
 class GoalsFront:
-    """The recipes that have every measured goal, but those above a limit, and which of them no other beats."""
+    """Rows and explored recipes that have every measured goal, but those above a limit, and which no other beats."""
 
     goals: Sequence[Goal]
-    points: list[GoalsPoint]
-    chosen: list[GoalsPoint]
+    points: list[Ranked]
+    chosen: list[Ranked]
     """On the measured front, best first by the first goal."""
     known: TrueScores | None
     """None with one seed, which tells nothing of chance."""
 
-    @classmethod
-    def of(cls, results: Results) -> GoalsFront:
+    @staticmethod
+    @cached
+    def of(results: Results) -> GoalsFront:
         """Reckoned once."""
-        return _goals_front(results)
+        goals, ranked = results.measured_goals, {recipe.recipe_hash: recipe for recipe in ranking(results)}
+        points = [ranked[key] for key in _tried(results) if key in ranked] if goals else []
+        if not points:
+            return GoalsFront(goals, [], [], None)
+        return GoalsFront(goals, points, front(points, goals), true_scores([point.by_seed(goals) for point in points]))
 
-    def probability(self, point: GoalsPoint) -> float | None:
+    def probability(self, point: Ranked) -> float | None:
         """That it belongs to the front; None where that is unknown."""
         return None if self.known is None else float(self.known.on_front[self.points.index(point)])
 
@@ -72,25 +61,16 @@ class GoalsFront:
         return math.fsum(self.probability(point) or 0.0 for point in self.chosen)
 
     @cached_property
-    def off(self) -> list[GoalsPoint]:
+    def off(self) -> list[Ranked]:
         """Points off the measured front that may well belong to it, the most probable first."""
         rest = [(self.probability(point) or 0.0, point) for point in self.points if point not in self.chosen]
         notable = [pair for pair in rest if pair[0] >= NOTABLE]
         return [point for _, point in sorted(notable, key=lambda pair: -pair[0])]
 
     @property
-    def shown(self) -> list[GoalsPoint]:
+    def shown(self) -> list[Ranked]:
         """Those in the table."""
         return [*self.chosen, *self.off[:SHOWN_OFF]]
-
-
-@cached
-def _goals_front(results: Results) -> GoalsFront:
-    goals = results.measured_goals
-    points = _points(results, goals) if goals else []
-    if not points:
-        return GoalsFront(goals, [], [], None)
-    return GoalsFront(goals, points, front(points), true_scores([point.values for point in points]))
 
 
 def write(results: Results, pictures: Path) -> list[Block]:
@@ -112,7 +92,7 @@ def write(results: Results, pictures: Path) -> list[Block]:
         *missing,
         _counts(results, front),
         *_left_out(results),
-        incomparable(results, [point.records for point in points]) if costs else "",
+        incomparable(results, [point.deciding for point in points]) if costs else "",
         "On one goal the front is the single best recipe." if lacking else "",
         _chance(front),
         _table(results, front),
@@ -128,7 +108,7 @@ def front_picture(results: Results, pictures: Path) -> Picture | None:
     if len(goals) != 2 or not front.points:
         return None
     axes = sorted(range(2), key=lambda place: not goals[place].cost)  # a cost, if there is one, goes to the right
-    marks = [_mark(front, point, axes) for point in front.points]
+    marks = [_mark(front, point, axes, point.recipe_hash in results.labels) for point in front.points]
     first, second = (goals[place] for place in axes)
     costs = (first.lower_is_better, second.lower_is_better)
     path = pareto_picture(marks, (_axis(first), _axis(second)), pictures / "pareto.svg", costs)
@@ -142,7 +122,7 @@ def pareto_in_short(results: Results) -> str:
     goals, points, chosen = front.goals, front.points, front.chosen
     if not points:
         return f"No finished trial has {_all_of(goals)} yet."
-    best = [goal.upward(max(point.upward[place] for point in points)) for place, goal in enumerate(goals)]
+    best = [goal.upward(max(values)) for goal, values in zip(goals, _upward(points, goals).T.tolist(), strict=True)]
     tops = " and ".join(
         f"{number(top)} for {goal.short}{' (lower is better)' * goal.lower_is_better}"
         for goal, top in zip(goals, best, strict=True)
@@ -157,34 +137,20 @@ def pareto_in_short(results: Results) -> str:
     )
 
 
-def front(points: Sequence[GoalsPoint]) -> list[GoalsPoint]:
+def front(points: Sequence[Ranked], goals: Sequence[Goal]) -> list[Ranked]:
     """The points that no other dominates, best first by the first goal."""
-    kept = [points[place] for place in on_front(np.array([point.upward for point in points]))]
-    return sorted(kept, key=lambda point: point.upward, reverse=True)
+    kept = [points[place] for place in on_front(_upward(points, goals))]
+    return sorted(kept, key=lambda point: point.upward(goals), reverse=True)
 
 
-def _points(results: Results, goals: Sequence[Goal]) -> list[GoalsPoint]:
-    """Rows and explored recipes that have every goal, but those above a limit."""
-    points, ranked = [], {recipe.recipe_hash: recipe for recipe in ranking(results)}
-    for recipe_hash in _tried(results):
-        if (recipe := ranked.get(recipe_hash)) is not None:
-            label = results.labels.get(recipe_hash, "")
-            upward = tuple(goal.upward(value.mean) for goal, value in zip(goals, recipe.values, strict=True))
-            values = _values(recipe.deciding, goals, recipe.values[0].fixed)
-            points.append(GoalsPoint(label, recipe_hash, recipe.deciding, recipe.values, upward, values))
-    return points
+def _upward(points: Sequence[Ranked], goals: Sequence[Goal]) -> np.ndarray:
+    """(points, goals)"""
+    return np.array([point.upward(goals) for point in points])
 
 
 def _tried(results: Results) -> dict[str, None]:
     """Hashes of rows and explored recipes, copies once."""
     return dict.fromkeys(map(results.once, [*results.labels, *results.explored]))
-
-
-def _values(records: Sequence[Record], goals: Sequence[Goal], fixed: bool) -> RecipeScores:
-    """Of the seeds that have every goal."""
-    of_seeds = [values_of(goals, record.scores, record.cost) for record in records]
-    upward = [[goal.upward(value) for goal, value in zip(goals, values, strict=True)] for values in of_seeds if values]
-    return RecipeScores(np.array(upward, dtype=float), fixed)
 
 
 def _all_of(goals: Sequence[Goal]) -> str:
@@ -201,7 +167,7 @@ def _left_out(results: Results) -> list[str]:
 
 def _counts(results: Results, front: GoalsFront) -> str:
     goals, points = front.goals, front.points
-    rows = sum(bool(point.name) for point in points)
+    rows = sum(point.recipe_hash in results.labels for point in points)
     tried = len(_tried(results))
     short = tried - len(points) - len({*map(results.once, results.above_limits)})
     costs = any(goal.cost for goal in goals)
@@ -246,16 +212,16 @@ def _table(results: Results, front: GoalsFront) -> DataTable:
         lines.append(
             [
                 f"{place}{doubtful}" if point in front.chosen else "off it",
-                f"row: {code(point.name)}" if point.name else code(called(results, point.recipe_hash)),
-                changes(results, point.records[0]),
+                "row: " * (point.recipe_hash in results.labels) + code(called(results, point.recipe_hash)),
+                changes(results, point.deciding[0]),
                 _percent(probability),
-                *map(spread, point.scores),
-                *(spread(figure(point.records)) for _, figure in results.summaries),
+                *map(spread, point.values),
+                *(spread(results.of_figure(point.deciding, figure)) for figure in results.figures),
             ]
         )
     head = ["Front", "Recipe", "Differs from the base in", "on the front with"]
     head += [_cost_axis(goal) if goal.cost else f"development: {goal.short}" for goal in front.goals]
-    return DataTable([*head, *(f"test: {text(name)}" for name, _ in results.summaries)], lines, left=3)
+    return DataTable([*head, *(f"test: {text(figure.name)}" for figure in results.figures)], lines, left=3)
 
 
 def _percent(probability: float | None) -> str:
@@ -275,13 +241,13 @@ def _cost_axis(goal: Goal) -> str:
     return f"{goal.short}{unit} (lower is better)"
 
 
-def _mark(front: GoalsFront, point: GoalsPoint, axes: Sequence[int]) -> Mark:
+def _mark(front: GoalsFront, point: Ranked, axes: Sequence[int], is_row: bool) -> Mark:
     """`axes`: which goal each axis has."""
-    x, y = (point.scores[goal].mean for goal in axes)
+    x, y = (point.values[goal].mean for goal in axes)
     place = front.chosen.index(point) + 1 if point in front.chosen else None
-    mark = Mark(x, y, bool(point.name), place, front.probability(point))
+    mark = Mark(x, y, is_row, place, front.probability(point))
     shown = front.shown
-    if front.known is None or point.values.fixed or point not in shown or len(shown) > BARRED:
+    if front.known is None or point.values[0].fixed or point not in shown or len(shown) > BARRED:
         return mark
     wide, high = front.known.widths[front.points.index(point)][list(axes)].tolist()
     return replace(mark, x_ends=(x - wide, x + wide), y_ends=(y - high, y + high))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from reports.document import Block, DataTable
@@ -10,10 +10,26 @@ from reports.markdown import code, count, number
 from reports.recipe_names import called
 from reports.results import Results
 from reports.seed_race import Question, Raced, of_results
-from reports.statistics.sequential import LOST, LOST_AT_WORST, Course, looks
+from reports.statistics.sequential import LOST, LOST_AT_WORST, Course, State, looks
 
 FEW = 3
 """So many recipes are named of those that are alike; the others are counted."""
+AMONG_ALL: Mapping[State, str] = {
+    "going": "seed {seed} is needed: {close}, so it may be the best{among}",
+    "behind": "{after} {rival} is {gap} points ahead: it cannot be the best{among} any more",
+    "best": "{after} no other can be the best{among} any more",
+    "on the front": "{after} no other can beat it on every goal",
+    "failed": "{after} a trial of it failed or was stopped",
+    "most": "all {most}: with one fewer it could still win{among}",
+}
+BESIDE_BASELINE: Mapping[State, str] = {
+    "going": "seed {seed} is needed: whether a row is above the baseline is still open",
+    "decided": "{after} its place beside the baseline is decided",
+    "undecided": "{after} it is too near the baseline for {most} to tell them apart",
+    "failed": "{after} a trial of it, or of the baseline, failed or was stopped",
+    "most": "all {most}: its place beside the baseline was open to the end",
+}
+"""Why a recipe goes on, or stopped, by how far it has come."""
 
 
 def write(results: Results, pictures: Path) -> list[Block]:
@@ -92,46 +108,22 @@ def why(recipe: Raced, called: Callable[[str], str]) -> str:
 
 
 def _sentence(question: Question, course: Course, most: int, called: Callable[[str], str]) -> str:
-    after = f"after {count(course.seeds, 'seed')}"
-    among = " of the rows" if question == "best row" else ""
+    if question == "baseline" and not course.rival and course.state in ("decided", "most"):  # the baseline itself
+        return f"rows were compared with it over {count(course.seeds, 'seed')}"
+    sentences = BESIDE_BASELINE if question == "baseline" else AMONG_ALL
     rival = called(course.rival) if course.rival else ""
-    if question == "baseline":
-        return _beside_baseline(course, most)
-    match course.state:
-        case "going":
-            return f"seed {course.seeds} is needed: {_close(course, rival)}, so it may be the best{among}"
-        case "behind":
-            return f"{after} {rival} is {number(course.gap)} points ahead: it cannot be the best{among} any more"
-        case "best":
-            return f"{after} no other can be the best{among} any more"
-        case "on the front":
-            return f"{after} no other can beat it on every goal"
-        case "failed":
-            return f"{after} a trial of it failed or was stopped"
-        case _:
-            return f"all {count(most, 'seed')}: with one fewer it could still win{among}"
+    return sentences[course.state].format(
+        after=f"after {count(course.seeds, 'seed')}",
+        among=" of the rows" if question == "best row" else "",
+        close=_close(course, rival),
+        gap=number(course.gap),
+        most=count(most, "seed"),
+        rival=rival,
+        seed=course.seeds,
+    )
 
 
 def _close(course: Course, rival: str) -> str:
     if not rival:
         return "nobody knows yet how far seeds scatter"
-    if course.gap > 0:
-        return f"{rival} is only {number(course.gap)} points ahead"
-    return f"{rival} is only {number(-course.gap)} points behind"
-
-
-def _beside_baseline(course: Course, most: int) -> str:
-    after = f"after {count(course.seeds, 'seed')}"
-    if not course.rival and course.state in ("decided", "most"):  # the baseline itself
-        return f"rows were compared with it over {count(course.seeds, 'seed')}"
-    match course.state:
-        case "going":
-            return f"seed {course.seeds} is needed: whether a row is above the baseline is still open"
-        case "decided":
-            return f"{after} its place beside the baseline is decided"
-        case "undecided":
-            return f"{after} it is too near the baseline for {count(most, 'seed')} to tell them apart"
-        case "failed":
-            return f"{after} a trial of it, or of the baseline, failed or was stopped"
-        case _:
-            return f"all {count(most, 'seed')}: its place beside the baseline was open to the end"
+    return f"{rival} is only {number(abs(course.gap))} points {'ahead' if course.gap > 0 else 'behind'}"

@@ -42,7 +42,6 @@ def test_help_is_light_and_has_examples():
         (("--format", "md,htm"), "there is no format of a report 'htm'; did you mean 'html'?"),
         (("--across", "stepps"), "did you mean 'steps'"),
         (("--live", "--check"), "do not go together"),
-        (("--format", "html", "--sentences", "no/such"), "there is no folder no/such"),
     ],
 )
 def test_a_mistake_is_one_sentence(study: Path, arguments: tuple[str, ...], sentence: str):

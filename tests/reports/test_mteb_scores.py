@@ -142,16 +142,10 @@ def test_what_cannot_be_scored_is_said(package: Package, made: Results, task: st
     assert not (made.folder / FOLDER).exists()
 
 
-def test_without_a_kept_model_or_the_package_it_says_what_to_do(
-    package: Package, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_a_kept_model_it_says_what_to_do(package: Package, tmp_path: Path) -> None:
     folder = str(make_study(tmp_path / "results").folder)
     with pytest.raises(UserError, match="--keep-models all"):
         main(["mteb", folder, "One"])
-    monkeypatch.undo()
-    if importlib.util.find_spec("mteb") is None:
-        with pytest.raises(UserError, match=r"\[mteb\]"):
-            main(["mteb", folder, "One"])
 
 
 @pytest.mark.parametrize("tasks", [["--mteb", "One,Both"], ["--mteb", "One", "--mteb", "Both"]])

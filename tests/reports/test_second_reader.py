@@ -13,7 +13,6 @@ from reports.answer_words import _check
 from reports.finals_evidence import FinalsEvidence
 from reports.gain import Gain
 from reports.quantity import Quantity
-from reports.second_reader import checked
 from reports.statistics import Sample
 from reports.statistics.spreads import OWN, Common
 from trainables.senteval.tasks import TASKS, Task
@@ -51,7 +50,7 @@ def labelled() -> Iterator[None]:
 
 def check_of(*scores: tuple[str, str]) -> Check | None:
     figure = Quantity("labelled test_accuracy", dict.fromkeys(scores, 1.0))
-    return checked(_Finals(), figure, "picked")
+    return _Finals().checked("picked", figure)
 
 
 def test_the_gain_by_nearest_neighbours_may_be_a_loss() -> None:

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 from reports import check as checking
-from reports import markup
 from reports.__main__ import main
-from reports.check import check, differences
+from reports.check import check
 from reports.diff import diff
+from reports.differences import differences
 from reports.export import export
 from reports.formats import FORMATS
 from reports.ledger import FAILURES, LEDGER, Ledger, Record, StudyInfo
@@ -170,15 +170,15 @@ class TestCheck:
                 ["report.md, line 2 (A), row r, says 1.5, but the folder gives —."],
             ),
             ("a +1.0\nb", "a -1.0\nb", ["report.md, line 1, says +1.0, but the folder gives -1.0."]),
-            ("a\nb", "a\nc", ["report.md, line 2, says 'b', but the folder gives 'c'"]),
-            ("a\nb", "a", ["report.md, line 2, has a line that the folder does not give: 'b'"]),
-            ("a", "a\nb", ["report.md lacks a line that the folder gives: 'b'"]),
+            ("a\nb", "a\nc", ["report.md, line 2, says 'b', but the folder gives 'c'."]),
+            ("a\nb", "a", ["report.md, line 2, has 'b', which the folder does not give."]),
+            ("a", "a\nb", ["report.md lacks 'b', which the folder gives."]),
             ("| a | 1 |\n| - | --: |", "| a | 1 |\n| - | ---: |", []),
             ("1,234 trials of 3p3n", "1,234 trials of 3p3n", []),
         ],
     )  # fmt: skip
     def test_two_texts(self, first: str, second: str, problems: list[str]) -> None:
-        assert list(differences(first, second)) == problems
+        assert list(differences(first, second, "report.md")) == problems
 
 
 class TestPictures:
@@ -188,7 +188,7 @@ class TestPictures:
 
     def problems(self, changed: str) -> list[str]:
         assert changed != self.PICTURE
-        return list(markup.differences(changed, self.PICTURE, "forest.svg"))
+        return list(differences(changed, self.PICTURE, "forest.svg"))
 
     def test_names_of_shapes_and_the_last_digits_are_not_the_picture(self) -> None:
         names = set(re.findall(r' id="(m[0-9a-f]+)"', self.PICTURE))
@@ -213,12 +213,12 @@ def test_a_pages_sentences_are_compared_where_they_can_be_written_anew() -> None
         data = json.dumps({"rows": [{"count": count}], "sentences": {"MR": {"3": sentence}}})
         return f'<p>1.5</p>\n<script type="application/json" id="study">{data}</script>'
 
-    assert list(markup.differences(page("a film"), page(""), "page.html")) == []
-    (problem,) = markup.differences(page("a film"), page("a play"), "page.html", sentences=True)
+    assert list(differences(page("a film"), page(""), "page.html")) == []
+    (problem,) = differences(page("a film"), page("a play"), "page.html", sentences=True)
     assert problem == (
-        "page.html, line 2, says 'sentences.MR.3: \"a film\"', but the folder gives 'sentences.MR.3: \"a play\"'"
+        "page.html, line 2, says 'sentences.MR.3: \"a film\"', but the folder gives 'sentences.MR.3: \"a play\"'."
     )
-    (problem,) = markup.differences(page("", 61), page(""), "page.html")
+    (problem,) = differences(page("", 61), page(""), "page.html")
     assert "says 'rows.0.count: 61', but the folder gives 'rows.0.count: 60'" in problem
 
 

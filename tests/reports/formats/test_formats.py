@@ -306,5 +306,3 @@ def test_a_strangers_section_is_in_every_format(tmp_path: Path, monkeypatch: pyt
     assert (folder / "tables/mine-1.csv").read_text() == "what,how much\none,1.5\ntwo,\n"
     assert "## My section" in (folder / "report.md").read_text()
     assert (folder / "titles.txt").read_text().endswith("My section")
-    with pytest.raises(UserError, match="did you mean 'html'"):
-        write_report(folder, ["htm"])

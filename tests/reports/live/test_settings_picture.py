@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 import pytest
 
+from reports.live.folder import Best
 from reports.live.picture import HEIGHT
-from reports.live.settings_picture import ABSENT, BOTTOM, MOST_AXES, TOP, SettingAxis, SettingLine, settings_picture
+from reports.live.settings_picture import ABSENT, BOTTOM, MOST_AXES, TOP, SettingAxis, settings_picture
+from trainables.recipe import Value
 
 LOW, HIGH = HEIGHT - BOTTOM, TOP
+
+
+def recipe(name: str, settings: Mapping[str, Value], score: float) -> Best:
+    return Best(name, "", (score,), 1, 0.0, settings=settings)
 
 
 def test_numbers_lie_by_their_size_and_words_after_them() -> None:
@@ -25,7 +32,7 @@ def test_numbers_lie_by_their_size_and_words_after_them() -> None:
 
 def test_a_recipe_without_a_setting_passes_below_its_axis() -> None:
     settings = [{"objective.temperature": 0.1, "head.dim": 32}, {"objective.temperature": 0.2}, {"head.dim": 64}]
-    drawn = settings_picture([SettingLine(f"#{place}", each, place) for place, each in enumerate(settings)], False)
+    drawn = settings_picture([recipe(f"#{place}", each, place) for place, each in enumerate(settings)], False)
     heights = [re.findall(r",([\d.]+)", points) for points in re.findall(r'points="([^"]*)"', drawn)]
     absent = [[float(height) == ABSENT for height in line] for line in heights]
     assert absent == [[False, False, False], [False, True, False], [True, False, False]]
@@ -34,7 +41,7 @@ def test_a_recipe_without_a_setting_passes_below_its_axis() -> None:
 
 @pytest.mark.parametrize("lower_is_better", [False, True])
 def test_the_best_is_boldest_and_on_top(lower_is_better: bool) -> None:
-    lines = [SettingLine(f"#{place}", {"objective.temperature": 0.1 * place}, 50.0 + place) for place in range(1, 11)]
+    lines = [recipe(f"#{place}", {"objective.temperature": 0.1 * place}, 50.0 + place) for place in range(1, 11)]
     drawn = re.findall(r'class="recipe f(\d)" data-name="#(\d+)"', settings_picture(lines, lower_is_better))
     order = [*range(10, 0, -1)] if lower_is_better else [*range(1, 11)]
     assert [int(name) for _, name in drawn] == order
@@ -43,9 +50,9 @@ def test_the_best_is_boldest_and_on_top(lower_is_better: bool) -> None:
 
 def test_only_settings_that_differ_have_an_axis() -> None:
     same = {"pooling.mode": "mean", "optimisation.batch_size": 16}
-    assert settings_picture([SettingLine(name, same, 1.0) for name in "ab"], False) == ""
-    other = SettingLine("b", {**same, "pooling.mode": "cls"}, 2.0)
-    picture = settings_picture([SettingLine("a", same, 1.0), other], False)
+    assert settings_picture([recipe(name, same, 1.0) for name in "ab"], False) == ""
+    other = recipe("b", {**same, "pooling.mode": "cls"}, 2.0)
+    picture = settings_picture([recipe("a", same, 1.0), other], False)
     assert ">pooling<" in picture
     assert "batch" not in picture
     assert MOST_AXES > 1
@@ -53,13 +60,13 @@ def test_only_settings_that_differ_have_an_axis() -> None:
 
 def test_nothing_from_outside_is_markup() -> None:
     hostile = '"><script>alert(1)</script>'
-    lines = [SettingLine(hostile, {"pooling.mode": value}, score) for value, score in ((hostile, 1.0), ("mean", 2.0))]
+    lines = [recipe(hostile, {"pooling.mode": value}, score) for value, score in ((hostile, 1.0), ("mean", 2.0))]
     picture = settings_picture(lines, False)
     assert "<script" not in picture
     assert 'data-name="&quot;' in picture
 
 
 def test_no_line_lies_over_the_values_of_an_axis() -> None:
-    lines = [SettingLine(f"#{place}", {"optimisation.epochs": place}, 50.0 + place) for place in range(1, 4)]
+    lines = [recipe(f"#{place}", {"optimisation.epochs": place}, 50.0 + place) for place in range(1, 4)]
     drawn = settings_picture(lines, lower_is_better=False)
     assert drawn.rindex("<polyline") < drawn.index('class="end value"')

@@ -18,7 +18,6 @@ from reports.diff import diff
 from reports.findings import Findings
 from reports.ledger import LEDGER, Ledger, Record, StudyInfo
 from reports.live.folder import _settled, signature_of
-from reports.plots import goals_front, search_course
 from reports.plots.goals_front import Mark, pareto_picture
 from reports.recipe_names import called
 from reports.results import Results
@@ -115,7 +114,7 @@ class TestFront:
         dear = 400.0 if wide else 40.0
         marks = [Mark(10, 60, True, 2, None), Mark(dear, 70, False, 1, None), Mark(dear, 65, False, None, None)]
         axes = ("seconds (lower is better)", "STS, development parts")
-        figure = drawn(monkeypatch, goals_front, lambda: pareto_picture(marks, axes, tmp_path / "a.svg", (True, False)))
+        figure = drawn(monkeypatch, lambda: pareto_picture(marks, axes, tmp_path / "a.svg", (True, False)))
         (axis,) = figure.axes
         steps = next(line for line in axis.lines if line.get_label() == "measured front")
         assert steps.get_drawstyle() == "steps-post"
@@ -128,7 +127,7 @@ class TestFront:
     def test_the_cost_lies_to_the_right(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         for goals in (["sts", "seconds"], ["seconds", "sts"]):
             study(tmp_path, goals)
-            figure = drawn(monkeypatch, goals_front, lambda: section_text(tmp_path, "glance"))
+            figure = drawn(monkeypatch, lambda: section_text(tmp_path, "glance"))
             assert isinstance(figure, matplotlib.figure.Figure)
             assert figure.axes[0].get_xlabel() == "seconds (lower is better)"
             assert figure.axes[0].get_ylabel() == "STS, development parts"
@@ -239,7 +238,7 @@ class TestOneCost:
     @pytest.mark.slow
     def test_the_course_of_the_search_goes_down(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         study(tmp_path, ["seconds"])
-        figure = drawn(monkeypatch, search_course, lambda: section_text(tmp_path, "mattered"))
+        figure = drawn(monkeypatch, lambda: section_text(tmp_path, "mattered"))
         (axis,) = figure.axes
         best = next(line for line in axis.lines if line.get_label() == "best so far")
         values = [float(value) for value in best.get_ydata()]  # type: ignore[arg-type]

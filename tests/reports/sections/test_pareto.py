@@ -9,9 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from reports.best_model import Ranked
 from reports.ledger import Record
 from reports.results import Results
-from reports.sections.pareto import GoalsPoint, front, front_picture, pareto_in_short
+from reports.sections.pareto import front, front_picture, pareto_in_short
 from reports.statistics import Measured
 from reports.testing import changed
 from reports.true_scores import EQUAL, RecipeScores, TrueScores, common_variance, true_scores
@@ -87,14 +88,15 @@ class TestPareto:
         assert "test: development" not in text
 
     def test_the_front(self):
-        def point(name: str, x: float, y: float) -> GoalsPoint:
-            return GoalsPoint(
-                name, name, [], (Measured(x, 1.0, 3), Measured(y, 1.0, 3)), (x, y), RecipeScores(np.zeros((3, 2)))
-            )
+        def names(**points: tuple[float, float]) -> list[str]:
+            ranked = [
+                Ranked(name, [], [], (Measured(x, 1.0, 3), Measured(y, 1.0, 3)), False)
+                for name, (x, y) in points.items()
+            ]
+            return [point.recipe_hash for point in front(ranked, [GOALS["sts"], GOALS["transfer"]])]
 
-        best, close, other = point("best", 70, 70), point("close", 69.9, 70), point("other", 50, 80)
-        assert [p.name for p in front([other, close, best])] == ["best", "other"]
-        assert [p.name for p in front([best, point("twin", 70, 70)])] == ["best", "twin"]
+        assert names(other=(50, 80), close=(69.9, 70), best=(70, 70)) == ["best", "other"]
+        assert names(best=(70, 70), twin=(70, 70)) == ["best", "twin"]
 
     def test_doubtful_recipes_are_marked_and_probable_ones_listed(self, tmp_path: Path):
         """All recipes are alike, so that chance alone puts some on the front."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import matplotlib.figure
 import pytest
 
 from reports.document import markdown
-from reports.plots import curve_lines, goals_front, search_course
+from reports.plots import curve_lines
 from reports.plots.goals_front import Mark, pareto_picture
 from reports.plots.outliers import limits
 from reports.plots.search_course import search_picture
@@ -96,7 +97,7 @@ class TestCurves:
         """Not a row's own spread, which says nothing of a difference."""
         make_results(tmp_path, seeds=(1, 2, 3), spread=0.5)
         results = Results.load(tmp_path)
-        figure = drawn(monkeypatch, curve_lines, lambda: markdown(curves.write(results, tmp_path / "pictures")))
+        figure = drawn(monkeypatch, lambda: markdown(curves.write(results, tmp_path / "pictures")))
         assert "bars are 95 % intervals of the gain" in markdown(curves.write(results, tmp_path / "pictures"))
         (table, *_) = [
             paper for paper in results.space.tables if paper.curve == "objective.weight" and paper.topic == "STS"
@@ -108,15 +109,10 @@ class TestCurves:
         assert len(figure.axes[0].containers) == len(points)
 
 
-def drawn(monkeypatch: pytest.MonkeyPatch, module: Any, draw: Any) -> matplotlib.figure.Figure:
-    """The first figure that a module saves."""
+def drawn(monkeypatch: pytest.MonkeyPatch, draw: Callable[[], object]) -> matplotlib.figure.Figure:
+    """The first figure that is saved."""
     kept: list[matplotlib.figure.Figure] = []
-
-    def keep(figure: Any, path: Path) -> Path:
-        kept.append(figure)
-        return path
-
-    monkeypatch.setattr(module, "save", keep)
+    monkeypatch.setattr("reports.plots.canvas.svg", lambda figure: (kept.append(figure), b"")[1])
     draw()
     return kept[0]
 
@@ -124,7 +120,7 @@ def drawn(monkeypatch: pytest.MonkeyPatch, module: Any, draw: Any) -> matplotlib
 class TestPictures:
     def test_a_far_point_does_not_squash_the_others(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
         course = [*zip((90.0, 100.0, 130.0, 200.0, 240.0, 250.0), (60.0, 60.5, 61.0, 31.0, 60.2, 60.7), strict=True)]
-        figure = drawn(monkeypatch, search_course, lambda: search_picture(course, 60.8, tmp_path / "a.svg"))
+        figure = drawn(monkeypatch, lambda: search_picture(course, 60.8, tmp_path / "a.svg"))
         (axis,) = figure.axes
         assert axis.get_xlabel().startswith("minutes ")
         assert max(axis.lines[0].get_xdata()) == 250 / 60
@@ -147,7 +143,7 @@ class TestPictures:
             Mark(59, 69, True, None, 0.1 if known else None),
         ]
         path = tmp_path / "a.svg"
-        figure = drawn(monkeypatch, goals_front, lambda: pareto_picture(marks, ("STS", "transfer"), path))
+        figure = drawn(monkeypatch, lambda: pareto_picture(marks, ("STS", "transfer"), path))
         named = {text.get_text() for text in figure.legends[0].get_texts()}
         intervals = {"95 % interval over seeds", "fuller: more probably on the front"}
         assert named == {"measured front", "row of the space"} | (intervals if known else set())

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from reports.statistics.memory import most_of_memory
+from reports.statistics.influence import most_of_memory
 from reports.statistics.sample import Sample
 from trainables.senteval.effects import correlation_effects
 

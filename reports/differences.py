@@ -1,0 +1,164 @@
+"""Where a file of a report differs from the one that a results folder gives: words and numbers, tags and shapes.
+
+    for problem in differences(text, expected, "report.html"):  # report.html, line 96, says 45.93, but the folder ...
+
+A text is read line by line, a page or a picture tag by tag. Names that are made for a file's own use count by the order
+in which they appear, and coordinates may lie `NEAR` each other.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from itertools import takewhile, zip_longest
+from typing import Any
+
+from reports.markdown import DASH
+
+MARKUP = (".html", ".svg")
+NEAR = 0.01
+"""Of a picture's points: so far two drawings of one picture may lie apart by rounding."""
+FULL = 15
+"""Characters from which on a number is written with all of its digits."""
+SHORT = 120
+"""Characters of a piece that a sentence shows."""
+_VALUE = re.compile(rf"(?:(?<![\w.])[+-])?\d+(?:,\d{{3}})*(?:\.\d+)?|{DASH}")
+_RULE = set("|-: ")
+"""What the line under a table's head is made of; its length follows from the widths of the numbers."""
+_PLACE = re.compile(r'(?<=\s)(?:d|x|y|x1|x2|y1|y2|width|height|points|transform|viewBox)="([^"]*)"')
+"""An attribute that holds coordinates."""
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
+_NAME = re.compile(r'(?<=\sid=")[^"]+|(?<=href="#)[^"]+|(?<=url\(#)[^)]+')
+_DATA = '<script type="application/json"'
+_NOT_COMPARED = ("sentences", "notes")
+"""Of the page's data, where no sentences are given to write it anew."""
+
+
+@dataclass(frozen=True)
+class _Piece:
+    where: str
+    """`, line 3 (Rows)`."""
+    words: str
+    shape: str
+    """The words without numbers, and without the spaces and rules that follow from their widths."""
+    row: str = ""
+    """Of a table's line what its first cell says."""
+    places: tuple[float, ...] = ()
+    """What must be near."""
+
+
+def differences(stored: str, again: str, name: str, sentences: bool = False) -> Iterator[str]:
+    """In sentences that begin with the file's name. `sentences`: whether those of a page's data are compared."""
+    drawn, moved = name.endswith(MARKUP), False
+    old, new = ([*(_of_markup(text, sentences) if drawn else _of_text(text))] for text in (stored, again))
+    for kind, firsts, seconds in _matched(old, new):
+        for first, second in zip_longest(firsts, seconds):
+            if first is None:
+                yield f"{name} lacks {_short(second)}, which the folder gives."
+            elif second is None:
+                yield f"{name}{first.where}, has {_short(first)}, which the folder does not give."
+            elif kind == "replace" or (drawn and first.words != second.words):
+                yield f"{name}{first.where}, says {_short(first)}, but the folder gives {_short(second)}."
+            else:
+                yield from _numbers(f"{name}{first.where},{first.row}", first.words, second.words)
+                if not moved and not _near(first.places, second.places):
+                    moved = True
+                    other = "elsewhere than the folder gives it (so may another version of matplotlib)"
+                    yield f"{name}{first.where}, draws {_short(first)} {other}."
+
+
+def _matched(old: Sequence[_Piece], new: Sequence[_Piece]) -> Iterator[tuple[str, Sequence[_Piece], Sequence[_Piece]]]:
+    """What stands beside what; the long way is taken only between what both begin and end with."""
+    pairs = [*zip(old, new, strict=False)], [*zip(reversed(old), reversed(new), strict=False)]
+    begin, end = (sum(1 for _ in takewhile(lambda pair: pair[0].shape == pair[1].shape, own)) for own in pairs)
+    end = min(end, len(old) - begin, len(new) - begin)
+    first, second = old[begin : len(old) - end], new[begin : len(new) - end]
+    yield "equal", old[:begin], new[:begin]
+    shapes = SequenceMatcher(None, [piece.shape for piece in first], [piece.shape for piece in second])
+    for kind, low, high, new_low, new_high in shapes.get_opcodes():
+        yield kind, first[low:high], second[new_low:new_high]
+    yield "equal", old[len(old) - end :], new[len(new) - end :]
+
+
+def _numbers(where: str, first: str, second: str) -> Iterator[str]:
+    """Of two pieces of the same shape."""
+    for mine, other in zip(_VALUE.findall(first), _VALUE.findall(second), strict=True):
+        if mine != other and not _rounded_alike(mine, other):
+            yield f"{where} says {mine}, but the folder gives {other}."
+
+
+def _rounded_alike(mine: str, other: str) -> bool:
+    """Of numbers that are written in full: another machine may round the last of sixteen digits otherwise."""
+    if min(len(mine), len(other)) < FULL or DASH in (mine, other):
+        return False
+    first, second = (float(number.replace(",", "")) for number in (mine, other))
+    return math.isclose(first, second, rel_tol=1e-12)
+
+
+def _near(first: Sequence[float], second: Sequence[float]) -> bool:
+    return len(first) == len(second) and all(abs(a - b) <= NEAR for a, b in zip(first, second, strict=True))
+
+
+def _short(piece: _Piece) -> str:
+    return repr(piece.words if len(piece.words) <= SHORT else f"{piece.words[: SHORT - 3]}...")
+
+
+def _of_text(text: str) -> Iterator[_Piece]:
+    """Lines that are not empty, each with the heading under which it stands."""
+    heading = ""
+    for number, line in enumerate(text.splitlines(), start=1):
+        heading = f" ({line.lstrip('# ')})" if line.startswith("#") else heading
+        words, is_rule = " ".join(line.split()), line.startswith("|") and set(line) <= _RULE
+        shape = "|" * line.count("|") if is_rule else " ".join(_VALUE.sub("#", words.replace("**", "")).split())
+        cells = words.strip("| ").split(" | ") if line.startswith("|") else []
+        if words:
+            yield _Piece(
+                f", line {number}{heading}",
+                "" if is_rule else words,
+                shape,
+                f" row {cells[0].strip('*` ')}," if len(cells) > 1 else "",
+            )
+
+
+def _of_markup(text: str, sentences: bool) -> Iterator[_Piece]:
+    """Tags, and what stands between them; nothing depends on how elements are nested."""
+    names: dict[str, int] = {}
+    named = _NAME.sub(lambda name: f"name {names.setdefault(name[0], len(names))}", text)
+    line, before = 1, ""
+    for token in re.findall(r"<[^>]*>|[^<]+", named):
+        places: tuple[float, ...] = ()
+        parts = [token]
+        if token.startswith("<"):
+            places = tuple(float(place) for own in _PLACE.findall(token) for place in _NUMBER.findall(own))
+            parts = [_PLACE.sub(lambda own: _NUMBER.sub("#", own[0]), token)]
+        elif before.startswith(_DATA):
+            parts = [*_entries(token, sentences)]
+        for words in filter(None, (" ".join(part.split()) for part in parts)):
+            yield _Piece(f", line {line}", words, _VALUE.sub("#", words), places=places)
+        line, before = line + token.count("\n"), token
+
+
+def _entries(data: str, sentences: bool) -> Iterator[str]:
+    """A line for each value of the page's data; the text itself where it is no JSON."""
+    try:
+        content = json.loads(data)
+    except (ValueError, RecursionError):
+        yield data
+        return
+    if isinstance(content, dict) and not sentences:
+        content = {name: value for name, value in content.items() if name not in _NOT_COMPARED}
+    yield from _values(content, "")
+
+
+def _values(value: Any, place: str) -> Iterator[str]:
+    inner = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else None
+    if inner is None:
+        yield f"{place}: {f'{value:.9g}' if isinstance(value, float) else json.dumps(value, ensure_ascii=False)}"
+        return
+    yield f"{place}: {len(value)} entries"
+    for name, item in inner:
+        yield from _values(item, f"{place}.{name}" if place else str(name))

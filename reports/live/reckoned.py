@@ -1,0 +1,48 @@
+"""What the live page's server has made by a process of its own: a study must not wait for a bootstrap.
+
+    python -m reports.live.reckoned RESULTS          # prints the findings so far as JSON, and the answer
+    python -m reports.live.reckoned RESULTS COPY     # writes the report into a copy of the folder, as one HTML file
+
+The report holds verdicts, and whoever downloads it keeps them: so it is a look at the study, recorded in the folder
+itself.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from reports.answer import Answer
+from reports.answer_words import lines
+from reports.findings import Findings
+from reports.guards import sentence
+from reports.looks import record
+from reports.report import write_unrecorded
+from reports.results import Results
+from trainables.errors import answer_user_errors
+from trainables.lines import one_line
+
+
+def main() -> None:
+    """`UserError` where nothing is finished."""
+    results, *copies = map(Path, sys.argv[1:])
+    for copy in copies:
+        record(write_unrecorded(copy, ["html"]), results)
+    if not copies:
+        print(json.dumps(findings(Results.load(results))))
+
+
+def findings(results: Results) -> dict[str, object]:
+    """The facts, the sentences of their flags, and the answer as it is said."""
+    answer = [[line.head, line.words, line.command] for line in lines(Answer.of(results), results.info, one_line)]
+    facts = Findings.of(results)
+    finished = sum(trial.status == "finished" for trial in (*results.of_all_trials, *results.elsewhere))
+    content = {**facts.as_json(), "answer": answer, "finished": finished}
+    for data, board in zip(content["boards"], facts.boards, strict=True):
+        data["flags"] = [{**flag.as_json(), "sentence": sentence(results, flag)} for flag in board.flags]
+    return content
+
+
+if __name__ == "__main__":
+    sys.exit(answer_user_errors(main))
