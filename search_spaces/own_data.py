@@ -47,6 +47,7 @@ MINED_FROM = 500
 LETTERS, MOST_COUNTED = "letter counts", 20_000
 """The row that needs no model, and of how many texts at most it is scored: they take 330 MB."""
 RATE, BATCH, EPOCHS = "optimisation.learning_rate", "optimisation.batch_size", "optimisation.epochs"
+WITHOUT_TRAINING: Overrides = {EPOCHS: 0, "encoder.adapter": "none", "pooling.after": "none"}
 OBJECTIVE, TEMPERATURE = "objective.name", "objective.temperature"
 SOURCE = "corpus.positives_from"
 KeyAndFields = tuple[str, Mapping[str, Any]]
@@ -328,8 +329,9 @@ def _rows(own: OwnSpace) -> list[str]:
         rows.append(f"Row({_value(untrained)}, {_mapping({**differs, EPOCHS: 0})}, as_it_came=True)")
         rows.append(f"Row({_value(f'{mark}base settings')}, {_mapping(differs)})")
     if own.letters:
-        changes = f'"encoder.kind": "letter_counts", "encoder.name": {_place(own.train, own.folder)}, "{EPOCHS}": 0'
-        rows.append(f"Row({_value(LETTERS)}, {{{changes}}})")
+        changes = {"encoder.kind": "letter_counts", "encoder.name": own.train, **WITHOUT_TRAINING}
+        entries = " ".join(line.strip() for line in _entries(changes, own.folder).splitlines()).removesuffix(",")
+        rows.append(f"Row({_value(LETTERS)}, {{{entries}}})")
     return rows
 
 

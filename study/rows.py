@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fnmatch import fnmatchcase
 
+from search_spaces.own_data import WITHOUT_TRAINING
 from search_spaces.space import Row, Space
 from trainables.corpora.augment import Augmentation
 from trainables.encoders import available
@@ -95,7 +96,7 @@ def as_it_came(base: Recipe) -> Recipe:
     the pooling that it came with, else with that which sentence-transformers would take. A finished model with parts
     that no such encoder follows runs through its own pipeline, where this follows what the base sets."""
     name = base.encoder.name
-    untrained = base.preferring({"optimisation.epochs": 0, "encoder.adapter": "none", "pooling.after": "none"})
+    untrained = base.preferring(WITHOUT_TRAINING)
     if base.encoder.kind != "transformer":
         return untrained
     untrained = untrained.preferring({"pooling.mode": own_settings(name)["pooling.mode"], "pooling.padding": "ignore"})
