@@ -466,9 +466,13 @@ def _points(gain: Gain) -> str:
 
 
 def _over(gain: Gain, name: str, answer: Answer | None = None) -> str:
-    """The baseline is a row of the space, under its own name."""
-    row = answer.references.get(name) if answer and name == "baseline" else None
-    return f"{_points(gain)} over {row.name if row else OVER[name]}"
+    return f"{_points(gain)} over {reference(answer, name) if answer else OVER[name]}"
+
+
+def reference(answer: Answer, name: str) -> str:
+    """What finalists are compared with; the baseline, a row of the space, by its own name."""
+    row = answer.references.get(name) if name == "baseline" else None
+    return row.name if row else OVER[name]
 
 
 def _signed(value: float) -> str:

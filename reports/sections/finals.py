@@ -8,7 +8,7 @@ from pathlib import Path
 
 from reports.answer import Answer
 from reports.answer_parts import Finalist
-from reports.answer_words import OVER
+from reports.answer_words import OVER, reference
 from reports.document import Block, DataTable
 from reports.guards.words import listed
 from reports.ledger import seconds_of
@@ -41,7 +41,7 @@ def write(results: Results, pictures: Path) -> list[Block]:
     over = [name for name in OVER if any(name in finalist.gains for finalist in finalists.values())]
     goals = results.measured_goals
     beside = [*dict.fromkeys(part for finalist in ranked for part in finalist.beside)] if len(goals) > 1 else []
-    head = ["Recipe", *(f"over {OVER[name]}" for name in over)]
+    head = ["Recipe", *(f"over {text(reference(answer, name))}" for name in over)]
     head += [*(f"{text(part)}, over {OVER['base']}" for part in beside), text(answer.figure)]
     head += ["seeds", *(f"{goal.short} (development)" for goal in goals)]
     compared = {code(finalist.name): finalist for key, finalist in finalists.items() if key not in references}

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from reports.answer import Answer
-from reports.answer_words import OVER
+from reports.answer_words import OVER, reference
 from reports.boards import Board
 from reports.document import Block, Picture
 from reports.findings import Findings
@@ -67,7 +67,7 @@ def of_finals(answer: Answer) -> list[GainGroup]:
         if (gain := finalist.gains.get(zero))
     ]
     marks = {
-        OVER[name]: finalist.figure.gain - level
+        reference(answer, name): finalist.figure.gain - level
         for name, finalist in answer.references.items()
         if name != zero and finalist.figure
     }

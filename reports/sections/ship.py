@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from reports.answer import Answer
-from reports.answer_words import OVER
+from reports.answer_words import OVER, reference
 from reports.document import Block, DataTable
 from reports.markdown import DASH, code, number, text
 from reports.results import Results
@@ -22,7 +22,7 @@ def write(results: Results, pictures: Path) -> list[Block]:
     head = ["Model", "development", text(answer.figure), *([text(ship.general)] if ship.general else []), "shipped"]
     lines = [_line(f"average, {each.share:.0%} trained", each, ship) for each in ship.soups]
     lines.insert(0, _line(f"one seed, the mean of {ship.seeds}", ship.one_seed, ship))
-    return [DataTable(head, lines), *_gains(ship), _how(ship)]
+    return [DataTable(head, lines), *_gains(ship, answer), _how(ship)]
 
 
 def _line(name: str, scores: SoupScores, ship: Ship) -> list[str]:
@@ -32,11 +32,11 @@ def _line(name: str, scores: SoupScores, ship: Ship) -> list[str]:
     return [name, number(scores.development), number(scores.figure), *general, shipped]
 
 
-def _gains(ship: Ship) -> list[Block]:
+def _gains(ship: Ship, answer: Answer) -> list[Block]:
     if ship.figure is None or ship.over_seed is None:
         return []
-    over = {"one seed": ship.over_seed, **{OVER[name]: gain for name, gain in ship.gains.items()}}
-    lines = [[f"over {name}", interval(gain)] for name, gain in over.items()]
+    over = {"one seed": ship.over_seed, **{reference(answer, name): gain for name, gain in ship.gains.items()}}
+    lines = [[f"over {text(name)}", interval(gain)] for name, gain in over.items()]
     return [DataTable(["The chosen average", "points"], [["its score", level(ship.figure)], *lines])]
 
 
