@@ -44,8 +44,10 @@ MINED_FROM = 500
 """Among fewer pairs the nearest texts are no harder than those of a batch, so none are mined."""
 
 
-LETTERS, MOST_COUNTED = "letter counts", 20_000
-"""The row that needs no model, and of how many texts at most it is scored: they take 330 MB."""
+LETTERS = "letter counts"
+"""The row that needs no model."""
+MOST_COUNTED, MOST_LETTERS = 20_000, 20_000_000
+"""Of how many texts at most it is scored, which take 330 MB, and of how many letters in all."""
 RATE, BATCH, EPOCHS = "optimisation.learning_rate", "optimisation.batch_size", "optimisation.epochs"
 WITHOUT_TRAINING: Overrides = {EPOCHS: 0, "encoder.adapter": "none", "pooling.after": "none"}
 OBJECTIVE, TEMPERATURE = "objective.name", "objective.temperature"

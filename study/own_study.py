@@ -22,7 +22,16 @@ from reports.ledger.request import Request
 from reports.markdown import count
 from search_spaces.goals import GOALS
 from search_spaces.limits import parse_limits
-from search_spaces.own_data import DEEP, GENERAL_TASK, MOST_COUNTED, OWN_GOAL, OwnEncoder, OwnSpace, space_text
+from search_spaces.own_data import (
+    DEEP,
+    GENERAL_TASK,
+    MOST_COUNTED,
+    MOST_LETTERS,
+    OWN_GOAL,
+    OwnEncoder,
+    OwnSpace,
+    space_text,
+)
 from study.cli.terminal import printable
 from study.engine.cluster import inside_copy
 from study.hub_tasks import fetched
@@ -357,9 +366,15 @@ def _space(
             general=general,
             sources=tuple(census.sources),
             notes=(*held_back(prepared), *(f"leaks: {sentence}" for sentence in leaked)),
-            letters=sum(len(kept_task(task, Path()).sentences()) for task in tasks) <= MOST_COUNTED,
+            letters=_may_count(tasks),
         )
     )
+
+
+def _may_count(tasks: Sequence[Task]) -> bool:
+    """Whether letters of all texts of these tasks are counted in some seconds."""
+    texts = [text for task in tasks for text in kept_task(task, Path()).sentences()]
+    return len(texts) <= MOST_COUNTED and sum(map(len, texts)) <= MOST_LETTERS
 
 
 def _encoders(names: Sequence[str], kind: str, layers: Value) -> list[OwnEncoder]:
