@@ -100,9 +100,10 @@ class FinalRounds:
         `explored` goes by hash; `by_parts` are scores of parts, the largest first; `fits` says what has room."""
         assert self.size is not None
         able = functools.partial(self._has_room, fits=fits)
-        if finalists := by_part(by_parts, self.size, explored, able):
-            return self._grown(finalists, fits)
-        return self.size, by_merit(self.progress.merits(), self.course, self.size, explored, able)
+        finalists = by_part(by_parts, self.size, explored, able)
+        if not finalists:
+            finalists = by_merit(self.progress.merits(), self.course, self.size, explored, able)
+        return self._grown(finalists, fits)
 
     def _grown(self, finalists: list[FinalsRecipe], fits: Fits) -> tuple[SearchFinals, list[FinalsRecipe]]:
         """With as many seeds as the limit has room for, now that their pace is known; at most the usual number."""

@@ -193,6 +193,29 @@ def test_simulated_time_has_the_same_trials_in_the_same_order(
     assert [(each.trial.key, each.trial.name) for each in ran] == [(trial.key, trial.name) for trial in whole[1]]
 
 
+@pytest.mark.parametrize(("hours", "seeds"), [(0.7, 4), (1.0, 5)])
+def test_without_a_finalist_the_base_settings_have_the_seeds_that_there_is_room_for(
+    hours: float, seeds: int, tmp_path: Path
+) -> None:
+    """The size of the finals was settled with room for a finalist."""
+    plan, _, _ = make(tmp_path, *SEARCH, "--finals", "1x5", *EPOCH[:-1], f"worker_hours={hours}")
+    clock = SimulatedClock()
+    budget = Budget(plan.limits, clock=clock)
+
+    def simulated(trial: Trial) -> tuple[float, Record]:
+        score, cost = outcome(trial)
+        score -= 20 * (trial.recipe.preferring({SHARE: 1.0}).hash != plan.base.hash)
+        flat = trial.recipe.flat()
+        return cost["seconds"], made_record(flat, trial.recipe_hash, trial.seed, scores=dev(score), cost=cost)
+
+    agenda = Agenda(plan.course, budget, (), OptunaExplorer(plan))
+    ran = drive(agenda, clock, simulated)
+    assert agenda.finalists == []
+    fresh = {each.trial.seed for each in ran if each.trial.recipe_hash == plan.base.hash and is_fresh(each.trial.seed)}
+    assert len(fresh) == seeds
+    assert budget.spent("worker_hours") <= hours
+
+
 def test_recipes_that_a_part_told_of_were_tried_and_one_that_failed_there_failed(
     whole: tuple[Path, list[Trial], TuneSearcher], tmp_path: Path
 ) -> None:
