@@ -243,7 +243,8 @@ class _Tried:
         first, own, base = min(records, key=_ended), whole.flat(), self.results.base
         is_row = whole.hash in self.results.labels
         role: Literal["", "row", "base", "encoder"] = "row" if is_row else ""
-        role = "base" if whole.hash == base.hash else role if whole.trains else "encoder"
+        as_it_came = not whole.trains and whole.encoder.name == base.encoder.name
+        role = "base" if whole.hash == base.hash else "encoder" if as_it_came else role
         return Best(
             recipe_names(self.results).get(whole.hash, BASE),
             "" if is_row else in_short(base.flat(), own),

@@ -99,7 +99,8 @@ class Console(Callback):
         part = whole_of(record.recipe, base.flat()) if record.seed == PART else None
         share, values = part[0] if part else 1.0, [goal.of(record.scores, record.cost) for goal in self.goals]
         if untrained:
-            self.of_encoder = values
+            if record.recipe["encoder.name"] == base.encoder.name:
+                self.of_encoder = values
             return
         if (part[1].flat() if part else record.recipe) == base.flat():
             self.of_base[share] = values

@@ -129,13 +129,15 @@ def test_the_best_so_far_is_of_the_largest_share_that_was_trained_on(begin: Begi
     base = shown.state.plan.base.override({"corpus.share": 1.0}).flat()
     shown.best = {}
 
-    def count(share: float, seed: int, score: float, epochs: int = 1) -> list[str]:
+    def count(share: float, seed: int, score: float, epochs: int = 1, encoder: str = "") -> list[str]:
         flat = {**base, "corpus.share": share, "optimisation.epochs": epochs, "objective.temperature": 0.3}
+        flat["encoder.name"] = encoder or flat["encoder.name"]
         scores = {task: dict.fromkeys(numbers, score) for task, numbers in SCORES.items()}
         shown._count(made_record(flat, "a", seed, scores=scores))
         return shown._best_so_far()
 
     assert count(1.0, 0, 90.0, epochs=0) == []
+    assert count(1.0, 0, 95.0, epochs=0, encoder="of a row") == []
     beside = " (encoder as it came 90.00)"
     assert count(0.125, PART, 50.0) == [f"best so far on 1/8 of the data: dev 50.00{beside}"]
     assert count(1.0, 0, 40.0) == [f"best so far: dev 40.00{beside}"]
