@@ -173,4 +173,5 @@ class AskTell:
 def memory_study(sampler: optuna.samplers.BaseSampler, goals: int = 1) -> optuna.Study:
     """An Optuna study in memory, for a replay; all its goals are maximised."""
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    return optuna.create_study(sampler=sampler, directions=["maximize"] * goals)
+    name = "in memory"  # a pruner draws by it
+    return optuna.create_study(sampler=sampler, directions=["maximize"] * goals, study_name=name)
