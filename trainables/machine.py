@@ -21,6 +21,17 @@ def processor() -> str:
     return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), name)
 
 
+def wide_amd() -> bool:
+    """Whether the processor is one of AMD's that multiply 512 bits at once: of family 26, Zen 5, or a later one."""
+    try:
+        lines = CPUINFO.read_text().splitlines()
+    except OSError:
+        return False
+    first = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in reversed(lines))}
+    wide = "avx512f" in first.get("flags", "").split()
+    return wide and first.get("vendor_id") == "AuthenticAMD" and int(first.get("cpu family", 0)) >= 26
+
+
 def machine() -> TrialMachine:
     """What this process trains on."""
     gpu = torch.cuda.is_available()

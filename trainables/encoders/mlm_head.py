@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from transformers import AutoModelForMaskedLM, PreTrainedModel, PreTrainedTokenizerBase
 
 from trainables.encoders.families import FAMILIES, family_of, no_mask_token
+from trainables.encoders.linear import widen
 from trainables.encoders.loading import SAFELY, hub_errors, quieten, transformer_place
 from trainables.encoders.passes import Passes
 from trainables.encoders.precision import computing
@@ -42,6 +43,7 @@ class MLMHead(nn.Module):
         self.tokenizer = tokenizer
         self.precision = precision
         self.head, self.fresh = _head(backbone, name)
+        widen(self.head)
 
     @property
     def device(self) -> torch.device:

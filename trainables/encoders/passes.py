@@ -11,6 +11,7 @@ from torch import Tensor
 from trainables.encoders.dropout import quicken
 from trainables.encoders.families import packs
 from trainables.encoders.gelu import spare
+from trainables.encoders.linear import widen
 from trainables.encoders.packed import PACKED, packed_states
 from trainables.encoders.packing import joined
 from trainables.to_device import to_device
@@ -34,6 +35,7 @@ class Passes:
             backbone.set_attn_implementation(PACKED)
         quicken(backbone)
         spare(backbone)
+        widen(backbone)
 
     @property
     def _device(self) -> torch.device:

@@ -29,6 +29,7 @@ from trainables.training.pace import Pace
 from trainables.training.pending_numbers import PendingNumbers
 from trainables.training.renewal import Renewal
 from trainables.training.rungs import RungPlan
+from trainables.training.token_memory import TokenMemory
 from trainables.training.weights_kept import weights_kept
 
 
@@ -255,9 +256,10 @@ def _number(count: float | Tensor, late: Iterator[float]) -> float:
 def _tokenized(model: StudyModel, sampler: Sampler, renewal: Renewal, steps: range) -> Iterator[TokenizedBatch]:
     """The batches of those steps; the next one is tokenized while the model works on this one, but where its negatives
     are mined by what the model will be after it."""
+    memory = TokenMemory(model.encoder) if len(steps) > sampler.steps_per_epoch else None  # else no text comes again
 
     def prepare(step: int) -> TokenizedBatch:
-        return model.tokenized(sampler.batch(step))
+        return model.tokenized(sampler.batch(step), memory)
 
     with ThreadPoolExecutor(max_workers=1) as ahead:
         renewal.begin()

@@ -21,6 +21,7 @@ from trainables.objectives.temperature import Temperature
 from trainables.to_device import to_device
 from trainables.training.distributed import Workers
 from trainables.training.query_document import tokenize
+from trainables.training.token_memory import TokenMemory
 
 if TYPE_CHECKING:
     from trainables.corpora.scene_meanings import Meanings
@@ -47,7 +48,7 @@ class TokenizedBatch(TextPairs):
     def of(
         cls,
         batch: Batch,
-        encoder: TrainableEncoder,
+        encoder: TrainableEncoder | TokenMemory,
         guide: EmbeddingStore | None = None,
         meanings: Meanings | None = None,
     ) -> TokenizedBatch:
@@ -128,9 +129,9 @@ class StudyModel(nn.Module):
         self.meanings = meanings
         self.to(encoder.device)
 
-    def tokenized(self, batch: Batch) -> TokenizedBatch:
-        """A batch of the sampler, ready for `loss`."""
-        return TokenizedBatch.of(batch, self.encoder, self.guide, self.meanings)
+    def tokenized(self, batch: Batch, memory: TokenMemory | None = None) -> TokenizedBatch:
+        """A batch of the sampler, ready for `loss`; `memory`: what tokenizes in the encoder's place."""
+        return TokenizedBatch.of(batch, memory or self.encoder, self.guide, self.meanings)
 
     def loss(self, batch: TokenizedBatch, workers: Workers, generator: torch.Generator) -> Loss:
         """This worker's part of the global batch's loss."""

@@ -10,9 +10,10 @@ import numpy as np
 from trainables.corpora.batch import Batch
 from trainables.encoders.contract import TrainableEncoder
 from trainables.encoders.prompts import NO_PROMPTS, Prompts
+from trainables.training.token_memory import TokenMemory
 
 
-def tokenize(batch: Batch, encoder: TrainableEncoder) -> tuple[Batch, list[list[int]]]:
+def tokenize(batch: Batch, encoder: TrainableEncoder | TokenMemory) -> tuple[Batch, list[list[int]]]:
     """The batch, and the tokens of its sentences: premises as queries, hypotheses as documents.
 
     With two prompts a sentence that is both becomes two items of one text. Its text stays what it was, so whatever
