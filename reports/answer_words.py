@@ -28,6 +28,8 @@ from search_spaces.own_data import LETTERS
 Say = Callable[[object], str]
 """Makes words from outside fit to be shown: escaped for markdown, printable for a console."""
 
+MOST_ADVISED = 100
+"""Seeds of each recipe; what takes more is not advised."""
 OVER = {"base": "the base settings", "encoder": "the encoder as it came", "baseline": "the baseline row"}
 LISTED = 6
 """So many settings are named, more are counted."""
@@ -316,7 +318,7 @@ def _next(answer: Answer, info: StudyInfo) -> list[str]:
         return ["see the warnings of the report; what they name must be mended before anything can be told"]
     if not answer.fresh_items:
         return ["test sentences that did not choose the settings would settle it"]
-    clauses = []
+    clauses, more = [], f"more recipes ({_larger_limit(info) or '--trials'}) may find a larger one"
     if answer.never:
         measured = answer.picked[0].gains.get(answer.open[0]) if answer.open and answer.picked else None
         if measured is not None and measured.gain <= 0:
@@ -326,12 +328,14 @@ def _next(answer: Answer, info: StudyInfo) -> list[str]:
         if answer.items and answer.shows:
             half = f"{count(4 * answer.items, 'item')} from {number(answer.shows / 2)} on"
             clauses.append(f"{count(answer.items, 'test item')} show gains from {number(answer.shows)} on, {half}")
-        clauses.append(f"more recipes ({_larger_limit(info) or '--trials'}) may find a larger one")
-        return clauses
+        return [*clauses, more]
     seeds = answer.seeds if answer.seeds is not None else 5
     size = f"{max(1, len(answer.finalists))}x{seeds}"
     finals = f"--search {info.search} --finals {size} {_larger_limit(info, seeds)}".strip()
-    if answer.seeds is not None:
+    if answer.seeds is not None and answer.seeds > MOST_ADVISED:
+        clauses.append(f"to show so small a gain would take {answer.seeds} seeds each")
+        clauses.append(more)
+    elif answer.seeds is not None:
         clauses.append(f"{finals} would settle it in 4 of 5 cases, if the gain is as large as measured")
     else:
         clauses.append("how many seeds would settle it is unknown")

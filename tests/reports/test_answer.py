@@ -651,6 +651,10 @@ def test_under_a_spent_limit_a_larger_one_is_named(make: Make, tmp_path: Path) -
     assert answer.seeds is not None
     minutes = math.ceil(40 * max(2.0, answer.seeds / 5))
     assert f"--finals 3x{answer.seeds} --limit minutes={minutes} would settle it" in text_of(results)
+    many = "\n".join(as_text(lines(dataclasses.replace(answer, seeds=665), results.info, str)))
+    assert (
+        "Next   to show so small a gain would take 665 seeds each; more recipes (--limit minutes=80) may find" in many
+    )
     never = dataclasses.replace(answer, never=True, seeds=None, items=200, shows=1.5)
     written = " ".join("\n".join(as_text(lines(never, results.info, str))).split())
     assert "200 test items show gains from 1.50 on, 800 items from 0.75 on; more recipes (--limit min" in written
