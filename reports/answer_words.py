@@ -384,11 +384,12 @@ def _cost(answer: Answer, first: Finalist) -> str:
     base = answer.references.get("base")
     if first.seconds is None or base is None or base.seconds is None:
         return ""
-    seeds = answer.ship.seeds if answer.averaged and answer.ship else 0
-    average = f"; all {seeds} of the average {duration(seeds * first.seconds)}" if seeds else ""
-    again = " (Again)" * bool(seeds and answer.to_train)
+    used, average, again, base_again = answer.to_train, "", "", ""
+    if answer.averaged and answer.ship and used and used.seconds:
+        average = f"; all {answer.ship.seeds} of the average {duration(answer.ship.seeds * used.seconds)}"
+        again, base_again = (" (Again)", "") if used.recipe == first.recipe else ("", " (Again)")
     own, base_own = duration(first.seconds), duration(base.seconds)
-    return f"one training{again} takes {own}, with {OVER['base']} {base_own}{average}"
+    return f"one training{again} takes {own}, with {OVER['base']}{base_again} {base_own}{average}"
 
 
 def of_data(data: DataCurve, say: Say) -> list[str]:
