@@ -74,7 +74,7 @@ def lines(answer: Answer, info: StudyInfo, say: Say) -> list[Line]:
         besides = [f"{say(task)} {_over(gain, 'base')}" for task, gain in finalist.beside.items()]
         written += _lines("Beside", besides if of_picked else _elsewhere(answer, say))
     written += [
-        *_lines("Check", _check(answer.check, of_picked, say) if answer.check else []),
+        *_lines("Check", _check(answer, answer.check, of_picked, say) if answer.check else []),
         *_lines("Most", _most(answer, say)),
         *_lines("Sure", _sure(answer, first)),
         *(Line("Note", words) for words in _notes(answer, info, say)),
@@ -161,9 +161,9 @@ def _gain(answer: Answer, finalist: Finalist, say: Say) -> list[str]:
     return [f"{say(answer.figure or '')} {_level(finalist.figure)}{chosen_by}: {over[0]}", *over[1:]]
 
 
-def _check(check: Check, of_picked: bool, say: Say) -> list[str]:
+def _check(answer: Answer, check: Check, of_picked: bool, say: Say) -> list[str]:
     """What the picked recipe gains by the second reader; `of_picked`: it is the one that the answer is about."""
-    over = [_over(gain, name) for name, gain in check.gains.items()] or ["nothing to compare it with"]
+    over = [_over(gain, name, answer) for name, gain in check.gains.items()] or ["nothing to compare it with"]
     whose = "" if of_picked else "the best of the search "
     return [f"{whose}without any fit: {say(check.figure)} {_level(check.level)}, {over[0]}", *over[1:]]
 

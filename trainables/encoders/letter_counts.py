@@ -20,7 +20,8 @@ from trainables.process_cache import PROCESS_CACHE, stamp
 from trainables.text_lines import json_object, numbered_lines
 
 DIM = 4096
-"""Cosines of so many numbers are those of the counts within 0.016 (one standard deviation)."""
+"""Cosines of so many numbers are those of the counts within 0.016 (one standard deviation). A classifier reads one to
+four points less from them (2,000 texts of 12 labels, 1,200 of 8)."""
 MOST_LETTERS = 5_000_000
 """Of the file, which say how common letters are: some ten seconds."""
 AT_ONCE = 1000
