@@ -257,11 +257,12 @@ def _notes(answer: Answer, info: StudyInfo, say: Say) -> list[str]:
         sentences.append(f"{had}, and had no room there; {larger} {IN_ALL}")
     if answer.unrun > answer.tried and (larger := _larger_limit(info)):
         sentences.append(f"{count(answer.unrun, 'more recipe')} were drawn and had no time; {larger} {IN_ALL}")
-    used, plain = answer.to_use, answer.references.get("baseline")
+    used, plain = answer.to_use or answer.references.get("base"), answer.references.get("baseline")
     if plain and plain.name == LETTERS and used and used.figure and plain.figure:
         ahead = plain.figure.gain - used.figure.gain
         without = f"{LETTERS}, without any model, score {number(ahead)} higher: try another encoder"
-        sentences += [without] * (ahead > 0)
+        surely = plain.figure.low is not None and bool(plain.figure.low > used.figure.gain)
+        sentences += [without] * surely
     if answer.remembered:
         items = count(answer.remembered, "test item")
         sentences.append(f"training saw a text of {items}; the gain would be shown without any of them")

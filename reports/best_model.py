@@ -14,6 +14,7 @@ from reports.seed_race import of_results
 from reports.statistics import Measured
 from reports.true_scores import RecipeScores
 from search_spaces.goals import Goal, merit, upward_values, values_of
+from search_spaces.own_data import LETTERS
 
 
 @dataclass(frozen=True)
@@ -43,15 +44,17 @@ def ranking(results: Results) -> list[Ranked]:
     """The recipes that may be the best: those that have every measured goal (`Results.measured_goals`), by
     `search_spaces.goals.merit`, best first; of equals the one that the study has first.
 
-    Recipes above a limit are left out; those that left a race over seeds come last, as few seeds may show a mean that
-    more would not.
+    Recipes above a limit and letter counts are left out; those that left a race over seeds come last, as few seeds may
+    show a mean that more would not.
     """
     races = of_results(results)
     lost = {recipe_hash for recipe_hash, recipe in races.items() if recipe.lost}
     ranked = [
         Ranked(recipe_hash, records, results.deciding(records), values, recipe_hash in lost)
         for recipe_hash, records in results.recipes.items()
-        if recipe_hash not in results.above_limits and (values := results.of_goals(records))
+        if recipe_hash not in results.above_limits
+        and results.labels.get(recipe_hash) != LETTERS  # no model
+        and (values := results.of_goals(records))
     ]
 
     def place(recipe: Ranked) -> tuple[bool, tuple[float, ...]]:

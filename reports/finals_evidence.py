@@ -137,7 +137,7 @@ class FinalsEvidence:
         level, against = self.level(recipe_hash, other), self.compared(other)
         if level is None:
             return None
-        looks = self.looks * len(against)
+        looks = self.looks * len(against.keys() - {"baseline"})  # which decides nothing
         gains = {name: self.gain(recipe_hash, self.references[name], other, looks) for name in against}
         return Check(other.name, level, {name: Gain.of(gain) for name, gain in gains.items() if gain})
 

@@ -26,6 +26,7 @@ from search_spaces.own_data import (
     DEEP,
     GENERAL_TASK,
     MOST_COUNTED,
+    MOST_LABELLED,
     MOST_LETTERS,
     OWN_GOAL,
     OwnEncoder,
@@ -315,8 +316,8 @@ def _check_inputs(made: Path, folder: Path) -> None:
     differing = [part for part in now if before.get(part) != now[part]]
     if differing:
         raise UserError(
-            f"{folder.parent} holds a study of other data for --{differing[0]}; run that study's own command to go on "
-            "with it, or give this one its own folder with --results"
+            f"{folder.parent} holds a study of other data for --{differing[0]}, or of a version that puts parts aside "
+            "otherwise; go on with it by its own command and version, or give this one its own folder with --results"
         )
 
 
@@ -372,9 +373,11 @@ def _space(
 
 
 def _may_count(tasks: Sequence[Task]) -> bool:
-    """Whether letters of all texts of these tasks are counted in some seconds."""
-    texts = [text for task in tasks for text in kept_task(task, Path()).sentences()]
-    return len(texts) <= MOST_COUNTED and sum(map(len, texts)) <= MOST_LETTERS
+    """Whether letters of all texts of these tasks are counted, and labels read from them, in some twenty seconds."""
+    tested = [kept_task(task, Path()) for task in tasks]
+    lengths = [len(text) for data in tested for text in data.sentences()]
+    labels = max(data.classes for data in tested)
+    return len(lengths) <= MOST_COUNTED and sum(lengths) <= MOST_LETTERS and len(lengths) * labels <= MOST_LABELLED
 
 
 def _encoders(names: Sequence[str], kind: str, layers: Value) -> list[OwnEncoder]:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from reports import looks
@@ -180,7 +181,7 @@ def test_what_no_model_reaches_is_said_and_warns_where_it_is_more(
     results = Results.load(tmp_path)
     answer = Answer.of(results)
     (picked,) = answer.picked
-    counts = dataclasses.replace(picked.figure, gain=picked.figure.gain + ahead)
+    counts = Gain(*(np.float64(picked.figure.gain + ahead + move) for move in (0, -1, 1)))
     row = dataclasses.replace(answer.references["base"], name=LETTERS, figure=counts)
     gained = dataclasses.replace(picked, gains={**picked.gains, "baseline": Gain(-ahead, -ahead - 1, -ahead + 1)})
     answer = dataclasses.replace(answer, picked=(gained,), references={**answer.references, "baseline": row})
@@ -189,6 +190,9 @@ def test_what_no_model_reaches_is_said_and_warns_where_it_is_more(
     assert ("letter counts, without any model, score 2.50 higher: try another encoder" in words) == noted
     kept = "\n".join(as_text(lines(dataclasses.replace(answer, kind="base"), results.info, str)))
     assert f"letter counts {counts.gain:.2f}" in kept
+    unsure = dataclasses.replace(row, figure=dataclasses.replace(counts, low=counts.gain - 5))
+    answer = dataclasses.replace(answer, references={**answer.references, "baseline": unsure})
+    assert "without any model" not in "\n".join(as_text(lines(answer, results.info, str)))
 
 
 @pytest.mark.slow

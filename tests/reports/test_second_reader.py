@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from reports.answer import Answer
 from reports.answer_parts import Check
 from reports.answer_words import _check
 from reports.finals_evidence import FinalsEvidence
@@ -69,6 +70,6 @@ def test_figures_of_other_numbers_and_kinds_have_no_second_reader(score: tuple[s
 def test_the_answer_says_whose_it_is(of_picked: bool, whose: str) -> None:
     """Of the recipe to use, or of the best that the search has where none is to be used."""
     check = Check("labelled test_knn_accuracy", Gain(80.0, 79.0, 81.0), {"base": Gain(-2.0, -3.0, -1.0)})
-    assert _check(check, of_picked, str) == [
+    assert _check(Answer("use"), check, of_picked, str) == [
         f"{whose} any fit: labelled test_knn_accuracy 80.00 [79.00, 81.00], -2.00 [-3.00, -1.00] over the base settings"
     ]

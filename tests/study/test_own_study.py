@@ -250,7 +250,7 @@ def test_the_same_data_go_on_and_others_are_refused(
     check_results(again)
     assert again.base.hash == plan.base.hash
     write("pairs", 101)
-    with pytest.raises(UserError, match="holds a study of other data for --train; run that study's own command"):
+    with pytest.raises(UserError, match="holds a study of other data for --train, or of a version that puts"):
         plan_of(*arguments)
     assert len((plan.results / "data" / "train.jsonl").read_text().splitlines()) == 80
     write("pairs")
@@ -410,11 +410,12 @@ def test_what_is_tried_first_goes_by_the_encoder(
 
 def test_letter_counts_are_scored_where_not_too_many_texts_are_tested(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = plan_of("--train", write("pairs"), *SMALL, "--results", "few")
-    assert plan.space.baseline == LETTERS
+    assert plan.finals.baseline == plan.rows[LETTERS]
+    assert plan.space.baseline is None
     assert Path(plan.rows[LETTERS].encoder.name) == Path("few/data/train.jsonl").absolute()
     monkeypatch.setattr("study.own_study.MOST_COUNTED", 30)
     plan = plan_of("--train", write("pairs"), *SMALL, "--results", "many")
-    assert (plan.space.baseline, LETTERS in plan.rows) == (None, False)
+    assert (plan.finals.baseline, LETTERS in plan.rows) == (None, False)
 
 
 def test_several_encoders_are_a_choice_and_each_is_a_row_as_it_came(tmp_path: Path) -> None:

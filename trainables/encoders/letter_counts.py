@@ -16,7 +16,6 @@ from trainables.encoders.contract import BaseEncoder, check_savable
 from trainables.encoders.fingerprint import digest
 from trainables.encoders.kinds import EncoderRequest
 from trainables.errors import UserError
-from trainables.process_cache import PROCESS_CACHE, stamp
 from trainables.text_lines import json_object, numbered_lines
 
 DIM = 4096
@@ -68,18 +67,15 @@ def load_letter_counts(request: EncoderRequest) -> BaseEncoder:
     if missing := missing_letter_counts(request.config):
         raise UserError("; ".join(missing))
 
-    def made() -> LetterCounts:
-        texts, letters = list[str](), 0
-        for text in (text for row in _rows(path) for text in _texts(row)):
-            if letters > MOST_LETTERS:
-                break
-            texts.append(text)
-            letters += len(text)
-        if not any(text.strip() for text in texts):
-            raise UserError(f"{path} holds no text")
-        return LetterCounts(texts)
-
-    return PROCESS_CACHE.get(("letter counts", stamp(path)), made)
+    texts, letters = list[str](), 0
+    for text in (text for row in _rows(path) for text in _texts(row)):
+        if letters > MOST_LETTERS:
+            break
+        texts.append(text)
+        letters += len(text)
+    if not any(text.strip() for text in texts):
+        raise UserError(f"{path} holds no text")
+    return LetterCounts(texts)
 
 
 def _rows(path: Path) -> Iterator[dict[str, object]]:
