@@ -229,3 +229,10 @@ def test_of_equals_the_first_of_the_study_is_the_best(tmp_path: Path):
         rows = dict(zip(made.info.row_hashes, named, strict=True))
         dataclasses.replace(made.info, row_hashes=rows).save(tmp_path)
         assert [recipe.recipe_hash for recipe in ranking(Results.load(tmp_path))] == named
+
+
+def test_letter_counts_are_no_best_recipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    results = study(tmp_path, ["own"], scored=False)
+    first, second = ranking(results)
+    monkeypatch.setattr("reports.best_model.LETTERS", results.labels[first.recipe_hash])
+    assert [each.recipe_hash for each in ranking(Results.load(tmp_path))] == [second.recipe_hash]
