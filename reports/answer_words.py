@@ -233,8 +233,10 @@ def _lent(answer: Answer) -> list[str]:
     by = "a guess from other data" if answer.lent <= math.sqrt(RECORDED.variance) else "by what ran twice"
     base = answer.references.get("base")
     alone = any(each.seeds == 1 for each in (*answer.finalists, *([base] if base else [])))
-    seeds = "one seed assume" if alone else "two seeds also count"
-    return [f"intervals of {seeds} that another moves a score by {number(answer.lent)} points ({by})"]
+    points = f"{number(answer.lent)} points ({by})"
+    if alone:
+        return [f"intervals of one seed assume that another moves a score by {points}"]
+    return [f"two seeds are too few to measure what a seed moves: intervals also count {points}"]
 
 
 def _notes(answer: Answer, info: StudyInfo, say: Say) -> list[str]:
