@@ -123,10 +123,9 @@ class Error:
         freedom, so it adds nothing to the uncertainty.
         """
         if common.lent:
-            few = [common.freedom > 0 and part.of_few_seeds for part in seeds]
-            own = [part for part, borrows in zip(seeds, few, strict=True) if not borrows]
-            lent = _lent(common, [part for part, borrows in zip(seeds, few, strict=True) if borrows])
-            return cls._estimate([*own, *lent], items, shared, ())
+            few = [part for part in seeds if common.freedom and part.of_few_seeds]
+            own = [part for part in seeds if not (common.freedom and part.of_few_seeds)]
+            return cls._estimate([*own, *_lent(common, few)], items, shared, ())
         drawn = [part.drawn_to(common) for part in seeds]
         mixed = [own if own.stands_alone else part for own, part in zip(seeds, drawn, strict=True)]
         rest = _less_shared(drawn, items, shared) - _added(part.variance for part in drawn)
