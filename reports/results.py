@@ -17,7 +17,7 @@ from reports.quantity import Quantity, average_quantity, goals_quantity, quantit
 from reports.same_recipe import Ran, joined, shared_trials
 from reports.statistics import Measured
 from search_spaces.averages import AVERAGES, averages
-from search_spaces.goals import Goal, searched
+from search_spaces.goals import Goal
 from search_spaces.limits import exceeded
 from search_spaces.space import Column, Space, Table
 from trainables.corpora.layouts import LAYOUTS
@@ -304,7 +304,7 @@ class Results:
     @cached_property
     def goals(self) -> tuple[Goal, ...]:
         """What the search looks for: the space's goals, or the selection."""
-        return searched(self.space.goals)
+        return self.space.searched_goals
 
     @cached_property
     def measured_goals(self) -> tuple[Goal, ...]:

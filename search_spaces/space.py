@@ -7,12 +7,13 @@ this folder; a person's own space is one Python file outside the repository.
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from search_spaces.averages import AVERAGES, USUAL
-from search_spaces.goals import kept_by, searched
+from search_spaces.goals import Goal, kept_by, searched
 from search_spaces.names import check_name, check_score, refuse_twice
 from search_spaces.paper import Claim, Column, Figure, Need, Overrides, PremiseCount, Row, Table
 from trainables.errors import UserError, shown
@@ -139,7 +140,7 @@ class Space:
         refuse_twice(f"{where} has two domains for", [domain.key for domain in self.domains])
         refuse_twice(f"{where} shows two averages as", [label for label, _ in self.shown])
         if self.goals:
-            object.__setattr__(self, "goals", tuple(goal.name for goal in searched(self.goals, where)))
+            object.__setattr__(self, "goals", tuple(goal.name for goal in self.searched_goals))
         for label, average in self.shown:
             check_name(f"{where}, shown {label!r}", "average", average, AVERAGES)
         if self.baseline is not None:
@@ -172,12 +173,17 @@ class Space:
         own, finds it, and its best weights are those by the goals, unless the space says otherwise."""
         senteval = (evaluation or self.scored(scale)).senteval
         laptop = split(self.laptop)[0] if scale == "laptop" else {}
-        followed: Overrides = {SENTEVAL_KEY: senteval, KEEP_BY_KEY: kept_by(searched(self.goals))}
+        followed: Overrides = {SENTEVAL_KEY: senteval, KEEP_BY_KEY: kept_by(self.searched_goals)}
         return Recipe({**followed, **self.base.settings, **laptop})
 
     def scored(self, scale: Scale) -> EvaluationConfig:
         """The evaluation at a scale."""
         return self.evaluation.override(split(self.laptop)[1] if scale == "laptop" else {})
+
+    @functools.cached_property
+    def searched_goals(self) -> tuple[Goal, ...]:
+        """What a search looks for: the `goals`, or the selection."""
+        return searched(self.goals, f"space {shown(self.name)}")
 
     @property
     def labels(self) -> tuple[str, ...]:

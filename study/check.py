@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Sequence
 
 from reports.markdown import count
-from search_spaces.goals import searched
 from search_spaces.space import Domain
 from study.plan import Plan
 from study.search.learning_curve import check_curve
@@ -118,7 +117,7 @@ def _check_goals(plan: Plan) -> None:
     """`UserError` where no task asked for has a development score that a search would go by, or no test that would
     judge what it finds."""
     scored = set(task_names(plan.evaluation.tasks))
-    for goal in searched(plan.space.goals):
+    for goal in plan.space.searched_goals:
         needed = [part.needs for part in goal.parts] if goal.weights else [goal.needs]
         needed += [frozenset({task}) for task, _ in goal.judged_by]
         for tasks in needed:

@@ -10,7 +10,7 @@ from reports import recipe_names
 from reports.ledger import LEDGER, STUDY, Ledger, StudyInfo, fresh_seeds
 from reports.ledger.finals import PART
 from reports.markdown import count, duration
-from search_spaces.goals import Goal, searched
+from search_spaces.goals import Goal
 from search_spaces.limits import LIMITS, of_study
 from study.cli.terminal import printable
 from study.engine.cluster import Allotment, Cluster
@@ -47,7 +47,7 @@ def preview(plan: Plan, cluster: Cluster, allotment: Allotment, *, brief: bool =
     ]
     lines += _not_run(plan)
     if plan.explored and plan.space.goals:
-        lines.append(f"searched for {', '.join(map(_goal, searched(plan.space.goals)))}")
+        lines.append(f"searched for {', '.join(map(_goal, plan.space.searched_goals))}")
     lines += _limits(plan, ledger, allotment)
     if brief:
         return "\n".join(lines)

@@ -104,13 +104,12 @@ def write_space(request: Request) -> None:
     print(f"  {request.of_space(str(place)).command}", flush=True)
 
 
-def begin(request: Request) -> tuple[SourceFile, ...]:
-    """The command's plugins, which have run; of two studies in a notebook each has its own names. `UserError` for a
-    limit that is none: before data are read, which may take minutes."""
-    parse_limits(request.limit)
+def begin(request: Request) -> tuple[tuple[SourceFile, ...], dict[str, float]]:
+    """The command's plugins, which have run, and its limits; of two studies in a notebook each has its own names.
+    `UserError` for a limit that is none: before data are read, which may take minutes."""
     if request.train:
         withdraw_spaces()
-    return tuple(map(plugin, request.plugin))
+    return tuple(map(plugin, request.plugin)), parse_limits(request.limit)
 
 
 def _made(request: Request) -> tuple[Path, str, str]:

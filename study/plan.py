@@ -19,7 +19,7 @@ from reports.ledger.location import ResultsLocation, open_location
 from reports.ledger.request import Request
 from reports.recipe_names import recipe_name
 from search_spaces.goals import SELECTION, Goal, needed, searched
-from search_spaces.limits import of_study, of_trials, parse_limits
+from search_spaces.limits import of_study, of_trials
 from search_spaces.own_data import LETTERS
 from search_spaces.paper import NEED_KEYS
 from search_spaces.space import Domain, Row, Scale, Search, Space
@@ -123,7 +123,7 @@ class Plan:
         """Where explored trials pause for the scheduler, and what is measured there; None where it stops nobody."""
         if not self.scheduler.stops:
             return None
-        goals = searched(self.space.goals)
+        goals = self.space.searched_goals
         measures = (STS,) if goals == (SELECTION,) else tuple(map(_measure, goals))
         return dataclasses.replace(self.request.rungs or DEFAULT, measures=measures)
 
@@ -183,7 +183,7 @@ class Plan:
         As a row is where a goal needs more: scoring is a part of what a trial costs, and such costs are compared with
         those of rows and with the limits of a trial.
         """
-        goals = searched(self.space.goals)
+        goals = self.space.searched_goals
         tasks = tuple(task for task in task_names(self.evaluation.tasks) if task in needed(goals))
         whole = self.evaluation.explored == "all" or of_trials(self.limits) or not tasks
         if whole or not all(goal.needs_no_test for goal in goals):
@@ -240,7 +240,7 @@ class Plan:
     @functools.cached_property
     def course(self) -> StudyCourse:
         """What the study's agenda goes by."""
-        goals = searched(self.space.goals)
+        goals = self.space.searched_goals
         whole = bool(of_study(self.limits))
         parts = whole and self.explored > 0 and len(goals) == 1 and not goals[0].cost and self.rungs is None
         parts = parts and SHARE in self.base.flat() and population_key(self.base) is None and self.base.trains
@@ -279,7 +279,7 @@ class Plan:
 
 def read_request(request: Request) -> Draft:
     """Run plugins, load or make the space, read assignments. `UserError` for a mistake in names and values."""
-    plugins = begin(request)
+    plugins, limits = begin(request)
     sampler, scheduler = _sampler(request), _scheduler(request)
     subject = _subject(request)
     own = {Path(plugin.path).name for plugin in plugins}
@@ -304,7 +304,7 @@ def read_request(request: Request) -> Draft:
         plugins,
         subject,
         space,
-        parse_limits(request.limit),
+        limits,
         fixed,
         changes,
         chosen_rows(space, request.only),
@@ -373,7 +373,7 @@ def _check_search(strategy: Search, sampler: SamplerEntry, scheduler: SchedulerE
         if not space.domains:
             raise UserError(f"the space {space.name!r} has no domains left, so there is nothing for Optuna to explore")
         sampler.check(space)
-    late = [goal for goal in searched(space.goals) if goal.cost]
+    late = [goal for goal in space.searched_goals if goal.cost]
     if late and scheduler.stops:
         raise UserError(
             f"--scheduler {scheduler.name} judges trials by scores in the midst of their training, and the goal "

@@ -21,7 +21,7 @@ from reports.statistics import Sample, finals
 from reports.statistics.collapse import collapsed
 from reports.statistics.measured import CONFIDENCE
 from reports.statistics.power import MOST_SEEDS, Spread, pooled_spread
-from search_spaces.goals import needed, searched
+from search_spaces.goals import needed
 from study.cli.terminal import printable
 from study.plan import Plan
 from trainables.senteval.kinds import KINDS
@@ -113,7 +113,7 @@ def few_items(plan: Plan) -> list[str]:
 
 def own_tests(plan: Plan) -> list[TestSize]:
     """Those of one's own that judge the goals."""
-    names = {task for goal in searched(plan.space.goals) for task, _ in goal.tested}
+    names = {task for goal in plan.space.searched_goals for task, _ in goal.tested}
     own = [TASKS[name] for name in names if name in TASKS and TASKS[name].of_own_data]
     return [
         TestSize(sum(len(split) for split in KINDS[task.kind].tested(kept_task(task, Path()))), KINDS[task.kind].varies)

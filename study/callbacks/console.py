@@ -23,7 +23,7 @@ from reports.ledger.finals import PART, share_in_words, whole_of
 from reports.markdown import DASH, count, duration, number, time_left
 from reports.wording import STAGES_IN_WORDS
 from search_spaces.averages import average
-from search_spaces.goals import Goal, in_words, searched
+from search_spaces.goals import Goal, in_words
 from search_spaces.limits import exceeded
 from study.callbacks.base import Callback
 from study.callbacks.notebook import notebook_cell
@@ -54,7 +54,7 @@ class Console(Callback):
         self.state = state
         self.shown = state.plan.space.shown
         """Labels and names of the averages that a finished trial's line has (`Space.shown`)."""
-        self.goals = searched(state.plan.space.goals)
+        self.goals = state.plan.space.searched_goals
         on_terminal = sys.stdout.isatty()
         self.screen = rich.console.Console(highlight=False, force_terminal=on_terminal, force_jupyter=False)
         interactive = self.screen.is_interactive  # not so where the terminal cannot move its cursor

@@ -9,7 +9,6 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
-from search_spaces.goals import searched
 from study.callbacks.background import InBackground
 from study.callbacks.base import Callback
 from study.callbacks.state import StudyState
@@ -43,7 +42,7 @@ class MLflow(Tracker["MLflowRun"]):
     def __init__(self, plan: Plan) -> None:
         from mlflow import MlflowClient, entities
 
-        super().__init__(searched(plan.space.goals))
+        super().__init__(plan.space.searched_goals)
         self.study, self.entities = study_of(plan), entities
         self.client, group = MlflowClient(), group_of(plan)
         experiment = self.client.get_experiment_by_name(group)

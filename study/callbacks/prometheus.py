@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from ray.util.metrics import Gauge
 
 from reports.ledger import Record
-from search_spaces.goals import searched
 from search_spaces.limits import exceeded
 from study.callbacks.base import Callback
 from study.callbacks.state import StudyState
@@ -58,7 +57,7 @@ class Prometheus(Callback):
         self.gauges = {
             name: Gauge(name, meaning, (*own, *tags)).set_default_tags(own) for name, (meaning, tags) in GAUGES.items()
         }
-        self.goals, self.limits = searched(plan.space.goals), plan.limits
+        self.goals, self.limits = plan.space.searched_goals, plan.limits
         self.best: dict[str, float] = {}
         self.paces: dict[str, _Pace | None] = {}  # of running trials; None before two steps
         self.crew: Counter[str] = Counter()

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from reports.ledger.names import to_write
-from search_spaces.goals import Goal, searched
+from search_spaces.goals import Goal
 from study.callbacks.state import StudyState
 from study.callbacks.tracker import Tracker, TrackerRun, name_of, parameters
 from study.trial import Trial
@@ -46,7 +46,7 @@ FLUSH_SECONDS = 5
 def build(state: StudyState) -> TensorBoard:
     """It needs nothing that is not installed with the study."""
     threading.excepthook = _no_writers
-    return TensorBoard(state.plan.results, searched(state.plan.space.goals))
+    return TensorBoard(state.plan.results, state.plan.space.searched_goals)
 
 
 class TensorBoard(Tracker["Writer"]):

@@ -13,7 +13,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from reports.ledger.names import to_write
-from search_spaces.goals import searched
 from study.callbacks.background import InBackground
 from study.callbacks.base import Callback
 from study.callbacks.state import StudyState
@@ -36,7 +35,7 @@ class WeightsAndBiases(Tracker["WandbRun"]):
     def __init__(self, plan: Plan) -> None:
         import wandb
 
-        super().__init__(searched(plan.space.goals))
+        super().__init__(plan.space.searched_goals)
         to_write(plan.results, "wandb")
         self.wandb = wandb
         self.project = re.sub(r"[/\\\\#?%:]", "-", plan.space.name)

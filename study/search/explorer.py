@@ -16,7 +16,7 @@ from optuna.trial import TrialState
 from reports.ledger import Record
 from reports.ledger.finals import SHARE
 from reports.recipe_names import recipe_name
-from search_spaces.goals import searched, values_at_rung, values_of
+from search_spaces.goals import values_at_rung, values_of
 from search_spaces.limits import violations
 from study.cli.terminal import printable
 from study.plan import Plan
@@ -42,7 +42,7 @@ class OptunaExplorer:
     def __init__(self, plan: Plan, on_ask: Callable[[], object] = lambda: None) -> None:
         """`on_ask` is called once a recipe is chosen whole, before anybody runs it."""
         self.plan, self.on_ask = plan, on_ask
-        self.goals = searched(plan.space.goals)
+        self.goals = plan.space.searched_goals
         self.proposed: list[Explored] = []
         self.explored: list[str] = []
         """Hashes of all that it ever asked for, in order: also of what a changed space does not hold any more."""

@@ -12,7 +12,6 @@ from reports.answer import Answer
 from reports.ledger import Finals, Ledger, Record, StudyInfo
 from reports.ledger.study_info import Limited
 from reports.results import Results
-from search_spaces.goals import searched
 from study.cli.terminal import printable, say
 from study.plan import Plan
 from study.search.agenda import Agenda
@@ -47,7 +46,7 @@ class TuneSearcher(Searcher):
         self.drain: Callable[[], bool] = lambda: True
         """Has trials settled that have ended; False where the study must end. While a record is awaited and nothing
         trains, Tune asks for a next trial over and over, and calls nothing else. Set once the cluster is there."""
-        self.goals = searched(plan.space.goals)
+        self.goals = plan.space.searched_goals
         records = ledger.sift()[0]
         self.budget = Budget(plan.limits, records if plan.limits else (), places)
         self.explorer = OptunaExplorer(plan, self._announce) if plan.explored else None

@@ -301,7 +301,7 @@ def study_of(folder: str, *arguments: str) -> Plan:
     """With its base settings' trial in the ledger."""
     plan = plan_of(*arguments, *SMALL, "--results", folder)
     prepare_results(plan, "2 cores")
-    (goal,) = searched(plan.space.goals)
+    (goal,) = plan.space.searched_goals
     figures = dict.fromkeys([*goal.tested, *((task, goal.number) for task in goal.tasks)], 50.0)
     for recipe in filter(None, plan.rows.values()):
         record = make_record(recipe, plan.evaluation, 0, figures)
@@ -348,7 +348,7 @@ def test_where_embeddings_are_cut_no_head_is_searched() -> None:
 
 def test_a_task_is_no_goal_of_the_same_name() -> None:
     plan = plan_of("--train", write("pairs"), *SMALL, "--dev", write("scored", name="seconds_dev.csv"))
-    (goal,) = searched(plan.space.goals)
+    (goal,) = plan.space.searched_goals
     assert (goal.tasks, goal.cost) == (("own_seconds",), "")
 
 
@@ -362,15 +362,15 @@ def test_classes_that_are_given_as_tests_alone_are_never_searched_by() -> None:
 
 def test_tests_of_ones_own_judge_what_a_part_of_the_training_data_chose() -> None:
     plan = plan_of("--train", write("pairs"), *SMALL, "--test", write("scored", name="sts.csv"))
-    (goal,) = searched(plan.space.goals)
+    (goal,) = plan.space.searched_goals
     assert goal.tasks == ("heldout",)
     assert goal.judged_by == (("own_sts", "test_spearman"),)
     assert plan.evaluation.tasks == ("heldout", "own_sts", GENERAL_TASK)
     assert plan.exploring.tasks == ("heldout",)
     check_plan(plan)
     both = plan_of(*MINE, "--dev", "sts.csv", write("labelled", name="x.csv"))
-    assert [(goal.name, goal.needs) for goal in searched(both.space.goals)] == [("own", {"own_sts", "x"})]
-    assert [*searched(both.space.goals)[0].tested] == [("heldout", "test_ndcg@10")]
+    assert [(goal.name, goal.needs) for goal in both.space.searched_goals] == [("own", {"own_sts", "x"})]
+    assert [*both.space.searched_goals[0].tested] == [("heldout", "test_ndcg@10")]
 
 
 def write_encoder(folder: Path, pooling: str, **config: Any) -> None:
@@ -540,7 +540,7 @@ def test_pairs_train_a_model_that_is_judged_by_those_put_aside(tmp_path: Path) -
     entailed = [f"{row['premise']}\t{row['hypothesis']}\n" for row in rows if row["label"] == "entailment"][:200]
     (tmp_path / "pairs.tsv").write_text("".join(["anchor\tpositive\n", *entailed]))
     plan = plan_of("--train", "pairs.tsv", *SMALL, "--set", "optimisation.epochs=5")
-    (goal,) = searched(plan.space.goals)
+    (goal,) = plan.space.searched_goals
     trained, untrained = (plan.rows[label] for label in ("base settings", "encoder as it came"))
     scores = [run_trial(recipe, 0, plan.evaluation).scores for recipe in (trained, untrained)]
     chosen = [goal.of(numbers, {}) for numbers in scores]
@@ -587,7 +587,7 @@ def test_labelled_texts_are_read_by_a_fit_to_all_labels_that_were_given() -> Non
         "mood": ["mood.csv"],
     }
     alone = plan_of(*MINE, "--test", test, "--results", "alone")
-    (goal,) = searched(alone.space.goals)
+    (goal,) = alone.space.searched_goals
     assert [*goal.tested] == [("mine", "test_accuracy")]
     task = TASKS["mine"]
     assert (task.kind, task.splits) == ("classes", ("train", "dev", "test"))

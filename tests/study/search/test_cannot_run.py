@@ -11,7 +11,6 @@ from reports.ledger import Record
 from reports.ledger.finals import PART
 from reports.ledger.record import LEFT_OUT
 from reports.testing import made_record
-from search_spaces.goals import searched
 from study.cli.options import parse
 from study.plan import Plan, decide, read_request
 from study.results_folder.prepare import prepare_results
@@ -53,7 +52,7 @@ def searched_by(*arguments: str, steps: int = 8) -> tuple[Plan, list[SimulatedTr
 
 
 def scores(plan: Plan) -> dict[str, dict[str, float]]:
-    (goal,) = searched(plan.space.goals)
+    (goal,) = plan.space.searched_goals
     return {task: {TASKS[task].development: 50.0} for task in goal.tasks}
 
 
