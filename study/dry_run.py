@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from statistics import fmean
 
 from reports import recipe_names
-from reports.ledger import LEDGER, STUDY, Ledger, StudyInfo, fresh_seeds
+from reports.ledger import fresh_seeds
 from reports.ledger.finals import PART
 from reports.markdown import count, duration
 from search_spaces.goals import Goal
@@ -30,37 +30,39 @@ def preview(plan: Plan, cluster: Cluster, allotment: Allotment, *, brief: bool =
     """The text of `--dry-run`; brief is what a run prints before it begins."""
     if brief and plan.explored and of_study(plan.limits):
         return _limited(plan, cluster, allotment)
-    ledger = Ledger(plan.results / LEDGER, plan.scoring_of)
     fixed = plan.fixed_trials()
-    done = [trial for trial in fixed if ledger.has(trial.recipe.hash, trial.seed)]
+    done = [trial for trial in fixed if plan.ledger.has(trial.recipe.hash, trial.seed)]
     total = len(fixed) + plan.explored * len(plan.seeds)
     perhaps = _more_by_racing(plan, fixed)
-    ready = len(done) + _explored_done(plan, ledger)
-    of_finals, finals = _of_finals(plan, ledger)
+    ready = len(done) + _explored_done(plan)
+    of_finals, finals = _of_finals(plan)
     lines = [
         f"{plan.space.name}: {plan.space.title}",
         f"{count(total, 'trial')} ({_parts(plan, fixed)}), {ready} of them done; results in {plan.place.shown}",
         *_further_seeds(plan, perhaps),
         *_finals(plan, of_finals, finals),
-        *(gain_in_words(plan, ledger) if finals else []),
+        *(gain_in_words(plan) if finals else []),
         f"{_in_words(allotment.resources)} on {cluster.describe()}; {allotment.concurrent} at once",
     ]
     lines += _not_run(plan)
     if plan.explored and plan.space.goals:
         lines.append(f"searched for {', '.join(map(_goal, plan.space.searched_goals))}")
-    lines += _limits(plan, ledger, allotment)
+    budget = Budget(plan.limits, plan.ledger.sift()[0] if plan.limits else (), allotment.concurrent)
+    budget.expect([plan.base])
+    usual = plan.base.hash if plan.explored else None  # by whose trials it is guessed what the next one takes
+    lines += _limits(plan.limits, budget, usual)
     if brief:
         return "\n".join(lines)
-    seconds, source = _estimate(plan, cluster, ledger)
+    seconds, source = _estimate(plan, cluster)
     if seconds is None:
         lines.append(f"no estimate: {source}")
     elif plan.explored and of_study(plan.limits):  # what it runs costs less, or more, and is not known before
-        room = count(int(_room(plan, ledger, allotment, seconds)), "training")
+        room = count(int(_room(budget, usual, allotment.resources, seconds)), "training")
         begin = "; recipes begin on a part of the data" if plan.course.parts else ""
         lines.append(f"estimate: {duration(seconds)} per whole training ({source}), room for about {room}{begin}")
     else:
         to_run = total - ready + finals
-        coming = int(min(to_run, _room(plan, ledger, allotment, seconds)))
+        coming = int(min(to_run, _room(budget, usual, allotment.resources, seconds)))
         left = makespan([seconds] * coming, allotment.concurrent) + (START_SECONDS if coming else 0.0)
         beyond = f" without {count(to_run - coming, 'trial')} beyond the limits" if to_run > coming else ""
         gpus = allotment.concurrent * allotment.resources.workers * allotment.resources.gpus
@@ -103,9 +105,8 @@ def _not_run(plan: Plan) -> list[str]:
 
 def in_short(plan: Plan, cluster: Cluster) -> str:
     """The last lines of `--dry-run` for own data: what it may cost, what it does, and where it ends."""
-    ledger = Ledger(plan.results / LEDGER, plan.scoring_of)
     spent = [f"{number:g} {LIMITS[name].meaning}" for name, number in plan.limits.items()]
-    seconds, source = _estimate(plan, cluster, ledger)
+    seconds, source = _estimate(plan, cluster)
     parts = ", on a part of the data first" if plan.course.parts else ""
     search = (
         f"a search of {_by_optuna(plan)}{parts}" if plan.explored else f"{count(len(plan.fixed_trials()), 'trial')}"
@@ -159,18 +160,18 @@ def _further_seeds(plan: Plan, perhaps: int) -> list[str]:
     ]
 
 
-def _of_finals(plan: Plan, ledger: Ledger) -> tuple[int, int]:
+def _of_finals(plan: Plan) -> tuple[int, int]:
     """How many trials the finals have, at most, and how many of them are left."""
     if plan.finals is None:
         return 0, 0
-    before = StudyInfo.load(plan.results) if (plan.results / STUDY).is_file() else None
+    before = plan.before
     chosen = before.finals.finalists if before is not None and before.finals is not None else []
     grid = {recipe.hash for recipe in plan.grid}
     stays = before is not None and plan.explored <= (before.trials or 0) and grid <= {*before.explored}
     finalists = [(key, seed) for key in chosen for seed in fresh_seeds(plan.finals.seeds)] if stays else []
     beside = [(entrant.recipe.hash, seed) for entrant in plan.finals.beside for seed in entrant.seeds]
     trials = plan.finals.of_curve + len(beside) + (len(finalists) or plan.finals.recipes * plan.finals.seeds)
-    return trials, trials - sum(ledger.has(key, seed) for key, seed in (*beside, *finalists))
+    return trials, trials - sum(plan.ledger.has(key, seed) for key, seed in (*beside, *finalists))
 
 
 def _finals(plan: Plan, trials: int, left: int) -> list[str]:
@@ -183,13 +184,14 @@ def _finals(plan: Plan, trials: int, left: int) -> list[str]:
     return [f"then the finals, up to {count(trials, 'trial')}{ready}: {what}"]
 
 
-def _explored_done(plan: Plan, ledger: Ledger) -> int:
+def _explored_done(plan: Plan) -> int:
     """Trials of recipes that Optuna asked for earlier."""
-    if not plan.explored or not (plan.results / STUDY).is_file():
+    before = plan.before
+    if not plan.explored or before is None:
         return 0
     rows = {recipe.hash for recipe in plan.rows.values() if recipe is not None}
-    explored = [key for key in StudyInfo.load(plan.results).explored if key not in rows][: plan.explored]
-    return sum(ledger.has(key, seed) for key in explored for seed in plan.seeds)
+    explored = [key for key in before.explored if key not in rows][: plan.explored]
+    return sum(plan.ledger.has(key, seed) for key in explored for seed in plan.seeds)
 
 
 def _goal(goal: Goal) -> str:
@@ -198,11 +200,10 @@ def _goal(goal: Goal) -> str:
     return f"{goal.label[:-1]}; {direction})" if goal.label.endswith(")") else f"{goal.label} ({direction})"
 
 
-def _limits(plan: Plan, ledger: Ledger, allotment: Allotment) -> list[str]:
+def _limits(limits: Mapping[str, float], budget: Budget, usual: str | None) -> list[str]:
     """What each limit bounds; of those on the whole study what is spent of them."""
-    budget, usual = _budget(plan, ledger, allotment)
     lines = []
-    for name, number in plan.limits.items():
+    for name, number in limits.items():
         limit = LIMITS[name]
         line = f"limit {name}={number:g} ({limit.meaning})"
         if limit.whole:
@@ -213,18 +214,9 @@ def _limits(plan: Plan, ledger: Ledger, allotment: Allotment) -> list[str]:
     return lines
 
 
-def _budget(plan: Plan, ledger: Ledger, allotment: Allotment) -> tuple[Budget, str | None]:
-    """What is left, and by which recipe what a trial takes is guessed: by the base settings where Optuna explores."""
-    budget = Budget(plan.limits, ledger.sift()[0] if plan.limits else (), allotment.concurrent)
-    budget.expect([plan.base])
-    return budget, plan.base.hash if plan.explored else None
-
-
-def _room(plan: Plan, ledger: Ledger, allotment: Allotment, seconds: float) -> float:
+def _room(budget: Budget, usual: str | None, on: Resources, seconds: float) -> float:
     """How many trials the study's limits leave room for; where none has ended yet, if one takes so many seconds."""
-    budget, usual = _budget(plan, ledger, allotment)
-    workers, gpus = allotment.resources.workers, allotment.resources.gpus
-    cost = {"seconds": seconds, "workers": workers, "gpu_seconds": seconds * workers * gpus}
+    cost = {"seconds": seconds, "workers": on.workers, "gpu_seconds": seconds * on.workers * on.gpus}
     a_trial = {name: budget.guess(name, usual) or LIMITS[name].of(cost) for name in budget.limits}
     rooms = [max(0.0, budget.left(name)) / amount for name, amount in a_trial.items() if amount]
     return min(rooms, default=math.inf) + 1e-9  # rounding must not cost a trial
@@ -235,10 +227,10 @@ def _in_words(resources: Resources) -> str:
     return f"{count(resources.workers, 'worker')} per trial, {resources.cpus} CPU{gpus} each"
 
 
-def _estimate(plan: Plan, cluster: Cluster, ledger: Ledger) -> tuple[float | None, str]:
+def _estimate(plan: Plan, cluster: Cluster) -> tuple[float | None, str]:
     """Seconds a trial takes that trains on all of the data, or None, and how that is known: measured where such trials
     are done, else from elsewhere."""
-    done = [record for record in ledger.sift()[0] if record.cost.get("seconds") and record.seed != PART]
+    done = [record for record in plan.ledger.sift()[0] if record.cost.get("seconds") and record.seed != PART]
     trained = [record for record in done if Recipe.from_flat(record.recipe).trains]
     if measured := trained or done:
         return fmean(record.cost["seconds"] for record in measured), f"mean of {count(len(measured), 'finished trial')}"

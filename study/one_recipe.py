@@ -60,7 +60,7 @@ def read_recipe(request: Request) -> Subject:
     named = named_space(request.space)
     space, own = named.space, named.file
     if is_file:
-        path = expanded(Path(request.recipe))
+        path = expanded(request.recipe)
         changes = dict(_keys(path))
         of_recipe, of_evaluation = split(changes)
         changed = dataclasses.replace(

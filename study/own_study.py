@@ -170,7 +170,7 @@ def _of_recipe(request: Request) -> Subject:
 
 def _folder_beside(space: Path) -> Path:
     """Where the prepared data of a space file are kept."""
-    path = expanded(space).absolute()
+    path = space.absolute()
     folder = path.with_name(f"{path.stem}_data")
     existing = next((path for path in (path, folder) if path.exists()), None)
     if existing is not None:

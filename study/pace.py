@@ -12,7 +12,6 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from reports.ledger import STUDY, StudyInfo
 from reports.ledger.finals import SHARE
 from reports.markdown import duration
 from search_spaces.own_data import BATCH, EPOCHS
@@ -47,9 +46,9 @@ def cut_to_limit(plan: Plan, allotment: Allotment) -> Draft | None:
     flat, minutes = plan.base.flat(), plan.limits.get("minutes")
     if not plan.request.train or SHARE not in flat or SHARE in plan.draft.fixed:
         return None
-    if (plan.results / STUDY).is_file():
-        before = dict(map(parse_assignment, StudyInfo.load(plan.results).request.set)).get(SHARE)
-        return None if before is None else _set(plan.draft, float(str(before)))
+    if before := plan.before:
+        share = dict(map(parse_assignment, before.request.set)).get(SHARE)
+        return None if share is None else _set(plan.draft, float(str(share)))
     train = Path(str(flat["corpus.nli"]))
     if minutes is None or not plan.explored or not train.is_file() or allotment.resources.gpus:
         return None

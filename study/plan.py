@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from reports.ledger import LEDGER, Ledger, Scoring, is_explored, is_fresh
+from reports.ledger import LEDGER, STUDY, Ledger, Scoring, StudyInfo, is_explored, is_fresh
 from reports.ledger.finals import SHARE
 from reports.ledger.location import ResultsLocation, open_location
 from reports.ledger.request import Request
@@ -111,6 +111,16 @@ class Plan:
         return self.place.folder
 
     @property
+    def before(self) -> StudyInfo | None:
+        """The study that its results hold already."""
+        return StudyInfo.load(self.results) if (self.results / STUDY).is_file() else None
+
+    @functools.cached_property
+    def ledger(self) -> Ledger:
+        """The records of its results, and which of its trials are done."""
+        return Ledger(self.results / LEDGER, self.scoring_of)
+
+    @property
     def sampler(self) -> SamplerEntry:
         return _sampler(self.request)
 
@@ -170,7 +180,7 @@ class Plan:
         that the ledger has.
         """
         tasks, folder = task_names(self.evaluation.tasks), senteval_folder(self.evaluation.senteval)
-        records, _ = Ledger(self.results / LEDGER).sift()
+        records, _ = self.ledger.sift()
         scored = {tuple(sorted(evaluation.scores)) for record in records for evaluation in record.evaluations}
         task_sets = [names for names in scored if names and {*names} <= TASKS.keys()]
         data = frozenset(fingerprint(folder, names) for names in (tasks, task_names(self.exploring.tasks), *task_sets))

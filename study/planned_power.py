@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from reports.evidence import chance_of
-from reports.ledger import Ledger, StudyInfo
+from reports.ledger import StudyInfo
 from reports.ledger.looks import taken
 from reports.looks import share
 from reports.markdown import number
@@ -78,7 +78,7 @@ class Moved:
     """Whence that is known."""
 
 
-def gain_in_words(plan: Plan, ledger: Ledger) -> list[str]:
+def gain_in_words(plan: Plan) -> list[str]:
     """Lines for a search with finals; none without them, and where seeds change nothing. Few test items decide more
     than seeds: then no gain is planned."""
     if plan.finals is None or not plan.base.uses_seed:
@@ -88,7 +88,7 @@ def gain_in_words(plan: Plan, ledger: Ledger) -> list[str]:
     if smallest < FEW_ITEMS:
         return [f"finals: no gain is planned, as {smallest} test items decide more of it than seeds do"]
     test = max(tests, key=lambda test: test.half_interval(_level(plan)), default=None)
-    moved = next(_measured(plan, ledger), Moved(ASSUMED, "a score", WHY))
+    moved = next(_measured(plan), Moved(ASSUMED, "a score", WHY))
     finalists, seeds = plan.finals.recipes, plan.finals.seeds
     planned = finals.plan(moved.spread, finalists, seeds, looks=_looks(plan))
     recipes = f"{finalists} recipe{'s' * (finalists != 1)} x {seeds} fresh seeds"
@@ -143,10 +143,10 @@ def _either(words: Sequence[str]) -> str:
     return f"{', '.join(words[:-1])} or {words[-1]}"
 
 
-def _measured(plan: Plan, ledger: Ledger) -> Iterator[Moved]:
+def _measured(plan: Plan) -> Iterator[Moved]:
     """From this study's own trials: first of what the answer may be about, then of the goals' development scores."""
     source = "as in earlier trials of this study"
-    own = [record.under(plan.scoring) for record in ledger.sift()[0] if record.status == "finished"]
+    own = [record.under(plan.scoring) for record in plan.ledger.sift()[0] if record.status == "finished"]
     results = Results(plan.results, StudyInfo(plan.space.name), plan.space, own)
     scored = {task for record in own for task in record.scores}
     chosen_by = {task for task in needed(results.goals) & scored if has_no_test(task)}

@@ -60,9 +60,12 @@ def _run(request: Request) -> int:
 
         return list_keys(request.plugin) if request.keys else list_spaces()
     if request.why is not None:
+        from reports.ledger.location import open_location
+        from search_spaces.limits import parse_limits
         from study.why.page import write
 
-        for line in write(request):
+        place, limits = open_location(request.why, Path()), parse_limits(request.limit)
+        for line in write(place, limits.get("minutes")):
             print(printable(line), flush=True)
         return 0
     scored_by = []
@@ -119,10 +122,10 @@ def _run(request: Request) -> int:
             print(f"\n{in_short(plan, cluster)}")
         return 0
     print(preview(plan, cluster, allotment, brief=True), flush=True)
-    from reports.ledger import FAILURES, LEDGER, Ledger
+    from reports.ledger import FAILURES
     from study.search.budget import Budget
 
-    before = Ledger(plan.results / LEDGER).read()
+    before, _ = plan.ledger.sift()
     budget = Budget(plan.limits, before)
     try:
         failed = run_study(plan, cluster, allotment)
@@ -142,7 +145,7 @@ def _run(request: Request) -> int:
     if answer is None:
         raise UserError(f"no trial of the study in {plan.place.shown} finished, so there is nothing to report")
     if answer.kind in ("base", "as it came", "open") and plan.request.train:
-        ran = len(Ledger(plan.results / LEDGER).read()) > len(before)
+        ran = len(plan.ledger.sift()[0]) > len(before)
         explain(plan, budget.seconds_left() / 60 if ran and not cluster.joined else 0.0)
     return 1 if failed or unscored else 0
 
@@ -163,13 +166,12 @@ def score_by_mteb(plan: Plan, tasks: Sequence[Any]) -> bool:
 
 def report(plan: Plan) -> Answer | None:
     """Write the report of what is finished, say where it is and what it answers; None if nothing is finished."""
-    from reports.ledger import LEDGER, LOOKS, Ledger
-
-    if not any(record.status == "finished" for record in Ledger(plan.results / LEDGER).read()):
+    if not any(record.status == "finished" for record in plan.ledger.sift()[0]):
         return None
     from reports.answer import Answer
     from reports.answer_words import as_text, lines
     from reports.formats import FORMATS
+    from reports.ledger import LOOKS
     from reports.looks import record
     from reports.report import write_unrecorded
 
@@ -189,7 +191,6 @@ def explain(plan: Plan, left: float) -> None:
     it, as where it cannot be told: the study has its answer."""
     from reports.commands import WHY_MINUTES, why_command
     from reports.ledger import StudyInfo
-    from reports.ledger.request import Request
     from study.why.page import write
 
     hint = why_command(StudyInfo.load(plan.results))
@@ -197,7 +198,7 @@ def explain(plan: Plan, left: float) -> None:
         print(printable(f"Why    {hint}"), flush=True)
         return
     try:
-        for line in write(Request(why=plan.place.shown, limit=(f"minutes={min(int(left), WHY_MINUTES)}",))):
+        for line in write(plan.place, min(int(left), WHY_MINUTES)):
             print(printable(line), flush=True)
     except (UserError, OSError, RuntimeError, MemoryError) as error:
         print(printable(f"warning: {error}"), printable(f"Why    {hint}"), sep="\n", flush=True)

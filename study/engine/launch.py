@@ -51,13 +51,13 @@ def run_study(plan: Plan, cluster: Cluster, allotment: Allotment, perform: str =
 
     `perform`: `"module:function"`, what workers do with a task; a benchmark gives one without the work.
     """
-    with locked(plan):
+    with locked(plan.place):
         return _run_alone(plan, cluster, allotment, perform)
 
 
 def _run_alone(plan: Plan, cluster: Cluster, allotment: Allotment, perform: str) -> int:
     info = prepare_results(plan, hardware(cluster))
-    ledger = Ledger(plan.results / LEDGER, plan.scoring_of)
+    ledger = plan.ledger
     from study.search.tune_searcher import TuneSearcher
 
     def save_search(explored: list[str], finals: Finals | None) -> None:

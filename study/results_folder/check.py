@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
-from reports.ledger import LEDGER, PLUGINS, STUDY, Ledger, StudyInfo
+from reports.ledger import LEDGER, PLUGINS, StudyInfo
 from reports.ledger.folders import LOCK, OWN_DATA
 from reports.ledger.location import is_unfinished
 from reports.ledger.names import to_write
@@ -33,8 +33,7 @@ def check_results(plan: Plan) -> None:
         raise UserError(f"--results {results}: {nearest} is a file; name a folder")
     for path in results.iterdir() if results.is_dir() else ():
         to_write(results, path.name)  # a link that leads out is found before anything has run
-    if (results / STUDY).is_file():
-        before = StudyInfo.load(results)
+    if before := plan.before:
         if before.space != plan.space.name or before.scale != plan.scale:
             raise UserError(
                 f"{results} holds another study ({before.space} at the scale {before.scale}, not "
@@ -71,9 +70,9 @@ def check_results(plan: Plan) -> None:
 def continued(plan: Plan) -> Plan:
     """With what the study that the results hold goes on with (`merge`). Finals whose finalists are known keep their
     size."""
-    if not (plan.results / STUDY).is_file():
+    before, now = plan.before, plan.request
+    if before is None:
         return plan
-    before, now = StudyInfo.load(plan.results), plan.request
     request, finals = merge(before.searched_by, now), before.finals
     size = FinalsSize(finals.recipes, finals.seeds) if finals and (finals.finalists or finals.chosen) else None
     if size is not None and now.finals is None and request.finals_size is not None:
@@ -90,7 +89,7 @@ def continued(plan: Plan) -> Plan:
 def set_aside(plan: Plan) -> list[str]:
     """A sentence for each record of the results that cannot be right. Its trial counts as not done, and where the study
     asks for it, it runs again, and the new record takes the wrong one's place."""
-    wrong = Ledger(plan.results / LEDGER).sift()[1]
+    wrong = plan.ledger.sift()[1]
     return [
         f"{plan.results / LEDGER / name} is set aside, and its trial counts as not done: {why}"
         for name, why in wrong.items()

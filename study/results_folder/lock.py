@@ -10,29 +10,28 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from reports.ledger.folders import LOCK
-from reports.ledger.location import as_user_error
+from reports.ledger.location import ResultsLocation, as_user_error
 from reports.ledger.names import to_write
-from study.plan import Plan
 from trainables.errors import UserError
 
 
 @contextlib.contextmanager
-def locked(plan: Plan) -> Iterator[None]:
+def locked(place: ResultsLocation) -> Iterator[None]:
     """Keep other studies out of the results folder: two at once would run the same trials, and write the same files.
 
     The lock is the operating system's, so one that was killed leaves the folder free. It does not reach a URL.
     `UserError` where another study has it.
     """
-    if plan.place.url is not None:  # what is locked here is this process's own working copy
+    if place.url is not None:  # what is locked here is this process's own working copy
         yield
         return
     try:
-        plan.results.mkdir(parents=True, exist_ok=True)
-        handle = os.open(to_write(plan.results, LOCK), os.O_RDWR | os.O_CREAT, 0o666)
+        place.folder.mkdir(parents=True, exist_ok=True)
+        handle = os.open(to_write(place.folder, LOCK), os.O_RDWR | os.O_CREAT, 0o666)
     except OSError as error:
-        raise as_user_error(error, plan.place.shown) from None
+        raise as_user_error(error, place.shown) from None
     try:
-        _lock_or_refuse(handle, plan.results)
+        _lock_or_refuse(handle, place.folder)
         yield
     finally:
         os.close(handle)

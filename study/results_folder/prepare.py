@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from reports.ledger import FAILURES, PLUGINS, STUDY, Finals, Ledger, StudyInfo
+from reports.ledger import FAILURES, PLUGINS, Finals, Ledger, StudyInfo
 from reports.ledger.location import as_user_error
 from reports.ledger.moments import now
 from reports.ledger.names import to_write
@@ -29,8 +29,8 @@ def prepare_results(plan: Plan, machine: str) -> StudyInfo:
     `UserError` where it cannot be written.
     """
     info = _described(plan, machine)
-    if (plan.results / STUDY).is_file():
-        info = _joined(StudyInfo.load(plan.results), info)
+    if before := plan.before:
+        info = _joined(before, info)
     try:
         plan.results.mkdir(parents=True, exist_ok=True)
         if plan.draft.subject.file is not None:

@@ -13,12 +13,10 @@ from pathlib import Path
 
 from reports.document import Block, Bullets, CodeBlock, WrittenSection
 from reports.formats import FORMATS, Document
-from reports.ledger.location import open_location
+from reports.ledger.location import ResultsLocation
 from reports.ledger.names import to_write
-from reports.ledger.request import Request
 from reports.markdown import count, text
 from reports.results import Results
-from search_spaces.limits import parse_limits
 from study.why import words
 from study.why.case import Cause, StudyCase
 from study.why.changes import SUSPECTS, by_rows, without
@@ -31,12 +29,11 @@ LISTED = 20
 """So many suspect rows of a cause are shown."""
 
 
-def write(request: Request) -> Iterator[str]:
-    """Look, try as long as `--limit minutes` says, and write the page; gives lines for a console. `UserError` where the
-    study is not of a person's own data."""
-    place = open_location(str(request.why), Path())
+def write(place: ResultsLocation, minutes: float | None) -> Iterator[str]:
+    """Look, try for so many minutes, and write the page; gives lines for a console. `UserError` where the study is not
+    of a person's own data."""
     place.bring()
-    results, minutes = Results.load(place.folder), parse_limits(request.limit).get("minutes")
+    results = Results.load(place.folder)
     with tempfile.TemporaryDirectory() as shared:
         case = StudyCase.of(results, Path(shared))
         yield words.begin(case, minutes)

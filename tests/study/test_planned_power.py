@@ -69,8 +69,7 @@ def ran(results: Path, temperature: float, *scores: float, tested: bool = True) 
 
 
 def gain_lines(results: Path, *more: str) -> list[str]:
-    plan = plan_of(results, *more)
-    return gain_in_words(plan, Ledger(plan.results / LEDGER, plan.scoring_of))
+    return gain_in_words(plan_of(results, *more))
 
 
 def moved(results: Path) -> tuple[float, str]:
@@ -135,11 +134,11 @@ def test_few_test_items_are_warned_of_and_more_bound_the_gain(tmp_path: Path) ->
     assert own_tests(few) == [TestSize(6, Search.varies)]
     assert warning.startswith("the test has 6 items, so the interval of a gain is about 13.78 points to each side")
     assert warning.endswith("one of 5 or 2 points takes 30 or 175 items; give more by --test")
-    (withheld,) = gain_in_words(few, Ledger(few.results / LEDGER, few.scoring_of))
+    (withheld,) = gain_in_words(few)
     assert "no gain is planned, as 6 test items decide" in withheld
     many = own(tmp_path, 600)
     assert (own_tests(many), few_items(many)) == ([TestSize(60, Search.varies)], [])
-    *by_seeds, by_items = gain_in_words(many, Ledger(many.results / LEDGER, many.scoring_of))
+    *by_seeds, by_items = gain_in_words(many)
     assert len(by_seeds) == 2
     alone = planned(ASSUMED, 1, 5, looks=1 / share(1)).gain
     gain = math.hypot(alone, (stats.t.ppf(1 - FIRST, 59) + stats.t.ppf(0.8, 59)) * Search.varies / 60**0.5)
@@ -245,8 +244,8 @@ def test_what_is_assumed_is_what_the_kept_examples_show(tmp_path: Path) -> None:
     spreads = []
     for file in sorted((ROOT / "docs/examples").glob("*/study.json")):
         plan = plan_of(tmp_path)
-        vars(plan)["scoring"] = StudyInfo.load(file.parent).scoring
-        spread, source = spread_of(gain_in_words(plan, Ledger(file.parent / LEDGER))[0])
+        vars(plan).update(scoring=StudyInfo.load(file.parent).scoring, ledger=Ledger(file.parent / LEDGER))
+        spread, source = spread_of(gain_in_words(plan)[0])
         if source.startswith("STS Avg.: as in "):
             spreads.append(spread)
     low, high = map(float, re.findall(r"\d\.\d+", WHY))

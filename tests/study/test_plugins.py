@@ -18,6 +18,7 @@ import pytest
 from reports.ledger import PLUGINS, StudyInfo
 from reports.ledger.own_code import trust_folder
 from reports.sections import SECTIONS
+from search_spaces.limits import LIMITS
 from study.check import check_plan
 from study.cli.options import parse
 from study.engine.messages import WorkerTask
@@ -100,6 +101,19 @@ def test_plugins_that_cannot_go_together_are_refused_before_a_trial_runs(folder:
     (folder / "renamed.py").write_text((folder / "first.py").read_text())
     with pytest.raises(UserError, match=r"first\.py, line 10: the name .* is taken"):
         check_results(plan_of(folder, "renamed.py"))
+
+
+def test_a_limit_may_be_a_plugins(folder: Path) -> None:
+    (folder / "limit.py").write_text(
+        "from search_spaces.limits import LIMITS, Limit\n"
+        'LIMITS.add(Limit("steps", "steps of each trial", lambda cost: cost.get("steps")))\n'
+    )
+    arguments = ["--space", "scl_tau", "--scale", "laptop", "--results", str(folder / "results")]
+    try:
+        draft = read_request(parse([*arguments, "--plugin", str(folder / "limit.py"), "--limit", "steps=9"]))
+    finally:
+        LIMITS.remove("steps")
+    assert draft.limits == {"steps": 9.0}
 
 
 def test_two_plugins_of_one_file_name_are_refused(folder: Path) -> None:

@@ -65,7 +65,7 @@ def export_model(results: Path) -> None:
 
 
 def lock(results: Path) -> None:
-    with locked(plan_of(results)):
+    with locked(plan_of(results).place):
         pass
 
 

@@ -421,15 +421,15 @@ def test_the_option_stands_alone() -> None:
         (math.inf, "Why    python study/run.py --why"),
         (0.0, "Why    python study/run.py --why"),
         (2.9, "Why    python study/run.py --why"),
-        (4.9, "looked for minutes=4"),
-        (90.0, "looked for minutes=10"),
+        (4.9, "looked for 4 min"),
+        (90.0, "looked for 10 min"),
     ],
 )
 def test_a_study_says_itself_why_in_the_minutes_that_are_left(
     left: float, printed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     results = make_study(tmp_path / "study", rows=1)
-    monkeypatch.setattr("study.why.page.write", lambda request: [f"looked for {request.limit[0]}"])
+    monkeypatch.setattr("study.why.page.write", lambda _, minutes: [f"looked for {minutes} min"])
     plan: Any = SimpleNamespace(results=results.folder, place=SimpleNamespace(shown=str(results.folder)))
     explain(plan, left)
     assert capsys.readouterr().out.startswith(printed)
@@ -438,7 +438,7 @@ def test_a_study_says_itself_why_in_the_minutes_that_are_left(
 def test_why_that_fails_leaves_the_answer_and_a_hint(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def fail(request: Request) -> Iterator[str]:
+    def fail(*_: object) -> Iterator[str]:
         yield "1      Wrong rows"
         raise RuntimeError("out of memory")
 
