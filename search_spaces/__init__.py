@@ -30,6 +30,7 @@ __all__ = [
     "Table",
     "load_space",
     "registered",
+    "space_and_file",
     "space_in",
     "spaces",
 ]
@@ -60,13 +61,17 @@ def load_space(name_or_path: str | Path) -> Space:
     The file defines `SPACE = Space(...)`, or a tuple `SPACES`; of several, `./my_space.py:NAME` picks one.
     Raises `UserError` for an unknown name, a missing file, and a file that does not run (with its line).
     """
-    text = str(name_or_path)
+    return space_and_file(str(name_or_path))[0]
+
+
+def space_and_file(text: str) -> tuple[Space, tuple[Path, str] | None]:
+    """The same, with its file and what that holds; None for a registered one."""
     path, _, name = text.partition(".py:")
-    if name:
-        return space_in(read_source(Path(path + ".py"), "space"), Path(path + ".py"), name)
-    if text.endswith(".py") or "/" in text:
-        return space_in(read_source(Path(text), "space"), Path(text))
-    return registered(text)
+    if not (name or text.endswith(".py") or "/" in text):
+        return registered(text), None
+    file = Path(path + ".py" if name else text)
+    source = read_source(file, "space")
+    return space_in(source, file, name or None), (file, source)
 
 
 def registered(name: str) -> Space:

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from reports.ledger.request import Request
-from search_spaces import load_space
+from search_spaces import space_and_file
 from search_spaces.space import Scale, Space
 from study.rows import absolute
 from study.trial import SourceFile
 from trainables.errors import UserError
 from trainables.evaluation_config import all_keys, parse_assignment
-from trainables.plugins import load_plugin, read_source
+from trainables.plugins import load_plugin
 from trainables.recipe import Value
 
 DATA_KEYS = ("corpus.nli", "corpus.columns", "corpus.labels", "corpus.documents", "evaluation.senteval")
@@ -39,7 +39,8 @@ class Subject:
 
 def named_space(name: str) -> Subject:
     """What `--space` names."""
-    return Subject(load_space(name), space_file(name))
+    space, file = space_and_file(name)
+    return Subject(space, SourceFile("space", str(file[0].absolute()), file[1]) if file else None)
 
 
 def plugin(path: Path) -> SourceFile:
@@ -48,15 +49,6 @@ def plugin(path: Path) -> SourceFile:
     if path.suffix != ".py":  # nothing else in the study's results is code
         raise UserError(f"--plugin {path} is no Python file by its name; call it {path.stem}.py")
     return SourceFile("plugin", str(path), load_plugin(path))
-
-
-def space_file(name: str) -> SourceFile | None:
-    """As `load_space` reads the name: `my_space.py`, `my_space.py:NAME`, or any other path."""
-    path, marker, _ = name.partition(".py:")
-    if not (marker or name.endswith(".py") or "/" in name):
-        return None
-    file = Path(path + ".py" if marker else name).absolute()
-    return SourceFile("space", str(file), read_source(file, "space"))
 
 
 def data_options(request: Request) -> dict[str, str | None]:

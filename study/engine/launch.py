@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from reports.ledger import LEDGER, MODELS, Finals, Ledger, split_key
+from reports.ledger import LEDGER, MODELS, Finals, split_key
 from reports.ledger.finals import SoupVariant
 from reports.ledger.location import as_user_error
 from reports.markdown import duration
@@ -57,7 +57,6 @@ def run_study(plan: Plan, cluster: Cluster, allotment: Allotment, perform: str =
 
 def _run_alone(plan: Plan, cluster: Cluster, allotment: Allotment, perform: str) -> int:
     info = prepare_results(plan, hardware(cluster))
-    ledger = plan.ledger
     from study.search.tune_searcher import TuneSearcher
 
     def save_search(explored: list[str], finals: Finals | None) -> None:
@@ -65,10 +64,10 @@ def _run_alone(plan: Plan, cluster: Cluster, allotment: Allotment, perform: str)
         its end."""
         with_search(info, explored, finals).save(plan.results)
 
-    searcher = TuneSearcher(plan, ledger, save_search, allotment.concurrent)
+    searcher = TuneSearcher(plan, plan.ledger, save_search, allotment.concurrent)
     try:
         if not searcher.has_next():
-            _drop_models(plan, searcher, ledger)
+            _drop_models(searcher)
             return 0
         start_cluster(cluster)
         with last_words(KILLED):
@@ -76,8 +75,8 @@ def _run_alone(plan: Plan, cluster: Cluster, allotment: Allotment, perform: str)
                 cluster = wait_for_room(cluster, allotment)
                 info = dataclasses.replace(info, hardware=hardware(cluster))
                 _begin_clock(searcher.budget)
-            failed = _run_trials(plan, cluster, allotment, searcher, ledger, perform)
-        _drop_models(plan, searcher, ledger)
+            failed = _run_trials(plan, cluster, allotment, searcher, perform)
+        _drop_models(searcher)
         return failed
     finally:  # also where a person stops it: what is done is reported
         if limited := searcher.limited:
@@ -85,15 +84,13 @@ def _run_alone(plan: Plan, cluster: Cluster, allotment: Allotment, perform: str)
             say(ended_in_words(limited, raced=plan.races or plan.first_decides))
         try:
             with deferred():
-                save_info(plan, info, searcher.explored, ledger, searcher.finals)
+                save_info(plan, info, searcher.explored, searcher.finals)
         except OSError as error:  # what ended the study, such as a full disk, may hold on
             raise as_user_error(error, plan.place.shown) from None
         plan.place.push_changed()
 
 
-def _run_trials(
-    plan: Plan, cluster: Cluster, allotment: Allotment, searcher: TuneSearcher, ledger: Ledger, perform: str
-) -> int:
+def _run_trials(plan: Plan, cluster: Cluster, allotment: Allotment, searcher: TuneSearcher, perform: str) -> int:
     import ray
 
     from study.engine.coordinator import open_coordinator
@@ -109,11 +106,11 @@ def _run_trials(
     transport = transport_for(plan.place.url, coordinator)
     agenda, left = searcher.agenda, searcher.budget.seconds_left
     ahead = functools.partial(outlook, agenda)
-    state = StudyState(plan, ledger, allotment.concurrent, lambda: agenda.remaining, agenda.waiting, ahead, left)
+    state = StudyState(plan, plan.ledger, allotment.concurrent, lambda: agenda.remaining, agenda.waiting, ahead, left)
     to_halt = functools.partial(agenda.seconds_to_halt, state.trained)
     callbacks = Dispatch(state)
-    models = _models(plan, searcher, ledger)
-    scheduler = _scheduler(plan, ledger)
+    models = _models(searcher)
+    scheduler = _scheduler(plan)
     settle = searcher.settle
     writer = ResultWriter(plan.place, coordinator, transport, scheduler, callbacks, settle, models, to_halt)
     machine, apart = hardware(cluster), scores_apart(cluster, allotment)
@@ -121,7 +118,7 @@ def _run_trials(
     def begin(members: Sequence[Trial], together: bool) -> dict[str, Any] | None:
         """Ray Tune's config of trials that run together; None where the study must end."""
         trials = [to_run(trial, plan, allotment, models, together, machine) for trial in members]
-        done = frozenset(trial.key for trial in trials if ledger.has(trial.recipe_hash, trial.seed))
+        done = frozenset(trial.key for trial in trials if plan.ledger.has(trial.recipe_hash, trial.seed))
         task = WorkerTask(
             files_key(trials),
             tuple(trials),
@@ -165,13 +162,13 @@ def _begin_clock(budget: Budget) -> None:
             say(f"the cluster has room after {duration(waited)}; the limit {name}={number:g} counts from now on")
 
 
-def _scheduler(plan: Plan, ledger: Ledger) -> Scheduler:
+def _scheduler(plan: Plan) -> Scheduler:
     """The scheduler, which has seen what earlier runs of the study measured at rungs."""
     if plan.rungs is None:
         return SCHEDULERS["none"].build(Setting(()))
     names = [measure.name for measure in plan.rungs.measures]
     scheduler = plan.scheduler.build(Setting(plan.rungs.ladder, len(names)))
-    for record in sorted(ledger.read(), key=lambda record: record.finished_at):
+    for record in sorted(plan.ledger.read(), key=lambda record: record.finished_at):
         for rung in record.training.get("rungs", ()):
             if set(names) <= set(rung["scores"]):
                 scheduler.goes_on(record.key, rung["rung"], [rung["scores"][name] for name in names])
@@ -199,19 +196,21 @@ def _saves(trial: Trial) -> bool:
     return not trial.part and not (trial.averaged and SoupVariant.of(trial.seed).without is not None)
 
 
-def _models(plan: Plan, searcher: TuneSearcher, ledger: Ledger) -> ModelsKept:
+def _models(searcher: TuneSearcher) -> ModelsKept:
+    plan = searcher.plan
     averages = plan.finals is not None and plan.finals.soup
-    return ModelsKept(plan.request.keep_models, searcher.goals, ledger.sift()[0], averages)
+    return ModelsKept(plan.request.keep_models, searcher.goals, plan.ledger.sift()[0], averages)
 
 
-def _drop_models(plan: Plan, searcher: TuneSearcher, ledger: Ledger) -> None:
+def _drop_models(searcher: TuneSearcher) -> None:
     """Remove what was kept for soups, once these are all scored. `UserError` where the results cannot be written."""
+    plan = searcher.plan
     if not searcher.agenda.soups_settled:
         return
     try:
-        for key in _models(plan, searcher, ledger).after_soups(searcher.shipped()):
-            if record := ledger.get(*split_key(key)):  # a record first, so that none names a model that is gone
-                ledger.write(dataclasses.replace(record, checkpoint=None))
+        for key in _models(searcher).after_soups(searcher.shipped()):
+            if record := plan.ledger.get(*split_key(key)):  # a record first, so that none names a model that is gone
+                plan.ledger.write(dataclasses.replace(record, checkpoint=None))
                 plan.place.push(f"{LEDGER}/{key}.json")
             plan.place.remove(f"{MODELS}/{key}")
     except OSError as error:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from reports.ledger import FAILURES, PLUGINS, Finals, Ledger, StudyInfo
+from reports.ledger import FAILURES, PLUGINS, Finals, StudyInfo
 from reports.ledger.location import as_user_error
 from reports.ledger.moments import now
 from reports.ledger.names import to_write
@@ -131,9 +131,9 @@ def _redacted(value: Any) -> Any:
     return redacted(value) if isinstance(value, str) else value
 
 
-def save_info(plan: Plan, info: StudyInfo, explored: list[str], ledger: Ledger, finals: Finals | None = None) -> None:
+def save_info(plan: Plan, info: StudyInfo, explored: list[str], finals: Finals | None = None) -> None:
     """`study.json` as it stands at the end."""
-    records, _ = ledger.sift()
+    records, _ = plan.ledger.sift()
     counts = {
         "finished": sum(record.status == "finished" for record in records),
         "pruned": sum(record.status == "pruned" for record in records),

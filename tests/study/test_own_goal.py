@@ -390,7 +390,7 @@ def test_a_search_finds_the_planted_recipe_by_its_goal_and_every_place_names_it(
         (trial,) = config["trials"]
         finish(searcher, ledger, config, None, scores=scores_at(trial.recipe.flat(), trial.seed))
         number += 1
-    save_info(plan, info, searcher.explored, ledger, searcher.finals)
+    save_info(plan, info, searcher.explored, searcher.finals)
 
     results = Results.load(plan.results)
     taus = {key: float(str(results.recipes[key][0].recipe["objective.temperature"])) for key in results.explored}

@@ -58,7 +58,7 @@ def run(plan: Plan, limit: int = 1000) -> list[str]:
     searcher = searcher_of(plan, ledger)
     ran = [trial for task in run_all(searcher, ledger, limit=limit) for trial in task["trials"]]
     assert all(str(trial.recipe.encoder.name).startswith(f"{plan.results.parent}/") for trial in ran)
-    save_info(plan, info, searcher.explored, ledger, searcher.finals)
+    save_info(plan, info, searcher.explored, searcher.finals)
     return [trial.key for trial in ran]
 
 
@@ -135,7 +135,7 @@ def own_run(home: Path, limit: int = 1000) -> list[str]:
         ran += [trial.key for trial in config["trials"]]
         own = {str(home / "encoder"), str(home / "results/data/train.jsonl")}  # the texts of letter counts
         assert {str(trial.recipe.encoder.name) for trial in config["trials"]} <= own
-    save_info(plan, info, searcher.explored, ledger, searcher.finals)
+    save_info(plan, info, searcher.explored, searcher.finals)
     return ran
 
 

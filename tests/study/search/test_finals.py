@@ -314,7 +314,7 @@ class TestStudy:
             "finals: 2 recipes x 3 fresh seeds, beside the base settings (3), the encoder as it came and SBERT "
             f"baseline (3): {explored[best[0]]} and {explored[best[1]]}"
         ]
-        save_info(plan, info, searcher.explored, ledger, facts)
+        save_info(plan, info, searcher.explored, facts)
         results = Results.load(tmp_path)
         assert isinstance(results.info.finals, Finals)
         assert {*results.finals} == facts.hashes == results.info.finals.hashes
@@ -446,7 +446,7 @@ class TestSaid:
         assert estimates != others
         info = prepare_results(plan, "")
         run(searcher, ledger)
-        save_info(plan, info, searcher.explored, ledger, searcher.finals)
+        save_info(plan, info, searcher.explored, searcher.finals)
         done = preview(plan, CLUSTER, ALLOTMENT)
         assert f"up to {6 + BESIDE} trials, {6 + BESIDE} of them done: " in done
         assert ("show a gain of" in text, "show a gain of" in done) == (True, False)

@@ -88,7 +88,7 @@ class Study:
                 ran.append(trial)
                 record = self.outcome(trial)
                 self.searcher.settle(trial.key, write_trial(self.results, record) if record else None)
-        save_info(self.plan, self.info, self.searcher.explored, self.ledger, self.searcher.finals)
+        save_info(self.plan, self.info, self.searcher.explored, self.searcher.finals)
         return ran
 
 

@@ -73,7 +73,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Trial], 
     plan, ledger, searcher = make(folder, *LIMITED)
     info = prepare_results(plan, "")
     ran = run(searcher, ledger)
-    save_info(plan, info, searcher.explored, ledger, searcher.finals)
+    save_info(plan, info, searcher.explored, searcher.finals)
     return folder, ran, searcher
 
 

@@ -142,7 +142,7 @@ def test_each_recipe_that_optuna_asks_for_is_told_at_once(tmp_path: Path) -> Non
     run_all(searcher, ledger)
     assert [len(explored) for explored in announced] == [1, 2, 3]
     assert announced[-1] == searcher.explored
-    save_info(plan, prepare_results(plan, "hardware"), searcher.explored, ledger)
+    save_info(plan, prepare_results(plan, "hardware"), searcher.explored)
     cluster = Cluster(True, ({"CPU": 2.0},))
     rows = len(plan.fixed_trials())
     assert f"{rows + 3} trials" in preview(plan, cluster, allot(cluster, plan.request))
@@ -168,7 +168,7 @@ def again(results: Path, *arguments: str) -> tuple[Plan, Ledger, TuneSearcher]:
     ledger = Ledger(results / "ledger")
     info = prepare_results(plan, "")
     searcher = searcher_of(plan, ledger)
-    save_info(plan, info, searcher.explored, ledger)
+    save_info(plan, info, searcher.explored)
     return plan, ledger, searcher
 
 
@@ -178,7 +178,7 @@ def test_a_study_goes_on_with_its_search_where_the_command_does_not_say_it_again
     plan, ledger, searcher = again(tmp_path, *TAU, "5", "--scheduler", "asha", "--rungs", "4")
     rows = len(searcher.agenda.waiting())
     run_all(searcher, ledger, limit=rows + 2)  # killed after two of five recipes
-    save_info(plan, StudyInfo.load(tmp_path), searcher.explored, ledger)
+    save_info(plan, StudyInfo.load(tmp_path), searcher.explored)
 
     plan, ledger, searcher = again(tmp_path, "--space", "scl_tau")
     assert f"{rows + 5} trials ({rows} rows, 5 recipes from Optuna, 1 seed), {rows + 2} of them done" in preview(
@@ -186,7 +186,7 @@ def test_a_study_goes_on_with_its_search_where_the_command_does_not_say_it_again
     )
     assert [plan.rungs, plan.request.scheduler] == [RungPlan("share", (0.25, 0.5, 0.75), (STS,)), "asha"]
     assert len(run_all(searcher, ledger)) == 3
-    save_info(plan, StudyInfo.load(tmp_path), searcher.explored, ledger)
+    save_info(plan, StudyInfo.load(tmp_path), searcher.explored)
 
     _, ledger, searcher = again(tmp_path, "--space", "scl_tau", "--seeds", "2")
     more = run_all(searcher, ledger)
