@@ -41,11 +41,11 @@ AFTER = ("reports.report.write_unrecorded", "reports.looks.record")
 CODES = {signal.SIGTERM: 143, signal.SIGINT: 130}
 
 
-def finish_one(plan: Plan, cluster: object, allotment: object, searcher: object, ledger: Ledger, perform: str) -> int:
+def finish_one(plan: Plan, *_: object) -> int:
     trial = plan.fixed_trials()[0]
     scores = {"STSBenchmark": {"dev_spearman_cosine": 61.0}}
     recipe, protocol = trial.recipe, plan.evaluation.protocol
-    ledger.write(made_record(recipe.flat(), recipe.hash, trial.seed, scores=scores, protocol=protocol))
+    plan.ledger.write(made_record(recipe.flat(), recipe.hash, trial.seed, scores=scores, protocol=protocol))
     return 0
 
 

@@ -12,15 +12,14 @@ from pathlib import Path
 import pytest
 
 from reports.commands import results_place
-from reports.ledger import Ledger, StudyInfo
+from reports.ledger import StudyInfo
 from reports.testing import made_record
 from study.cli.options import parse
-from study.engine.cluster import Allotment, Cluster
+from study.engine.cluster import Cluster
 from study.plan import Plan, decide, read_request
 from study.results_folder.check import check_results
 from study.results_folder.prepare import prepare_results
 from study.run import main
-from study.search.tune_searcher import TuneSearcher
 from tests.conftest import lend_scenes
 from trainables.errors import UserError, answer_user_errors
 from trainables.objectives import OBJECTIVES
@@ -335,9 +334,7 @@ def test_a_ray_job_s_study_keeps_where_its_results_are(tmp_path: Path, monkeypat
 def test_after_ctrl_c_there_is_a_report_of_what_is_done(
     finished: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def interrupted(
-        plan: Plan, cluster: Cluster, allotment: Allotment, searcher: TuneSearcher, ledger: Ledger, perform: str
-    ) -> int:
+    def interrupted(plan: Plan, *_: object) -> int:
         if finished:
             trial = plan.fixed_trials()[0]
             recipe = trial.recipe
@@ -349,7 +346,7 @@ def test_after_ctrl_c_there_is_a_report_of_what_is_done(
                 protocol=plan.evaluation.protocol,
                 checkpoint=f"models/{trial.key}",
             )
-            ledger.write(record)
+            plan.ledger.write(record)
         raise KeyboardInterrupt
 
     monkeypatch.setattr("study.engine.launch._run_trials", interrupted)
