@@ -27,7 +27,7 @@ def fetched(text: str, part: str, folder: Path) -> str:
     """The file or folder that a data set becomes in a folder, under the name that it is given; what is a path, or a
     built-in task, as it is. `UserError` where it is not there."""
     name, place = named(text)
-    if place.startswith("scenes:") or Path(place).expanduser().exists() or not is_data_set(place):
+    if place.startswith("scenes:") or Path(place).exists() or not is_data_set(place):
         return text
     data_set = DataSet.of(place)
     target = folder / part / re.sub(r"[^\w-]+", "_", Path(data_set.name).name)

@@ -31,7 +31,7 @@ def with_known_names(text: str, part: str, folder: Path, roles: RoleColumns | No
     """The file that a table becomes in a folder, under the name that it is given, where it has columns of these roles;
     any other path as it is. `UserError` where two tables of a part have one name."""
     name, place = named(text)
-    path = Path(place).expanduser()
+    path = Path(place)
     if not roles or not path.is_file():
         return text
     (source,) = find_tables(str(path))

@@ -51,11 +51,11 @@ from trainables.encoders.check import check_encoder
 from trainables.encoders.module_files import own_pooling
 from trainables.encoders.own_modules import fitting_poolings, own_settings
 from trainables.errors import UserError
-from trainables.evaluation_config import EvaluationConfig
+from trainables.evaluation_config import EvaluationConfig, parse_assignment
 from trainables.files import expanded, make_folder, write_whole
 from trainables.fingerprints import fingerprint
 from trainables.plugins import withdraw_spaces
-from trainables.recipe import SCENES, SCENES_ENCODER, EncoderConfig, Value, parse_assignment
+from trainables.recipe import SCENES, SCENES_ENCODER, EncoderConfig, Value
 from trainables.senteval.own_tasks import fitted_to, named, own_tasks
 from trainables.senteval.read_task import kept_task
 from trainables.senteval.tasks import TASKS, Task, task_names
@@ -212,7 +212,7 @@ def _placed(made: PreparedData, folder: Path, inputs: Sequence[str], begun: bool
     if begun:
         _check_inputs(made.train.parent, folder)
     elif not (folder / INPUTS).is_file() or (folder / INPUTS).read_bytes() != (made.train.parent / INPUTS).read_bytes():
-        paths = [Path(named(text)[1]).expanduser().resolve() for text in inputs]
+        paths = [Path(named(text)[1]).resolve() for text in inputs]
         inside = any(path.is_relative_to(folder.resolve()) for path in paths)
         if folder.exists() and (inside or folder not in _put):
             raise UserError(
@@ -298,9 +298,9 @@ def _write_general(senteval: str | None, encoders: Sequence[OwnEncoder], path: P
     write_whole(path, "\n".join(lines) + "\n")
 
 
-def _digits(text: str) -> str:
-    path = expanded(text)
-    return fingerprint(path) if path.exists() else text
+def _digits(place: str) -> str:
+    path = Path(place)
+    return fingerprint(path) if path.exists() else place
 
 
 def _check_inputs(made: Path, folder: Path) -> None:

@@ -24,8 +24,8 @@ from trainables.errors import UserError, answer_user_errors
 
 if TYPE_CHECKING:
     from reports.answer import Answer
+    from reports.ledger.location import ResultsLocation
     from reports.ledger.request import Request
-    from study.plan import Plan
 
 LEAST_WHY_MINUTES = 3
 """That it takes at least to say why an answer is not `use`."""
@@ -106,7 +106,7 @@ def _run(request: Request) -> int:
     check_results(plan)
     plan = continued(plan)
     check_plan(plan)
-    for warning in [*set_aside(plan), *warnings(plan, on_gpu=allotment.resources.gpus > 0), *few_items(plan)]:
+    for warning in [*set_aside(plan.ledger), *warnings(plan, on_gpu=allotment.resources.gpus > 0), *few_items(plan)]:
         print(f"warning: {warning}", flush=True)
     from study.dry_run import in_short, preview
 
@@ -131,7 +131,7 @@ def _run(request: Request) -> int:
         failed = run_study(plan, cluster, allotment)
     except KeyboardInterrupt:
         stops_already()
-        if report(plan) is None:
+        if report(plan.place) is None:
             print("no trial had finished", flush=True)
         raise
     if failed:
@@ -140,23 +140,23 @@ def _run(request: Request) -> int:
             f"{plan.place.at(FAILURES)}. Run the same command again to retry.",
             file=sys.stderr,
         )
-    unscored = bool(scored_by) and not score_by_mteb(plan, scored_by)
-    answer = report(plan)
+    unscored = bool(scored_by) and not score_by_mteb(plan.place, scored_by)
+    answer = report(plan.place)
     if answer is None:
         raise UserError(f"no trial of the study in {plan.place.shown} finished, so there is nothing to report")
     if answer.kind in ("base", "as it came", "open") and plan.request.train:
         ran = len(plan.ledger.sift()[0]) > len(before)
-        explain(plan, budget.seconds_left() / 60 if ran and not cluster.joined else 0.0)
+        explain(plan.place, budget.seconds_left() / 60 if ran and not cluster.joined else 0.0)
     return 1 if failed or unscored else 0
 
 
-def score_by_mteb(plan: Plan, tasks: Sequence[Any]) -> bool:
+def score_by_mteb(place: ResultsLocation, tasks: Sequence[Any]) -> bool:
     """Have the package `mteb` score the kept models. False, and a warning, where that cannot be done: what the study
     found is reported all the same."""
     from reports.mteb_scores import score
 
     try:
-        score(plan.place, tasks)
+        score(place, tasks)
     except Exception as error:  # whatever a task or its data raise
         name = "" if isinstance(error, UserError) else f"mteb failed with {type(error).__name__}: "
         print(f"warning: {name}{error}", file=sys.stderr, flush=True)
@@ -164,41 +164,42 @@ def score_by_mteb(plan: Plan, tasks: Sequence[Any]) -> bool:
     return True
 
 
-def report(plan: Plan) -> Answer | None:
+def report(place: ResultsLocation) -> Answer | None:
     """Write the report of what is finished, say where it is and what it answers; None if nothing is finished."""
-    if not any(record.status == "finished" for record in plan.ledger.sift()[0]):
+    from reports.ledger import LEDGER, LOOKS, Ledger
+
+    if not any(record.status == "finished" for record in Ledger(place.folder / LEDGER).read()):
         return None
     from reports.answer import Answer
     from reports.answer_words import as_text, lines
     from reports.formats import FORMATS
-    from reports.ledger import LOOKS
     from reports.looks import record
     from reports.report import write_unrecorded
 
-    plan.place.renew(LOOKS)  # a reader may have looked while the study ran
-    results = write_unrecorded(plan.results, ("md",))
-    record(results, plan.results)
-    plan.place.push_changed()
-    print(f"report: {plan.place.at(FORMATS['md'].file)}", flush=True)
+    place.renew(LOOKS)  # a reader may have looked while the study ran
+    results = write_unrecorded(place.folder, ("md",))
+    record(results, place.folder)
+    place.push_changed()
+    print(f"report: {place.at(FORMATS['md'].file)}", flush=True)
     answer = Answer.of(results)
     for line in as_text(lines(answer, results.info, str)):
         print(printable(line), flush=True)  # a command may hold a row's label
     return answer
 
 
-def explain(plan: Plan, left: float) -> None:
+def explain(place: ResultsLocation, left: float) -> None:
     """Say what stands in the way, where so many minutes of a limit are enough for it; else give the command that says
     it, as where it cannot be told: the study has its answer."""
     from reports.commands import WHY_MINUTES, why_command
     from reports.ledger import StudyInfo
     from study.why.page import write
 
-    hint = why_command(StudyInfo.load(plan.results))
+    hint = why_command(StudyInfo.load(place.folder))
     if not LEAST_WHY_MINUTES <= left < math.inf:
         print(printable(f"Why    {hint}"), flush=True)
         return
     try:
-        for line in write(plan.place, min(int(left), WHY_MINUTES)):
+        for line in write(place, min(int(left), WHY_MINUTES)):
             print(printable(line), flush=True)
     except (UserError, OSError, RuntimeError, MemoryError) as error:
         print(printable(f"warning: {error}"), printable(f"Why    {hint}"), sep="\n", flush=True)

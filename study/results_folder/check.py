@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
-from reports.ledger import LEDGER, PLUGINS, StudyInfo
+from reports.ledger import PLUGINS, Ledger, StudyInfo
 from reports.ledger.folders import LOCK, OWN_DATA
 from reports.ledger.location import is_unfinished
 from reports.ledger.names import to_write
@@ -86,13 +86,12 @@ def continued(plan: Plan) -> Plan:
     return dataclasses.replace(plan, draft=draft, settled=size is not None and size == request.finals)
 
 
-def set_aside(plan: Plan) -> list[str]:
+def set_aside(ledger: Ledger) -> list[str]:
     """A sentence for each record of the results that cannot be right. Its trial counts as not done, and where the study
     asks for it, it runs again, and the new record takes the wrong one's place."""
-    wrong = plan.ledger.sift()[1]
     return [
-        f"{plan.results / LEDGER / name} is set aside, and its trial counts as not done: {why}"
-        for name, why in wrong.items()
+        f"{ledger.folder / name} is set aside, and its trial counts as not done: {why}"
+        for name, why in ledger.sift()[1].items()
     ]
 
 

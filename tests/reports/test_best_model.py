@@ -7,7 +7,6 @@ import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,6 +18,7 @@ from reports.document import markdown
 from reports.export import export
 from reports.findings import Findings
 from reports.ledger import LEDGER, Ledger, StudyInfo, is_fresh
+from reports.ledger.location import ResultsLocation
 from reports.live.folder import Folder
 from reports.live.html import parts_of
 from reports.markdown import code
@@ -116,10 +116,7 @@ def test_all_agree_on_the_best(
 
     assert line.replace(", ", "  ") in describe(best, searched(goals), ())
     monkeypatch.setattr("reports.report.write_unrecorded", lambda folder, formats: Results.load(folder))
-    plan: Any = SimpleNamespace(
-        results=tmp_path, place=SimpleNamespace(at=str, push_changed=lambda: None, renew=lambda name: None)
-    )
-    assert report(plan)
+    assert report(ResultsLocation(tmp_path))
     model = shlex.join(["python", "-m", "reports", "export", results_place(results.info), label])
     assert f"Model  {model}\n" in capsys.readouterr().out
 

@@ -6,8 +6,6 @@ import dataclasses
 import shutil
 import uuid
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -156,8 +154,7 @@ def test_a_reader_at_a_url_and_the_study_undo_nothing_of_each_other(folder: Path
     reader.push_changed()
     for path in kept:
         shutil.move(path, study.folder / "ledger" / path.name)
-    plan: Any = SimpleNamespace(results=study.folder, place=study)
-    assert report(plan)
+    assert report(study)
     reader.bring()
     assert StudyInfo.load(reader.folder).status_counts == {"finished": 99}
     assert len(taken(reader.folder)) == 2

@@ -346,6 +346,11 @@ def test_where_embeddings_are_cut_no_head_is_searched() -> None:
     assert not any(key.startswith("head.") for key in searched_for)
 
 
+def test_how_models_are_scored_may_be_set() -> None:
+    plan = plan_of("--train", write("pairs"), *SMALL, "--set", "evaluation.explored=all")
+    assert plan.evaluation.explored == "all"
+
+
 def test_a_task_is_no_goal_of_the_same_name() -> None:
     plan = plan_of("--train", write("pairs"), *SMALL, "--dev", write("scored", name="seconds_dev.csv"))
     (goal,) = plan.space.searched_goals

@@ -8,6 +8,7 @@ are built-in ones.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
@@ -102,15 +103,17 @@ def _task(parts: Sequence[_TaskPath]) -> Task:
 
 
 def named(given: str) -> tuple[str, str]:
-    """Name and path of `NAME=PATH`; of a `PATH` the name is empty."""
+    """Name and path of `NAME=PATH`, with the home folder for `~`; of a `PATH` the name is empty."""
     name, equals, place = given.partition("=")
-    return (name, place) if equals and re.fullmatch(r"[\w-]+", name) and not Path(given).exists() else ("", given)
+    if not (equals and re.fullmatch(r"[\w-]+", name)) or Path(given).exists():
+        name, place = "", given
+    return name, os.path.expanduser(place)
 
 
 def _part(given: str, split: str) -> _TaskPath:
     name, place = named(given)
     built_in = place.removeprefix(_SCENES) if place.startswith(_SCENES) else ""
-    path = _built_in(built_in, split) if built_in else Path(place).expanduser().absolute()
+    path = _built_in(built_in, split) if built_in else Path(place).absolute()
     if not path.exists():
         raise UserError(f"--{split} {given}: {path} does not exist")
     name = name or _MARKER.sub("", path.name.removesuffix("".join(path.suffixes) if path.is_file() else ""))

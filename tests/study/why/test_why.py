@@ -9,8 +9,6 @@ import math
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -18,6 +16,7 @@ import pytest
 from benchmarks.own._sets import PARTS, of_files
 from reports.document import markdown
 from reports.ledger import LEDGER, Ledger, StudyInfo
+from reports.ledger.location import ResultsLocation
 from reports.ledger.own_code import trust_folder
 from reports.ledger.request import Request
 from reports.statistics import Sample
@@ -430,8 +429,7 @@ def test_a_study_says_itself_why_in_the_minutes_that_are_left(
 ) -> None:
     results = make_study(tmp_path / "study", rows=1)
     monkeypatch.setattr("study.why.page.write", lambda _, minutes: [f"looked for {minutes} min"])
-    plan: Any = SimpleNamespace(results=results.folder, place=SimpleNamespace(shown=str(results.folder)))
-    explain(plan, left)
+    explain(ResultsLocation(results.folder), left)
     assert capsys.readouterr().out.startswith(printed)
 
 
@@ -444,7 +442,7 @@ def test_why_that_fails_leaves_the_answer_and_a_hint(
 
     results = make_study(tmp_path / "study", rows=1)
     monkeypatch.setattr("study.why.page.write", fail)
-    explain(cast(Any, SimpleNamespace(results=results.folder, place=SimpleNamespace(shown=str(results.folder)))), 5.0)
+    explain(ResultsLocation(results.folder), 5.0)
     assert "warning: out of memory\nWhy    python study/run.py --why" in capsys.readouterr().out
 
 
