@@ -35,12 +35,12 @@ def preview(plan: Plan, cluster: Cluster, allotment: Allotment, *, brief: bool =
     total = len(fixed) + plan.explored * len(plan.seeds)
     perhaps = _more_by_racing(plan, fixed)
     ready = len(done) + _explored_done(plan)
-    of_finals, finals = _of_finals(plan)
+    finals_lines, finals = _finals(plan)
     lines = [
         f"{plan.space.name}: {plan.space.title}",
         f"{count(total, 'trial')} ({_parts(plan, fixed)}), {ready} of them done; results in {plan.place.shown}",
         *_further_seeds(plan, perhaps),
-        *_finals(plan, of_finals, finals),
+        *finals_lines,
         *(gain_in_words(plan) if finals else []),
         f"{_in_words(allotment.resources)} on {cluster.describe()}; {allotment.concurrent} at once",
     ]
@@ -160,10 +160,10 @@ def _further_seeds(plan: Plan, perhaps: int) -> list[str]:
     ]
 
 
-def _of_finals(plan: Plan) -> tuple[int, int]:
-    """How many trials the finals have, at most, and how many of them are left."""
+def _finals(plan: Plan) -> tuple[list[str], int]:
+    """`then the finals, up to 40 trials: 3 recipes x 5 fresh seeds, beside …`, and how many of them are left."""
     if plan.finals is None:
-        return 0, 0
+        return [], 0
     before = plan.before
     chosen = before.finals.finalists if before is not None and before.finals is not None else []
     grid = {recipe.hash for recipe in plan.grid}
@@ -171,17 +171,11 @@ def _of_finals(plan: Plan) -> tuple[int, int]:
     finalists = [(key, seed) for key in chosen for seed in fresh_seeds(plan.finals.seeds)] if stays else []
     beside = [(entrant.recipe.hash, seed) for entrant in plan.finals.beside for seed in entrant.seeds]
     trials = plan.finals.of_curve + len(beside) + (len(finalists) or plan.finals.recipes * plan.finals.seeds)
-    return trials, trials - sum(plan.ledger.has(key, seed) for key, seed in (*beside, *finalists))
-
-
-def _finals(plan: Plan, trials: int, left: int) -> list[str]:
-    """`then the finals, up to 40 trials: 3 recipes x 5 fresh seeds, beside …`."""
-    if plan.finals is None:
-        return []
-    ready = f", {trials - left} of them done" if trials > left else ""
+    done = sum(plan.ledger.has(key, seed) for key, seed in (*beside, *finalists))
+    ready = f", {done} of them done" if done else ""
     after = f"; a learning curve of {plan.finals.of_curve}" if plan.finals.curve else ""
     what = f"{printable(plan.finals.in_words())}{after}"
-    return [f"then the finals, up to {count(trials, 'trial')}{ready}: {what}"]
+    return [f"then the finals, up to {count(trials, 'trial')}{ready}: {what}"], trials - done
 
 
 def _explored_done(plan: Plan) -> int:

@@ -25,7 +25,7 @@ from search_spaces.goals import kept_by
 from search_spaces.paper import NEED_KEYS, Row
 from search_spaces.space import Scale, Space
 from study.rows import chosen_row
-from study.subject import Subject, data_options, named_space, overrides
+from study.subject import Subject, named_space, overrides
 from study.trial import SourceFile
 from trainables.errors import UserError, reason
 from trainables.evaluation_config import parse_assignment, split
@@ -71,7 +71,7 @@ def read_recipe(request: Request) -> Subject:
         )
         return _alone(changed, Row(path.stem, {}), f"{space.name} with the keys of {path.name}", own)
     row = chosen_row(space, request.recipe)
-    set_keys = overrides(data_options(request), dict(map(parse_assignment, request.set))).keys()
+    set_keys = overrides(request, dict(map(parse_assignment, request.set)), {}).keys()
     others = {key: value for key, value in row.overrides.items() if key not in set_keys}
     needs = None if row.needs and NEED_KEYS[row.needs] & set_keys else row.needs
     alone = Row(row.label, others, needs=needs, as_it_came=row.as_it_came)

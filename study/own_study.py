@@ -11,7 +11,7 @@ import json
 import re
 import shutil
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -33,8 +33,8 @@ from search_spaces.own_data import (
     OwnSpace,
     space_text,
 )
-from study.cli.terminal import printable
-from study.engine.cluster import inside_copy
+from study.cli.terminal import say_lines
+from study.engine.cluster import lasting
 from study.hub_tasks import fetched
 from study.judge_columns import with_known_names
 from study.one_recipe import read_recipe
@@ -134,9 +134,9 @@ def _made(request: Request) -> tuple[Path, str, str]:
     stays = request.write_space is not None
     prepared = _placed(made, folder, [*request.train, *dev, *test], begun, stays)
     files = JudgeFiles(*([text.replace(str(unfinished), str(folder)) for text in texts] for texts in files))
-    _say(of_data(source, prepared, leaked))
+    say_lines(of_data(source, prepared, leaked))
     if request.dry_run and "encoder.max_length" not in fixed:
-        _say(of_lengths(encoders))
+        say_lines(of_lengths(encoders))
     if begun:  # whatever its files are called now
         name = StudyInfo.load(folder.parent).space
     text = _space(name, source, encoders, prepared, files, folder, leaked)
@@ -160,7 +160,7 @@ def _of_recipe(request: Request) -> Subject:
     made, leaked = _prepare(source, files, _unfinished(folder), request.drop_leaks, own, aside)
     begun = (folder.parent / STUDY).is_file()
     prepared = _placed(made, folder, [*request.train, *files.dev, *files.test], begun)
-    _say(of_data(source, prepared, leaked))
+    say_lines(of_data(source, prepared, leaked))
     # The recipe's columns and labels were of another file, where its layout has such keys.
     columns, labels = ("none" if key in flat else None for key in ("corpus.columns", "corpus.labels"))
     options: dict[str, Any] = {"nli": str(prepared.train), "columns": columns, "labels": labels}
@@ -185,7 +185,7 @@ def _folder(results: str) -> Path:
             f"--train keeps the prepared data in the results, and {results} is no folder; write the space by "
             "--write-space my_space.py, and run that with --results"
         )
-    return ((Path.home() if inside_copy() else Path()) / expanded(results)).absolute() / OWN_DATA
+    return lasting(expanded(results)) / OWN_DATA
 
 
 def _unfinished(folder: Path) -> Path:
@@ -327,11 +327,6 @@ def _general(folder: Path, tasks: Sequence[Task]) -> Task | None:
         return None
     (task,) = own_tasks([], [f"{GENERAL_TASK}={path}"])
     return task
-
-
-def _say(lines: Iterable[str]) -> None:
-    for line in lines:
-        print(printable(line), flush=True)
 
 
 def _space(

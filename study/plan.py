@@ -23,7 +23,7 @@ from search_spaces.limits import of_study, of_trials
 from search_spaces.own_data import LETTERS
 from search_spaces.paper import NEED_KEYS
 from search_spaces.space import Domain, Row, Scale, Search, Space
-from study.engine.cluster import inside_copy
+from study.engine.cluster import lasting
 from study.one_recipe import read_recipe
 from study.own_study import begin, own_space
 from study.rows import chosen_rows, given_models, inputs_of
@@ -33,7 +33,7 @@ from study.search.ladder import Ladder, can_run
 from study.search.points import grid
 from study.search.samplers import DEFAULT_SAMPLER, SAMPLERS, SamplerEntry
 from study.search.schedulers import SCHEDULERS, SchedulerEntry
-from study.subject import Subject, data_options, named_space, overrides
+from study.subject import Subject, named_space, overrides
 from study.trial import SourceFile, Trial
 from trainables.encoders.kinds import ENCODERS
 from trainables.errors import UserError
@@ -302,7 +302,7 @@ def read_request(request: Request) -> Draft:
     goals = space.goals
     if request.goals is not None:
         goals = tuple(goal.name for goal in searched(request.goals.split(","), f"--goals {request.goals}"))
-    changes = overrides({**data_options(request), **subject.options}, fixed)
+    changes = overrides(request, fixed, subject.options)
     of_recipe, of_evaluation = split(changes)
     base = space.base.preferring(of_recipe)  # a value that no recipe can have shows now
     settled = (*fixed, "head.kind", "head.dim") if base.flat().get("objective.dims") else (*fixed,)
@@ -369,12 +369,10 @@ def _subject(request: Request) -> Subject:
 
 
 def _place(draft: Draft, scale: Scale) -> ResultsLocation:
-    """Where results go. A Ray job's copy of a working directory is thrown away, so a relative folder is there below the
-    home folder. `UserError` for a URL that cannot be reached."""
+    """Where results go. `UserError` for a URL that cannot be reached."""
     results = draft.request.results or draft.subject.results
     place = open_location(results, Path("results") / f"{draft.space.name}-{scale}")
-    folder = (Path.home() if inside_copy() else Path()) / place.folder
-    return dataclasses.replace(place, folder=folder.absolute())
+    return dataclasses.replace(place, folder=lasting(place.folder))
 
 
 def _check_search(strategy: Search, sampler: SamplerEntry, scheduler: SchedulerEntry, space: Space) -> None:

@@ -18,7 +18,7 @@ if __package__ in (None, ""):
     # this folder itself must not hide standard modules.
     sys.path[0] = str(Path(__file__).resolve().parents[1])
 
-from study.cli.terminal import printable
+from study.cli.terminal import say_lines
 from study.signals import answered, leaves, stops_already
 from trainables.errors import UserError, answer_user_errors
 
@@ -65,8 +65,7 @@ def _run(request: Request) -> int:
         from study.why.page import write
 
         place, limits = open_location(request.why, Path()), parse_limits(request.limit)
-        for line in write(place, limits.get("minutes")):
-            print(printable(line), flush=True)
+        say_lines(write(place, limits.get("minutes")))
         return 0
     scored_by = []
     if request.mteb:
@@ -182,8 +181,7 @@ def report(place: ResultsLocation) -> Answer | None:
     place.push_changed()
     print(f"report: {place.at(FORMATS['md'].file)}", flush=True)
     answer = Answer.of(results)
-    for line in as_text(lines(answer, results.info, str)):
-        print(printable(line), flush=True)  # a command may hold a row's label
+    say_lines(as_text(lines(answer, results.info, str)))  # a command may hold a row's label
     return answer
 
 
@@ -196,13 +194,12 @@ def explain(place: ResultsLocation, left: float) -> None:
 
     hint = why_command(StudyInfo.load(place.folder))
     if not LEAST_WHY_MINUTES <= left < math.inf:
-        print(printable(f"Why    {hint}"), flush=True)
+        say_lines([f"Why    {hint}"])
         return
     try:
-        for line in write(place, min(int(left), WHY_MINUTES)):
-            print(printable(line), flush=True)
+        say_lines(write(place, min(int(left), WHY_MINUTES)))
     except (UserError, OSError, RuntimeError, MemoryError) as error:
-        print(printable(f"warning: {error}"), printable(f"Why    {hint}"), sep="\n", flush=True)
+        say_lines([f"warning: {error}", f"Why    {hint}"])
 
 
 if __name__ == "__main__":

@@ -51,14 +51,11 @@ def plugin(path: Path) -> SourceFile:
     return SourceFile("plugin", str(path), load_plugin(path))
 
 
-def data_options(request: Request) -> dict[str, str | None]:
-    """The texts of the options for data, by their names."""
-    return {name: getattr(request, name) for name in (key.partition(".")[2] for key in DATA_KEYS)}
-
-
-def overrides(options: Mapping[str, str | None], fixed: Mapping[str, Value]) -> dict[str, Value]:
-    """What changes the base of every recipe: options for data, and `fixed`, what `--set` gives. Paths are absolute."""
-    texts = {key: options[key.partition(".")[2]] for key in DATA_KEYS}
+def overrides(request: Request, fixed: Mapping[str, Value], instead: Mapping[str, str | None]) -> dict[str, Value]:
+    """What changes the base of every recipe: options for data, or what an own study has `instead` of them, and `fixed`,
+    what `--set` gives. Paths are absolute."""
+    names = {key: key.partition(".")[2] for key in DATA_KEYS}
+    texts = {key: instead.get(name, getattr(request, name)) for key, name in names.items()}
     values = dict(parse_assignment(f"{key}={text}") for key, text in texts.items() if text is not None)
     places = {item.name for item in all_keys().values() if item.place}
     return {

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 
 def say(text: str) -> None:
     """A line on the console, at once."""
     print(text, flush=True)
+
+
+def say_lines(lines: Iterable[str]) -> None:
+    """Lines that may hold what a person's data hold, each at once."""
+    for line in lines:
+        say(printable(line))
 
 
 def printable(text: str) -> str:

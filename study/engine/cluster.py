@@ -245,6 +245,11 @@ def inside_copy() -> bool:
     return "working_dir" in (json.loads(os.environ.get(JOB, "{}")).get("runtime_env") or {})
 
 
+def lasting(folder: Path) -> Path:
+    """Absolute; a relative folder in such a copy is that one below the home folder."""
+    return ((Path.home() if inside_copy() else Path()) / folder).absolute()
+
+
 def hardware(cluster: Cluster) -> str:
     """One line for the report."""
     kinds = sorted(
