@@ -23,7 +23,7 @@ from reports.soup import SHIPPED, Ship
 from reports.statistics.finals import RECORDED
 from reports.wording import GO_ON, difference, interval, level
 from search_spaces.limits import rounded_up
-from search_spaces.own_data import LETTERS
+from search_spaces.own_data import TF_IDF
 
 Say = Callable[[object], str]
 """Makes words from outside fit to be shown: escaped for markdown, printable for a console."""
@@ -260,9 +260,9 @@ def _notes(answer: Answer, info: StudyInfo, say: Say) -> list[str]:
     if answer.unrun > answer.tried and (larger := _larger_limit(info)):
         sentences.append(f"{count(answer.unrun, 'more recipe')} were drawn and had no time; {larger} {IN_ALL}")
     used, plain = answer.to_use or answer.references.get("base"), answer.references.get("baseline")
-    if plain and plain.name == LETTERS and used and used.figure and plain.figure:
+    if plain and plain.name == TF_IDF and used and used.figure and plain.figure:
         ahead = plain.figure.gain - used.figure.gain
-        without = f"{LETTERS}, without any model, score {number(ahead)} higher: try another encoder"
+        without = f"TF-IDF without any model scores {number(ahead)} higher: try another encoder"
         surely = plain.figure.low is not None and bool(plain.figure.low > used.figure.gain)
         sentences += [without] * surely
     if answer.remembered:

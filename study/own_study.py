@@ -367,12 +367,12 @@ def _space(
             general=general,
             sources=tuple(census.sources),
             notes=(*held_back(prepared), *(f"leaks: {sentence}" for sentence in leaked)),
-            letters=_may_count(tasks),
+            tf_idf=_counts_fast(tasks),
         )
     )
 
 
-def _may_count(tasks: Sequence[Task]) -> bool:
+def _counts_fast(tasks: Sequence[Task]) -> bool:
     """Whether letters of all texts of these tasks are counted, and labels read from them, in some twenty seconds."""
     tested = [kept_task(task, Path()) for task in tasks]
     lengths = [len(text) for data in tested for text in data.sentences()]

@@ -36,7 +36,7 @@ from reports.sections import SECTIONS, finals
 from reports.statistics.finals import Reference
 from reports.testing import changed
 from reports.wording import difference
-from search_spaces.own_data import LETTERS
+from search_spaces.own_data import TF_IDF
 from tests.conftest import slow_case
 from tests.facts import sentences
 from tests.synthetic_results import add_finals, keeps_its_contract, lifted, made_once, make_results, shared
@@ -182,14 +182,14 @@ def test_what_no_model_reaches_is_said_and_warns_where_it_is_more(
     answer = Answer.of(results)
     (picked,) = answer.picked
     counts = Gain(*(np.float64(picked.figure.gain + ahead + move) for move in (0, -1, 1)))
-    row = dataclasses.replace(answer.references["base"], name=LETTERS, figure=counts)
+    row = dataclasses.replace(answer.references["base"], name=TF_IDF, figure=counts)
     gained = dataclasses.replace(picked, gains={**picked.gains, "baseline": Gain(-ahead, -ahead - 1, -ahead + 1)})
     answer = dataclasses.replace(answer, picked=(gained,), references={**answer.references, "baseline": row})
     words = "\n".join(as_text(lines(answer, results.info, str)))
-    assert f"{-ahead:+.2f} [{-ahead - 1:+.2f}, {-ahead + 1:+.2f}] over letter counts" in words
-    assert ("letter counts, without any model, score 2.50 higher: try another encoder" in words) == noted
+    assert f"{-ahead:+.2f} [{-ahead - 1:+.2f}, {-ahead + 1:+.2f}] over TF-IDF (no model)" in words
+    assert ("TF-IDF without any model scores 2.50 higher: try another encoder" in words) == noted
     kept = "\n".join(as_text(lines(dataclasses.replace(answer, kind="base"), results.info, str)))
-    assert f"letter counts {counts.gain:.2f}" in kept
+    assert f"TF-IDF (no model) {counts.gain:.2f}" in kept
     unsure = dataclasses.replace(row, figure=dataclasses.replace(counts, low=counts.gain - 5))
     answer = dataclasses.replace(answer, references={**answer.references, "baseline": unsure})
     assert "without any model" not in "\n".join(as_text(lines(answer, results.info, str)))
