@@ -120,7 +120,7 @@ class Answer:
     shows: float | None = None
     """Of `open`: the smallest gain that the test items show in 80 % of studies, however many seeds there are."""
     lent: float | None = None
-    """The standard deviation over seeds that recipes of one or two seeds borrow; None where none does."""
+    """The standard deviation over seeds that recipes of at most three seeds borrow; None where none does."""
     noise: tuple[float, ...] = ()
     """The standard deviation of one seed's score, recipe by recipe of those that ran under several."""
     tried: int = 0

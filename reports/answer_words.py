@@ -227,7 +227,7 @@ def noise(answer: Answer) -> list[str]:
 
 
 def _lent(answer: Answer) -> list[str]:
-    """What intervals of one or two seeds take for known."""
+    """What intervals of few seeds take for known."""
     if answer.lent is None:
         return []
     by = "a guess from other data" if answer.lent <= math.sqrt(RECORDED.variance) else "by what ran twice"
@@ -236,7 +236,7 @@ def _lent(answer: Answer) -> list[str]:
     points = f"{number(answer.lent)} points ({by})"
     if alone:
         return [f"intervals of one seed assume that another moves a score by {points}"]
-    return [f"two seeds are too few to measure what a seed moves: intervals also count {points}"]
+    return [f"so few seeds cannot measure what a seed moves: intervals also count {points}"]
 
 
 def _notes(answer: Answer, info: StudyInfo, say: Say) -> list[str]:

@@ -69,7 +69,7 @@ class FinalsEvidence:
 
     @cached
     def lent(self, figure: Quantity) -> Common:
-        """What is lent to recipes of one or two seeds: by the finals, and by all seeds of the base and of rows, which
+        """What is lent to recipes of at most three seeds: by the finals, and by all seeds of the base and of rows, which
         no score chose."""
         least, most = figure.ends
         if most - least > PERCENT:
@@ -83,8 +83,8 @@ class FinalsEvidence:
         return lent_spread(filter(None, (every.sample(key, figure) for key in every.results.recipes)))
 
     def borrowed(self, figure: Quantity) -> float | None:
-        """The standard deviation that recipes of one or two seeds borrow; None where none does."""
-        if all(sample.fixed or sample.count > 2 for sample in self.samples(figure, self.recipes)):
+        """The standard deviation that recipes of at most three seeds borrow; None where none does."""
+        if all(sample.fixed or sample.count > 3 for sample in self.samples(figure, self.recipes)):
             return None
         return math.sqrt(self.lent(figure).variance) or None
 
