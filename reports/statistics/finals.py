@@ -82,7 +82,8 @@ def pick(development: Sequence[Sequence[float]]) -> list[int]:  # (finalists, go
 def lent_spread(samples: Iterable[Sample]) -> Common:
     """What recipes of at most three seeds borrow: `RECORDED`, or more where samples that have two seeds scatter more
     (copies count once), but no less, as a recipe may be unlike them. Equal recipes of one seed are called better in 2 %
-    of cases where they scatter three times as much as recorded, in 12 % at five times; of two or three seeds in 2 and 4 %.
+    of cases where they scatter three times as much as recorded, in 12 % at five times; of two or three seeds in 2 and
+    4 %.
     """
     pooled = pooled_spread({sample.values.tobytes(): sample for sample in samples}.values())
     if pooled is None:

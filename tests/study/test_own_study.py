@@ -19,6 +19,7 @@ from search_spaces.own_data import FIRST_FINISHED, FIRST_NARROW, FIRST_WIDE, GEN
 from study import Outcome
 from study.check import check_plan
 from study.cli.options import parse
+from study.own_study import NO_TF_IDF
 from study.plan import Plan, decide, read_request
 from study.results_folder.check import check_results
 from study.results_folder.prepare import prepare_results
@@ -408,7 +409,7 @@ def test_what_is_tried_first_goes_by_the_encoder(
         assert max(rates) >= 10 * min(rates)
 
 
-def test_tf_idf_are_scored_where_not_too_many_texts_are_tested(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tf_idf_is_scored_where_not_too_many_texts_are_tested(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = plan_of("--train", write("pairs"), *SMALL, "--results", "few")
     assert plan.finals.baseline == plan.rows[TF_IDF]
     assert plan.space.baseline is None
@@ -416,6 +417,7 @@ def test_tf_idf_are_scored_where_not_too_many_texts_are_tested(monkeypatch: pyte
     monkeypatch.setattr("study.own_study.MOST_COUNTED", 30)
     plan = plan_of("--train", write("pairs"), *SMALL, "--results", "many")
     assert (plan.finals.baseline, TF_IDF in plan.rows) == (None, False)
+    assert NO_TF_IDF in plan.space.notes
 
 
 def test_several_encoders_are_a_choice_and_each_is_a_row_as_it_came(tmp_path: Path) -> None:
