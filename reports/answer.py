@@ -15,7 +15,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from statistics import fmean
 from typing import Any, Literal
 
 from reports.answer_parts import Check, Finalist, Other, RowsAnswer
@@ -27,12 +26,12 @@ from reports.findings import Findings
 from reports.gain import Gain
 from reports.guards import Flag, grouped
 from reports.learning_curve import DataCurve, data_curve
-from reports.ledger import Record, plain, seconds_of
+from reports.ledger import plain, seconds_of
 from reports.ledger.finals import NEAR, SHARE
 from reports.looks import look, share
 from reports.part_scores import passed_over
 from reports.quantity import Quantity, goals_quantity
-from reports.question import has_no_test, in_question, kinds_of_tasks, plain_quantity, without
+from reports.question import kinds_of_tasks, plain_quantity
 from reports.recipe_names import called, farthest
 from reports.remembered import remembered
 from reports.results import Results
@@ -48,10 +47,9 @@ from reports.statistics.finals import (
     told_by,
 )
 from reports.unfinished import Extent, finals_extent, finals_judged
-from search_spaces.goals import needed
 from trainables.senteval.tasks import TASKS
 
-SCHEMA = 4
+SCHEMA = 5
 """Of `answer.json`. A field is added without a new number; one that goes, or means something else, has one."""
 FILE = "answer.json"
 DIGITS = 6
@@ -89,8 +87,7 @@ class Answer:
     failed: tuple[str, ...] = ()
     """Those by name of which no fresh seed came to its end, as trials failed."""
     references: Mapping[str, Finalist] = field(default_factory=dict)
-    """By `base`, `baseline`, `encoder`."""
-    base_over_encoder: Gain | None = None
+    """By `base`, `baseline`, `encoder`; the first of these gain over the others."""
     check: Check | None = None
     """Of the picked one; None where the figure has no second reader."""
     beside: tuple[Other, ...] = ()
@@ -120,7 +117,7 @@ class Answer:
     shows: float | None = None
     """Of `open`: the smallest gain that the test items show in 80 % of studies, however many seeds there are."""
     lent: float | None = None
-    """The standard deviation over seeds that recipes of one or two seeds borrow; None where none does."""
+    """The standard deviation over seeds that recipes of at most three seeds borrow; None where none does."""
     noise: tuple[float, ...] = ()
     """The standard deviation of one seed's score, recipe by recipe of those that ran under several."""
     tried: int = 0
@@ -147,6 +144,11 @@ class Answer:
 
     ship: Ship | None = None
     """Which model to ship of what is to be used; None where no models were averaged."""
+
+    @property
+    def base_over_encoder(self) -> Gain | None:
+        base = self.references.get("base")
+        return base.gains.get("encoder") if base else None
 
     @property
     def averaged(self) -> str | None:
@@ -260,13 +262,12 @@ class _Finals(FinalsEvidence):
             finalists=tuple(finalists),
             left_out=self.left_out,
             failed=self.failed,
-            references={name: self._of(key, figure) for name, key in self.references.items()},
-            base_over_encoder=Gain.of(judged.base_over_encoder) if judged.base_over_encoder else None,
+            references=self._compared_with(figure, judged),
             check=self.checked(first, figure) if chosen else None,
             beside=tuple(Other(task, "base", gain) for task, gain in parts),
             lost=tuple(self._lost(first, figure, INCUMBENTS[judged.answer])) if judged.answer in INCUMBENTS else (),
             others=tuple(others),
-            general=None if self._needs & {*GENERAL} else general,
+            general=None if self.needs & {*GENERAL} else general,
             remembered=remembered(self.evidence, first, self.references.get("encoder"), figure) if over_it else None,
             flags=tuple(dict.fromkeys(flag.guard for flag in self.forbidding(first, figure))),
             open=judged.open,
@@ -284,34 +285,23 @@ class _Finals(FinalsEvidence):
         ship = shipped(self, used.recipe, figure) if used else None
         return dataclasses.replace(answer, ship=ship)
 
-    @cached_property
-    def figure(self) -> Quantity | None:
-        """What all finalists and the base have a test value of: of what sums the study up, or else of the goals' own
-        tasks, the first that asks for what the goals ask for. Without tasks that are not fresh, where others are left.
-        """
-        compared = [*self.finalists, *(key for name, key in self.references.items() if name == "base")]
-        if not compared:
-            return None
-        figures = [
-            part
-            for part in in_question(self.results, self.first.scores, self._chosen_by)
-            if all(self.evidence.sample(key, part) for key in compared)
-        ]
-        return without(figures[0], self._chosen_by) if figures else None
-
-    @cached_property
-    def _needs(self) -> frozenset[str]:
-        return needed(self.results.goals)
-
-    def development(self, recipe_hash: str) -> tuple[float | None, ...]:
-        """Means of the fresh seeds by the measured goals, the higher the better."""
-        records = self.recipes[recipe_hash]
-        by_goal = [
-            [value for record in records if (value := goal.of(record.scores, record.cost)) is not None]
-            for goal in self.results.measured_goals
-        ]
-        goals = zip(self.results.measured_goals, by_goal, strict=True)
-        return tuple(goal.upward(fmean(values)) if values else None for goal, values in goals)
+    def _compared_with(self, figure: Quantity, judged: Judgement) -> dict[str, Finalist]:
+        """The references, each with its gains over what costs less, and of the base what it has of what is searched."""
+        base, encoder, baseline = (self.references.get(name, "") for name in ("base", "encoder", "baseline"))
+        gains = {
+            "base": {"encoder": judged.base_over_encoder, "baseline": self.gain(base, baseline, figure, self.looks)},
+            "encoder": {"baseline": self.gain(encoder, baseline, figure, self.looks)},
+        }
+        flat, domains = self.results.base.flat(), self.results.space.domains
+        searched = {domain.key: flat[domain.key] for domain in domains if domain.key in flat}
+        compared = {name: self._of(key, figure) for name, key in self.references.items()}
+        if "base" in compared:
+            compared["base"] = dataclasses.replace(compared["base"], settings=searched)
+        for name, over in gains.items():
+            if name in compared:
+                own = {other: Gain.of(gain) for other, gain in over.items() if gain}
+                compared[name] = dataclasses.replace(compared[name], gains=own)
+        return compared
 
     def _judged(self, order: Sequence[int], figure: Quantity) -> tuple[Judgement, Sequence[int], Quantity]:
         """With one goal whom to use, of those in the order; of several goals those of the front that are to be used by
@@ -339,7 +329,7 @@ class _Finals(FinalsEvidence):
         within = [place for place in order if self.finalists[place] not in above] or order
         free = [place for place in within if not self.forbidding(self.finalists[place], figure)]
         sound = bool(free) if order else not self.forbidding(self.references["base"], figure)
-        fresh, order = sound and not self._chosen_by & figure.tasks, free or order
+        fresh, order = sound and not self.chosen_by & figure.tasks, free or order
         return judge(
             self.samples(figure, self.finalists),
             order,
@@ -358,20 +348,6 @@ class _Finals(FinalsEvidence):
             seeds_wanted(judged, finalists, compared, lent=self.lent(figure), looks=later, goals=goals),
             least_shown(judged, finalists, compared, looks=later, goals=goals),
         )
-
-    @cached_property
-    def _chosen_by(self) -> frozenset[str]:
-        """The tasks whose tested items gave the goals' development scores: of nested cross-validation, or because the
-        development part is the test part."""
-        scored = self._needs & self.first.scores.keys()
-        return frozenset(task for task in scored if self._tests_choose(self.first, task))
-
-    def _tests_choose(self, record: Record, task: str) -> bool:
-        if has_no_test(task):
-            return True
-        predictions = self.evidence.results.predictions
-        dev, tested = (predictions.of_task(record, part) for part in (f"dev.{task}", task))
-        return dev is not None and tested is not None and dev.named == tested.named != ""
 
     def _items(self, recipe_hash: str, figure: Quantity) -> int | None:
         sample = self.evidence.sample(recipe_hash, figure)
@@ -415,7 +391,7 @@ class _Finals(FinalsEvidence):
         """The goals' parts, where the figure is not one of them, on fresh tasks that all finalists and the base have:
         of averages those alone whose tasks ask models for something else than the figure's do."""
         figure = self.figure
-        fresh, parts = self.first.scores.keys() - self._chosen_by, dict[str, Quantity]()
+        fresh, parts = self.first.scores.keys() - self.chosen_by, dict[str, Quantity]()
         for goal in (part for whole in self.results.goals for part in whole.parts or (whole,)):
             part = goals_quantity([goal], fresh)
             if part is None or figure is None or part == figure:
@@ -440,7 +416,7 @@ class _Finals(FinalsEvidence):
     def _others(self, recipe_hash: str, figure: Quantity, over: Sequence[str]) -> list[Other]:
         """Tasks that are not in the figure; without those that a flag forbids to compare."""
         scores = self.recipes[recipe_hash][0].scores
-        names = [task for task in scores if task in TASKS and task not in figure.tasks | self._chosen_by]
+        names = [task for task in scores if task in TASKS and task not in figure.tasks | self.chosen_by]
         tasks = [plain_quantity(task, scores[task]) for task in names]
         return self.by_task(recipe_hash, tasks, [name for name in over if name in self.references])
 

@@ -18,7 +18,7 @@ class Finalist:
     name: str
     """What people call it."""
     settings: Mapping[str, Value]
-    """What it changes of the base, the farthest apart first."""
+    """What it changes of the base, the farthest apart first; of the base what it has of what is searched."""
     figure: Gain | None
     """The figure itself, with its own interval."""
     development: tuple[float | None, ...]
@@ -31,7 +31,7 @@ class Finalist:
     """What one training takes."""
     gains: Mapping[str, Gain] = field(default_factory=dict)
     """Over `base`, `baseline` and `encoder`; for each of them the low ends of all finalists hold at once, and the high
-    ones."""
+    ones. Of the base and the encoder over those of them that cost less."""
     beside: Mapping[str, Gain] = field(default_factory=dict)
     """Over the base, by the other parts of the goals; all of all finalists hold at once. What a flag forbids is not
     there."""

@@ -8,25 +8,21 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 
 from reports.answer import Answer
+from reports.answer_lines import Line, Say, first_few, fits, in_lines
 from reports.answer_parts import Check, Finalist, RowsAnswer
 from reports.commands import recipe_command, results_place, study_command
 from reports.gain import Gain
 from reports.learning_curve import DataCurve
 from reports.ledger import StudyInfo
 from reports.markdown import count, duration, number, span
-from reports.recipe_names import plain
+from reports.recipe_names import BASE, plain
 from reports.soup import SHIPPED, Ship
 from reports.statistics.finals import RECORDED
 from reports.wording import GO_ON, difference, interval, level
 from search_spaces.limits import rounded_up
-from search_spaces.own_data import LETTERS
-
-Say = Callable[[object], str]
-"""Makes words from outside fit to be shown: escaped for markdown, printable for a console."""
+from search_spaces.own_data import TF_IDF
 
 MOST_ADVISED = 100
 """Seeds of each recipe; what takes more is not advised."""
@@ -38,18 +34,6 @@ FEW = 3
 IN_ALL = "in all goes on"
 """A study's limit counts what it has used."""
 ENDED = "the limit ended the study before the base settings had run"
-LONGEST = 29
-"""Words of a line, without its head."""
-
-
-@dataclass(frozen=True)
-class Line:
-    """`Use    temperature 0.05, batch size 128`."""
-
-    head: str
-    words: str
-    """Already made fit by `Say`; a command is as it is typed."""
-    command: bool = False
 
 
 def lines(answer: Answer, info: StudyInfo, say: Say) -> list[Line]:
@@ -70,42 +54,28 @@ def lines(answer: Answer, info: StudyInfo, say: Say) -> list[Line]:
     written = _verdict(answer, say)
     for place, finalist in enumerate(answer.picked if answer.kind == "use" else [first]):
         written += [Line("Or", _settings(finalist, say))] * (place > 0)
-        written += _lines("Gain", _gain(answer, finalist, say) if of_picked else _gain_of_none(answer, finalist, say))
+        written += in_lines("Gain", _gain(answer, finalist, say) if of_picked else _gain_of_none(answer, finalist, say))
         besides = [f"{say(task)} {_over(gain, 'base')}" for task, gain in finalist.beside.items()]
-        written += _lines("Beside", besides if of_picked else _elsewhere(answer, say))
+        written += in_lines("Beside", besides if of_picked else _elsewhere(answer, say))
     written += [
-        *_lines("Check", _check(answer, answer.check, of_picked, say) if answer.check else []),
-        *_lines("Most", _most(answer, say)),
-        *_lines("Sure", _sure(answer, first)),
+        *in_lines("Check", _check(answer, answer.check, of_picked, say) if answer.check else []),
+        *in_lines("Most", _most(answer, say)),
+        *_base(answer, say),
+        *in_lines("Sure", _sure(answer, first)),
         *(Line("Note", words) for words in _notes(answer, info, say)),
-        *_lines("Note", _carried_over(answer, first, say)),
+        *in_lines("Note", _carried_over(answer, first, say)),
     ]
     if answer.kind == "open":
-        written += _lines("Next", _next(answer, info))
+        written += in_lines("Next", _next(answer, info))
     if of_picked:
-        written += _lines("Worse", _worse(answer, say))
+        written += in_lines("Worse", _worse(answer, say))
         written += [Line("Cost", words) for words in [_cost(answer, first)] if words]
-    written += _lines("Data", of_data(answer.data, say)) if answer.data else []
+    written += in_lines("Data", of_data(answer.data, say)) if answer.data else []
     to_train = answer.to_train
-    written += _lines("Ship", _ship(answer.ship, say)) if answer.ship else []
+    written += in_lines("Ship", _ship(answer.ship, say)) if answer.ship else []
     averaged = SHIPPED if answer.averaged else None
     written += [_model(averaged or to_train.name, info)] if to_train and (averaged or to_train.model) else []
     return [*written, *([Line("Again", recipe_command(info), command=True)] if to_train else [])]
-
-
-def _lines(head: str, parts: Iterable[str]) -> list[Line]:
-    """The parts of a sentence with semicolons between; what would make it too long begins a line of its own."""
-    written: list[str] = []
-    for part in parts:
-        if written and _fits(longer := f"{written[-1]}; {part}"):
-            written[-1] = longer
-        else:
-            written.append(part)
-    return [Line(head, words) for words in written]
-
-
-def _fits(words: str) -> bool:
-    return len(words.split()) <= LONGEST and words.count("(") <= 1
 
 
 def _verdict(answer: Answer, say: Say) -> list[Line]:
@@ -122,6 +92,12 @@ def _verdict(answer: Answer, say: Say) -> list[Line]:
     why = "what the search picked measured no higher" if answer.picked else "no recipe of the search reached the finals"
     best = f"{OVER['base']}; {why}" if answer.base_leads else _settings(answer.picked[0], say)
     return [Line("Open", _why_open(answer, say)), Line("Best", f"so far: {best}")]
+
+
+def _base(answer: Answer, say: Say) -> list[Line]:
+    """What the base settings are, of what is searched."""
+    base = answer.references.get("base")
+    return [Line("Base", _settings(base, say))] if base and base.settings else []
 
 
 def _why_open(answer: Answer, say: Say) -> str:
@@ -142,17 +118,8 @@ def _settings(finalist: Finalist, say: Say) -> str:
     """`temperature 0.05, batch size 128, pooling cls`; of a row its label."""
     if not finalist.settings:
         return say(finalist.name)
-    row = "" if finalist.name.startswith("#") else f"{say(finalist.name)}: "
-    return row + ", ".join(
-        _first_few([say(plain(key, value)) for key, value in finalist.settings.items()], LISTED, row)
-    )
-
-
-def _first_few(named: Sequence[str], most: int, before: str = "") -> list[str]:
-    """So many of them, as far as a line has room for them, and how many more there are."""
-    room = LONGEST - 2 - len(before.split())
-    shown = [name for place, name in enumerate(named[:most]) if len(" ".join(named[: place + 1]).split()) <= room]
-    return [*shown, *([f"and {len(named) - len(shown)} more"] if len(named) > len(shown) else [])]
+    row = "" if finalist.name.startswith("#") or finalist.name == BASE else f"{say(finalist.name)}: "
+    return row + ", ".join(first_few([say(plain(key, value)) for key, value in finalist.settings.items()], LISTED, row))
 
 
 def _gain(answer: Answer, finalist: Finalist, say: Say) -> list[str]:
@@ -227,7 +194,7 @@ def noise(answer: Answer) -> list[str]:
 
 
 def _lent(answer: Answer) -> list[str]:
-    """What intervals of one or two seeds take for known."""
+    """What intervals of few seeds take for known."""
     if answer.lent is None:
         return []
     by = "a guess from other data" if answer.lent <= math.sqrt(RECORDED.variance) else "by what ran twice"
@@ -236,12 +203,17 @@ def _lent(answer: Answer) -> list[str]:
     points = f"{number(answer.lent)} points ({by})"
     if alone:
         return [f"intervals of one seed assume that another moves a score by {points}"]
-    return [f"two seeds are too few to measure what a seed moves: intervals also count {points}"]
+    return [f"so few seeds cannot measure what a seed moves: intervals also count {points}"]
 
 
 def _notes(answer: Answer, info: StudyInfo, say: Say) -> list[str]:
     """What a reader must know besides, each a sentence."""
-    sentences = []
+    sentences = list[str]()
+
+    def goes_on(seeds: int | None = None) -> str:
+        """Of an open answer `Next` says it."""
+        return "" if answer.kind == "open" else f"; {_larger_limit(info, seeds)} {IN_ALL}"
+
     if answer.share is not None:
         whole = "Again trains on all of them" if answer.to_train else "on all of them the answer may be another"
         sentences.append(f"the study trained on {100 * answer.share:.2g}% of the rows; {whole}")
@@ -253,24 +225,24 @@ def _notes(answer: Answer, info: StudyInfo, say: Say) -> list[str]:
         sentences.append(f"all trials of {count(failed, 'finalist')} in the finals failed")
     if answer.explored is not None:
         sentences.append(f"the best by the scores that chose it is {say(answer.explored)}; no fresh seed has judged it")
-    if answer.ahead and (larger := _larger_limit(info)):
+    if answer.ahead and info.limited:
         name, more = answer.ahead
         had = f"before the finals {say(name)} scored {number(more)} higher in development"
-        sentences.append(f"{had}, and had no room there; {larger} {IN_ALL}")
-    if answer.unrun > answer.tried and (larger := _larger_limit(info)):
-        sentences.append(f"{count(answer.unrun, 'more recipe')} were drawn and had no time; {larger} {IN_ALL}")
+        sentences.append(f"{had}, and had no room there{goes_on()}")
+    if answer.unrun > answer.tried and info.limited:
+        sentences.append(f"{count(answer.unrun, 'more recipe')} were drawn and had no time{goes_on()}")
     used, plain = answer.to_use or answer.references.get("base"), answer.references.get("baseline")
-    if plain and plain.name == LETTERS and used and used.figure and plain.figure:
+    if plain and plain.name == TF_IDF and used and used.figure and plain.figure:
         ahead = plain.figure.gain - used.figure.gain
-        without = f"{LETTERS}, without any model, score {number(ahead)} higher: try another encoder"
+        without = f"TF-IDF without any model scores {number(ahead)} higher: try another encoder"
         surely = plain.figure.low is not None and bool(plain.figure.low > used.figure.gain)
         sentences += [without] * surely
     if answer.remembered:
         items = count(answer.remembered, "test item")
         sentences.append(f"training saw a text of {items}; the gain would be shown without any of them")
     most, finals = max((finalist.seeds for finalist in answer.finalists), default=0), info.finals
-    if finals is not None and 0 < most < finals.seeds and (larger := _larger_limit(info, finals.seeds)):
-        sentences.append(f"the limit had time for {most} of {count(finals.seeds, 'fresh seed')}; {larger} {IN_ALL}")
+    if finals is not None and 0 < most < finals.seeds and info.limited:
+        sentences.append(f"the limit had time for {most} of {count(finals.seeds, 'fresh seed')}{goes_on(finals.seeds)}")
     elif finals is not None and finals.smaller:
         sentences.append("the finals have fewer seeds or recipes than usual, to fit the limit")
     return sentences
@@ -282,7 +254,7 @@ def _carried_over(answer: Answer, first: Finalist, say: Say) -> list[str]:
         return []
     gained = [other for other in answer.others if other.gain.above]
     clauses = [f"the gain carried over to {say(other.task)}, {_over(other.gain, other.over)}" for other in gained[:FEW]]
-    lost = _first_few([say(other.task) for other in answer.lost], FEW) or [say(answer.figure or "")]
+    lost = first_few([say(other.task) for other in answer.lost], FEW) or [say(answer.figure or "")]
     worse = f"the best of the search is shown to be worse than {OVER[_incumbent(answer)]} on {', '.join(lost)}"
     return ["by the development scores the search had found better settings", *clauses, worse]
 
@@ -424,23 +396,23 @@ def _of_rows(answer: Answer, rows: RowsAnswer, info: StudyInfo, say: Say) -> lis
         which = f"{len(rows.better) or 'none'} of {count(rows.compared, 'row')}" if rows.compared > 1 else "no row"
         no_verdict = f", {rows.unjudged} {'has' if rows.unjudged == 1 else 'have'} no verdict" * bool(rows.unjudged)
         words = f"{which} {be if rows.better else 'is'} shown to be better than {say(rows.baseline)}{no_verdict}"
-        named = _first_few([say(name) for name in rows.better], FEW)
+        named = first_few([say(name) for name in rows.better], FEW)
         whole = f"{words}: {'; '.join(named)}" if named else words
-        written += [Line("Better", whole)] if _fits(whole) else [Line("Better", words), *_lines("These", named)]
+        written += [Line("Better", whole)] if fits(whole) else [Line("Better", words), *in_lines("These", named)]
     if rows.gain and rows.best and rows.gain.low is not None:
         largest = f"the largest{' with a verdict' * bool(rows.unjudged)}"
         words = f"{largest} is {_points(rows.gain)} in {say(rows.figure)}: {say(rows.best)}"
-        written += _lines("Gain", [words, *["with one seed that may be chance"] * rows.one_seed])
+        written += in_lines("Gain", [words, *["with one seed that may be chance"] * rows.one_seed])
     elif rows.gain:
         written.append(
             Line("Gain", "unknown: one seed cannot tell how far another one would be" if rows.one_seed else "unknown")
         )
-    written += _lines("Sure", noise(answer))
+    written += in_lines("Sure", noise(answer))
     if rows.claims:
         written.append(Line("Claims", _claims(rows)))
     if rows.explored:
         clauses = [f"the best so far is {say(rows.explored)}", "its own seeds chose it, so its gain is unknown"]
-        written += _lines("Search", clauses)
+        written += in_lines("Search", clauses)
     return [*written, *([_model(rows.model, info)] if rows.model else [])]
 
 
@@ -485,8 +457,3 @@ def reference(answer: Answer, name: str) -> str:
 
 def _signed(value: float) -> str:
     return difference(value, None, None)
-
-
-def as_text(answer: Sequence[Line]) -> list[str]:
-    """For a console: heads of one width."""
-    return [f"{line.head:<6} {line.words}" for line in answer]

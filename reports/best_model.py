@@ -14,7 +14,7 @@ from reports.seed_race import of_results
 from reports.statistics import Measured
 from reports.true_scores import RecipeScores
 from search_spaces.goals import Goal, merit, upward_values, values_of
-from search_spaces.own_data import LETTERS
+from search_spaces.own_data import TF_IDF
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ def ranking(results: Results) -> list[Ranked]:
     """The recipes that may be the best: those that have every measured goal (`Results.measured_goals`), by
     `search_spaces.goals.merit`, best first; of equals the one that the study has first.
 
-    Recipes above a limit and letter counts are left out; those that left a race over seeds come last, as few seeds may
+    Recipes above a limit and TF-IDF are left out; those that left a race over seeds come last, as few seeds may
     show a mean that more would not.
     """
     races = of_results(results)
@@ -53,7 +53,7 @@ def ranking(results: Results) -> list[Ranked]:
         Ranked(recipe_hash, records, results.deciding(records), values, recipe_hash in lost)
         for recipe_hash, records in results.recipes.items()
         if recipe_hash not in results.above_limits
-        and results.labels.get(recipe_hash) != LETTERS  # no model
+        and results.labels.get(recipe_hash) != TF_IDF  # no model
         and (values := results.of_goals(records))
     ]
 

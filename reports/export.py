@@ -32,7 +32,7 @@ from reports.recipe_names import called
 from reports.results import Results
 from reports.soup import SHIPPED
 from reports.wording import CHOSEN, interval
-from search_spaces.own_data import LETTERS
+from search_spaces.own_data import TF_IDF
 from trainables.encoders.model_card import model_card, quoted, without_folders, write_card
 from trainables.errors import UserError, did_you_mean
 from trainables.recipe import SCENES, SCENES_ENCODER
@@ -101,7 +101,7 @@ def _best_first(results: Results, row: str) -> list[Record]:
     if not records:
         raise UserError(f"the row {row!r} has no finished trial: {results.why_missing(row)}")
     if not records[0].recipe["optimisation.epochs"]:
-        name = records[0].recipe["encoder.name"] if row != LETTERS else "counts of letters, which no file holds"
+        name = records[0].recipe["encoder.name"] if row != TF_IDF else "TF-IDF, which needs no model"
         raise UserError(f"the row {row!r} was evaluated and not trained, so its model is the encoder itself: {name}")
     return best_first(results, records)
 

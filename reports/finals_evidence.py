@@ -8,6 +8,8 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cached_property
+from statistics import fmean
 
 from reports.answer_parts import Check, Other
 from reports.cached import cached
@@ -17,6 +19,7 @@ from reports.guards import Flag
 from reports.ledger import Record
 from reports.looks import look, share
 from reports.quantity import Quantity
+from reports.question import has_no_test, in_question, without
 from reports.recipe_names import called
 from reports.remembered import OVERLAP, stands_without_memory
 from reports.results import Results
@@ -24,6 +27,7 @@ from reports.statistics import Sample
 from reports.statistics.comparison import Comparison
 from reports.statistics.finals import Reference, gain_over, lent_spread
 from reports.statistics.spreads import OWN, Common
+from search_spaces.goals import needed
 from trainables.senteval.tasks import kind_of
 
 PERCENT = 200.0
@@ -63,14 +67,57 @@ class FinalsEvidence:
         """`looks` of what is said of the one that was picked among the finalists."""
         return self.looks * max(len(self.finalists), 1)
 
+    @cached_property
+    def figure(self) -> Quantity | None:
+        """What all finalists and the base have a test value of: of what sums the study up, or else of the goals' own
+        tasks, the first that asks for what the goals ask for. Without tasks that are not fresh, where others are left.
+        """
+        compared = [*self.finalists, *(key for name, key in self.references.items() if name == "base")]
+        if not compared:
+            return None
+        figures = [
+            part
+            for part in in_question(self.results, self.first.scores, self.chosen_by)
+            if all(self.evidence.sample(key, part) for key in compared)
+        ]
+        return without(figures[0], self.chosen_by) if figures else None
+
+    @cached_property
+    def needs(self) -> frozenset[str]:
+        return needed(self.results.goals)
+
+    def development(self, recipe_hash: str) -> tuple[float | None, ...]:
+        """Means of the fresh seeds by the measured goals, the higher the better."""
+        records = self.recipes[recipe_hash]
+        by_goal = [
+            [value for record in records if (value := goal.of(record.scores, record.cost)) is not None]
+            for goal in self.results.measured_goals
+        ]
+        goals = zip(self.results.measured_goals, by_goal, strict=True)
+        return tuple(goal.upward(fmean(values)) if values else None for goal, values in goals)
+
+    @cached_property
+    def chosen_by(self) -> frozenset[str]:
+        """The tasks whose tested items gave the goals' development scores: of nested cross-validation, or because the
+        development part is the test part."""
+        scored = self.needs & self.first.scores.keys()
+        return frozenset(task for task in scored if self._tests_choose(self.first, task))
+
+    def _tests_choose(self, record: Record, task: str) -> bool:
+        if has_no_test(task):
+            return True
+        predictions = self.evidence.results.predictions
+        dev, tested = (predictions.of_task(record, part) for part in (f"dev.{task}", task))
+        return dev is not None and tested is not None and dev.named == tested.named != ""
+
     def samples(self, figure: Quantity, recipes: Iterable[str]) -> list[Sample]:
         """Of those of the recipes that have the figure."""
         return [sample for key in recipes if (sample := self.evidence.sample(key, figure)) is not None]
 
     @cached
     def lent(self, figure: Quantity) -> Common:
-        """What is lent to recipes of one or two seeds: by the finals, and by all seeds of the base and of rows, which
-        no score chose."""
+        """What is lent to recipes of at most three seeds: by the finals, and by all seeds of the base and of rows,
+        which no score chose."""
         least, most = figure.ends
         if most - least > PERCENT:
             return OWN
@@ -83,8 +130,8 @@ class FinalsEvidence:
         return lent_spread(filter(None, (every.sample(key, figure) for key in every.results.recipes)))
 
     def borrowed(self, figure: Quantity) -> float | None:
-        """The standard deviation that recipes of one or two seeds borrow; None where none does."""
-        if all(sample.fixed or sample.count > 2 for sample in self.samples(figure, self.recipes)):
+        """The standard deviation that recipes of at most three seeds borrow; None where none does."""
+        if all(sample.fixed or sample.count > 3 for sample in self.samples(figure, self.recipes)):
             return None
         return math.sqrt(self.lent(figure).variance) or None
 

@@ -44,7 +44,7 @@ MINED_FROM = 500
 """Among fewer pairs the nearest texts are no harder than those of a batch, so none are mined."""
 
 
-LETTERS = "letter counts"
+TF_IDF = "TF-IDF (no model)"
 """The row that needs no model: what finals of a space without a baseline are held against, too."""
 MOST_COUNTED, MOST_LETTERS, MOST_LABELLED = 20_000, 5_000_000, 100_000
 """Of how many texts at most it is scored, which take 330 MB, of how many letters in all, and of how many texts times
@@ -142,8 +142,8 @@ class OwnSpace:
     """Of texts alone: where positives can come from."""
     taught: bool = False
     """Whether what a teacher says stands beside texts of the training data."""
-    letters: bool = False
-    """Whether counts of letters, without any model, are scored too: the row `LETTERS`."""
+    tf_idf: bool = False
+    """Whether the row `TF_IDF` is scored, too."""
 
 
 @dataclass(frozen=True)
@@ -330,10 +330,10 @@ def _rows(own: OwnSpace) -> list[str]:
         untrained = f"{mark}as it came" if mark else "encoder as it came"
         rows.append(f"Row({_value(untrained)}, {_mapping({**differs, EPOCHS: 0})}, as_it_came=True)")
         rows.append(f"Row({_value(f'{mark}base settings')}, {_mapping(differs)})")
-    if own.letters:
-        changes = {"encoder.kind": "letter_counts", "encoder.name": own.train, **WITHOUT_TRAINING}
+    if own.tf_idf:
+        changes = {"encoder.kind": "tf_idf", "encoder.name": own.train, **WITHOUT_TRAINING}
         entries = " ".join(line.strip() for line in _entries(changes, own.folder).splitlines()).removesuffix(",")
-        rows.append(f"Row({_value(LETTERS)}, {{{entries}}})")
+        rows.append(f"Row({_value(TF_IDF)}, {{{entries}}})")
     return rows
 
 

@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reports.answer import Answer
-from reports.answer_words import as_text, lines
+from reports.answer_lines import as_text
+from reports.answer_words import lines
 from reports.findings import Findings
 from reports.formats import FORMATS
 from reports.gain import Gain
@@ -187,10 +188,7 @@ class Outcome:
         import pandas as pd
 
         answer, boards = self.answer, Findings.of(self._read).boards
-        references, base = answer.references, answer.references.get("base")
-        if base is not None and answer.base_over_encoder is not None:
-            references = {**references, "base": dataclasses.replace(base, gains={"encoder": answer.base_over_encoder})}
-        finals = {each.recipe: each for each in (*answer.picked, *answer.finalists, *references.values())}
+        finals = {each.recipe: each for each in (*answer.picked, *answer.finalists, *answer.references.values())}
         rows: list[dict[str, Any]] = [
             {"recipe": each.name, "seeds": each.seeds, "seconds": each.seconds, **_ends("score", each.figure)}
             | {key: value for name, gain in each.gains.items() for key, value in _ends(f"over {name}", gain).items()}

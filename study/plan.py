@@ -20,7 +20,7 @@ from reports.ledger.request import Request
 from reports.recipe_names import recipe_name
 from search_spaces.goals import SELECTION, Goal, needed, searched
 from search_spaces.limits import of_study, of_trials
-from search_spaces.own_data import LETTERS
+from search_spaces.own_data import TF_IDF
 from search_spaces.paper import NEED_KEYS
 from search_spaces.space import Domain, Row, Scale, Search, Space
 from study.engine.cluster import lasting
@@ -241,7 +241,7 @@ class Plan:
             *size,
             self.base,
             rows,
-            self.rows.get(self.space.baseline or LETTERS),
+            self.rows.get(self.space.baseline or TF_IDF),
             settled=self.settled,
             curve=self.request.learning_curve,
             soup=self.request.averages,

@@ -170,7 +170,8 @@ def report(place: ResultsLocation) -> Answer | None:
     if not any(record.status == "finished" for record in Ledger(place.folder / LEDGER).read()):
         return None
     from reports.answer import Answer
-    from reports.answer_words import as_text, lines
+    from reports.answer_lines import as_text
+    from reports.answer_words import lines
     from reports.formats import FORMATS
     from reports.looks import record
     from reports.report import write_unrecorded

@@ -7,6 +7,7 @@ far as some thousand queries leave an error.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -173,12 +174,8 @@ def answered(table: Replayed, agenda: Agenda, records: Sequence[Record], tests: 
     )
     over = judged.base_over_encoder
     picked = () if judged.picked is None else (_finalist(finalists[judged.picked], judged, judged.picked),)
-    answer = Answer(
-        KINDS[judged.answer],
-        picked=picked,
-        references={"base": _finalist(base)},
-        base_over_encoder=Gain.of(over) if over else None,
-    )
+    of_base = dataclasses.replace(_finalist(base), gains={"encoder": Gain.of(over)} if over else {})
+    answer = Answer(KINDS[judged.answer], picked=picked, references={"base": of_base})
     place = table.place_of[answer.to_train.recipe] if answer.to_train else None
     return SearchEnd(answer.kind, place, place if judged.picked is None else table.place_of[finalists[judged.picked]])
 

@@ -90,7 +90,7 @@ def _kinds() -> Iterator[SearchKind]:
     for lenders in (0, 1, 3):
         yield SearchKind(f"equal, one seed, {lenders} that ran twice", seeds=1, lenders=lenders)
     for name, spread in (("as recorded", 0.44), ("3 times as recorded", 1.3), ("5 times as recorded", 2.2)):
-        for seeds, number in ((1, "one seed"), (2, "two seeds")):
+        for seeds, number in ((1, "one seed"), (2, "two seeds"), (3, "three seeds")):
             yield SearchKind(f"equal, {number}, spreads {name}", base_spread=spread, spreads=(spread,), seeds=seeds)
     quiet = (0.1, 0.1, 0.1, 0.1, 1.3)
     yield SearchKind(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from pathlib import Path
 
@@ -38,7 +37,8 @@ def write(results: Results, pictures: Path) -> list[Block]:
     references = {other.recipe: (name, other) for name, other in answer.references.items()}  # a row may be two of them
     ranked = sorted(answer.finalists, key=lambda finalist: [finalist not in answer.picked, *_downward(finalist)])
     finalists = {finalist.recipe: finalist for finalist in ranked}
-    over = [name for name in OVER if any(name in finalist.gains for finalist in finalists.values())]
+    every = [*finalists.values(), *answer.references.values()]
+    over = [name for name in OVER if any(name in finalist.gains for finalist in every)]
     goals = results.measured_goals
     beside = [*dict.fromkeys(part for finalist in ranked for part in finalist.beside)] if len(goals) > 1 else []
     head = ["Recipe", *(f"over {text(reference(answer, name))}" for name in over)]
@@ -46,8 +46,7 @@ def write(results: Results, pictures: Path) -> list[Block]:
     head += ["seeds", *(f"{goal.short} (development)" for goal in goals)]
     compared = {code(finalist.name): finalist for key, finalist in finalists.items() if key not in references}
     for name, finalist in references.values():
-        gained = {"encoder": answer.base_over_encoder} if name == "base" and answer.base_over_encoder else {}
-        compared[_role(name, finalist)] = finalists.get(finalist.recipe, dataclasses.replace(finalist, gains=gained))
+        compared[_role(name, finalist)] = finalists.get(finalist.recipe, finalist)
     lines = [
         [
             name,

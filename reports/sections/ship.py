@@ -20,9 +20,14 @@ def write(results: Results, pictures: Path) -> list[Block]:
     if ship is None or answer.figure is None:
         return []
     head = ["Model", "development", text(answer.figure), *([text(ship.general)] if ship.general else []), "shipped"]
-    lines = [_line(f"average, {each.share:.0%} trained", each, ship) for each in ship.soups]
+    lines = [_line(f"average{_mixed(each.share)}", each, ship) for each in ship.soups]
     lines.insert(0, _line(f"one seed, the mean of {ship.seeds}", ship.one_seed, ship))
     return [DataTable(head, lines), *_gains(ship, answer), _how(ship)]
+
+
+def _mixed(share: float | None) -> str:
+    """The same as in the answer's line."""
+    return "" if share in (None, 1) else f", mixed with {1 - share:.0%} of the encoder"
 
 
 def _line(name: str, scores: SoupScores, ship: Ship) -> list[str]:

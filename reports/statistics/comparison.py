@@ -14,7 +14,7 @@ two that fail in different cases:
 - Both are drawn to the others', and each part of the variance has its own Student's t: half the interval squared is the
   sum of t² times the part (Banerjee 1960), which holds for every level, however small one of the parts came out.
 
-In the finals of a search (`finals.py`), where both have about as many seeds, recipes of three seeds or more stand on
+In the finals of a search (`finals.py`), where both have about as many seeds, recipes of four seeds or more stand on
 their own spread (Welch 1947), those of fewer on what is lent to them, and the interval has one estimate.
 """
 
@@ -92,8 +92,8 @@ class SeedsPart(ErrorPart):
 
     @property
     def of_few_seeds(self) -> bool:
-        """Whether they say little of how a recipe scatters: one seed nothing, two hardly anything."""
-        return self.seeds < 3 and not self.of_gaps
+        """Whether they say little of how a recipe scatters: one seed nothing, two or three hardly anything."""
+        return self.seeds < 4 and not self.of_gaps
 
     def drawn_to(self, common: Common) -> ErrorPart:
         """What it counts as beside the others' spreads."""

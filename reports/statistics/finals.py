@@ -8,7 +8,7 @@ seeds each: new random seeds, which the search did not use.
   development data is lucky on test data, too, so the pick is no neutral choice, and what is said of it must hold
   whichever finalist is picked.
 - **Gains** over each reference: the variance is that of both recipes' own spreads, which with equal numbers is that of
-  one pooled over the two, and of the test items (`compare`). To one or two seeds a spread is lent (`lent_spread`).
+  one pooled over the two, and of the test items (`compare`). To at most three seeds a spread is lent (`lent_spread`).
 - **One direction.** "Use" claims that a recipe is better, so each end of an interval holds by itself with the level of
   this look, 1/K of the error each (Dunn 1961): for each reference the K low ends hold at once, and so do the high ends,
   however scores hang together.
@@ -80,9 +80,10 @@ def pick(development: Sequence[Sequence[float]]) -> list[int]:  # (finalists, go
 
 
 def lent_spread(samples: Iterable[Sample]) -> Common:
-    """What recipes of one or two seeds borrow: `RECORDED`, or more where samples that have two seeds scatter more
+    """What recipes of at most three seeds borrow: `RECORDED`, or more where samples that have two seeds scatter more
     (copies count once), but no less, as a recipe may be unlike them. Equal recipes of one seed are called better in 2 %
-    of cases where they scatter three times as much as recorded, in 12 % at five times; of two seeds in 2 and 4 %.
+    of cases where they scatter three times as much as recorded, in 12 % at five times; of two or three seeds in 2 and
+    4 %.
     """
     pooled = pooled_spread({sample.values.tobytes(): sample for sample in samples}.values())
     if pooled is None:
@@ -289,7 +290,7 @@ def finalists_for(trainings: int) -> tuple[int, int]:
 def plan(floor: Spread, finalists: int, seeds: int, *, looks: float = 1.0) -> Planned:
     """What so many finalists show under so many seeds each. `looks` as in `judge`.
 
-    `floor`: the spread of one seed's score, and of how many degrees of freedom it is known. One or two seeds borrow
+    `floor`: the spread of one seed's score, and of how many degrees of freedom it is known. At most three borrow
     `RECORDED`, or that where it is larger.
     """
     from scipy.optimize import brentq

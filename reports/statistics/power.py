@@ -92,12 +92,11 @@ def least_gain(first: Sample, second: Sample, power: float = 0.8, *, alpha: floa
 
 
 def fewest(enough: Callable[[int], bool]) -> int | None:
-    """The smallest number of seeds, from 2 on, that is enough; None where MOST_SEEDS are not. From 3 on more show more;
-    two, to which a spread is lent, may show more than three."""
-    if enough(2):
-        return 2
-    counts = range(3, MOST_SEEDS + 1)
-    return next(iter(counts[bisect_left(counts, True, key=enough) :]), None)
+    """The smallest number of seeds, from 2 on, that is enough; None where MOST_SEEDS are not. From 4 on more show more;
+    fewer, to which a spread is lent, may show more than four."""
+    counts = range(4, MOST_SEEDS + 1)
+    tried = (2, 3, *counts[bisect_left(counts, True, key=enough) :][:1])
+    return next(filter(enough, tried), None)
 
 
 @dataclass(frozen=True)

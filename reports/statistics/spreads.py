@@ -4,8 +4,8 @@ Two or three seeds tell a spread badly. Each is drawn towards what is common to 
 no more unequal than chance makes them (Smyth 2004). How unequal they are is itself known from a few recipes only, so
 the common spread never counts for more degrees of freedom than there are recipes beyond two.
 
-In the finals of a search spreads that differ tenfold must not mislead, so each recipe of three seeds or more stands on
-its own. To one or two seeds a spread is lent (`finals.lent_spread`), beside which that of two counts.
+In the finals of a search spreads that differ tenfold must not mislead, so each recipe of four seeds or more stands on
+its own. To fewer a spread is lent (`finals.lent_spread`), beside which their own counts.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Common:
     variance: float
     freedom: float
     lent: bool = False
-    """Whether it counts only for recipes of one or two seeds, while all others stand on their own spread."""
+    """Whether it counts only for recipes of at most three seeds, while all others stand on their own spread."""
 
     def with_own(self, variance: Any, freedom: Any, seeds: int = 1) -> tuple[Any, Any]:
         """A recipe's own variance of a mean over `seeds`, drawn to the common one; with its degrees of freedom."""

@@ -16,8 +16,9 @@ import pytest
 
 from reports import looks
 from reports.answer import FILE, SCHEMA, Answer
+from reports.answer_lines import as_text
 from reports.answer_parts import Other
-from reports.answer_words import as_text, lines
+from reports.answer_words import lines
 from reports.check import check
 from reports.document import markdown
 from reports.document.inline import as_html
@@ -36,7 +37,7 @@ from reports.sections import SECTIONS, finals
 from reports.statistics.finals import Reference
 from reports.testing import changed
 from reports.wording import difference
-from search_spaces.own_data import LETTERS
+from search_spaces.own_data import TF_IDF
 from tests.conftest import slow_case
 from tests.facts import sentences
 from tests.synthetic_results import add_finals, keeps_its_contract, lifted, made_once, make_results, shared
@@ -55,10 +56,10 @@ STUDIES: dict[str, tuple[tuple[float, ...], dict[str, Any]]] = {
 EXAMPLES = sorted(file.parent for file in Path(__file__).parents[2].glob("docs/examples/*/study.json"))
 ROWS = ["SBERT baseline", "3p3n-Augment", "3palln-lambda0.5-SCL"]
 HEADS = {
-    "use": ["Use", "Gain", "Beside", "Sure", "Worse", "Cost", "Model", "Again"],
-    "base": ["Keep", "Gain", "Gain", "Beside", "Most", "Sure", "Model", "Again"],
-    "as it came": ["Keep", "Gain", "Beside", "Sure"],
-    "open": ["Open", "Best", "Gain", "Beside", "Most", "Sure", "Next", "Worse", "Cost", "Model", "Again"],
+    "use": ["Use", "Gain", "Beside", "Base", "Sure", "Worse", "Cost", "Model", "Again"],
+    "base": ["Keep", "Gain", "Gain", "Beside", "Most", "Base", "Sure", "Model", "Again"],
+    "as it came": ["Keep", "Gain", "Beside", "Base", "Sure"],
+    "open": ["Open", "Best", "Gain", "Beside", "Most", "Base", "Sure", "Next", "Worse", "Cost", "Model", "Again"],
     "unfinished": ["Wait", "Go on"],
 }
 
@@ -182,14 +183,14 @@ def test_what_no_model_reaches_is_said_and_warns_where_it_is_more(
     answer = Answer.of(results)
     (picked,) = answer.picked
     counts = Gain(*(np.float64(picked.figure.gain + ahead + move) for move in (0, -1, 1)))
-    row = dataclasses.replace(answer.references["base"], name=LETTERS, figure=counts)
+    row = dataclasses.replace(answer.references["base"], name=TF_IDF, figure=counts)
     gained = dataclasses.replace(picked, gains={**picked.gains, "baseline": Gain(-ahead, -ahead - 1, -ahead + 1)})
     answer = dataclasses.replace(answer, picked=(gained,), references={**answer.references, "baseline": row})
     words = "\n".join(as_text(lines(answer, results.info, str)))
-    assert f"{-ahead:+.2f} [{-ahead - 1:+.2f}, {-ahead + 1:+.2f}] over letter counts" in words
-    assert ("letter counts, without any model, score 2.50 higher: try another encoder" in words) == noted
+    assert f"{-ahead:+.2f} [{-ahead - 1:+.2f}, {-ahead + 1:+.2f}] over TF-IDF (no model)" in words
+    assert ("TF-IDF without any model scores 2.50 higher: try another encoder" in words) == noted
     kept = "\n".join(as_text(lines(dataclasses.replace(answer, kind="base"), results.info, str)))
-    assert f"letter counts {counts.gain:.2f}" in kept
+    assert f"TF-IDF (no model) {counts.gain:.2f}" in kept
     unsure = dataclasses.replace(row, figure=dataclasses.replace(counts, low=counts.gain - 5))
     answer = dataclasses.replace(answer, references={**answer.references, "baseline": unsure})
     assert "without any model" not in "\n".join(as_text(lines(answer, results.info, str)))
@@ -290,6 +291,8 @@ def test_the_lines_of_a_gain() -> None:
         "Gain   STS Avg. 50.51 [50.14, 50.89]: +2.89 [+2.18, +3.61] over the base settings; "
         "+7.90 [+7.39, +8.40] over the encoder as it came\n"
         "Beside transfer (MRPC, SST2, SST5, TREC) +0.64 [-0.07, +1.36] over the base settings\n"
+        "Base   allpalln-lambda0.5-SCL: positives per anchor none, negatives per anchor none, weight of the "
+        "contrastive loss 0.5, temperature 1, batch size 64, pooling mean_without_cls, and 1 more\n"
         "Sure   5 fresh seeds each; 7 recipes tried, trials of 28 min in all; "
         "seeds move test scores by 0.18 to 0.44 (standard deviation)\n"
         "Worse  MRPC -6.11 [-6.99, -5.22] against the base settings; "
@@ -411,7 +414,7 @@ class TestFront:
         assert lost.high < 0
         assert won.low > 0
         heads = [line.head for line in lines(answer, results.info, str)]
-        assert heads[:7] == ["Use", "Gain", "Beside", "Or", "Gain", "Beside", "Sure"]
+        assert heads[:7] == ["Use", "Gain", "Beside", "Or", "Gain", "Beside", "Base"]
         words = text_of(results)
         assert f"Beside {self.TRANSFER} {_difference(won)} over the base settings\n" in words
         assert f" {_difference(won)} |" in markdown(finals.write(results, tmp_path))
@@ -448,7 +451,9 @@ def _difference(gain: Gain) -> str:
 def test_what_is_shown_over_the_encoder_alone_is_told(open_against: tuple[Reference, ...]) -> None:
     results = made((0.3,), std=0.6)
     unsettled = Gain(0.1, -1.0, 1.2)
-    answer = dataclasses.replace(Answer.of(results), kind="open", open=open_against, base_over_encoder=unsettled)
+    answer = Answer.of(results)
+    base = dataclasses.replace(answer.references["base"], gains={"encoder": unsettled})
+    answer = dataclasses.replace(answer, kind="open", open=open_against, references={**answer.references, "base": base})
     words = "\n".join(as_text(lines(answer, results.info, str)))
     shown = "what was picked is shown to be better than the encoder as it came; whether better than the base settings"
     shown += " is not decided"

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from reports.answer import FILE, Answer
-from reports.answer_words import as_text, lines
+from reports.answer_lines import as_text
+from reports.answer_words import lines
 from reports.best_model import ranking
 from reports.check import check
 from reports.document import markdown

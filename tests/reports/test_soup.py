@@ -178,7 +178,11 @@ def test_the_section_keeps_its_contract(soups: Mapping[float, float] | None) -> 
 def test_it_has_a_row_for_each(tmp_path: Path) -> None:
     text = markdown(ship.write(made(), tmp_path / "pictures"))
     heads = [line.split("|")[1].strip() for line in text.splitlines() if line.startswith("|")]
-    assert heads[2:7] == ["one seed, the mean of 5", *(f"average, {share:.0%} trained" for share in BETTER)]
+    assert heads[2:7] == [
+        "one seed, the mean of 5",
+        "average",
+        *(f"average, mixed with {share}% of the encoder" for share in (25, 50, 75)),
+    ]
     (shipped,) = [line for line in text.splitlines() if line.endswith(" yes |")]
-    assert "75% trained" in shipped
+    assert "mixed with 25%" in shipped
     assert "over one seed" in text

@@ -97,4 +97,4 @@ def test_static_encoders_are_named_and_can_be_asked_for() -> None:
         check_plan(plan_of(*arguments, "--results", "one"))
     plan = plan_of(*arguments, "--set", "encoder.kind=static", "--results", "other")
     check_plan(plan)
-    assert {recipe.encoder.kind for recipe in plan.rows.values() if recipe is not None} == {"static", "letter_counts"}
+    assert {recipe.encoder.kind for recipe in plan.rows.values() if recipe is not None} == {"static", "tf_idf"}

@@ -15,10 +15,11 @@ from reports.diff import diff
 from reports.ledger import LEDGER, Ledger, StudyInfo
 from reports.testing import changed
 from search_spaces.goals import searched
-from search_spaces.own_data import FIRST_FINISHED, FIRST_NARROW, FIRST_WIDE, GENERAL_TASK, LETTERS, RATE
+from search_spaces.own_data import FIRST_FINISHED, FIRST_NARROW, FIRST_WIDE, GENERAL_TASK, RATE, TF_IDF
 from study import Outcome
 from study.check import check_plan
 from study.cli.options import parse
+from study.own_study import NO_TF_IDF
 from study.plan import Plan, decide, read_request
 from study.results_folder.check import check_results
 from study.results_folder.prepare import prepare_results
@@ -97,7 +98,7 @@ def test_every_kind_of_data_makes_a_space_that_can_run_and_a_recipe_on_all_of_th
     check_plan(plan)
     assert plan.base.corpus.layout == LAYOUTS.get(kind, "pairs")
     assert (plan.scale, plan.explored) == ("paper", 20)
-    assert list(plan.rows) == ["encoder as it came", "base settings", LETTERS]
+    assert list(plan.rows) == ["encoder as it came", "base settings", TF_IDF]
     assert plan.rows["base settings"] == plan.base
     assert plan.finals is not None
     assert plan.rows["encoder as it came"] == as_it_came(plan.base)
@@ -413,14 +414,15 @@ def test_what_is_tried_first_goes_by_the_encoder(
         assert max(rates) >= 10 * min(rates)
 
 
-def test_letter_counts_are_scored_where_not_too_many_texts_are_tested(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tf_idf_is_scored_where_not_too_many_texts_are_tested(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = plan_of("--train", write("pairs"), *SMALL, "--results", "few")
-    assert plan.finals.baseline == plan.rows[LETTERS]
+    assert plan.finals.baseline == plan.rows[TF_IDF]
     assert plan.space.baseline is None
-    assert Path(plan.rows[LETTERS].encoder.name) == Path("few/data/train.jsonl").absolute()
+    assert Path(plan.rows[TF_IDF].encoder.name) == Path("few/data/train.jsonl").absolute()
     monkeypatch.setattr("study.own_study.MOST_COUNTED", 30)
     plan = plan_of("--train", write("pairs"), *SMALL, "--results", "many")
-    assert (plan.finals.baseline, LETTERS in plan.rows) == (None, False)
+    assert (plan.finals.baseline, TF_IDF in plan.rows) == (None, False)
+    assert NO_TF_IDF in plan.space.notes
 
 
 def test_several_encoders_are_a_choice_and_each_is_a_row_as_it_came(tmp_path: Path) -> None:
@@ -431,7 +433,7 @@ def test_several_encoders_are_a_choice_and_each_is_a_row_as_it_came(tmp_path: Pa
     plan = plan_of("--train", write("pairs"), "--encoder", "first", "second")
     assert list(plan.rows) == [
         *(f"{name}, {what}" for name in ("first", "second") for what in ("as it came", "base settings")),
-        LETTERS,
+        TF_IDF,
     ]
     assert (plan.base.pooling.mode, plan.base.encoder.query_prompt) == ("cls", "ask: ")
     second = plan.rows["second, base settings"]

@@ -30,7 +30,7 @@ def missing_word_vectors(config: EncoderConfig) -> Missing | None:
     )
 
 
-def missing_letter_counts(config: EncoderConfig) -> Missing | None:
+def missing_tf_idf(config: EncoderConfig) -> Missing | None:
     path = Path(config.name)
     if path.suffix == ".jsonl" and path.is_file():
         return None

@@ -112,14 +112,14 @@ ENCODERS = Registry(
         finished=f"{_AVAILABILITY}:is_word_vectors",
     ),
     EncoderKind(
-        "letter_counts",
-        "trainables.encoders.letter_counts:load_letter_counts",
-        f"{_AVAILABILITY}:missing_letter_counts",
+        "tf_idf",
+        "trainables.encoders.tf_idf:load_tf_idf",
+        f"{_AVAILABILITY}:missing_tf_idf",
         trainable=False,
         pools=False,
         layers=False,
         untrained="evaluate",
-        meaning="counts of letters that follow each other (TF-IDF), for evaluation only; encoder.name: a file of texts",
+        meaning="TF-IDF of letters that follow each other, for evaluation only; encoder.name: a file of texts",
     ),
     EncoderKind(
         "pipeline",

@@ -133,7 +133,7 @@ def own_run(home: Path, limit: int = 1000) -> list[str]:
     while len(ran) < limit and (config := searcher.suggest(f"t{len(ran)}")) != Searcher.FINISHED:
         finish(searcher, ledger, config, None, scores=scores)
         ran += [trial.key for trial in config["trials"]]
-        own = {str(home / "encoder"), str(home / "results/data/train.jsonl")}  # the texts of letter counts
+        own = {str(home / "encoder"), str(home / "results/data/train.jsonl")}  # the texts of TF-IDF
         assert {str(trial.recipe.encoder.name) for trial in config["trials"]} <= own
     save_info(plan, info, searcher.explored, searcher.finals)
     return ran

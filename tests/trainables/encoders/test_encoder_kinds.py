@@ -78,13 +78,13 @@ class TestWordVectors(EncoderContract):
         return load_encoder(EncoderConfig("word_vectors", str(word_vectors)), device="cpu")
 
 
-class TestLetterCounts(EncoderContract):
+class TestTfIdf(EncoderContract):
     @pytest.fixture(scope="class")
     @classmethod
     def encoder(cls, tmp_path_factory: pytest.TempPathFactory) -> BaseEncoder:
         file = tmp_path_factory.mktemp("letters") / "train.jsonl"
         file.write_text("".join(json.dumps({"sentence": text, "label": "x"}) + "\n" for text in SENTENCES))
-        return load_encoder(EncoderConfig("letter_counts", str(file)), device="cpu")
+        return load_encoder(EncoderConfig("tf_idf", str(file)), device="cpu")
 
 
 class TestPipeline(EncoderContract):
@@ -125,7 +125,7 @@ class TestLora(TrainableEncoderContract):
 
 def test_every_kind_is_held_to_the_contract():
     """An entry without a class above is added untested."""
-    assert list(ENCODERS) == ["transformer", "static", "word_vectors", "letter_counts", "pipeline"]
+    assert list(ENCODERS) == ["transformer", "static", "word_vectors", "tf_idf", "pipeline"]
 
 
 def test_what_cannot_be_trained_is_refused(word_vectors: Path, tmp_path: Path):

@@ -11,7 +11,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 from tests.conftest import SENTENCES
 from trainables.encoders import load_encoder
-from trainables.encoders.letter_counts import DIM, LetterCounts
+from trainables.encoders.tf_idf import DIM, TfIdf
 from trainables.errors import UserError
 from trainables.recipe import EncoderConfig
 
@@ -28,23 +28,23 @@ def unit(vectors: np.ndarray) -> np.ndarray:
 def test_cosines_are_those_of_tfidf_but_for_what_fewer_numbers_blur():
     texts = [f"{first} {second}" for first in SENTENCES for second in SENTENCES]
     whole = TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 5), sublinear_tf=True).fit_transform(texts).toarray()
-    counts = unit(LetterCounts(texts).encode(texts))
+    counts = unit(TfIdf(texts).encode(texts))
     error = (counts @ counts.T - whole @ whole.T)[np.triu_indices(len(texts), 1)]
     assert abs(error.mean()) < 0.01
     assert 0 < error.std() < 1.5 / np.sqrt(DIM)
-    control = unit(LetterCounts(["nothing of these"]).encode(texts) + 1e-9)
+    control = unit(TfIdf(["nothing of these"]).encode(texts) + 1e-9)
     assert np.abs(control @ control.T - whole @ whole.T).max() > 0.5  # letters that are not known
 
 
 def test_all_texts_of_a_row_count_and_its_label_does_not(tmp_path: Path):
     rows = [{"anchor": "a dog", "positive": ["a hound", "a puppy"], "n": 3}, {"sentence": "a bus", "label": "zebra"}]
-    encoder = load_encoder(EncoderConfig("letter_counts", str(write(tmp_path / "train.jsonl", *rows))), device="cpu")
+    encoder = load_encoder(EncoderConfig("tf_idf", str(write(tmp_path / "train.jsonl", *rows))), device="cpu")
     known = encoder.encode(["dog", "puppy", "bus", "zebra", ""]).any(axis=1)
     assert known.tolist() == [True, True, True, False, False]
 
 
 def test_without_texts_it_is_refused(tmp_path: Path):
     with pytest.raises(UserError, match="holds no text"):
-        load_encoder(EncoderConfig("letter_counts", str(write(tmp_path / "train.jsonl", {"label": "x"}))))
+        load_encoder(EncoderConfig("tf_idf", str(write(tmp_path / "train.jsonl", {"label": "x"}))))
     with pytest.raises(UserError, match=r"no texts at 'none\.jsonl'; name a \.jsonl file of rows"):
-        load_encoder(EncoderConfig("letter_counts", "none.jsonl"))
+        load_encoder(EncoderConfig("tf_idf", "none.jsonl"))

@@ -1,4 +1,4 @@
-"""Counts of letters that follow each other (TF-IDF of three to five in a word): what a search or a classifier does
+"""TF-IDF of three to five letters in a word: what a search or a classifier does
 without any model, to hold models against."""
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from scipy.sparse import csr_array
 
-from trainables.encoders.availability import missing_letter_counts
+from trainables.encoders.availability import missing_tf_idf
 from trainables.encoders.contract import BaseEncoder, check_savable
 from trainables.encoders.fingerprint import digest
 from trainables.encoders.kinds import EncoderRequest
@@ -26,10 +26,10 @@ MOST_LETTERS = 5_000_000
 AT_ONCE = 1000
 
 
-class LetterCounts:
+class TfIdf:
     """An encoder without parameters. Each count is added to one of `DIM` numbers, with a sign, both by its letters."""
 
-    unsavable = "sentence-transformers has no counts of letters"
+    unsavable = "sentence-transformers has no TF-IDF of letters"
     dim = DIM
     device = torch.device("cpu")
 
@@ -61,10 +61,10 @@ class LetterCounts:
         check_savable(self)
 
 
-def load_letter_counts(request: EncoderRequest) -> BaseEncoder:
+def load_tf_idf(request: EncoderRequest) -> BaseEncoder:
     """From the texts of a file of rows, a JSON object in each line."""
     path = Path(request.config.name)
-    if missing := missing_letter_counts(request.config):
+    if missing := missing_tf_idf(request.config):
         raise UserError("; ".join(missing))
 
     texts, letters = list[str](), 0
@@ -75,7 +75,7 @@ def load_letter_counts(request: EncoderRequest) -> BaseEncoder:
         letters += len(text)
     if not any(text.strip() for text in texts):
         raise UserError(f"{path} holds no text")
-    return LetterCounts(texts)
+    return TfIdf(texts)
 
 
 def _rows(path: Path) -> Iterator[dict[str, object]]:
