@@ -34,6 +34,8 @@ USUAL_BATCH, FEWEST_STEPS = 64, 4
 """What a practitioner begins with, and how many steps a pass over the data has at least."""
 SMALL = 5_000
 """Below so many units of a batch, several passes over the data are worth a try."""
+PASSES = ((500, 10), (2_500, 3))
+"""Of labelled texts, below so many groups of four so many passes: a single one is too few steps to learn anything."""
 OWN_GOAL = "own"
 """What the mean over several tasks is called."""
 GENERAL_TASK = "STS-B"
@@ -91,6 +93,14 @@ FIRST_SCORED: tuple[Overrides, ...] = (
     {OBJECTIVE: "cosent", RATE: 2e-4, EPOCHS: 3, TEMPERATURE: 0.05},
     {RATE: 5e-5, EPOCHS: 3},
     {RATE: 5e-4, BATCH: 16, EPOCHS: 3},
+)
+FIRST_LABELLED: tuple[Overrides, ...] = (
+    {BATCH: 16},
+    {RATE: 2e-4},
+    {RATE: 2e-5, BATCH: 16},
+    {OBJECTIVE: "batch_all", BATCH: 16},
+    {RATE: 5e-4, EPOCHS: 3},
+    {TEMPERATURE: 0.1},
 )
 """What a search tries first, as far as a space has it: of encoders narrower than `WIDE` by the records of real data,
 those of six layers where they are finished, else those of two; of pairs with scores others; of wider ones by the
@@ -167,7 +177,7 @@ _FITS: Mapping[str, _Fit] = {
     "texts": _Fit("texts", ("mnrl",)),
     # By the records: at 1e-4 and batches of 64 cosent makes a finished encoder worse.
     "scored": _Fit("scored_pairs", (), "cosine", FIRST_SCORED),
-    "labelled": _Fit("same_label", ()),
+    "labelled": _Fit("same_label", (), "", FIRST_LABELLED),
 }
 _PREFERRED = ("cosent", "supcon")
 """Of all that fit, what comes first: the base has it, unless its kind names another."""
@@ -192,7 +202,7 @@ def own_base(own: OwnSpace) -> Overrides:
         "objective.temperature": 0.05,
         "optimisation.learning_rate": _rates(own)[0],
         "optimisation.batch_size": _batch_sizes(own)[0],
-        "optimisation.epochs": 1,
+        EPOCHS: _passes(own),
         "optimisation.warmup": 0.1,
     }
     return {key: value for key, value in base.items() if value is not None or keys()[key].default is not None}
@@ -291,6 +301,11 @@ def _rates(own: OwnSpace) -> tuple[float, float, float]:
     if any(encoder.name == SCENES_ENCODER for encoder in own.encoders):  # its weights are not pretrained
         return 5e-4, 1e-4, 5e-3
     return (1e-4, 5e-6, 1e-3) if _narrow(own) else (2e-5, 5e-6, 3e-4)
+
+
+def _passes(own: OwnSpace) -> int:
+    """The base's, over all data."""
+    return next((passes for most, passes in PASSES if own.content == "labelled" and own.units < most), 1)
 
 
 def _first(own: OwnSpace) -> tuple[Overrides, ...]:

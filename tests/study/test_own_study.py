@@ -414,6 +414,14 @@ def test_what_is_tried_first_goes_by_the_encoder(
         assert max(rates) >= 10 * min(rates)
 
 
+@pytest.mark.parametrize(
+    ("content", "rows", "passes"),
+    [("labelled", 200, 10), ("labelled", 2_500, 3), ("labelled", 12_500, 1), ("pairs", 200, 1)],
+)
+def test_few_labelled_texts_are_passed_over_more_often(content: str, rows: int, passes: int) -> None:
+    assert plan_of("--train", write(content, rows), *SMALL).base.optimisation.epochs == passes
+
+
 def test_tf_idf_is_scored_where_not_too_many_texts_are_tested(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = plan_of("--train", write("pairs"), *SMALL, "--results", "few")
     assert plan.finals.baseline == plan.rows[TF_IDF]
