@@ -87,7 +87,7 @@ class Answer:
     failed: tuple[str, ...] = ()
     """Those by name of which no fresh seed came to its end, as trials failed."""
     references: Mapping[str, Finalist] = field(default_factory=dict)
-    """By `base`, `baseline`, `encoder`; the first of these gain over the others."""
+    """By `base`, `baseline`, `encoder`."""
     check: Check | None = None
     """Of the picked one; None where the figure has no second reader."""
     beside: tuple[Other, ...] = ()
@@ -286,11 +286,13 @@ class _Finals(FinalsEvidence):
         return dataclasses.replace(answer, ship=ship)
 
     def _compared_with(self, figure: Quantity, judged: Judgement) -> dict[str, Finalist]:
-        """The references, each with its gains over what costs less, and of the base what it has of what is searched."""
+        """The references: of the base its gains over the encoder and the baseline, and what it has of what is searched;
+        of the encoder its gain over the baseline."""
         base, encoder, baseline = (self.references.get(name, "") for name in ("base", "encoder", "baseline"))
+        looks = self.looks * self._figures
         gains = {
-            "base": {"encoder": judged.base_over_encoder, "baseline": self.gain(base, baseline, figure, self.looks)},
-            "encoder": {"baseline": self.gain(encoder, baseline, figure, self.looks)},
+            "base": {"encoder": judged.base_over_encoder, "baseline": self.gain(base, baseline, figure, looks)},
+            "encoder": {"baseline": self.gain(encoder, baseline, figure, looks)},
         }
         flat, domains = self.results.base.flat(), self.results.space.domains
         searched = {domain.key: flat[domain.key] for domain in domains if domain.key in flat}
@@ -324,6 +326,11 @@ class _Finals(FinalsEvidence):
         """Whether the answer is a front."""
         return len(self.results.measured_goals) > 1
 
+    @property
+    def _figures(self) -> int:
+        """How many are judged beside each other."""
+        return 1 + len(self._parts) if self._several else 1
+
     def _judge(self, order: Sequence[int], figure: Quantity, goals: int = 1) -> Judgement:
         above = self.evidence.results.above_limits
         within = [place for place in order if self.finalists[place] not in above] or order
@@ -342,7 +349,7 @@ class _Finals(FinalsEvidence):
 
     def _further(self, judged: Judgement, figure: Quantity) -> tuple[float | None, float | None]:
         """How many seeds would settle an open answer, and the smallest gain that the items show."""
-        goals, later = 1 + len(self._parts) if self._several else 1, 1 / share(look(self.results) + 1)
+        goals, later = self._figures, 1 / share(look(self.results) + 1)
         finalists, compared = self.samples(figure, self.finalists), self.compared(figure)
         return (
             seeds_wanted(judged, finalists, compared, lent=self.lent(figure), looks=later, goals=goals),

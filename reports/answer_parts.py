@@ -31,7 +31,7 @@ class Finalist:
     """What one training takes."""
     gains: Mapping[str, Gain] = field(default_factory=dict)
     """Over `base`, `baseline` and `encoder`; for each of them the low ends of all finalists hold at once, and the high
-    ones. Of the base and the encoder over those of them that cost less."""
+    ones. Of the base over `encoder` and `baseline`, of the encoder over `baseline`."""
     beside: Mapping[str, Gain] = field(default_factory=dict)
     """Over the base, by the other parts of the goals; all of all finalists hold at once. What a flag forbids is not
     there."""

@@ -209,11 +209,6 @@ def _lent(answer: Answer) -> list[str]:
 def _notes(answer: Answer, info: StudyInfo, say: Say) -> list[str]:
     """What a reader must know besides, each a sentence."""
     sentences = list[str]()
-
-    def goes_on(seeds: int | None = None) -> str:
-        """Of an open answer `Next` says it."""
-        return "" if answer.kind == "open" else f"; {_larger_limit(info, seeds)} {IN_ALL}"
-
     if answer.share is not None:
         whole = "Again trains on all of them" if answer.to_train else "on all of them the answer may be another"
         sentences.append(f"the study trained on {100 * answer.share:.2g}% of the rows; {whole}")
@@ -228,9 +223,9 @@ def _notes(answer: Answer, info: StudyInfo, say: Say) -> list[str]:
     if answer.ahead and info.limited:
         name, more = answer.ahead
         had = f"before the finals {say(name)} scored {number(more)} higher in development"
-        sentences.append(f"{had}, and had no room there{goes_on()}")
+        sentences.append(f"{had}, and had no room there{_goes_on(answer, info)}")
     if answer.unrun > answer.tried and info.limited:
-        sentences.append(f"{count(answer.unrun, 'more recipe')} were drawn and had no time{goes_on()}")
+        sentences.append(f"{count(answer.unrun, 'more recipe')} were drawn and had no time{_goes_on(answer, info)}")
     used, plain = answer.to_use or answer.references.get("base"), answer.references.get("baseline")
     if plain and plain.name == TF_IDF and used and used.figure and plain.figure:
         ahead = plain.figure.gain - used.figure.gain
@@ -242,10 +237,17 @@ def _notes(answer: Answer, info: StudyInfo, say: Say) -> list[str]:
         sentences.append(f"training saw a text of {items}; the gain would be shown without any of them")
     most, finals = max((finalist.seeds for finalist in answer.finalists), default=0), info.finals
     if finals is not None and 0 < most < finals.seeds and info.limited:
-        sentences.append(f"the limit had time for {most} of {count(finals.seeds, 'fresh seed')}{goes_on(finals.seeds)}")
+        had = f"the limit had time for {most} of {count(finals.seeds, 'fresh seed')}"
+        sentences.append(f"{had}{_goes_on(answer, info, finals.seeds)}")
     elif finals is not None and finals.smaller:
         sentences.append("the finals have fewer seeds or recipes than usual, to fit the limit")
     return sentences
+
+
+def _goes_on(answer: Answer, info: StudyInfo, seeds: int | None = None) -> str:
+    """Under which limit, where `_next` does not say so."""
+    named = answer.kind == "open" and not answer.flags and answer.fresh_items
+    return "" if named else f"; {_larger_limit(info, seeds)} {IN_ALL}"
 
 
 def _carried_over(answer: Answer, first: Finalist, say: Say) -> list[str]:
@@ -293,7 +295,8 @@ def _next(answer: Answer, info: StudyInfo) -> list[str]:
         return ["see the warnings of the report; what they name must be mended before anything can be told"]
     if not answer.fresh_items:
         return ["test sentences that did not choose the settings would settle it"]
-    clauses, more = [], f"more recipes ({_larger_limit(info) or '--trials'}) may find a larger one"
+    larger = f"{_larger_limit(info)} in all" if info.limited else "--trials"
+    clauses, more = [], f"more recipes ({larger}) may find a larger one"
     if answer.never:
         measured = answer.picked[0].gains.get(answer.open[0]) if answer.open and answer.picked else None
         if measured is not None and measured.gain <= 0:
@@ -341,8 +344,7 @@ def _ship(ship: Ship, say: Say) -> list[str]:
         return [f"{best}: no average of {ship.seeds} is better by these"]
     if not ship.keeps and ship.over_seed:
         return [f"the model of one seed: the average of {ship.seeds} measured {_points(ship.over_seed)} against it"]
-    mixed = "" if ship.share == 1 else f", mixed with {1 - ship.share:.0%} of {OVER['encoder']}"
-    clauses = [f"the average of the models of {ship.seeds} trainings{mixed}"]
+    clauses = [f"the average of the models of {ship.seeds} trainings{mixed(ship.share)}"]
     if "base" in ship.gains:
         clauses.append(f"{_points(ship.gains['base'])} over one training with {OVER['base']}")
     if ship.over_seed:
@@ -353,6 +355,11 @@ def _ship(ship: Ship, say: Say) -> list[str]:
         lost = f"{_signed(after - before)} against {OVER['encoder']}, one seed {_signed(seed - before)}"
         clauses.append(f"{say(ship.general)} {lost}")
     return clauses
+
+
+def mixed(share: float) -> str:
+    """How much of an average is not trained."""
+    return "" if share == 1 else f", mixed with {1 - share:.0%} of {OVER['encoder']}"
 
 
 def _cost(answer: Answer, first: Finalist) -> str:

@@ -26,7 +26,7 @@ from reports.results import Results
 from reports.statistics import Sample
 from reports.statistics.comparison import Comparison
 from reports.statistics.finals import Reference, gain_over, lent_spread
-from reports.statistics.spreads import OWN, Common
+from reports.statistics.spreads import FEW_SEEDS, OWN, Common
 from search_spaces.goals import needed
 from trainables.senteval.tasks import kind_of
 
@@ -131,7 +131,7 @@ class FinalsEvidence:
 
     def borrowed(self, figure: Quantity) -> float | None:
         """The standard deviation that recipes of at most three seeds borrow; None where none does."""
-        if all(sample.fixed or sample.count > 3 for sample in self.samples(figure, self.recipes)):
+        if all(sample.fixed or sample.count > FEW_SEEDS for sample in self.samples(figure, self.recipes)):
             return None
         return math.sqrt(self.lent(figure).variance) or None
 

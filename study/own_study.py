@@ -67,7 +67,7 @@ _PLAIN = ("model", "checkpoint", "best", "final", "encoder")
 """Folders of models that are called so do not say which model it is; the folder above may."""
 _NAME = 60
 """Letters of a study's name at most."""
-NO_TF_IDF = "TF-IDF is not scored beside the models: the texts to test are too many or too long"
+NO_TF_IDF = "TF-IDF is not scored beside the models: too many texts, letters or labels to test"
 
 _put: set[Path] = set()
 """Folders of prepared data that this process made, and may replace until a study came of them: others may be in use."""
@@ -342,7 +342,7 @@ def _space(
     tasks = _tasks(prepared, files)
     if not any(task.development for task in tasks):
         raise UserError(f"--dev {' '.join(files.dev)} gives no number to choose by; give another")
-    general, census, fast = _general(folder, tasks), prepared.census, _counts_fast(tasks)
+    general, census, fast = _general(folder, tasks), prepared.census, _tf_idf_is_quick(tasks)
     if general is not None:
         print(f"{general.name} is scored, too: a check that general sentences do not get worse; no search looks at it")
     title = f"{', '.join(encoder.label for encoder in encoders)} trained on {Path(source.name).name}"
@@ -371,7 +371,7 @@ def _space(
     )
 
 
-def _counts_fast(tasks: Sequence[Task]) -> bool:
+def _tf_idf_is_quick(tasks: Sequence[Task]) -> bool:
     """Whether letters of all texts of these tasks are counted, and labels read from them, in some twenty seconds."""
     tested = [kept_task(task, Path()) for task in tasks]
     lengths = [len(text) for data in tested for text in data.sentences()]

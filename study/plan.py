@@ -112,7 +112,7 @@ class Plan:
 
     @property
     def before(self) -> StudyInfo | None:
-        """The study that its results hold already."""
+        """The study that its results hold until this one begins."""
         return StudyInfo.load(self.results) if (self.results / STUDY).is_file() else None
 
     @functools.cached_property

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from reports.answer import Answer
-from reports.answer_words import OVER, reference
+from reports.answer_words import OVER, mixed, reference
 from reports.document import Block, DataTable
 from reports.markdown import DASH, code, number, text
 from reports.results import Results
@@ -20,14 +20,9 @@ def write(results: Results, pictures: Path) -> list[Block]:
     if ship is None or answer.figure is None:
         return []
     head = ["Model", "development", text(answer.figure), *([text(ship.general)] if ship.general else []), "shipped"]
-    lines = [_line(f"average{_mixed(each.share)}", each, ship) for each in ship.soups]
+    lines = [_line(f"average{mixed(each.share)}", each, ship) for each in ship.soups]
     lines.insert(0, _line(f"one seed, the mean of {ship.seeds}", ship.one_seed, ship))
     return [DataTable(head, lines), *_gains(ship, answer), _how(ship)]
-
-
-def _mixed(share: float | None) -> str:
-    """The same as in the answer's line."""
-    return "" if share in (None, 1) else f", mixed with {1 - share:.0%} of the encoder"
 
 
 def _line(name: str, scores: SoupScores, ship: Ship) -> list[str]:

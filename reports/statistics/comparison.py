@@ -31,7 +31,7 @@ import numpy as np
 
 from reports.statistics.measured import CONFIDENCE
 from reports.statistics.sample import Array, Sample, pairable, residual_variance
-from reports.statistics.spreads import ALONE, Common
+from reports.statistics.spreads import ALONE, FEW_SEEDS, Common
 
 Basis = Literal["seeds and items", "items only", "seeds only", "none"]
 """What the interval counts: `items only` with one seed, `seeds only` where predictions were not kept."""
@@ -92,8 +92,8 @@ class SeedsPart(ErrorPart):
 
     @property
     def of_few_seeds(self) -> bool:
-        """Whether they say little of how a recipe scatters: one seed nothing, two or three hardly anything."""
-        return self.seeds < 4 and not self.of_gaps
+        """Whether they say little of how a recipe scatters."""
+        return self.seeds <= FEW_SEEDS and not self.of_gaps
 
     def drawn_to(self, common: Common) -> ErrorPart:
         """What it counts as beside the others' spreads."""

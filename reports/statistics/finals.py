@@ -276,7 +276,8 @@ def finalists_for(trainings: int) -> tuple[int, int]:
 
     That which shows a true gain most often. In percent, of finals of the best by development scores of 14 recipes (the
     mean over 36 kinds, 150 each: gains over the base scatter around 0 by 1 to 3 points, development scores by 0.4 to
-    1.5, seeds by 0.5, and test items leave an error of 0.2 to 0.85; first look):
+    1.5, seeds by 0.5, and test items leave an error of 0.2 to 0.85; first look; three
+    seeds still stood on their own spread):
 
         trainings       4   6   8  10  12  16  20  24  30  40
         1 finalist     59  76  79  81  81  82  83  83  83  84

@@ -17,7 +17,7 @@ import numpy as np
 from reports.statistics.comparison import Error, ErrorPart, SeedsPart, interaction, items_part
 from reports.statistics.measured import CONFIDENCE
 from reports.statistics.sample import Array, Sample, pairable
-from reports.statistics.spreads import ALONE, Common
+from reports.statistics.spreads import ALONE, FEW_SEEDS, Common
 
 MOST_SEEDS = 1000
 FIRMNESS = 6
@@ -92,11 +92,11 @@ def least_gain(first: Sample, second: Sample, power: float = 0.8, *, alpha: floa
 
 
 def fewest(enough: Callable[[int], bool]) -> int | None:
-    """The smallest number of seeds, from 2 on, that is enough; None where MOST_SEEDS are not. From 4 on more show more;
-    fewer, to which a spread is lent, may show more than four."""
-    counts = range(4, MOST_SEEDS + 1)
-    tried = (2, 3, *counts[bisect_left(counts, True, key=enough) :][:1])
-    return next(filter(enough, tried), None)
+    """The smallest number of seeds, from 2 on, that is enough; None where MOST_SEEDS are not. Those who stand on their
+    own spread show more with more; fewer, to whom one is lent, may show more than these."""
+    lent, own = range(2, FEW_SEEDS + 1), range(FEW_SEEDS + 1, MOST_SEEDS + 1)
+    first = next(filter(enough, lent), None)
+    return first or next(iter(own[bisect_left(own, True, key=enough) :]), None)
 
 
 @dataclass(frozen=True)

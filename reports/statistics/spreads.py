@@ -23,6 +23,10 @@ FEWEST = 3
 """Fewer recipes have nothing in common that could be told."""
 
 
+FEW_SEEDS = 3
+"""Of so many at most, a recipe's own spread says hardly anything."""
+
+
 @dataclass(frozen=True)
 class Common:
     """The variance over seeds that is common to recipes, and how many degrees of freedom it counts for."""

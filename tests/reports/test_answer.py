@@ -174,6 +174,26 @@ def test_one_seed_each_borrows_what_seeds_move_in_recorded_trainings_and_where_s
     assert f"{words} {answer.lent:.2f} points (by what ran twice)" in text_of(results)
 
 
+def test_three_seeds_borrow_too_and_references_are_compared_with_each_other(make: Make, tmp_path: Path) -> None:
+    results = make((9.0,), seeds=3, std=0.1)
+    info, row = results.info, results.info.row_hashes["SBERT baseline"]
+    dataclasses.replace(info, finals=dataclasses.replace(info.finals, baseline=row)).save(tmp_path)
+    for seed in fresh_seeds(3):
+        Ledger(tmp_path / LEDGER).write(dataclasses.replace(results.recipes[row][0], seed=seed))
+    answer = Answer.of(Results.load(tmp_path))
+    assert answer.lent == pytest.approx(0.9)
+    assert {name: [*other.gains] for name, other in answer.references.items()} == {
+        "base": ["encoder", "baseline"], "encoder": ["baseline"], "baseline": [],
+    }  # fmt: skip
+    base, baseline = (answer.references[name].figure for name in ("base", "baseline"))
+    assert answer.references["base"].gains["baseline"].gain == pytest.approx(base.gain - baseline.gain)
+    assert answer.references["base"].settings == {
+        domain.key: results.base.flat()[domain.key]
+        for domain in results.space.domains
+        if domain.key in results.base.flat()
+    }
+
+
 @pytest.mark.parametrize(("ahead", "noted"), [(2.5, True), (-2.5, False)])
 def test_what_no_model_reaches_is_said_and_warns_where_it_is_more(
     ahead: float, noted: bool, make: Make, tmp_path: Path
@@ -660,9 +680,14 @@ def test_under_a_spent_limit_a_larger_one_is_named(make: Make, tmp_path: Path) -
     assert answer.seeds is not None
     minutes = math.ceil(40 * max(2.0, answer.seeds / 5))
     assert f"--finals 3x{answer.seeds} --limit minutes={minutes} would settle it" in text_of(results)
+    for kind, told in (("open", ""), ("base", "; --limit minutes=80 in all goes on")):
+        ahead = dataclasses.replace(answer, kind=kind, ahead=("#9", 2.0))
+        words = "\n".join(as_text(lines(ahead, results.info, str)))
+        assert f"before the finals #9 scored 2.00 higher in development, and had no room there{told}\n" in words
     many = "\n".join(as_text(lines(dataclasses.replace(answer, seeds=665), results.info, str)))
     assert (
-        "Next   to show so small a gain would take 665 seeds each; more recipes (--limit minutes=80) may find" in many
+        "Next   to show so small a gain would take 665 seeds each; more recipes (--limit minutes=80 in all) may find"
+        in many
     )
     never = dataclasses.replace(answer, never=True, seeds=None, items=200, shows=1.5)
     written = " ".join("\n".join(as_text(lines(never, results.info, str))).split())

@@ -228,7 +228,7 @@ def test_of_equals_the_first_of_the_study_is_the_best(tmp_path: Path):
         assert [recipe.recipe_hash for recipe in ranking(Results.load(tmp_path))] == named
 
 
-def test_tf_idf_are_no_best_recipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tf_idf_is_no_best_recipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     results = study(tmp_path, ["own"], scored=False)
     first, second = ranking(results)
     monkeypatch.setattr("reports.best_model.TF_IDF", results.labels[first.recipe_hash])

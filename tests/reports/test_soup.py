@@ -181,7 +181,7 @@ def test_it_has_a_row_for_each(tmp_path: Path) -> None:
     assert heads[2:7] == [
         "one seed, the mean of 5",
         "average",
-        *(f"average, mixed with {share}% of the encoder" for share in (25, 50, 75)),
+        *(f"average, mixed with {share}% of the encoder as it came" for share in (25, 50, 75)),
     ]
     (shipped,) = [line for line in text.splitlines() if line.endswith(" yes |")]
     assert "mixed with 25%" in shipped

@@ -1,5 +1,5 @@
-"""TF-IDF of three to five letters in a word: what a search or a classifier does
-without any model, to hold models against."""
+"""TF-IDF of three to five letters in a word: what a search or a classifier does without any model, to hold models
+against."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from scipy import stats
 
 from reports.statistics.comparison import compare
 from reports.statistics.order import kendall
-from reports.statistics.power import MOST_SEEDS, Spread, least_gain, pooled_spread, power, seeds_needed
+from reports.statistics.power import MOST_SEEDS, Spread, fewest, least_gain, pooled_spread, power, seeds_needed
 from reports.statistics.sample import Sample
 from reports.statistics.spreads import ALONE, Common
 
@@ -63,6 +63,14 @@ def test_the_seeds_advised_are_the_fewest():
     first, second = trained(1.0, 4, on_items(0.01, 1)), trained(0.5, 4, on_items(0.01, 2))
     advised = seeds_needed(first, second, 1.0)
     assert power(first, second, 1.0, advised) >= 0.8 > power(first, second, 1.0, advised - 1)
+
+
+@pytest.mark.parametrize(
+    ("enough", "advised"), [((2, 3, 9), 2), ((3, 9), 3), ((9,), 9), ((), None)], ids=["two", "three", "nine", "none"]
+)
+def test_few_seeds_may_be_enough_where_more_are_not(enough: tuple[int, ...], advised: int | None):
+    """To few a spread is lent: here two or three do, and then only nine or more."""
+    assert fewest(lambda seeds: seeds in enough or (seeds > 9 and 9 in enough)) == advised
 
 
 def test_no_number_of_seeds_helps_where_items_are_too_few():

@@ -1,4 +1,4 @@
-"""Letter counts: cosines of TF-IDF, in fewer numbers; of which files they are made."""
+"""TF-IDF of letters: cosines of the whole, in fewer numbers; of which files they are made."""
 
 from __future__ import annotations
 
