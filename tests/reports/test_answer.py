@@ -680,10 +680,10 @@ def test_under_a_spent_limit_a_larger_one_is_named(make: Make, tmp_path: Path) -
     assert answer.seeds is not None
     minutes = math.ceil(40 * max(2.0, answer.seeds / 5))
     assert f"--finals 3x{answer.seeds} --limit minutes={minutes} would settle it" in text_of(results)
-    for kind, told in (("open", ""), ("base", "; --limit minutes=80 in all goes on")):
+    for kind, more in (("open", ""), ("base", "; --limit minutes=80 in all goes on")):
         ahead = dataclasses.replace(answer, kind=kind, ahead=("#9", 2.0))
         words = "\n".join(as_text(lines(ahead, results.info, str)))
-        assert f"before the finals #9 scored 2.00 higher in development, and had no room there{told}\n" in words
+        assert f"before the finals #9 scored 2.00 higher in development, and had no room there{more}\n" in words
     many = "\n".join(as_text(lines(dataclasses.replace(answer, seeds=665), results.info, str)))
     assert (
         "Next   to show so small a gain would take 665 seeds each; more recipes (--limit minutes=80 in all) may find"
