@@ -95,16 +95,16 @@ def needs(packages: Iterable[str]) -> set[str]:
     """Those packages, and all that they need in turn on that machine."""
     ahead, seen = list(packages), set[str]()
     while ahead:
-        if (package := ahead.pop()) in seen:
+        if (line := ahead.pop()) in seen:
             continue
-        seen.add(package)
-        wanted, own = Requirement(package), []
+        seen.add(line)
+        package, own = Requirement(line), []
         with contextlib.suppress(PackageNotFoundError):  # of what only that machine needs
-            own = [Requirement(line) for line in requires(wanted.name) or ()]
-        for extra in ("", *wanted.extras):
-            there = {"extra": extra, "python_version": "3.12", "python_full_version": "3.12.0"}
-            ahead += [str(one) for one in own if one.marker is None or one.marker.evaluate(there)]
-    return {canonicalize_name(Requirement(package).name) for package in seen}
+            own = [Requirement(line) for line in requires(package.name) or ()]
+        for extra in ("", *package.extras):
+            machine = {"extra": extra, "python_version": "3.12", "python_full_version": "3.12.0"}
+            ahead += [str(need) for need in own if need.marker is None or need.marker.evaluate(machine)]
+    return {canonicalize_name(Requirement(line).name) for line in seen}
 
 
 def fetched(folder: Path) -> list[str]:
