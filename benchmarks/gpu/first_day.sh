@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A first day on a bare GPU machine: Linux on x86-64, Python 3.12, torch, transformers and sentence-transformers, but no Ray
-# and no package index.
+# A first day on a bare GPU machine: Linux on x86-64, Python 3.12, no Ray and no package index. It has torch, transformers,
+# sentence-transformers, attrs, hypothesis, matplotlib, msgpack, pandas, protobuf, pyarrow, pytest, requests and xxhash.
 #     benchmarks/gpu/first_day.sh prepare   at home: what that machine lacks, into build/gpu (two minutes, 40 MB)
 #     benchmarks/gpu/first_day.sh PART      there, in a checkout with that folder: tests, objectives, studies, peer
 # A part ends within ten minutes; its files are in $OUT (default: build/gpu-results). Without a GPU it is a small rehearsal.
@@ -11,7 +11,7 @@ unset PYTHONDONTWRITEBYTECODE # or each process compiles all of Ray again
 export PYTHONUNBUFFERED=1 HF_HUB_OFFLINE=1 TOKENIZERS_PARALLELISM=true
 
 prepare() {
-  local scratch lacking=(alembic annotated-types colorlog datasets dill greenlet jsonschema jsonschema-specifications mako
+  local scratch lacking=(alembic annotated-types colorlog datasets dill jsonschema jsonschema-specifications mako
     multiprocess optuna platformdirs pooch pydantic pydantic-core referencing rpds-py sqlalchemy tensorboardx
     typing-inspection)
   rm -rf build/gpu build/gpu-site

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+import tomllib
+from collections.abc import Iterable
 from fnmatch import fnmatch
+from importlib.metadata import PackageNotFoundError, requires
 from pathlib import Path
 from unittest.mock import create_autospec
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from benchmarks.gpu import _models, gpu
 from search_spaces import load_space
@@ -85,9 +91,39 @@ def test_a_part_that_fails_is_told_and_the_next_one_runs(tmp_path: Path):
     assert len(re.findall(r"^FAILED, or took more than \d+ s: python3 -m benchmarks gpu", done.stdout, re.M)) == 2
 
 
+def needs(packages: Iterable[str]) -> set[str]:
+    """Those packages, and all that they need in turn on that machine."""
+    ahead, seen = list(packages), set[str]()
+    while ahead:
+        if (line := ahead.pop()) in seen:
+            continue
+        seen.add(line)
+        package, own = Requirement(line), []
+        with contextlib.suppress(PackageNotFoundError):  # of what only that machine needs
+            own = [Requirement(line) for line in requires(package.name) or ()]
+        for extra in ("", *package.extras):
+            machine = {"extra": extra, "python_version": "3.12", "python_full_version": "3.12.0"}
+            ahead += [str(need) for need in own if need.marker is None or need.marker.evaluate(machine)]
+    return {canonicalize_name(Requirement(line).name) for line in seen}
+
+
+def fetched(folder: Path) -> list[str]:
+    call = calls(folder, "prepare")[0]
+    return call[call.index("--dest") + 2 :]
+
+
+def test_what_that_machine_lacks_is_fetched(tmp_path: Path):
+    """And nothing else is; the rest stands at the head of the script. Ray goes without what its dashboard needs."""
+    has = re.findall(r"[\w-]+", SCRIPT.read_text().partition("It has ")[2].partition(".\n")[0].replace(" and ", " "))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    needed = needs([*(package.replace("[default,", "[") for package in project), "hypothesis", "pytest"])
+    prepared = {*fetched(tmp_path), "ray"}
+    assert prepared <= needed
+    assert needed <= prepared | needs(has)
+
+
 def test_what_is_fetched_has_its_version_in_the_constraints(tmp_path: Path):
-    fetched = calls(tmp_path, "prepare")[0]
-    names = fetched[fetched.index("--dest") + 2 :]
+    names = fetched(tmp_path)
     pinned = [line.partition("==")[0].lower().replace("_", "-") for line in (ROOT / "constraints.txt").open()]
     assert len(names) > 15
     assert {*names, "ray"} <= {*pinned}
