@@ -80,7 +80,7 @@ def _run(request: Request) -> int:
     from study.plan import decide, read_request
 
     draft = read_request(request)
-    from study.engine.cluster import allot, find_cluster, inside_copy
+    from study.engine.cluster import allot, find_cluster, inside_copy, lasting
     from study.search.budget import check_limits
 
     cluster = find_cluster()
@@ -88,7 +88,7 @@ def _run(request: Request) -> int:
     if not request.of_own_data:
         print(f"scale {plan.scale} ({plan.reason})", flush=True)
     results = request.results or draft.subject.results
-    if results and inside_copy() and plan.results == (Path.home() / results).absolute():
+    if results and inside_copy() and plan.results == lasting(Path(results)):
         print(f"results in {plan.results}: a Ray job's copy of a working directory is thrown away", flush=True)
     allotment = allot(cluster, request)
     check_limits(plan.limits, allotment.resources.gpus)
