@@ -442,13 +442,13 @@ def _ahead(results: Results) -> tuple[str, float] | None:
 
 
 def _best_explored(results: Results) -> str | None:
-    """By name."""
+    """By name; beside finals only of those that are better than their base."""
     if not results.explored:
         return None
-    rows = {*results.labels} if results.info.finals else set()  # those no score has chosen
-    return next(
-        (called(results, recipe.recipe_hash) for recipe in ranking(results) if recipe.recipe_hash not in rows), None
-    )
+    finals = results.info.finals
+    rows = {*results.labels} - {finals.base} if finals else set()  # those no score has chosen
+    first = next((recipe.recipe_hash for recipe in ranking(results) if recipe.recipe_hash not in rows), None)
+    return None if first is None or (finals and first == finals.base) else called(results, first)
 
 
 def _of_rows(results: Results, answer: Answer) -> Answer:
