@@ -16,6 +16,7 @@ import pandas as pd
 import pytest
 
 from reports.ledger.folders import JOURNAL
+from search_spaces.own_data import TF_IDF
 from study import Outcome, Study
 from trainables.errors import UserError
 
@@ -95,14 +96,14 @@ def test_three_lines_are_a_study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("study.from_python.run", lambda request: commands.append(request.command))
     outcome = Study(train="labelled.csv", encoder="e", minutes=60, results=folder).run()
     assert "--limit minutes=60" in commands[0]
-    first = (folder / "report.md").read_text().split("- **Use:** ")[1].partition("\n")[0]
-    assert repr(outcome).splitlines()[0] == f"Use    {first}"
+    first = (folder / "report.md").read_text().split("- **Keep:** ")[1].partition("\n")[0]
+    assert repr(outcome).splitlines()[0] == f"Keep   {first}"
     table = outcome.table()
-    assert [*table["recipe"]] == ["#3 epochs 10, batch_all, mlp", "base settings", "encoder as it came"]
-    assert table["over base"][0] == pytest.approx(3.733, abs=1e-3)
-    assert table["over encoder, low"][1] == pytest.approx(-0.75, abs=0.01)
-    assert "3.73" in repr(outcome)
-    assert outcome._repr_html_().startswith("<pre>Use")
+    assert [*table["recipe"]] == ["base settings", "encoder as it came", TF_IDF]
+    assert table["over encoder"][0] == pytest.approx(2.36, abs=1e-3)
+    assert table["over baseline"][1] == pytest.approx(16.4, abs=1e-3)
+    assert "2.36" in repr(outcome)
+    assert outcome._repr_html_().startswith("<pre>Keep")
     kept = dataclasses.replace(outcome.answer, kind="as it came")
     monkeypatch.setattr(Outcome, "answer", kept)
     with pytest.raises(UserError, match="the answer is to keep the encoder as it came, so no model was made"):
