@@ -211,27 +211,34 @@ class Apart:
         self.environment = {key: value for key, value in environment.items() if not key.startswith("RAY_A")} | {
             key: value for key, value in environment.items() if key.startswith("RAY_AUTH")
         }
-        head = [f"--port={self.gcs}", "--num-cpus=0", f"--temp-dir={self.session}", "--include-dashboard=false"]
-        ports = [*self._ports(), f"--ray-client-server-port={free_port()}"]
-        self.started = [start_head(["ray", "start", "--head", "--block", *head, *ports], self.environment)]
-        deadline = time.monotonic() + 120
-        while socket.socket().connect_ex(("127.0.0.1", self.gcs)):
-            assert time.monotonic() < deadline, "the head does not start"
-            time.sleep(0.2)
+        self.started = list[subprocess.Popen[bytes]]()
+        self._until(self._start_head, lambda: not socket.socket().connect_ex(("127.0.0.1", self.gcs)))
         self.environment["RAY_ADDRESS"] = f"127.0.0.1:{self.gcs}"
 
     def add(self) -> subprocess.Popen[bytes]:
-        """One machine more; returns when it has joined. Ray gives its processes 30 seconds to start, which no setting
-        changes, so on a busy computer it may take more than one try."""
+        """One machine more; returns when it has joined."""
         before = set(self.machines())
+        return self._until(self._start_machine, lambda: bool(set(self.machines()) - before))
+
+    @staticmethod
+    def _until(start: Callable[[], subprocess.Popen[bytes]], is_there: Callable[[], bool]) -> subprocess.Popen[bytes]:
+        """Ray gives its processes 30 seconds to start, which no setting changes, so on a busy computer it may take more
+        than one try."""
         for _ in range(3):
-            process = self._start_machine()
+            process = start()
             deadline = time.monotonic() + 90
             while process.poll() is None and time.monotonic() < deadline:
-                if set(self.machines()) - before:
+                if is_there():
                     return process
+                time.sleep(0.2)
             end_head(process)
-        raise AssertionError("the machine does not join")
+        raise AssertionError("Ray does not start")
+
+    def _start_head(self) -> subprocess.Popen[bytes]:
+        head = [f"--port={self.gcs}", "--num-cpus=0", f"--temp-dir={self.session}", "--include-dashboard=false"]
+        ports = [*self._ports(), f"--ray-client-server-port={free_port()}"]
+        self.started.append(start_head(["ray", "start", "--head", "--block", *head, *ports], self.environment))
+        return self.started[-1]
 
     def _start_machine(self) -> subprocess.Popen[bytes]:
         node = ["ray", "start", "--block", f"--address=127.0.0.1:{self.gcs}", "--num-cpus=1", *self._ports()]
