@@ -49,7 +49,7 @@ from reports.statistics.finals import (
 from reports.unfinished import Extent, finals_extent, finals_judged
 from trainables.senteval.tasks import TASKS
 
-SCHEMA = 5
+SCHEMA = 6
 """Of `answer.json`. A field is added without a new number; one that goes, or means something else, has one."""
 FILE = "answer.json"
 DIGITS = 6
@@ -76,6 +76,8 @@ class Answer:
     """What gains are of."""
     items: int | None = None
     """On how many test items; None where predictions were not kept, so that an interval knows only seeds."""
+    chosen_on: int | None = None
+    """On how many development items recipes were chosen; None where predictions were not kept."""
     fresh_items: bool = True
     """Whether its items had no part in the choice; without that there is no verdict."""
     picked: tuple[Finalist, ...] = ()
@@ -88,8 +90,8 @@ class Answer:
     """Those by name of which no fresh seed came to its end, as trials failed."""
     references: Mapping[str, Finalist] = field(default_factory=dict)
     """By `base`, `baseline`, `encoder`."""
-    check: Check | None = None
-    """Of the picked one; None where the figure has no second reader."""
+    checks: tuple[Check, ...] = ()
+    """Of the recipe to go on with, and of the picked one; empty where the figure has no second reader."""
     beside: tuple[Other, ...] = ()
     """The parts of the goals that the figure does not ask for, each on its fresh tasks."""
     lost: tuple[Other, ...] = ()
@@ -127,8 +129,8 @@ class Answer:
     unrun: int = 0
     """Recipes that the search drew and no trial ran."""
     ahead: tuple[str, float] | None = None
-    """Of the recipes that scored higher than a finalist before the finals, and for which a limit had no room there, the
-    name of the best, and by how many points."""
+    """Of the recipes that scored higher than a finalist before the finals, or without one than the base, and for which
+    a limit had no room there, the name of the best, and by how many points."""
     seconds: float = 0.0
     """Of all trials, the finals too."""
     share: float | None = None
@@ -136,9 +138,6 @@ class Answer:
     trials: Extent | None = None
     """Of the finals."""
     rows: RowsAnswer | None = None
-    explored: str | None = None
-    """Without a finalist, of a search that a limit ended: the recipe of the best development scores, which nothing
-    fresh has judged."""
     data: DataCurve | None = None
     """What the recipe to use scores on parts of its data; None where nobody asked, or nothing is to be trained."""
 
@@ -257,13 +256,13 @@ class _Finals(FinalsEvidence):
             kind=KINDS[judged.answer],
             figure=figure.name,
             items=self._items(first, figure),
+            chosen_on=self.chosen_on(first),
             fresh_items=judged.fresh,
             picked=tuple(finalists[place] for place in chosen),
             finalists=tuple(finalists),
             left_out=self.left_out,
             failed=self.failed,
             references=self._compared_with(figure, judged),
-            check=self.checked(first, figure) if chosen else None,
             beside=tuple(Other(task, "base", gain) for task, gain in parts),
             lost=tuple(self._lost(first, figure, INCUMBENTS[judged.answer])) if judged.answer in INCUMBENTS else (),
             others=tuple(others),
@@ -278,12 +277,13 @@ class _Finals(FinalsEvidence):
             warnings=tuple(flag for flag in grouped(self.evidence.flags.all) if flag.guard not in VARIED),
             lent=self.borrowed(figure),
             noise=noise(self.samples(figure, self.recipes)),
-            explored=None if chosen else _best_explored(self.results),
             data=data_curve(self.evidence, figure, self.looks_of_pick),
         )
         used = answer.to_train
         ship = shipped(self, used.recipe, figure) if used else None
-        return dataclasses.replace(answer, ship=ship)
+        of_use = {each.recipe: None for each in (answer.to_use, *answer.picked[:1]) if each}
+        checks = tuple(check for key in of_use if (check := self.checked(key, figure)))
+        return dataclasses.replace(answer, ship=ship, checks=checks)
 
     def _compared_with(self, figure: Quantity, judged: Judgement) -> dict[str, Finalist]:
         """The references: of the base its gains over the encoder and the baseline, and what it has of what is searched;
@@ -433,22 +433,18 @@ class _Finals(FinalsEvidence):
 
 
 def _ahead(results: Results) -> tuple[str, float] | None:
-    """Not of costs, nor of those so near that they gave way to a shorter training."""
-    passed = passed_over(results)
+    """Not of costs, nor beside finalists of those so near that they gave way to a shorter training."""
+    passed, finals = passed_over(results), results.info.finals
     if passed is None or results.goals[0].cost or not results.info.limited:
         return None
     best, more = next(iter(passed.by.items()))
-    return (called(results, best), more) if more > NEAR else None
+    return (called(results, best), more) if more > NEAR or (finals and not finals.finalists) else None
 
 
 def _best_explored(results: Results) -> str | None:
-    """By name; beside finals only of those that are better than their base."""
-    if not results.explored:
-        return None
-    finals = results.info.finals
-    rows = {*results.labels} - {finals.base} if finals else set()  # those no score has chosen
-    first = next((recipe.recipe_hash for recipe in ranking(results) if recipe.recipe_hash not in rows), None)
-    return None if first is None or (finals and first == finals.base) else called(results, first)
+    """By name, rows among them."""
+    ranked = ranking(results) if results.explored else []
+    return called(results, ranked[0].recipe_hash) if ranked else None
 
 
 def _of_rows(results: Results, answer: Answer) -> Answer:

@@ -50,8 +50,10 @@ class Other:
 
 @dataclass(frozen=True)
 class Check:
-    """What the picked recipe does by another reader of its embeddings, for which nothing is fitted."""
+    """What a recipe does by another reader of its embeddings, for which nothing is fitted."""
 
+    recipe: str
+    """Its hash."""
     figure: str
     level: Gain
     gains: Mapping[str, Gain]

@@ -11,7 +11,7 @@ import shlex
 
 from reports.answer import Answer
 from reports.answer_lines import Line, Say, first_few, fits, in_lines
-from reports.answer_parts import Check, Finalist, RowsAnswer
+from reports.answer_parts import Finalist, RowsAnswer
 from reports.commands import recipe_command, results_place, study_command
 from reports.gain import Gain
 from reports.learning_curve import DataCurve
@@ -33,6 +33,7 @@ FEW = 3
 """The same of rows, and of tasks."""
 IN_ALL = "in all goes on"
 """A study's limit counts what it has used."""
+BY_NEIGHBOURS = "by the ten nearest neighbours, without a classifier"
 ENDED = "the limit ended the study before the base settings had run"
 
 
@@ -54,11 +55,12 @@ def lines(answer: Answer, info: StudyInfo, say: Say) -> list[Line]:
     written = _verdict(answer, say)
     for place, finalist in enumerate(answer.picked if answer.kind == "use" else [first]):
         written += [Line("Or", _settings(finalist, say))] * (place > 0)
-        written += in_lines("Gain", _gain(answer, finalist, say) if of_picked else _gain_of_none(answer, finalist, say))
+        gains = in_lines("Gain", _gain(answer, finalist, say)) if of_picked else _of_kept(answer, finalist, say)
+        written += gains
         besides = [f"{say(task)} {_over(gain, 'base')}" for task, gain in finalist.beside.items()]
         written += in_lines("Beside", besides if of_picked else _elsewhere(answer, say))
     written += [
-        *in_lines("Check", _check(answer, answer.check, of_picked, say) if answer.check else []),
+        *in_lines("Check", _check(answer, say)),
         *in_lines("Most", _most(answer, say)),
         *_base(answer, say),
         *in_lines("Sure", _sure(answer, first)),
@@ -82,16 +84,24 @@ def _verdict(answer: Answer, say: Say) -> list[Line]:
     if answer.kind == "use":
         return [Line("Use", _settings(answer.picked[0], say))]
     if answer.kind == "base":
-        better = "is shown to be better" if answer.picked else "reached the finals"
-        return [Line("Keep", f"{OVER['base']} (train with them): no recipe of the search {better}")]
+        return [Line("Keep", f"{OVER['base']} (train with them): {_none_better(answer)}")]
     if answer.kind == "as it came":
         trained = [*(finalist.gains.get("encoder") for finalist in answer.finalists), answer.base_over_encoder]
         worse = all(gain and gain.below for gain in trained)
         training = "every training of the finals is shown to be worse" if worse else "training is not shown to help"
         return [Line("Keep", f"{OVER['encoder']}: {training} on {say(answer.figure or '')}")]
-    why = "what the search picked measured no higher" if answer.picked else "no recipe of the search reached the finals"
+    why = "what the search picked measured no higher" if answer.picked else _none_better(answer)
     best = f"{OVER['base']}; {why}" if answer.base_leads else _settings(answer.picked[0], say)
     return [Line("Open", _why_open(answer, say)), Line("Best", f"so far: {best}")]
+
+
+def _none_better(answer: Answer) -> str:
+    """Why the base settings are kept."""
+    if answer.picked:
+        return "no recipe of the search is shown to be better"
+    if answer.left_out or answer.failed:
+        return "no recipe of the search was judged"
+    return f"no recipe of the search {'had room in the finals' if answer.ahead else 'scored above them in development'}"
 
 
 def _base(answer: Answer, say: Say) -> list[Line]:
@@ -128,11 +138,19 @@ def _gain(answer: Answer, finalist: Finalist, say: Say) -> list[str]:
     return [f"{say(answer.figure or '')} {_level(finalist.figure)}{chosen_by}: {over[0]}", *over[1:]]
 
 
-def _check(answer: Answer, check: Check, of_picked: bool, say: Say) -> list[str]:
-    """What the picked recipe gains by the second reader; `of_picked`: it is the one that the answer is about."""
-    over = [_over(gain, name, answer) for name, gain in check.gains.items()] or ["nothing to compare it with"]
-    whose = "" if of_picked else "the best of the search "
-    return [f"{whose}without any fit: {say(check.figure)} {_level(check.level)}, {over[0]}", *over[1:]]
+def _check(answer: Answer, say: Say) -> list[str]:
+    """What the recipe to go on with gains by the second reader; and the best of the search, where that is another."""
+    clauses = list[str]()
+    for place, check in enumerate(answer.checks):
+        over = [_over(gain, name, answer) for name, gain in check.gains.items() if not place or name == "base"]
+        clauses += [", ".join([f"{_called(answer, check.recipe, say)} {_level(check.level)}", *over[:1]]), *over[1:]]
+    return [f"{BY_NEIGHBOURS}: {clauses[0]}", *clauses[1:]] if clauses else []
+
+
+def _called(answer: Answer, recipe: str, say: Say) -> str:
+    """`the base settings`, or a recipe's own name."""
+    roles = {answer.references[name].recipe: OVER[name] for name in ("base", "encoder") if name in answer.references}
+    return {**{each.recipe: say(each.name) for each in answer.picked}, **roles}[recipe]
 
 
 def _incumbent(answer: Answer) -> str:
@@ -140,21 +158,21 @@ def _incumbent(answer: Answer) -> str:
     return "encoder" if answer.kind == "as it came" else "base"
 
 
-def _gain_of_none(answer: Answer, first: Finalist, say: Say) -> list[str]:
-    """Where no recipe of the search is to be used."""
+def _of_kept(answer: Answer, first: Finalist, say: Say) -> list[Line]:
+    """Where no recipe of the search is to be used: what is kept, and how far the best of the search is from it."""
     incumbent = _incumbent(answer)
-    none = "" if answer.kind == "open" or not answer.picked else "none: "
-    clauses = [
-        f"{none}{say(answer.figure or '')} of {OVER[incumbent]} is {_level(answer.references[incumbent].figure)}"
-    ]
+    row = answer.references[incumbent]
+    level = f"{say(answer.figure or '')} of {OVER[incumbent]} {_level(row.figure)}"
+    over = [_over(gain, name, answer) for name, gain in row.gains.items()]
+    written = in_lines("Gain" if incumbent == "base" else "Score", [": ".join([level, *over[:1]]), *over[1:]])
+    clauses = []
     if answer.picked:
-        clauses.append(f"the best of the search {_points(first.gains[incumbent])} against it")
-    if answer.base_over_encoder:
-        points = _points(answer.base_over_encoder)
-        clauses.append(f"{OVER['base']} {points}" + f" over {OVER['encoder']}" * (incumbent == "base"))
-    if baseline := answer.references.get("baseline"):
-        clauses.append(f"{say(baseline.name)} {_level(baseline.figure)}")
-    return clauses
+        gain = first.gains[incumbent]
+        clauses.append(f"its best, {_called(answer, first.recipe, say)}, {_points(gain)} against {OVER[incumbent]}")
+        clauses += ["that may be chance"] if not gain.above and not gain.below else []
+    if incumbent == "encoder" and answer.base_over_encoder:
+        clauses.append(f"{OVER['base']} {_points(answer.base_over_encoder)} against {OVER['encoder']}")
+    return [*written, *in_lines("Search", clauses)]
 
 
 def _elsewhere(answer: Answer, say: Say) -> list[str]:
@@ -179,10 +197,11 @@ def _sure(answer: Answer, first: Finalist) -> list[str]:
     more = f", {base.seeds} of {OVER['base']}" if base and base.seeds != first.seeds else ""
     each = "each" if {finalist.seeds for finalist in answer.finalists} == {first.seeds} else "of it"
     seeds = f"{count(first.seeds, 'fresh seed')} {each}{more}"
-    items = [] if answer.items is None else [count(answer.items, "test item")]
+    chose = "" if answer.chosen_on is None else f", {answer.chosen_on:,} to choose by"
+    items = [] if answer.items is None else [f"{count(answer.items, 'test item')}{chose}"]
     clauses = [seeds if answer.picked else f"{count(first.seeds, 'seed')} of {OVER['base']}", *items]
     parts = f", {answer.whole} of them on all of the data" if answer.whole < answer.tried else ""
-    clauses.append(f"{count(answer.tried, 'recipe')} tried{parts}, trials of {duration(answer.seconds)} in all")
+    clauses.append(f"{count(answer.tried, 'recipe')} tried{parts}, {duration(answer.seconds)} of trials added up")
     return [*clauses, *noise(answer), *_lent(answer)]
 
 
@@ -218,8 +237,6 @@ def _notes(answer: Answer, info: StudyInfo, say: Say) -> list[str]:
         sentences.append(f"the limit ended the finals before {count(left, 'finalist')} had run")
     if failed := len(answer.failed):
         sentences.append(f"all trials of {count(failed, 'finalist')} in the finals failed")
-    if answer.explored is not None:
-        sentences.append(f"the best by the scores that chose it is {say(answer.explored)}; no fresh seed has judged it")
     if answer.ahead and info.limited:
         name, more = answer.ahead
         had = f"before the finals {say(name)} scored {number(more)} higher in development"
@@ -266,15 +283,10 @@ def _most(answer: Answer, say: Say) -> list[str]:
     if answer.flags or not answer.fresh_items or answer.most is None or answer.most <= 0:
         return []
     over = answer.open[0] if answer.open else _incumbent(answer)
-    whose = [
-        finalist.name
-        for finalist in answer.finalists
-        if over in finalist.gains and finalist.gains[over].high == answer.most
-    ]
-    of = f", of {say(whose[0]) if whose else OVER['base']}" * (
-        whose != [finalist.name for finalist in answer.picked[:1]]
-    )
-    return [f"{_signed(answer.most)} over {OVER[over]} is the largest gain that the intervals leave{of}"]
+    judged = [OVER["base"]] if over == "encoder" and answer.base_over_encoder else []
+    judged += [f"the {count(len(answer.finalists), 'recipe')} judged"] if answer.finalists else []
+    whole = f"gain at most {_signed(answer.most)} over {OVER[over]}, by the upper ends of intervals"
+    return [f"{' and '.join(judged)} {whole}"]
 
 
 def _larger_limit(info: StudyInfo, seeds: int | None = None) -> str:
@@ -348,7 +360,8 @@ def _ship(ship: Ship, say: Say) -> list[str]:
     if "base" in ship.gains:
         clauses.append(f"{_points(ship.gains['base'])} over one training with {OVER['base']}")
     if ship.over_seed:
-        clauses.append(f"{_points(ship.over_seed)} over one seed")
+        shown = "" if ship.over_seed.above or ship.over_seed.below else ", not shown to be better"
+        clauses.append(f"{_points(ship.over_seed)} over one seed{shown}")
     soup = next(each for each in ship.soups if each.share == ship.share)
     before, after, seed = ship.untrained_general, soup.general, ship.one_seed.general
     if before is not None and after is not None and seed is not None:

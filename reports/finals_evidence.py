@@ -11,6 +11,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from statistics import fmean
 
+import numpy as np
+
 from reports.answer_parts import Check, Other
 from reports.cached import cached
 from reports.evidence import Evidence
@@ -103,6 +105,13 @@ class FinalsEvidence:
         scored = self.needs & self.first.scores.keys()
         return frozenset(task for task in scored if self._tests_choose(self.first, task))
 
+    def chosen_on(self, recipe_hash: str) -> int | None:
+        """How many development items choose, of all tasks of the goals; None where their predictions were not kept."""
+        predictions, record = self.evidence.results.predictions, self.recipes[recipe_hash][0]
+        answers = [predictions.of_task(record, f"dev.{task}") for task in self.needs & record.scores.keys()]
+        counts = [len(part.gold if part.groups is None else np.unique(part.groups)) for part in answers if part]
+        return sum(counts) if counts and len(counts) == len(answers) else None
+
     def _tests_choose(self, record: Record, task: str) -> bool:
         if has_no_test(task):
             return True
@@ -182,11 +191,13 @@ class FinalsEvidence:
             {(task, kinds[task].checked): weight for (task, _), weight in figure.weights.items()},
         )
         level, against = self.level(recipe_hash, other), self.compared(other)
+        against = {name: sample for name, sample in against.items() if self.references[name] != recipe_hash}
         if level is None:
             return None
         looks = self.looks * len(against.keys() - {"baseline"})  # which decides nothing
         gains = {name: self.gain(recipe_hash, self.references[name], other, looks) for name in against}
-        return Check(other.name, level, {name: Gain.of(gain) for name, gain in gains.items() if gain})
+        gained: dict[str, Gain] = {name: Gain.of(gain) for name, gain in gains.items() if gain}
+        return Check(recipe_hash, other.name, level, gained)
 
     def by_task(self, recipe_hash: str, tasks: Iterable[Quantity], over: Sequence[str]) -> list[Other]:
         """The lowest gain first; their intervals hold all at once."""

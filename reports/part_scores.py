@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from reports.cached import cached
@@ -40,10 +41,10 @@ def part_scores(results: Results, goal: Goal) -> dict[str, dict[float, PartScore
 
 @dataclass(frozen=True)
 class PassedOver:
-    """Recipes that had scored higher than the last finalist before the finals."""
+    """Recipes that had scored higher than the last finalist before the finals; without finalists, than the base."""
 
     last: str
-    """The finalist's hash."""
+    """The hash of the finalist, or of the base."""
     by: dict[str, float]
     """By hash, how many points more each had, the most first; of copies one."""
     scores: dict[str, PartScore]
@@ -56,14 +57,30 @@ def passed_over(results: Results) -> PassedOver | None:
     (`study/search/choice.py`)."""
     finals, goal = results.info.finals, results.goals[0]
     scores = part_scores(results, goal)
-    judged = [key for key in finals.finalists if key in scores] if finals else []
-    if finals is None or not judged:
+    if finals is None:
         return None
-    share = max(share for key in judged for share in scores[key])
+    if judged := [key for key in finals.finalists if key in scores]:
+        return _ahead_of(results, scores, judged, max(share for key in judged for share in scores[key]))
+    if finals.finalists or finals.base is None:
+        return None
+    for key in (finals.base, *results.explored):
+        records = results.recipes.get(key, [])
+        if key not in {*scores, *results.above_limits} and (score := results.goal(records, goal)) is not None:
+            scores = {**scores, key: {1.0: PartScore(score.mean, seconds_of(records[0], "train_seconds"), records[0])}}
+    shares = sorted(scores.get(finals.base, ()), reverse=True)
+    parts = (_ahead_of(results, scores, [finals.base], share) for share in shares)
+    return next((passed for passed in parts if passed), None)
+
+
+def _ahead_of(
+    results: Results, scores: Mapping[str, Mapping[float, PartScore]], judged: Sequence[str], share: float
+) -> PassedOver | None:
+    """Those that scored higher on that share than the last of the judged ones, and trained on no larger one."""
+    finals, goal = results.info.finals, results.goals[0]
     same_part = {key: by_share[share] for key, by_share in scores.items() if share in by_share}
     upward = {key: goal.upward(score.value) for key, score in same_part.items()}
     last = min((key for key in judged if key in upward), key=lambda key: upward[key])
-    compared = {results.once(key) for key in finals.hashes}
+    compared = {results.once(key) for key in (finals.hashes if finals else ())}
     rest = [key for key in upward if results.once(key) not in compared and max(scores[key]) == share]
     ahead = sorted((key for key in rest if upward[key] > upward[last]), key=lambda key: -upward[key])
     firsts: dict[str, str] = {}

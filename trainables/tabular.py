@@ -127,6 +127,24 @@ def columns_of_texts(columns: Sequence[str], rows: Sequence[Mapping[str, object]
     return () if any(2 * equal > len(cells[0]) for equal in alike) else names
 
 
+def text_and_label(columns: Sequence[str], rows: Sequence[Mapping[str, object]]) -> tuple[str, ...]:
+    """Where names do not tell: a column of texts and a column of labels in words, where these are all but those that
+    number the rows; else none. Each label stands in two rows on average, at least."""
+    names = tuple(name for name in columns if not is_index(name))
+    if len(names) != 2 or not rows:
+        return ()
+    cells = {name: [row.get(name) for row in rows[:PEEKED]] for name in names}
+    labels = [name for name in names if _are_labels(cells[name])]
+    texts = [name for name in names if name not in labels and _are_texts(cells[name])]
+    return (*texts, *labels) if len(texts) == len(labels) == 1 else ()
+
+
+def _are_labels(cells: Sequence[object]) -> bool:
+    words = [cell for cell in cells if isinstance(cell, str) and cell.strip() and as_number(cell) is None]
+    short = all(len(word.split()) <= _LABEL for word in words)
+    return short and len(words) == len(cells) and 2 <= len({*words}) <= len(words) / 2
+
+
 def _are_texts(cells: Sequence[object]) -> bool:
     """Whether most are in words. Of a few a space within tells; of more, as labels may have spaces and texts may have
     none, it is that most differ, or are long."""

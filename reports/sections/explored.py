@@ -140,7 +140,7 @@ def _counts(results: Results, scored: Sequence[str]) -> str:
     ends_in_words = ", ".join(
         f"{counts[end]} {words.get(end, end)}" for end in ENDS if counts[end] or end == "finished"
     )
-    return f"{way} asked for {count(len(results.explored), 'recipe')} beyond the space's rows: {ends_in_words}."
+    return f"{way} drew {count(len(results.explored), 'recipe')} beyond the space's rows: {ends_in_words}."
 
 
 def _saved(results: Results) -> str:

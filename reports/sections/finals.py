@@ -21,9 +21,10 @@ from search_spaces.goals import Goal
 
 FEW = 3
 """So many recipes are named that the finals did not take."""
-NONE_CHOSEN = (
-    "No recipe of the search was judged: none was above the base settings in development, or a limit had no room for "
-    "it."
+NONE_CHOSEN = "No recipe of the search was judged: none scored above the base settings in development."
+CLASSIFIED = (
+    "Accuracy is of a classifier (logistic regression) that is fitted to the training texts' embeddings: each recipe, "
+    "the encoder as it came and TF-IDF have one of their own."
 )
 BUSY = 1.5
 """So many times as long one training of a recipe takes as another where the machine was busy."""
@@ -68,7 +69,8 @@ def write(results: Results, pictures: Path) -> list[Block]:
     flagged = f" No verdict, for the flag {listed([code(flag) for flag in answer.flags])}." if answer.flags else ""
     return [
         DataTable(head, lines),
-        *([NONE_CHOSEN] * bool(finals and finals.chosen and not finals.finalists)),
+        *([NONE_CHOSEN] * bool(finals and finals.chosen and not finals.finalists and not passed_over(results))),
+        *([CLASSIFIED] * bool(answer.checks)),
         " ".join([f"{how}{flagged}", *_seeds(answer), *_busy(results)]),
         *_passed_over(results),
     ]

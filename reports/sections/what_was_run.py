@@ -39,7 +39,7 @@ def write(results: Results, pictures: Path) -> list[Block]:
     facts = [
         f"Paper: {text(results.space.paper)}",
         f"Space: {code(info.space)}" + (f", from {code(info.space_file)}" if info.space_file else ""),
-        f"Search: {text(info.search)}" + (f", {count(info.trials, 'trial')} asked for" if info.trials else ""),
+        f"Search: {text(info.search)}" + (f", at most {count(info.trials, 'recipe')}" if info.trials else ""),
         f"Goals: {' and '.join(text(goal.label) for goal in results.goals)}" if info.goals else "",
         f"Limits: {', '.join(code(f'{name}={value:g}') for name, value in info.limits.items())}",
         f"Seeds: {', '.join(map(str, info.seeds))}"

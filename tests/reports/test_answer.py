@@ -19,6 +19,7 @@ from reports.answer import FILE, SCHEMA, Answer
 from reports.answer_lines import as_text
 from reports.answer_parts import Other
 from reports.answer_words import lines
+from reports.best_model import ranking
 from reports.check import check
 from reports.document import markdown
 from reports.document.inline import as_html
@@ -57,8 +58,8 @@ EXAMPLES = sorted(file.parent for file in Path(__file__).parents[2].glob("docs/e
 ROWS = ["SBERT baseline", "3p3n-Augment", "3palln-lambda0.5-SCL"]
 HEADS = {
     "use": ["Use", "Gain", "Beside", "Base", "Sure", "Worse", "Cost", "Model", "Again"],
-    "base": ["Keep", "Gain", "Gain", "Beside", "Most", "Base", "Sure", "Model", "Again"],
-    "as it came": ["Keep", "Gain", "Beside", "Base", "Sure"],
+    "base": ["Keep", "Gain", "Search", "Beside", "Most", "Base", "Sure", "Model", "Again"],
+    "as it came": ["Keep", "Score", "Search", "Search", "Beside", "Base", "Sure"],
     "open": ["Open", "Best", "Gain", "Beside", "Most", "Base", "Sure", "Next", "Worse", "Cost", "Model", "Again"],
     "unfinished": ["Wait", "Go on"],
 }
@@ -210,7 +211,7 @@ def test_what_no_model_reaches_is_said_and_warns_where_it_is_more(
     assert f"{-ahead:+.2f} [{-ahead - 1:+.2f}, {-ahead + 1:+.2f}] over TF-IDF (no model)" in words
     assert ("TF-IDF without any model scores 2.50 higher: try another encoder" in words) == noted
     kept = "\n".join(as_text(lines(dataclasses.replace(answer, kind="base"), results.info, str)))
-    assert f"TF-IDF (no model) {counts.gain:.2f}" in kept
+    assert re.search(r"Gain   STS Avg. of the base settings \d.*: \+\d.* over the encoder as it came\n", kept)
     unsure = dataclasses.replace(row, figure=dataclasses.replace(counts, low=counts.gain - 5))
     answer = dataclasses.replace(answer, references={**answer.references, "baseline": unsure})
     assert "without any model" not in "\n".join(as_text(lines(answer, results.info, str)))
@@ -236,7 +237,7 @@ def test_where_no_finalist_ran_the_base_is_held_against_the_encoder(
     assert answer.to_train == (None if kind == "as it came" else answer.references["base"])
     words = text_of(results)
     assert "Sure   2 seeds of the base settings; " in words
-    assert "no fresh seed has judged it" in words
+    assert "Search" not in words or kind == "as it came"
     assert "Wait" not in words
     assert all(line.command or len(line.words.split()) <= 29 for line in lines(answer, results.info, str))
     write_report(tmp_path)
@@ -257,12 +258,18 @@ def test_where_no_recipe_is_above_the_base_the_search_is_over(
 
 
 @pytest.mark.parametrize(("ahead", "named"), [(-9.0, True), (9.0, False)])
-def test_a_recipe_below_the_base_is_not_called_the_best_by_what_chose_it(
+def test_without_finalists_it_is_told_whether_none_was_better_or_a_limit_had_no_room(
     ahead: float, named: bool, make: Make, tmp_path: Path
 ) -> None:
+    """By the development score of the base on all of the data, which lies below those of recipes, or above them."""
     results = make((1.0,), seeds=2)
     rerun(results, 0, scores=lifted(results.finals[results.base.hash][0], ahead, numbers=("dev_",)).scores)
-    assert ("no fresh seed has judged it" in text_of(limited(tmp_path, finalists=[]))) == named
+    results = limited(tmp_path, finalists=[], chosen=True)
+    best = called(results, ranking(results)[0].recipe_hash)
+    why = "had room in the finals" if named else "scored above them in development"
+    assert f"Keep   the base settings (train with them): no recipe of the search {why}\n" in text_of(results)
+    assert (f"Note   before the finals {best} scored " in text_of(results)) == named
+    assert (finals.NONE_CHOSEN in markdown(finals.write(results, tmp_path))) != named
 
 
 def test_what_a_flag_forbids_is_no_verdict_on_the_base_alone_either(make: Make, tmp_path: Path) -> None:
@@ -322,7 +329,7 @@ def test_the_lines_of_a_gain() -> None:
         "Beside transfer (MRPC, SST2, SST5, TREC) +0.64 [-0.07, +1.36] over the base settings\n"
         "Base   allpalln-lambda0.5-SCL: positives per anchor none, negatives per anchor none, weight of the "
         "contrastive loss 0.5, temperature 1, batch size 64, pooling mean_without_cls, and 1 more\n"
-        "Sure   5 fresh seeds each; 7 recipes tried, trials of 28 min in all; "
+        "Sure   5 fresh seeds each; 7 recipes tried, 28 min of trials added up; "
         "seeds move test scores by 0.18 to 0.44 (standard deviation)\n"
         "Worse  MRPC -6.11 [-6.99, -5.22] against the base settings; "
         "MRPC -1.10 [-1.78, -0.43] against the encoder as it came\n"
@@ -336,7 +343,7 @@ def test_recipes_that_trained_on_a_part_of_the_data_alone_are_told_apart() -> No
     results = made()
     answer = dataclasses.replace(Answer.of(results), tried=28)
     words = "\n".join(as_text(lines(answer, results.info, str)))
-    assert "; 28 recipes tried, 7 of them on all of the data, trials of 28 min in all" in words
+    assert "; 28 recipes tried, 7 of them on all of the data, 28 min of trials added up" in words
 
 
 @pytest.mark.slow
@@ -367,7 +374,8 @@ def test_a_search_that_its_development_scores_misled_says_so() -> None:
         sentences = lines(dataclasses.replace(answer, picked=picked), results.info, str)
         heads = {line.head: line.words for line in sentences}
         assert heads["Keep"] == "the encoder as it came: every training of the finals is shown to be worse on STS Avg."
-        assert re.search(r"^none: .*; the best of the search -\d.* against it; the base settings -\d", heads["Gain"])
+        assert re.search(r"^STS Avg\. of the encoder as it came \d", heads["Score"])
+        assert re.search(r"^the base settings -\d.* against the encoder as it came", heads["Search"])
         assert any("had found better settings" in line.words for line in sentences) is misled
 
 
@@ -392,7 +400,7 @@ def test_a_null_says_what_is_possible_and_what_would_settle_it() -> None:
     words = text_of(made(*STUDIES["open"][:1], **STUDIES["open"][1]))
     assert "Open   keep the base settings for now (+5.01" in words
     assert re.search(
-        r"Most   \+\d\.\d\d over the base settings is the largest gain that the intervals leave.*\n(.*\n)+"
+        r"Most   the 3 recipes judged gain at most \+\d\.\d\d over the base settings, by the .*\n(.*\n)+"
         r"Next   --search (optuna|grid|paper) --finals 3x\d+ would settle it in 4 of 5 cases",
         words,
     )

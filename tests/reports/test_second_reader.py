@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,8 +10,8 @@ import numpy as np
 import pytest
 
 from reports.answer import Answer
-from reports.answer_parts import Check
-from reports.answer_words import _check
+from reports.answer_parts import Check, Finalist
+from reports.answer_words import BY_NEIGHBOURS, _check
 from reports.finals_evidence import FinalsEvidence
 from reports.gain import Gain
 from reports.quantity import Quantity
@@ -66,10 +67,18 @@ def test_figures_of_other_numbers_and_kinds_have_no_second_reader(score: tuple[s
     assert check_of(score) is None
 
 
-@pytest.mark.parametrize(("of_picked", "whose"), [(True, "without"), (False, "the best of the search without")])
-def test_the_answer_says_whose_it_is(of_picked: bool, whose: str) -> None:
-    """Of the recipe to use, or of the best that the search has where none is to be used."""
-    check = Check("labelled test_knn_accuracy", Gain(80.0, 79.0, 81.0), {"base": Gain(-2.0, -3.0, -1.0)})
-    assert _check(Answer("use"), check, of_picked, str) == [
-        f"{whose} any fit: labelled test_knn_accuracy 80.00 [79.00, 81.00], -2.00 [-3.00, -1.00] over the base settings"
+def test_the_answer_says_whose_it_is() -> None:
+    """Of the recipe to use; where no recipe of the search is, of the best that it has, too."""
+    gain = Gain(10.0, 9.0, 11.0)
+    base = Check("b", "labelled test_knn_accuracy", Gain(85.0, 84.0, 86.0), {"encoder": gain})
+    picked = dataclasses.replace(base, recipe="p", gains={"base": Gain(3.0, 1.0, 5.0), "encoder": gain})
+    finalist = Finalist("b", "a row", {}, None, (), 5, 0, None)
+    best = dataclasses.replace(finalist, recipe="p", name="#7")
+    answer = Answer("base", references={"base": finalist}, picked=(best,), checks=(base, picked))
+    assert _check(answer, str) == [
+        f"{BY_NEIGHBOURS}: the base settings 85.00 [84.00, 86.00], +10.00 [+9.00, +11.00] over the encoder as it came",
+        "#7 85.00 [84.00, 86.00], +3.00 [+1.00, +5.00] over the base settings",
     ]
+    alone = dataclasses.replace(answer, kind="use", checks=(picked,))
+    assert _check(alone, str)[1:] == ["+10.00 [+9.00, +11.00] over the encoder as it came"]
+    assert _check(Answer("open"), str) == []

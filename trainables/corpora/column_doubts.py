@@ -49,6 +49,14 @@ def by_order(where: str, first: str, second: str) -> str:
     )
 
 
+def by_values(text: str, label: str) -> str:
+    """A sentence on a column that is read as labels for what it holds."""
+    return (
+        f"{label!r} is read as the label of {text!r}, as its few values repeat; --columns "
+        f"sentence={text},label={label} says it, and --columns sentence={text} leaves it out"
+    )
+
+
 def check_lists(where: str, columns: Iterable[str], records: Sequence[Record]) -> None:
     """`UserError` where all that a column holds are lists in one text, as tables of lists turn into CSV."""
     for column in columns:

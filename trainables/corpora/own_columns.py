@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from typing import NoReturn
 
-from trainables.corpora.column_doubts import by_order, check_lists, headless, misspelt
+from trainables.corpora.column_doubts import by_order, by_values, check_lists, headless, misspelt
 from trainables.corpora.columns import assignments
 from trainables.corpora.own_rows import CONTENTS, RoleColumns
 from trainables.corpora.tables import OpenTable, Record
@@ -29,6 +29,7 @@ from trainables.tabular import (
     no_number,
     rivals_of,
     roles_of,
+    text_and_label,
     unclear,
 )
 
@@ -91,6 +92,8 @@ def reading(table: OpenTable, named: RoleColumns | None, labels: str | None) -> 
             doubts.append(no_header)
         elif content == "pairs":
             doubts.append(by_order(table.name, *roles["anchor"], *roles["positive"]))
+        elif content == "labelled":
+            doubts.append(by_values(*roles["sentence"], *roles["label"]))
     if content is None:
         raise UserError(
             f"{table.first}: what its columns mean is not known (found: {listed(table.columns)}); "
@@ -197,11 +200,15 @@ def _ask(table: OpenTable, roles: RoleColumns, values: Sequence[object]) -> NoRe
 
 
 def _unnamed(table: OpenTable, roles: dict[str, tuple[str, ...]]) -> str | None:
-    """Where names do not tell: one column of text is texts alone, two of text are pairs."""
+    """Where names do not tell: one column of text is texts alone, two of text are pairs, text and labels labelled."""
     columns = [name for name in table.columns if not is_index(name)]
     if columns == [*roles.get("sentence", ())]:
         return "texts"
-    match () if _NO_SIDE & roles.keys() else columns_of_texts(columns, _peek(table, columns)):
+    rows = [] if _NO_SIDE & roles.keys() else _peek(table, columns)
+    if labelled := text_and_label(columns, rows):
+        roles["sentence"], roles["label"] = ((name,) for name in labelled)
+        return "labelled"
+    match columns_of_texts(columns, rows):
         case (text,):
             roles["sentence"] = (text,)
             return "texts"

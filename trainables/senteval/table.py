@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -34,6 +34,7 @@ from trainables.tabular import (
     rivals_of,
     roles_of,
     score_within,
+    text_and_label,
     texts_of,
     unclear,
 )
@@ -58,9 +59,11 @@ def open_table(path: Path) -> TaskTable:
         lines.append((where, values))
     if not lines:
         raise UserError(f"{path} holds no example")
-    named = roles_of(table.columns).keys() & {*_TEXTS, "label", "score"}
-    texts = () if named else columns_of_texts(table.columns, [record for _, record in lines])
-    return TaskTable(path, table.columns, lines, texts if len(texts) == 2 else ())
+    named, records = roles_of(table.columns).keys() & {*_TEXTS, "label", "score"}, [record for _, record in lines]
+    if named <= {"sentence"} and (columns := text_and_label(table.columns, records)):
+        return TaskTable(path, table.columns, lines, dict(zip(("sentence", "label"), columns, strict=True)))
+    texts = () if named else columns_of_texts(table.columns, records)
+    return TaskTable(path, table.columns, lines, dict(zip(_PAIR, texts, strict=True)) if len(texts) == 2 else {})
 
 
 @dataclass(frozen=True)
@@ -71,8 +74,9 @@ class TaskTable:
     columns: tuple[str, ...]
     """Of all lines, of which each may lack some."""
     lines: list[Line]
-    by_order: tuple[str, ...] = ()
-    """Two columns that no name tells from each other: an anchor and its positive, as in training data."""
+    guessed: Mapping[str, str] = field(default_factory=dict)
+    """Two columns by role that no names tell, as in training data: an anchor and its positive by their order, or a text
+    and its label by what they hold."""
 
     def whole(self, target: Target) -> tuple[TaskTable, list[str]]:
         """Without the lines that have nothing in a column that the target needs; a sentence says how many lack what.
@@ -89,9 +93,12 @@ class TaskTable:
                 check_one_vocabulary(role, values, roles, rivals, where)
         of = f"of {len(self.lines):,} rows in {self.path} have no"
         notes = [f"{count:,} {of} {role}, and are left out" for role, count in Counter(lacks).items() if role]
-        if self.by_order:
-            first, second = map(repr, self.by_order)
-            notes.append(f"{self.path}: {first} is read as the anchor, {second} as its positive, by their order")
+        if self.guessed:
+            first, second = map(repr, self.guessed.values())
+            sides = ("text", "label", "what they hold") if "label" in self.guessed else (*_PAIR, "their order")
+            notes.append(
+                "{}: {} is read as the {}, {} as its {}, by {}".format(self.path, first, sides[0], second, *sides[1:])
+            )
         if all(lacks):
             raise UserError(f"{self.path} holds no example: {'; '.join(notes)}")
         return replace(self, lines=[line for line, role in zip(self.lines, lacks, strict=True) if not role]), notes
@@ -184,7 +191,7 @@ class TaskTable:
     @cached_property
     def roles(self) -> Mapping[str, tuple[str, ...]]:
         """The columns of each role that the file has."""
-        return roles_of(self.columns) | {role: (name,) for role, name in zip(_PAIR, self.by_order, strict=False)}
+        return roles_of(self.columns) | {role: (name,) for role, name in self.guessed.items()}
 
     def has(self, *roles: str) -> bool:
         """Whether the file has columns of these roles."""

@@ -238,6 +238,6 @@ def test_recipes_are_counted_by_how_they_ended(tmp_path: Path):
     rewrite(tmp_path, lambda record: changed(record, scores={}) if record.recipe_hash == lost else record)
     text = section_text(tmp_path, "explored")
     assert text.startswith(
-        "Optuna asked for 4 recipes beyond the space's rows: 2 finished, 1 finished without a development score, "
+        "Optuna drew 4 recipes beyond the space's rows: 2 finished, 1 finished without a development score, "
         "1 stopped early."
     )

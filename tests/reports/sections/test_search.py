@@ -61,7 +61,7 @@ def test_without_development_scores_nothing_is_ranked(tmp_path: Path):
     no_scores(tmp_path)
     text = section_text(tmp_path, "explored")
     assert text == (
-        "Optuna asked for 3 recipes beyond the space's rows: 0 finished, 3 finished without a development score."
+        "Optuna drew 3 recipes beyond the space's rows: 0 finished, 3 finished without a development score."
     )
 
 

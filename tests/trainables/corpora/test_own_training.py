@@ -151,6 +151,17 @@ def test_where_the_order_of_columns_decides_that_is_said(header: str, sentence: 
     assert sentence in doubt
 
 
+def test_where_few_values_make_a_column_labels_that_is_said(tmp_path: Path) -> None:
+    rows = "".join(
+        f"{place} is how many I would like to pay for,{'order' if place % 2 else 'prices'}\n" for place in range(40)
+    )
+    data = training_files([write(tmp_path, f"message,topic\n{rows}")])
+    assert data.read_as.startswith("labelled texts: sentence = message, label = topic")
+    (doubt,) = data.doubts
+    assert "'topic' is read as the label of 'message'" in doubt
+    assert "--columns sentence=message leaves it out" in doubt
+
+
 @pytest.mark.parametrize("header", ["anwser,question", "anwser,body", "body,qestion", "answer,body", "body,query"])
 def test_names_against_the_order_are_refused(header: str, tmp_path: Path) -> None:
     first, second = header.split(",")
