@@ -146,6 +146,7 @@ class Answer:
 
     @property
     def base_over_encoder(self) -> Gain | None:
+        """What the base settings gain over the encoder; None where one of them has no figure."""
         base = self.references.get("base")
         return base.gains.get("encoder") if base else None
 
@@ -296,13 +297,11 @@ class _Finals(FinalsEvidence):
         }
         flat, domains = self.results.base.flat(), self.results.space.domains
         searched = {domain.key: flat[domain.key] for domain in domains if domain.key in flat}
-        compared = {name: self._of(key, figure) for name, key in self.references.items()}
-        if "base" in compared:
-            compared["base"] = dataclasses.replace(compared["base"], settings=searched)
-        for name, over in gains.items():
-            if name in compared:
-                own = {other: Gain.of(gain) for other, gain in over.items() if gain}
-                compared[name] = dataclasses.replace(compared[name], gains=own)
+        compared = {}
+        for name, key in self.references.items():
+            row = self._of(key, figure)
+            own = {other: Gain.of(gain) for other, gain in gains.get(name, {}).items() if gain}
+            compared[name] = dataclasses.replace(row, gains=own, settings=searched if name == "base" else row.settings)
         return compared
 
     def _judged(self, order: Sequence[int], figure: Quantity) -> tuple[Judgement, Sequence[int], Quantity]:
