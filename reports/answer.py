@@ -434,10 +434,11 @@ class _Finals(FinalsEvidence):
 def _ahead(results: Results) -> tuple[str, float] | None:
     """Not of costs, nor beside finalists of those so near that they gave way to a shorter training."""
     passed, finals = passed_over(results), results.info.finals
-    if passed is None or results.goals[0].cost or not results.info.limited:
+    if passed is None or results.goals[0].cost:
         return None
     best, more = next(iter(passed.by.items()))
-    return (called(results, best), more) if more > NEAR or (finals and not finals.finalists) else None
+    by_limit = finals is None or not finals.finalists or (results.info.limited and more > NEAR)
+    return (called(results, best), more) if by_limit else None
 
 
 def _best_explored(results: Results) -> str | None:

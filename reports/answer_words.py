@@ -99,7 +99,10 @@ def _none_better(answer: Answer) -> str:
     """Why the base settings are kept."""
     if answer.picked:
         return "no recipe of the search is shown to be better"
-    if answer.left_out or answer.failed:
+    if answer.tried <= 1:
+        return "there was no time to try a recipe"
+    several_goals = any(len(row.development) > 1 for row in answer.references.values())
+    if answer.left_out or answer.failed or several_goals:
         return "no recipe of the search was judged"
     return f"no recipe of the search {'had room in the finals' if answer.ahead else 'scored above them in development'}"
 
@@ -141,16 +144,12 @@ def _gain(answer: Answer, finalist: Finalist, say: Say) -> list[str]:
 def _check(answer: Answer, say: Say) -> list[str]:
     """What the recipe to go on with gains by the second reader; and the best of the search, where that is another."""
     clauses = list[str]()
+    roles = {answer.references[name].recipe: OVER[name] for name in ("base", "encoder") if name in answer.references}
     for place, check in enumerate(answer.checks):
         over = [_over(gain, name, answer) for name, gain in check.gains.items() if not place or name == "base"]
-        clauses += [", ".join([f"{_called(answer, check.recipe, say)} {_level(check.level)}", *over[:1]]), *over[1:]]
+        whose = roles.get(check.recipe, "the best of the search")
+        clauses += [", ".join([f"{whose} {_level(check.level)}", *over[:1]]), *over[1:]]
     return [f"{BY_NEIGHBOURS}: {clauses[0]}", *clauses[1:]] if clauses else []
-
-
-def _called(answer: Answer, recipe: str, say: Say) -> str:
-    """`the base settings`, or a recipe's own name."""
-    roles = {answer.references[name].recipe: OVER[name] for name in ("base", "encoder") if name in answer.references}
-    return {**{each.recipe: say(each.name) for each in answer.picked}, **roles}[recipe]
 
 
 def _incumbent(answer: Answer) -> str:
@@ -161,18 +160,18 @@ def _incumbent(answer: Answer) -> str:
 def _of_kept(answer: Answer, first: Finalist, say: Say) -> list[Line]:
     """Where no recipe of the search is to be used: what is kept, and how far the best of the search is from it."""
     incumbent = _incumbent(answer)
-    row = answer.references[incumbent]
+    row, written = answer.references[incumbent], list[Line]()
     level = f"{say(answer.figure or '')} of {OVER[incumbent]} {_level(row.figure)}"
     over = [_over(gain, name, answer) for name, gain in row.gains.items()]
-    written = in_lines("Gain" if incumbent == "base" else "Score", [": ".join([level, *over[:1]]), *over[1:]])
-    clauses = []
+    if incumbent == "encoder" and answer.base_over_encoder:
+        over.append(f"{OVER['base']} {_points(answer.base_over_encoder)} against it")
+    written += in_lines("Gain" if incumbent == "base" else "Score", [": ".join([level, *over[:1]]), *over[1:]])
     if answer.picked:
         gain = first.gains[incumbent]
-        clauses.append(f"its best, {_called(answer, first.recipe, say)}, {_points(gain)} against {OVER[incumbent]}")
-        clauses += ["that may be chance"] if not gain.above and not gain.below else []
-    if incumbent == "encoder" and answer.base_over_encoder:
-        clauses.append(f"{OVER['base']} {_points(answer.base_over_encoder)} against {OVER['encoder']}")
-    return [*written, *in_lines("Search", clauses)]
+        chance = ["that may be chance"] * (not gain.above and not gain.below)
+        best = f"its best, {say(first.name)}: {_points(gain)} against {OVER[incumbent]}"
+        written += in_lines("Search", [best, *chance])
+    return written
 
 
 def _elsewhere(answer: Answer, say: Say) -> list[str]:
@@ -284,9 +283,12 @@ def _most(answer: Answer, say: Say) -> list[str]:
         return []
     over = answer.open[0] if answer.open else _incumbent(answer)
     judged = [OVER["base"]] if over == "encoder" and answer.base_over_encoder else []
-    judged += [f"the {count(len(answer.finalists), 'recipe')} judged"] if answer.finalists else []
-    whole = f"gain at most {_signed(answer.most)} over {OVER[over]}, by the upper ends of intervals"
-    return [f"{' and '.join(judged)} {whole}"]
+    recipes = len(answer.finalists)
+    judged += ["the recipe judged" if recipes == 1 else f"the {recipes} recipes judged"] if recipes else []
+    gain = "gains" if judged == ["the recipe judged"] else "gain"
+    return [
+        f"{' and '.join(judged)} {gain} at most {_signed(answer.most)} over {OVER[over]}, by the end of the interval"
+    ]
 
 
 def _larger_limit(info: StudyInfo, seeds: int | None = None) -> str:

@@ -194,7 +194,7 @@ class FinalsEvidence:
         against = {name: sample for name, sample in against.items() if self.references[name] != recipe_hash}
         if level is None:
             return None
-        looks = self.looks * len(against.keys() - {"baseline"})  # which decides nothing
+        looks = self.looks * max(1, len(against.keys() - {"baseline"}))  # which decides nothing
         gains = {name: self.gain(recipe_hash, self.references[name], other, looks) for name in against}
         gained: dict[str, Gain] = {name: Gain.of(gain) for name, gain in gains.items() if gain}
         return Check(recipe_hash, other.name, level, gained)

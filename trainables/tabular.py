@@ -45,9 +45,11 @@ _CODE = re.compile(r"[\d_/\\@:=#]|\.\w")
 """What a word alone has within if it is an address, a path, a name of a file or a code."""
 PEEKED = 1000
 """First rows that decide what a column is."""
-_FEW, _LABEL, _READ = 20, 3, 20
-"""Texts below which nothing is told by how many differ, words that a label has at most, and words of a text that are
-looked at."""
+_FEW, _LABEL, _LETTERS, _READ = 20, 3, 60, 20
+"""Texts below which nothing is told by how many differ, words and letters that a label has at most, and words of a text
+that are looked at."""
+_TOPICS = {"topic", "category", "intent", "section", "sentiment", "emotion", "genre", "tag", "type", "target"}
+"""What columns of labels are called, too: beside a single column of texts alone, as other tables have them besides."""
 _NLI = ("premise", "hypothesis", "gold_label")
 _NEARLY = 0.81
 """How alike a name is that may be misspelt: `anwser` is (0.83), `source` and `context` are like no known one."""
@@ -128,21 +130,16 @@ def columns_of_texts(columns: Sequence[str], rows: Sequence[Mapping[str, object]
 
 
 def text_and_label(columns: Sequence[str], rows: Sequence[Mapping[str, object]]) -> tuple[str, ...]:
-    """Where names do not tell: a column of texts and a column of labels in words, where these are all but those that
-    number the rows; else none. Each label stands in two rows on average, at least."""
-    names = tuple(name for name in columns if not is_index(name))
-    if len(names) != 2 or not rows:
+    """A column of texts and one that is called as labels often are (`_TOPICS`) and holds nothing long, where these are
+    all but those that number the rows; else none."""
+    names = [name for name in columns if not is_index(name)]
+    labels = [name for name in names if _plain(name) in _TOPICS]
+    texts = [name for name in names if name not in labels]
+    if len(texts) != 1 or len(labels) != 1 or not rows or not roles_of(texts).keys() <= {"sentence", "anchor"}:
         return ()
     cells = {name: [row.get(name) for row in rows[:PEEKED]] for name in names}
-    labels = [name for name in names if _are_labels(cells[name])]
-    texts = [name for name in names if name not in labels and _are_texts(cells[name])]
-    return (*texts, *labels) if len(texts) == len(labels) == 1 else ()
-
-
-def _are_labels(cells: Sequence[object]) -> bool:
-    words = [cell for cell in cells if isinstance(cell, str) and cell.strip() and as_number(cell) is None]
-    short = all(len(word.split()) <= _LABEL for word in words)
-    return short and len(words) == len(cells) and 2 <= len({*words}) <= len(words) / 2
+    short = all(len(str(cell)) <= _LETTERS for cell in cells[labels[0]])
+    return (texts[0], labels[0]) if short and _are_texts(cells[texts[0]]) else ()
 
 
 def _are_texts(cells: Sequence[object]) -> bool:

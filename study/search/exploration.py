@@ -66,6 +66,7 @@ class Exploration:
 
     def trials(self) -> Iterator[Trial]:
         """In the order in which they begin, as far as there is room."""
+        self._know_ladder()  # the encoder may have been left out since a trial ended
         if self.closed or self.explorer is None or self.ladder is None:
             return
         yield from [*self.queue]
@@ -289,22 +290,30 @@ class Exploration:
     def _probe(self) -> Trial | None:
         return self._part(self._base, Ladder.PROBE)
 
+    @property
+    def _untrained(self) -> Trial | None:
+        """The row of the encoder as it came; None where it does not run."""
+        key = self.course.finals.untrained.hash if self.course.finals else ""
+        return next((trial for trial in self.course.fixed if trial.recipe_hash == key), None)
+
     def _know_ladder(self) -> None:
         """Decide once on which parts of the data recipes begin, by how many whole trainings a limit has room for."""
         if self.ladder is not None:
             return
         done = self.progress.done
-        rooms, probe = self.progress.trainings([*done.values()]), self._probe
+        rooms, probe, untrained = self.progress.trainings([*done.values()]), self._probe, self._untrained
         if probe is None or probe.key in self.progress.failed or (rooms is None and probe.key in done):
             self.ladder = Ladder()
-        elif rooms is not None:
+        elif rooms is not None and not (untrained and self.progress.awaits(untrained)):
             parts = [record for key, record in done.items() if record.seed == PART and key != probe.key]
             before = {record.recipe.get(SHARE) for record in parts}
             if parts and self.records(WHOLE).keys() - {self.course.base.hash}:
                 before.add(self.course.base.flat()[SHARE])
             training = done[probe.key].training if probe.key in done else {}
             steps = training.get("planned_steps", training.get("steps"))
-            self.ladder = ladder_for(rooms, self.progress.budget.places, self.course.base, before, steps)
+            trained, before_it = (self._score(done.get(trial.key)) if trial else None for trial in (probe, untrained))
+            gains = None if trained is None or before_it is None else trained > before_it
+            self.ladder = ladder_for(rooms, self.progress.budget.places, self.course.base, before, steps, gains)
         if self.ladder is not None:
             self._begin_ladder()
 
@@ -354,11 +363,18 @@ class Exploration:
             for recipe in (self._base, *better) if better else ():
                 yield from self._parts_of(recipe, [larger])
 
+    def _score(self, record: Record | None) -> float | None:
+        """By the first goal, the higher the better; None of a trial that did not come to its end."""
+        if record is None or record.status != "finished":
+            return None
+        values = upward_values(self.course.goals, record.scores, record.cost)
+        return values[0] if values else None
+
     def _on_part(self, share: float) -> PartScores:
         scores: dict[str, float] = {}
         records = self.records(share)
         for key, record in records.items():
-            if record.status == "finished" and not exceeded(self.course.limits, [record.cost]):
-                values = upward_values(self.course.goals, record.scores, record.cost)
-                scores |= {key: values[0]} if values else {}
+            score = self._score(record)
+            if score is not None and not exceeded(self.course.limits, [record.cost]):
+                scores[key] = score
         return PartScores(scores, {key: record.cost.get("train_seconds") or 0.0 for key, record in records.items()})

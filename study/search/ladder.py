@@ -17,8 +17,9 @@ RATIO = 3
 FIRST, LARGER, WHOLE = (0.125, 0.25, 0.5), 0.5, 1.0
 """The shares of the data that recipes begin on, and those that the best go on to."""
 STEPS, RECIPES = 4, 16
-"""A share is large enough where a training with the base settings has so many steps on it. One above an eighth is taken
-only where there is room for so many recipes on it."""
+"""A share is large enough where a training with the base settings has so many steps on it; where these do not gain on
+`Ladder.PROBE`, from `LARGER` on: else training less always looks better. One above an eighth is taken only where there
+is room for so many recipes on it, else the largest that there is room for."""
 BESIDE = 3.0
 """Whole trainings beside recipes on parts: of the base settings, and of the smallest finals."""
 LARGER_FROM, WHOLE_FROM = 24.0, 48.0
@@ -63,9 +64,17 @@ def can_run(recipe: Recipe, evaluation: EvaluationConfig, share: float) -> bool:
     return True
 
 
-def ladder_for(trainings: float, places: int, base: Recipe, shares: Collection[object], steps: float | None) -> Ladder:
+def ladder_for(
+    trainings: float,
+    places: int,
+    base: Recipe,
+    shares: Collection[object],
+    steps: float | None,
+    gains: bool | None = None,
+) -> Ladder:
     """By how many whole trainings there is room for. `shares`: of the data, on which recipes of this study were before:
-    one that goes on keeps to them. `steps`: of the base settings on `PROBE`, where known."""
+    one that goes on keeps to them. Of the base settings on `PROBE`, where known: `steps`, and whether they `gain` over
+    the encoder as it came."""
     whole = base.flat()[SHARE]
     assert isinstance(whole, int | float)
     before = [share for share in (*FIRST, WHOLE) if share * whole in shares]
@@ -73,7 +82,8 @@ def ladder_for(trainings: float, places: int, base: Recipe, shares: Collection[o
     for_recipes = (abreast - BESIDE - Ladder.PROBE) / (1 + RECIPES)  # the base settings train on that part, too
     for_rounds = (trainings / places - 1 - Ladder.PROBE) / 2  # two one after another, then a whole training
     fitting = [share for share in FIRST if share <= max(min(for_recipes, for_rounds), Ladder.PROBE)]
-    large = (share for share in fitting if steps is None or steps * share / Ladder.PROBE >= STEPS)
+    telling = fitting if gains is not False else [share for share in fitting if share >= LARGER]
+    large = (share for share in telling if steps is None or steps * share / Ladder.PROBE >= STEPS)
     first = before[0] if before else next(large, fitting[-1])
     usual = WHOLE if abreast >= WHOLE_FROM else LARGER if abreast >= LARGER_FROM else first
     larger = before[-1] if len(before) > 1 else usual

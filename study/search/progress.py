@@ -44,6 +44,10 @@ class StudyProgress:
     def is_open(self, trial: Trial) -> bool:
         return not (trial.key in self.done or trial.key in self.running or trial.key in self.failed)
 
+    def awaits(self, trial: Trial) -> bool:
+        """Whether it runs, or is still to run and had room when it was looked at last."""
+        return trial.key in self.running or (self.is_open(trial) and trial.key not in self.left_out)
+
     @property
     def searching(self) -> list[Trial]:
         """Those that run and are none of the finals."""

@@ -49,11 +49,11 @@ def by_order(where: str, first: str, second: str) -> str:
     )
 
 
-def by_values(text: str, label: str) -> str:
-    """A sentence on a column that is read as labels for what it holds."""
+def by_name(text: str, label: str) -> str:
+    """A sentence on a column that is read as labels for what it is called."""
     return (
-        f"{label!r} is read as the label of {text!r}, as its few values repeat; --columns "
-        f"sentence={text},label={label} says it, and --columns sentence={text} leaves it out"
+        f"{label!r} is read as the label of {text!r}; --columns sentence={text},label={label} says it, and --columns "
+        f"sentence={text} leaves it out"
     )
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from typing import NoReturn
 
-from trainables.corpora.column_doubts import by_order, by_values, check_lists, headless, misspelt
+from trainables.corpora.column_doubts import by_name, by_order, check_lists, headless, misspelt
 from trainables.corpora.columns import assignments
 from trainables.corpora.own_rows import CONTENTS, RoleColumns
 from trainables.corpora.tables import OpenTable, Record
@@ -92,8 +92,8 @@ def reading(table: OpenTable, named: RoleColumns | None, labels: str | None) -> 
             doubts.append(no_header)
         elif content == "pairs":
             doubts.append(by_order(table.name, *roles["anchor"], *roles["positive"]))
-        elif content == "labelled":
-            doubts.append(by_values(*roles["sentence"], *roles["label"]))
+        if content == "labelled":
+            doubts.append(by_name(*roles["sentence"], *roles["label"]))
     if content is None:
         raise UserError(
             f"{table.first}: what its columns mean is not known (found: {listed(table.columns)}); "
@@ -200,7 +200,7 @@ def _ask(table: OpenTable, roles: RoleColumns, values: Sequence[object]) -> NoRe
 
 
 def _unnamed(table: OpenTable, roles: dict[str, tuple[str, ...]]) -> str | None:
-    """Where names do not tell: one column of text is texts alone, two of text are pairs, text and labels labelled."""
+    """Where roles do not tell: one column of text is texts alone, two of text are pairs, text and topic labelled."""
     columns = [name for name in table.columns if not is_index(name)]
     if columns == [*roles.get("sentence", ())]:
         return "texts"

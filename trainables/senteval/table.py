@@ -8,7 +8,8 @@
                                              further columns (`negative_2`), or in JSONL as lists
 
 Other names that many files have for these columns are taken, too (`trainables.tabular`), further columns are ignored;
-two columns of texts that have none of these names are an anchor and its positive.
+two columns of texts that have none of these names are an anchor and its positive, a text and a topic a sentence and its
+label.
 Examples stay in the order of their files.
 """
 
@@ -59,9 +60,10 @@ def open_table(path: Path) -> TaskTable:
         lines.append((where, values))
     if not lines:
         raise UserError(f"{path} holds no example")
-    named, records = roles_of(table.columns).keys() & {*_TEXTS, "label", "score"}, [record for _, record in lines]
-    if named <= {"sentence"} and (columns := text_and_label(table.columns, records)):
-        return TaskTable(path, table.columns, lines, dict(zip(("sentence", "label"), columns, strict=True)))
+    records = [record for _, record in lines]
+    if labelled := text_and_label(table.columns, records):
+        return TaskTable(path, table.columns, lines, dict(zip(("sentence", "label"), labelled, strict=True)))
+    named = roles_of(table.columns).keys() & {*_TEXTS, "label", "score"}
     texts = () if named else columns_of_texts(table.columns, records)
     return TaskTable(path, table.columns, lines, dict(zip(_PAIR, texts, strict=True)) if len(texts) == 2 else {})
 
@@ -76,7 +78,7 @@ class TaskTable:
     lines: list[Line]
     guessed: Mapping[str, str] = field(default_factory=dict)
     """Two columns by role that no names tell, as in training data: an anchor and its positive by their order, or a text
-    and its label by what they hold."""
+    and its label by its name."""
 
     def whole(self, target: Target) -> tuple[TaskTable, list[str]]:
         """Without the lines that have nothing in a column that the target needs; a sentence says how many lack what.
@@ -95,7 +97,7 @@ class TaskTable:
         notes = [f"{count:,} {of} {role}, and are left out" for role, count in Counter(lacks).items() if role]
         if self.guessed:
             first, second = map(repr, self.guessed.values())
-            sides = ("text", "label", "what they hold") if "label" in self.guessed else (*_PAIR, "their order")
+            sides = ("text", "label", "its name") if "label" in self.guessed else (*_PAIR, "their order")
             notes.append(
                 "{}: {} is read as the {}, {} as its {}, by {}".format(self.path, first, sides[0], second, *sides[1:])
             )

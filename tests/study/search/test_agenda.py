@@ -77,17 +77,19 @@ def outcome(
     batches: int = 0,
     quicker: float = 1.0,
     late: float = 1.0,
+    untrained: float = 50.0,
 ):
     """An epoch of all of the data takes so many seconds, to `begin` a training and its scores a few, whatever part of
-    the data it is on. `batches`: of an epoch of all of the data, where a record tells its steps. `quicker`: what share
-    of that a training on all of the data takes; `late`: how many times that every fifth recipe takes on a part."""
+    the data it is on. `untrained`: what the encoder scores as it came. `batches`: of an epoch of all of the data, where
+    a record tells its steps. `quicker`: what share of that a training on all of the data takes; `late`: how many times
+    that every fifth recipe takes on a part."""
 
     def of(trial: Trial) -> tuple[float, Record]:
         recipe = trial.recipe
         share = float(str(recipe.flat()["corpus.share"])) if recipe.trains else 0.0
         off = quicker if share == 1 else late if int(trial.recipe_hash, 16) % 5 == 0 else 1.0
         steps, ready = whole * share * recipe.optimisation.epochs * off, begin * recipe.trains
-        score = quality(recipe) if recipe.trains else 60.0
+        score = quality(recipe) if recipe.trains else untrained
         cost = {"seconds": ready + steps + scoring, "train_seconds": ready + steps, "evaluation_seconds": scoring}
         scores = {"STSBenchmark": {"dev_spearman_cosine": score + 0.01 * (trial.seed % 7)}}
         record = made_record(recipe.flat(), trial.recipe_hash, trial.seed, scores=scores, cost=cost)
@@ -113,9 +115,9 @@ def slow_start(whole: float):
     return of
 
 
-def longer(times: Callable[[Trial], float]):
-    """Trials take so many times as long."""
-    usual = outcome()
+def longer(times: Callable[[Trial], float], **how: float):
+    """Trials take so many times as long; the rest as `outcome` has it."""
+    usual = outcome(**how)
 
     def of(trial: Trial) -> tuple[float, Record]:
         _, record = usual(trial)
@@ -326,6 +328,22 @@ def test_recipes_begin_on_a_part_and_the_better_ones_go_on() -> None:
     assert not [run for run in ran if run.trial.seed == 0 and not run.trial.row]
     (pick,) = search.finalists or ()
     assert quality(pick.recipe) == max(quality(run.recipe) for run in explorer.proposed)
+
+
+@pytest.mark.parametrize("slower", [1.0, 20.0])
+@pytest.mark.parametrize("places", [1, 2, 8])
+def test_where_the_base_does_not_gain_on_a_part_recipes_begin_on_half(places: int, slower: float) -> None:
+    """There what trains least would look best. The ladder waits for the encoder's score, however long that takes."""
+    on_probe = quality(BASE.override({"corpus.share": Ladder.PROBE})) + 0.01 * (PART % 7)
+    begun = {}
+    for untrained in (on_probe - 1, on_probe, on_probe + 1):
+        search, clock, _ = agenda(200 / places, RATES[:30], places)
+        ran = drive(search, clock, longer(lambda trial: 1.0 if trial.recipe.trains else slower, untrained=untrained))
+        begun[untrained] = search.ladder.parts[0] if search.ladder else None
+        shares = [run.trial.recipe.flat()["corpus.share"] for run in ran if run.trial.part]
+        assert shares[0] == Ladder.PROBE
+        assert search.finalists
+    assert [*begun.values()] == [Ladder.PROBE, 0.5, 0.5]
 
 
 def test_with_time_for_many_the_better_ones_go_on_to_all_of_the_data() -> None:

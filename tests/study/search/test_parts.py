@@ -286,6 +286,26 @@ def test_recipes_begin_on_a_part_that_has_some_steps(
     assert ladder_for(trainings, 2, base, before, steps) == Ladder(parts)
 
 
+@pytest.mark.parametrize(
+    ("trainings", "gains", "before", "parts"),
+    [
+        (30, True, (), (0.125, 0.5)),
+        (30, None, (), (0.125, 0.5)),
+        (30, False, (), (0.5,)),
+        (60, False, (), (0.5,)),
+        (12, False, (), (0.5,)),
+        (9, False, (), (0.25,)),
+        (30, False, (0.125,), (0.125, 0.5)),
+    ],
+)
+def test_where_the_base_does_not_gain_on_an_eighth_recipes_begin_on_half(
+    trainings: float, gains: bool | None, before: tuple[float, ...], parts: tuple[float, ...], tmp_path: Path
+) -> None:
+    """As far as there is room for some recipes there."""
+    base = make(tmp_path, *LIMITED)[0].base
+    assert ladder_for(trainings, 2, base, before, 50, gains) == Ladder(parts)
+
+
 def test_of_few_rows_recipes_begin_on_half(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The base settings train on an eighth, to know the pace, and on half, to be compared with."""
     monkeypatch.setattr("study.search.ladder.STEPS", WHOLE_STEPS // 2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections import Counter
 from pathlib import Path
@@ -116,45 +117,80 @@ def test_a_column_that_is_named_is_enough_where_names_tell_the_others(tmp_path: 
 
 LETTERS = "abcdefgh"
 WORDS = [first + second for first in LETTERS for second in LETTERS]
-TWO_COLUMNS: dict[str, tuple[str | None, list[str], list[str]]] = {
-    "a dictionary": ("pairs", WORDS, [word[::-1] * 2 for word in WORDS]),
-    "a glossary": ("pairs", WORDS, [f"{word} is a word of two letters" for word in WORDS]),
-    "another script": ("pairs", WORDS, [f"\u0939\u093f{chr(0x905 + n)}" for n in range(len(WORDS))]),
-    "few answers": ("pairs", WORDS, ["you can pay in our shop", "no you can not do so"] * 32),
-    "gaps": ("pairs", WORDS, [word * (place % 3 > 0) for place, word in enumerate(WORDS[::-1])]),
-    "too few rows": (None, WORDS[:12], WORDS[12:24]),
-    "the same": (None, [f"{word} {word}" for word in WORDS], [f"{word} {word}" for word in WORDS]),
-    "hardly any": (None, WORDS, [word * (place % 3 > 1) for place, word in enumerate(WORDS[::-1])]),
-    "yes and no": ("labelled", WORDS, ["yes", "no"] * 32),
-    "labels with spaces": ("labelled", WORDS, ["very good", "not so good"] * 32),
-    "labels with gaps": (None, WORDS, ["yes", "no", "no", ""] * 16),
-    "labels that are numbers": (None, WORDS, ["1", "2"] * 32),
-    "labels as names": (None, WORDS, [f"card_{word}" for word in WORDS]),
-    "numbers": (None, WORDS, [f"{n / 7}" for n in range(64)]),
-    "times": (None, WORDS, [f"Mon Apr {n % 30} 22:19:{n} UTC 2009" for n in range(64)]),
-    "telephones": (None, WORDS, [f"+49 30 {n:06}" for n in range(64)]),
-    "keys": (None, WORDS, [f"AB{n}" for n in range(64)]),
-    "addresses": (None, WORDS, [f"https://example.org/{word}" for word in WORDS]),
-    "files": (None, WORDS, [f"{word}.jpg" for word in WORDS]),
+TWO_COLUMNS: dict[str, tuple[bool, list[str], list[str]]] = {
+    "a dictionary": (True, WORDS, [word[::-1] * 2 for word in WORDS]),
+    "a glossary": (True, WORDS, [f"{word} is a word of two letters" for word in WORDS]),
+    "another script": (True, WORDS, [f"\u0939\u093f{chr(0x905 + n)}" for n in range(len(WORDS))]),
+    "few answers": (True, WORDS, ["you can pay in our shop", "no you can not do so"] * 32),
+    "gaps": (True, WORDS, [word * (place % 3 > 0) for place, word in enumerate(WORDS[::-1])]),
+    "too few rows": (False, WORDS[:12], WORDS[12:24]),
+    "the same": (False, [f"{word} {word}" for word in WORDS], [f"{word} {word}" for word in WORDS]),
+    "hardly any": (False, WORDS, [word * (place % 3 > 1) for place, word in enumerate(WORDS[::-1])]),
+    "yes and no": (False, WORDS, ["yes", "no"] * 32),
+    "labels with spaces": (False, WORDS, ["very good", "not so good"] * 32),
+    "labels as names": (False, WORDS, [f"card_{word}" for word in WORDS]),
+    "numbers": (False, WORDS, [f"{n / 7}" for n in range(64)]),
+    "times": (False, WORDS, [f"Mon Apr {n % 30} 22:19:{n} UTC 2009" for n in range(64)]),
+    "telephones": (False, WORDS, [f"+49 30 {n:06}" for n in range(64)]),
+    "keys": (False, WORDS, [f"AB{n}" for n in range(64)]),
+    "addresses": (False, WORDS, [f"https://example.org/{word}" for word in WORDS]),
+    "files": (False, WORDS, [f"{word}.jpg" for word in WORDS]),
 }
-"""Of two columns that no name tells: what they are read as."""
+"""Of two columns that no name tells from each other: whether they are pairs."""
 
 
 @pytest.mark.parametrize("case", TWO_COLUMNS)
 @pytest.mark.parametrize("turned", [False, True])
-def test_two_columns_are_pairs_of_texts_or_texts_with_labels(case: str, turned: bool, tmp_path: Path) -> None:
-    content, first, second = TWO_COLUMNS[case]
+def test_two_columns_are_pairs_only_where_both_are_texts(case: str, turned: bool, tmp_path: Path) -> None:
+    pairs, first, second = TWO_COLUMNS[case]
     file = tmp_path / "mine.csv"
     columns = (second, first) if turned else (first, second)
     pandas.DataFrame(dict(zip(("left", "right"), columns, strict=True))).to_csv(file, index=False)
-    if content:
-        assert rows(file)[0] == content
-        assert own_tasks([], [str(file)])[0].kind == {"pairs": "search", "labelled": "classes"}[content]
+    if pairs:
+        assert rows(file)[0] == "pairs"
+        assert own_tasks([], [str(file)])[0].kind == "search"
     else:
         with pytest.raises(UserError, match="what its columns mean is not known"):
             rows(file)
         with pytest.raises(UserError, match="the columns are left, right; a task needs"):
             own_tasks([], [str(file)])
+
+
+LABELLED = {
+    ("message", "topic"): True,
+    ("text", "Category"): True,
+    ("query", "intent"): True,
+    ("sentence", "section"): True,
+    ("answer", "topic"): False,
+    ("message", "lang"): False,
+    ("title", "text"): False,
+    ("message", "topic", "source"): False,
+}
+"""Columns of a table of texts whose second column has few words: whether they are labelled texts."""
+
+
+@pytest.mark.parametrize("columns", LABELLED)
+@pytest.mark.parametrize("rows_of_it", [6, 64])
+@pytest.mark.parametrize("labels", [("an order", "prices"), (1, 2), ("x" * 61, "y")])
+def test_a_column_that_is_called_as_labels_are_is_the_label_of_the_only_text(
+    columns: tuple[str, ...], rows_of_it: int, labels: tuple[Any, Any], tmp_path: Path
+) -> None:
+    """However many rows there are, in training and in a task alike; not where it holds texts."""
+    file = tmp_path / "mine.csv"
+    texts = [f"how many of {word} do I get" for word in WORDS[:rows_of_it]]
+    cells = dict(zip(columns, (texts, [*labels] * (rows_of_it // 2), ["here"] * rows_of_it), strict=False))
+    pandas.DataFrame(cells).to_csv(file, index=False)
+    if not LABELLED[columns] or len(str(labels[0])) > 60:
+        with contextlib.suppress(UserError):
+            assert rows(file)[0] != "labelled"
+        with contextlib.suppress(UserError):
+            assert own_tasks([], [str(file)])[0].kind != "classes"
+        return
+    assert rows(file) == (
+        "labelled",
+        [{"sentence": text, "label": str(label)} for text, label in zip(texts, [*labels] * 32, strict=False)],
+    )
+    assert own_tasks([], [str(file)])[0].kind == "classes"
 
 
 @pytest.mark.parametrize("name", ["label", "score", "negative", "teacher"])

@@ -151,7 +151,7 @@ def test_where_the_order_of_columns_decides_that_is_said(header: str, sentence: 
     assert sentence in doubt
 
 
-def test_where_few_values_make_a_column_labels_that_is_said(tmp_path: Path) -> None:
+def test_where_its_name_makes_a_column_the_label_that_is_said(tmp_path: Path) -> None:
     rows = "".join(
         f"{place} is how many I would like to pay for,{'order' if place % 2 else 'prices'}\n" for place in range(40)
     )

@@ -293,13 +293,13 @@ def test_two_columns_of_texts_without_known_names_are_a_search_by_their_order(tm
     assert len(data.splits["test"]) == 5, "what is decided by all rows holds for those that are kept"
 
 
-def test_a_column_of_few_values_without_a_known_name_is_the_label(tmp_path: Path) -> None:
+def test_a_column_called_topic_beside_a_text_is_its_label(tmp_path: Path) -> None:
     file = tmp_path / "test.csv"
     topics = ("order", "prices")
     file.write_text("message,topic\n" + "".join(f"how many of {n} do I get,{topics[n % 2]}\n" for n in range(40)))
     data = read_task(own_tasks([], [str(file)])[0], Path())
     assert (len(data.splits["test"]), {*data.splits["test"].labels.tolist()}) == (40, {0, 1})
-    assert data.left_out == (f"{file}: 'message' is read as the text, 'topic' as its label, by what they hold",)
+    assert data.left_out == (f"{file}: 'message' is read as the text, 'topic' as its label, by its name",)
 
 
 SCORED, TRIPLETS = "sentence1,sentence2,score\na,b,1\nc,d,2\n", "anchor,positive,negative\n"
