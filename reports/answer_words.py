@@ -363,6 +363,7 @@ def _ship(ship: Ship, say: Say) -> list[str]:
         clauses.append(f"{_points(ship.gains['base'])} over one training with {OVER['base']}")
     if ship.over_seed:
         shown = "" if ship.over_seed.above or ship.over_seed.below else ", not shown to be better"
+        shown += "" if ship.remade else ", as a guess of what seeds move widens this"
         clauses.append(f"{_points(ship.over_seed)} over one seed{shown}")
     soup = next(each for each in ship.soups if each.share == ship.share)
     before, after, seed = ship.untrained_general, soup.general, ship.one_seed.general

@@ -68,6 +68,9 @@ class Ship:
     figure: Gain | None = None
     over_seed: Gain | None = None
     """What the soup gains over one seed."""
+    remade: bool = False
+    """Whether the soup was made again without each seed: else its intervals take from other trainings how far further
+    seeds would move it."""
     gains: Mapping[str, Gain] = dataclasses.field(default_factory=dict)
     """Over `base`, `baseline` and `encoder`."""
     general: str | None = None
@@ -215,6 +218,7 @@ def shipped(finals: FinalsEvidence, recipe_hash: str, figure: Quantity) -> Ship 
     return dataclasses.replace(
         ship,
         keeps=sample.mean >= seeds.mean - (1 - KEPT_GAIN) * gained,
+        remade=sample.count > 1,
         figure=Gain.level(sample, figure, lent),
         over_seed=Gain.of(
             compare(sample, seeds, common=lent, paired=same_seeds(sample, seeds), looks=looks),

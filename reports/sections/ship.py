@@ -12,6 +12,11 @@ from reports.results import Results
 from reports.soup import KEPT_GAIN, Ship, SoupScores
 from reports.wording import interval, level
 
+REMADE = "the average was made again without each of them."
+GUESSED = (
+    "there was no time to make the average again without each of them, so a guess from other trainings widens them."
+)
+
 
 def write(results: Results, pictures: Path) -> list[Block]:
     """Empty where no models were averaged."""
@@ -54,5 +59,5 @@ def _how(ship: Ship) -> str:
         f"flatter what it chose, so it only refuses an average that measured less than {kept} of the seeds' gain. Else "
         "one seed is shipped, the best by development scores."
         f"{had if ship.untrained_general is not None else ''} Intervals allow for chance in test items, and in "
-        f"seeds: the average was made again without each of them.{chance}"
+        f"seeds: {REMADE if ship.remade else GUESSED}{chance}"
     )

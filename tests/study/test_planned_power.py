@@ -163,7 +163,7 @@ def test_what_own_data_says_of_test_items_is_what_is_planned() -> None:
     times = [f"{kind.varies / Search.varies:.1f} times" for kind in (PairSimilarity, TextClasses)]
     assert f"for scored pairs {times[0]}, for labelled texts {times[1]}" in page
     assert f"Below {FEW_ITEMS} the console warns" in page
-    assert f"of {FEWEST} rows or more" in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert f"this needs {FEWEST} rows" in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def test_half_an_interval_of_items_alone_is_that_of_a_t_test() -> None:
