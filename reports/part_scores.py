@@ -33,10 +33,14 @@ def part_scores(results: Results, goal: Goal) -> dict[str, dict[float, PartScore
         if whole is not None and value is not None:
             scores.setdefault(whole.hash, {})[share] = PartScore(value, seconds_of(record, "train_seconds"), record)
     for key, by_share in scores.items():
-        records = results.of_hash(key)
-        if (score := results.goal(records, goal)) is not None:
-            by_share[1.0] = PartScore(score.mean, seconds_of(records[0], "train_seconds"), records[0])
+        by_share |= _on_all(results.of_hash(key), results, goal)
     return scores
+
+
+def _on_all(records: Sequence[Record], results: Results, goal: Goal) -> dict[float, PartScore]:
+    """The score on all of the data of one recipe, as it stands among those on parts; empty without one."""
+    score = results.goal(records, goal)
+    return {1.0: PartScore(score.mean, seconds_of(records[0], "train_seconds"), records[0])} if score else {}
 
 
 @dataclass(frozen=True)
@@ -63,10 +67,9 @@ def passed_over(results: Results) -> PassedOver | None:
         return _ahead_of(results, scores, judged, max(share for key in judged for share in scores[key]))
     if finals.finalists or finals.base is None:
         return None
-    for key in (finals.base, *results.explored):
-        records = results.recipes.get(key, [])
-        if key not in {*scores, *results.above_limits} and (score := results.goal(records, goal)) is not None:
-            scores = {**scores, key: {1.0: PartScore(score.mean, seconds_of(records[0], "train_seconds"), records[0])}}
+    others = (key for key in (finals.base, *results.explored) if key not in {*scores, *results.above_limits})
+    whole = {key: _on_all(results.recipes.get(key, []), results, goal) for key in others}
+    scores = {**scores, **whole}
     shares = sorted(scores.get(finals.base, ()), reverse=True)
     parts = (_ahead_of(results, scores, [finals.base], share) for share in shares)
     return next((passed for passed in parts if passed), None)
