@@ -25,11 +25,11 @@ from reports.finals_evidence import VARIED, FinalsEvidence, noise
 from reports.findings import Findings
 from reports.gain import Gain
 from reports.guards import Flag, grouped
-from reports.learning_curve import DataCurve, data_curve
+from reports.learning_curve import DataCurve, data_curve, trained_on
 from reports.ledger import plain, seconds_of
 from reports.ledger.finals import NEAR, SHARE
 from reports.looks import look, share
-from reports.part_scores import passed_over
+from reports.part_scores import MisleadingPart, misleading_part, passed_over
 from reports.quantity import Quantity, goals_quantity
 from reports.question import kinds_of_tasks, plain_quantity
 from reports.recipe_names import called, farthest
@@ -56,7 +56,7 @@ DIGITS = 6
 """Of its numbers, behind the point: the last ones differ from machine to machine."""
 
 Kind = Literal["use", "base", "as it came", "open", "unfinished", "rows"]
-"""Of a search with finals: use the picked settings; keep the base settings; keep the encoder as it came; nothing can be
+"""Of a search with finals: use the picked settings; keep the base settings; keep the untrained encoder; nothing can be
 told yet; it still runs, or was killed. `rows`: without finals, what the rows say."""
 KINDS: Mapping[str, Kind] = {
     "use": "use",
@@ -131,8 +131,13 @@ class Answer:
     ahead: tuple[str, float] | None = None
     """Of the recipes that scored higher than a finalist before the finals, or without one than the base, and for which
     a limit had no room there, the name of the best, and by how many points."""
+    misleading: MisleadingPart | None = None
+    """The part of the data on which recipes began, where the base settings gain nothing there."""
     seconds: float = 0.0
     """Of all trials, the finals too."""
+    trained_on: int | None = None
+    """How many pairs, texts or documents the base settings train on, as `unit` says; None where no record does."""
+    unit: str = ""
     share: float | None = None
     """Of a person's own rows, on which the study trained; None where it was on all of them."""
     trials: Extent | None = None
@@ -158,7 +163,7 @@ class Answer:
     @property
     def base_stands(self) -> bool:
         """Whether the base settings are to be used, at least for now: nothing is shown to be better than they are, and
-        they are shown to be better than the encoder as it came."""
+        they are shown to be better than the untrained encoder."""
         over = self.base_over_encoder
         return self.kind == "base" or (self.kind == "open" and over is not None and over.above)
 
@@ -211,6 +216,7 @@ def _answer(results: Results) -> Answer:
         tried=len(whole | parts),
         unrun=len({*results.explored} - ran),
         ahead=_ahead(results),
+        misleading=misleading_part(results),
         whole=len(whole),
         seconds=math.fsum(seconds_of(record, "seconds") or 0.0 for record in results.trials_and_soups),
         share=_share(results),
@@ -280,11 +286,12 @@ class _Finals(FinalsEvidence):
             noise=noise(self.samples(figure, self.recipes)),
             data=data_curve(self.evidence, figure, self.looks_of_pick),
         )
+        rows, unit = trained_on(self.recipes.get(self.references.get("base", ""), ()))
         used = answer.to_train
         ship = shipped(self, used.recipe, figure) if used else None
         of_use = {each.recipe: None for each in (answer.to_use, *answer.picked[:1]) if each}
         checks = tuple(check for key in of_use if (check := self.checked(key, figure)))
-        return dataclasses.replace(answer, ship=ship, checks=checks)
+        return dataclasses.replace(answer, ship=ship, checks=checks, trained_on=rows, unit=unit)
 
     def _compared_with(self, figure: Quantity, judged: Judgement) -> dict[str, Finalist]:
         """The references: of the base its gains over the encoder and the baseline, and what it has of what is searched;

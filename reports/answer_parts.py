@@ -11,7 +11,7 @@ from trainables.recipe import Value
 
 @dataclass(frozen=True)
 class Finalist:
-    """One recipe of the finals; so are the base and the encoder as it came."""
+    """One recipe of the finals; so are the base and the untrained encoder."""
 
     recipe: str
     """Its hash."""

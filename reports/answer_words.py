@@ -16,6 +16,7 @@ from reports.commands import recipe_command, results_place, study_command
 from reports.gain import Gain
 from reports.learning_curve import DataCurve
 from reports.ledger import StudyInfo
+from reports.ledger.finals import share_in_words
 from reports.markdown import count, duration, number, span
 from reports.recipe_names import BASE, plain
 from reports.soup import SHIPPED, Ship
@@ -26,7 +27,7 @@ from search_spaces.own_data import TF_IDF
 
 MOST_ADVISED = 100
 """Seeds of each recipe; what takes more is not advised."""
-OVER = {"base": "the base settings", "encoder": "the encoder as it came", "baseline": "the baseline row"}
+OVER = {"base": "the base settings", "encoder": "the untrained encoder", "baseline": "the baseline row"}
 LISTED = 6
 """So many settings are named, more are counted."""
 FEW = 3
@@ -52,7 +53,7 @@ def lines(answer: Answer, info: StudyInfo, say: Say) -> list[Line]:
     first = answer.picked[0] if answer.picked else answer.references["base"]
     of_picked = answer.kind in ("use", "open") and not answer.base_leads
     """Whether it is about the picked recipe, and not about what is kept."""
-    written = _verdict(answer, say)
+    written = _verdict(answer, info, say)
     for place, finalist in enumerate(answer.picked if answer.kind == "use" else [first]):
         written += [Line("Or", _settings(finalist, say))] * (place > 0)
         gains = in_lines("Gain", _gain(answer, finalist, say)) if of_picked else _of_kept(answer, finalist, say)
@@ -80,22 +81,22 @@ def lines(answer: Answer, info: StudyInfo, say: Say) -> list[Line]:
     return [*written, *([Line("Again", recipe_command(info), command=True)] if to_train else [])]
 
 
-def _verdict(answer: Answer, say: Say) -> list[Line]:
+def _verdict(answer: Answer, info: StudyInfo, say: Say) -> list[Line]:
     if answer.kind == "use":
         return [Line("Use", _settings(answer.picked[0], say))]
     if answer.kind == "base":
-        return [Line("Keep", f"{OVER['base']} (train with them): {_none_better(answer)}")]
+        return [Line("Keep", f"{OVER['base']}, and train with them: {_none_better(answer, info)}")]
     if answer.kind == "as it came":
         trained = [*(finalist.gains.get("encoder") for finalist in answer.finalists), answer.base_over_encoder]
         worse = all(gain and gain.below for gain in trained)
         training = "every training of the finals is shown to be worse" if worse else "training is not shown to help"
         return [Line("Keep", f"{OVER['encoder']}: {training} on {say(answer.figure or '')}")]
-    why = "what the search picked measured no higher" if answer.picked else _none_better(answer)
+    why = "what the search picked measured no higher" if answer.picked else _none_better(answer, info)
     best = f"{OVER['base']}; {why}" if answer.base_leads else _settings(answer.picked[0], say)
     return [Line("Open", _why_open(answer, say)), Line("Best", f"so far: {best}")]
 
 
-def _none_better(answer: Answer) -> str:
+def _none_better(answer: Answer, info: StudyInfo) -> str:
     """Why the base settings are kept."""
     if answer.picked:
         return "no recipe of the search is shown to be better"
@@ -104,7 +105,10 @@ def _none_better(answer: Answer) -> str:
     several_goals = any(len(row.development) > 1 for row in answer.references.values())
     if answer.left_out or answer.failed or several_goals:
         return "no recipe of the search was judged"
-    return f"no recipe of the search {'had room in the finals' if answer.ahead else 'scored above them in development'}"
+    if answer.ahead:
+        return "no recipe of the search had room in the finals"
+    items = "" if answer.chosen_on is None else f" on {count(answer.chosen_on, 'item')}"
+    return f"no recipe of the search scored above them in development ({count(len(info.seeds), 'seed')} each{items})"
 
 
 def _base(answer: Answer, say: Say) -> list[Line]:
@@ -146,7 +150,8 @@ def _check(answer: Answer, say: Say) -> list[str]:
     clauses = list[str]()
     roles = {answer.references[name].recipe: OVER[name] for name in ("base", "encoder") if name in answer.references}
     for place, check in enumerate(answer.checks):
-        over = [_over(gain, name, answer) for name, gain in check.gains.items() if not place or name == "base"]
+        shown = [(name, gain) for name, gain in check.gains.items() if not place or name == "base" or gain.below]
+        over = [_over(gain, name, answer) for name, gain in shown]
         whose = roles.get(check.recipe, "the best of the search")
         clauses += [", ".join([f"{whose} {_level(check.level)}", *over[:1]]), *over[1:]]
     return [f"{BY_NEIGHBOURS}: {clauses[0]}", *clauses[1:]] if clauses else []
@@ -197,7 +202,8 @@ def _sure(answer: Answer, first: Finalist) -> list[str]:
     each = "each" if {finalist.seeds for finalist in answer.finalists} == {first.seeds} else "of it"
     seeds = f"{count(first.seeds, 'fresh seed')} {each}{more}"
     chose = "" if answer.chosen_on is None else f", {answer.chosen_on:,} to choose by"
-    items = [] if answer.items is None else [f"{count(answer.items, 'test item')}{chose}"]
+    rows = "" if answer.trained_on is None else f"trained on {answer.trained_on:,} {answer.unit}, "
+    items = [] if answer.items is None else [f"{rows}{count(answer.items, 'test item')}{chose}"]
     clauses = [seeds if answer.picked else f"{count(first.seeds, 'seed')} of {OVER['base']}", *items]
     parts = f", {answer.whole} of them on all of the data" if answer.whole < answer.tried else ""
     clauses.append(f"{count(answer.tried, 'recipe')} tried{parts}, {duration(answer.seconds)} of trials added up")
@@ -236,6 +242,9 @@ def _notes(answer: Answer, info: StudyInfo, say: Say) -> list[str]:
         sentences.append(f"the limit ended the finals before {count(left, 'finalist')} had run")
     if failed := len(answer.failed):
         sentences.append(f"all trials of {count(failed, 'finalist')} in the finals failed")
+    if part := answer.misleading:
+        less = f"{OVER['base']} scored {number(part.base)} in development, {OVER['encoder']} {number(part.encoder)}"
+        sentences.append(f"on {share_in_words(part.share)} {less}: there what trains least may look best")
     if answer.ahead and info.limited:
         name, more = answer.ahead
         had = f"before the finals {say(name)} scored {number(more)} higher in development"
@@ -359,8 +368,8 @@ def _ship(ship: Ship, say: Say) -> list[str]:
     if not ship.keeps and ship.over_seed:
         return [f"the model of one seed: the average of {ship.seeds} measured {_points(ship.over_seed)} against it"]
     clauses = [f"the average of the models of {ship.seeds} trainings{mixed(ship.share)}"]
-    if "base" in ship.gains:
-        clauses.append(f"{_points(ship.gains['base'])} over one training with {OVER['base']}")
+    over = {"base": f"one training with {OVER['base']}", "encoder": OVER["encoder"]}
+    clauses += [f"{_points(ship.gains[name])} over {what}" for name, what in over.items() if name in ship.gains]
     if ship.over_seed:
         shown = "" if ship.over_seed.above or ship.over_seed.below else ", not shown to be better"
         shown += "" if ship.remade else ", as a guess of what seeds move widens this"

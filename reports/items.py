@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.stats import mode
 
 from reports.answer import Answer, rounded
 from reports.answer_words import OVER
@@ -31,8 +32,8 @@ SHOWN, LONGEST = 20, 100
 EQUAL = 1e-9
 """Points of the gain below which an item has not changed."""
 HALF = 0.5
-"""An item is answered rightly where more than this share of a recipe's seeds do, wrongly where fewer do; half of them
-lie between."""
+"""An item is answered rightly where more than this share of a recipe's seeds do, wrongly where fewer do; where half of
+them do it is neither, and counts as no change."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,10 @@ class Item:
     after: float | None
     text: str | None
     """None where the texts are not at hand."""
+    label: str | None = None
+    """What is right, by the name of the class; None where classes have no names, or the texts are not at hand."""
+    guesses: tuple[str, str] | None = None
+    """Likewise what most seeds answered before, and now."""
 
 
 @dataclass(frozen=True)
@@ -66,8 +71,8 @@ class Items:
     gain: float
     """In points of the number, the mean over seeds."""
     mended: tuple[Item, ...]
-    """Where a task knows right and wrong, those that most seeds get right, and did not before, or half of them where
-    most were wrong; else those that add to the gain. The largest change first."""
+    """Where a task knows right and wrong, those that most seeds get right and most were wrong about before; else those
+    that add to the gain. The largest change first."""
     broke: tuple[Item, ...]
     no_texts: str = ""
     """Why the texts are not at hand."""
@@ -106,7 +111,13 @@ class Items:
             mended, broke = turned(before.own, after.own)
         else:
             mended, broke = np.flatnonzero(change > 0), np.flatnonzero(change < 0)
-        texts, why = _texts(results, task, after.named, folder)
+        (texts, classes), why = _texts(results, task, after.named, folder)
+
+        def named(place: int) -> dict[str, Any]:
+            if not classes or before.answered is None or after.answered is None or after.right is None:
+                return {}
+            label, *guesses = (classes[int(of[place])] for of in (after.right, before.answered, after.answered))
+            return {"label": label, "guesses": tuple(guesses)}
 
         def changed_items(places: np.ndarray) -> tuple[Item, ...]:
             order = places[np.argsort(-np.abs(change[places]), kind="stable")]
@@ -117,6 +128,7 @@ class Items:
                     None if before.own is None else float(before.own[place]),
                     None if after.own is None else float(after.own[place]),
                     texts[place] if texts else None,
+                    **named(place),
                 )
                 for place in order
             )
@@ -148,15 +160,26 @@ class Items:
 
 def _table(items: Sequence[Item], texts: bool) -> str:
     knows = items[0].after is not None
-    head = ["text"] * texts + ["item"] + (["before", "now"] if knows else []) + ["points"]
+    head = ["text"] * texts + [*class_columns(items)] + ["item"] + (["before", "now"] if knows else []) + ["points"]
     rows = [
         [shortened(item.text or "")] * texts
+        + classes_of(item)
         + [f"{item.item:,}"]
         + ([percent(item.before), percent(item.after)] if knows else [])
         + [signed(item.change, 3)]
         for item in items
     ]
-    return DataTable(head, rows, left=int(texts)).markdown
+    return DataTable(head, rows, left=int(texts) + len(class_columns(items))).markdown
+
+
+def class_columns(items: Sequence[Item]) -> tuple[str, ...]:
+    """The heads of `classes_of`; none where classes have no names."""
+    return ("label", "guess before", "guess now") if all(item.label is not None for item in items) else ()
+
+
+def classes_of(item: Item) -> list[str]:
+    """An item's label, and what most seeds answered before and now; empty where classes have no names."""
+    return [] if item.label is None or item.guesses is None else [item.label, *item.guesses]
 
 
 def shortened(text: str) -> str:
@@ -181,6 +204,8 @@ class _Seeds:
     adds_up: bool
     """Whether the moves are what each item adds to the number: their sum is `value`, and not 0."""
     own: np.ndarray | None  # (items,) what each scores, as `Item.before` says
+    answered: np.ndarray | None  # (items,) the class that most of them answer; None where answers are no classes
+    right: np.ndarray | None  # (items,) likewise the one that is right
 
     @classmethod
     def of(cls, results: Results, recipe_hash: str, task: str, name: str) -> _Seeds:
@@ -201,15 +226,17 @@ class _Seeds:
         adds_up = len(adding) == len(records)
         mean = np.mean(adding if adds_up else moves, axis=0, dtype=float)
         own = mean * len(mean) / 100 if adds_up else None
+        answered = right = None
         if kind_of(task).predicted == "classes":
             own = np.mean([item.predicted == item.gold for item in stored], axis=0)
-        return cls(stored[0].named, value, mean, adds_up, own)
+            answered, right = mode([item.predicted for item in stored], axis=0).mode, stored[0].gold
+        return cls(stored[0].named, value, mean, adds_up, own, answered, right)
 
 
 def turned(before: np.ndarray, after: np.ndarray) -> tuple[np.ndarray, np.ndarray]:  # each: (items,)
     """The places of items that were mended, and of those that were broken, by the shares of seeds that were right."""
     was, now = np.sign(before - HALF), np.sign(after - HALF)
-    return np.flatnonzero(now > was), np.flatnonzero(now < was)
+    return np.flatnonzero((was < 0) & (now > 0)), np.flatnonzero((was > 0) & (now < 0))
 
 
 def of_own_data(task: str) -> bool:
@@ -217,12 +244,16 @@ def of_own_data(task: str) -> bool:
     return task in TASKS and TASKS[task].of_own_data
 
 
-def _texts(results: Results, task: str, named: str, folder: Path | None) -> tuple[list[str], str]:
-    """The items' texts in their order, or why they are not at hand."""
+_Texts = tuple[list[str], tuple[str, ...]]
+_NONE: _Texts = ([], ())
+
+
+def _texts(results: Results, task: str, named: str, folder: Path | None) -> tuple[_Texts, str]:
+    """The items' texts in their order and the names of classes, or why they are not at hand."""
     place = folder or Path(results.evaluation.senteval)
     if folder is None and not of_own_data(task) and str(place) == SCENES:
-        return [], "no texts: the task is of the built-in corpus; name its SentEval folder with --sentences FOLDER"
+        return _NONE, "no texts: the task is of the built-in corpus; name its SentEval folder with --sentences FOLDER"
     try:
         return texts_of(TASKS[task], place, named), ""
     except (UserError, OSError) as error:
-        return [], f"no texts: {error}"
+        return _NONE, f"no texts: {error}"

@@ -9,10 +9,9 @@ stops where it looks well.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 from reports.evidence import Evidence
 from reports.gain import Gain
@@ -88,25 +87,27 @@ def data_curve(evidence: Evidence, figure: Quantity, looks: float) -> DataCurve 
             gain = compare(twice, half, common=common, looks=looks)
             flags = _forbidding(evidence, keys[larger] or "", keys[smaller] or "", figure, gain)
             of_shares[larger] = dataclasses.replace(of_shares[larger], gain=Gain.of(gain), flags=flags)
-    unit = next((unit for unit in UNITS for record in records[ALL] if unit in _corpus(record)), "rows")
+    _, unit = trained_on(records[ALL])
     trials = Extent(sum(done.values()), finals.seeds * len(done))
     return DataCurve(called(results, finals.curve.whole or ""), unit, trials, tuple(of_shares.values()))
 
 
 def _part(share: str, records: list[Record], sample: Sample | None, figure: Quantity) -> DataPart:
-    rows = [_corpus(record)[unit] for record in records for unit in UNITS if unit in _corpus(record)]
+    rows, _ = trained_on(records)
     steps = [record.training["steps"] for record in records if "steps" in record.training]
     return DataPart(
         share,
-        rows[0] if rows else None,
+        rows,
         int(steps[0]) if steps and steps[0] is not None else None,
         sample.count if sample else 0,
         Gain.level(sample, figure) if sample else None,
     )
 
 
-def _corpus(record: Record) -> Mapping[str, Any]:
-    return record.data.get("corpus", {})
+def trained_on(records: Sequence[Record]) -> tuple[int | None, str]:
+    """How much a recipe trained on, and what is counted; None and `rows` where no record says so."""
+    read = [record.data.get("corpus", {}) for record in records]
+    return next(((corpus[unit], unit) for corpus in read for unit in UNITS if unit in corpus), (None, "rows"))  # type: ignore[literal-required]
 
 
 def _forbidding(evidence: Evidence, larger: str, smaller: str, figure: Quantity, gain: Comparison) -> tuple[str, ...]:

@@ -44,6 +44,31 @@ def _on_all(records: Sequence[Record], results: Results, goal: Goal) -> dict[flo
 
 
 @dataclass(frozen=True)
+class MisleadingPart:
+    """The part of the data on which recipes began, where training with the base settings gains nothing: there what
+    trains least may look best. Scores by the first goal, in its own unit and direction."""
+
+    share: float
+    base: float
+    encoder: float
+    """As it came."""
+
+
+def misleading_part(results: Results) -> MisleadingPart | None:
+    """None where the base settings gain there, and where no recipe trained on a part."""
+    finals, goal = results.info.finals, results.goals[0]
+    scores = part_scores(results, goal)
+    if finals is None or finals.base is None or finals.as_it_came is None:
+        return None
+    shares = {share for key, by_share in scores.items() if key != finals.base for share in by_share if share < 1}
+    encoder = results.goal(results.of_hash(finals.as_it_came), goal)
+    base = scores.get(finals.base, {}).get(min(shares, default=1.0))
+    if not shares or base is None or encoder is None or goal.upward(base.value) > goal.upward(encoder.mean):
+        return None
+    return MisleadingPart(min(shares), base.value, encoder.mean)
+
+
+@dataclass(frozen=True)
 class PassedOver:
     """Recipes that had scored higher than the last finalist before the finals; without finalists, than the base."""
 

@@ -19,7 +19,7 @@ from trainables.recipe import Value, changed, choosers
 NAMED = 3
 """So many keys are in a name."""
 NONE = "none"
-BASE, AS_IT_CAME = "base settings", "encoder as it came"
+BASE, AS_IT_CAME = "base settings", "untrained encoder"
 """What finals compare with, where it is neither a row nor explored."""
 
 Flat = Mapping[str, Value]

@@ -1,6 +1,6 @@
-"""What to ship of the recipe to use: one of its seeds' models, or their average mixed with the encoder as it came.
+"""What to ship of the recipe to use: one of its seeds' models, or their average mixed with the untrained encoder.
 
-A soup has the mean of the weights of all fresh seeds. The more of the encoder as it came is mixed in, the less is
+A soup has the mean of the weights of all fresh seeds. The more of the untrained encoder is mixed in, the less is
 forgotten. Development scores alone choose the share, so the test judges a soup as it judges a finalist: the best soup;
 where a general check tells what is forgotten, of those that keep `KEPT_GAIN` of its gain over the encoder the one with
 the least training; none where one seed is as good on average. One seed is shipped where the soup measured on the test
@@ -90,7 +90,7 @@ class Ship:
 def chosen_share(
     soups: Mapping[float, float], one_seed: float, untrained: float | None, given_up: float = 0.0
 ) -> float | None:
-    """By development scores, the higher the better: of each share, of one seed on average, of the encoder as it came.
+    """By development scores, the higher the better: of each share, of one seed on average, of the untrained encoder.
     `given_up`: how much of the best gain less training may cost. None where one seed is as good."""
     best = max(soups.values(), default=one_seed)
     if best <= one_seed:

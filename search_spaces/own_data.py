@@ -30,8 +30,9 @@ rate is 5 to 25 times what the literature has for wider ones."""
 DEEP = 4
 """Layers from which an encoder that is trained for sentences counts as finished: six were recorded, and two, which want
 higher rates and more passes."""
-USUAL_BATCH, FEWEST_STEPS = 64, 4
-"""What a practitioner begins with, and how many steps a pass over the data has at least."""
+USUAL_BATCH, LABELLED_BATCH, FEWEST_STEPS = 64, 16, 4
+"""What a practitioner begins with, of labelled texts what gained more (docs/record_own.md), and how many steps a pass
+over the data has at least."""
 SMALL = 5_000
 """Below so many units of a batch, several passes over the data are worth a try."""
 PASSES = ((500, 10), (2_500, 3))
@@ -95,11 +96,11 @@ FIRST_SCORED: tuple[Overrides, ...] = (
     {RATE: 5e-4, BATCH: 16, EPOCHS: 3},
 )
 FIRST_LABELLED: tuple[Overrides, ...] = (
-    {BATCH: 16},
-    {RATE: 2e-4},
-    {RATE: 2e-5, BATCH: 16},
-    {OBJECTIVE: "batch_all", BATCH: 16},
-    {RATE: 5e-4, EPOCHS: 3},
+    {RATE: 2e-4, BATCH: 64},
+    {RATE: 5e-5},
+    {OBJECTIVE: "batch_all"},
+    {RATE: 2e-5},
+    {RATE: 5e-4, BATCH: 64, EPOCHS: 3},
     {TEMPERATURE: 0.1},
 )
 """What a search tries first, as far as a space has it: of encoders narrower than `WIDE` by the records of real data,
@@ -167,6 +168,8 @@ class _Fit:
     """The base's; empty for the first one."""
     first: tuple[Overrides, ...] = ()
     """What a search tries first, of narrow encoders; none where that goes by the encoder."""
+    batch: int = USUAL_BATCH
+    """The base's, where the data have as many."""
 
 
 _PAIRS = _Fit("pairs", ("mnrl", "ntxent"))
@@ -177,7 +180,7 @@ _FITS: Mapping[str, _Fit] = {
     "texts": _Fit("texts", ("mnrl",)),
     # By the records: at 1e-4 and batches of 64 cosent makes a finished encoder worse.
     "scored": _Fit("scored_pairs", (), "cosine", FIRST_SCORED),
-    "labelled": _Fit("same_label", (), "", FIRST_LABELLED),
+    "labelled": _Fit("same_label", (), "", FIRST_LABELLED, LABELLED_BATCH),
 }
 _PREFERRED = ("cosent", "supcon")
 """Of all that fit, what comes first: the base has it, unless its kind names another."""
@@ -331,18 +334,19 @@ def _batch_sizes(own: OwnSpace) -> tuple[int, ...]:
     """The base's first."""
     most = max(2, own.units // FEWEST_STEPS)
     fitting = [size for size in BATCH_SIZES if size <= most] or [most]
-    usual = USUAL_BATCH if USUAL_BATCH in fitting else fitting[-1]
+    default = _fit(own).batch
+    usual = default if default in fitting else fitting[-1]
     return (usual, *(size for size in fitting if size != usual))
 
 
 def _rows(own: OwnSpace) -> list[str]:
-    """Each encoder as it came, and under the base settings; and what needs no model."""
+    """Each untrained encoder, and under the base settings; and what needs no model."""
     rows = []
     first = own.encoders[0].settings
     for encoder in own.encoders:
         differs = {key: value for key, value in encoder.settings.items() if value != first[key]}
         mark = f"{encoder.label}, " if len(own.encoders) > 1 else ""
-        untrained = f"{mark}as it came" if mark else "encoder as it came"
+        untrained = f"{mark}as it came" if mark else "untrained encoder"
         rows.append(f"Row({_value(untrained)}, {_mapping({**differs, EPOCHS: 0})}, as_it_came=True)")
         rows.append(f"Row({_value(f'{mark}base settings')}, {_mapping(differs)})")
     if own.tf_idf:

@@ -101,7 +101,7 @@ class Row:
     `overrides` has an `encoder.name`, else only if a person gives one; `wordnet` the WordNet files; `paraphraser`
     a sequence-to-sequence model.
 
-    `as_it_came` says that the row, which trains nothing (`optimisation.epochs` 0), is its recipe's encoder as it came:
+    `as_it_came` says that the row, which trains nothing (`optimisation.epochs` 0), is its recipe's untrained encoder:
     through its own pipeline where it needs that.
     """
 

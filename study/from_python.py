@@ -173,7 +173,7 @@ class Outcome:
         """The model to ship, or else that of `best_recipe`. `UserError` where it was not kept."""
         answer, best = self.answer, Findings.of(self._read).best
         if answer.to_use and not answer.to_train:
-            raise UserError(f"{self.results}: the answer is to keep the encoder as it came, so no model was made")
+            raise UserError(f"{self.results}: the answer is to keep the untrained encoder, so no model was made")
         own = answer.to_use.model if answer.to_use else best.checkpoint if best else None
         folder = answer.averaged or own
         if folder is None or not (self.results / folder).is_dir():

@@ -24,7 +24,7 @@ encoder teaches must not hurt others."""
 
 
 def regrets(order: Sequence[int], table: OwnTable) -> np.ndarray:  # (recipes of the order,)
-    """After each recipe. What a set has not is skipped; before the first recipe there is the encoder as it came."""
+    """After each recipe. What a set has not is skipped; before the first recipe there is the untrained encoder."""
     best_dev, chosen = table.as_it_came
     lost = []
     for number in order:

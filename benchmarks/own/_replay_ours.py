@@ -57,7 +57,7 @@ class SearchEnd:
     kind: str
     """As of `Answer`; `nothing` where a study would not have any."""
     place: int | None
-    """The recipe that it says to use; None for the encoder as it came."""
+    """The recipe that it says to use; None for the untrained encoder."""
     picked: int | None
     """The finalist that it would use, whatever is shown; without one as `place`."""
 
@@ -101,7 +101,7 @@ def search(table: Replayed, trainings: float, first: Sequence[int], repeat: int)
     """One study of a limit that is as long as so many whole trainings on two places."""
     base, clock = table.space_base, SimulatedClock()
     untrained = as_it_came(base)
-    rows = {untrained.hash: "encoder as it came", base.hash: "base settings"}
+    rows = {untrained.hash: "untrained encoder", base.hash: "base settings"}
     fixed = [Trial(untrained, 0, rows[untrained.hash], True), Trial(base, 0, rows[base.hash], True)]
     limits = {"minutes": trainings * WHOLE_SECONDS / 60 / PLACES}
     finals = SearchFinals(*FINALS, base, rows)

@@ -84,7 +84,7 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def planned(kinds: Mapping[str, str], numbers: Sequence[int]) -> Iterator[tuple[str, Job]]:
-    """All jobs of these recipes on sets of these kinds, in the order of recording: the encoder as it came, all of the
+    """All jobs of these recipes on sets of these kinds, in the order of recording: the untrained encoder, all of the
     data and a small part of them, larger parts, and all of them under a second seed. Labelled texts, on which recipes
     hardly differ, come last."""
     labelled = [name for name, kind in kinds.items() if kind == "labelled"]

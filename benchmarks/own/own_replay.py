@@ -126,7 +126,7 @@ class Run:
 
     @classmethod
     def of(cls, run: tuple[str, int, str, float], kind: str | None, place: int | None, own: Replayed) -> Run:
-        """`place`: of the recipe to use; None for the encoder as it came."""
+        """`place`: of the recipe to use; None for the untrained encoder."""
         worth = own.as_it_came[1] if place is None else float(own.truth[place])
         best = max(float(own.truth.max()), own.as_it_came[1])
         scale = max(best - float(own.truth[own.base]), SMALLEST_GAIN)

@@ -59,7 +59,7 @@ class SearchKind:
     collapses: float = 0.0
     """How often a seed of a recipe, not of the base, scores at chance; the truth is that of the others."""
     encoder: float | None = None
-    """How far the encoder as it came lies above the base; None where it is not scored."""
+    """How far the untrained encoder lies above the base; None where it is not scored."""
     recipes: int = 14
     finalists: int = 1
     seeds: int = 5
@@ -173,7 +173,7 @@ class AnswerRates:
     """What came of the searches of one kind."""
 
     wrong: Rate = field(default_factory=Rate)
-    """The picked one is to be used, and is no better than the base or the encoder as it came; or the base is to be
+    """The picked one is to be used, and is no better than the base or the untrained encoder; or the base is to be
     kept, and is no better than the encoder."""
     covered: Rate = field(default_factory=Rate)
     """The picked one's true gain over the base, by both ends of its interval at a first look."""
@@ -263,7 +263,7 @@ def calibrate(kind: SearchKind, searches: int) -> AnswerRates:
 
 def scheme(finalists: int, seeds: int, searches: int) -> tuple[float, list[float]]:
     """Of finals whose finalists all gain as much: how often the worst of the NULLS is wrong, and how often gains of
-    GAINS points are shown. Without a finalist the base gains it over the encoder as it came."""
+    GAINS points are shown. Without a finalist the base gains it over the untrained encoder."""
     recipes = max(finalists, 1)
     sized = [replace(null, recipes=recipes, finalists=finalists, seeds=seeds) for null in NULLS]
     if not finalists:

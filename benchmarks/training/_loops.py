@@ -34,7 +34,7 @@ WORK: dict[str, dict[str, Any]] = {
     },
     "SCL rows": {"objective.name": "scl"},
 }
-"""What is trained: keys of a recipe. Rows are in corpus order. The guide is the encoder as it came. It embeds a batch
+"""What is trained: keys of a recipe. Rows are in corpus order. The guide is the untrained encoder. It embeds a batch
 within its step, as in a first epoch: later ones, for which ours has kept its embeddings, are not measured."""
 SIDES = ("ours", "default", "best")
 """Ours, and sentence-transformers with its defaults, and with batches of rows of alike length and no gradient norm. Its

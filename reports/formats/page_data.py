@@ -118,7 +118,7 @@ def _sentences(rows: list[dict[str, Any]], folder: Path | None) -> tuple[dict[st
     for (task, items), rights in by_items.items():
         split = np.any(rights, axis=0) & ~np.all(rights, axis=0)
         try:
-            texts = texts_of(TASKS[task], folder, items.removeprefix(f"{task} "))
+            texts, _ = texts_of(TASKS[task], folder, items.removeprefix(f"{task} "))
         except UserError as error:
             notes.append(f"There are no sentences of {task}: {error}.")
             continue
@@ -126,8 +126,9 @@ def _sentences(rows: list[dict[str, Any]], folder: Path | None) -> tuple[dict[st
     return sentences, notes
 
 
-def texts_of(task: Task, folder: Path, expected: str) -> list[str]:
-    """The sentences of the task's test items in order; `UserError` where the folder's are not those that were scored.
+def texts_of(task: Task, folder: Path, expected: str) -> tuple[list[str], tuple[str, ...]]:
+    """The sentences of the task's test items in order, and the names of its classes, where files of one's own have
+    some; `UserError` where the folder's are not those that were scored.
 
     The readers need no torch.
     """
@@ -138,4 +139,4 @@ def texts_of(task: Task, folder: Path, expected: str) -> list[str]:
     splits = kind_of(task.name).tested(data)
     if digest(splits) != expected:
         raise UserError(f"those in {folder} are not the ones that were scored, or the trials do not say which were")
-    return [" ⟷ ".join(item) for split in splits for item in split.items()]
+    return [" ⟷ ".join(item) for split in splits for item in split.items()], data.class_names

@@ -3,7 +3,7 @@
 A final trial is a trial as any other, with a record of its own. Its fresh seed tells it from those that explored. A
 row that no seed changes has one record, of seed 0. Before the finals recipes may have run on a part of their data: what
 they scored there said which of them to explore further, and is in no figure. After the finals come soups: the weights
-of the fresh seeds of the recipe to use are averaged, mixed with the encoder as it came, and scored. After these may
+of the fresh seeds of the recipe to use are averaged, mixed with the untrained encoder, and scored. After these may
 come a learning curve: that recipe on parts of its data, under the finals' seeds.
 """
 
@@ -37,7 +37,7 @@ NEAR, LONGER = 0.3, 1.5
 long a training is that gives way to a better one, or to one as good."""
 
 SOUP_SHARES = (1.0, 0.75, 0.5, 0.25)
-"""How much of the training a soup has; the rest is of the encoder as it came."""
+"""How much of the training a soup has; the rest is of the untrained encoder."""
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,7 @@ class Best:
     share: float = 1.0
     """Of the data that it trained on: scores on different shares cannot be compared."""
     role: Literal["", "row", "base", "encoder"] = ""
-    """Whether no search chose it: a row, the base settings, or the encoder as it came."""
+    """Whether no search chose it: a row, the base settings, or the untrained encoder."""
     settings: Mapping[str, Value] = dataclasses.field(default_factory=dict)
     """Of the keys that the study searches, in the order of its space."""
 

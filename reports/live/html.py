@@ -44,7 +44,7 @@ STAGE_WORDS = {
 WITH_CURVE = "models of these seeds are averaged, where that helps; parts of the data say what more of it gives"
 """In the last one, where a learning curve is asked for."""
 WAITS = "The answer is being worked out, which takes some seconds. This page renews itself."
-LEVELS = {"base": "broken line: the base settings", "encoder": "dotted: the encoder as it came"}
+LEVELS = {"base": "broken line: the base settings", "encoder": "dotted: the untrained encoder"}
 
 
 def page(view: View, judged: Mapping[str, str]) -> str:
@@ -151,7 +151,7 @@ def so_far(view: View) -> str:
         return ""
     beside = [
         f"{name} {number(each.scores[0])}"
-        for role, name in (("base", "base settings"), ("encoder", "encoder as it came"))
+        for role, name in (("base", "base settings"), ("encoder", "untrained encoder"))
         for each in view.best
         if each.role == role and (each.share == best.share or role == "encoder")
     ]

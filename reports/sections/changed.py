@@ -9,7 +9,7 @@ from pathlib import Path
 from reports.answer_words import OVER
 from reports.commands import results_place
 from reports.document import Block, DataTable, Heading
-from reports.items import Item, Items, of_own_data, shortened
+from reports.items import Item, Items, class_columns, classes_of, of_own_data, shortened
 from reports.markdown import code, count, percent, signed, text, verbatim
 from reports.results import Results
 from trainables.errors import UserError
@@ -43,7 +43,7 @@ def _of_task(items: Items, results: Results) -> list[Block]:
     name = items.recipe.partition(" ")[0] if items.recipe.startswith("#") else items.recipe
     broke = f"{len(items.broke):,}" if items.broke else "none"
     changed = f"{better} {len(items.mended):,} of {count(items.items, 'test item')} and {worse} {broke}"
-    how = "Right is what most seeds get right; half of them is between right and wrong." if items.right_or_wrong else ""
+    how = "Right is what most seeds get right; where half of them do, nothing changed." if items.right_or_wrong else ""
     scored = any(_has_scores(item) for item in (*items.mended, *items.broke))
     if not items.right_or_wrong and not items.no_texts and scored:
         meaning = MEANING.get(items.number, "100 % at best")
@@ -65,8 +65,10 @@ def _table(head: str, items: Sequence[Item], seeds: bool) -> DataTable:
     """`seeds`: before and now are how many of the seeds were right."""
     if not all(map(_has_scores, items)):
         return DataTable([head, "points"], [[_text(item), signed(item.change, 3)] for item in items])
-    heads = [head, *(["seeds right before", "now"] if seeds else ["before", "now"])]
-    return DataTable(heads, [[_text(item), percent(item.before), percent(item.after)] for item in items])
+    named = class_columns(items)
+    heads = [head, *named, *(["seeds right before", "now"] if seeds else ["before", "now"])]
+    rows = [[_text(item), *map(text, classes_of(item)), percent(item.before), percent(item.after)] for item in items]
+    return DataTable(heads, rows, left=1 + len(named))
 
 
 def _has_scores(item: Item) -> bool:

@@ -79,11 +79,11 @@ def _on_parts(results: Results) -> list[Block]:
         [
             code(called(results, key)),
             *(number(scores[key][share].value) if share in scores[key] else missing(key, share) for share in shares),
-            _took(scores[key][max(scores[key])]),
+            _took(*max(scores[key].items())),
         ]
         for key in sorted(scores, key=place, reverse=True)
     ]
-    heads = [share_in_words(share) if share < 1 else "all" for share in shares]
+    heads = [share_in_words(share) for share in shares]
     caption = "Development scores by how much of the data a recipe trained on, and how long the largest training took."
     return [caption, DataTable(["Recipe", *heads, "training"], lines)]
 
@@ -106,8 +106,9 @@ def _judged(results: Results) -> str:
     )
 
 
-def _took(score: PartScore) -> str:
-    return DASH if score.seconds is None else duration(score.seconds)
+def _took(share: float, score: PartScore) -> str:
+    """`12 s on 1/8 of the data`."""
+    return DASH if score.seconds is None else f"{duration(score.seconds)} on {share_in_words(share)}"
 
 
 def best_row(results: Results) -> Ranked | None:

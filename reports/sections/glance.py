@@ -54,7 +54,7 @@ def gains_picture(groups: list[GainGroup], path: Path, most: int = MOST) -> list
 
 
 def of_finals(answer: Answer) -> list[GainGroup]:
-    """The finalists over the base settings, or over the encoder as it came where that is kept; empty where the finals
+    """The finalists over the base settings, or over the untrained encoder where that is kept; empty where the finals
     have not answered."""
     zero = "encoder" if answer.kind == "as it came" else "base"
     kept = answer.references.get(zero)

@@ -55,7 +55,7 @@ def _how(ship: Ship) -> str:
         chance = " That the average is better than one seed is not shown by the test; development scores chose it."
     return (
         f"The weights of {ship.seeds} fresh seeds of {code(ship.name)} are averaged, and mixed with those of the "
-        f"encoder as it came. Development scores choose{least if ship.general else ' the best'}; the test would "
+        f"untrained encoder. Development scores choose{least if ship.general else ' the best'}; the test would "
         f"flatter what it chose, so it only refuses an average that measured less than {kept} of the seeds' gain. Else "
         "one seed is shipped, the best by development scores."
         f"{had if ship.untrained_general is not None else ''} Intervals allow for chance in test items, and in "

@@ -12,13 +12,13 @@ seeds each: new random seeds, which the search did not use.
 - **One direction.** "Use" claims that a recipe is better, so each end of an interval holds by itself with the level of
   this look, 1/K of the error each (Dunn 1961): for each reference the K low ends hold at once, and so do the high ends,
   however scores hang together.
-- **The answer.** What costs less stands until something dearer is shown to be better: the encoder as it came needs no
+- **The answer.** What costs less stands until something dearer is shown to be better: the untrained encoder needs no
   training, the base no search. A gain is shown where its interval lies above zero. "Not worth it" (`nothing_in`): it
   was measured at zero or below, or its interval lies below what another seed moves (one standard deviation). Asked in
   this order:
 
-  1. `use`: the picked one is shown to be better than the base, and than the encoder as it came where that was scored.
-  2. `keep the encoder`: neither the picked one nor the base is worth it over the encoder as it came.
+  1. `use`: the picked one is shown to be better than the base, and than the untrained encoder where that was scored.
+  2. `keep the encoder`: neither the picked one nor the base is worth it over the untrained encoder.
   3. `keep the base`: the picked one is not worth it over the base, and the base is shown to be better than the encoder
      as it came where that was scored.
   4. `nothing yet`, else: `open` says against which references, `seeds_wanted` how many show the gain in 80 %, if it is
@@ -51,7 +51,7 @@ from reports.statistics.sample import Sample, pairable
 from reports.statistics.spreads import OWN, Common
 
 Reference = Literal["base", "baseline", "encoder"]
-"""What finalists are compared with: what the space sets without a search, its baseline row, the encoder as it came."""
+"""What finalists are compared with: what the space sets without a search, its baseline row, the untrained encoder."""
 Answer = Literal["use", "keep the base", "keep the encoder", "nothing yet"]
 INCUMBENTS: Mapping[Answer, Reference] = {"keep the base": "base", "keep the encoder": "encoder"}
 

@@ -75,7 +75,7 @@ class Console(Callback):
         self.of_base: dict[float, list[float | None]] = {}
         """The same of the base settings."""
         self.of_encoder: list[float | None] = []
-        """Of the encoder as it came, which no data train."""
+        """Of the untrained encoder, which no data train."""
         for record in state.ledger.sift()[0]:
             self._count(record)
 
@@ -180,7 +180,7 @@ class Console(Callback):
         if of_base := self.of_base.get(share):
             is_base = of_base == self.best[share]
             beside = ["the base settings" if is_base else f"base settings {number(of_base[0])}"]
-        beside += [f"encoder as it came {number(value)}" for value in self.of_encoder]
+        beside += [f"untrained encoder {number(value)}" for value in self.of_encoder]
         if best and len(names) == 1 and beside:
             best[0] += f" ({', '.join(beside)})"
         where = "" if share == 1.0 else f" on {share_in_words(share)}"

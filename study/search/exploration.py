@@ -292,7 +292,7 @@ class Exploration:
 
     @property
     def _untrained(self) -> Trial | None:
-        """The row of the encoder as it came; None where it does not run."""
+        """The row of the untrained encoder; None where it does not run."""
         key = self.course.finals.untrained.hash if self.course.finals else ""
         return next((trial for trial in self.course.fixed if trial.recipe_hash == key), None)
 

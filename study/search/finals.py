@@ -68,7 +68,7 @@ class SearchFinals:
 
     @functools.cached_property
     def untrained(self) -> Recipe:
-        """The encoder as it came: to know it reads files, and an agenda asks at every step."""
+        """The untrained encoder: to know it reads files, and an agenda asks at every step."""
         return as_it_came(self.base)
 
     @functools.cached_property
@@ -88,7 +88,7 @@ class SearchFinals:
 
     @property
     def compared(self) -> frozenset[str]:
-        """Hashes of the base settings and of the encoder as it came: neither is a finalist."""
+        """Hashes of the base settings and of the untrained encoder: neither is a finalist."""
         return frozenset({self.base.hash, self.untrained.hash})
 
     @property
@@ -150,14 +150,14 @@ class SearchFinals:
         )
 
     def in_words(self, finalists: int | None = None) -> str:
-        """`1 recipe x 5 fresh seeds, beside the base settings (5) and the encoder as it came`."""
+        """`1 recipe x 5 fresh seeds, beside the base settings (5) and the untrained encoder`."""
         count = self.recipes if finalists is None else finalists
         seeds = f"{self.seeds} fresh seed{'s' * (self.seeds != 1)}"
         return f"{count} recipe{'s' * (count != 1)} x {seeds}, beside {self.beside_in_words}"
 
     @property
     def beside_in_words(self) -> str:
-        """`the base settings (5), SBERT baseline (5) and the encoder as it came`."""
+        """`the base settings (5), SBERT baseline (5) and the untrained encoder`."""
         words = []
         for entrant in self.beside:
             row = entrant.recipe.hash in self.rows and entrant.name not in (BASE, AS_IT_CAME)

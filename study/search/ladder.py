@@ -74,7 +74,7 @@ def ladder_for(
 ) -> Ladder:
     """By how many whole trainings there is room for. `shares`: of the data, on which recipes of this study were before:
     one that goes on keeps to them. Of the base settings on `PROBE`, where known: `steps`, and whether they `gain` over
-    the encoder as it came."""
+    the untrained encoder."""
     whole = base.flat()[SHARE]
     assert isinstance(whole, int | float)
     before = [share for share in (*FIRST, WHOLE) if share * whole in shares]

@@ -23,7 +23,7 @@ from trainables.trial import check_recipes
 
 WITHOUT = {
     "unfinished": "it begins once all trials of the finals are done",
-    "as it came": "the answer is to keep the encoder as it came, so there is nothing to train",
+    "as it came": "the answer is to keep the untrained encoder, so there is nothing to train",
 }
 """Why there is none, by the kind of the answer."""
 

@@ -1,6 +1,6 @@
 """What comes after the finals for nothing but scoring: averages of the models that the answer says to use.
 
-First those of all seeds, mixed with the encoder as it came in each share; then, of the share that development scores
+First those of all seeds, mixed with the untrained encoder in each share; then, of the share that development scores
 choose, one without each seed in turn, which tells how far other seeds would move it. Nothing is trained. Once the first
 is scored its seeds stay, also where further ones run later: the models of others may be gone by then.
 """

@@ -186,11 +186,11 @@ class StudyCase:
 
     @cached_property
     def untrained(self) -> Recipe:
-        """The encoder as it came, as its own configuration says."""
+        """The untrained encoder, as its own configuration says."""
         return as_it_came(self.recipe.preferring(self.own_keys))
 
     def embedded(self, texts: Sequence[str], documents: bool = False) -> np.ndarray:  # (texts, dim) of length 1
-        """By the encoder as it came."""
+        """By the untrained encoder."""
         vectors = self._encoders[documents].encode(texts)
         return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
 
@@ -227,7 +227,7 @@ class StudyCase:
 
     @cached_property
     def untrained_score(self) -> float | None:
-        """The test score of the encoder as it came: that of the finals, where they have it."""
+        """The test score of the untrained encoder: that of the finals, where they have it."""
         encoder = self.answer.references.get("encoder") if self.answer else None
         if encoder is not None and encoder.figure is not None:
             return encoder.figure.gain

@@ -189,7 +189,7 @@ def few_items(case: StudyCase) -> Cause | None:
 
 
 def ceiling(case: StudyCase) -> Cause | None:
-    """A test that leaves hardly any room above the encoder as it came: its score, and queries whose answers have copies
+    """A test that leaves hardly any room above the untrained encoder: its score, and queries whose answers have copies
     among the documents that nobody judged relevant."""
     score = case.untrained_score
     splits = case.splits("test")

@@ -85,7 +85,7 @@ def _few_items(facts: Facts) -> str:
 def _ceiling(facts: Facts) -> str:
     copies = f", and {count(facts['doubled'], 'query')} have answers with unjudged copies" if facts["doubled"] else ""
     return (
-        f"the encoder as it came scores {number(facts['score'])}, which leaves {number(max(0.0, facts['room']))} "
+        f"the untrained encoder scores {number(facts['score'])}, which leaves {number(max(0.0, facts['room']))} "
         f"points{copies}; the test shows gains from {number(facts['half'])} on"
     )
 
@@ -134,7 +134,7 @@ UNGAINED = {"leaked", "few_items", "ceiling"}
 OTHERWISE: Mapping[str, str] = {
     "unlike": "give training data of the kind of the test",
     "few_items": "give more items by --test",
-    "ceiling": "give a harder test, or keep the encoder as it came",
+    "ceiling": "give a harder test, or keep the untrained encoder",
 }
 """What mends a cause that no option mends."""
 
@@ -201,7 +201,7 @@ def nothing(tries: Tries | None) -> str:
 
 def how(case: StudyCase, tries: Tries | None) -> str:
     """How it was measured, for the page."""
-    looks = f"Looks read {min(MOST, len(case.rows)):,} of {len(case.rows):,} rows, and the encoder as it came."
+    looks = f"Looks read {min(MOST, len(case.rows)):,} of {len(case.rows):,} rows, and the untrained encoder."
     if case.dev_is_aside:
         looks += (
             " Wrong rows were not looked for: development rows come from the same file; --dev with checked pairs helps."

@@ -146,6 +146,7 @@ def test_the_command(results: Results, capsys: pytest.CaptureFixture[str]) -> No
     assert main([str(results.folder), "--items", "mine", "--format", "json"]) == 0
     content = json.loads(capsys.readouterr().out)
     assert [len(content[name]) for name in ("mended", "broke")] == [3, 1]
+    assert all(item["guesses"][1] == item["label"] != item["guesses"][0] for item in content["mended"])
     for file in results.folder.rglob("*"):
         assert not file.is_file() or b"sentence, number" not in file.read_bytes(), "texts stay where they are"
 
@@ -157,7 +158,9 @@ def test_the_report_shows_some_of_them_with_their_texts(results: Results, monkey
     lines = [line for line in whole.splitlines() if "sentence, number" in line]
     assert len(lines) == 3
     assert all("\x1b" not in line for line in lines)
-    assert [cell.strip() for cell in lines[0].split("|")[2:4]] == ["0 %", "80 %"]
+    assert [cell.strip() for cell in lines[0].split("|")[2:7]] == ["1", "0", "1", "0 %", "80 %"]
+    head = next(line for line in whole.splitlines() if line.startswith("| Mended"))
+    assert [cell.strip() for cell in head.split("|")[2:5]] == ["label", "guess before", "guess now"]
 
     Path(TASKS["mine"].files[2]).unlink()
     without = markdown(section.write(results, results.folder))
@@ -245,12 +248,12 @@ def test_only_tasks_of_ones_own_are_shown_with_their_texts(tmp_path: Path, monke
     assert of_own_data("heldout")
 
 
-def test_a_tie_of_two_seeds_is_no_loss_of_one_side_alone() -> None:
-    """Half of the seeds lies between right and wrong, so who is compared with whom does not matter."""
-    before, after = np.array([0.0, 0.0, 1.0, 1.0, 0.5]), np.array([0.5, 1.0, 0.5, 0.0, 0.5])
+def test_a_tie_of_two_seeds_is_no_change() -> None:
+    """Half of the seeds lies between right and wrong, and is no change, whoever is compared with whom."""
+    before, after = np.array([0.0, 0.0, 1.0, 1.0, 0.5, 0.4]), np.array([0.5, 1.0, 0.5, 0.0, 0.5, 0.6])
     mended, broke = turned(before, after)
-    assert ([*mended], [*broke]) == ([0, 1], [2, 3])
-    assert [[*places] for places in turned(after, before)] == [[2, 3], [0, 1]]
+    assert ([*mended], [*broke]) == ([1, 5], [3])
+    assert [[*places] for places in turned(after, before)] == [[3], [1, 5]]
 
 
 def test_equal_items_have_not_changed(results: Results, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -76,9 +76,9 @@ def test_the_answer_says_whose_it_is() -> None:
     best = dataclasses.replace(finalist, recipe="p", name="#7")
     answer = Answer("base", references={"base": finalist}, picked=(best,), checks=(base, picked))
     assert _check(answer, str) == [
-        f"{BY_NEIGHBOURS}: the base settings 85.00 [84.00, 86.00], +10.00 [+9.00, +11.00] over the encoder as it came",
+        f"{BY_NEIGHBOURS}: the base settings 85.00 [84.00, 86.00], +10.00 [+9.00, +11.00] over the untrained encoder",
         "the best of the search 85.00 [84.00, 86.00], +3.00 [+1.00, +5.00] over the base settings",
     ]
     alone = dataclasses.replace(answer, kind="use", checks=(picked,))
-    assert _check(alone, str)[1:] == ["+10.00 [+9.00, +11.00] over the encoder as it came"]
+    assert _check(alone, str)[1:] == ["+10.00 [+9.00, +11.00] over the untrained encoder"]
     assert _check(Answer("open"), str) == []

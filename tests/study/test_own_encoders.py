@@ -80,7 +80,7 @@ def test_what_is_set_of_the_encoder_holds_for_the_encoder_as_it_came(capsys: pyt
     plan = plan_of("--train", write("pairs"), "--encoder", name, *settings)
     check_plan(plan)
     assert "encoder.max_length" not in capsys.readouterr().out
-    untrained = plan.rows["encoder as it came"]
+    untrained = plan.rows["untrained encoder"]
     assert plan.finals is not None
     assert untrained == as_it_came(plan.base)
     assert untrained.encoder == plan.base.encoder

@@ -100,6 +100,8 @@ class TaskData:
     """How many classes there are; 0 where examples are labelled with something else."""
     left_out: tuple[str, ...] = ()
     """What of the files is no example, a sentence each, with how many."""
+    class_names: tuple[str, ...] = ()
+    """As a person's own files name the classes, in their order; empty for others."""
 
     def copy(self) -> TaskData:
         """One that may be changed."""

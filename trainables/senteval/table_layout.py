@@ -39,4 +39,4 @@ def read_table(task: Task, paths: Sequence[Path]) -> TaskData:
         return TaskData(splits, left_out=left_out + merged)
     labels = task.labels or tables[names[0]].labels()
     splits = {name: Split(*table.sentences(), table.classes(labels)) for name, table in tables.items()}
-    return TaskData(splits, len(labels), left_out)
+    return TaskData(splits, len(labels), left_out, labels)

@@ -1,4 +1,4 @@
-"""Score the average of a recipe's trained models, mixed with the encoder as it came, in place of a training."""
+"""Score the average of a recipe's trained models, mixed with the untrained encoder, in place of a training."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ class Soup:
     models: tuple[Path, ...]
     """Their folders."""
     share: float
-    """Of the training; the rest is of the encoder as it came."""
+    """Of the training; the rest is of the untrained encoder."""
 
 
 @dataclass(frozen=True)

@@ -138,7 +138,7 @@ def test_the_best_so_far_is_of_the_largest_share_that_was_trained_on(begin: Begi
 
     assert count(1.0, 0, 90.0, epochs=0) == []
     assert count(1.0, 0, 95.0, epochs=0, encoder="of a row") == []
-    beside = " (encoder as it came 90.00)"
+    beside = " (untrained encoder 90.00)"
     assert count(0.125, PART, 50.0) == [f"best so far on 1/8 of the data: dev 50.00{beside}"]
     assert count(1.0, 0, 40.0) == [f"best so far: dev 40.00{beside}"]
     assert count(0.125, 0, 60.0) == [f"best so far: dev 60.00{beside}"], "a search may choose the share, too"

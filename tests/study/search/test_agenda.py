@@ -270,7 +270,7 @@ def test_a_limit_too_short_for_a_search_names_one_that_does(places: int) -> None
     drive(short, clock, outcome())
     words = plan_in_words(short)
     assert short.finals is None
-    assert "leaves too little to search: the base settings are compared with the encoder as it came" in words
+    assert "leaves too little to search: the base settings are compared with the untrained encoder" in words
     least = float(words.partition("minutes=")[2].partition(" ")[0])
     longer, clock, explorer = agenda(least, places=places)
     drive(longer, clock, outcome())

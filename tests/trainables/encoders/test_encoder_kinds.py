@@ -79,11 +79,11 @@ class TestWordVectors(EncoderContract):
 
 
 class TestTfIdf(EncoderContract):
-    @pytest.fixture(scope="class")
+    @pytest.fixture(scope="class", params=["label", "positive"])
     @classmethod
-    def encoder(cls, tmp_path_factory: pytest.TempPathFactory) -> BaseEncoder:
+    def encoder(cls, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> BaseEncoder:
         file = tmp_path_factory.mktemp("letters") / "train.jsonl"
-        file.write_text("".join(json.dumps({"sentence": text, "label": "x"}) + "\n" for text in SENTENCES))
+        file.write_text("".join(json.dumps({"sentence": text, request.param: "x"}) + "\n" for text in SENTENCES))
         return load_encoder(EncoderConfig("tf_idf", str(file)), device="cpu")
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.pipeline import make_union
 
 from tests.conftest import SENTENCES
 from trainables.encoders import load_encoder
@@ -34,6 +35,28 @@ def test_cosines_are_those_of_tfidf_but_for_what_fewer_numbers_blur():
     assert 0 < error.std() < 1.5 / np.sqrt(DIM)
     control = unit(TfIdf(["nothing of these"]).encode(texts) + 1e-9)
     assert np.abs(control @ control.T - whole @ whole.T).max() > 0.5  # letters that are not known
+
+
+def test_of_labelled_texts_a_classifier_reads_all_counts(tmp_path: Path):
+    """Products of any text with a known one are those of all counts of letters and words, whatever the numbers of the
+    embedding; without the words they are others. All numbers vary alike."""
+    texts = [f"{first} {second}" for first in SENTENCES for second in SENTENCES]
+    texts += texts[:1]
+    letters = TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 5), sublinear_tf=True)
+    counts = make_union(TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True), letters).fit(texts)
+    unknown = ["a hound barks at two buses", *texts[:2]]
+    whole = (counts.transform(unknown) @ counts.transform(texts).T).toarray()
+    encoder = TfIdf(texts, labelled=True)
+    known = encoder.encode(texts)
+    np.testing.assert_allclose(encoder.encode(unknown) @ known.T, whole, atol=1e-4)
+    spread = known.std(axis=0)
+    assert spread.max() < 12 * np.median(spread)
+
+    alone = TfIdf(texts)
+    assert np.abs(alone.encode(unknown) @ alone.encode(texts).T - whole).max() > 0.1
+    rows = [{"sentence": text, "label": "x"} for text in texts]
+    loaded = load_encoder(EncoderConfig("tf_idf", str(write(tmp_path / "train.jsonl", *rows))), device="cpu")
+    assert loaded.dim == len(texts)
 
 
 def test_all_texts_of_a_row_count_and_its_label_does_not(tmp_path: Path):
