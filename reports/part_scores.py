@@ -61,7 +61,8 @@ def misleading_part(results: Results) -> MisleadingPart | None:
     if finals is None or finals.base is None or finals.as_it_came is None:
         return None
     shares = {share for key, by_share in scores.items() if key != finals.base for share in by_share if share < 1}
-    encoder = results.goal(results.of_hash(finals.as_it_came), goal)
+    untrained = results.of_hash(finals.as_it_came) or results.finals.get(finals.as_it_came, [])
+    encoder = results.goal(untrained, goal)
     base = scores.get(finals.base, {}).get(min(shares, default=1.0))
     if not shares or base is None or encoder is None or goal.upward(base.value) > goal.upward(encoder.mean):
         return None

@@ -30,7 +30,7 @@ from reports.ledger.finals import SHARE
 from reports.ledger.request import Request
 from reports.made_up import VERSIONS
 from reports.markdown import text
-from reports.part_scores import PassedOver
+from reports.part_scores import PartScore, PassedOver, misleading_part
 from reports.recipe_names import called
 from reports.report import write_report
 from reports.results import Results
@@ -760,3 +760,26 @@ def test_who_was_ahead_and_had_no_room_is_named(monkeypatch: pytest.MonkeyPatch,
     assert ahead({second: 7.5}, None) is None
     assert ahead({second: 0.2}, limited) is None
     assert ahead({}, limited) is None
+
+
+@pytest.mark.parametrize(("above", "misleads"), [(-1.0, True), (0.0, True), (1.0, False)])
+def test_where_the_base_gains_nothing_on_the_part_that_recipes_began_on_the_answer_says_so(
+    above: float, misleads: bool, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On the smallest part of other recipes: the pace is measured on a smaller one, which decides nothing."""
+    results = make((1.0,), seeds=2)
+    finals, goal = results.info.finals, results.goals[0]
+    assert finals is not None and finals.base is not None and finals.as_it_came is not None
+    (record, *_) = results.finals[finals.as_it_came]
+    untrained = goal.of(record.scores, record.cost)
+    assert untrained is not None
+    of_base = {0.125: PartScore(untrained - 9, 1.0, record), 0.5: PartScore(untrained + above, 1.0, record)}
+    scores = {finals.base: of_base, finals.finalists[0]: {0.5: PartScore(99.0, 1.0, record)}}
+    monkeypatch.setattr("reports.part_scores.part_scores", lambda results, goal: scores)
+    part = misleading_part(results)
+    assert (part is not None) == misleads
+    if part:
+        assert (part.share, part.base, part.encoder) == (0.5, untrained + above, untrained)
+        assert "Note   on 1/2 of the data the base settings scored " in text_of(results)
+    monkeypatch.setattr("reports.part_scores.part_scores", lambda results, goal: {finals.base: of_base})
+    assert misleading_part(results) is None, "no recipe trained on a part"
