@@ -170,6 +170,8 @@ class _Fit:
     """What a search tries first, of narrow encoders; none where that goes by the encoder."""
     batch: int = USUAL_BATCH
     """The base's, where the data have as many."""
+    besides: Overrides = dataclasses.field(default_factory=dict)
+    """What else the base sets."""
 
 
 _PAIRS = _Fit("pairs", ("mnrl", "ntxent"))
@@ -180,7 +182,7 @@ _FITS: Mapping[str, _Fit] = {
     "texts": _Fit("texts", ("mnrl",)),
     # By the records: at 1e-4 and batches of 64 cosent makes a finished encoder worse.
     "scored": _Fit("scored_pairs", (), "cosine", FIRST_SCORED),
-    "labelled": _Fit("same_label", (), "", FIRST_LABELLED, LABELLED_BATCH),
+    "labelled": _Fit("same_label", (), "", FIRST_LABELLED, LABELLED_BATCH, {"objective.contrast": "all"}),
 }
 _PREFERRED = ("cosent", "supcon")
 """Of all that fit, what comes first: the base has it, unless its kind names another."""
@@ -203,6 +205,7 @@ def own_base(own: OwnSpace) -> Overrides:
         **({SOURCE: _sources(own)[0]} if own.sources else {}),
         "objective.name": fit.objective or fit.objectives[0],
         "objective.temperature": 0.05,
+        **fit.besides,
         "optimisation.learning_rate": _rates(own)[0],
         "optimisation.batch_size": _batch_sizes(own)[0],
         EPOCHS: _passes(own),
