@@ -107,8 +107,9 @@ def _none_better(answer: Answer, info: StudyInfo) -> str:
         return "no recipe of the search was judged"
     if answer.ahead:
         return "no recipe of the search had room in the finals"
+    seeds = count(len(info.seeds), "seed") + " or more" * info.raced
     items = "" if answer.chosen_on is None else f" on {count(answer.chosen_on, 'item')}"
-    return f"no recipe of the search scored above them in development ({count(len(info.seeds), 'seed')} each{items})"
+    return f"no recipe of the search scored above them in development ({seeds} each{items})"
 
 
 def _base(answer: Answer, say: Say) -> list[Line]:
@@ -202,8 +203,8 @@ def _sure(answer: Answer, first: Finalist) -> list[str]:
     each = "each" if {finalist.seeds for finalist in answer.finalists} == {first.seeds} else "of it"
     seeds = f"{count(first.seeds, 'fresh seed')} {each}{more}"
     chose = "" if answer.chosen_on is None else f", {answer.chosen_on:,} to choose by"
-    rows = "" if answer.trained_on is None else f"trained on {answer.trained_on:,} {answer.unit}, "
-    items = [] if answer.items is None else [f"{rows}{count(answer.items, 'test item')}{chose}"]
+    trained = "" if answer.trained_on is None else f", {answer.trained_on:,} {answer.unit} to train on"
+    items = [] if answer.items is None else [f"{count(answer.items, 'test item')}{chose}{trained}"]
     clauses = [seeds if answer.picked else f"{count(first.seeds, 'seed')} of {OVER['base']}", *items]
     parts = f", {answer.whole} of them on all of the data" if answer.whole < answer.tried else ""
     clauses.append(f"{count(answer.tried, 'recipe')} tried{parts}, {duration(answer.seconds)} of trials added up")

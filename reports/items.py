@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.stats import mode
 
 from reports.answer import Answer, rounded
 from reports.answer_words import OVER
@@ -53,7 +52,8 @@ class Item:
     label: str | None = None
     """What is right, by the name of the class; None where classes have no names, or the texts are not at hand."""
     guesses: tuple[str, str] | None = None
-    """Likewise what most seeds answered before, and now."""
+    """Likewise what was answered before, and now: the label where most seeds are right, else the most frequent wrong
+    answer."""
 
 
 @dataclass(frozen=True)
@@ -204,7 +204,8 @@ class _Seeds:
     adds_up: bool
     """Whether the moves are what each item adds to the number: their sum is `value`, and not 0."""
     own: np.ndarray | None  # (items,) what each scores, as `Item.before` says
-    answered: np.ndarray | None  # (items,) the class that most of them answer; None where answers are no classes
+    answered: np.ndarray | None  # (items,) the right class where most of them answer it, else the most frequent wrong
+    # one; None where answers are no classes
     right: np.ndarray | None  # (items,) likewise the one that is right
 
     @classmethod
@@ -229,8 +230,20 @@ class _Seeds:
         answered = right = None
         if kind_of(task).predicted == "classes":
             own = np.mean([item.predicted == item.gold for item in stored], axis=0)
-            answered, right = mode([item.predicted for item in stored], axis=0).mode, stored[0].gold
+            right = stored[0].gold
+            answered = np.where(own > HALF, right, _most_frequent([item.predicted for item in stored], right))
         return cls(stored[0].named, value, mean, adds_up, own, answered, right)
+
+
+def _most_frequent(answers: Sequence[np.ndarray], right: np.ndarray) -> np.ndarray:  # (items,)
+    """Of the wrong answers; the right one where there are none. Of equally frequent ones the first class."""
+    from scipy.stats import mode
+
+    wrong = np.where(np.array(answers) == right, np.nan, np.array(answers, dtype=float))
+    some = ~np.isnan(wrong).all(axis=0)
+    frequent = right.copy()
+    frequent[some] = mode(wrong[:, some], axis=0, nan_policy="omit").mode
+    return frequent
 
 
 def turned(before: np.ndarray, after: np.ndarray) -> tuple[np.ndarray, np.ndarray]:  # each: (items,)

@@ -57,9 +57,9 @@ class MisleadingPart:
 def misleading_part(results: Results) -> MisleadingPart | None:
     """None where the base settings gain there, and where no recipe trained on a part."""
     finals, goal = results.info.finals, results.goals[0]
-    scores = part_scores(results, goal)
-    if finals is None or finals.base is None or finals.as_it_came is None:
+    if finals is None or finals.base is None or finals.as_it_came is None or goal.cost:
         return None
+    scores = part_scores(results, goal)
     shares = {share for key, by_share in scores.items() if key != finals.base for share in by_share if share < 1}
     untrained = results.of_hash(finals.as_it_came) or results.finals.get(finals.as_it_came, [])
     encoder = results.goal(untrained, goal)

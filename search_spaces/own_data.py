@@ -50,8 +50,8 @@ MINED_FROM = 500
 TF_IDF = "TF-IDF (no model)"
 """The row that needs no model: what finals of a space without a baseline are held against, too."""
 MOST_COUNTED, MOST_LETTERS, MOST_LABELLED = 20_000, 5_000_000, 100_000
-"""Of how many texts at most it is scored, which take 330 MB, of how many letters in all, and of how many texts times
-labels: some twenty seconds."""
+"""Of how many texts at most it is scored, which take 330 MB and of labels 400 more, of how many letters in all, and of
+how many texts times labels: some twenty seconds, of labels a minute."""
 RATE, BATCH, EPOCHS = "optimisation.learning_rate", "optimisation.batch_size", "optimisation.epochs"
 WITHOUT_TRAINING: Overrides = {EPOCHS: 0, "encoder.adapter": "none", "pooling.after": "none"}
 OBJECTIVE, TEMPERATURE = "objective.name", "objective.temperature"
@@ -349,7 +349,7 @@ def _rows(own: OwnSpace) -> list[str]:
     for encoder in own.encoders:
         differs = {key: value for key, value in encoder.settings.items() if value != first[key]}
         mark = f"{encoder.label}, " if len(own.encoders) > 1 else ""
-        untrained = f"{mark}as it came" if mark else "untrained encoder"
+        untrained = f"{mark}untrained" if mark else "untrained encoder"
         rows.append(f"Row({_value(untrained)}, {_mapping({**differs, EPOCHS: 0})}, as_it_came=True)")
         rows.append(f"Row({_value(f'{mark}base settings')}, {_mapping(differs)})")
     if own.tf_idf:

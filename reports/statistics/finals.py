@@ -19,8 +19,8 @@ seeds each: new random seeds, which the search did not use.
 
   1. `use`: the picked one is shown to be better than the base, and than the untrained encoder where that was scored.
   2. `keep the encoder`: neither the picked one nor the base is worth it over the untrained encoder.
-  3. `keep the base`: the picked one is not worth it over the base, and the base is shown to be better than the encoder
-     as it came where that was scored.
+  3. `keep the base`: the picked one is not worth it over the base, and the base is shown to be better than the
+     untrained encoder where that was scored.
   4. `nothing yet`, else: `open` says against which references, `seeds_wanted` how many show the gain in 80 %, if it is
      as large as measured.
 

@@ -769,7 +769,9 @@ def test_where_the_base_gains_nothing_on_the_part_that_recipes_began_on_the_answ
     """On the smallest part of other recipes: the pace is measured on a smaller one, which decides nothing."""
     results = make((1.0,), seeds=2)
     finals, goal = results.info.finals, results.goals[0]
-    assert finals is not None and finals.base is not None and finals.as_it_came is not None
+    assert finals is not None
+    assert finals.base is not None
+    assert finals.as_it_came is not None
     (record, *_) = results.finals[finals.as_it_came]
     untrained = goal.of(record.scores, record.cost)
     assert untrained is not None

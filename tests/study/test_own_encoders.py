@@ -60,7 +60,7 @@ def test_two_encoders_make_a_space_that_can_run(pair: tuple[str, str], capsys: p
     models = [ENCODERS[kind](f"{place}-model") for place, kind in enumerate(pair)]
     plan = plan_of("--train", write("pairs"), "--encoder", *models, "--dry-run")
     check_plan(plan)
-    untrained_recipes = [plan.rows[label] for label in plan.rows if label.endswith("as it came")]
+    untrained_recipes = [plan.rows[label] for label in plan.rows if label.endswith("untrained")]
     base = [plan.rows[label] for label in plan.rows if label.endswith("base settings")]
     assert plan.finals is not None
     assert untrained_recipes[0] == as_it_came(plan.base)

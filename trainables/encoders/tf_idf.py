@@ -4,14 +4,16 @@ classifier does without any model, to hold models against."""
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 import torch
 from scipy.fft import dct
 from scipy.linalg import cholesky, solve_triangular
 from scipy.sparse import csr_array
+from threadpoolctl import threadpool_limits
 
 from trainables.encoders.availability import missing_tf_idf
 from trainables.encoders.contract import BaseEncoder, check_savable
@@ -36,8 +38,9 @@ class TfIdf:
 
     Each count is added to one of them, with a sign, both by its letters. Of labelled texts, which a classifier reads,
     the numbers are instead coordinates in the space that `DIM` of the known texts span: what a classifier of all counts
-    learns from these lies in it. Both are rotated, so that all numbers vary alike: a classifier that standardises them
-    (`senteval/logistic.py`) would make much of rare letters else. Cosines stay.
+    learns from these lies in it, but cosines of two other texts lose what lies outside. Both are rotated, which changes
+    no cosine, so that all numbers vary alike: a classifier that standardises them (`senteval/logistic.py`) would make
+    much of rare letters else.
     """
 
     unsavable = "sentence-transformers has no TF-IDF of letters"
@@ -50,49 +53,78 @@ class TfIdf:
 
         letters = TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 5), sublinear_tf=True)
         words = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True)
-        self.counted = [words, letters] if labelled else [letters]
-        self.counts = make_union(*self.counted).fit(texts)
-        self.span = _Span(csr_array(self.counts.transform(texts))) if labelled else None
-        self.dim = self.span.dim if self.span else DIM
-        hashes = np.array([zlib.crc32(name.encode()) for name in self.counts.get_feature_names_out()])
-        signs, places = np.where(hashes >> 31 & 1, 1.0, -1.0), hashes % DIM
-        self.places = csr_array((signs, (np.arange(len(hashes)), places)), shape=(len(hashes), DIM))
+        has_words = labelled and any(map(words.build_analyzer(), texts))
+        self.counted = [words, letters] if has_words else [letters]
+        self.counts = (make_union(*self.counted) if has_words else letters).fit(texts)
+        self.reduced: _Hashed | _Span = (
+            _Span(self._counted(_drawn(texts))) if labelled else _Hashed(letters.get_feature_names_out())
+        )
+        self.dim = self.reduced.dim
 
     def encode(self, sentences: Sequence[str], *, progress: bool = False) -> np.ndarray:  # (sentences, dim)
         """Float32, in the order of the sentences; zeros where no letters are known."""
         embeddings = np.zeros((len(sentences), self.dim), dtype=np.float32)
         for start in range(0, len(sentences), AT_ONCE):
             part = slice(start, start + AT_ONCE)
-            counts = csr_array(self.counts.transform(sentences[part]))
-            numbers = self.span.coordinates(counts) if self.span else (counts @ self.places).toarray()
-            embeddings[part] = dct(numbers, norm="ortho")
+            embeddings[part] = dct(self.reduced.numbers(self._counted(sentences[part])), norm="ortho")
         return embeddings
 
+    def _counted(self, sentences: Sequence[str]) -> csr_array:  # (sentences, names)
+        return csr_array(self.counts.transform(sentences))
+
     def fingerprint(self) -> str:
-        """Sixteen digits of the letters and how common they are."""
+        """Sixteen digits of the letters and words, how common they are, and the texts that span the space."""
         names = list(self.counts.get_feature_names_out())
         common = np.concatenate([counted.idf_ for counted in self.counted])
-        return digest(type(self), {"names": names, "span": self.dim}, [("common", common)])
+        return digest(type(self), {"names": names}, [("common", common), *self.reduced.arrays.items()])
 
     def save(self, folder: Path) -> None:
         """Refused: see `unsavable`."""
         check_savable(self)
 
 
+class _Hashed:
+    """Each count is added to one of `DIM` numbers, with a sign, both by its name."""
+
+    dim = DIM
+    arrays: Mapping[str, np.ndarray] = MappingProxyType({})
+
+    def __init__(self, names: Sequence[str]) -> None:
+        hashes = np.array([zlib.crc32(name.encode()) for name in names])
+        signs, places = np.where(hashes >> 31 & 1, 1.0, -1.0), hashes % DIM
+        self.places = csr_array((signs, (np.arange(len(hashes)), places)), shape=(len(hashes), DIM))
+
+    def numbers(self, counts: csr_array) -> np.ndarray:  # (sentences, dim)
+        return np.asarray((counts @ self.places).toarray())
+
+
 class _Span:
-    """The space that some texts span by their counts, (texts, names)."""
+    """Coordinates in the space that some texts span by their counts, (texts, names)."""
 
     def __init__(self, counts: csr_array) -> None:
-        drawn = np.random.default_rng(DRAWN).permutation(counts.shape[0])[:DIM]
-        self.counts = counts[np.sort(drawn)]
-        products = (self.counts @ self.counts.T).toarray()
-        self.factor = cholesky(products + NEAR_NOTHING * np.eye(len(products)), lower=True)
-        self.dim = len(products)
+        self.counts = counts
+        products = (counts @ counts.T).toarray()
+        products[np.diag_indices_from(products)] += NEAR_NOTHING
+        with threadpool_limits(1):  # sums of several threads end otherwise in their last bits
+            self.factor = cholesky(products, lower=True, overwrite_a=True)
+        self.dim = len(self.factor)
 
-    def coordinates(self, counts: csr_array) -> np.ndarray:  # (sentences, dim)
+    @property
+    def arrays(self) -> Mapping[str, np.ndarray]:
+        """What a fingerprint is made of: the texts, in their order."""
+        return {"counts": self.counts.data, "names": self.counts.indices, "texts": self.counts.indptr}
+
+    def numbers(self, counts: csr_array) -> np.ndarray:  # (sentences, dim)
         """Whose products with each other are those of the counts, as far as these lie in the space."""
         products = (self.counts @ counts.T).toarray()
-        return np.asarray(solve_triangular(self.factor, products, lower=True).T)
+        with threadpool_limits(1):
+            return np.asarray(solve_triangular(self.factor, products, lower=True, overwrite_b=True).T)
+
+
+def _drawn(texts: Sequence[str]) -> list[str]:
+    """Those that span the space, in their order."""
+    chosen = np.random.default_rng(DRAWN).permutation(len(texts))[:DIM]
+    return [texts[place] for place in np.sort(chosen)]
 
 
 def load_tf_idf(request: EncoderRequest) -> BaseEncoder:
