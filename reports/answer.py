@@ -258,9 +258,10 @@ class _Finals(FinalsEvidence):
         over_it = not self.forbidding(first, figure, ["encoder"])
         others = self._others(first, figure, [name for name in ("base", "encoder") if chosen or name == "encoder"])
         general = next((other for other in others if other.task in GENERAL and other.over == "encoder"), None)
+        unjudged = not finalists and bool(sums.ahead or self.left_out or self.failed)
         answer = dataclasses.replace(
             sums,
-            kind=KINDS[judged.answer],
+            kind="open" if unjudged and judged.answer == "keep the base" else KINDS[judged.answer],
             figure=figure.name,
             items=self._items(first, figure),
             chosen_on=self.chosen_on(first),

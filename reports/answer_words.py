@@ -147,12 +147,16 @@ def _gain(answer: Answer, finalist: Finalist, say: Say) -> list[str]:
 
 
 def _check(answer: Answer, say: Say) -> list[str]:
-    """What the recipe to go on with gains by the second reader; and the best of the search, where that is another."""
+    """What the recipe to go on with gains by the second reader, and whether that shows a gain over the encoder; and the
+    best of the search, where that is another. Not over TF-IDF, which nobody reads so."""
     clauses = list[str]()
     roles = {answer.references[name].recipe: OVER[name] for name in ("base", "encoder") if name in answer.references}
     for place, check in enumerate(answer.checks):
-        shown = [(name, gain) for name, gain in check.gains.items() if not place or name == "base" or gain.below]
+        gains = {name: gain for name, gain in check.gains.items() if name != "baseline"}
+        shown = [(name, gain) for name, gain in gains.items() if not place or name == "base" or gain.below]
         over = [_over(gain, name, answer) for name, gain in shown]
+        unsure = not place and "encoder" in gains and not gains["encoder"].above
+        over += ["by these no gain is shown"] * (unsure and not gains["encoder"].below)
         whose = roles.get(check.recipe, "the best of the search")
         clauses += [", ".join([f"{whose} {_level(check.level)}", *over[:1]]), *over[1:]]
     return [f"{BY_NEIGHBOURS}: {clauses[0]}", *clauses[1:]] if clauses else []
@@ -320,6 +324,8 @@ def _next(answer: Answer, info: StudyInfo) -> list[str]:
     if not answer.fresh_items:
         return ["test sentences that did not choose the settings would settle it"]
     larger = f"{_larger_limit(info)} in all" if info.limited else "--trials"
+    if not answer.finalists and answer.base_stands:
+        return [f"{larger} has time to judge a recipe beside {OVER['base']}"] if info.limited else []
     clauses, more = [], f"more recipes ({larger}) may find a larger one"
     if answer.never:
         measured = answer.picked[0].gains.get(answer.open[0]) if answer.open and answer.picked else None

@@ -267,7 +267,7 @@ def _prepare(
     if holding:
         of = " or ".join(f"--{part}" for part, texts in files._asdict().items() if texts)
         held = f"held an item{f' of {of}' * bool(of)}, exactly or nearly"
-        leaked = [f"{count(len(holding), 'more row')} of {source.name} {held}: left out", *leaked]
+        leaked = [f"{count(len(holding), 'row')} of {source.name} {held}: left out", *leaked]
     digits: dict[str, list[str]] = {
         "train": [fingerprint(path) for path in (prepared.train, *prepared.held_out.values())],
         **{part: [_digits(named(text)[1]) for text in texts] for part, texts in files._asdict().items()},

@@ -141,7 +141,10 @@ def _counts(results: Results, scored: Sequence[str]) -> str:
     ends_in_words = ", ".join(
         f"{counts[end]} {words.get(end, end)}" for end in ENDS if counts[end] or end == "finished"
     )
-    return f"{way} drew {count(len(results.explored), 'recipe')} beyond the space's rows: {ends_in_words}."
+    recipes = f"{count(len(results.explored), 'recipe')} beyond the space's rows"
+    if results.space.first and way == "Optuna":
+        return f"{recipes}, first those that the space lists, then what Optuna drew: {ends_in_words}."
+    return f"{way} drew {recipes}: {ends_in_words}."
 
 
 def _saved(results: Results) -> str:

@@ -267,7 +267,15 @@ def test_without_finalists_it_is_told_whether_none_was_better_or_a_limit_had_no_
     results = limited(tmp_path, finalists=[], chosen=True)
     best = called(results, ranking(results)[0].recipe_hash)
     why = "had room in the finals" if named else "scored above them in development (1 seed each)"
-    assert f"Keep   the base settings, and train with them: no recipe of the search {why}\n" in text_of(results)
+    start = "Best   so far: the base settings; " if named else "Keep   the base settings, and train with them: "
+    answer, text = Answer.of(results), text_of(results)
+    assert f"{start}no recipe of the search {why}\n" in text
+    assert answer.kind == ("open" if named else "base")
+    assert answer.base_stands
+    if named:
+        assert "Open   keep the base settings for now (" in text
+        assert "Next   --limit minutes=" in text
+        assert " has time to judge a recipe beside the base settings\n" in text
     assert (f"Note   before the finals {best} scored " in text_of(results)) == named
     assert (finals.NONE_CHOSEN in markdown(finals.write(results, tmp_path))) != named
 

@@ -62,7 +62,7 @@ def test_leaks_are_said_on_the_console_and_stand_in_the_space(
 def test_drop_leaks_leaves_rows_out_that_hold_an_item_whole(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     _, kept = made(tmp_path, [*PAIRS[60:], PAIRS[25], (PAIRS[30][0], "alone")], "--drop-leaks")
     console = capsys.readouterr().out
-    assert "leaks: 1 more row of " in console
+    assert "leaks: 1 row of " in console
     assert "mine.jsonl held an item of --dev or --test, exactly or nearly: left out" in console
     assert not {*PAIRS[25]} & kept
     assert {PAIRS[30][0], "alone"} <= kept
@@ -131,5 +131,5 @@ def test_what_nearly_stands_in_what_is_put_aside_is_counted_apart(
     space_of(*given, "--test", str(tmp_path / "tested.csv"), "--drop-leaks")
     console = capsys.readouterr().out
     assert 'mine.csv: 160 rows, labelled texts: sentence = text, label = label; 2 labels; the first: "dog0a ' in console
-    assert re.search(r"leaks: 1 more row of \S+mine.csv held an item of --test, exactly or nearly: left out", console)
+    assert re.search(r"leaks: 1 row of \S+mine.csv held an item of --test, exactly or nearly: left out", console)
     assert re.search(r"\d+ training rows that held an item that is put aside, exactly or nearly: left out", console)

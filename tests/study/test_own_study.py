@@ -440,7 +440,7 @@ def test_several_encoders_are_a_choice_and_each_is_a_row_as_it_came(tmp_path: Pa
         (tmp_path / name / "config_sentence_transformers.json").write_text(json.dumps({"prompts": prompts}))
     plan = plan_of("--train", write("pairs"), "--encoder", "first", "second")
     assert list(plan.rows) == [
-        *(f"{name}, {what}" for name in ("first", "second") for what in ("as it came", "base settings")),
+        *(f"{name}, {what}" for name in ("first", "second") for what in ("untrained", "base settings")),
         TF_IDF,
     ]
     assert (plan.base.pooling.mode, plan.base.encoder.query_prompt) == ("cls", "ask: ")
