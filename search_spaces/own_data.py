@@ -28,11 +28,9 @@ WIDE = 768
 """Encoders of fewer numbers a token take higher learning rates: by the records of real data, of 384 numbers, the best
 rate is 5 to 25 times what the literature has for wider ones."""
 DEEP = 4
-"""Layers from which an encoder that is trained for sentences counts as finished: six were recorded, and two, which want
-higher rates and more passes."""
-USUAL_BATCH, LABELLED_BATCH, FEWEST_STEPS = 64, 16, 4
-"""What a practitioner begins with, of labelled texts what gained more (docs/record_own.md), and how many steps a pass
-over the data has at least."""
+"""Layers of a finished encoder at least: of six and two, which were recorded, two want higher rates and more passes."""
+USUAL_BATCH, FEWEST_STEPS = 64, 4
+"""What a practitioner begins with, and how many steps a pass over the data has at least."""
 SMALL = 5_000
 """Below so many units of a batch, several passes over the data are worth a try."""
 PASSES = ((500, 10), (2_500, 3))
@@ -46,12 +44,11 @@ MOST_DRAWN = 5
 MINED_FROM = 500
 """Among fewer pairs the nearest texts are no harder than those of a batch, so none are mined."""
 
-
 TF_IDF = "TF-IDF (no model)"
 """The row that needs no model: what finals of a space without a baseline are held against, too."""
 MOST_COUNTED, MOST_LETTERS, MOST_LABELLED = 20_000, 5_000_000, 100_000
-"""Of how many texts at most it is scored, which take 330 MB and of labels 400 more, of how many letters in all, and of
-how many texts times labels: some twenty seconds, of labels a minute."""
+"""Of how many texts at most it is scored (330 MB, of labels 400 more), of how many letters, and of how many texts times
+labels: some twenty seconds, of labels a minute."""
 RATE, BATCH, EPOCHS = "optimisation.learning_rate", "optimisation.batch_size", "optimisation.epochs"
 WITHOUT_TRAINING: Overrides = {EPOCHS: 0, "encoder.adapter": "none", "pooling.after": "none"}
 OBJECTIVE, TEMPERATURE = "objective.name", "objective.temperature"
@@ -182,7 +179,7 @@ _FITS: Mapping[str, _Fit] = {
     "texts": _Fit("texts", ("mnrl",)),
     # By the records: at 1e-4 and batches of 64 cosent makes a finished encoder worse.
     "scored": _Fit("scored_pairs", (), "cosine", FIRST_SCORED),
-    "labelled": _Fit("same_label", (), "", FIRST_LABELLED, LABELLED_BATCH, {"objective.contrast": "all"}),
+    "labelled": _Fit("same_label", (), "", FIRST_LABELLED, 16, {"objective.contrast": "all"}),  # docs/record_own.md
 }
 _PREFERRED = ("cosent", "supcon")
 """Of all that fit, what comes first: the base has it, unless its kind names another."""
