@@ -15,7 +15,7 @@ import pytest
 from reports.__main__ import main
 from reports.answer import Answer
 from reports.document import markdown
-from reports.items import Items, _Seeds, of_own_data, turned
+from reports.items import Items, _most_frequent, _Seeds, of_own_data, turned
 from reports.ledger import LEDGER, PREDICTIONS, Ledger, Record
 from reports.results import Results
 from reports.sections import changed as section
@@ -254,6 +254,12 @@ def test_a_tie_of_two_seeds_is_no_change() -> None:
     mended, broke = turned(before, after)
     assert ([*mended], [*broke]) == ([1, 5], [3])
     assert [[*places] for places in turned(after, before)] == [[3], [1, 5]]
+
+
+def test_what_was_answered_where_most_seeds_are_wrong_is_their_most_frequent_mistake() -> None:
+    """Even where the right class is answered more often than any other; of equally frequent ones the first."""
+    answers = [np.array(seed) for seed in ([0, 1, 1], [0, 2, 1], [1, 2, 1], [2, 0, 1], [2, 1, 1])]
+    assert _most_frequent(answers, np.array([0, 0, 1])).tolist() == [2, 1, 1]
 
 
 def test_equal_items_have_not_changed(results: Results, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -59,6 +59,18 @@ def test_of_labelled_texts_a_classifier_reads_all_counts(tmp_path: Path):
     assert loaded.dim == len(texts)
 
 
+def test_a_fingerprint_knows_the_texts_that_span_the_space_and_their_order():
+    texts = [*SENTENCES]
+    same, turned = TfIdf(texts, labelled=True), TfIdf(texts[::-1], labelled=True)
+    assert same.fingerprint() == TfIdf(texts, labelled=True).fingerprint() != turned.fingerprint()
+    assert TfIdf(texts).fingerprint() == TfIdf(texts[::-1]).fingerprint(), "sums of counts know no order"
+
+
+def test_labelled_texts_without_words_are_read_by_their_letters():
+    encoder = TfIdf(["+1", "-1", "5 !"], labelled=True)
+    assert encoder.encode(["+1", "?"]).any(axis=1).tolist() == [True, False]
+
+
 def test_all_texts_of_a_row_count_and_its_label_does_not(tmp_path: Path):
     rows = [{"anchor": "a dog", "positive": ["a hound", "a puppy"], "n": 3}, {"sentence": "a bus", "label": "zebra"}]
     encoder = load_encoder(EncoderConfig("tf_idf", str(write(tmp_path / "train.jsonl", *rows))), device="cpu")
