@@ -155,8 +155,8 @@ def _check(answer: Answer, say: Say) -> list[str]:
         gains = {name: gain for name, gain in check.gains.items() if name != "baseline"}
         shown = [(name, gain) for name, gain in gains.items() if not place or name == "base" or gain.below]
         over = [_over(gain, name, answer) for name, gain in shown]
-        unsure = not place and "encoder" in gains and not gains["encoder"].above
-        over += ["by these no gain is shown"] * (unsure and not gains["encoder"].below)
+        own = None if place else gains.get("encoder")
+        over += ["by these no gain is shown"] * (own is not None and not own.above and not own.below)
         whose = roles.get(check.recipe, "the best of the search")
         clauses += [", ".join([f"{whose} {_level(check.level)}", *over[:1]]), *over[1:]]
     return [f"{BY_NEIGHBOURS}: {clauses[0]}", *clauses[1:]] if clauses else []

@@ -43,8 +43,8 @@ def _of_task(items: Items, results: Results) -> list[Block]:
     name = items.recipe.partition(" ")[0] if items.recipe.startswith("#") else items.recipe
     broke = f"{len(items.broke):,}" if items.broke else "none"
     changed = f"{better} {len(items.mended):,} of {count(items.items, 'test item')} and {worse} {broke}"
-    several = items.right_or_wrong and not _of_one_seed((*items.mended, *items.broke))
-    how = "Right is what most seeds get right; where half of them do, nothing changed." if several else ""
+    shares = items.right_or_wrong and not _of_one_seed((*items.mended, *items.broke))
+    how = "Right is what most seeds get right; where half of them do, nothing changed." if shares else ""
     scored = any(_has_scores(item) for item in (*items.mended, *items.broke))
     if not items.right_or_wrong and not items.no_texts and scored:
         meaning = MEANING.get(items.number, "100 % at best")
@@ -58,16 +58,17 @@ def _of_task(items: Items, results: Results) -> list[Block]:
     heads = ("Mended", "Broken") if items.right_or_wrong else ("Better", "Worse")
     for head, some in zip(heads, (items.mended, items.broke), strict=True):
         if some and not items.no_texts:
-            blocks.append(_table(head, some[:SHOWN], items.right_or_wrong))
+            blocks.append(_table(head, some[:SHOWN], items.right_or_wrong, shares))
     return blocks
 
 
-def _table(head: str, items: Sequence[Item], seeds: bool) -> DataTable:
-    """`seeds`: before and now are how many of the seeds were right."""
+def _table(head: str, items: Sequence[Item], seeds: bool, shares: bool) -> DataTable:
+    """`seeds`: before and now are how many of the seeds were right; `shares`: of several, so that they tell more than
+    the guesses."""
     if not all(map(_has_scores, items)):
         return DataTable([head, "points"], [[_text(item), signed(item.change, 3)] for item in items])
     named = class_columns(items)
-    if seeds and named and _of_one_seed(items):
+    if seeds and named and not shares:
         return DataTable(
             [head, *named], [[_text(item), *map(text, classes_of(item))] for item in items], 1 + len(named)
         )
