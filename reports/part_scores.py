@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from reports.cached import cached
-from reports.ledger import Record, seconds_of
+from reports.ledger import Record, seconds_of, training_seconds
 from reports.results import Results
 from search_spaces.goals import Goal
 
@@ -18,7 +18,7 @@ class PartScore:
     value: float
     """By the goal, in its own unit and direction."""
     seconds: float | None
-    """Of one training."""
+    """Of one training, see `training_seconds`."""
     record: Record
     """Of the training; of several seeds the first one."""
 
@@ -27,11 +27,11 @@ class PartScore:
 def part_scores(results: Results, goal: Goal) -> dict[str, dict[float, PartScore]]:
     """By the hash of the whole recipe and by share, of those that trained on a part; 1.0 is all of the data."""
     scores: dict[str, dict[float, PartScore]] = {}
-    for record in results.parts:
+    for record, seconds in zip(results.parts, training_seconds(results.parts), strict=True):
         share, whole = results.wholes.get(record.recipe_hash, (1.0, None))
         value = goal.of(record.scores, record.cost) if record.status == "finished" else None
         if whole is not None and value is not None:
-            scores.setdefault(whole.hash, {})[share] = PartScore(value, seconds_of(record, "train_seconds"), record)
+            scores.setdefault(whole.hash, {})[share] = PartScore(value, seconds, record)
     for key, by_share in scores.items():
         by_share |= _on_all(results.of_hash(key), results, goal)
     return scores

@@ -32,7 +32,17 @@ from reports.ledger.folders import (
 from reports.ledger.json_files import plain, read_json, read_whole, write_json
 from reports.ledger.ledger import Ledger
 from reports.ledger.progress import STAGES, Curve, Curves, Progress, Running, StageTime, Waiting, add_losses
-from reports.ledger.record import EVALUATED, Evaluation, Record, Scoring, mean_measured, seconds_of
+from reports.ledger.record import (
+    EVALUATED,
+    Evaluation,
+    Record,
+    Scoring,
+    Work,
+    mean_measured,
+    seconds_of,
+    training_seconds,
+    work_of,
+)
 from reports.ledger.study_info import StudyInfo
 
 __all__ = [
@@ -61,6 +71,7 @@ __all__ = [
     "StageTime",
     "StudyInfo",
     "Waiting",
+    "Work",
     "add_losses",
     "fresh_seeds",
     "is_explored",
@@ -74,6 +85,8 @@ __all__ = [
     "seconds_of",
     "seed_in_words",
     "split_key",
+    "training_seconds",
     "trial_key",
+    "work_of",
     "write_json",
 ]

@@ -5,12 +5,13 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import math
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, median
 from typing import Any, Literal
 
 from reports.ledger.folders import SCHEMA, Hash, Place, trial_key
@@ -24,6 +25,9 @@ from trainables.typed_json import Count
 LEFT_OUT = "left out: "
 """How the reason begins why a training ended that these data or this encoder do not go with."""
 _WHAT = "a record of a finished trial"
+_OF_WORK = ("encoder.", "objective.name", "optimisation.chunk", "optimisation.precision")
+_ABOUT = 0.05
+"""The logarithm of tokens is rounded to so much: a training may draw its texts anew."""
 
 
 EVALUATED = tuple(Evaluated.__annotations__)
@@ -211,6 +215,26 @@ def seconds_of(record: Record, name: str) -> float | None:
     """A number of its cost."""
     value = record.cost.get(name)
     return float(value) if isinstance(value, int | float) else None
+
+
+Work = tuple[object, ...]
+
+
+def work_of(record: Record) -> Work:
+    """What a training did: as many steps over about as many tokens, with one encoder and objective. Trainings of the
+    same work take as long, but for what else the machine did at the time."""
+    kind = repr([(key, value) for key, value in sorted(record.recipe.items()) if key.startswith(_OF_WORK)])
+    steps, tokens = record.training.get("steps"), record.training.get("tokens")
+    return kind, steps, round(math.log(tokens) / _ABOUT) if tokens else record.key
+
+
+def training_seconds(records: Collection[Record]) -> list[float | None]:
+    """What each of these trainings takes: the median of those of the same work. None where it was not measured."""
+    times: dict[Work, list[float]] = {}
+    works = [(work_of(record), seconds_of(record, "train_seconds")) for record in records]
+    for work, seconds in works:
+        times.setdefault(work, []).extend([] if seconds is None else [seconds])
+    return [None if seconds is None else median(times[work]) for work, seconds in works]
 
 
 def read_record(path: Path) -> Record:

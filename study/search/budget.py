@@ -8,10 +8,10 @@ import itertools
 import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from statistics import fmean
-from typing import Any
+from statistics import fmean, median
+from typing import Any, NamedTuple
 
-from reports.ledger import Record, is_soup
+from reports.ledger import Record, Work, is_soup, work_of
 from reports.ledger.study_info import Limited
 from search_spaces.limits import LIMITS, of_study
 from study.trial import SOUP, cost_key
@@ -28,12 +28,20 @@ GRACE_SECONDS, OF_GRACE = 30.0, 1 / 30
 that share of the limit where that is more."""
 
 
+class _Training(NamedTuple):
+    epochs: float
+    rest: float
+    """Of its cost, what it took beside its steps."""
+    work: Work
+
+
 class Budget:
     """Adds up what trials cost. Those of earlier runs count; one that failed left no record, and does not.
 
     What a trial will take is guessed from those that ended: from the other seeds of its recipe, else by its epochs and
     its share of the data from trainings that came to their end, those of its recipe on parts of the data if there are
-    any, else from all; of these from the nearest in length, as a short one may be slow to begin.
+    any, else from all; of these from the nearest in length, as a short one may be slow to begin. Trainings of the same
+    work count as equally long.
     """
 
     def __init__(
@@ -48,8 +56,9 @@ class Budget:
         self.limits = of_study(limits)
         self.places, self._clock, self._begun = places, clock, clock()
         self._costs: dict[str, dict[str, list[float]]] = {name: {} for name in self.limits}  # by limit and recipe
-        self._parts: dict[str, dict[str, list[tuple[float, float, float]]]] = {name: {} for name in self.limits}
-        """By limit and recipe on all of its data, of each training its epochs, what they take, and the rest."""
+        self._parts: dict[str, dict[str, list[_Training]]] = {name: {} for name in self.limits}
+        """By limit and recipe on all of its data, its trainings."""
+        self._of_work: dict[tuple[str, Work], list[float]] = {}  # by limit, what trainings of the same work took
         self._epochs: dict[str, float] = {}  # by recipe
         self._wholes: dict[str, str] = {}  # by recipe, the one on all of its data
         self._guessed: dict[tuple[str, str], float | None] = {}  # by limit and recipe, until more is known
@@ -75,9 +84,10 @@ class Budget:
                 # What prepares a training, such as reading its data, takes no longer for more of them.
                 seconds, whole = record.training.get("seconds") or cost.get("train_seconds"), cost.get("seconds")
                 if record.status == "finished" and epochs and seconds and whole and not is_soup(record.seed):
-                    training = value * seconds / whole
+                    training, work = value * seconds / whole, work_of(record)
                     parts = self._parts[name].setdefault(_whole(record.recipe), [])
-                    parts.append((epochs, training, value - training))
+                    parts.append(_Training(epochs, value - training, work))
+                    self._of_work.setdefault((name, work), []).append(training)
 
     def expect(self, recipes: Iterable[Recipe]) -> None:
         """Trials of these run or are next: how long their trainings are is known."""
@@ -126,9 +136,9 @@ class Budget:
         if not values and epochs is not None:
             parts = self._parts[name]
             own = parts.get(self._wholes[recipe_hash]) or [*itertools.chain.from_iterable(parts.values())]
-            nearest = min((abs(epochs - length) for length, _, _ in own), default=0.0)
-            near = [each for each in own if abs(epochs - each[0]) == nearest]
-            values = [epochs / length * training + rest for length, training, rest in near]
+            nearest = min((abs(epochs - each.epochs) for each in own), default=0.0)
+            near = [each for each in own if abs(epochs - each.epochs) == nearest]
+            values = [epochs / each.epochs * median(self._of_work[name, each.work]) + each.rest for each in near]
         return fmean(values) if values else None
 
     @property

@@ -12,7 +12,7 @@ import math
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from reports.ledger import Record, is_fresh, trial_key
+from reports.ledger import Record, is_fresh, training_seconds, trial_key
 from reports.ledger.finals import PART, SHARE, part_name
 from reports.recipe_names import BASE
 from search_spaces.goals import upward_values
@@ -377,4 +377,5 @@ class Exploration:
             score = self._score(record)
             if score is not None and not exceeded(self.course.limits, [record.cost]):
                 scores[key] = score
-        return PartScores(scores, {key: record.cost.get("train_seconds") or 0.0 for key, record in records.items()})
+        seconds = training_seconds(records.values())
+        return PartScores(scores, {key: took or 0.0 for key, took in zip(records, seconds, strict=True)})

@@ -242,6 +242,17 @@ class TestBudget:
         assert budget.trainings(longer.hash) == pytest.approx(60 / 24.6)
         assert budget.trainings(bounded.hash) is None
 
+    def test_what_else_a_machine_did_makes_no_recipe_longer(self) -> None:
+        """Parts of two recipes that are the same work took one and three minutes."""
+        budget = Budget({"minutes": 60.0}, clock=lambda: 0.0)
+        wholes = [Recipe({"optimisation.epochs": 1, "objective.temperature": value}) for value in (0.05, 0.1)]
+        for whole, seconds in zip(wholes, (60.0, 180.0), strict=True):
+            part, cost = whole.override({"corpus.share": 0.125}), {"seconds": seconds, "train_seconds": seconds}
+            training = {"steps": 4, "tokens": 9_000}
+            budget.add(made_record(part.flat(), part.hash, 0, cost=cost, training=training))
+        budget.expect(wholes)
+        assert [budget.guess("minutes", whole.hash) for whole in wholes] == pytest.approx([8 * 2.0] * 2)
+
     def test_a_guess_is_reckoned_once_until_more_is_known(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """A search on many places guesses the same trials millions of times."""
         reckoned: list[str] = []

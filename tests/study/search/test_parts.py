@@ -13,7 +13,7 @@ import pytest
 from reports.answer import Answer
 from reports.document import markdown
 from reports.importance import ENOUGH
-from reports.ledger import FAILURES, LEDGER, Ledger, Record, is_fresh
+from reports.ledger import FAILURES, LEDGER, Ledger, Record, is_fresh, training_seconds
 from reports.ledger.finals import PART, SHARE
 from reports.live.folder import Folder
 from reports.part_scores import part_scores, passed_over
@@ -356,3 +356,19 @@ def test_who_is_a_finalist_rests_on_the_parts_alone() -> None:
     assert not any(map(even.gives_way, even.scores))
     large = PartScores({"base": 75.0, "long": 76.0}, {"base": 20.0, "long": 60.0, "short": 20.0})
     assert [*best_on_parts([large, small], "base")] == [["long"], ["other"]]
+
+
+def test_trainings_of_the_same_work_take_as_long() -> None:
+    """On a busy machine the clock makes one of them look slow; another encoder, or more steps, is other work."""
+    flat = {"encoder.name": "small", "objective.name": "mnrl", "objective.temperature": 0.05}
+
+    def trained(seconds: float | None, tokens: int | None = 70_000, steps: int = 70, **more: Any) -> Record:
+        cost = {} if seconds is None else {"train_seconds": seconds}
+        recipe = flat | {key.replace("_", ".", 1): value for key, value in more.items()}
+        training = {"steps": steps} | ({} if tokens is None else {"tokens": tokens})
+        return made_record(recipe, "0" * 12, PART, cost=cost, training=training)
+
+    same = [trained(90.0), trained(160.0, objective_temperature=0.1), trained(110.0, 70_100)]
+    other = [trained(30.0, encoder_name="tiny"), trained(200.0, steps=140), trained(25.0, 20_000), trained(50.0, None)]
+    expected = [110.0] * 3 + [30.0, 200.0, 25.0, 50.0, None]
+    assert training_seconds([*same, *other, trained(None)]) == expected
