@@ -92,7 +92,10 @@ def _passed_over(results: Results) -> list[str]:
 def _longer(passed: PassedOver, key: str) -> str:
     """` (trains 2.0 times as long)`, beside the last finalist."""
     own, last = passed.scores[key].seconds, passed.scores[passed.last].seconds
-    return f" (trains {own / last:.1f} times as long)" if own and last else ""
+    if not own or not last:
+        return ""
+    times = f"{own / last:.1f}"
+    return " (trains as long)" if times == "1.0" else f" (trains {times} times as long)"
 
 
 def _seeds(answer: Answer) -> list[str]:

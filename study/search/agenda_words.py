@@ -51,6 +51,10 @@ def finals_in_words(agenda: Agenda) -> str:
     assert agenda.finals is not None
     names = [entrant.name for entrant in agenda.finalists or ()]
     if not names:
-        alone = f"{agenda.finals.beside_in_words} are judged alone"
-        return f"finals: no recipe was seen above the base settings, so {alone}"
+        exploration, alone = agenda.exploration, f"{agenda.finals.beside_in_words} are judged alone"
+        _, better = agenda.rounds.choice(exploration.recipes, exploration.by_parts(), lambda *_: True)
+        why = "no recipe was seen above the base settings"
+        if better:
+            why = f"there is no time to judge {better[0].name}, which scored above the base settings"
+        return f"finals: {why}, so {alone}"
     return f"finals: {agenda.finals.in_words(len(names))}: {listed(names)}"

@@ -17,7 +17,7 @@ from reports.testing import made_record
 from search_spaces.goals import searched
 from study.rows import as_it_came
 from study.search.agenda import Agenda
-from study.search.agenda_words import plan_in_words
+from study.search.agenda_words import finals_in_words, plan_in_words
 from study.search.budget import Budget
 from study.search.course import Explored, StudyCourse
 from study.search.finals import OF_FINALS, SearchFinals
@@ -390,6 +390,14 @@ def test_looks_take_half_of_a_limit_and_no_recipe_that_could_not_be_judged() -> 
     (pick,) = search.finalists or ()
     assert pick.name == "rate 0.0003"
     assert seeds(ran, pick.recipe) == seeds(ran, BASE) >= 2
+
+
+@pytest.mark.parametrize(("rate", "why"), [(1e-3, "there is no time to judge"), (1e-6, "no recipe was seen above the")])
+def test_finals_without_a_finalist_say_why(rate: float, why: str) -> None:
+    search, clock, explorer = agenda(20, rates=[rate])
+    drive(search, clock, longer(lambda trial: 10.0 if trial.recipe.optimisation.learning_rate == rate else 1.0))
+    assert (len(explorer.proposed), search.finalists) == (1, [])
+    assert finals_in_words(search).startswith(f"finals: {why}")
 
 
 @pytest.mark.parametrize(("minutes", "places"), [(24, 1), (30, 2), (80, 2)])
