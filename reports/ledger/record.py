@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from statistics import fmean, median
+from statistics import fmean
 from typing import Any, Literal
 
 from reports.ledger.folders import SCHEMA, Hash, Place, trial_key
@@ -229,12 +229,13 @@ def work_of(record: Record) -> Work:
 
 
 def training_seconds(records: Collection[Record]) -> list[float | None]:
-    """What each of these trainings takes: the median of those of the same work. None where it was not measured."""
+    """What each of these trainings takes on a machine that does nothing else: as long as the shortest of those of the
+    same work. None where it was not measured."""
     times: dict[Work, list[float]] = {}
     works = [(work_of(record), seconds_of(record, "train_seconds")) for record in records]
     for work, seconds in works:
         times.setdefault(work, []).extend([] if seconds is None else [seconds])
-    return [None if seconds is None else median(times[work]) for work, seconds in works]
+    return [None if seconds is None else min(times[work]) for work, seconds in works]
 
 
 def read_record(path: Path) -> Record:

@@ -84,7 +84,10 @@ def _on_parts(results: Results) -> list[Block]:
         for key in sorted(scores, key=place, reverse=True)
     ]
     heads = [share_in_words(share) for share in shares]
-    caption = "Development scores by how much of the data a recipe trained on, and how long the largest training took."
+    caption = (
+        "Development scores by how much of the data a recipe trained on, and how long the largest training takes: the "
+        "shortest time of those that do the same work."
+    )
     return [caption, DataTable(["Recipe", *heads, "training"], lines)]
 
 
