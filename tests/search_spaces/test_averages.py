@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from search_spaces.averages import AVERAGES, average, averages, describe
+from search_spaces.averages import AVERAGES, averages, describe
 from search_spaces.goals import GOALS, SELECTION, Goal
 from search_spaces.paper import Average, cells
 from trainables.errors import UserError
@@ -76,12 +76,6 @@ def test_a_missing_score_makes_a_missing_average():
         assert values["declutr_all"] is None
         assert values["supmpn_transfer"] is not None
         assert values["declutr_probing"] is not None
-
-
-def test_one_average_by_name():
-    assert average("liao_sts", SCORES) == averages(SCORES)["liao_sts"]
-    with pytest.raises(UserError, match="no average 'liao_st'; did you mean 'liao_sts'"):
-        average("liao_st", SCORES)
 
 
 def test_what_an_average_is_of():

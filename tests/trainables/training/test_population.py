@@ -378,10 +378,8 @@ def test_an_interrupted_population_gives_the_results_of_an_unbroken_one(
 
 def test_the_last_step_is_told_wherever_it_falls(stores: list[EmbeddingStore], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("trainables.trial.population.POINTS", 2)  # of 12 steps each sixth
-    monkeypatch.setattr("trainables.trial.population.total_steps", lambda *_: 11)
-    monkeypatch.setattr("trainables.training.population_training.total_steps", lambda *_: 11)
     reporter = Listening()
-    members = members_of(DIFFERENT[:2], stores)
+    members = members_of([{**change, "optimisation.max_steps": 11} for change in DIFFERENT[:2]], stores)
     train_population(members, _Watch(members, reporter))
     assert list(reporter.reported) == [5, 10, 11]
     assert reporter.reported[11]["loss/0"] == members[0].progress.last_loss

@@ -22,14 +22,7 @@ from trainables.recipe import OptimisationConfig, Recipe
 from trainables.training import loop, pace
 from trainables.training.checkpoint import NUMBERS, TENSORS, TrainingProgress
 from trainables.training.distributed import Workers
-from trainables.training.loop import (
-    Interrupted,
-    TrainingDivergedError,
-    Watcher,
-    learning_rate,
-    total_steps,
-    train,
-)
+from trainables.training.loop import Interrupted, TrainingDivergedError, Watcher, learning_rate, train
 from trainables.training.model import (
     MemoryBank,
     StudyModel,
@@ -163,7 +156,8 @@ class TestSchedule:
     )
     def test_total_steps(self, pairs: int, batch: int, epochs: int, most: int | None, steps: int):
         sampler = RowSampler(pairs_of([("a", "b", 0)] * pairs), batch)
-        assert total_steps(sampler, OptimisationConfig(batch_size=batch, epochs=epochs, max_steps=most)) == steps
+        config = OptimisationConfig(batch_size=batch, epochs=epochs, max_steps=most)
+        assert config.steps(sampler.steps_per_epoch) == steps
 
 
 class TestParts:
