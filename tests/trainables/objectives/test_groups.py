@@ -293,14 +293,6 @@ class TestAsOtherPeopleWriteThem:
         expected = F.cross_entropy(scores, (torch.arange(8) + 4) % 8)
         torch.testing.assert_close(build(config_of("ntxent", temperature=0.1))(batch).value, expected, **EXACT)
 
-    @pytest.mark.parametrize("name", ["simcse", "supmpn"])
-    def test_supervised_simcse_is_cross_entropy_over_positives_and_negatives(self, name: str):
-        batch = embedded(list(range(12)), list(self.triples))
-        x = batch.projected
-        scores = torch.cat([cosines(x[:4], x[4:8]), cosines(x[:4], x[8:])], dim=1) / 0.05
-        expected = F.cross_entropy(scores, torch.arange(4))
-        torch.testing.assert_close(build(config_of(name, temperature=0.05))(batch).value, expected, **EXACT)
-
     @pytest.mark.parametrize("name", ["simcse", "supcon"])
     def test_unsupervised_simcse_is_cross_entropy_over_second_views(self, name: str):
         batch = embedded([0, 1, 2, 3, 0, 1, 2, 3], list(self.pairs))

@@ -33,7 +33,7 @@ from trainables.corpora.samplers import RowSampler
 from trainables.encoders import passes as encoder_passes
 from trainables.errors import UserError
 from trainables.objectives import OBJECTIVES, kernel
-from trainables.recipe import Recipe, parse_assignment
+from trainables.recipe import Recipe
 from trainables.training import chunks
 from trainables.training.checkpoint import TrainingProgress
 from trainables.training.chunks import TIGHT, Chunks
@@ -61,24 +61,6 @@ def same(first: dict[str, Any], other: dict[str, Any], **close: float) -> None:
         assert ours["counts"] == theirs["counts"]
     torch.testing.assert_close(first["bank"], other["bank"], **close)
     assert torch.equal(first["next"], other["next"])
-
-
-class TestKey:
-    @pytest.mark.parametrize(("text", "value"), [("auto", "auto"), ("none", None), ("512", 512)])
-    def test_values(self, text: str, value: Any):
-        assert parse_assignment(f"optimisation.chunk={text}") == ("optimisation.chunk", value)
-        assert Recipe().preferring({"optimisation.chunk": value}).optimisation.chunk == value
-
-    @pytest.mark.parametrize("value", [0, -3, "most", 2.5])
-    def test_refused(self, value: Any):
-        with pytest.raises(UserError, match=r"optimisation\.chunk must be"):
-            Recipe().preferring({"optimisation.chunk": value})
-        with pytest.raises(UserError, match=r"optimisation\.chunk must be"):
-            Recipe().preferring(dict([parse_assignment(f"optimisation.chunk={value}")]))
-
-    def test_the_default_keeps_the_hash(self):
-        assert Recipe().preferring({"optimisation.chunk": "auto"}).hash == Recipe().hash
-        assert Recipe().preferring({"optimisation.chunk": 64}).hash != Recipe().hash
 
 
 class TestEquality:

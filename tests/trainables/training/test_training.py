@@ -15,7 +15,7 @@ import torch
 from safetensors.torch import load_file
 
 from tests.conftest import ROWS, pairs_of
-from tests.gloo_worker import Dropping, Tiny
+from tests.gloo_worker import Dropping
 from trainables.corpora.nli import NLIPairs
 from trainables.corpora.samplers import RowSampler
 from trainables.recipe import OptimisationConfig, Recipe
@@ -193,10 +193,6 @@ class TestParts:
             model.loss(batch, Workers(), torch.Generator())
         torch.testing.assert_close(factors[1], factors[0] * torch.tensor(expected).unsqueeze(1))
 
-    def test_other_poolings_do_not_shrink(self, make_encoder: Any):
-        recipe = BASE.override({"objective.fidelity": "released", "pooling.mode": "cls"})
-        assert not build_model(recipe, make_encoder("cls")).count_padding
-
 
 class TestTraining:
     def test_golden_losses(self, make_encoder: Any, monkeypatch: pytest.MonkeyPatch, nothing_kept: None):
@@ -284,15 +280,6 @@ class TestTraining:
         _, progress = study(BASE, recorder)
         assert (progress.step, recorder.steps, recorder.rungs) == (6, [1, 2, 3, 4, 5, 6], [1, 2, 3, 4])
 
-    def test_no_rungs_that_nobody_wants(self):
-        silent, recorder = Recorder(), Recorder()
-        silent.rung_plan = None
-        study(BASE, silent)
-        study(BASE, recorder)
-        assert silent.rungs == []
-        assert silent.losses == recorder.losses
-        assert silent.steps == list(range(1, 13))
-
     def test_the_device_is_asked_a_step_late(self, monkeypatch: pytest.MonkeyPatch):
         """A step's numbers are read once the next step is queued, but where somebody looks at the state."""
         events: list[str] = []
@@ -312,10 +299,6 @@ class TestTraining:
         assert events == [
             *("queued 1", "queued 2", "read 1", "queued 3", "read 2", "queued 4", "read 3", "read 4"),
         ]
-
-    def test_streams_are_counted_where_something_is_drawn(self):
-        assert study(BASE, Recorder())[1].streams == 1
-        assert study(BASE, Recorder(), encoder=Tiny)[1].streams is None
 
     def test_a_checkpoint_is_tensors_and_numbers(self, tmp_path: Path):
         model, _ = study(BASE, Recorder(3, tmp_path))

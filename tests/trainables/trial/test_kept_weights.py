@@ -251,8 +251,3 @@ class TestRefusals:
     def test_nothing_is_asked_of_a_trial_that_needs_no_score(self, trial: Recipe, changes: dict[str, Any]) -> None:
         best = trial.preferring({"optimisation.keep": "best", **changes})
         check_recipes([best], EVALUATION)
-
-    def test_bad_numbers(self) -> None:
-        for key, value in (("keep_every", 0), ("keep_share", 1.1), ("keep_share", -0.1), ("keep", "first")):
-            with pytest.raises(UserError, match=rf"^optimisation\.{key} must "):
-                Recipe().preferring({f"optimisation.{key}": value})
