@@ -110,6 +110,13 @@ class TestReleasedCode:
             parse_assignment("objective.fidelity=code")
 
 
+def twenty_draws(sampler: str, base: Recipe, domains: tuple[Domain, ...]) -> list[tuple[Any, Recipe]]:
+    """Twenty trials and recipes, as a search draws them one after the other."""
+    entry = SAMPLERS[sampler]
+    ask_tell = AskTell(memory_study(entry.build(0)), base, domains, conditional=entry.conditional)
+    return [ask_tell.ask() for _ in range(20)]
+
+
 class TestSearch:
     def test_a_recipe_is_not_asked_for_twice_by_a_key_that_nothing_reads(self) -> None:
         domains = (
@@ -119,9 +126,7 @@ class TestSearch:
         )
         base = Recipe().override({"corpus.layout": "groups"})
         for sampler in ("random", "nsga2"):
-            entry = SAMPLERS[sampler]
-            ask_tell = AskTell(memory_study(entry.build(0)), base, domains, conditional=entry.conditional)
-            recipes = [ask_tell.ask()[1] for _ in range(20)]
+            recipes = [recipe for _, recipe in twenty_draws(sampler, base, domains)]
             margins: dict[str, list[Any]] = {"mnrl": [], "triplet": []}
             for recipe in recipes:
                 margins[recipe.objective.name].append(recipe.flat().get("objective.margin"))
@@ -157,14 +162,10 @@ class TestSearch:
             Domain("optimisation.keep", choices=("last", "average")),
         )
         base = Recipe()
-        entry = SAMPLERS[sampler]
-        ask_tell = AskTell(memory_study(entry.build(0)), base, domains, conditional=entry.conditional)
-        recipes = []
-        for _ in range(20):
-            trial, recipe = ask_tell.ask()
+        trials, recipes = zip(*twenty_draws(sampler, base, domains), strict=True)
+        for trial, recipe in zip(trials, recipes, strict=True):
             name_explored(trial, "a", recipe)
-            recipes.append(recipe)
-        explored = [explored_recipe(trial, base, domains) for trial in ask_tell.study.get_trials()]
+        explored = [explored_recipe(trial, base, domains) for trial in trials[0].study.get_trials()]
         assert [recipe.hash for recipe in explored if recipe] == [recipe.hash for recipe in recipes]
         assert {recipe.flat().get("head.dim") for recipe in recipes} == {None, 8, 16}
 
@@ -244,8 +245,7 @@ class TestAStrangersObjective:
         load_plugin(plugin)
         base = Recipe().override({"corpus.layout": "pairs", "objective.name": "ntxent"})
         domains = (Domain("objective.name", choices=("ntxent", "alignment")), Domain("objective.evenness"))
-        ask_tell = AskTell(memory_study(SAMPLERS["random"].build(0)), base, domains)
-        recipes = [ask_tell.ask()[1].flat() for _ in range(20)]
+        recipes = [recipe.flat() for _, recipe in twenty_draws("random", base, domains)]
         assert {recipe["objective.name"] for recipe in recipes} == {"ntxent", "alignment"}
         assert all(("objective.evenness" in flat) == (flat["objective.name"] == "alignment") for flat in recipes)
 

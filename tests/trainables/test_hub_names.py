@@ -56,22 +56,14 @@ def hub_cache(cached: Path, monkeypatch: pytest.MonkeyPatch, nothing_kept: None)
     return cached
 
 
-@pytest.mark.parametrize(
-    ("text", "parts"),
-    [
-        ("org/model", ("org/model", None)),
-        ("org/model@v1", ("org/model", "v1")),
-        ("org/model@refs/pr/7", ("org/model", "refs/pr/7")),
-        ("model@1f2a", ("model", "1f2a")),
-    ],
-)
-def test_a_name_and_its_revision(text: str, parts: tuple[str, str | None]) -> None:
-    assert on_hub(text) == parts
-
-
-def test_what_is_there_is_no_name_of_the_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_name_and_its_revision(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is there is no name of the hub."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "me@home").mkdir()
+    assert on_hub("org/model") == ("org/model", None)
+    assert on_hub("org/model@v1") == ("org/model", "v1")
+    assert on_hub("org/model@refs/pr/7") == ("org/model", "refs/pr/7")
+    assert on_hub("model@1f2a") == ("model", "1f2a")
     assert on_hub("me@home") == ("me@home", None)
 
 

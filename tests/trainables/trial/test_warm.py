@@ -307,11 +307,15 @@ class TestGrowth:
         assert between.grown().cuda == 0
 
 
+def saved(encoder: Any, folder: Path, **more: Any) -> Any:
+    encoder.backbone.save_pretrained(folder, **more)
+    encoder.tokenizer.save_pretrained(folder)
+    return encoder
+
+
 class TestWhatIsKept:
     def test_an_encoder_that_a_trial_has_changed(self, make_encoder: Any, tmp_path: Path):
-        made = make_encoder()
-        made.backbone.save_pretrained(tmp_path)
-        made.tokenizer.save_pretrained(tmp_path)
+        saved(make_encoder(), tmp_path)
         for name in ("scenes-small", str(tmp_path)):
             config = EncoderConfig(name=name)
             first: Any = load_encoder(config, Mean())
@@ -332,9 +336,7 @@ class TestWhatIsKept:
     ):
         from trainables.encoders import pretrained
 
-        made = make_encoder()
-        made.backbone.save_pretrained(tmp_path)
-        made.tokenizer.save_pretrained(tmp_path)
+        made = saved(make_encoder(), tmp_path)
         reads: list[str] = []
         read = pretrained._load
         monkeypatch.setattr(pretrained, "_load", lambda name, dtype: (reads.append(name), read(name, dtype))[1])
@@ -352,8 +354,7 @@ class TestWhatIsKept:
         made = make_encoder()
         weights = made.backbone.state_dict()
         del weights["encoder.layer.0.output.dense.weight"]
-        made.backbone.save_pretrained(tmp_path, state_dict=weights)
-        made.tokenizer.save_pretrained(tmp_path)
+        saved(made, tmp_path, state_dict=weights)
         digits = []
         for seed in (1, 2, 1):
             torch.manual_seed(seed)
