@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -112,43 +112,45 @@ _TABLE_4 = _dev_table("4", "Pooling of the base, on STS-B dev", _PRINTED_4, foot
 
 # Sections 4.2 to 4.4.
 
-
-def _data_claims() -> Iterator[Claim]:
-    for base in _BASES:
-        yield Claim(
+_DATA_CLAIMS = tuple(
+    claim
+    for base in _BASES
+    for claim in (
+        Claim(
             f"Compared with the base models, CLSR achieves significant improvements (here {base}).",
             *("1", _DEV),
             better=(f"CLSR-{base}", f"CLSR-STSB-{base}"),
             worse=(base,),
-        )
-        yield Claim(
+        ),
+        Claim(
             f"Models trained on NLI perform much better than those trained on STS-B (here {base}).",
             *("1", _DEV),
             better=(f"CLSR-{base}",),
             worse=(f"CLSR-STSB-{base}",),
+        ),
+    )
+)
+_MAIN_CLAIMS = (
+    *(
+        Claim(
+            f"Compared with pre-trained BERT, CLSR improves all STS tasks (here {base} on {column}).",
+            *("3", column),
+            better=(f"CLSR-{base}",),
+            worse=(base,),
         )
-
-
-def _main_claims() -> Iterator[Claim]:
-    for base in ("BERT-base", "BERT-large"):
-        for column in _STS:
-            yield Claim(
-                f"Compared with pre-trained BERT, CLSR improves all STS tasks (here {base} on {column}).",
-                *("3", column),
-                better=(f"CLSR-{base}",),
-                worse=(base,),
-            )
-    for base in ("SBERT-base", "SBERT-large"):
-        yield Claim(
+        for base in ("BERT-base", "BERT-large")
+        for column in _STS
+    ),
+    *(
+        Claim(
             f"Compared with SBERT, CLSR also shows solid improvement (here the average of {base}).",
             *("3", "Avg."),
             better=(f"CLSR-{base}",),
             worse=(base,),
         )
-
-
-_DATA_CLAIMS = tuple(_data_claims())
-_MAIN_CLAIMS = tuple(_main_claims())
+        for base in ("SBERT-base", "SBERT-large")
+    ),
+)
 _BATCH_CLAIMS = (
     Claim(
         "Larger batch size brings better performance.",
