@@ -159,12 +159,7 @@ class TestOverlap:
         trec.mkdir()
         (trec / "train_5500.label").write_text("DESC:x two dogs run\nHUM:x who\nHUM:x where\n")
         (trec / "TREC_10.label").write_text("DESC:x two dogs\nHUM:x A person sleeps\nHUM:x two animals run\n")
-        return Recipe().preferring(
-            {
-                "encoder.name": "scenes-small",
-                "corpus.nli": str(tmp_path / "nli.jsonl"),
-            }
-        )
+        return Recipe().preferring({"encoder.name": "scenes-small", "corpus.nli": str(tmp_path / "nli.jsonl")})
 
     def test_counted_by_hand(self, recipe: Recipe, tmp_path: Path) -> None:
         expected = {"STSBenchmark": {"items": 4, "seen": 2}, "TREC": {"items": 3, "seen": 2}}
@@ -188,11 +183,8 @@ class TestOverlap:
             overlap(recipe, tmp_path / "senteval", ["TREC"], ("another", "tasks"))
 
     def test_absent_where_nothing_is_trained_or_listed(self, recipe: Recipe, tmp_path: Path) -> None:
-        assert (
-            overlap(recipe.override({"optimisation.epochs": 0}), tmp_path / "senteval", ["TREC"], (None, "0")) is None
-        )
-        spans = recipe.override({"corpus.layout": "spans", "objective.name": "ntxent"})
-        assert overlap(spans, tmp_path / "senteval", ["TREC"], (None, "0")) is None
+        for changes in ({"optimisation.epochs": 0}, {"corpus.layout": "spans", "objective.name": "ntxent"}):
+            assert overlap(recipe.override(changes), tmp_path / "senteval", ["TREC"], (None, "0")) is None
 
 
 class TestFresh:
@@ -265,10 +257,8 @@ class TestOverlapInATrial:
         assert run_trial(recipe, 1, EVALUATION).evaluated["overlap"]["STSBenchmark"]["seen"] == 0
         assert len(read) == 1
         file.write_text("\n".join(json.dumps(row) for row in (*CORPUS, *CORPUS)))
-        assert run_trial(recipe, 1, EVALUATION).data["corpus"]["pairs"] == 2 * len(
-            CORPUS
-        )  # a changed file is read again
-        assert len(read) == 2
+        assert run_trial(recipe, 1, EVALUATION).data["corpus"]["pairs"] == 2 * len(CORPUS)
+        assert len(read) == 2, "a changed file is read again"
 
     @pytest.mark.slow
     def test_its_time_is_part_of_the_cost(self, base: Recipe, monkeypatch: pytest.MonkeyPatch) -> None:
