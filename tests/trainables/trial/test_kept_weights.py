@@ -210,8 +210,8 @@ def test_a_training_too_short_for_its_scores_is_said(
     trial: Recipe, changes: dict[str, int], sentence: str | None
 ) -> None:
     options = {f"optimisation.{key}": value for key, value in changes.items()}
-    said = remarks([trial.override({"optimisation.keep": "best", **options})])
-    notes = [note for note in said if "keep=best" in note]
+    sentences = remarks([trial.override({"optimisation.keep": "best", **options})])
+    notes = [note for note in sentences if "keep=best" in note]
     assert len(notes) == (sentence is not None)
     assert sentence is None or re.search(sentence, notes[0])
 
