@@ -270,14 +270,6 @@ class TestEveryTextAnAnchor:
         compare(fitting("supcon", 0), config)
         compare(fitting("supcon", 1) if known == "guide" else with_bank(fitting("supcon", 1)), config)
 
-    def test_with_one_positive_each_it_is_ntxent(self):
-        batch = embedded(list(range(8)), [(n, n, n + 4, 0) for n in range(4)])
-        first, other = (
-            build(config_of(name, **more)) for name, more in (("supcon", {"contrast": "all"}), ("ntxent", {}))
-        )
-        torch.testing.assert_close(first(batch).value, other(batch).value, **EXACT)
-        assert first(batch).counts == other(batch).counts
-
 
 class TestAsOtherPeopleWriteThem:
     """On batches without repeats the losses are the usual one-liners over matrices."""

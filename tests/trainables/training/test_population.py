@@ -14,7 +14,6 @@ import torch
 
 from tests.trials import Leaving
 from trainables.corpora.batch import Batch
-from trainables.corpora.layouts import LAYOUTS
 from trainables.encoders.adapter import AdaptedEncoder
 from trainables.encoders.embedding_store import EmbeddingStore
 from trainables.encoders.word_vectors import WordVectors
@@ -376,16 +375,6 @@ def test_the_last_step_is_told_wherever_it_falls(stores: list[EmbeddingStore], m
     train_population(members, _Watch(members, reporter))
     assert list(reporter.reported) == [5, 10, 11]
     assert reporter.reported[11]["loss/0"] == members[0].progress.last_loss
-
-
-def test_a_strangers_layout_may_stack() -> None:
-    pairs = LAYOUTS["pairs"]
-    for stacks in (True, False):
-        LAYOUTS.add(type("Mine", (pairs,), {"name": "mine", "objectives": ("ntxent",), "stacks": stacks}))
-        try:
-            assert (population_key(BASE.override({"corpus.layout": "mine"})) is not None) == stacks
-        finally:
-            LAYOUTS.remove("mine")
 
 
 @pytest.mark.parametrize(

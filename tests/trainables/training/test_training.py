@@ -264,15 +264,6 @@ class TestTraining:
         study(BASE, recorder)
         assert recorder.saved == taken
 
-    def test_a_rung_ends_it(self):
-        class Stopping(Recorder):
-            def rung(self, number: int, progress: TrainingProgress) -> bool:
-                return super().rung(number, progress) and number < 4
-
-        recorder = Stopping()
-        _, progress = study(BASE, recorder)
-        assert (progress.step, recorder.steps, recorder.rungs) == (6, [1, 2, 3, 4, 5, 6], [1, 2, 3, 4])
-
     def test_the_device_is_asked_a_step_late(self, monkeypatch: pytest.MonkeyPatch):
         """A step's numbers are read once the next step is queued, but where somebody looks at the state."""
         events: list[str] = []

@@ -14,7 +14,6 @@ import pytest
 import torch
 from transformers import BertConfig, BertModel
 
-from tests.conftest import SENTENCES
 from tests.trials import PAIRS
 from trainables.corpora.nli import NLIPairs, load_nli
 from trainables.encoders import load_encoder
@@ -98,8 +97,8 @@ def naive_anisotropy(vectors: dict[str, np.ndarray], splits: list[Split]) -> flo
 class TestGeometry:
     TEXTS = tuple(f"t{number}" for number in range(40))
 
-    def of(self, data: dict[str, TaskData], scale: float = 1.0) -> tuple[Any, dict[str, np.ndarray]]:
-        draws = np.random.default_rng(0).normal(0.3, scale, size=(len(self.TEXTS), 6)).astype(np.float32)
+    def of(self, data: dict[str, TaskData]) -> tuple[Any, dict[str, np.ndarray]]:
+        draws = np.random.default_rng(0).normal(0.3, size=(len(self.TEXTS), 6)).astype(np.float32)
         draws[7] = 0
         index = {text: row for row, text in enumerate(self.TEXTS)}
 
@@ -131,12 +130,6 @@ class TestGeometry:
         assert self.of({"MR": TaskData({"all": Split(["t1"], None, np.array([1]))})})[0] == {}
         zero = TaskData({"test": pairs(["t7"], ["t1"], [5.0])})
         assert self.of({"STSBenchmark": zero})[0] == {"anisotropy": None}
-
-    def test_it_says_what_it_should(self) -> None:
-        """All cosines of embeddings in a narrow cone are high; a wide one is the control."""
-        data = {"STSBenchmark": TaskData({"test": self.split(1)})}
-        narrow, wide = self.of(data, scale=0.02)[0], self.of(data, scale=5.0)[0]
-        assert narrow["anisotropy"] > 0.9 > 0.2 > wide["anisotropy"]
 
 
 CORPUS = (
@@ -216,10 +209,6 @@ class TestFresh:
         names = {name for name, _ in encoder.named_parameters()}
         assert set(encoder.fresh) <= names
         assert not any("word_embeddings" in name or "decoder.weight" in name for name in encoder.fresh)
-
-    def test_the_built_in_encoder_starts_alike_for_all(self, make_encoder: Any) -> None:
-        assert make_encoder().fresh == ()
-        assert make_encoder().encode(list(SENTENCES)).shape[0] == len(SENTENCES)
 
 
 @pytest.fixture
