@@ -24,6 +24,7 @@ from trainables.errors import (
     shown,
     unforeseen,
 )
+from trainables.fingerprints import fingerprint
 from trainables.objectives.directions import DIRECTIONS
 from trainables.objectives.losses.scl import SCL
 from trainables.recipe import Recipe, keys, parse_assignment
@@ -313,6 +314,14 @@ class TestErrors:
     def test_other_exceptions_are_not_hidden(self):
         with pytest.raises(ZeroDivisionError):
             answer_user_errors(lambda: 1 // 0)
+
+
+def test_a_file_that_cannot_be_read_is_named() -> None:
+    unreadable = Path("/proc/self/mem")  # also for a user who may read all: its first bytes are in no memory
+    if not unreadable.exists():
+        pytest.skip("no file here that nobody can read")
+    with pytest.raises(UserError, match="/mem cannot be read: Input/output error"):
+        fingerprint(unreadable)
 
 
 def test_a_folder_that_is_called_as_what_is_built_in_changes_no_hash(tmp_path, monkeypatch):
