@@ -25,6 +25,11 @@ USUAL = (("STS", STS_AVERAGE.name), ("transfer", TRANSFER_AVERAGE.name))
 """What is shown of a trial where a space says nothing else: STS12 to 16, and SentEval's eight transfer tasks."""
 
 
+def average(name: str, scores: Scores) -> float | None:
+    """The average of that name; None where one of its scores is missing. `UserError` for an unknown name."""
+    return AVERAGES[name].of(scores)
+
+
 def averages(scores: Scores) -> dict[str, float | None]:
     """Every average by name; None where one of its scores is missing."""
     return {name: average.of(scores) for name, average in AVERAGES.items()}
