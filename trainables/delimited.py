@@ -122,7 +122,9 @@ def _fields(number: int, line: str, ahead: _Ahead, delimiter: str, columns: int,
         fields = next(csv.reader(texts(), delimiter=delimiter, strict=True))
     except csv.Error as error:
         if delimiter != "\t":
-            raise refuse(number, f"not CSV ({_true_reason(error)})") from None
+            bare = "new-line" in str(error)
+            why = "a carriage return within a line; end all lines alike" if bare else reason(error)
+            raise refuse(number, f"not CSV ({why})") from None
     plain = text.split("\t")
     if delimiter == "\t" and (not fields or len(fields) != (columns or len(fields)) == len(plain)):
         ahead.put_back(further)
@@ -134,7 +136,3 @@ def _unquoted(field: str) -> str:
     inner = field[1:-1]
     quoted = len(field) > 1 and field[0] == field[-1] == '"' and '"' not in inner.replace('""', "")
     return inner.replace('""', '"') if quoted else field
-
-
-def _true_reason(error: csv.Error) -> str:
-    return "a carriage return within a line; end all lines alike" if "new-line" in str(error) else reason(error)

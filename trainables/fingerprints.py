@@ -57,16 +57,12 @@ def _place(part: str, holds: str) -> str:
 
 def fingerprint(path: Path) -> str:
     """The digits of a file or folder that is there, whatever it is called. `UserError` where it cannot be read."""
-    return f"sha256:{_of(path)}"
-
-
-def _of(path: Path) -> str:
     if path.is_file():
-        return _digits(path)
+        return f"sha256:{_digits(path)}"
     digest = hashlib.sha256()
     for file in sorted(_files(path)):
         digest.update(f"{file.relative_to(path).as_posix()} {_digits(file)}\n".encode())
-    return digest.hexdigest()[:DIGITS]
+    return f"sha256:{digest.hexdigest()[:DIGITS]}"
 
 
 def _files(folder: Path) -> Iterator[Path]:

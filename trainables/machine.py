@@ -13,23 +13,23 @@ CPUINFO = Path("/proc/cpuinfo")
 
 def processor() -> str:
     """The name of this machine's processor."""
-    name = platform.processor() or platform.machine()
-    try:
-        lines = CPUINFO.read_text().splitlines()
-    except OSError:
-        return name
-    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), name)
+    return _first_processor().get("model name", platform.processor() or platform.machine())
 
 
 def wide_amd() -> bool:
     """Whether the processor is one of AMD's that multiply 512 bits at once: of family 26, Zen 5, or a later one."""
+    first = _first_processor()
+    wide = "avx512f" in first.get("flags", "").split()
+    return wide and first.get("vendor_id") == "AuthenticAMD" and int(first.get("cpu family", 0)) >= 26
+
+
+def _first_processor() -> dict[str, str]:
+    """What the system says of it; nothing where it does not."""
     try:
         lines = CPUINFO.read_text().splitlines()
     except OSError:
-        return False
-    first = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in reversed(lines))}
-    wide = "avx512f" in first.get("flags", "").split()
-    return wide and first.get("vendor_id") == "AuthenticAMD" and int(first.get("cpu family", 0)) >= 26
+        return {}
+    return {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in reversed(lines))}
 
 
 def machine() -> TrialMachine:

@@ -1,24 +1,26 @@
-"""The models of Tables 1 to 3 and A1, and the grids of rows beyond them."""
+"""The models of Tables 1 to 3 and A1, the grids of rows beyond them, and the tables that both are laid out in."""
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Mapping
 from pathlib import Path
 
-from search_spaces.paper import Need, Overrides, PremiseCount, Row
+from search_spaces.paper import ACCURACY, ALL_PAIRS, Column, Need, Overrides, PremiseCount, Row, Table
 from search_spaces.published import by_label, read_figures, same
-from search_spaces.shared import AS_IT_IS, WORDS, finished, needed, plain
+from search_spaces.shared import AS_IT_IS, SICK, STSB, WORDS, YEARS, averaged, finished, needed, plain, scored
 
-FIGURES = read_figures(Path(__file__).with_name("figures.csv"))
+_FIGURES = read_figures(Path(__file__).with_name("figures.csv"))
 BASE, LARGE = "SupMPN-BERT-base", "SupMPN-BERT-large"
 BASELINE = "SBERT-base"
 UNTRAINED = "BERT-base (first-last avg.)"
 
-TABLE_2, TABLE_3 = tuple(FIGURES["2"]), tuple(FIGURES["3"])
+TABLE_2, TABLE_3 = tuple(_FIGURES["2"]), tuple(_FIGURES["3"])
 """The models of Table 2 and of Table 3, in the paper's order."""
-_PUBLISHED = by_label(FIGURES, {number: same(FIGURES[number]) for number in ("2", "3", "A1")})
+_PUBLISHED = by_label(_FIGURES, {number: same(_FIGURES[number]) for number in ("2", "3", "A1")})
 
 # Table 1.
-_SNLI, _MNLI = FIGURES["1"]["SNLI"], FIGURES["1"]["MNLI"]
+_SNLI, _MNLI = _FIGURES["1"]["SNLI"], _FIGURES["1"]["MNLI"]
 PREMISES = (
     PremiseCount("snli", "SNLI", (1, 1), (1, 1), int(_SNLI["one each"])),
     PremiseCount("snli", "SNLI", (2, 4), (2, 4), int(_SNLI["two to four each"])),
@@ -99,7 +101,7 @@ MAIN_ROWS = tuple(
 )
 
 # Table A1: how missing positives are filled.
-AUGMENTATION = tuple(FIGURES["A1"])
+AUGMENTATION = tuple(_FIGURES["A1"])
 NONE, DELETION, SYNONYMS, PARAPHRASES = AUGMENTATION
 
 
@@ -163,4 +165,46 @@ OBJECTIVE_ROWS = tuple(
 GRID = {f"P {p}, Q {q}": (p, q) for p in range(1, 6) for q in range(1, 6)}
 GRID_ROWS = tuple(
     Row(label, _numbers(p, q), _PUBLISHED[BASE] if (p, q) == (5, 5) else {}) for label, (p, q) in GRID.items()
+)
+
+# The ablations are laid out as Tables 2 and 3 are.
+
+STS = (*YEARS, STSB.name, SICK.name)
+_TRANSFER = ("MR", "CR", "SUBJ", "MPQA", "SST-2", "TREC", "MRPC")
+
+_STS_COLUMNS = averaged(*scored(YEARS, "spearman_all"), STSB, SICK)
+_TRANSFER_COLUMNS = averaged(*(Column(name, (name.replace("SST-2", "SST2"), "test_accuracy")) for name in _TRANSFER))
+
+
+def sts_table(number: str, title: str, rows: Mapping[str, str], curve: str | None = None) -> Table:
+    """The columns of Table 2, for these rows."""
+    return Table(
+        number=number,
+        title=title,
+        columns=_STS_COLUMNS,
+        rows=tuple(rows.items()),
+        topic="STS",
+        aggregation=ALL_PAIRS,
+        curve=curve,
+    )
+
+
+def both_tables(what: str, rows: Mapping[str, str], curve: str | None = None) -> tuple[Table, ...]:
+    """The columns of Tables 2 and 3, for these rows."""
+    transfer = Table(
+        number="3",
+        title=f"{what}, on the transfer tasks",
+        columns=_TRANSFER_COLUMNS,
+        rows=tuple(rows.items()),
+        topic="transfer",
+        aggregation=ACCURACY,
+        curve=curve,
+    )
+    return sts_table("2", f"{what}, on the STS tasks", rows, curve), transfer
+
+
+_STS_TABLE, _TRANSFER_TABLE = both_tables("All models", {})
+MAIN_TABLES = (
+    dataclasses.replace(_STS_TABLE, rows=tuple(same(TABLE_2).items())),
+    dataclasses.replace(_TRANSFER_TABLE, rows=tuple(same(TABLE_3).items())),
 )

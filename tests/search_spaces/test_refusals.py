@@ -26,8 +26,16 @@ def _table(**changes: object) -> Table:
     return Table(**(values | changes))
 
 
-def _tables(*columns: Column) -> tuple[Table, ...]:
-    return (_table(columns=columns),)
+def _tables(**changes: object) -> dict[str, object]:
+    return {"tables": (_table(**changes),)}
+
+
+def _scored(task: str, number: str) -> dict[str, object]:
+    return _tables(columns=(Column("a", (task, number)),))
+
+
+def _heads(key: str, kind: str) -> tuple[Domain, ...]:
+    return (Domain("head.dim", choices=(8,), when=(key, (kind,))),)
 
 
 def _claim(**changes: object) -> Claim:
@@ -63,10 +71,6 @@ def test_parts_of_a_space_refuse(build: Callable[[], object], sentence: str):
         build()
 
 
-MPL = Domain("head.dim", choices=(8,), when=("head.kind", ("mpl",)))
-MINUS = {"1": {"b": 1.0}}
-
-
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
@@ -74,15 +78,11 @@ MINUS = {"1": {"b": 1.0}}
         ({"rows": ROWS * 2}, " names a row twice: 'x', 'y'"),
         ({"domains": (Domain("head.dim", choices=(8,)),) * 2}, " has two domains for 'head.dim'"),
         ({"goals": ("sts", "sts")}, " names a goal twice: 'sts'"),
-        ({"tables": lambda: (_table(),) * 2}, " has two tables numbered '1'"),
+        ({"tables": (_table(),) * 2}, " has two tables numbered '1'"),
         ({"shown": (("STS", "liao_sts"), ("STS", "clsr_sts"))}, " shows two averages as 'STS'"),
         # Recipes: keys, values, registered names, tasks.
-        (
-            {"laptop": {"encoder.nam": "x"}},
-            ", laptop: 'encoder.nam' is not a key of a recipe; did you mean 'encoder.name'",
-        ),
+        ({"laptop": {"encoder.nam": "x"}}, ", laptop: 'encoder.nam' is not a key of a recipe; did you mean 'encoder."),
         ({"rows": (Row("x", {"objective.name": "supmnp"}),)}, ", row 'x': objective.name must be"),
-        ({"rows": (Row("x", {"objective.name": "supmnp"}),)}, "'supmnp'; did you mean 'supmpn'?"),
         ({"rows": (Row("x", {"corpus.layout": "gruops"}),)}, "'gruops'; did you mean 'groups'?"),
         ({"rows": (Row("x", {"encoder.kind": "transfromer"}),)}, "'transfromer'; did you mean 'transformer'?"),
         ({"laptop": {"evaluation.tasks": ("TRECC",)}}, ", laptop: 'TRECC' is no SentEval task; did you mean 'TREC'"),
@@ -95,65 +95,47 @@ MINUS = {"1": {"b": 1.0}}
         ({"trial_seconds": 5.0}, " needs both trial_seconds and trial_seconds_source"),
         ({"trial_seconds_source": "the paper"}, " needs both trial_seconds and trial_seconds_source"),
         # Domains.
-        (
-            {"domains": (Domain("objective.wieght", low=0, high=1),)},
-            "no key of a recipe is called 'objective.wieght'; did",
-        ),
+        ({"domains": (Domain("objective.wieght", low=0, high=1),)}, "no key of a recipe is called 'objective.wieght'"),
         (
             {"domains": (Domain("objective.weight", low=0, high=2),)},
-            ", domain 'objective.weight': objective.weight must lie",
+            ", domain 'objective.weight': objective.weight mus",
         ),
-        ({"domains": (MPL,)}, ", domain 'head.dim', when: head.kind must be"),
+        ({"domains": _heads("head.kind", "mpl")}, ", domain 'head.dim', when: head.kind must be"),
         (
-            {"domains": (Domain("head.dim", choices=(8,), when=("head.knd", ("mlp",))),)},
-            ", domain 'head.dim', when: no key of a recipe is called 'head.knd'; did you mean 'head.kind'?",
+            {"domains": _heads("head.knd", "mlp")},
+            ", domain 'head.dim', when: no key of a recipe is called 'head.knd'; d",
         ),
         # Tables.
+        (_scored("MRR", "test_accuracy"), "no task is called 'MRR'; did you mean 'MR'?"),
         (
-            {"tables": lambda: _tables(Column("a", ("MRR", "test_accuracy")))},
-            "no task is called 'MRR'; did you mean 'MR'?",
+            _scored("MR", "test_acuracy"),
+            ", table 1, column 'a': no number of MR is called 'test_acuracy'; did you mean",
+        ),
+        (_scored("STS12", "test_accuracy"), "no number of STS12 is called 'test_accuracy'; there is 'spearman_all', "),
+        (
+            _tables(columns=(Column("a", average="clsr_st"),)),
+            ", table 1, column 'a': no average is called 'clsr_st'; did",
+        ),
+        (_tables(columns=COLUMNS[1:]), ", table 1, column 'Avg.': no column is called 'a'; there is 'Avg.'"),
+        (_tables(rows=(("z", "z"),)), ", table 1: no row is called 'z'; there is 'x' or 'y'"),
+        (
+            {"rows": (Row("x", {}, {"1": {"b": 1.0}}),)},
+            ", table 1, published figures of 'x': no column is called 'b'; ",
         ),
         (
-            {"tables": lambda: _tables(Column("a", ("MR", "test_acuracy")))},
-            ", table 1, column 'a': no number of MR is called 'test_acuracy'; did you mean 'test_accuracy'?",
+            _tables(curve="objective.tmperature"),
+            ", table 1, curve: no key of a recipe is called 'objective.tmperature'",
         ),
-        (
-            {"tables": lambda: _tables(Column("a", ("STS12", "test_accuracy")))},
-            ", table 1, column 'a': no number of STS12 is called 'test_accuracy'; there is 'spearman_all', ",
-        ),
-        (
-            {"tables": lambda: _tables(Column("a", average="declutr_downstraem"))},
-            ", table 1, column 'a': no average is called 'declutr_downstraem'; did you mean 'declutr_downstream'?",
-        ),
-        ({"tables": lambda: _tables(COLUMNS[1])}, ", table 1, column 'Avg.': no column is called 'a'; there is 'Avg.'"),
-        ({"tables": lambda: (_table(rows=(("z", "z"),)),)}, ", table 1: no row is called 'z'; there is 'x' or 'y'"),
-        (
-            {"rows": (Row("x", {}, MINUS),)},
-            ", table 1, published figures of 'x': no column is called 'b'; there is 'a' or 'Avg.'",
-        ),
-        (
-            {"tables": lambda: (_table(curve="objective.tmperature"),)},
-            ", table 1, curve: no key of a recipe is called 'objective.tmperature'; did you mean 'objective.tem",
-        ),
-        (
-            {"tables": lambda: (_table(baseline_table="2"),), "baseline": "x"},
-            ", table 1, baseline_table: no table with the baseline's figures is called '2'; there is none",
-        ),
+        ({**_tables(baseline_table="2"), "baseline": "x"}, "no table with the baseline's figures is called '2'; there"),
         # Claims and figures.
         ({"tables": (), "claims": (_claim(),)}, ", claim 'c': no table is called '1'"),
         ({"claims": (_claim(worse=("z",)),)}, ", claim 'c': no row is called 'z'; there is 'x' or 'y'"),
         ({"claims": (_claim(column="b"),)}, ", claim 'c', table 1: no column is called 'b'"),
-        (
-            {"claims": (_claim(smaller_in=("1", "Avg")),)},
-            ", claim 'c', table 1: no column is called 'Avg'; did you mean 'Avg.'?",
-        ),
-        (
-            {"figures": (_figure(keys=("objective.wight",)),)},
-            ", figure 9: no key of a recipe is called 'objective.wight'; did you mean 'objective.weight'?",
-        ),
+        ({"claims": (_claim(smaller_in=("1", "Avg")),)}, ", claim 'c', table 1: no column is called 'Avg'; did you me"),
+        ({"figures": (_figure(keys=("objective.wight",)),)}, ", figure 9: no key of a recipe is called 'objective.wig"),
         (
             {"figures": (_figure(lines={"l": {"objective.nme": "scl"}}),)},
-            ", figure 9: no key of a recipe is called 'objective.nme'; did you mean 'objective.name'?",
+            "no key of a recipe is called 'objective.nme'",
         ),
         ({"tables": (), "figures": (_figure(),)}, ", figure 9: no table is called '1'; there is none"),
         ({"figures": (_figure(column="b"),)}, ", figure 9, table 1: no column is called 'b'"),
@@ -162,7 +144,7 @@ MINUS = {"1": {"b": 1.0}}
 def test_spaces_refuse(changes: dict[str, object], sentence: str):
     """Each in one sentence that begins with the space and names what would work."""
     with pytest.raises(UserError) as caught:
-        _space(**{name: value() if callable(value) else value for name, value in changes.items()})
+        _space(**changes)
     assert str(caught.value).startswith("space 's'")
     assert sentence in str(caught.value)
     assert "\n" not in str(caught.value)

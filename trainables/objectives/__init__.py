@@ -16,12 +16,8 @@ from trainables.recipe import EncoderConfig, ObjectiveConfig, Recipe
 from trainables.registry import Registry, classes_in
 
 _LOSSES = classes_in("trainables.objectives.losses", Objective)
-OBJECTIVES: Registry[type[Objective]] = Registry(
-    "objective",
-    *sorted(
-        _LOSSES, key=lambda loss: loss.name != ObjectiveConfig.name
-    ),  # the default first: tables list keys as it does
-)
+_LOSSES.sort(key=lambda loss: loss.name != ObjectiveConfig.name)  # the default first: tables list keys as it does
+OBJECTIVES: Registry[type[Objective]] = Registry("objective", *_LOSSES)
 """The values of `objective.name`."""
 
 
@@ -108,7 +104,8 @@ def _check_number(key: str, word: str, recipe: Recipe, most: int | None) -> None
         return
     if most == 0:
         raise UserError(f"the objective {name!r} takes no {word}s; set {key}=none")
-    raise UserError(f"the objective {name!r} takes {_counted(most, word)} per anchor; set {key}={most}")
+    counted = f"one {word}" if most == 1 else f"at most {most} {word}s"
+    raise UserError(f"the objective {name!r} takes {counted} per anchor; set {key}={most}")
 
 
 def _check_filter(recipe: Recipe) -> None:
@@ -136,7 +133,3 @@ def _check_filter(recipe: Recipe) -> None:
             f"{setting} knows no embeddings of earlier batches, which objective.bank holds; set objective.bank=0, or "
             "objective.false_negatives=self"
         )
-
-
-def _counted(most: int, word: str) -> str:
-    return f"one {word}" if most == 1 else f"at most {most} {word}s"

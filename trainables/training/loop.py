@@ -75,11 +75,6 @@ class Watcher:
         return None
 
 
-def total_steps(sampler: Sampler, config: OptimisationConfig) -> int:
-    """Steps of the whole training."""
-    return config.steps(sampler.steps_per_epoch)
-
-
 def learning_rate(step: int, steps: int, config: OptimisationConfig) -> float:
     """The rate at a step counted from 0: a linear rise, then linear to 0, half a cosine to 0, or constant."""
     warmup = int(config.warmup * steps)
@@ -109,7 +104,7 @@ def train(
     resume: Path | None = None,
 ) -> TrainingProgress:
     """Train in place; returns how far it came, with sums over all batches. See `stepwise`."""
-    steps = total_steps(sampler, recipe.optimisation)
+    steps = recipe.optimisation.steps(sampler.steps_per_epoch)
     batches = functools.partial(_tokenized, model, sampler, Renewal(model, sampler, workers))
     rungs = watcher.rung_plan.in_steps(sampler.steps_per_epoch) if watcher.rung_plan else None
     return deque(stepwise(model, batches, steps, recipe, seed, watcher, workers, resume, rungs), maxlen=1).pop()

@@ -34,7 +34,7 @@ from trainables.objectives.losses.ntxent import NTXent
 from trainables.objectives.truly_false import counted
 from trainables.recipe import OptimisationConfig, Recipe
 from trainables.training.checkpoint import NUMBERS, TENSORS, TrainingProgress, on_cpu, readable
-from trainables.training.loop import Interrupted, learning_rate, total_steps
+from trainables.training.loop import Interrupted, learning_rate
 from trainables.training.model import StudyModel
 from trainables.training.optimisers import Optimiser
 from trainables.training.pending_numbers import PendingNumbers
@@ -65,6 +65,11 @@ class Member:
     @property
     def optimisation(self) -> OptimisationConfig:
         return self.recipe.optimisation
+
+    @property
+    def steps(self) -> int:
+        """Of its whole training."""
+        return self.optimisation.steps(self.sampler.steps_per_epoch)
 
     @property
     def objective(self) -> NTXent:
@@ -98,7 +103,7 @@ def train_population(
     training and no other's. From the checkpoint in the folder `resume` it goes on as if nothing had happened. Raises
     `Interrupted` where the watcher ends it.
     """
-    steps = total_steps(members[0].sampler, members[0].optimisation)
+    steps = members[0].steps
     stacks = [_Stack(group, steps) for group in _groups(members)]
     for stack in stacks:
         for member in stack.inputs():
@@ -380,7 +385,8 @@ def _save(folder: Path, step: int, members: Sequence[Member], stacks: Sequence[_
     place = {id(member): number for number, member in enumerate(members)}
     tensors = {f"{place[id(member)]}.{name}": tensor for stack in stacks for member, name, tensor in stack.tensors()}
     save_file(on_cpu(tensors), folder / TENSORS)
-    save_numbers(folder, step, members)
+    content = [{"progress": dataclasses.asdict(m.progress), "diverged": m.diverged} for m in members]
+    (folder / NUMBERS).write_text(json.dumps({"step": step, "members": content}))
 
 
 def _load(folder: Path, members: Sequence[Member], stacks: Sequence[_Stack]) -> int:
@@ -391,18 +397,6 @@ def _load(folder: Path, members: Sequence[Member], stacks: Sequence[_Stack]) -> 
         for stack in stacks:
             for member, name, tensor in stack.tensors():
                 tensor.copy_(tensors[f"{place[id(member)]}.{name}"])
-    return load_numbers(folder, members)
-
-
-def save_numbers(folder: Path, step: int, members: Sequence[Member]) -> None:
-    """How far the members of a population are after so many steps."""
-    content = [{"progress": dataclasses.asdict(m.progress), "diverged": m.diverged} for m in members]
-    (folder / NUMBERS).write_text(json.dumps({"step": step, "members": content}))
-
-
-def load_numbers(folder: Path, members: Sequence[Member]) -> int:
-    """Put back how far the members were; returns the number of steps done. `UserError` for numbers that are none."""
-    with readable(folder):
         saved = read_fields(_Saved, parse_json((folder / NUMBERS).read_bytes()))
         for member, own in zip(members, saved.members, strict=True):
             member.progress, member.diverged = own.progress, own.diverged

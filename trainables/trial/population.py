@@ -19,7 +19,6 @@ from trainables.errors import UserError
 from trainables.record_parts import CorpusFiles, Trained
 from trainables.senteval import import_late
 from trainables.training.distributed import Workers
-from trainables.training.loop import total_steps
 from trainables.training.pace import Pace
 from trainables.training.population_training import Member, train_population
 from trainables.trial.build import base_fingerprint, build_encoder, build_model, build_sampler, describe_encoder
@@ -122,7 +121,7 @@ class _Watch:
     """Between the training loop and the reporter, as `TrialWatcher` is in a single trial."""
 
     def __init__(self, members: Sequence[Member], reporter: Reporter) -> None:
-        self.steps = total_steps(members[0].sampler, members[0].optimisation)
+        self.steps = members[0].steps
         self.members, self.reporter = members, reporter
         reporter.begin(self.steps)
         self.every = max(1, self.steps // POINTS)

@@ -17,6 +17,7 @@ import random
 import resource
 import threading
 import traceback
+import types
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -126,27 +127,24 @@ def _forget_locals(error: BaseException) -> None:
             waiting += [raised.__cause__, raised.__context__]
 
 
-def _hooks() -> dict[str, Any]:
-    """Hooks that are called for all modules and optimisers."""
-    owners = {"module": module, "optimizer": optimizer}
-    hooks = {(owner, name): value for owner in owners for name, value in vars(owners[owner]).items()}
+def _hooks() -> dict[tuple[types.ModuleType, str], Any]:
+    """Hooks that are called for all modules and optimisers, by where they are kept."""
     return {
-        f"{owner} {name}": dict(value) if isinstance(value, dict) else value
-        for (owner, name), value in hooks.items()
+        (owner, name): dict(value) if isinstance(value, dict) else value
+        for owner in (module, optimizer)
+        for name, value in vars(owner).items()
         if name.startswith("_global_")
     }
 
 
-def _set_hooks(hooks: dict[str, Any]) -> None:
-    for place, value in hooks.items():
-        owner, name = place.split()
-        where = module if owner == "module" else optimizer
+def _set_hooks(hooks: dict[tuple[types.ModuleType, str], Any]) -> None:
+    for (owner, name), value in hooks.items():
         if isinstance(value, dict):
-            own = getattr(where, name)
+            own = getattr(owner, name)
             own.clear()
             own.update(value)
         else:
-            setattr(where, name, value)
+            setattr(owner, name, value)
 
 
 def _flag(owner: object, name: str) -> _Setting:

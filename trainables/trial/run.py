@@ -15,7 +15,7 @@ from trainables.recipe import Recipe
 from trainables.record_parts import Trained, TrainingNumbers
 from trainables.senteval import import_late
 from trainables.training.distributed import Workers
-from trainables.training.loop import TrainingDivergedError, total_steps, train
+from trainables.training.loop import TrainingDivergedError, train
 from trainables.training.model import TEMPERATURE
 from trainables.training.population_training import embed_ahead
 from trainables.trial.build import (
@@ -52,12 +52,7 @@ def run_trials(
     """
     if len(specs) > 1:
         yield from run_population(
-            specs,
-            workers=workers,
-            reporter=reporter,
-            resume=resume,
-            shared=shared,
-            hand_over=hand_over,
+            specs, workers=workers, reporter=reporter, resume=resume, shared=shared, hand_over=hand_over
         )
         return
     (spec,) = specs
@@ -126,7 +121,7 @@ def _train(
 ) -> tuple[TrainingNumbers, str | None]:
     """Train the encoder in place. Returns what was measured, and why training ended early, if it did."""
     model, sampler = training.model, training.sampler
-    steps = total_steps(sampler, recipe.optimisation)
+    steps = recipe.optimisation.steps(sampler.steps_per_epoch)
     if isinstance(model.encoder, AdaptedEncoder):
         embed_ahead(model.encoder.store, sampler, steps)
     if model.guide is not None:

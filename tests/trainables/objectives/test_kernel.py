@@ -59,13 +59,6 @@ class TestKernel:
         torch.testing.assert_close(ours_gradient, theirs_gradient, **EXACT)
         assert ours[0] > ours[1] + 0.1
 
-    def test_the_two_styles_differ(self):
-        scores = torch.tensor([[1.0, 2.0, 0.5]])
-        positives = torch.tensor([[True, True, False]])
-        competing = contrastive(scores, positives, torch.ones_like(positives))
-        left_out = contrastive(scores, positives, ~positives)
-        assert competing > left_out + 0.1
-
     def test_a_positive_alone_costs_nothing(self):
         scores = torch.tensor([[3.0, -1e30, 1e30]], requires_grad=True)
         alone = torch.tensor([[True, False, False]])

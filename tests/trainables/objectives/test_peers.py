@@ -109,21 +109,18 @@ class _Embeddings(torch.nn.Module):
         return {"sentence_embedding": self.embeddings[features["items"]]}
 
 
-def pair_batch(seed: int) -> EmbeddedBatch:
-    """Each pair a group; a guide that finds some candidates nearer than the positive."""
-    return embedded(list(range(2 * PAIRS)), [(n, n, PAIRS + n, 0) for n in range(PAIRS)], seed)
+def pair_batch(seed: int, negatives: int = 0) -> EmbeddedBatch:
+    """Each pair a group, with so many hard negatives; a guide that finds some candidates nearer than the positive."""
+    rows = [(n, n, PAIRS * k + n, 0 if k == 1 else 2) for k in range(1, 2 + negatives) for n in range(PAIRS)]
+    return embedded(list(range((2 + negatives) * PAIRS)), rows, seed)
 
 
 def triple_batch(seed: int) -> EmbeddedBatch:
-    """Each pair with two hard negatives."""
-    rows = [(n, n, PAIRS * k + n, 0 if k == 1 else 2) for k in (1, 2, 3) for n in range(PAIRS)]
-    return embedded(list(range(4 * PAIRS)), rows, seed)
+    return pair_batch(seed, negatives=2)
 
 
 def one_triple_batch(seed: int) -> EmbeddedBatch:
-    """Each pair with one hard negative."""
-    rows = [(n, n, PAIRS * k + n, 0 if k == 1 else 2) for k in (1, 2) for n in range(PAIRS)]
-    return embedded(list(range(3 * PAIRS)), rows, seed)
+    return pair_batch(seed, negatives=1)
 
 
 def ranked(**arguments: Any) -> Peer:
@@ -177,13 +174,27 @@ def same_size(seed: int) -> EmbeddedBatch:
     return replace(batch, guide=batch.guide[:, :-1])
 
 
+def near_teacher(batch: EmbeddedBatch) -> Tensor:
+    loss: Tensor = losses.MSELoss(_Embeddings(batch.projected))([{"items": slice(None)}], batch.guide)
+    return loss
+
+
+def of_triples(batch: EmbeddedBatch) -> Tensor:
+    return losses.TripletLoss(None, triplet_margin=1.0).compute_loss_from_embeddings(batch.projected.split(PAIRS), None)
+
+
+TAU = {"temperature": 0.05}
+DIVERGENCE = losses.DistillKLDivLoss(None, pairwise_cos_sim, temperature=0.05)
+MARGIN = losses.MarginMSELoss(None, pairwise_cos_sim)
+ALL = losses.BatchAllTripletLoss(None, margin=1.0).batch_all_triplet_loss
+HARD = losses.BatchHardTripletLoss(None, margin=1.0).batch_hard_triplet_loss
 WIDTHS, WEIGHTS = ("4", "2"), ("0.5", "2.0")
-CUT = {"temperature": 0.05, "dims": WIDTHS, "dims_weights": WEIGHTS}
+CUT = {**TAU, "dims": WIDTHS, "dims_weights": WEIGHTS}
 GIST = (DIRECTIONS[0], DIRECTIONS[2], DIRECTIONS[3])
 """What GISTEmbedLoss compares by default."""
 HARDNESS = {"in_batch": "in_batch_negatives", "hard": "hard_negatives", "all": "all_negatives"}
 LABELS = torch.arange(CLASSES).repeat_interleave(OF_A_CLASS)
-GUIDED = {"temperature": 0.05, "false_negatives": "guide"}
+GUIDED = {**TAU, "false_negatives": "guide"}
 MARGINS = ((0.0, "absolute"), (0.1, "absolute"), (0.2, "relative"))
 
 
@@ -209,13 +220,13 @@ class Comparison:
 RANKING, GUIDE = "MultipleNegativesRankingLoss", "objective.false_negatives=guide"
 WIDENED = "GISTEmbedLoss and, added by the test, positives beside others' hard negatives"
 COMPARISONS: Mapping[str, Comparison] = {
-    "mnrl": Comparison("objective.name=mnrl", RANKING, pair_batch, {"temperature": 0.05}, ranked()),
-    "simcse": Comparison("objective.name=simcse", RANKING, one_triple_batch, {"temperature": 0.05}, ranked()),
+    "mnrl": Comparison("objective.name=mnrl", RANKING, pair_batch, TAU, ranked()),
+    "simcse": Comparison("objective.name=simcse", RANKING, one_triple_batch, TAU, ranked()),
     **{
         name: Comparison(f"objective.name={name}", type(loss).__name__, scored_batch, numbers, over_pairs(loss))
         for name, numbers, loss in (
-            ("cosent", {"temperature": 0.05}, losses.CoSENTLoss(None, scale=20.0)),
-            ("angle", {"temperature": 0.05}, losses.AnglELoss(None, scale=20.0)),
+            ("cosent", TAU, losses.CoSENTLoss(None, scale=20.0)),
+            ("angle", TAU, losses.AnglELoss(None, scale=20.0)),
             ("cosine", {}, losses.CosineSimilarityLoss(None)),
         )
     },
@@ -287,64 +298,30 @@ COMPARISONS: Mapping[str, Comparison] = {
             ("cosine", "CosineSimilarityLoss", scored_batch, {}, {}),
         )
     },
-    "distill, similarities": Comparison(
-        "objective.name=distill, .matches=similarities",
-        "DistillKLDivLoss",
-        triple_batch,
-        {"temperature": 0.05, "teacher": "scenes-small"},
-        imitated(losses.DistillKLDivLoss(None, pairwise_cos_sim, temperature=0.05), columns=0),
-    ),
-    "distill, margins": Comparison(
-        "objective.name=distill, .matches=margins",
-        "MarginMSELoss",
-        triple_batch,
-        {"matches": "margins", "teacher": "scenes-small"},
-        imitated(losses.MarginMSELoss(None, pairwise_cos_sim), columns=4),
-    ),
-    "distill, similarities in the data": Comparison(
-        "objective.name=distill, .matches=similarities, .teacher=none",
-        "DistillKLDivLoss",
-        taught_batch,
-        {"temperature": 0.05},
-        imitated(losses.DistillKLDivLoss(None, pairwise_cos_sim, temperature=0.05), columns=4),
-    ),
-    "distill, margins in the data": Comparison(
-        "objective.name=distill, .matches=margins, .teacher=none",
-        "MarginMSELoss",
-        taught_batch,
-        {"matches": "margins"},
-        imitated(losses.MarginMSELoss(None, pairwise_cos_sim), columns=4),
-    ),
-    "distill, embeddings": Comparison(
-        "objective.name=distill, .matches=embeddings",
-        "MSELoss",
-        same_size,
-        {"matches": "embeddings", "teacher": "scenes-small"},
-        lambda batch: losses.MSELoss(_Embeddings(batch.projected))([{"items": slice(None)}], batch.guide),
-    ),
-    "triplet": Comparison(
-        "objective.name=triplet",
-        "TripletLoss",
-        one_triple_batch,
-        {"margin": 1.0},
-        lambda batch: losses.TripletLoss(None, triplet_margin=1.0).compute_loss_from_embeddings(
-            list(batch.projected.split(PAIRS)), None
-        ),
-    ),
-    "batch_all": Comparison(
-        "objective.name=batch_all",
-        "BatchAllTripletLoss",
-        class_batch,
-        {"margin": 1.0},
-        lambda batch: losses.BatchAllTripletLoss(None, margin=1.0).batch_all_triplet_loss(LABELS, batch.projected),
-    ),
-    "batch_hard": Comparison(
-        "objective.name=batch_hard",
-        "BatchHardTripletLoss",
-        class_batch,
-        {"margin": 1.0},
-        lambda batch: losses.BatchHardTripletLoss(None, margin=1.0).batch_hard_triplet_loss(LABELS, batch.projected),
-    ),
+    **{
+        f"distill, {matches}{'' if teacher else ' in the data'}": Comparison(
+            f"objective.name=distill, .matches={matches}{'' if teacher else ', .teacher=none'}",
+            name,
+            batch,
+            {"matches": matches, "teacher": teacher, **tau},
+            peer,
+        )
+        for matches, teacher, name, batch, tau, peer in (
+            ("similarities", "scenes-small", "DistillKLDivLoss", triple_batch, TAU, imitated(DIVERGENCE, columns=0)),
+            ("margins", "scenes-small", "MarginMSELoss", triple_batch, {}, imitated(MARGIN, columns=4)),
+            ("similarities", None, "DistillKLDivLoss", taught_batch, TAU, imitated(DIVERGENCE, columns=4)),
+            ("margins", None, "MarginMSELoss", taught_batch, {}, imitated(MARGIN, columns=4)),
+            ("embeddings", "scenes-small", "MSELoss", same_size, {}, near_teacher),
+        )
+    },
+    **{
+        name: Comparison(f"objective.name={name}", peer, batch, {"margin": 1.0}, loss)
+        for name, peer, batch, loss in (
+            ("triplet", "TripletLoss", one_triple_batch, of_triples),
+            ("batch_all", "BatchAllTripletLoss", class_batch, lambda batch: ALL(LABELS, batch.projected)),
+            ("batch_hard", "BatchHardTripletLoss", class_batch, lambda batch: HARD(LABELS, batch.projected)),
+        )
+    },
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -32,25 +33,18 @@ class TestMemory:
         [
             ({}, 2000),
             ({"memory.max": "max"}, 2000),
-            ({"memory.max": str(1500 * 1024), "memory.current": str(900 * 1024)}, 600),
-            (
-                {
-                    "memory.max": str(1500 * 1024),
-                    "memory.current": str(900 * 1024),
-                    "memory.stat": f"anon 5\ninactive_file {100 * 1024}",
-                },
-                700,
-            ),
+            ({"memory.max": "1500k", "memory.current": "900k"}, 600),
+            ({"memory.max": "1500k", "memory.current": "900k", "memory.stat": "anon 5\ninactive_file 100k"}, 700),
             ({"memory/memory.limit_in_bytes": str(2**63), "memory/memory.usage_in_bytes": "5"}, 2000),
-            ({"memory/memory.limit_in_bytes": str(800 * 1024), "memory/memory.usage_in_bytes": str(1024)}, 799),
-            ({"memory.max": "1024", "memory.current": "5000"}, 0),
+            ({"memory/memory.limit_in_bytes": "800k", "memory/memory.usage_in_bytes": "1k"}, 799),
+            ({"memory.max": "1k", "memory.current": "5k"}, 0),
         ],
     )
     def test_available_bytes(self, files: dict[str, str], free: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         (tmp_path / "memory").mkdir()
         (tmp_path / "meminfo").write_text("MemTotal:  9000 kB\nMemAvailable:   2000 kB\n")
         for name, text in files.items():
-            (tmp_path / name).write_text(text)
+            (tmp_path / name).write_text(re.sub(r"(\d+)k", lambda kib: str(1024 * int(kib[1])), text))
         monkeypatch.setattr(memory, "MEMINFO", tmp_path / "meminfo")
         monkeypatch.setattr(memory, "CONTROL_GROUP", tmp_path)
         assert memory.available_bytes(torch.device("cpu")) == free * 1024

@@ -14,7 +14,6 @@ import torch
 
 from tests.trials import Leaving
 from trainables.corpora.batch import Batch
-from trainables.corpora.layouts import LAYOUTS
 from trainables.encoders.adapter import AdaptedEncoder
 from trainables.encoders.embedding_store import EmbeddingStore
 from trainables.encoders.word_vectors import WordVectors
@@ -204,10 +203,7 @@ class TestTraining:
         with pytest.raises(TrainingDivergedError) as error:
             by_itself(alone[1])
         assert members[1].diverged == str(error.value)
-        pair = members_of([changes[0], changes[2]], [stores[0]], torch.float32)
-        pair[1].sampler = members[2].sampler
-        torch.manual_seed(2)
-        pair[1].model = build_model(BASE.override(changes[2]), AdaptedEncoder(stores[0].encoder, store=stores[0]))
+        pair = [alone[0], alone[2]]
         train_population(pair)
         for own, other in zip((members[0], members[2]), pair, strict=True):
             assert own.progress.sums == pytest.approx(other.progress.sums)
@@ -346,11 +342,7 @@ def test_an_interrupted_population_gives_the_results_of_an_unbroken_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("trainables.trial.population.POINTS", 3)
-    few = {
-        "corpus.limit": 400,
-        "optimisation.batch_size": 32,
-        "optimisation.max_steps": 8,
-    }
+    few = {"corpus.limit": 400, "optimisation.batch_size": 32, "optimisation.max_steps": 8}
     recipes, shared = [BASE.override(few), BASE.override({**few, "head.kind": "linear"})], tmp_path / "embeddings"
     specs = [TrialSpec(recipe, seed, EVALUATION) for seed, recipe in enumerate(recipes, 1)]
     unbroken, first, second = Listening(), Listening(5, tmp_path / "kept"), Listening()
@@ -378,23 +370,11 @@ def test_an_interrupted_population_gives_the_results_of_an_unbroken_one(
 
 def test_the_last_step_is_told_wherever_it_falls(stores: list[EmbeddingStore], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("trainables.trial.population.POINTS", 2)  # of 12 steps each sixth
-    monkeypatch.setattr("trainables.trial.population.total_steps", lambda *_: 11)
-    monkeypatch.setattr("trainables.training.population_training.total_steps", lambda *_: 11)
     reporter = Listening()
-    members = members_of(DIFFERENT[:2], stores)
+    members = members_of([{**change, "optimisation.max_steps": 11} for change in DIFFERENT[:2]], stores)
     train_population(members, _Watch(members, reporter))
     assert list(reporter.reported) == [5, 10, 11]
     assert reporter.reported[11]["loss/0"] == members[0].progress.last_loss
-
-
-def test_a_strangers_layout_may_stack() -> None:
-    pairs = LAYOUTS["pairs"]
-    for stacks in (True, False):
-        LAYOUTS.add(type("Mine", (pairs,), {"name": "mine", "objectives": ("ntxent",), "stacks": stacks}))
-        try:
-            assert (population_key(BASE.override({"corpus.layout": "mine"})) is not None) == stacks
-        finally:
-            LAYOUTS.remove("mine")
 
 
 @pytest.mark.parametrize(

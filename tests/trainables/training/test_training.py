@@ -15,29 +15,15 @@ import torch
 from safetensors.torch import load_file
 
 from tests.conftest import ROWS, pairs_of
-from tests.gloo_worker import Dropping, Tiny
+from tests.gloo_worker import Dropping
 from trainables.corpora.nli import NLIPairs
 from trainables.corpora.samplers import RowSampler
 from trainables.recipe import OptimisationConfig, Recipe
 from trainables.training import loop, pace
 from trainables.training.checkpoint import NUMBERS, TENSORS, TrainingProgress
 from trainables.training.distributed import Workers
-from trainables.training.loop import (
-    Interrupted,
-    TrainingDivergedError,
-    Watcher,
-    learning_rate,
-    total_steps,
-    train,
-)
-from trainables.training.model import (
-    MemoryBank,
-    StudyModel,
-    TokenizedBatch,
-    _fingerprint,
-    _padding_share,
-    decay_groups,
-)
+from trainables.training.loop import Interrupted, TrainingDivergedError, Watcher, learning_rate, train
+from trainables.training.model import MemoryBank, StudyModel, TokenizedBatch, _fingerprint, _padding_share, decay_groups
 from trainables.training.pending_numbers import PendingNumbers
 from trainables.training.rungs import parse_rungs
 from trainables.trial.build import build_model
@@ -163,7 +149,8 @@ class TestSchedule:
     )
     def test_total_steps(self, pairs: int, batch: int, epochs: int, most: int | None, steps: int):
         sampler = RowSampler(pairs_of([("a", "b", 0)] * pairs), batch)
-        assert total_steps(sampler, OptimisationConfig(batch_size=batch, epochs=epochs, max_steps=most)) == steps
+        config = OptimisationConfig(batch_size=batch, epochs=epochs, max_steps=most)
+        assert config.steps(sampler.steps_per_epoch) == steps
 
 
 class TestParts:
@@ -198,10 +185,6 @@ class TestParts:
             model.head.register_forward_pre_hook(lambda _, inputs: factors.append(inputs[0].detach()))
             model.loss(batch, Workers(), torch.Generator())
         torch.testing.assert_close(factors[1], factors[0] * torch.tensor(expected).unsqueeze(1))
-
-    def test_other_poolings_do_not_shrink(self, make_encoder: Any):
-        recipe = BASE.override({"objective.fidelity": "released", "pooling.mode": "cls"})
-        assert not build_model(recipe, make_encoder("cls")).count_padding
 
 
 class TestTraining:
@@ -281,24 +264,6 @@ class TestTraining:
         study(BASE, recorder)
         assert recorder.saved == taken
 
-    def test_a_rung_ends_it(self):
-        class Stopping(Recorder):
-            def rung(self, number: int, progress: TrainingProgress) -> bool:
-                return super().rung(number, progress) and number < 4
-
-        recorder = Stopping()
-        _, progress = study(BASE, recorder)
-        assert (progress.step, recorder.steps, recorder.rungs) == (6, [1, 2, 3, 4, 5, 6], [1, 2, 3, 4])
-
-    def test_no_rungs_that_nobody_wants(self):
-        silent, recorder = Recorder(), Recorder()
-        silent.rung_plan = None
-        study(BASE, silent)
-        study(BASE, recorder)
-        assert silent.rungs == []
-        assert silent.losses == recorder.losses
-        assert silent.steps == list(range(1, 13))
-
     def test_the_device_is_asked_a_step_late(self, monkeypatch: pytest.MonkeyPatch):
         """A step's numbers are read once the next step is queued, but where somebody looks at the state."""
         events: list[str] = []
@@ -315,13 +280,7 @@ class TestTraining:
 
         monkeypatch.setattr(loop, "PendingNumbers", Watched)
         study(BASE.override({"optimisation.max_steps": 4}), Watcher())
-        assert events == [
-            *("queued 1", "queued 2", "read 1", "queued 3", "read 2", "queued 4", "read 3", "read 4"),
-        ]
-
-    def test_streams_are_counted_where_something_is_drawn(self):
-        assert study(BASE, Recorder())[1].streams == 1
-        assert study(BASE, Recorder(), encoder=Tiny)[1].streams is None
+        assert events == ["queued 1", "queued 2", "read 1", "queued 3", "read 2", "queued 4", "read 3", "read 4"]
 
     def test_a_checkpoint_is_tensors_and_numbers(self, tmp_path: Path):
         model, _ = study(BASE, Recorder(3, tmp_path))

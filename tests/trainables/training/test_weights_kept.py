@@ -20,7 +20,7 @@ from reports.sections import measured_counts
 from reports.trials_csv import write_trials_csv
 from search_spaces import spaces
 from tests.conftest import ROWS, pairs_of
-from tests.gloo_worker import Scored
+from tests.gloo_worker import Interrupting, Scored
 from tests.reports.sections.test_sections import rewrite
 from tests.synthetic_results import make_results
 from trainables.corpora.samplers import RowSampler
@@ -29,7 +29,7 @@ from trainables.evaluation_config import EvaluationConfig
 from trainables.recipe import Recipe
 from trainables.training.checkpoint import TrainingProgress
 from trainables.training.distributed import Workers
-from trainables.training.loop import Interrupted, Watcher, train
+from trainables.training.loop import Interrupted, train
 from trainables.training.model import StudyModel
 from trainables.training.rungs import parse_rungs
 from trainables.trial.build import build_model
@@ -53,29 +53,19 @@ EIGHTHS = parse_rungs("8")
 EVALUATION = EvaluationConfig("scenes", ("STSBenchmark",), "fast")
 
 
-class Scores(Watcher):
+class Scores(Interrupting):
     """Gives scores by step, and draws what it likes; may end the training at a checkpoint or at a rung."""
 
     def __init__(self, scores: Mapping[int, float | None], stop: int = 0, folder: Path | None = None) -> None:
-        self.scores, self.stop, self.folder = scores, stop, folder
+        super().__init__(stop if folder else 0, Workers(), folder or Path())
+        self.scores, self.stop = scores, stop
         self.rung_plan = EIGHTHS if stop > 0 and folder is None else None
         self.losses: list[float] = []
         self.scored: list[int] = []
         self.encoder: Any = None
-        self.saved = 0
 
     def step(self, step: int, scalars: dict[str, float]) -> None:
         self.losses.append(scalars["loss"])
-
-    def wants_checkpoint(self, step: int) -> bool:
-        return self.folder is not None and step == self.stop - 1
-
-    def checkpoint(self, step: int, save: Callable[[Path], None]) -> bool:
-        assert self.folder is not None
-        assert step in (self.stop, self.stop - 1), "a step after the wish, or where its step was scored at once"
-        self.saved = step
-        save(self.folder)
-        return False
 
     def rung(self, number: int, progress: TrainingProgress) -> bool:
         return number != self.stop

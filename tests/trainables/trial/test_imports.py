@@ -26,21 +26,9 @@ recipe = Recipe().preferring({
 run_trial(recipe, 1, EvaluationConfig("scenes", ("STS12", "STSBenchmark", "TREC"), "fast"), reporter=FirstStep())
 """
 UNNEEDED = {
-    "datasets",
-    "matplotlib",
-    "mlflow",
-    "nltk",
-    "optuna",
-    "pandas",
-    "peft",
-    "pyarrow",
-    "ray",
-    "sentence_transformers",
-    "sklearn",
-    "tensorboard",
-    "torchvision",
-    "wandb",
-}
+    "datasets", "matplotlib", "mlflow", "nltk", "optuna", "pandas", "peft", "pyarrow", "ray", "sentence_transformers",
+    "sklearn", "tensorboard", "torchvision", "wandb",
+}  # fmt: skip
 
 
 @pytest.mark.slow

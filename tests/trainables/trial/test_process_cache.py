@@ -14,7 +14,6 @@ import pytest
 import torch
 from transformers import BertConfig, BertModel
 
-from tests.conftest import SENTENCES
 from tests.trials import PAIRS
 from trainables.corpora.nli import NLIPairs, load_nli
 from trainables.encoders import load_encoder
@@ -98,8 +97,8 @@ def naive_anisotropy(vectors: dict[str, np.ndarray], splits: list[Split]) -> flo
 class TestGeometry:
     TEXTS = tuple(f"t{number}" for number in range(40))
 
-    def of(self, data: dict[str, TaskData], scale: float = 1.0) -> tuple[Any, dict[str, np.ndarray]]:
-        draws = np.random.default_rng(0).normal(0.3, scale, size=(len(self.TEXTS), 6)).astype(np.float32)
+    def of(self, data: dict[str, TaskData]) -> tuple[Any, dict[str, np.ndarray]]:
+        draws = np.random.default_rng(0).normal(0.3, size=(len(self.TEXTS), 6)).astype(np.float32)
         draws[7] = 0
         index = {text: row for row, text in enumerate(self.TEXTS)}
 
@@ -132,12 +131,6 @@ class TestGeometry:
         zero = TaskData({"test": pairs(["t7"], ["t1"], [5.0])})
         assert self.of({"STSBenchmark": zero})[0] == {"anisotropy": None}
 
-    def test_it_says_what_it_should(self) -> None:
-        """All cosines of embeddings in a narrow cone are high; a wide one is the control."""
-        data = {"STSBenchmark": TaskData({"test": self.split(1)})}
-        narrow, wide = self.of(data, scale=0.02)[0], self.of(data, scale=5.0)[0]
-        assert narrow["anisotropy"] > 0.9 > 0.2 > wide["anisotropy"]
-
 
 CORPUS = (
     {"premise": "A  Man is sleeping", "hypothesis": "a person sleeps", "label": "entailment"},
@@ -159,12 +152,7 @@ class TestOverlap:
         trec.mkdir()
         (trec / "train_5500.label").write_text("DESC:x two dogs run\nHUM:x who\nHUM:x where\n")
         (trec / "TREC_10.label").write_text("DESC:x two dogs\nHUM:x A person sleeps\nHUM:x two animals run\n")
-        return Recipe().preferring(
-            {
-                "encoder.name": "scenes-small",
-                "corpus.nli": str(tmp_path / "nli.jsonl"),
-            }
-        )
+        return Recipe().preferring({"encoder.name": "scenes-small", "corpus.nli": str(tmp_path / "nli.jsonl")})
 
     def test_counted_by_hand(self, recipe: Recipe, tmp_path: Path) -> None:
         expected = {"STSBenchmark": {"items": 4, "seen": 2}, "TREC": {"items": 3, "seen": 2}}
@@ -188,11 +176,8 @@ class TestOverlap:
             overlap(recipe, tmp_path / "senteval", ["TREC"], ("another", "tasks"))
 
     def test_absent_where_nothing_is_trained_or_listed(self, recipe: Recipe, tmp_path: Path) -> None:
-        assert (
-            overlap(recipe.override({"optimisation.epochs": 0}), tmp_path / "senteval", ["TREC"], (None, "0")) is None
-        )
-        spans = recipe.override({"corpus.layout": "spans", "objective.name": "ntxent"})
-        assert overlap(spans, tmp_path / "senteval", ["TREC"], (None, "0")) is None
+        for changes in ({"optimisation.epochs": 0}, {"corpus.layout": "spans", "objective.name": "ntxent"}):
+            assert overlap(recipe.override(changes), tmp_path / "senteval", ["TREC"], (None, "0")) is None
 
 
 class TestFresh:
@@ -224,10 +209,6 @@ class TestFresh:
         names = {name for name, _ in encoder.named_parameters()}
         assert set(encoder.fresh) <= names
         assert not any("word_embeddings" in name or "decoder.weight" in name for name in encoder.fresh)
-
-    def test_the_built_in_encoder_starts_alike_for_all(self, make_encoder: Any) -> None:
-        assert make_encoder().fresh == ()
-        assert make_encoder().encode(list(SENTENCES)).shape[0] == len(SENTENCES)
 
 
 @pytest.fixture
@@ -265,10 +246,8 @@ class TestOverlapInATrial:
         assert run_trial(recipe, 1, EVALUATION).evaluated["overlap"]["STSBenchmark"]["seen"] == 0
         assert len(read) == 1
         file.write_text("\n".join(json.dumps(row) for row in (*CORPUS, *CORPUS)))
-        assert run_trial(recipe, 1, EVALUATION).data["corpus"]["pairs"] == 2 * len(
-            CORPUS
-        )  # a changed file is read again
-        assert len(read) == 2
+        assert run_trial(recipe, 1, EVALUATION).data["corpus"]["pairs"] == 2 * len(CORPUS)
+        assert len(read) == 2, "a changed file is read again"
 
     @pytest.mark.slow
     def test_its_time_is_part_of_the_cost(self, base: Recipe, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
+import gc
 import json
 import os
 import random
@@ -12,6 +13,7 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -222,42 +224,29 @@ def test_random_streams_start_anew(between: ProcessReset):
         assert draws() == first
 
 
-def test_an_error_holds_no_tensors(between: ProcessReset):
-    """Running out of memory leaves a traceback whose functions hold all that there was."""
-    held: list[Any] = []
+@pytest.mark.parametrize("clean", [True, False])
+def test_an_error_holds_no_tensors(clean: bool, between: ProcessReset):
+    """Running out of memory leaves a traceback whose functions hold all that there was; they are made to forget it."""
+    alive: list[Any] = []
+    error: Any = None
 
-    class Watched:
-        alive = 0
+    def fill() -> None:
+        tensors: list[Any] = [torch.zeros(3)]
+        tensors.append(tensors)  # a circle
+        alive.append(weakref.ref(tensors[0]))
+        raise torch.cuda.OutOfMemoryError("CUDA out of memory")
 
-        def __init__(self) -> None:
-            Watched.alive += 1
-
-        def __del__(self) -> None:
-            Watched.alive -= 1
-
-    def fail() -> None:
-        tensors = [Watched() for _ in range(3)]
-        tensors.append(tensors)  # type: ignore[arg-type]  # a circle
-        try:
-            raise torch.cuda.OutOfMemoryError("CUDA out of memory")
-        except RuntimeError as error:
-            raise ValueError("the trial failed") from error
-
-    def run() -> None:
-        try:
-            with between.trial():
-                fail()
-        except ValueError as error:
-            held.append(error)
-
-    run()
-    assert held[0].__cause__ is not None
-    assert Watched.alive == 0
     try:
-        fail()
-    except ValueError as error:
-        held.append(error)
-    assert Watched.alive == 3  # without it they stay
+        with between.trial() if clean else contextlib.nullcontext():
+            try:
+                fill()
+            except RuntimeError as cause:
+                raise ValueError("the trial failed") from cause
+    except ValueError as raised:
+        error = raised
+    gc.collect()
+    assert error.__cause__ is not None
+    assert (alive[0]() is None) == clean
 
 
 class TestGrowth:
@@ -307,11 +296,15 @@ class TestGrowth:
         assert between.grown().cuda == 0
 
 
+def saved(encoder: Any, folder: Path, **more: Any) -> Any:
+    encoder.backbone.save_pretrained(folder, **more)
+    encoder.tokenizer.save_pretrained(folder)
+    return encoder
+
+
 class TestWhatIsKept:
     def test_an_encoder_that_a_trial_has_changed(self, make_encoder: Any, tmp_path: Path):
-        made = make_encoder()
-        made.backbone.save_pretrained(tmp_path)
-        made.tokenizer.save_pretrained(tmp_path)
+        saved(make_encoder(), tmp_path)
         for name in ("scenes-small", str(tmp_path)):
             config = EncoderConfig(name=name)
             first: Any = load_encoder(config, Mean())
@@ -332,9 +325,7 @@ class TestWhatIsKept:
     ):
         from trainables.encoders import pretrained
 
-        made = make_encoder()
-        made.backbone.save_pretrained(tmp_path)
-        made.tokenizer.save_pretrained(tmp_path)
+        made = saved(make_encoder(), tmp_path)
         reads: list[str] = []
         read = pretrained._load
         monkeypatch.setattr(pretrained, "_load", lambda name, dtype: (reads.append(name), read(name, dtype))[1])
@@ -352,8 +343,7 @@ class TestWhatIsKept:
         made = make_encoder()
         weights = made.backbone.state_dict()
         del weights["encoder.layer.0.output.dense.weight"]
-        made.backbone.save_pretrained(tmp_path, state_dict=weights)
-        made.tokenizer.save_pretrained(tmp_path)
+        saved(made, tmp_path, state_dict=weights)
         digits = []
         for seed in (1, 2, 1):
             torch.manual_seed(seed)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -27,15 +26,10 @@ def test_the_record_has_the_scores_of_each_width(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(save_and_score, "score_senteval", scored)
     embeddings = Embeddings(np.arange(6, dtype=np.float32).reshape(2, 3), "digits", 0.0)
     pairs = Recipe().override({"objective.name": "mnrl", "corpus.layout": "pairs"})
-    record: Any = save_and_score.scores_at_widths(
-        pairs.override({"objective.dims": ("2", "1")}), EvaluationConfig(), embeddings
-    )
-    assert record == {"widths": {"2": {"MR": {"test_accuracy": 8.0}}, "1": {"MR": {"test_accuracy": 3.0}}}}
-    assert save_and_score.scores_at_widths(pairs, EvaluationConfig(), embeddings) == {}
-    assert (
-        save_and_score.scores_at_widths(Recipe().override({"optimisation.epochs": 0}), EvaluationConfig(), embeddings)
-        == {}
-    )
+    cut, untrained = (pairs.preferring(more) for more in ({"objective.dims": ("2", "1")}, {"optimisation.epochs": 0}))
+    widths = {"widths": {"2": {"MR": {"test_accuracy": 8.0}}, "1": {"MR": {"test_accuracy": 3.0}}}}
+    for recipe, record in ((cut, widths), (pairs, {}), (untrained, {})):
+        assert save_and_score.scores_at_widths(recipe, EvaluationConfig(), embeddings) == record
 
 
 @pytest.mark.parametrize("encoder", ["scenes-small", "folder"])
