@@ -31,7 +31,8 @@ def _label(size: int, multiple: int) -> str:
 
 def _row(size: int, multiple: int) -> Row:
     return Row(
-        _label(size, multiple), {"optimisation.batch_size": size, "optimisation.learning_rate": rate(size, multiple)}
+        _label(size, multiple),
+        {"optimisation.batch_size": size, "optimisation.learning_rate": rate(size, multiple)},
     )
 
 

@@ -26,7 +26,12 @@ SPACES = (
         title="Every contrastive objective, for STS and transfer tasks at once",
         paper="no single one: the objectives of all four, on SupMPN's data",
         base=Recipe().preferring(
-            {**RANKING, "corpus.layout": "groups", "objective.name": "supmpn", "optimisation.clip_norm": 1.0}
+            {
+                **RANKING,
+                "corpus.layout": "groups",
+                "objective.name": "supmpn",
+                "optimisation.clip_norm": 1.0,
+            }
         ),
         laptop={**LAPTOP, "optimisation.batch_size": 32},
         # One for each family of objectives; the search starts from them.

@@ -20,11 +20,19 @@ SPACES = (
         title="Of text alone, are spans or dropout the better positives?",
         paper="Cropping outperforms dropout (arXiv 2508.03453), its claim alone",
         base=Recipe().preferring(
-            {**RANKING, "corpus.nli": "Skylion007/openwebtext", "corpus.layout": "texts", "corpus.limit": 50_000}
+            {
+                **RANKING,
+                "corpus.nli": "Skylion007/openwebtext",
+                "corpus.layout": "texts",
+                "corpus.limit": 50_000,
+            }
         ),
         evaluation=STS_EVALUATION,
         laptop={**LAPTOP, "corpus.limit": None},
-        rows=(Row("untrained", AS_IT_IS), *(Row(way, {"corpus.positives_from": way}) for way in _WAYS)),
+        rows=(
+            Row("untrained", AS_IT_IS),
+            *(Row(way, {"corpus.positives_from": way}) for way in _WAYS),
+        ),
         tables=(
             Table(
                 number="1",

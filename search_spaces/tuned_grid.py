@@ -15,7 +15,13 @@ SPACES = (
         name="tuned_grid",
         title="A whole encoder trained: objective, tau, lambda, P, Q, batch, pooling and learning rate",
         paper="no single one: objectives of all four",
-        base=Recipe().preferring({**SMALL_GRID, "optimisation.learning_rate": 5e-5, "optimisation.batch_size": 32}),
+        base=Recipe().preferring(
+            {
+                **SMALL_GRID,
+                "optimisation.learning_rate": 5e-5,
+                "optimisation.batch_size": 32,
+            }
+        ),
         evaluation=EvaluationConfig(tasks=("STSBenchmark",)),
         laptop=LAPTOP,
         rows=(Row("SupMPN, P 1, Q 1", {"objective.positives": 1, "objective.negatives": 1}),),

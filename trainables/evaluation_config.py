@@ -32,7 +32,11 @@ class EvaluationConfig(Options):
     tasks: tuple[str, ...] = key(
         ("sts", "transfer", "STSBenchmark"), "Names of tasks and of groups of tasks.", measures=False
     )
-    protocol: str = key("full", "How classifiers are fitted.", registry="trainables.senteval.protocol:PROTOCOLS")
+    protocol: str = key(
+        "full",
+        "How classifiers are fitted.",
+        registry="trainables.senteval.protocol:PROTOCOLS",
+    )
     heat_map: str = key(
         "none",
         "Sentences whose cosines are kept before and after training (SupMPN, Figure 2): none, topics (twelve of our "

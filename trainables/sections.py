@@ -26,7 +26,9 @@ class EncoderConfig(Options):
     section = "encoder"
 
     kind: str = key(
-        "transformer", "What makes an embedding of a sentence.", registry="trainables.encoders.kinds:ENCODERS"
+        "transformer",
+        "What makes an embedding of a sentence.",
+        registry="trainables.encoders.kinds:ENCODERS",
     )
     name: str = key(
         "google/bert_uncased_L-8_H-512_A-8",
@@ -139,7 +141,11 @@ class CorpusConfig(Options):
 
     section = "corpus"
 
-    layout: str = key("rows", "What a batch counts.", registry="trainables.corpora.layouts:LAYOUTS")
+    layout: str = key(
+        "rows",
+        "What a batch counts.",
+        registry="trainables.corpora.layouts:LAYOUTS",
+    )
 
 
 @dataclass(frozen=True)
@@ -225,7 +231,12 @@ class OptimisationConfig(_KeptByScore):
     section = "optimisation"
 
     learning_rate: float = key(
-        2e-5, "Highest learning rate.", above(0.0), alias="lr", together=True, search=Range(1e-5, 1e-3, log=True)
+        2e-5,
+        "Highest learning rate.",
+        above(0.0),
+        alias="lr",
+        together=True,
+        search=Range(1e-5, 1e-3, log=True),
     )
     batch_size: int = key(
         64,
@@ -246,7 +257,10 @@ class OptimisationConfig(_KeptByScore):
         "auto", "Of training; auto takes bf16 on a GPU that has it, else fp32.", measures=False
     )
     optimiser: str = key(
-        "adamw", "What makes steps of gradients.", together=True, registry="trainables.training.optimisers:OPTIMISERS"
+        "adamw",
+        "What makes steps of gradients.",
+        together=True,
+        registry="trainables.training.optimisers:OPTIMISERS",
     )
     keep: Literal["last", "best", "average"] = key(
         "last",

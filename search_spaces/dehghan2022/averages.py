@@ -7,7 +7,10 @@ from trainables.senteval.tasks import GROUPS
 
 STS_AVERAGE = Average(
     "supmpn_sts",
-    (*cells(GROUPS["sts"], "spearman_all"), *cells(("STSBenchmark", "SICKRelatedness"), "test_spearman_cosine")),
+    (
+        *cells(GROUPS["sts"], "spearman_all"),
+        *cells(("STSBenchmark", "SICKRelatedness"), "test_spearman_cosine"),
+    ),
 )
 TRANSFER_AVERAGE = Average(
     "supmpn_transfer", cells(("MR", "CR", "SUBJ", "MPQA", "SST2", "TREC", "MRPC"), "test_accuracy")

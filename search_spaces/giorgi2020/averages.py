@@ -33,7 +33,9 @@ _DEVELOPMENT: tuple[Cell, ...] = (
 DEV_DOWNSTREAM = Average("development_declutr_downstream", _DEVELOPMENT, development=True)
 DEV_PROBING = Average("development_declutr_probing", cells(GROUPS["probing"], "dev_accuracy"), development=True)
 DEV_WITHOUT_SNLI = Average(
-    "development_declutr_without_snli", tuple(cell for cell in _DEVELOPMENT if cell[0] != "SNLI"), development=True
+    "development_declutr_without_snli",
+    tuple(cell for cell in _DEVELOPMENT if cell[0] != "SNLI"),
+    development=True,
 )
 DEV_ALL = Average("development_declutr_all", parts=(DEV_DOWNSTREAM, DEV_PROBING), development=True)
 

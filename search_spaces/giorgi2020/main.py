@@ -115,7 +115,10 @@ _MAIN_TABLES = (
     Table(
         number="S6",
         title="Downstream average with and without SNLI, which the supervised models were trained on",
-        columns=(DEV_COLUMNS[0], Column("Downstream without SNLI", average=DEV_WITHOUT_SNLI.name)),
+        columns=(
+            DEV_COLUMNS[0],
+            Column("Downstream without SNLI", average=DEV_WITHOUT_SNLI.name),
+        ),
         rows=tuple(same(FIGURES["S6"]).items()),
         topic="SentEval (development)",
         aggregation="development scores (STS12 to 16 have no development part and stand with their test scores)",

@@ -35,7 +35,11 @@ def _scl(positives: str, negatives: str, weight: float, temperature: float = 1.0
 
 
 def _augment(cap: str) -> Overrides:
-    return {"objective.name": "ce_augment", "objective.positives": _CAPS[cap], "objective.negatives": _CAPS[cap]}
+    return {
+        "objective.name": "ce_augment",
+        "objective.positives": _CAPS[cap],
+        "objective.negatives": _CAPS[cap],
+    }
 
 
 _OVERRIDES: dict[str, Overrides] = {
@@ -65,7 +69,8 @@ _MODELS = tuple(_FIGURES["2"])
 _SCL_MODELS = tuple(label for label in _MODELS if label.endswith("-SCL"))
 
 _PUBLISHED = by_label(
-    _FIGURES, {"2": same(_MODELS), "3": same(_MODELS), "6": _LAMBDAS, "4": _LAMBDAS, "7": _TAUS, "5": _TAUS}
+    _FIGURES,
+    {"2": same(_MODELS), "3": same(_MODELS), "6": _LAMBDAS, "4": _LAMBDAS, "7": _TAUS, "5": _TAUS},
 )
 _ROWS = tuple(
     Row(

@@ -23,7 +23,12 @@ import numpy as np
 import pytest
 
 from trainables.corpora.batch import Batch
-from trainables.corpora.layouts import Layout, SamplerRequest, make_sampler, training_sentences
+from trainables.corpora.layouts import (
+    Layout,
+    SamplerRequest,
+    make_sampler,
+    training_sentences,
+)
 from trainables.errors import UserError
 from trainables.labels import CONTRADICTION, ENTAILMENT, LABELS
 from trainables.recipe import Recipe, keys

@@ -50,7 +50,12 @@ class BestWeights(LastWeights):
     """Scores the encoder every so many steps, and after the last, and keeps the first weights of the highest score."""
 
     def __init__(
-        self, encoder: TrainableEncoder, steps: int, every: int, patience: int | None, score: Callable[[], float | None]
+        self,
+        encoder: TrainableEncoder,
+        steps: int,
+        every: int,
+        patience: int | None,
+        score: Callable[[], float | None],
     ) -> None:
         """`patience`: after so many scores without a gain the training is over; None: it never is. `score` gives all
         workers the same number, in percent; None: there is no data to score on."""

@@ -13,4 +13,13 @@ from trainables.trial.reporter import Reporter
 from trainables.trial.result import TrialResult, Unscored
 from trainables.trial.spec import TrialSpec
 
-__all__ = ["Reporter", "TrialResult", "TrialSpec", "Unscored", "check_recipes", "of_tasks", "population_key", "remarks"]
+__all__ = [
+    "Reporter",
+    "TrialResult",
+    "TrialSpec",
+    "Unscored",
+    "check_recipes",
+    "of_tasks",
+    "population_key",
+    "remarks",
+]

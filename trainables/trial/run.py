@@ -52,7 +52,12 @@ def run_trials(
     """
     if len(specs) > 1:
         yield from run_population(
-            specs, workers=workers, reporter=reporter, resume=resume, shared=shared, hand_over=hand_over
+            specs,
+            workers=workers,
+            reporter=reporter,
+            resume=resume,
+            shared=shared,
+            hand_over=hand_over,
         )
         return
     (spec,) = specs

@@ -14,7 +14,18 @@ from reports.ledger import Record
 from reports.results import Results
 from reports.sections import measured_counts
 from search_spaces import spaces
-from tests.chunked import BANK, FULL, GROUPS, WHOLE, WORKER_CASES, Passing, batch_of, model_of, steps, worker_batches
+from tests.chunked import (
+    BANK,
+    FULL,
+    GROUPS,
+    WHOLE,
+    WORKER_CASES,
+    Passing,
+    batch_of,
+    model_of,
+    steps,
+    worker_batches,
+)
 from tests.conftest import ROWS, pairs_of
 from tests.gloo_worker import OBJECTIVE_CASES, Interrupting
 from tests.synthetic_results import make_results

@@ -342,7 +342,11 @@ def test_an_interrupted_population_gives_the_results_of_an_unbroken_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("trainables.trial.population.POINTS", 3)
-    few = {"corpus.limit": 400, "optimisation.batch_size": 32, "optimisation.max_steps": 8}
+    few = {
+        "corpus.limit": 400,
+        "optimisation.batch_size": 32,
+        "optimisation.max_steps": 8,
+    }
     recipes, shared = [BASE.override(few), BASE.override({**few, "head.kind": "linear"})], tmp_path / "embeddings"
     specs = [TrialSpec(recipe, seed, EVALUATION) for seed, recipe in enumerate(recipes, 1)]
     unbroken, first, second = Listening(), Listening(5, tmp_path / "kept"), Listening()

@@ -23,7 +23,14 @@ from trainables.training import loop, pace
 from trainables.training.checkpoint import NUMBERS, TENSORS, TrainingProgress
 from trainables.training.distributed import Workers
 from trainables.training.loop import Interrupted, TrainingDivergedError, Watcher, learning_rate, train
-from trainables.training.model import MemoryBank, StudyModel, TokenizedBatch, _fingerprint, _padding_share, decay_groups
+from trainables.training.model import (
+    MemoryBank,
+    StudyModel,
+    TokenizedBatch,
+    _fingerprint,
+    _padding_share,
+    decay_groups,
+)
 from trainables.training.pending_numbers import PendingNumbers
 from trainables.training.rungs import parse_rungs
 from trainables.trial.build import build_model
@@ -280,7 +287,9 @@ class TestTraining:
 
         monkeypatch.setattr(loop, "PendingNumbers", Watched)
         study(BASE.override({"optimisation.max_steps": 4}), Watcher())
-        assert events == ["queued 1", "queued 2", "read 1", "queued 3", "read 2", "queued 4", "read 3", "read 4"]
+        assert events == [
+            *("queued 1", "queued 2", "read 1", "queued 3", "read 2", "queued 4", "read 3", "read 4"),
+        ]
 
     def test_a_checkpoint_is_tensors_and_numbers(self, tmp_path: Path):
         model, _ = study(BASE, Recorder(3, tmp_path))
