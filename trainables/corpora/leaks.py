@@ -221,14 +221,14 @@ class _PartItems:
     """The items of one part, as numbers of texts, and the likeness of the best match of each so far."""
 
     items: list[list[int]] = field(default_factory=list)
-    texts: dict[int, int | None] = field(default_factory=dict)
+    texts: dict[int, int] = field(default_factory=dict)
     by_first: dict[int, list[int]] = field(default_factory=lambda: defaultdict(list))
     matched: dict[int, int] = field(default_factory=dict)
 
     def add(self, item: list[int]) -> None:
         self.by_first[item[0]].append(len(self.items))
         self.items.append(item)
-        self.texts.update(dict.fromkeys(item))
+        self.texts.update(dict.fromkeys(item, len(LIKENESSES)))  # like none yet
 
     def meet(self, alike: Sequence[Mapping[int, int]]) -> bool:
         """Note what a row holds, given what each of its texts is like. Whether that is an item whole."""
@@ -236,7 +236,7 @@ class _PartItems:
         for place, likenesses in enumerate(alike):
             for number, likeness in likenesses.items():
                 if number in self.texts:
-                    self.texts[number] = _better(self.texts[number], likeness)
+                    self.texts[number] = min(self.texts[number], likeness)
                 for index in self.by_first.get(number, ()):
                     others = self.items[index][1:]
                     rest = [
@@ -248,7 +248,8 @@ class _PartItems:
                     ]
                     if rest or not others:
                         whole = True
-                        self.matched[index] = _better(self.matched.get(index), min(rest, default=likeness))
+                        match = min(rest, default=likeness)
+                        self.matched[index] = min(match, self.matched.get(index, match))
         return whole
 
     def leaks(self) -> PartLeaks:
@@ -259,7 +260,3 @@ class _PartItems:
             Counts(**{name: items[likeness] for likeness, name in enumerate(LIKENESSES)}),
             Counts(**{name: texts[likeness] for likeness, name in enumerate(LIKENESSES)}),
         )
-
-
-def _better(before: int | None, now: int) -> int:
-    return now if before is None else min(before, now)

@@ -105,11 +105,16 @@ class NLIPairs:
 
 
 def load_nli(
-    source: str, limit: int | None = None, *, columns: str | None = None, labels: str | None = None
+    source: str,
+    limit: int | None = None,
+    *,
+    columns: str | None = None,
+    labels: str | None = None,
+    share: float = 1.0,
 ) -> NLIPairs:
     """Read labelled pairs, the first `limit` with a gold label; rows without one (`-`, -1, empty) are only counted.
 
-    `columns` and `labels` are `corpus.columns` and `corpus.labels`. `UserError` for a broken row, an unknown source, no
+    `columns`, `labels` and `share` are those of `corpus`. `UserError` for a broken row, an unknown source, no
     usable pair, and labels that are two numbers alone.
     """
     premises: list[str] = []
@@ -153,7 +158,7 @@ def load_nli(
     numbers = np.array(teacher)[order]
     divided_by = divisor(numbers, number(premises))
     scores = (numbers / divided_by).astype(np.float32) if np.isfinite(numbers).any() else None
-    return NLIPairs(
+    pairs = NLIPairs(
         premises,
         hypotheses,
         code,
@@ -169,6 +174,7 @@ def load_nli(
         scores,
         divided_by,
     )
+    return pairs if share == 1 else pairs.of(drawn_share(premises, share, f"corpus.nli={source!r}"))
 
 
 def check_nli(source: str, *, columns: str | None = None, labels: str | None = None) -> None:
@@ -237,6 +243,22 @@ def number(texts: Iterable[str]) -> np.ndarray:
     """(texts,) int64: equal texts have equal numbers, from 0 in order of first appearance."""
     numbers: dict[str, int] = {}
     return np.array([numbers.setdefault(text, len(numbers)) for text in texts], dtype=np.int64)
+
+
+def drawn_share(texts: Sequence[str], share: float, where: str) -> np.ndarray:  # (rows,) bool
+    """Which rows stay in a share, by the first text of each: all rows of one text, or none.
+
+    The order of texts is random but the same for every seed, so that a smaller share is part of a larger one.
+    `UserError` that says `where` for a share without a row.
+    """
+    text = number(texts)
+    rows = np.bincount(text)
+    order = np.random.Generator(np.random.Philox(key=0)).permutation(len(rows))
+    size = round(share * len(texts))
+    if not size:
+        raise UserError(f"{where}: corpus.share {share:g} of {len(texts):,} rows is none; give a larger share")
+    before = np.cumsum(rows[order]) - rows[order]
+    return np.isin(text, order[before < size])
 
 
 def count_premises(pairs: NLIPairs) -> dict[str, list[list[int]]]:

@@ -205,10 +205,10 @@ def test_nli_is_fetched_checked_and_read_by_the_corpus(server, tmp_path, monkeyp
     table = pyarrow.table({"premise": [*"aabb"], "hypothesis": [*"wxyz"], "label": [0, -1, 2, 1]})
     content = io.BytesIO()
     pyarrow.parquet.write_table(table, content)
-    files = {name: fetch.NLIFile(file.path, 4) for name, file in fetch.NLI_FILES.items()}
+    files = {name: (path, 4, None) for name, (path, *_) in fetch.NLI_FILES.items()}
     monkeypatch.setattr(fetch, "NLI_FILES", files)
-    for file in files.values():
-        server.files[f"/{file.path}"] = content.getvalue()
+    for path, *_ in files.values():
+        server.files[f"/{path}"] = content.getvalue()
     main(["fetch", "nli", "--to", str(tmp_path)])
     assert names(tmp_path) == set(fetch.NLI_FILES)
     assert (len(load_nli(str(tmp_path / "snli"))), len(load_nli(str(tmp_path)))) == (3, 6)
@@ -223,7 +223,7 @@ def test_nli_with_wrong_content(server, tmp_path, content):
         few = io.BytesIO()
         pyarrow.parquet.write_table(pyarrow.table({"premise": ["a"]}), few)
         content = few.getvalue()
-    server.files[f"/{fetch.NLI_FILES['snli/train.parquet'].path}"] = content
+    server.files[f"/{fetch.NLI_FILES['snli/train.parquet'][0]}"] = content
     with pytest.raises(UserError, match=r"no readable Parquet file|has 1 rows, published are 550,152"):
         fetch.fetch_nli(tmp_path)
     assert names(tmp_path) == set()
@@ -374,9 +374,9 @@ def test_weights_that_are_not_those_of_the_hub_are_refused(server, tmp_path, mon
 
 
 def test_nothing_is_fetched_from_a_branch_that_moves_without_a_checksum_or_a_count():
-    for file in fetch.NLI_FILES.values():
-        assert re.search(r"/resolve/[0-9a-f]{40}/", file.path)
-        assert file.sha256 is None or re.fullmatch(r"[0-9a-f]{64}", file.sha256)
+    for path, _, sha256 in fetch.NLI_FILES.values():
+        assert re.search(r"/resolve/[0-9a-f]{40}/", path)
+        assert sha256 is None or re.fullmatch(r"[0-9a-f]{64}", sha256)
     assert re.search(r"/SentEval/[0-9a-f]{40}/", fetch.PROBING)
     for sha256 in (fetch.WORDNET_SHA256, *fetch.MPNET_WHEELS.values(), *fetch.MPNET_FILES.values()):
         assert re.fullmatch(r"[0-9a-f]{64}", str(sha256))

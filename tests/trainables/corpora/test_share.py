@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trainables.corpora.layouts import LAYOUTS, SamplerRequest, all_sentences, make_sampler
-from trainables.corpora.share import drawn_share
+from trainables.corpora.nli import drawn_share
 from trainables.errors import UserError
-from trainables.recipe import Recipe
 
 SHARES = (0.125, 0.25, 0.5, 0.9)
 CUT = [name for name, layout in LAYOUTS.items() if "share" in layout.__dataclass_fields__ and not layout.tokens]
@@ -66,26 +66,16 @@ def test_every_layout_of_rows_trains_on_a_part(name: str, tmp_path: Path) -> Non
             sampler, description = make_sampler(layout, request)
             batches = [sampler.batch(step) for step in range(sampler.steps_per_epoch)]
             sentences = {sentence for batch in batches for sentence in batch.sentences}
-            assert sentences <= {*all_sentences(layout, request)}
+            whole_part = {*all_sentences(layout, request)}
+            assert sentences <= whole_part
             (whole,) = description.get("parts", [description])  # of a mixture, its one corpus
             assert whole.get("pairs", whole.get("texts")) == round(share * 120)
-        read[share] = {*all_sentences(layout, request)}
+            with pytest.raises(UserError, match=r"optimisation\.batch_size=\d+ is more than"):
+                layout.check(dataclasses.replace(request, batch_size=len(whole_part) + 1))
+        read[share] = whole_part
         fingerprints.add(description["fingerprint"])
     assert read[0.25] < read[0.5] < read[1.0]
     assert len(fingerprints) == 3
-
-
-def test_a_batch_that_is_larger_than_the_part_is_refused(tmp_path: Path) -> None:
-    layout: Any = LAYOUTS["rows"](nli=str(table("rows", tmp_path / "mine.csv")), share=0.25)
-    with pytest.raises(UserError, match=r"optimisation\.batch_size=40 is more than"):
-        layout.check(SamplerRequest(40, 1, None, None, max_length=16))
-
-
-def test_all_of_the_data_is_the_recipe_that_names_none() -> None:
-    base = Recipe()
-    assert base.override({"corpus.share": 1.0}).hash == base.hash
-    hashes = {base.override({"corpus.share": share}).hash for share in SHARES}
-    assert len(hashes | {base.hash}) == 5
 
 
 def test_it_is_drawn_alike_everywhere() -> None:
