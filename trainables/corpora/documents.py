@@ -157,15 +157,8 @@ def check_batch(source: str, documents: int, batch_size: int) -> None:
 
 def texts(source: str) -> Iterator[str]:
     """The documents of a source as text, one after another; blank ones are passed over."""
-    if source == SCENES:
-        yield from _read(scenes.ensure() / "docs" / "docs.jsonl")
-        return
-    files = _local_files(source)
-    if files is None:
-        yield from _hub_texts(source)
-        return
-    for file in files:
-        yield from _read(file)
+    files = [scenes.ensure() / "docs" / "docs.jsonl"] if source == SCENES else _local_files(source)
+    return _hub_texts(source) if files is None else chain.from_iterable(map(_read, files))
 
 
 def _cached(folder: Path) -> tuple[np.ndarray, np.ndarray, str]:

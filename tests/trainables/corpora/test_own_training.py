@@ -141,7 +141,7 @@ def test_how_columns_were_read_is_said(tmp_path: Path) -> None:
         (f"qestion,body\n{PROSE}", "their order decides; did you mean 'question'"),
         (
             "message,topic\nHow do I pay?,order\nMay I cancel it?,prices\n",
-            "'topic' is read as the label of 'message'; --columns sentence=message,label=topic says it, and --columns sen",
+            "'topic' is read as the label of 'message'; --columns sentence=message,label=topic says it, and --columns",
         ),
         (PROSE, 'looks like texts ("How do I pay?"); if so, it is lost: put a line of names above it'),
     ],
