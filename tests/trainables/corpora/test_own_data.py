@@ -98,11 +98,6 @@ def test_line_ends_of_every_system_and_blank_lines_before_the_first(tmp_path: Pa
     assert as_rows(load_nli(str(tmp_path / form))) == [tuple(row.values()) for row in ROWS]
 
 
-def test_a_field_of_tsv_that_begins_with_a_quote_stands_as_it_is(tmp_path: Path):
-    (tmp_path / "a.tsv").write_text('sentence1\tsentence2\tgold_label\n"go on" he says\tsay "go"\tneutral\n')
-    assert as_rows(load_nli(str(tmp_path / "a.tsv"))) == [('"go on" he says', 'say "go"', "neutral")]
-
-
 def test_a_folder_takes_other_forms_only_where_it_has_none_of_the_usual_ones(tmp_path: Path):
     FORMS["a.tsv"](tmp_path / "train.tsv", ROWS[:1])
     assert len(load_nli(str(tmp_path))) == 1
