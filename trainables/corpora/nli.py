@@ -25,9 +25,9 @@ from trainables.corpora.columns import (
     NUMBERS_READ,
     TRIPLETS_READ,
     Labels,
-    TripletColumns,
     find_columns,
     named_columns,
+    read_rows,
 )
 from trainables.corpora.tables import FORMS, check_tables, find_tables, open_table, sources
 from trainables.corpora.teacher_scores import divisor
@@ -133,9 +133,10 @@ def load_nli(
             files.append(SCENES if scenes_file else table.name)
         if not table.columns:
             continue
-        reader = find_columns(table.columns, table.first, named)
-        triplets |= isinstance(reader, TripletColumns)
-        for row in reader.rows(table.read(reader.used), names, lacking):
+        by_role = find_columns(table.columns, table.first, named)
+        triplets |= "anchor" in by_role
+        records = table.read([*chain.from_iterable(by_role.values())])
+        for row in read_rows(by_role, records, names, lacking):
             if len(premises) == limit:
                 if names.unsure:
                     continue
