@@ -182,7 +182,7 @@ def find_columns(columns: Sequence[str], where: str, named: Columns | None) -> C
     labelled = next((names for names in _LABELLED if {*names} <= {*columns}), None)
     anchor = next((name for name in ("anchor", "query") if name in columns), None)
     positive = next((name for name in ("positive", "pos") if name in columns), None)
-    if not labelled and anchor and positive and not any({*names[:2]} & {*columns} for names in _LABELLED):
+    if anchor and positive and not any({*names[:2]} & {*columns} for names in _LABELLED):
         negatives = tuple(filter(_NEGATIVE.fullmatch, columns))
         return {"anchor": (anchor,), "positive": (positive,), "negative": negatives, **taught}
     if not labelled and roles.keys() >= {"sentence1", "sentence2", "label"}:

@@ -217,6 +217,7 @@ class TestColumns:
             ("premise=a,hypothesis=b", "must name premise, hypothesis and label, each once"),
             ("premise=a,premise=b,hypothesis=c,label=d", "must name premise, hypothesis and label, each once"),
             ("anchor=a,negative=b", "must name premise, hypothesis and label, each once, or one anchor, its positive"),
+            ("anchor=a,anchor=b,positive=c", "must name premise, hypothesis and label, each once, or one anchor"),
             ("anchor=a,positive=b,label=c", "must name premise, hypothesis and label, each once, or one anchor"),
         ],
     )
