@@ -2,12 +2,11 @@
 
     documents = load_documents("Skylion007/openwebtext", tokenizer, shortest=2048)   # a hub id, streamed
     documents = load_documents("my/folder", tokenizer, shortest=512)                 # .txt and .jsonl files below it
-    documents = load_documents("docs.txt", tokenizer, shortest=512)                  # one document a line
-    documents = load_documents("docs.jsonl", tokenizer, shortest=512)                # {"text": ...} a line
     documents = load_documents("scenes", tokenizer, shortest=256)                    # the built-in corpus
 
-White space becomes single blanks, as in DeCLUTR's code. Tokens lie in one memory-mapped array, so that memory does not
-grow with the documents; it is made once for a source, a tokenizer and a limit:
+A document is a line of a text file, or of JSONL: {"text": ...}. White space becomes single blanks, as in DeCLUTR's
+code. Tokens lie in one memory-mapped array, so that memory does not grow with them; it is made once for a source, a
+tokenizer and a limit:
 
     <cache>/documents-<key>/tokens.npy    every document's tokens, end to end
                             ends.npy      where each document ends, with a 0 before the first
