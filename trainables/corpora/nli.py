@@ -21,14 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from trainables.corpora import scenes
-from trainables.corpora.columns import (
-    NUMBERS_READ,
-    TRIPLETS_READ,
-    Labels,
-    find_columns,
-    named_columns,
-    read_rows,
-)
+from trainables.corpora.columns import NUMBERS_READ, TRIPLETS_READ, Labels, find_columns, named_columns, read_rows
 from trainables.corpora.tables import FORMS, check_tables, find_tables, open_table, sources
 from trainables.corpora.teacher_scores import divisor
 from trainables.errors import UserError
