@@ -195,12 +195,13 @@ def _write_tokens(folder: Path, source: str, tokenizer: Any, limit: int | None) 
     kind = np.dtype(np.uint16 if len(tokenizer) <= 1 << 16 else np.int32)
     ends = array("q", [0])
     with (folder / "tokens.npy").open("wb") as stream:
-        begin = _write_header(stream, kind, 0)
+        first = _write_header(stream, kind, 0)
         for ids in _token_lists(islice(texts(source), limit), tokenizer):
             stream.write(np.asarray(ids, dtype=kind).tobytes())
             ends.append(ends[-1] + len(ids))
         stream.seek(0)
-        assert _write_header(stream, kind, ends[-1]) == begin, "numpy leaves room in it for any length"
+        begin = _write_header(stream, kind, ends[-1])  # numpy leaves room in it for any length
+        assert begin == first
     np.save(folder / "ends.npy", np.frombuffer(ends, np.int64))
     documents = len(ends) - 1
     if not documents:
