@@ -24,7 +24,7 @@ import torch.distributed as dist
 from torch import nn
 
 from trainables.corpora.batch import Sampler
-from trainables.corpora.mix_samplers import Joined, OneCorpusABatch
+from trainables.corpora.mix import Joined, OneCorpusABatch
 from trainables.corpora.samplers import GroupSampler, PairSampler, RowSampler
 from trainables.encoders.kinds import EncoderRequest
 from trainables.encoders.passes import full_passes

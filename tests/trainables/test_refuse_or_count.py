@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from trainables.corpora.held_out import prepare
 from trainables.corpora.own_data import training_files
 from trainables.errors import UserError
 from trainables.senteval.own_tasks import own_tasks
@@ -68,18 +69,10 @@ def test_a_row_that_lacks_something_is_left_out_and_counted(
     used = 10 if (part, name) in OPTIONAL else 9
     assert read(part, write(tmp_path / "mine.jsonl", [*rows, lacking])) == (used, 10 - used)
     if used == 9 and nothing is not ...:
+        file = write(tmp_path / "mine.jsonl", [lacking] * 3)
         with pytest.raises(UserError, match=r"with no |have no |holds no") as caught:
-            read_all(part, write(tmp_path / "mine.jsonl", [lacking] * 3), tmp_path)
+            prepare(training_files([file]), tmp_path / "data") if part == "train" else read(part, file)
         assert "\n" not in str(caught.value)
-
-
-def read_all(part: str, file: str, folder: Path) -> None:
-    from trainables.corpora.held_out import prepare
-
-    if part == "train":
-        prepare(training_files([file]), folder / "data")
-    else:
-        read(part, file)
 
 
 @pytest.mark.parametrize(("part", "kind", "name"), CELLS)

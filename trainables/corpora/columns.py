@@ -1,7 +1,8 @@
 """What the columns of a table mean: labelled pairs, or anchors with positives and negatives.
 
     columns, lacking = find_columns(table.columns, table.first, named=None), Counter()
-    for row in columns.rows(table.read(columns.used), Labels(None), lacking):   # (premise, hypothesis, label), or None
+    read = table.read([*chain.from_iterable(columns.values())])
+    for row in read_rows(columns, read, Labels(None), lacking):     # (premise, hypothesis, label, score), or None
 
 Known are the names of `trainables.tabular`; others are named by `corpus.columns` and `corpus.labels`. Layouts of other
 columns take them by role (`role_columns`).
@@ -13,18 +14,19 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any, Union
+from typing import Any
 
 from trainables.corpora.tables import Record
 from trainables.corpora.teacher_scores import ROLES, scores_of, teacher_says
 from trainables.errors import UserError, choices, is_text, listed, point_hint, shown
 from trainables.labels import CONTRADICTION, ENTAILMENT, LABELS
-from trainables.tabular import NAMES, roles_of, texts_of, without_zeros
+from trainables.tabular import NAMES, SEVERAL, roles_of, texts_of, without_zeros
 
 Row = tuple[str, str, int, float]
 """Premise, hypothesis, label, and a teacher's score or NaN."""
+Columns = Mapping[str, tuple[str, ...]]
+"""The columns of each role: those of a labelled pair, or those of an anchor with its texts."""
 Located = Iterable[tuple[str, Record]]
 """Rows of a table, each after its place in the file."""
 
@@ -51,7 +53,8 @@ _FIRST = {
 }
 """Names that go before all others of `NAMES`, exactly as they stand: what a recipe reads of a file stays the same when
 more names become known. So do `_LABELLED`, and anchors with `_NEGATIVE`."""
-_ROLES = (("premise", "hypothesis", "label"), ("anchor", "positive", "negative", *ROLES))
+_PAIR, _TRIPLET = ("premise", "hypothesis", "label"), ("anchor", "positive", "negative", *ROLES)
+"""The roles of the columns of a labelled pair, one each, and those of a triplet."""
 
 
 class Labels:
@@ -99,75 +102,52 @@ class Labels:
             )
 
 
-@dataclass(frozen=True)
-class LabelledColumns:
-    """A premise, a hypothesis and their label in each row."""
-
-    premise: str
-    hypothesis: str
-    label: str
-
-    @property
-    def used(self) -> tuple[str, ...]:
-        """All columns that are read."""
-        return self.premise, self.hypothesis, self.label
-
-    def rows(self, records: Located, labels: Labels, lacking: Counter[str]) -> Iterator[Row | None]:
-        """One row for each record; None for one without a gold label. Each record needs all columns."""
-        for where, record in records:
-            _need(self.used, record, where)
-            label = labels.code(record[self.label], where)
-            if label is None:
-                yield None
-            else:
-                premise, hypothesis = (one_text(record, column, where) for column in (self.premise, self.hypothesis))
-                yield premise, hypothesis, label, math.nan
+def read_rows(columns: Columns, records: Located, labels: Labels, lacking: Counter[str]) -> Iterator[Row | None]:
+    """The labelled pairs of a table's records; None for one without a gold label. `lacking` counts empty cells of
+    triplets by column. `UserError` for a record that lacks what it needs, or holds what cannot be used."""
+    return _labelled(columns, records, labels) if "label" in columns else _triplets(columns, records, lacking)
 
 
-@dataclass(frozen=True)
-class TripletColumns:
-    """An anchor in each row, with texts or lists of texts that are its positives and negatives."""
-
-    anchor: str
-    positives: tuple[str, ...]
-    negatives: tuple[str, ...]
-    taught: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Columns of a teacher's scores by role (`teacher_scores.py`)."""
-
-    @property
-    def used(self) -> tuple[str, ...]:
-        """All columns that are read."""
-        return self.anchor, *self.positives, *self.negatives, *chain.from_iterable(self.taught.values())
-
-    def rows(self, records: Located, labels: Labels, lacking: Counter[str]) -> Iterator[Row | None]:
-        """An entailment for each positive and a contradiction for each negative, each different row once. Of an
-        anchor with several positives, margins to the first are its scores. `lacking` counts empty cells by column."""
-        yielded: set[tuple[str, str, int]] = set()
-        compared: dict[str, str] = {}  # of an anchor the positive that its scores are margins to, or nothing
-        columns = {"positive": self.positives, "negative": self.negatives, **self.taught}
-        for where, record in records:
-            anchor = one_text(record, self.anchor, where)
-            texts = {name: texts_in(record, name, where) for name in (*self.positives, *self.negatives)}
-            lacking.update(name for name, cell in texts.items() if not cell)
-            rows = [(anchor, text, ENTAILMENT) for name in self.positives for text in texts[name]]
-            if not rows:
-                raise UserError(f"{where}: no positive in {choices(self.positives)}")
-            positives = len(rows)
-            rows += [(anchor, text, CONTRADICTION) for name in self.negatives for text in texts[name]]
-            teacher = teacher_says(record, columns, where) if self.taught else []
-            positive = rows[0][1] if len(teacher) < len(rows) else ""
-            if self.taught and not teacher:
-                lacking[next(iter(self.taught.values()))[0]] += 1
-            elif teacher and compared.setdefault(anchor, positive) != positive:
-                lacking["a margin to its anchor's first positive"] += 1
-                teacher = []
-            for row, score in zip(rows, scores_of(teacher, positives, len(rows) - positives), strict=True):
-                if row not in yielded:
-                    yielded.add(row)
-                    yield *row, score
+def _labelled(columns: Columns, records: Located, labels: Labels) -> Iterator[Row | None]:
+    """One row for each record, which needs all columns."""
+    (first,), (second,), (judged,) = columns.values()
+    for where, record in records:
+        _need((first, second, judged), record, where)
+        label = labels.code(record[judged], where)
+        if label is None:
+            yield None
+        else:
+            premise, hypothesis = (one_text(record, column, where) for column in (first, second))
+            yield premise, hypothesis, label, math.nan
 
 
-Columns = Union[LabelledColumns, TripletColumns]
+def _triplets(columns: Columns, records: Located, lacking: Counter[str]) -> Iterator[Row]:
+    """An entailment for each positive and a contradiction for each negative, each different row once. Of an anchor with
+    several positives, margins to the first are its scores."""
+    yielded: set[tuple[str, str, int]] = set()
+    compared: dict[str, str] = {}  # of an anchor the positive that its scores are margins to, or nothing
+    (name,), near, far = columns["anchor"], columns["positive"], columns.get("negative", ())
+    taught = [columns[role][0] for role in ROLES if role in columns]
+    for where, record in records:
+        anchor = one_text(record, name, where)
+        texts = {column: texts_in(record, column, where) for column in (*near, *far)}
+        lacking.update(column for column, cell in texts.items() if not cell)
+        rows = [(anchor, text, ENTAILMENT) for column in near for text in texts[column]]
+        if not rows:
+            raise UserError(f"{where}: no positive in {choices(near)}")
+        positives = len(rows)
+        rows += [(anchor, text, CONTRADICTION) for column in far for text in texts[column]]
+        teacher = teacher_says(record, columns, where) if taught else []
+        positive = rows[0][1] if len(teacher) < len(rows) else ""
+        if taught and not teacher:
+            lacking[taught[0]] += 1
+        elif teacher and compared.setdefault(anchor, positive) != positive:
+            lacking["a margin to its anchor's first positive"] += 1
+            teacher = []
+        for row, score in zip(rows, scores_of(teacher, positives, len(rows) - positives), strict=True):
+            if row not in yielded:
+                yielded.add(row)
+                yield *row, score
 
 
 def named_columns(names: str | None) -> Columns | None:
@@ -175,45 +155,42 @@ def named_columns(names: str | None) -> Columns | None:
     `anchor=question,positive=answer,negative=wrong`; positive and negative may be named more than once."""
     if names is None:
         return None
-    named: dict[str, list[str]] = {}
-    for role, column in assignments(names, f"corpus.columns={names!r}", [role for roles in _ROLES for role in roles]):
-        named.setdefault(role, []).append(column)
-    counts = {role: len(columns) for role, columns in named.items()}
-    if counts == dict.fromkeys(_ROLES[0], 1):
-        return LabelledColumns(*(named[role][0] for role in _ROLES[0]))
-    taught = {role: tuple(named[role]) for role in ROLES if role in named}
-    once = counts.get("anchor") == 1 and all(counts[role] == 1 for role in taught)
-    if once and "positive" in counts and not set(counts) - set(_ROLES[1]):
-        return TripletColumns(named["anchor"][0], tuple(named["positive"]), tuple(named.get("negative", ())), taught)
-    raise UserError(
-        f"corpus.columns={names!r} must name premise, hypothesis and label, each once, or one anchor, its positive "
-        "and, if there are any, negative and what a teacher says of them"
-    )
+    named: dict[str, tuple[str, ...]] = {}
+    for role, column in assignments(names, f"corpus.columns={names!r}", [*_PAIR, *_TRIPLET]):
+        named[role] = (*named.get(role, ()), column)
+    several = {role for role, columns in named.items() if len(columns) > 1}
+    labelled = named.keys() == {*_PAIR} and not several
+    if not labelled and not ({"anchor", "positive"} <= named.keys() <= {*_TRIPLET} and several <= {*SEVERAL}):
+        raise UserError(
+            f"corpus.columns={names!r} must name premise, hypothesis and label, each once, or one anchor, its positive "
+            "and, if there are any, negative and what a teacher says of them"
+        )
+    return {role: named[role] for role in (*_PAIR, *_TRIPLET) if role in named}
 
 
 def find_columns(columns: Sequence[str], where: str, named: Columns | None) -> Columns:
     """The `named` columns, or else those with names that are known; `UserError` where one is missing."""
     if named is not None:
-        missing = [column for column in named.used if column not in columns]
+        missing = [column for column in chain.from_iterable(named.values()) if column not in columns]
         if missing:
             raise UserError(
                 f"{where}: column {missing[0]!r}, which corpus.columns names, is missing (found: {listed(columns)})"
             )
         return named
-    for names in _LABELLED:
-        if set(names) <= set(columns):
-            return LabelledColumns(*names)
     roles = roles_of(columns)
     taught = {role: roles[role] for role in ROLES if role in roles}
+    labelled = next((names for names in _LABELLED if {*names} <= {*columns}), None)
     anchor = next((name for name in ("anchor", "query") if name in columns), None)
     positive = next((name for name in ("positive", "pos") if name in columns), None)
-    if anchor and positive and not any(set(names[:2]) & set(columns) for names in _LABELLED):
-        return TripletColumns(anchor, (positive,), tuple(filter(_NEGATIVE.fullmatch, columns)), taught)
-    labelled = [roles[role][0] for role in ("sentence1", "sentence2", "label") if role in roles]
-    if len(labelled) == 3:
-        return LabelledColumns(*labelled)
+    if anchor and positive and not any({*names[:2]} & {*columns} for names in _LABELLED):
+        negatives = tuple(filter(_NEGATIVE.fullmatch, columns))
+        return {"anchor": (anchor,), "positive": (positive,), "negative": negatives, **taught}
+    if not labelled and roles.keys() >= {"sentence1", "sentence2", "label"}:
+        labelled = roles["sentence1"][0], roles["sentence2"][0], roles["label"][0]
+    if labelled:
+        return {role: (name,) for role, name in zip(_PAIR, labelled, strict=True)}
     if roles.keys() >= {"anchor", "positive"}:
-        return TripletColumns(roles["anchor"][0], roles["positive"], roles.get("negative", ()), taught)
+        return {role: roles[role] for role in _TRIPLET if role in roles}
     raise UserError(
         f"{where}: no columns premise, hypothesis and label, and none of triplets (found: {listed(columns)}); "
         "name others by --columns premise=YOURS,hypothesis=YOURS,label=YOURS"

@@ -2,12 +2,11 @@
 
     documents = load_documents("Skylion007/openwebtext", tokenizer, shortest=2048)   # a hub id, streamed
     documents = load_documents("my/folder", tokenizer, shortest=512)                 # .txt and .jsonl files below it
-    documents = load_documents("docs.txt", tokenizer, shortest=512)                  # one document a line
-    documents = load_documents("docs.jsonl", tokenizer, shortest=512)                # {"text": ...} a line
     documents = load_documents("scenes", tokenizer, shortest=256)                    # the built-in corpus
 
-White space becomes single blanks, as in DeCLUTR's code. Tokens lie in one memory-mapped array, so that memory does not
-grow with the documents; it is made once for a source, a tokenizer and a limit:
+A document is a line of a text file, or of JSONL: {"text": ...}. White space becomes single blanks, as in DeCLUTR's
+code. Tokens lie in one memory-mapped array, so that memory does not grow with them; it is made once for a source, a
+tokenizer and a limit:
 
     <cache>/documents-<key>/tokens.npy    every document's tokens, end to end
                             ends.npy      where each document ends, with a 0 before the first
@@ -20,6 +19,7 @@ import hashlib
 import json
 import os
 import shutil
+from array import array
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -157,15 +157,8 @@ def check_batch(source: str, documents: int, batch_size: int) -> None:
 
 def texts(source: str) -> Iterator[str]:
     """The documents of a source as text, one after another; blank ones are passed over."""
-    if source == SCENES:
-        yield from _read(scenes.ensure() / "docs" / "docs.jsonl")
-        return
-    files = _local_files(source)
-    if files is None:
-        yield from _hub_texts(source)
-        return
-    for file in files:
-        yield from _read(file)
+    files = [scenes.ensure() / "docs" / "docs.jsonl"] if source == SCENES else _local_files(source)
+    return _hub_texts(source) if files is None else chain.from_iterable(map(_read, files))
 
 
 def _cached(folder: Path) -> tuple[np.ndarray, np.ndarray, str]:
@@ -199,56 +192,34 @@ def _tokenized(source: str, tokenizer: Any, limit: int | None, cache: Path) -> P
 
 
 def _write_tokens(folder: Path, source: str, tokenizer: Any, limit: int | None) -> None:
-    with (
-        _Growing(folder / "tokens.npy", np.uint16 if len(tokenizer) <= 1 << 16 else np.int32) as tokens,
-        _Growing(folder / "ends.npy", np.int64) as ends,
-    ):
-        ends.append([0])
+    kind = np.dtype(np.uint16 if len(tokenizer) <= 1 << 16 else np.int32)
+    ends = array("q", [0])
+    with (folder / "tokens.npy").open("wb") as stream:
+        first = _write_header(stream, kind, 0)
         for ids in _token_lists(islice(texts(source), limit), tokenizer):
-            tokens.append(ids)
-            ends.append([tokens.length])
-    documents = ends.length - 1
+            stream.write(np.asarray(ids, dtype=kind).tobytes())
+            ends.append(ends[-1] + len(ids))
+        stream.seek(0)
+        begin = _write_header(stream, kind, ends[-1])  # numpy leaves room in it for any length
+        assert begin == first
+    np.save(folder / "ends.npy", np.frombuffer(ends, np.int64))
+    documents = len(ends) - 1
     if not documents:
         raise UserError(f"no document in {source!r}: it holds no text")
     about = {
         "source": source,
         "documents": documents,
-        "tokens": tokens.length,
+        "tokens": ends[-1],
         "fingerprint": _fingerprint(folder / "tokens.npy", folder / "ends.npy"),
     }
     (folder / "about.json").write_text(json.dumps(about, indent=1) + "\n")
 
 
-class _Growing:
-    """A one-dimensional `.npy` file whose length is known only at its end."""
-
-    def __init__(self, path: Path, kind: Any) -> None:
-        self.kind = np.dtype(kind)
-        self.length = 0
-        self._stream: BinaryIO = path.open("wb")
-
-    def __enter__(self) -> _Growing:
-        self._write_header()
-        self._begin = self._stream.tell()
-        return self
-
-    def append(self, values: list[int]) -> None:
-        self._stream.write(np.asarray(values, dtype=self.kind).tobytes())
-        self.length += len(values)
-
-    def __exit__(self, *_: object) -> None:
-        with self._stream:
-            self._stream.seek(0)
-            self._write_header()  # numpy leaves room in it for any length
-            assert self._stream.tell() == self._begin
-
-    def _write_header(self) -> None:
-        described = {
-            "descr": np.lib.format.dtype_to_descr(self.kind),
-            "fortran_order": False,
-            "shape": (self.length,),
-        }
-        np.lib.format.write_array_header_1_0(self._stream, described)
+def _write_header(stream: BinaryIO, kind: np.dtype[Any], length: int) -> int:
+    """The header of a one-dimensional `.npy` file; returns where its values begin."""
+    described = {"descr": np.lib.format.dtype_to_descr(kind), "fortran_order": False, "shape": (length,)}
+    np.lib.format.write_array_header_1_0(stream, described)
+    return stream.tell()
 
 
 def _token_lists(documents: Iterable[str], tokenizer: Any) -> Iterator[list[int]]:

@@ -23,8 +23,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 import zipfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pooch
@@ -56,28 +55,17 @@ _SNLI = "datasets/stanfordnlp/snli/resolve/cdb5c3d5eed6ead6e5a341c8e56e669bb6667
 _MULTI_NLI = "datasets/nyu-mll/multi_nli/resolve/da70db2af9d09693783c3320c4249840212ee221/data"
 
 
-@dataclass(frozen=True)
-class NLIFile:
-    """A published Parquet file of labelled pairs."""
-
-    path: str
-    """On the hub, at a pinned revision."""
-    rows: int
-    sha256: str | None = None
-    """None where it is not known here: the revision is pinned, and the rows are counted."""
-
-
-# By the file below the target.
-NLI_FILES: dict[str, NLIFile] = {
-    "snli/train.parquet": NLIFile(f"{_SNLI}/train-00000-of-00001.parquet", 550_152),
-    "snli/dev.parquet": NLIFile(f"{_SNLI}/validation-00000-of-00001.parquet", 10_000),
-    "snli/test.parquet": NLIFile(f"{_SNLI}/test-00000-of-00001.parquet", 10_000),
-    "multi_nli/train.parquet": NLIFile(
+NLI_FILES: dict[str, tuple[str, int, str | None]] = {
+    "snli/train.parquet": (f"{_SNLI}/train-00000-of-00001.parquet", 550_152, None),
+    "snli/dev.parquet": (f"{_SNLI}/validation-00000-of-00001.parquet", 10_000, None),
+    "snli/test.parquet": (f"{_SNLI}/test-00000-of-00001.parquet", 10_000, None),
+    "multi_nli/train.parquet": (
         f"{_MULTI_NLI}/train-00000-of-00001.parquet",
         392_702,
         "1c1de03640b168e410aabfca19e7cc2f3dfcd7f0e126e935674e56fb102c4529",
     ),
 }
+"""File below the target to its path on the hub, at a pinned revision, its rows, and its SHA-256 where that is known."""
 
 # The branch of NLTK's data moves, so its checksum pins the file.
 WORDNET = "https://raw.githubusercontent.com/nltk/nltk_data/gh-pages/packages/corpora/wordnet.zip"
@@ -128,7 +116,7 @@ def fetch_senteval(to: Path) -> None:
     with _alone(to):
         if not (to / "downstream").is_dir():
             archive = _download(f"{_hub()}/{SENTEVAL_TAR}", to / ".fetch" / "senteval.tar", None)
-            missing = _unpack(archive, to / "downstream", DOWNSTREAM_LINES)
+            missing = _unpack_senteval(archive, to / "downstream")
             archive.unlink()
             if missing:
                 print(f"not in the published archive: {', '.join(missing)}")
@@ -144,9 +132,9 @@ def fetch_senteval(to: Path) -> None:
 def fetch_nli(to: Path) -> None:
     """SNLI and MultiNLI as Parquet; `--nli TO/snli` then trains on SNLI, `--nli TO` on both."""
     with _alone(to):
-        for name, published in NLI_FILES.items():
-            check = functools.partial(_check_parquet, expected=published.rows)
-            _fetch_file(f"{_hub()}/{published.path}", to / name, to, published.sha256, check)
+        for name, (path, rows, sha256) in NLI_FILES.items():
+            check = functools.partial(_check_parquet, expected=rows)
+            _fetch_file(f"{_hub()}/{path}", to / name, to, sha256, check)
     print(f"SNLI and MultiNLI are complete in {to}")
 
 
@@ -216,7 +204,7 @@ def _download(url: str, file: Path, sha256: str | None) -> Path:
     """The whole file, checked where its checksum is known, from where an earlier try stopped."""
     pooch.get_logger().setLevel(logging.WARNING)
     try:
-        pooch.retrieve(url, sha256, file.name, file.parent, downloader=_Resuming(file))
+        pooch.retrieve(url, sha256, file.name, file.parent, downloader=functools.partial(_resume, file))
     except UserError:
         for folder in (file.parent, file.parent.parent):  # that pooch has made for nothing
             with contextlib.suppress(OSError):
@@ -229,42 +217,35 @@ def _download(url: str, file: Path, sha256: str | None) -> Path:
     return file
 
 
-@dataclass(frozen=True)
-class _Resuming:
+def _resume(file: Path, url: str, output_file: str, pooch_: object) -> None:
     """Downloads for `pooch`, going on where an earlier try stopped; pooch's own downloaders begin anew."""
-
-    file: Path
-
-    def __call__(self, url: str, output_file: str, _: object) -> None:
-        part = self.file.with_name(self.file.name + ".part")
-        have = part.stat().st_size if part.exists() else 0
-        print(f"{'going on with' if have else 'fetching'} {url}")
-        request = urllib.request.Request(url, headers={"Range": f"bytes={have}-"} if have else {})
-        try:
-            with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as answer:
-                resumed = getattr(answer, "status", 200) == 206
-                length = answer.headers.get("Content-Length")
-                expected = int(length) + (have if resumed else 0) if length else None
-                with part.open("ab" if resumed else "wb") as stream:
-                    shutil.copyfileobj(answer, stream, _CHUNK)
-        except urllib.error.HTTPError as error:
-            if error.code == 416:  # the part is not a beginning of what is published now
-                part.unlink()
-                self(url, output_file, _)
-                return
-            raise UserError(f"{url} answers {error.code} ({error.reason}); is it still published there?") from None
-        except (OSError, ValueError) as error:
-            reason = getattr(error, "reason", error)
-            raise UserError(
-                f"cannot reach {url} ({reason}); fetch needs a network: run it where there is one (it goes on where it "
-                "stopped), or copy the data here in the same layout"
-            ) from None
-        size = part.stat().st_size
-        if expected is not None and size != expected:
-            raise UserError(
-                f"{url} broke off after {size:,} of {expected:,} bytes; the same command goes on from there"
-            )
-        part.replace(output_file)
+    part = file.with_name(file.name + ".part")
+    have = part.stat().st_size if part.exists() else 0
+    print(f"{'going on with' if have else 'fetching'} {url}")
+    request = urllib.request.Request(url, headers={"Range": f"bytes={have}-"} if have else {})
+    try:
+        with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as answer:
+            resumed = getattr(answer, "status", 200) == 206
+            length = answer.headers.get("Content-Length")
+            expected = int(length) + (have if resumed else 0) if length else None
+            with part.open("ab" if resumed else "wb") as stream:
+                shutil.copyfileobj(answer, stream, _CHUNK)
+    except urllib.error.HTTPError as error:
+        if error.code == 416:  # the part is not a beginning of what is published now
+            part.unlink()
+            _resume(file, url, output_file, pooch_)
+            return
+        raise UserError(f"{url} answers {error.code} ({error.reason}); is it still published there?") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "reason", error)
+        raise UserError(
+            f"cannot reach {url} ({reason}); fetch needs a network: run it where there is one (it goes on where it "
+            "stopped), or copy the data here in the same layout"
+        ) from None
+    size = part.stat().st_size
+    if expected is not None and size != expected:
+        raise UserError(f"{url} broke off after {size:,} of {expected:,} bytes; the same command goes on from there")
+    part.replace(output_file)
 
 
 @contextlib.contextmanager
@@ -286,7 +267,7 @@ def _unpacking(archive: Path) -> Iterator[Path]:
         raise UserError(f"{archive.name} is no readable archive ({error}); it was deleted, fetch it again") from None
 
 
-def _unpack(archive: Path, target: Path, lines: Mapping[str, int]) -> list[str]:
+def _unpack_senteval(archive: Path, target: Path) -> list[str]:
     """Extract, check and move into place the folder that holds the tasks; returns the tasks it lacks."""
     with _unpacking(archive) as draft, tarfile.open(archive) as tar:
         tar.extractall(draft, filter=_no_links)
@@ -294,8 +275,8 @@ def _unpack(archive: Path, target: Path, lines: Mapping[str, int]) -> list[str]:
         root = next((folder for folder in roots if (folder / "MR").is_dir() or (folder / "STS").is_dir()), None)
         if root is None:
             raise UserError(f"{archive.name} holds no SentEval tasks (no folder with MR or STS); it was deleted")
-        missing = [name for name in lines if not (root / name).is_file()]
-        for name, expected in lines.items():
+        missing = [name for name in DOWNSTREAM_LINES if not (root / name).is_file()]
+        for name, expected in DOWNSTREAM_LINES.items():
             if name not in missing and (lines_read := _count_lines(root / name)) != expected:
                 raise UserError(
                     f"{archive.name}: {name} has {lines_read:,} lines, published are {expected:,}; it was deleted"

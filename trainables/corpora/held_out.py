@@ -81,21 +81,19 @@ def prepare(
             line = json.dumps(row, ensure_ascii=False)
             agreement.add(row, line)
             file.write(line + "\n")
+    census = take_census(rows_of(whole), source.content, source.name, left_out)
+    train, rows, counts = folder / "train.jsonl", census.rows, {TRAIN: census.rows}
     if not parts:
-        train = whole.rename(folder / "train.jsonl")
-        census = take_census(rows_of(train), source.content, source.name, left_out)
-        rows, counts = census.rows, {TRAIN: census.rows}
+        whole.rename(train)
     else:
-        sources = take_census(rows_of(whole), source.content, source.name, left_out).sources
-        if source.content == "texts" and held_back_form(sources) is None:
+        if source.content == "texts" and held_back_form(census.sources) is None:
             raise UserError(
                 f"{source.name} holds texts of less than {CUT_FROM} words without titles, which do not say what a "
                 "good model is; give --dev a file of pairs with scores, labelled texts, triplets or a folder in BEIR's "
                 "layout"
             )
         code = hashes.split(parts, source.name)
-        rows, counts = len(code), {part: int((code == part).sum()) for part in (TRAIN, *parts, LEFT_OUT)}
-        train = folder / "train.jsonl"
+        counts = {part: int((code == part).sum()) for part in (TRAIN, *parts, LEFT_OUT)}
         _part_rows(whole, code, {TRAIN: train, **{part: folder / f"{HELD_OUT[part]}.jsonl" for part in parts}})
         whole.unlink()
         census = take_census(

@@ -80,11 +80,11 @@ def leaks(
     """Hold rows against the items of parts; those `spared` may well be trained on. The rows are read once and not kept;
     the parts' texts are."""
     items_of_part = {name: _PartItems() for name in parts}
-    texts = _PartTexts()
+    numbers: dict[str, int] = {}
     for name, items in parts.items():
         for item in items:
-            items_of_part[name].add([texts.number(text) for text in item])
-    texts.close()
+            items_of_part[name].add([numbers.setdefault(text, len(numbers)) for text in item])
+    texts = _PartTexts(numbers)
     drop, count = [], 0
     for number, row in enumerate(rows):
         count += 1
@@ -110,33 +110,24 @@ def _shingles(plain_text: str) -> frozenset[str]:
 class _PartTexts:
     """The texts of all parts by number, and which of them a text is like."""
 
-    def __init__(self) -> None:
-        self._numbers: dict[str, int] = {}
-        self._same: dict[str, list[int]] = defaultdict(list)
+    def __init__(self, numbers: Mapping[str, int]) -> None:
+        self._numbers = numbers
+        self._same = defaultdict[str, list[int]](list)
         """Numbers by plain text."""
-        self._rank: dict[str, int] = {}
-        """Shingles by how rare they are, the rarest first."""
-        self._by_size: dict[int, _Alike] = {}
-        self.like = functools.lru_cache(_CACHED)(self._like)
-        """The numbers of the texts that a text is like, each with the index of its likeness."""
-
-    def number(self, text: str) -> int:
-        if text not in self._numbers:
-            self._numbers[text] = len(self._numbers)
-            self._same[plain(text)].append(self._numbers[text])
-        return self._numbers[text]
-
-    def close(self) -> None:
-        """Once all texts have their numbers: find near duplicates from now on."""
+        for text, number in numbers.items():
+            self._same[plain(text)].append(number)
         shingled = {text: _shingles(text) for text in self._same}
         rarity = Counter(shingle for shingles in shingled.values() for shingle in shingles)
         self._rank = {
             shingle: rank for rank, shingle in enumerate(sorted(rarity, key=lambda shingle: (rarity[shingle], shingle)))
         }
+        """Shingles by how rare they are, the rarest first."""
         by_size = defaultdict[int, list[_Shingled]](list)
         for text, shingles in shingled.items():
             by_size[_band(len(shingles))].append(_Shingled(text, sorted(map(self._rank.__getitem__, shingles))))
         self._by_size = {band: _Alike(texts) for band, texts in by_size.items()}
+        self.like = functools.lru_cache(_CACHED)(self._like)
+        """The numbers of the texts that a text is like, each with the index of its likeness."""
 
     def _like(self, text: str) -> dict[int, int]:
         folded = plain(text)
@@ -221,14 +212,14 @@ class _PartItems:
     """The items of one part, as numbers of texts, and the likeness of the best match of each so far."""
 
     items: list[list[int]] = field(default_factory=list)
-    texts: dict[int, int | None] = field(default_factory=dict)
+    texts: dict[int, int] = field(default_factory=dict)
     by_first: dict[int, list[int]] = field(default_factory=lambda: defaultdict(list))
     matched: dict[int, int] = field(default_factory=dict)
 
     def add(self, item: list[int]) -> None:
         self.by_first[item[0]].append(len(self.items))
         self.items.append(item)
-        self.texts.update(dict.fromkeys(item))
+        self.texts.update(dict.fromkeys(item, len(LIKENESSES)))  # like none yet
 
     def meet(self, alike: Sequence[Mapping[int, int]]) -> bool:
         """Note what a row holds, given what each of its texts is like. Whether that is an item whole."""
@@ -236,7 +227,7 @@ class _PartItems:
         for place, likenesses in enumerate(alike):
             for number, likeness in likenesses.items():
                 if number in self.texts:
-                    self.texts[number] = _better(self.texts[number], likeness)
+                    self.texts[number] = min(self.texts[number], likeness)
                 for index in self.by_first.get(number, ()):
                     others = self.items[index][1:]
                     rest = [
@@ -248,7 +239,8 @@ class _PartItems:
                     ]
                     if rest or not others:
                         whole = True
-                        self.matched[index] = _better(self.matched.get(index), min(rest, default=likeness))
+                        match = min(rest, default=likeness)
+                        self.matched[index] = min(match, self.matched.get(index, match))
         return whole
 
     def leaks(self) -> PartLeaks:
@@ -259,7 +251,3 @@ class _PartItems:
             Counts(**{name: items[likeness] for likeness, name in enumerate(LIKENESSES)}),
             Counts(**{name: texts[likeness] for likeness, name in enumerate(LIKENESSES)}),
         )
-
-
-def _better(before: int | None, now: int) -> int:
-    return now if before is None else min(before, now)

@@ -21,14 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from trainables.corpora import scenes
-from trainables.corpora.columns import (
-    NUMBERS_READ,
-    TRIPLETS_READ,
-    Labels,
-    TripletColumns,
-    find_columns,
-    named_columns,
-)
+from trainables.corpora.columns import NUMBERS_READ, TRIPLETS_READ, Labels, find_columns, named_columns, read_rows
 from trainables.corpora.tables import FORMS, check_tables, find_tables, open_table, sources
 from trainables.corpora.teacher_scores import divisor
 from trainables.errors import UserError
@@ -105,11 +98,16 @@ class NLIPairs:
 
 
 def load_nli(
-    source: str, limit: int | None = None, *, columns: str | None = None, labels: str | None = None
+    source: str,
+    limit: int | None = None,
+    *,
+    columns: str | None = None,
+    labels: str | None = None,
+    share: float = 1.0,
 ) -> NLIPairs:
     """Read labelled pairs, the first `limit` with a gold label; rows without one (`-`, -1, empty) are only counted.
 
-    `columns` and `labels` are `corpus.columns` and `corpus.labels`. `UserError` for a broken row, an unknown source, no
+    `columns`, `labels` and `share` are those of `corpus`. `UserError` for a broken row, an unknown source, no
     usable pair, and labels that are two numbers alone.
     """
     premises: list[str] = []
@@ -128,9 +126,10 @@ def load_nli(
             files.append(SCENES if scenes_file else table.name)
         if not table.columns:
             continue
-        reader = find_columns(table.columns, table.first, named)
-        triplets |= isinstance(reader, TripletColumns)
-        for row in reader.rows(table.read(reader.used), names, lacking):
+        by_role = find_columns(table.columns, table.first, named)
+        triplets |= "anchor" in by_role
+        records = table.read([*chain.from_iterable(by_role.values())])
+        for row in read_rows(by_role, records, names, lacking):
             if len(premises) == limit:
                 if names.unsure:
                     continue
@@ -153,7 +152,7 @@ def load_nli(
     numbers = np.array(teacher)[order]
     divided_by = divisor(numbers, number(premises))
     scores = (numbers / divided_by).astype(np.float32) if np.isfinite(numbers).any() else None
-    return NLIPairs(
+    pairs = NLIPairs(
         premises,
         hypotheses,
         code,
@@ -169,6 +168,7 @@ def load_nli(
         scores,
         divided_by,
     )
+    return pairs if share == 1 else pairs.of(drawn_share(premises, share, f"corpus.nli={source!r}"))
 
 
 def check_nli(source: str, *, columns: str | None = None, labels: str | None = None) -> None:
@@ -237,6 +237,22 @@ def number(texts: Iterable[str]) -> np.ndarray:
     """(texts,) int64: equal texts have equal numbers, from 0 in order of first appearance."""
     numbers: dict[str, int] = {}
     return np.array([numbers.setdefault(text, len(numbers)) for text in texts], dtype=np.int64)
+
+
+def drawn_share(texts: Sequence[str], share: float, where: str) -> np.ndarray:  # (rows,) bool
+    """Which rows stay in a share, by the first text of each: all rows of one text, or none.
+
+    The order of texts is random but the same for every seed, so that a smaller share is part of a larger one.
+    `UserError` that says `where` for a share without a row.
+    """
+    text = number(texts)
+    rows = np.bincount(text)
+    order = np.random.Generator(np.random.Philox(key=0)).permutation(len(rows))
+    size = round(share * len(texts))
+    if not size:
+        raise UserError(f"{where}: corpus.share {share:g} of {len(texts):,} rows is none; give a larger share")
+    before = np.cumsum(rows[order]) - rows[order]
+    return np.isin(text, order[before < size])
 
 
 def count_premises(pairs: NLIPairs) -> dict[str, list[list[int]]]:

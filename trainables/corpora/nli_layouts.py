@@ -21,7 +21,6 @@ from trainables.corpora.nli import NLIPairs, PairCensus, census, check_nli, coun
 from trainables.corpora.own_tables import Tables
 from trainables.corpora.request import SamplerRequest, check_batch_size
 from trainables.corpora.samplers import GroupSampler, PairSampler, RowSampler
-from trainables.corpora.share import drawn_share
 from trainables.errors import UserError, shown
 from trainables.keys import Options, key
 from trainables.labels import CONTRADICTION, ENTAILMENT
@@ -277,10 +276,7 @@ def _cached(source: NLISource) -> tuple[NLIPairs, PairCensus]:
 
 
 def _load_nli(source: NLISource) -> NLIPairs:
-    pairs = load_nli(source.nli, source.limit, columns=source.columns, labels=source.labels)
-    if source.share == 1:
-        return pairs
-    return pairs.of(drawn_share(pairs.premises, source.share, f"corpus.nli={source.nli!r}"))
+    return load_nli(source.nli, source.limit, columns=source.columns, labels=source.labels, share=source.share)
 
 
 def _texts(pairs: NLIPairs) -> Iterator[str]:

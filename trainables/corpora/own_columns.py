@@ -6,14 +6,14 @@ read.content, read.columns        # "pairs", {"anchor": ("question",), "positive
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import NoReturn
 
-from trainables.corpora.column_doubts import by_name, by_order, check_lists, headless, misspelt
 from trainables.corpora.columns import assignments
-from trainables.corpora.own_rows import CONTENTS, RoleColumns
+from trainables.corpora.own_rows import CONTENTS, RoleColumns, brief
 from trainables.corpora.tables import OpenTable, Record
 from trainables.errors import UserError, choices, did_you_mean, listed
 from trainables.tabular import (
@@ -24,8 +24,10 @@ from trainables.tabular import (
     as_number,
     columns_of_texts,
     is_duplicate,
+    is_empty,
     is_graded,
     is_index,
+    near_role,
     no_number,
     rivals_of,
     roles_of,
@@ -38,6 +40,9 @@ _MAY_NAME = (*NAMES, "premise", "hypothesis")
 _NLI = {"premise": "sentence1", "hypothesis": "sentence2"}
 _NO_SIDE = {"negative", "label", "score", "teacher", "positive_scores", "negative_scores"}
 """Roles of columns that are neither side of a pair."""
+_LIST = re.compile(r"\s*\[\s*([\"']).*\1\s*\]\s*", re.S)
+_LIKE_TEXT = re.compile(r".*[.?!\u3002\uff01\uff1f]|.{51,}|(\S+\s+){4,}\S+", re.S)
+"""What no name of a column looks like: a sentence with its end, 51 letters or five words."""
 _DUPLICATES = "entailment=1,entailment=true,contradiction=0,contradiction=false"
 
 
@@ -85,19 +90,19 @@ def reading(table: OpenTable, named: RoleColumns | None, labels: str | None) -> 
         roles = {**roles_of([name for name in table.columns if name not in named_columns]), **roles}
         _find_teacher(table, roles)
         content = _content(table, roles, labels)
-    no_header = headless(table) if content is None and not named else None
+    no_header = _headless(table) if content is None and not named else None
     if content is None and not named:
         content = _unnamed(table, roles)
         if no_header:
             doubts.append(no_header)
         elif content == "pairs":
-            doubts.append(by_order(table.name, *roles["anchor"], *roles["positive"]))
+            doubts.append(_by_order(table.name, *roles["anchor"], *roles["positive"]))
         if content == "labelled":
-            doubts.append(by_name(*roles["sentence"], *roles["label"]))
+            doubts.append(_by_name(*roles["sentence"], *roles["label"]))
     if content is None:
         raise UserError(
             f"{table.first}: what its columns mean is not known (found: {listed(table.columns)}); "
-            f"{f'{no_header}; else ' if no_header else misspelt(table.columns)}say it, as in "
+            f"{f'{no_header}; else ' if no_header else _misspelt(table.columns)}say it, as in "
             "--columns anchor=YOURS,positive=YOURS, or sentence1=YOURS,sentence2=YOURS,score=YOURS, or "
             "sentence=YOURS,label=YOURS, or sentence=YOURS alone"
         )
@@ -111,7 +116,7 @@ def reading(table: OpenTable, named: RoleColumns | None, labels: str | None) -> 
     names = [*chain.from_iterable(columns.values())]
     others = tuple(name for name in table.columns if name not in names and not is_index(name))
     rows = _peek(table, names if named else [*names, *others])
-    check_lists(table.name, names, rows)
+    _check_lists(table.name, names, rows)
     if content == "nli" and labels is None and is_duplicate(columns["label"][0]):
         labels = _DUPLICATES
     rivals = () if named else rivals_of(columns, others, rows)
@@ -220,3 +225,62 @@ def _unnamed(table: OpenTable, roles: dict[str, tuple[str, ...]]) -> str | None:
 
 def _peek(table: OpenTable, names: Sequence[str]) -> list[Record]:
     return [record for _, record in islice(table.read(names), PEEKED)]
+
+
+def _misspelt(columns: Iterable[str]) -> str:
+    """The questions whether known names are meant by those that are nearly them."""
+    return "".join(did_you_mean(column, [near[1]]) for column in columns if (near := near_role(column)))
+
+
+def _headless(table: OpenTable) -> str | None:
+    """A sentence where the names look like a row of texts: the file has no header, then."""
+    like = next((column for column in table.columns if _LIKE_TEXT.fullmatch(column.strip())), None)
+    if like is None:
+        return None
+    return (
+        f"the first line is read as names of the columns, but looks like texts ({brief(like)}); if so, it is lost: put "
+        "a line of names above it, such as question,answer"
+    )
+
+
+def _by_order(where: str, first: str, second: str) -> str:
+    """A sentence on two columns whose names are not both known, so that their order decides. `UserError` where a name
+    that is known, or nearly, says the other order."""
+    columns = [first, second]
+    other = f"anchor={second},positive={first}"
+    near = _misspelt(columns)
+    if _side(first) == "positive" or _side(second) == "anchor":
+        raise UserError(
+            f"{where}: of its columns {listed(columns)} not all names are known; {near}say which is which, as in "
+            f"--columns {other}"
+        )
+    return (
+        f"the names {listed(columns)} do not say which column is the anchor, so their order decides; {near}"
+        f"--columns anchor={first},positive={second} says it, and {other} the other way"
+    )
+
+
+def _by_name(text: str, label: str) -> str:
+    """A sentence on a column that is read as labels for what it is called."""
+    return (
+        f"{label!r} is read as the label of {text!r}; --columns sentence={text},label={label} says it, and --columns "
+        f"sentence={text} leaves it out"
+    )
+
+
+def _check_lists(where: str, columns: Iterable[str], records: Sequence[Record]) -> None:
+    """`UserError` where all that a column holds are lists in one text, as tables of lists turn into CSV."""
+    for column in columns:
+        cells = [cell for record in records if not is_empty(cell := record.get(column))]
+        if cells and all(isinstance(cell, str) and _LIST.fullmatch(cell) for cell in cells):
+            raise UserError(
+                f"{where}: {column!r} holds lists that were written as text, such as {brief(cells[0])}; write the "
+                "table as JSON lines, where a list is one"
+            )
+
+
+def _side(column: str) -> str | None:
+    """Whether a name, or the known one that it is nearly, is that of an anchor or of a positive."""
+    roles = {**dict.fromkeys(("anchor", "sentence1"), "anchor"), **dict.fromkeys(("positive", "sentence2"), "positive")}
+    near = near_role(column)
+    return next(filter(None, map(roles.get, [*roles_of([column]), *([near[0]] if near else [])])), None)

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from trainables.corpora import teacher_scores
-from trainables.corpora.column_doubts import brief
 from trainables.corpora.columns import Labels, texts_in
 from trainables.corpora.tables import Record
 from trainables.errors import UserError, point_hint, shown
@@ -24,6 +23,8 @@ Normal = dict[str, Any]
 """A row in the normal form of its content; a value is a text, a list of texts or a number."""
 RoleColumns = Mapping[str, tuple[str, ...]]
 """Role to the names of its columns."""
+_BRIEF = 40
+"""Letters of a text that is shown."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,14 @@ def row_in_words(row: Normal) -> str:
     """`"How do I …" -> "Open …"`: the first text of each side, then what was judged of them."""
     values = [value[0] if isinstance(value, list) else value for value in row.values() if value != []]
     return " -> ".join(dict.fromkeys(brief(value) for value in values if value != ""))
+
+
+def brief(text: object) -> str:
+    """A text in quotes for a line that shows what a row is, cut short; a number as it is."""
+    if not isinstance(text, str):
+        return f"{text:g}" if isinstance(text, float) else str(text)
+    plain = " ".join(text.split())
+    return f'"{plain}"' if len(plain) <= _BRIEF else f'"{plain[: _BRIEF - 2].rstrip()} …"'
 
 
 def _lacks(role: str, record: Record, names: tuple[str, ...]) -> bool:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import compress
 
 import numpy as np
 
 from trainables.corpora import scenes
 from trainables.corpora.batch import Batch
 from trainables.corpora.columns import Labels, role_columns
-from trainables.corpora.nli import NLIPairs, PairCensus, census, number, stamps
+from trainables.corpora.nli import NLIPairs, PairCensus, census, drawn_share, number, stamps
 from trainables.corpora.nli_layouts import GroupLayout, Made
 from trainables.corpora.own_rows import read_row
 from trainables.corpora.positives import SOURCES, Source, TitledText
 from trainables.corpora.request import SamplerRequest
 from trainables.corpora.samplers import paired
-from trainables.corpora.share import drawn_share
 from trainables.corpora.shuffled import Shuffled
 from trainables.corpora.tables import check_tables, find_tables, open_table
 from trainables.errors import UserError, choices
@@ -116,8 +116,8 @@ class TextLayout(GroupLayout):
         documents = [*self._documents()]
         where = f"corpus.nli={self.nli!r}"
         if self.share < 1 and documents:
-            mask = drawn_share([document.sections[0][1] for document in documents], self.share, where)
-            documents = [document for document, stays in zip(documents, mask.tolist(), strict=True) if stays]
+            firsts = [document.sections[0][1] for document in documents]
+            documents = [*compress(documents, drawn_share(firsts, self.share, where))]
         made = [(*pair, owner) for owner, document in enumerate(documents) for pair in self.source.units(document)]
         if not made:
             raise UserError(

@@ -17,7 +17,6 @@ from trainables.corpora import documents
 from trainables.corpora.documents import TokenizedDocuments, check_documents, load_documents, texts
 from trainables.errors import UserError
 
-SHARED = Path(__file__).resolve().parents[3].parent / "shared" / "data" / "docs"
 TEXTS = ["the dog runs", "a man sleeps in the park", "two", "a woman plays a piano near the river"]
 
 
@@ -84,14 +83,6 @@ def test_scenes_are_a_source(tokenizer, tmp_path):
     assert loaded.read == 200
     assert 100 < len(loaded) < 200
     assert tokenizer.unk_token_id not in loaded.tokens
-
-
-def test_the_pep_documents_are_a_source(tokenizer, tmp_path):
-    if not SHARED.is_dir():
-        pytest.skip("needs ../shared/data/docs")
-    check_documents(str(SHARED))
-    loaded = load_documents(str(SHARED), tokenizer, 2048, limit=5, cache=tmp_path)
-    assert (loaded.read, len(loaded)) == (5, 5)
 
 
 def test_limit_and_share(tokenizer, tmp_path):
@@ -219,15 +210,10 @@ def test_bad_files_are_one_sentence_with_the_place(name, content, says, tmp_path
         load_documents(str(path), tokenizer, 1, cache=tmp_path / "cache")
 
 
-@pytest.mark.parametrize("source", ["", " "])
-def test_no_source_is_refused(source):
-    with pytest.raises(UserError, match=r"corpus\.documents is empty"):
-        check_documents(source)
-
-
-def test_a_folder_without_documents_is_refused(tmp_path):
-    with pytest.raises(UserError, match="holds no documents"):
-        check_documents(str(tmp_path))
+def test_no_source_and_a_folder_without_documents_are_refused(tmp_path):
+    for source, says in ((" ", r"corpus\.documents is empty"), (str(tmp_path), "holds no documents")):
+        with pytest.raises(UserError, match=says):
+            check_documents(source)
 
 
 def test_all_too_short_names_the_longest(source, tokenizer, tmp_path):

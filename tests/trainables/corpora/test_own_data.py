@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 from collections.abc import Callable
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import trainables.lines
 from trainables.corpora.columns import find_columns, role_columns
 from trainables.corpora.layouts import LAYOUTS, Layout, SamplerRequest, make_sampler
 from trainables.corpora.nli import NLIPairs, check_nli, load_nli
-from trainables.corpora.scored_pairs import ScoredPairLayout, between_0_and_1
+from trainables.corpora.own_tables import ScoredPairLayout, between_0_and_1
 from trainables.errors import UserError
 from trainables.labels import LABELS
 from trainables.lines import bounded_lines
@@ -53,10 +54,6 @@ def dataset(records: list[dict[str, Any]], names: list[str] | None = None) -> An
     return data.cast_column("label", datasets.ClassLabel(names=names)) if names else data
 
 
-def save_parquet(file: Path, records: list[dict[str, Any]]) -> None:
-    dataset(records).to_parquet(str(file))
-
-
 def save_dict(folder: Path, records: list[dict[str, Any]]) -> None:
     import datasets
 
@@ -78,7 +75,7 @@ FORMS: dict[str, Callable[[Path, list[dict[str, Any]]], object]] = {
     "tabs.csv": lambda file, records: file.write_text(delimited(records, "\t")),
     "a.csv.gz": lambda file, records: file.write_bytes(gzip.compress(delimited(records, ";").encode())),
     "a.tsv": lambda file, records: file.write_text(delimited(records, "\t")),
-    "a.parquet": save_parquet,
+    "a.parquet": lambda file, records: dataset(records).to_parquet(str(file)),
     "folder": lambda folder, records: dataset(records).save_to_disk(str(folder)),
     "folder_of_splits": save_dict,
 }
@@ -100,11 +97,6 @@ def test_line_ends_of_every_system_and_blank_lines_before_the_first(tmp_path: Pa
     changed = change[1] + whole if not change[0] else whole.replace(*change)
     (tmp_path / form).write_bytes(changed.encode())
     assert as_rows(load_nli(str(tmp_path / form))) == [tuple(row.values()) for row in ROWS]
-
-
-def test_a_field_of_tsv_that_begins_with_a_quote_stands_as_it_is(tmp_path: Path):
-    (tmp_path / "a.tsv").write_text('sentence1\tsentence2\tgold_label\n"go on" he says\tsay "go"\tneutral\n')
-    assert as_rows(load_nli(str(tmp_path / "a.tsv"))) == [('"go on" he says', 'say "go"', "neutral")]
 
 
 def test_a_folder_takes_other_forms_only_where_it_has_none_of_the_usual_ones(tmp_path: Path):
@@ -225,6 +217,7 @@ class TestColumns:
             ("premise=a,hypothesis=b", "must name premise, hypothesis and label, each once"),
             ("premise=a,premise=b,hypothesis=c,label=d", "must name premise, hypothesis and label, each once"),
             ("anchor=a,negative=b", "must name premise, hypothesis and label, each once, or one anchor, its positive"),
+            ("anchor=a,anchor=b,positive=c", "must name premise, hypothesis and label, each once, or one anchor"),
             ("anchor=a,positive=b,label=c", "must name premise, hypothesis and label, each once, or one anchor"),
         ],
     )
@@ -304,11 +297,8 @@ class TestTriplets:
     def test_pairs_without_negatives(self, tmp_path: Path):
         records = [{"question": "q1", "answer": "a1"}, {"question": "q2", "answer": "a2"}]
         FORMS["a.csv"](tmp_path / "a.csv", records)
-        pairs, groups = (layout(name, tmp_path / "a.csv", "anchor=question,positive=answer") for name in PAIRED)
-        pairs.check(request())
+        pairs = layout("pairs", tmp_path / "a.csv", "anchor=question,positive=answer")
         assert make_sampler(pairs, request())[0].batch(0).label.tolist() == [0, 0]
-        with pytest.raises(UserError, match="holds no pair labelled contradiction"):
-            groups.check(request(negatives=1))
 
     @pytest.mark.parametrize("ask", ["check", "make"])
     def test_a_layout_that_needs_three_labels_refuses_them(self, tmp_path: Path, ask: str):
@@ -318,9 +308,6 @@ class TestTriplets:
         ) as caught:
             getattr(layout("rows", tmp_path / "a.jsonl"), ask)(request())
         assert "\n" not in str(caught.value)
-
-
-PAIRED = ("pairs", "groups")
 
 
 def test_a_broken_row_of_a_saved_folder(tmp_path: Path):
@@ -371,7 +358,7 @@ def test_lines_are_cut_alike_however_long_the_file_is(end: str, monkeypatch: pyt
     ],
 )
 def test_names_known_later_give_way_to_those_known_before(columns: str, expected: tuple[str, ...]):
-    assert find_columns(columns.split(), "here", None).used == expected
+    assert (*chain.from_iterable(find_columns(columns.split(), "here", None).values()),) == expected
 
 
 def test_so_do_those_of_scored_pairs():

@@ -81,26 +81,6 @@ class TestScoredPairs:
             f"corpus.nli='scenes': scores lie between {low:g} and {high:g}, read as 0 to 1"
         ]
 
-    @pytest.mark.parametrize(
-        ("text", "sentence"),
-        [
-            (
-                "sentence1,sentence2\na,b\n",
-                r"no column score, .*, label, .* \(found: sentence1, sentence2\); name others by",
-            ),
-            ("sentence1,sentence2,score\na,b,much\n", "line 2: the score 'much' is no finite number"),
-            ("sentence1,sentence2,score\na,b,inf\n", "line 2: the score 'inf' is no finite number"),
-            ("sentence1,sentence2,score\na,,1\n", "line 2: sentence2 is empty"),
-            ("sentence1,sentence2,score\na,b,1\nc,d,1\n", "all scores are 1, so there is nothing to learn"),
-            ("sentence1,sentence2,score\na,b,\n", "holds no row with a score"),
-            (STSB.format(1, 2.5, "a", "b") + "main\tnews\n", "line 2: 2 fields where STSBenchmark has 7 or more"),
-        ],
-    )
-    def test_refused(self, tmp_path: Path, text: str, sentence: str):
-        (tmp_path / "mine.csv").write_text(text)
-        with pytest.raises(UserError, match=sentence):
-            layout("scored_pairs", tmp_path / "mine.csv").check(request())
-
     @pytest.mark.skipif(not SHARED.is_dir(), reason="the real data is not on this machine")
     @pytest.mark.parametrize(
         ("place", "pairs"), [("STS/STSBenchmark/sts-train.csv", 5749), ("SICK/SICK_train.txt", 4500)]
@@ -169,18 +149,30 @@ class TestSameLabel:
         assert described["labels"] > 2
         assert len(sampler.batch(0).sentences) > 24
 
-    @pytest.mark.parametrize(
-        ("text", "sentence"),
-        [
-            ("sentence,label\na,1\nb,1\n", "all labels are '1', so there are no negatives"),
-            ("sentence,label\na,1\nb,2\n", "no label has two texts, so there are no positives"),
-            (
-                "sentence,kind\na,1\n",
-                r"no column gold_label, label, class, .* \(found: sentence, kind\); name others by --columns",
-            ),
-        ],
-    )
-    def test_refused(self, tmp_path: Path, text: str, sentence: str):
-        (tmp_path / "mine.csv").write_text(text)
-        with pytest.raises(UserError, match=sentence):
-            layout("same_label", tmp_path / "mine.csv").check(request())
+
+PAIRS = "sentence1,sentence2,score\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "sentence"),
+    [
+        (
+            "scored_pairs",
+            "sentence1,sentence2\na,b\n",
+            r"no column score, .*, label, .*: sentence1, sentence2\)",
+        ),
+        ("scored_pairs", f"{PAIRS}a,b,much\n", "line 2: the score 'much' is no finite number"),
+        ("scored_pairs", f"{PAIRS}a,b,inf\n", "line 2: the score 'inf' is no finite number"),
+        ("scored_pairs", f"{PAIRS}a,,1\n", "line 2: sentence2 is empty"),
+        ("scored_pairs", f"{PAIRS}a,b,1\nc,d,1\n", "all scores are 1, so there is nothing to learn"),
+        ("scored_pairs", f"{PAIRS}a,b,\n", "holds no row with a score"),
+        ("scored_pairs", STSB.format(1, 2, "a", "b") + "x\ty\n", "line 2: 2 fields where STSBenchmark has 7 or more"),
+        ("same_label", "sentence,label\na,1\nb,1\n", "all labels are '1', so there are no negatives"),
+        ("same_label", "sentence,label\na,1\nb,2\n", "no label has two texts, so there are no positives"),
+        ("same_label", "sentence,kind\na,1\n", r"no column gold_label, .* kind\); name others by --columns"),
+    ],
+)
+def test_refused(tmp_path: Path, name: str, text: str, sentence: str):
+    (tmp_path / "mine.csv").write_text(text)
+    with pytest.raises(UserError, match=sentence):
+        layout(name, tmp_path / "mine.csv").check(request())

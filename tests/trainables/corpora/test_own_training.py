@@ -57,16 +57,8 @@ def test_a_label_beside_pairs_is_not_passed_over(column: str, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("text", "kind", "first"),
     [
-        (
-            "sentence1,sentence2\na dog,an animal\n",
-            "pairs",
-            {"anchor": "a dog", "positive": ["an animal"]},
-        ),
-        (
-            "left side,right side\na dog,an animal\n",
-            "pairs",
-            {"anchor": "a dog", "positive": ["an animal"]},
-        ),
+        ("sentence1,sentence2\na dog,a pet\n", "pairs", {"anchor": "a dog", "positive": ["a pet"]}),
+        ("left side,right side\na dog,a pet\n", "pairs", {"anchor": "a dog", "positive": ["a pet"]}),
         ("sentence1,sentence2,label\na,b,4.5\n", "scored", {"sentence1": "a", "sentence2": "b", "score": 4.5}),
         ("Sentence1,Sentence2,Score\na,b,4\n", "scored", {"sentence1": "a", "sentence2": "b", "score": 4.0}),
         ("words of it\na dog runs\na cat\n", "texts", {"text": ["a dog runs"]}),
@@ -140,26 +132,24 @@ def test_how_columns_were_read_is_said(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("header", "sentence"),
+    ("table", "sentence"),
     [
-        ("title,body", "their order decides; --columns anchor=title,positive=body says it, and anchor=body,positive"),
-        ("qestion,body", "their order decides; did you mean 'question'"),
+        (
+            f"title,body\n{PROSE}",
+            "their order decides; --columns anchor=title,positive=body says it, and anchor=body,positive",
+        ),
+        (f"qestion,body\n{PROSE}", "their order decides; did you mean 'question'"),
+        (
+            "message,topic\nHow do I pay?,order\nMay I cancel it?,prices\n",
+            "'topic' is read as the label of 'message'; --columns sentence=message,label=topic says it, and --columns",
+        ),
+        (PROSE, 'looks like texts ("How do I pay?"); if so, it is lost: put a line of names above it'),
     ],
 )
-def test_where_the_order_of_columns_decides_that_is_said(header: str, sentence: str, tmp_path: Path) -> None:
-    (doubt,) = training_files([write(tmp_path, f"{header}\n{PROSE}")]).doubts
+def test_what_may_be_read_wrongly_is_said(table: str, sentence: str, tmp_path: Path) -> None:
+    """The order of columns where it decides, a name that makes a column the label, a file without a header."""
+    (doubt,) = training_files([write(tmp_path, table)]).doubts
     assert sentence in doubt
-
-
-def test_where_its_name_makes_a_column_the_label_that_is_said(tmp_path: Path) -> None:
-    rows = "".join(
-        f"{place} is how many I would like to pay for,{'order' if place % 2 else 'prices'}\n" for place in range(40)
-    )
-    data = training_files([write(tmp_path, f"message,topic\n{rows}")])
-    assert data.read_as.startswith("labelled texts: sentence = message, label = topic")
-    (doubt,) = data.doubts
-    assert "'topic' is read as the label of 'message'" in doubt
-    assert "--columns sentence=message leaves it out" in doubt
 
 
 @pytest.mark.parametrize("header", ["anwser,question", "anwser,body", "body,qestion", "answer,body", "body,query"])
@@ -169,17 +159,9 @@ def test_names_against_the_order_are_refused(header: str, tmp_path: Path) -> Non
         training_files([write(tmp_path, f"{header}\n{PROSE}")])
 
 
-def test_a_file_without_a_header_is_said(tmp_path: Path) -> None:
-    (doubt,) = training_files([write(tmp_path, PROSE)]).doubts
-    assert 'looks like texts ("How do I pay?"); if so, it is lost: put a line of names above it' in doubt
-    with pytest.raises(
-        UserError, match=r"not known .*; the first line is read as names of the columns, but looks like"
-    ):
+def test_names_that_are_nearly_known_or_no_names_are_told_of(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"not known .*; the first line is read as names of the columns, but looks"):
         training_files([write(tmp_path, "1,How do I pay?,Open the page.\n2,May I?,Yes.\n")])
-    assert training_files([write(tmp_path, f"question,answer\n{PROSE}")]).doubts == []
-
-
-def test_names_that_are_nearly_known_are_told_of(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"did you mean 'question'\? did you mean 'answer'\? say it"):
         training_files([write(tmp_path, "note,qestion,anwser\n1,a b,c d\n")])
     with pytest.raises(UserError, match=r"no column 'bdy'.*; did you mean 'body'\?"):

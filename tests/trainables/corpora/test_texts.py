@@ -166,7 +166,6 @@ def test_views_differ_by_epoch_and_seed_and_no_document_is_twice_in_a_batch(tmp_
     for step in range(12):
         batch = sampler.batch(step)
         assert len({batch.sentences[item].partition("w")[0][-1:] for item in batch.premise}) == len(batch.premise)
-    assert pairs_of(layout, 0, request()) == pairs_of(layout, 0, request())
     assert pairs_of(layout, 0, request()) != pairs_of(layout, 6, request())
     assert pairs_of(layout, 0, request()) != pairs_of(layout, 0, request(seed=2))
 
