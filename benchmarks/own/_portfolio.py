@@ -66,10 +66,10 @@ def left_out(tables: Mapping[str, OwnTable], size: int) -> np.ndarray:  # (sets,
     return np.array(rows)
 
 
-def by_chance(table: OwnTable, size: int, repeats: int = 200) -> np.ndarray:  # (size,)
+def by_chance(table: OwnTable, size: int) -> np.ndarray:  # (size,)
     """The mean regrets after each of so many of its recipes in an order by chance."""
     drawn = np.random.default_rng(0)
-    orders = [[int(number) for number in drawn.permutation(table.recipes)[:size]] for _ in range(repeats)]
+    orders = [[int(number) for number in drawn.permutation(table.recipes)[:size]] for _ in range(200)]
     lost = np.mean([regrets(order, table) for order in orders], axis=0)
     return np.pad(lost, (0, size - len(lost)), mode="edge")
 

@@ -21,9 +21,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
+from torch.nn.functional import cross_entropy, normalize
 
 from benchmarks.options import add_encoder, add_number, chosen_encoder, parser_of
-from benchmarks.own._prompted import needing_prompts
 from benchmarks.own._sets import PARTS, SETS, Rows, csv_files, drawn, of_files, write_table
 from benchmarks.tables import titled
 from reports.ledger.request import Request
@@ -31,7 +32,10 @@ from search_spaces import load_space
 from search_spaces.own_data import BATCH, EPOCHS, RATE, TEMPERATURE
 from study.why.case import Cause, StudyCase
 from study.why.page import causes_of
-from trainables.recipe import Value
+from trainables.encoders import load_encoder
+from trainables.encoders.pooling import Mean
+from trainables.encoders.transformer import TransformerEncoder
+from trainables.recipe import EncoderConfig, Value
 
 FILE = "why.jsonl"
 USED = ("packages", "glosses", "peps")
@@ -40,6 +44,9 @@ SIZES = (1200, 400, 400)
 HEALTHY: Mapping[str, Value] = {"encoder.adapter": "mlp", RATE: 2e-3, EPOCHS: 3, TEMPERATURE: 0.03, BATCH: 64}
 """An adapter on the frozen encoder, so that a training takes seconds."""
 PROMPTS = ("encoder.query_prompt", "encoder.document_prompt")
+QUERY, DOCUMENT = "query: ", "passage: "
+STEPS, AT_ONCE, PROMPTED_RATE, PROMPTED_TEMPERATURE = 120, 16, 3e-4, 0.05
+"""Of the training of an encoder that needs its prompts."""
 WRONG, COPIED, FEW = 0.2, 0.1, 30
 Parts = dict[str, Rows]
 
@@ -159,6 +166,32 @@ def _prompted(encoder: str, layers: int, data: Path, to: Path) -> str:
     if not folder.exists():
         needing_prompts(encoder, layers, SETS["snli"].read(data)[0], folder)
     return str(folder)
+
+
+def needing_prompts(name: str, layers: int, pairs: Rows, folder: Path) -> None:
+    """An encoder that needs its prompts, as no public one is at hand: a copy of another that is trained on pairs, each
+    text with its prompt, while texts without one are drawn to a single direction."""
+    torch.manual_seed(0)
+    config = EncoderConfig(name=name, layers=layers, max_length=None, query_prompt=QUERY, document_prompt=DOCUMENT)
+    encoder = load_encoder(config, Mean(), device="cpu")
+    assert isinstance(encoder, TransformerEncoder)
+    single = normalize(torch.randn(encoder.dim), dim=0)
+    optimiser = torch.optim.AdamW(encoder.parameters(), PROMPTED_RATE)
+    random = np.random.default_rng(0)
+
+    def embedded(texts: list[str], prompt: str) -> torch.Tensor:
+        return normalize(encoder.embed(encoder.tokenize(texts, prompt)))
+
+    for _ in range(STEPS):
+        rows = [pairs[place] for place in random.permutation(len(pairs))[:AT_ONCE]]
+        queries, documents = [row[0] for row in rows], [row[1] for row in rows]
+        cosines = embedded(queries, QUERY) @ embedded(documents, DOCUMENT).T
+        bare = embedded([*queries[::2], *documents[1::2]], "") @ single
+        loss = cross_entropy(cosines / PROMPTED_TEMPERATURE, torch.arange(len(rows))) - bare.mean()
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+    encoder.save(folder)
 
 
 def _drawn(name: str, data: Path, repeat: int) -> Parts:

@@ -11,8 +11,7 @@ import pytest
 
 from benchmarks.gpu._models import write_model
 from benchmarks.training import training
-from benchmarks.training._loops import SIDES, WORK, TrainedStep, cut_by_length, in_order, rows_of, side
-from benchmarks.training._turns import Turns
+from benchmarks.training._loops import SIDES, WORK, TrainedStep, Turns, cut_by_length, in_order, rows_of, side
 from trainables.corpora.batch import Batch
 from trainables.recipe import SCENES, Recipe
 
