@@ -16,7 +16,7 @@ import time
 import uuid
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import psutil
 
@@ -142,12 +142,9 @@ class Machines:
         do("rm -rf", self.session)
         self.session.mkdir()
 
-    def cut(self, number: int) -> None:
-        """Nothing comes from the node or to it any more."""
-        do(f"ip link set v{number} down")
-
-    def heal(self, number: int) -> None:
-        do(f"ip link set v{number} up")
+    def link(self, number: int, state: Literal["up", "down"]) -> None:
+        """While it is down, nothing comes from the node or to it."""
+        do(f"ip link set v{number} {state}")
 
     def raylet(self, number: int) -> int:
         """The process of a node's raylet."""

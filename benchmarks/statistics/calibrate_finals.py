@@ -21,7 +21,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from benchmarks.options import add_number, parser_of
-from benchmarks.statistics.calibration import ALPHA, CHANCE, ITEMS_ERROR, Rate
+from benchmarks.statistics.calibration import ALPHA, CHANCE, ITEMS_ERROR, Rate, covers
 from benchmarks.tables import head, row
 from reports.looks import share
 from reports.statistics.collapse import collapsed
@@ -221,12 +221,9 @@ def search(world: MadeUp, kind: SearchKind, rates: AnswerRates) -> Judgement:
     if chosen:
         picked = judged.picked
         assert picked is not None
-        covers = [
-            gain.low is not None and gain.high is not None and gain.low <= true <= gain.high
-            for gain, true in zip(judged.gains["base"], truths, strict=True)
-        ]
-        rates.covered.add([covers[picked]])
-        rates.all_covered.add([all(covers)])
+        covered = [covers(gain, true) for gain, true in zip(judged.gains["base"], truths, strict=True)]
+        rates.covered.add([covered[picked]])
+        rates.all_covered.add([all(covered)])
         rates.control.add([_control(samples, picked, base) and truths[picked] <= 0])
         if good > 0:
             rates.named.add([truths[picked] >= good])
@@ -301,9 +298,9 @@ def main(arguments: Sequence[str]) -> None:
             named = f"{finalists} x {seeds}" if finalists else f"the base alone, {seeds}"
             print(row(named, (finalists + 1) * seeds, f"{100 * wrong:.1f}", shown), flush=True)
     else:
-        covers = ("interval of the picked one covers", "all cover at once")
+        intervals = ("interval of the picked one covers", "all cover at once")
         shown = ("a best one is picked", "it is shown", "use / base / encoder / nothing yet")
-        print(head("searches", "wrong", *covers, *shown, "control"))
+        print(head("searches", "wrong", *intervals, *shown, "control"))
         for name in [options.only] if options.only else KINDS:
             print(row_of_table(name, calibrate(KINDS[name], options.searches)), flush=True)
     print(f"\nPercent, with Monte Carlo errors; {options.searches} searches a kind.")
