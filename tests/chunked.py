@@ -9,7 +9,7 @@ from unittest import mock
 import torch
 from torch import Tensor, nn
 
-from tests.gloo_worker import Tiny
+from tests.gloo_worker import Tiny, drawn_model
 from trainables.encoders.passes import full_passes
 from trainables.errors import UserError
 from trainables.recipe import Recipe
@@ -18,7 +18,6 @@ from trainables.training.chunks import Chunks
 from trainables.training.distributed import Workers
 from trainables.training.gradients import GradientSum
 from trainables.training.model import StudyModel, TokenizedBatch
-from trainables.trial.build import build_model
 
 GROUPS = {"corpus.layout": "groups", "objective.name": "mnrl", "objective.temperature": 0.05}
 BANK = {**GROUPS, "objective.bank": 9, "head.kind": "mlp"}
@@ -48,13 +47,7 @@ class Passing(Tiny):
 
 
 def model_of(changes: dict[str, Any], encoder: nn.Module | None = None) -> StudyModel:
-    """The same weights for every call."""
-    torch.manual_seed(5)
-    model = build_model(Recipe().preferring(changes), encoder or Passing())
-    torch.manual_seed(6)
-    for parameter in model.parameters():
-        nn.init.normal_(parameter, std=0.5)
-    return model
+    return drawn_model(Recipe().preferring(changes), encoder or Passing())
 
 
 def batch_of(count: int = 40, words: int = 40) -> TokenizedBatch:
