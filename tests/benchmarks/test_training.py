@@ -83,12 +83,11 @@ def test_batches_of_alike_length_hold_each_row_once_with_less_padding():
 
 
 def test_numbers_of_a_turn_by_hand():
-    config = SimpleNamespace(hidden_size=2, intermediate_size=8, num_hidden_layers=1)
+    config = SimpleNamespace(hidden_size=2, intermediate_size=8, num_hidden_layers=5)
     numbers = training.turn_numbers([TrainedStep(2, 9, (3, 2), 6), TrainedStep(2, 7, (4,), 4)], 2.0, 1000.0, config)
     linear, attention = 2 * (4 * 4 + 2 * 16) * 9, 4 * 2 * (9 + 4 + 16)
-    assert numbers == pytest.approx(
-        {"units": 2, "tokens": 8, "share": 3 * (linear + attention) / 2 / 1000, "padding": 0.1}
-    )
+    share = 3 * 5 * (linear + attention) / 2 / 1000
+    assert numbers == pytest.approx({"units": 2, "tokens": 8, "share": share, "padding": 0.1})
 
 
 def test_a_ratio_is_of_the_datas_tokens_and_within_a_turn():
