@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import functools
+import itertools
 import json
 import shutil
 import time
@@ -113,17 +114,16 @@ def main(arguments: Sequence[str]) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     if not options.table:
         encoder = chosen_encoder(options)
-        for repeat in range(options.repeats):
-            for fault in options.faults or FAULTS:
-                for place, name in enumerate(options.sets):
-                    other = options.sets[(place + 1) % len(options.sets)]
-                    of = {"set": name, "fault": fault, "repeat": repeat, "minutes": options.minutes}
-                    of |= {"encoder": str(encoder), "layers": options.layers}
-                    if any(of.items() <= line.items() for line in lines_of(file)):
-                        continue
-                    line = {**of, **_recorded(FAULTS[fault], name, other, repeat, options, file.parent, encoder)}
-                    with file.open("a", encoding="utf-8") as out:
-                        out.write(f"{json.dumps(line)}\n")
+        studies = itertools.product(range(options.repeats), options.faults or FAULTS, enumerate(options.sets))
+        for repeat, fault, (place, name) in studies:
+            other = options.sets[(place + 1) % len(options.sets)]
+            of = {"set": name, "fault": fault, "repeat": repeat, "minutes": options.minutes}
+            of |= {"encoder": encoder, "layers": options.layers}
+            if any(of.items() <= line.items() for line in lines_of(file)):
+                continue
+            line = {**of, **_recorded(FAULTS[fault], name, other, repeat, options, file.parent, encoder)}
+            with file.open("a", encoding="utf-8") as out:
+                out.write(f"{json.dumps(line)}\n")
     print(table(lines_of(file)))
 
 

@@ -13,7 +13,6 @@ import os
 import random
 import resource
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout
@@ -21,6 +20,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any
 
+from benchmarks.training._peer import train_peer
 from trainables.recipe import Recipe
 
 _TRIPLES: dict[str, Any] = {
@@ -156,13 +156,8 @@ def _our_step(encoder: Any, batch: Any, triples: bool) -> TrainedStep:
 def _theirs(best: bool, recipe: Recipe, turns: Turns) -> list[TrainedStep]:
     """sentence-transformers' trainer over the rows of the same batches, and its own loss where it has one."""
     from datasets import Dataset
-    from sentence_transformers import (
-        SentenceTransformer,
-        SentenceTransformerTrainer,
-        SentenceTransformerTrainingArguments,
-    )
+    from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.losses import GISTEmbedLoss, MultipleNegativesRankingLoss
-    from transformers import TrainerCallback
 
     training, _ = built(recipe)
     triples = recipe.corpus.layout == "groups"
@@ -185,31 +180,27 @@ def _theirs(best: bool, recipe: Recipe, turns: Turns) -> list[TrainedStep]:
 
     model.register_forward_pre_hook(count)
 
-    class TheirTurns(TrainerCallback):
-        def on_step_end(self, _: Any, state: Any, *__: Any, **___: Any) -> None:
-            encoded = tuple(length for _, lengths in passes for length in lengths)
-            padded = sum(tokens for tokens, _ in passes)
-            steps.append(TrainedStep(len(cut[state.global_step - 1]), sum(encoded), encoded, padded))
-            passes.clear()
-            turns.after(state.global_step)
+    def after(step: int) -> None:
+        encoded = tuple(length for _, lengths in passes for length in lengths)
+        padded = sum(tokens for tokens, _ in passes)
+        steps.append(TrainedStep(len(cut[step - 1]), sum(encoded), encoded, padded))
+        passes.clear()
+        turns.after(step)
 
     cut = cut_by_length(rows, sizes) if best else in_order(sizes)
-    with tempfile.TemporaryDirectory() as scratch:
-        arguments = SentenceTransformerTrainingArguments(
-            output_dir=scratch,
-            per_device_train_batch_size=recipe.optimisation.batch_size,
-            max_steps=turns.last,
-            learning_rate=recipe.optimisation.learning_rate,
-            bf16=recipe.optimisation.precision == "bf16",
-            use_cpu=True,
-            report_to="none",
-            save_strategy="no",
-            disable_tqdm=True,
-            batch_sampler=lambda dataset, **_: cut,  # any list of batches is such a sampler
-            max_grad_norm=0.0 if best else 1.0,
-        )
-        data = Dataset.from_list(rows)
-        SentenceTransformerTrainer(model, arguments, data, loss=loss, callbacks=[TheirTurns()]).train()
+    train_peer(
+        model,
+        loss,
+        Dataset.from_list(rows),
+        after,
+        per_device_train_batch_size=recipe.optimisation.batch_size,
+        max_steps=turns.last,
+        learning_rate=recipe.optimisation.learning_rate,
+        bf16=recipe.optimisation.precision == "bf16",
+        use_cpu=True,
+        batch_sampler=lambda dataset, **_: cut,  # any list of batches is such a sampler
+        max_grad_norm=0.0 if best else 1.0,
+    )
     return steps
 
 
