@@ -299,8 +299,8 @@ def main(arguments: Sequence[str]) -> None:
             print(row(named, (finalists + 1) * seeds, f"{100 * wrong:.1f}", shown), flush=True)
     else:
         intervals = ("interval of the picked one covers", "all cover at once")
-        shown = ("a best one is picked", "it is shown", "use / base / encoder / nothing yet")
-        print(head("searches", "wrong", *intervals, *shown, "control"))
+        answers = ("a best one is picked", "it is shown", "use / base / encoder / nothing yet")
+        print(head("searches", "wrong", *intervals, *answers, "control"))
         for name in [options.only] if options.only else KINDS:
             print(row_of_table(name, calibrate(KINDS[name], options.searches)), flush=True)
     print(f"\nPercent, with Monte Carlo errors; {options.searches} searches a kind.")
