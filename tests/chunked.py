@@ -97,14 +97,8 @@ WORKER_CASES: dict[str, dict[str, Any]] = {
 
 def worker_batches() -> list[TokenizedBatch]:
     """Of which the second has one sentence, so that one of two workers has none."""
-    single = TokenizedBatch(
-        tokens=[[3, 4, 5]],
-        text=torch.zeros(1, dtype=torch.long),
-        premise=torch.zeros(1, dtype=torch.long),
-        hypothesis=torch.zeros(1, dtype=torch.long),
-        label=torch.zeros(1, dtype=torch.long),
-        group=torch.zeros(1, dtype=torch.long),
-    )
+    zero = torch.zeros(1, dtype=torch.long)
+    single = TokenizedBatch(tokens=[[3, 4, 5]], text=zero, premise=zero, hypothesis=zero, label=zero, group=zero)
     return [batch_of(24), single, batch_of(21)]
 
 
@@ -191,10 +185,7 @@ def on_workers(workers: Workers) -> dict[str, Any]:
         plain = model_of(BANK, Passing(own=answers[f"full {where}"]["chunk"]))
         answers[f"full {where} plain"] = steps(plain, None, workers, worker_batches())
     answers["full on all"] = full_on_all(workers)
-    for name, free in (
-        ("auto", 4 * 40),
-        ("auto plenty", 2**50),
-    ):  # tokens for which half of each worker's part has room
+    for name, free in (("auto", 4 * 40), ("auto plenty", 2**50)):  # tokens for which half of each part has room
         model = model_of(GROUPS, Passing(own=30))
         with (
             mock.patch.object(chunks, "available_bytes", lambda device, free=free: free),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -24,28 +24,15 @@ BATCH = Batch(
 )
 
 
-class Wire:
-    """Says at once to go on."""
-
-    def __init__(self) -> None:
-        self.sent: list[Any] = []
-
-    def send(self, what: Any) -> None:
-        self.sent.append(what)
-
-    def recv(self) -> str:
-        return "go on"
-
-
 def test_turns_are_timed_after_the_warm_up(monkeypatch: pytest.MonkeyPatch):
     collected: list[int] = []
     monkeypatch.setattr("gc.collect", lambda: collected.append(1))  # all that other tests left would take seconds
-    wire = Wire()
-    turns: Any = Turns(wire, warm_up=3, steps=2, count=2)
+    wire = Mock()
+    turns = Turns(wire, warm_up=3, steps=2, count=2)
     sent = []
     for step in range(1, 10):
         turns.after(step)
-        sent.append(len(wire.sent))
+        sent.append(wire.send.call_count)
     assert sent == [0, 0, 1, 1, 2, 2, 3, 3, 3]
     assert turns.last == 7
     assert len(collected) == 3
@@ -111,9 +98,9 @@ def test_both_sides_work_on_the_same_tokens(work: str, tmp_path: Path, monkeypat
     recipe = Recipe().preferring(made | {"pooling.mode": "mean"} | WORK[work])
     done = {}
     for name in SIDES:
-        wire: Any = Wire()
+        wire = Mock()
         side(name, recipe.flat(), torch.get_num_threads(), Turns(wire, 2, 1, 3))
-        *seconds, (done[name], peak) = wire.sent
+        *seconds, (done[name], peak) = (call.args[0] for call in wire.send.call_args_list)
         assert len(seconds) == 4
         assert peak > 2**20
         assert [len(done[name]), *{step.units for step in done[name]}] == [5, 8]
