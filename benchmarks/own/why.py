@@ -146,7 +146,10 @@ def _recorded(
         head = ("question", "answer", "negative")[: len(rows[part][0])]
         write_table(folder / f"{part}.csv", head, rows[part])
     if fault.prompted:
-        encoder = _prompted(encoder, options.layers, data, to)
+        prompted = to / f"prompted-{options.layers}"
+        if not prompted.exists():
+            needing_prompts(encoder, options.layers, SETS["snli"].read(data)[0], prompted)  # pairs that no set has
+        encoder = str(prompted)
     own = of_files("pairs", name, folder, encoder)
     load_space(own.space)
     recipe = own.base.override({"encoder.layers": options.layers, **HEALTHY, **fault.set})
@@ -158,14 +161,6 @@ def _recorded(
     pairs = enumerate(zip(own_rows["train"], rows["train"], strict=False))
     planted = {place for place, (row, with_fault) in pairs if row != with_fault and row[0] == with_fault[0]}
     return {"causes": [_in_short(cause, planted) for cause in causes], "seconds": time.monotonic() - began, **more}
-
-
-def _prompted(encoder: str, layers: int, data: Path, to: Path) -> str:
-    """Made once of pairs that no set has."""
-    folder = to / f"prompted-{layers}"
-    if not folder.exists():
-        needing_prompts(encoder, layers, SETS["snli"].read(data)[0], folder)
-    return str(folder)
 
 
 def needing_prompts(name: str, layers: int, pairs: Rows, folder: Path) -> None:
