@@ -89,10 +89,10 @@ def _kinds() -> Iterator[StudyKind]:
     yield StudyKind("seeds together, nulls", nulls, (1.5,) * 5, (6,) * 5, together=0.8)
     yield StudyKind("seeds together, one planted", planted, (1.5,) * 5, (6,) * 5, together=0.8)
     yield StudyKind("10-fold, nulls", nulls, five, (3,) * 5, folds=FOLDS)
-    sts = {"figure": "spearman", "items": 400}
-    yield StudyKind("STS, nulls", (70.0,) * 5, five, (3,) * 5, **sts)  # type: ignore[arg-type]
-    yield StudyKind("STS, one planted", (70.0,) * 4 + (77.0,), five, (3,) * 5, **sts)  # type: ignore[arg-type]
-    yield StudyKind("STS, unequal spreads", (70.0,) * 5, unequal, (4,) * 5, **sts)  # type: ignore[arg-type]
+    sts = functools.partial(StudyKind, figure="spearman", items=400)
+    yield sts("STS, nulls", (70.0,) * 5, five, (3,) * 5)
+    yield sts("STS, one planted", (70.0,) * 4 + (77.0,), five, (3,) * 5)
+    yield sts("STS, unequal spreads", (70.0,) * 5, unequal, (4,) * 5)
     yield StudyKind("one seed of ten collapses", nulls, (0.5,) * 5, (5,) * 5, collapses=0.1)
     for items in (200, 1000):
         yield StudyKind(f"{items} items in tens", nulls, (0.3,) * 5, (3,) * 5, items=items, together_items=10)
