@@ -24,23 +24,21 @@ def add_number(
     parser: argparse.ArgumentParser, option: str, default: Number | list[int], meaning: str, least: Number = 1
 ) -> None:
     """An option that takes a number, or several where its default is a list. None may be below `least`."""
-    several = isinstance(default, list)
-    kind = int if isinstance(default, list) else type(default)
+    defaults = default if isinstance(default, list) else [default]
 
     def number(text: str) -> Number:
-        value = kind(text)
+        value = type(defaults[0])(text)
         if value < least:
             raise UserError(f"{option} must be at least {least}, not {value}")
         return value
 
-    words = " ".join(map(str, default)) if isinstance(default, list) else default
     parser.add_argument(
         option,
         type=number,
-        nargs="+" if several else None,
+        nargs="+" if isinstance(default, list) else None,
         default=default,
         metavar="N",
-        help=f"{meaning} (default: {words})",
+        help=f"{meaning} (default: {' '.join(map(str, defaults))})",
     )
 
 

@@ -30,7 +30,9 @@ def check_page(page: Path | None, begin: str) -> None:
         raise UserError(f"--out {page} is no page with the line {begin}")
 
 
-def write_between(page: Path, begin: str, text: str, end: str) -> None:
-    """Replace what is between these two lines of a page."""
+def write_between(page: Path | None, begin: str, text: str, end: str) -> None:
+    """Replace what is between these two lines of a page, if one was named."""
+    if page is None:
+        return
     before, _, rest = page.read_text().partition(begin)
     write_whole(page, f"{before}{begin}\n\n{text}\n\n{end}{rest.partition(end)[2]}")

@@ -16,12 +16,11 @@ BASE = "base"
 STEPS = Flag("steps", "different", frozenset({"hash of flagged"}))
 
 
-def gain(value: float, half: float | None = 0.5, *, seeds: int = 3, basis: Any = "seeds and items") -> Comparison:
+def gain(value: float, half: float | None = 0.5, *, seeds: int = 3) -> Comparison:
     """A difference whose interval reaches half as far to either side; without `half` it has none."""
     low, high = (None, None) if half is None else (value - half, value + half)
-    one_seed = seeds == 1
-    basis = "items only" if one_seed and half is not None else basis
-    return Comparison(value, low, high, None, None, None, basis, (seeds, seeds), one_seed)
+    basis: Any = "items only" if seeds == 1 and half is not None else "seeds and items"
+    return Comparison(value, low, high, None, None, None, basis, (seeds, seeds), seeds == 1)
 
 
 def standing(name: str, mean: float, **changes: Any) -> Standing:

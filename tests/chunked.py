@@ -9,7 +9,7 @@ from unittest import mock
 import torch
 from torch import Tensor, nn
 
-from tests.gloo_worker import Tiny
+from tests.gloo_worker import Tiny, drawn_model
 from trainables.encoders.passes import full_passes
 from trainables.errors import UserError
 from trainables.recipe import Recipe
@@ -18,7 +18,6 @@ from trainables.training.chunks import Chunks
 from trainables.training.distributed import Workers
 from trainables.training.gradients import GradientSum
 from trainables.training.model import StudyModel, TokenizedBatch
-from trainables.trial.build import build_model
 
 GROUPS = {"corpus.layout": "groups", "objective.name": "mnrl", "objective.temperature": 0.05}
 BANK = {**GROUPS, "objective.bank": 9, "head.kind": "mlp"}
@@ -48,13 +47,7 @@ class Passing(Tiny):
 
 
 def model_of(changes: dict[str, Any], encoder: nn.Module | None = None) -> StudyModel:
-    """The same weights for every call."""
-    torch.manual_seed(5)
-    model = build_model(Recipe().preferring(changes), encoder or Passing())
-    torch.manual_seed(6)
-    for parameter in model.parameters():
-        nn.init.normal_(parameter, std=0.5)
-    return model
+    return drawn_model(Recipe().preferring(changes), encoder or Passing())
 
 
 def batch_of(count: int = 40, words: int = 40) -> TokenizedBatch:
@@ -104,14 +97,8 @@ WORKER_CASES: dict[str, dict[str, Any]] = {
 
 def worker_batches() -> list[TokenizedBatch]:
     """Of which the second has one sentence, so that one of two workers has none."""
-    single = TokenizedBatch(
-        tokens=[[3, 4, 5]],
-        text=torch.zeros(1, dtype=torch.long),
-        premise=torch.zeros(1, dtype=torch.long),
-        hypothesis=torch.zeros(1, dtype=torch.long),
-        label=torch.zeros(1, dtype=torch.long),
-        group=torch.zeros(1, dtype=torch.long),
-    )
+    zero = torch.zeros(1, dtype=torch.long)
+    single = TokenizedBatch(tokens=[[3, 4, 5]], text=zero, premise=zero, hypothesis=zero, label=zero, group=zero)
     return [batch_of(24), single, batch_of(21)]
 
 
@@ -198,10 +185,7 @@ def on_workers(workers: Workers) -> dict[str, Any]:
         plain = model_of(BANK, Passing(own=answers[f"full {where}"]["chunk"]))
         answers[f"full {where} plain"] = steps(plain, None, workers, worker_batches())
     answers["full on all"] = full_on_all(workers)
-    for name, free in (
-        ("auto", 4 * 40),
-        ("auto plenty", 2**50),
-    ):  # tokens for which half of each worker's part has room
+    for name, free in (("auto", 4 * 40), ("auto plenty", 2**50)):  # tokens for which half of each part has room
         model = model_of(GROUPS, Passing(own=30))
         with (
             mock.patch.object(chunks, "available_bytes", lambda device, free=free: free),

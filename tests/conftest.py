@@ -351,13 +351,11 @@ class GlooAnswers(dict[int, list[dict[str, Any]]]):
     def __missing__(self, size: int) -> list[dict[str, Any]]:
         import torch
 
-        jobs = (
-            "losses,halves,steps,low_rank,exchanges,buckets,resumes,mixtures,static,elastic,evaluations,keeps,chunked,"
-            "renewed",
-            "losses,exchanges,buckets,evaluations",
-        )
+        from tests.gloo_worker import JOBS
+
+        jobs = (",".join(JOBS), "losses,exchanges,buckets,evaluations") if size < 4 else ("", "", "losses")
         done = subprocess.run(
-            [sys.executable, "-m", "tests.gloo_worker", str(self.folder), *(jobs if size < 4 else ("", "", "losses"))],
+            [sys.executable, "-m", "tests.gloo_worker", str(self.folder), *jobs],
             cwd=Path(__file__).resolve().parents[1],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -62,10 +62,10 @@ def write_search(folder: Path, split: str, premises: Premises, most: int = QUERI
     (folder / "qrels" / f"{split}.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def write_labelled(source: Path, file: Path, most: int = QUESTIONS) -> None:
+def write_labelled(source: Path, file: Path) -> None:
     """TREC's questions, a draw of so many at most, with the first word of their label, such as `NUM`."""
     lines = source.read_text(encoding="latin-1").splitlines()
-    places = random.Random(0).sample(range(len(lines)), min(most, len(lines)))
+    places = random.Random(0).sample(range(len(lines)), min(QUESTIONS, len(lines)))
     rows = [lines[place].split(" ", 1) for place in sorted(places)]
     write_table(file, LABELLED, [(text, label.partition(":")[0]) for label, text in rows])
 

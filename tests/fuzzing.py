@@ -147,18 +147,6 @@ def _data_bytes() -> int:
 # ---- bytes of any file ----
 
 
-def _random(content: bytes, rng: Random) -> bytes:
-    return rng.randbytes(rng.choice((1, 7, 100, 5000)))
-
-
-def _cut(content: bytes, rng: Random) -> bytes:
-    return content[: rng.randrange(len(content) + 1)]
-
-
-def _headless(content: bytes, rng: Random) -> bytes:
-    return content[rng.randrange(len(content) + 1) :]
-
-
 def _flip(content: bytes, rng: Random) -> bytes:
     changed = bytearray(content)
     for _ in range(rng.choice((1, 3, 30))):
@@ -178,28 +166,20 @@ def _remove(content: bytes, rng: Random) -> bytes:
     return content[:start] + content[end:]
 
 
-def _repeat(content: bytes, rng: Random) -> bytes:
-    return content * rng.choice((2, 3))
-
-
-def _nul(content: bytes, rng: Random) -> bytes:
-    return _insert(content, rng, bytes(rng.choice((1, 4, 1000))))
-
-
 def _insert(content: bytes, rng: Random, new: bytes) -> bytes:
     start = rng.randrange(len(content) + 1)
     return content[:start] + new + content[start:]
 
 
 BYTES: dict[str, Mutation] = {
-    "random bytes": _random,
-    "cut": _cut,
-    "without its head": _headless,
+    "random bytes": lambda content, rng: rng.randbytes(rng.choice((1, 7, 100, 5000))),
+    "cut": lambda content, rng: content[: rng.randrange(len(content) + 1)],
+    "without its head": lambda content, rng: content[rng.randrange(len(content) + 1) :],
     "flipped bits": _flip,
     "overwritten": _overwrite,
     "part removed": _remove,
-    "repeated": _repeat,
-    "NUL": _nul,
+    "repeated": lambda content, rng: content * rng.choice((2, 3)),
+    "NUL": lambda content, rng: _insert(content, rng, bytes(rng.choice((1, 4, 1000)))),
     "all NUL": lambda content, rng: bytes(len(content)),
     "empty": lambda content, rng: b"",
 }
@@ -234,17 +214,14 @@ def _on_lines(change: Callable[[list[bytes], Random], None]) -> Mutation:
 
 
 def _other_encoding(encoding: str) -> Mutation:
+    """With letters that encodings write differently."""
+
     def mutate(content: bytes, rng: Random) -> bytes:
-        return _accented(content, rng).decode(errors="replace").encode(encoding, errors="replace")
+        text = content.decode(errors="replace")
+        start = rng.randrange(len(text) + 1)
+        return f"{text[:start]}caf\u00e9 na\u00efve{text[start:]}".encode(encoding, errors="replace")
 
     return mutate
-
-
-def _accented(content: bytes, rng: Random) -> bytes:
-    """With letters that encodings write differently."""
-    text = content.decode(errors="replace")
-    start = rng.randrange(len(text) + 1)
-    return (text[:start] + "caf\u00e9 na\u00efve" + text[start:]).encode()
 
 
 _ODD_NUMBERS = (
@@ -290,11 +267,7 @@ def _field_removed(line: bytes, rng: Random) -> bytes:
 def _split_keeping(line: bytes, rng: Random) -> list[bytes]:
     """Fields, and what separates them between them."""
     separators = [separator for separator in (b"\t", b",", b" ", b'"') if separator in line] or [b" "]
-    separator = rng.choice(separators)
-    parts: list[bytes] = []
-    for part in line.split(separator):
-        parts += [part, separator]
-    return parts[:-1]
+    return re.split(b"(%b)" % rng.choice(separators), line)
 
 
 def _contradicted(lines: list[bytes], rng: Random) -> None:

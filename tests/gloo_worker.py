@@ -23,6 +23,7 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
+from tests.conftest import ROWS, pairs_of
 from trainables.corpora.batch import Sampler
 from trainables.corpora.mix import Joined, OneCorpusABatch
 from trainables.corpora.samplers import GroupSampler, PairSampler, RowSampler
@@ -193,33 +194,15 @@ def halves(workers: Workers) -> dict[str, Any]:
 
 
 def steps(workers: Workers) -> dict[str, Any]:
-    """Training from the loop itself; 13 pairs in batches of 5, so that the last one is uneven."""
-    from tests.conftest import ROWS, pairs_of
-
-    model = model_of({})
-    recipe = Recipe().preferring(
-        {
-            "optimisation.batch_size": 5,
-            "optimisation.learning_rate": 0.01,
-            "optimisation.warmup": 0.0,
-            "optimisation.weight_decay": 0.1,
-            "optimisation.clip_norm": 0.5,
-            "objective.negatives": 3,
-        }
-    )
+    """One epoch, whose last batch is uneven, and what its watcher hears."""
     watcher = Counting()
-    progress = train(model, RowSampler(pairs_of(ROWS), 5), recipe, 3, watcher, workers)
-    return {
-        "parameters": [p.detach() for p in model.parameters()],
-        "sums": progress.sums,
-        "told": watcher.steps,
-        "rungs": watcher.rungs,
-    }
+    changes = {"optimisation.epochs": 1, "optimisation.weight_decay": 0.1, "optimisation.clip_norm": 0.5}
+    trained = twelve_steps(workers, Tiny(), {**changes, "optimisation.warmup": 0.0}, watcher)
+    return {"parameters": trained["state"], "sums": trained["sums"], "told": watcher.steps, "rungs": watcher.rungs}
 
 
 def low_rank(workers: Workers) -> dict[str, Any]:
     """Training of LoRA in the built-in encoder, which starts from pristine weights and ends with them; no dropout."""
-    from tests.conftest import ROWS, pairs_of
     from trainables.encoders.lora import LoraEncoder
 
     recipe = Recipe().preferring(
@@ -437,7 +420,6 @@ def resumes(workers: Workers) -> dict[str, Any]:
 
 def mixtures(workers: Workers) -> dict[str, Any]:
     """Twelve steps over two corpora, one a batch and mixed: whole, and broken after the seventh."""
-    from tests.conftest import ROWS, pairs_of
 
     def sampler(mixed: bool) -> Any:
         first, second, _ = zip(*ROWS, strict=True)
@@ -517,8 +499,6 @@ def twelve_steps(
     sampler: Sampler | None = None,
 ) -> dict[str, Any]:
     """13 pairs in batches of 5, four times, unless another sampler is given."""
-    from tests.conftest import ROWS, pairs_of
-
     recipe = Recipe().preferring(
         {
             "optimisation.batch_size": 5,

@@ -15,6 +15,8 @@ from reports.statistics.spreads import common_spread
 
 Array = np.ndarray
 
+ROWS, MOST = 6, 10
+"""Of a report; and the most seeds of a row."""
 NOISES, WILD = ("normal", "heavy tails", "unequal", "together"), "one wild"
 
 
@@ -45,28 +47,25 @@ def noise_of(kind: str, random: np.random.Generator, shape: tuple[int, int]) -> 
     return np.asarray(own)
 
 
-def winner_is_lost(random: np.random.Generator, noise: str, recipes: int, most: int = 10) -> bool:
+def winner_is_lost(random: np.random.Generator, noise: str, recipes: int) -> bool:
     """Whether another recipe is chosen than the one that is best over all seeds."""
-    scores = noise_of(noise, random, (recipes, most))
-    return raced(scores, 1, most)[0] != int(scores.mean(axis=1).argmax())
+    scores = noise_of(noise, random, (recipes, MOST))
+    return raced(scores, 1, MOST)[0] != int(scores.mean(axis=1).argmax())
 
 
-def false_verdict(
-    random: np.random.Generator, noise: str, agree: float, real: float, rows: int = 6, most: int = 10
-) -> bool:
+def false_verdict(random: np.random.Generator, noise: str, agree: float, real: float) -> bool:
     """Whether a report calls any of its rows above or below the baseline (row 0), while on test sets all are alike.
 
     `agree`: the correlation of a seed's development and test noise. `real`: how far rows differ in development score,
     which makes them stop early.
     """
-    test = noise_of(noise, random, (rows, most))
-    other = noise_of(noise, random, (rows, most))
-    development = agree * test + math.sqrt(1 - agree**2) * other + real * np.arange(rows)[:, None]
+    test, other = (noise_of(noise, random, (ROWS, MOST)) for _ in range(2))
+    development = agree * test + math.sqrt(1 - agree**2) * other + real * np.arange(ROWS)[:, None]
     entrants = {str(row): Entrant(own[:, None]) for row, own in enumerate(development)}
-    counts = [place.seeds for place in race_of(entrants, [*entrants], "0", 1, most).values()]
+    counts = [place.seeds for place in race_of(entrants, [*entrants], "0", 1, MOST).values()]
     samples = [Sample(own[:count], tuple(range(count))) for own, count in zip(test, counts, strict=True)]
     chances, common = [], common_spread(samples)
     for sample in samples[1:]:
-        allowed = max(looks(count, 1, most) for count in (sample.count, samples[0].count))
+        allowed = max(looks(count, 1, MOST) for count in (sample.count, samples[0].count))
         chances.append(compare(sample, samples[0], common=common, looks=allowed).p)
     return any(p is not None and p < WRONG for p in holm(chances))

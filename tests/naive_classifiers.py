@@ -77,25 +77,25 @@ def folds(y: np.ndarray, count: int) -> list[tuple[np.ndarray, np.ndarray]]:
     return list(StratifiedKFold(n_splits=count, shuffle=True, random_state=1111).split(np.zeros(len(y)), y))
 
 
-def nested_cv(x: np.ndarray, y: np.ndarray, protocol: Protocol, classes: int = 2) -> tuple[float, float]:
+def nested_cv(x: np.ndarray, y: np.ndarray, protocol: Protocol) -> tuple[float, float]:
     """Development and test accuracy in percent, as MR, CR, SUBJ and MPQA are scored."""
     dev, test = [], []
     for train, rest in folds(y, protocol.folds):
-        accuracy, decay = choose(x[train], y[train], protocol, classes)
-        classifier = OneByOne(x.shape[1], classes, decay, protocol.fit)
+        accuracy, decay = choose(x[train], y[train], protocol)
+        classifier = OneByOne(x.shape[1], 2, decay, protocol.fit)
         classifier.fit(x[train], y[train])
         dev.append(accuracy)
         test.append(round(100 * classifier.score(x[rest], y[rest]), 2))
     return float(np.mean(dev)), float(np.mean(test))
 
 
-def choose(x: np.ndarray, y: np.ndarray, protocol: Protocol, classes: int) -> tuple[float, float]:
+def choose(x: np.ndarray, y: np.ndarray, protocol: Protocol) -> tuple[float, float]:
     """The best mean accuracy over folds, in percent, and the L2 value that gave it."""
     means = []
     for decay in protocol.decays:
         scores = []
         for train, rest in folds(y, protocol.folds):
-            classifier = OneByOne(x.shape[1], classes, decay, protocol.fit)
+            classifier = OneByOne(x.shape[1], 2, decay, protocol.fit)
             scores.append(classifier.fit(x[train], y[train], (x[rest], y[rest])))
         means.append(round(100 * float(np.mean(scores)), 2))
     return max(means), protocol.decays[int(np.argmax(means))]

@@ -48,15 +48,10 @@ def labelled(rows: list[tuple[int, int, int]], seed: int = 0, scale: float = 1.0
     return embedded(list(range(items)), [(p, p, h, label) for p, h, label in rows], seed, scale)
 
 
-def random_rows(seed: int, premises: int = 5, repeats: bool = True) -> list[tuple[int, int, int]]:
+def random_rows(seed: int) -> list[tuple[int, int, int]]:
     """Groups of random size, adjacent rows; some hypotheses stand under several premises or are premises."""
     below = _dice(seed)
-    rows = []
-    for premise in range(premises):
-        for _ in range(1 + below(5)):
-            hypothesis = below(premises + 8) if repeats else premises + len(rows)
-            rows.append((premise, hypothesis, below(3)))
-    return rows
+    return [(premise, below(13), below(3)) for premise in range(5) for _ in range(1 + below(5))]
 
 
 def grouped(seed: int, groups: int = 5, positives: int = 3, negatives: int = 3, repeats: bool = True) -> EmbeddedBatch:

@@ -55,8 +55,7 @@ def main(arguments: Sequence[str]) -> int:
     check_page(out, BEGIN)
     logging.getLogger("sentence_transformers").setLevel(logging.ERROR)  # of epochs that are short, as some shall be
     text = page()
-    if out is not None:
-        write_between(out, BEGIN, text, END)
+    write_between(out, BEGIN, text, END)
     print(text)
     return 0
 

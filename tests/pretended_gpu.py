@@ -21,6 +21,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -260,12 +261,6 @@ def _drawing() -> Iterator[None]:
         torch.set_rng_state(cpu)
 
 
-class _Event:
-    def record(self) -> None: ...
-
-    def synchronize(self) -> None: ...
-
-
 SAYS: dict[str, Any] = {
     "_lazy_init": lambda: None,
     "is_available": lambda: True,
@@ -282,7 +277,7 @@ SAYS: dict[str, Any] = {
     "get_rng_state": lambda device=None: DRAWN.get_state(),
     "set_rng_state": lambda state, device=None: DRAWN.set_state(state),
     "manual_seed_all": DRAWN.manual_seed,
-    "Event": _Event,
+    "Event": Mock,
 }
 """By `torch.cuda`."""
 

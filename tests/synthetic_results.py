@@ -93,12 +93,9 @@ def make_results(
         chosen = recipe.preferring(values)
         searched.append(chosen.hash)
         figures = {name: v - 20 * laptop + chance.gauss(0, 2) for name, v in figures_of(space, typical).items()}
+        status = "pruned" if number >= explored else "finished"
         for seed in seeds:
-            write(
-                make_record(
-                    chosen, evaluation, seed, figures, drop_task, "pruned" if number >= explored else "finished"
-                )
-            )
+            write(make_record(chosen, evaluation, seed, figures, drop_task, status))
     info = StudyInfo(
         space=space.name,
         scale="laptop" if laptop else "paper",
@@ -262,16 +259,19 @@ def with_goals(record: Record, sts: float | None, transfer: float | None) -> Rec
 
 def lifted(record: Record, by: float, tasks: Collection[str] = (), numbers: tuple[str, ...] = ("",)) -> Record:
     """The record with higher scores: of these tasks or of all, in numbers that begin so."""
-    scores = {
-        task: {
-            name: value + by if isinstance(value, float) and name.startswith(numbers) else value
-            for name, value in of.items()
-        }
-        if not tasks or task in tasks
-        else of
+
+    def score(task: str, name: str, value: float) -> float:
+        return value + by if name.startswith(numbers) and (not tasks or task in tasks) else value
+
+    return changed(record, scores=_each(record, score))
+
+
+def _each(record: Record, score: Callable[[str, str, float], float]) -> dict[str, dict[str, Any]]:
+    """The record's scores, each another by its task, its number's name and its value."""
+    return {
+        task: {name: score(task, name, value) if isinstance(value, float) else value for name, value in of.items()}
         for task, of in record.scores.items()
     }
-    return changed(record, scores=scores)
 
 
 def add_finals(
@@ -335,14 +335,8 @@ def add_curve(
         recipe = Recipe.from_flat(level[0].recipe).override({"corpus.share": SHARES[share]})
         parts[share] = recipe.hash
         for record in level:
-            luck = chance.gauss(0, std)
-            scores = {
-                task: {
-                    name: min(99.5, value - loss + luck) if name != "examples" and isinstance(value, float) else value
-                    for name, value in numbers.items()
-                }
-                for task, numbers in record.scores.items()
-            }
+            moved = chance.gauss(0, std) - loss
+            scores = _each(record, lambda task, name, value, moved=moved: min(99.5, value + moved))
             data = {**record.data, "corpus": {**record.data["corpus"], "pairs": round(12000 * SHARES[share])}}
             training = {**record.training, "steps": round(90 * SHARES[share])}
             part = changed(record, scores=scores, checkpoint=None)
@@ -365,16 +359,8 @@ def add_soups(folder: Path, whole: str, gains: Mapping[float, float], *, std: fl
 
     def soup(variant: SoupVariant) -> Record:
         left = [record for record in level if record.seed != variant.without]
-        luck = chance.gauss(0, std) if variant.without else 0.0
-        means = {
-            task: {
-                name: fmean(record.scores[task][name] for record in left) + gains[variant.share] + luck
-                if isinstance(value, float)
-                else value
-                for name, value in numbers.items()
-            }
-            for task, numbers in level[0].scores.items()
-        }
+        gain = gains[variant.share] + (chance.gauss(0, std) if variant.without else 0.0)
+        means = _each(level[0], lambda task, name, _: fmean(record.scores[task][name] for record in left) + gain)
         averaged = {"averaged": {"models": [record.key for record in left], "share": variant.share}}
         checkpoint = f"{MODELS}/{trial_key(whole, variant.seed)}"
         made = changed(level[0], scores=means, checkpoint=checkpoint)

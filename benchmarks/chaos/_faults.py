@@ -112,9 +112,9 @@ def _read_only(case: Case) -> Repair:
 
 def _network(case: Case) -> Repair:
     number = case.draw.randrange(2, NODES + 2)
-    case.machines.cut(number)
+    case.machines.link(number, "down")
     case.done = "a node's link is down"
-    return lambda: case.machines.heal(number)
+    return lambda: case.machines.link(number, "up")
 
 
 def _freeze(case: Case) -> Repair:

@@ -16,14 +16,14 @@ import time
 import uuid
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import psutil
 
-from benchmarks.chaos._processes import ROOT, SHARED_CORES, command_line, python_path, tree
 from benchmarks.chaos._work import LOG
 from trainables.errors import UserError
 
+ROOT = Path(__file__).resolve().parents[2]
 NAMESPACES = ("unshare", "--user", "--map-root-user", "--mount", "--net", "--pid", "--fork", "--kill-child")
 NODES = 2
 NETWORK = "10.77.0"
@@ -42,6 +42,12 @@ QUICK_DEATH = {
     "RAY_health_check_failure_threshold": "4",
 }
 """A node that nobody hears of is dead after about half a minute; by default it takes Ray twice as long."""
+SHARED_CORES = {
+    "RAY_worker_maximum_startup_concurrency": "2",
+    "RAY_prestart_worker_first_driver": "0",
+    "RAY_worker_register_timeout_seconds": "300",
+}
+"""All nodes share this machine's cores, and processes start slowly."""
 
 
 def check_namespaces() -> None:
@@ -136,12 +142,9 @@ class Machines:
         do("rm -rf", self.session)
         self.session.mkdir()
 
-    def cut(self, number: int) -> None:
-        """Nothing comes from the node or to it any more."""
-        do(f"ip link set v{number} down")
-
-    def heal(self, number: int) -> None:
-        do(f"ip link set v{number} up")
+    def link(self, number: int, state: Literal["up", "down"]) -> None:
+        """While it is down, nothing comes from the node or to it."""
+        do(f"ip link set v{number} {state}")
 
     def raylet(self, number: int) -> int:
         """The process of a node's raylet."""
@@ -193,6 +196,25 @@ def do(command: str, *path: Path) -> None:
 def processes(*titles: str) -> list[int]:
     """Processes whose command line begins with one of these, by number."""
     return [number for number in psutil.pids() if command_line(number).startswith(titles)]
+
+
+def tree(process: int) -> list[int]:
+    """The process, and all that it and these have started."""
+    with contextlib.suppress(psutil.Error):
+        return [process, *(child.pid for child in psutil.Process(process).children(recursive=True))]
+    return [process]
+
+
+def command_line(process: int) -> str:
+    """Empty where it has ended."""
+    with contextlib.suppress(psutil.Error):
+        return " ".join(psutil.Process(process).cmdline())
+    return ""
+
+
+def python_path() -> str:
+    """With this checkout."""
+    return os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
 
 
 def kill(numbers: Sequence[int]) -> None:

@@ -15,8 +15,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from benchmarks.chaos._faults import Case, Fault, fault_of
-from benchmarks.chaos._machines import Machines, kill, until
-from benchmarks.chaos._processes import ROOT
+from benchmarks.chaos._machines import ROOT, Machines, kill, until
 from benchmarks.chaos._struck_study import StruckStudy, trained
 from benchmarks.chaos._work import EVERY, STEPS
 
@@ -65,9 +64,9 @@ class StrikeOutcome:
 class Runner:
     """Runs one study after the other on one cluster."""
 
-    def __init__(self, machines: Machines, scratch: Path) -> None:
-        self.machines, self.scratch = machines, scratch
-        self.console = scratch / "console.txt"
+    def __init__(self, machines: Machines) -> None:
+        self.machines = machines
+        self.console = machines.scratch / "console.txt"
         self.whole: dict[str, Whole] = {}
 
     def undisturbed(self, system: StruckStudy) -> Whole:
@@ -181,7 +180,7 @@ def main(seeds: list[int]) -> None:
     """Strike a study for every seed."""
     scratch = Path(tempfile.mkdtemp(prefix="ch"))
     machines = Machines(scratch)
-    runner = Runner(machines, scratch)
+    runner = Runner(machines)
     try:
         for seed in seeds:
             fault = fault_of(seed)

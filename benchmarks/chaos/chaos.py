@@ -44,8 +44,7 @@ def main(arguments: Sequence[str]) -> None:
         for line in running.stdout:
             print(line, end="", file=sys.stderr, flush=True)
             rows.append(json.loads(line))
-            if options.out is not None:  # at once: a person may stop it
-                write_between(options.out, BEGIN, page(rows), END)
+            write_between(options.out, BEGIN, page(rows), END)  # at once: a person may stop it
     if rows:
         print(page(rows))
     if len(rows) < options.seeds or running.returncode:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ import torch
 
 from benchmarks.gpu._models import LONGEST, Triples, sentences
 from benchmarks.training._arithmetic import best, forward_flops
+from benchmarks.training._peer import train_peer
 from trainables.encoders import load_encoder
 from trainables.encoders.pooling import Mean
 from trainables.encoders.projection import Identity
@@ -194,52 +194,40 @@ class DrawnBatches:
 def their_training(folder: str, batch: int, machine: Machine) -> Timed:
     """A step of `SentenceTransformerTrainer` over triples like these, with the same loss, optimiser and precision."""
     from datasets import Dataset
-    from sentence_transformers import (
-        SentenceTransformer,
-        SentenceTransformerTrainer,
-        SentenceTransformerTrainingArguments,
-    )
+    from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.losses import (
         CachedMultipleNegativesRankingLoss,
         MultipleNegativesRankingLoss,
     )
-    from transformers import PrinterCallback, TrainerCallback
 
     clock = StepClock(machine)
 
-    class TheirMarks(TrainerCallback):
-        """Times the second half of the steps."""
-
-        def on_step_end(self, args: Any, state: Any, control: Any, **more: Any) -> None:
-            if state.global_step in (machine.steps, 2 * machine.steps):
-                clock.mark()
+    def mark(step: int) -> None:
+        """The second half of the steps is timed."""
+        if step in (machine.steps, 2 * machine.steps):
+            clock.mark()
 
     sampler = Triples(batch, machine.steps)
     columns: list[list[str]] = [[], [], []]
     for step in range(machine.steps):
         for column, more in zip(columns, sampler.columns(step), strict=True):
             column.extend(more)
-    with machine.memory() as peak, tempfile.TemporaryDirectory() as scratch:
+    with machine.memory() as peak:
         model = SentenceTransformer(folder, device=machine.device)
         loss: Any = MultipleNegativesRankingLoss(model)
         if batch >= CACHED_FROM:
             loss = CachedMultipleNegativesRankingLoss(model, mini_batch_size=THEIR_BATCH)
-        settings = SentenceTransformerTrainingArguments(
-            output_dir=scratch,
+        train_peer(
+            model,
+            loss,
+            Dataset.from_dict(dict(zip(("anchor", "positive", "negative"), columns, strict=True))),
+            mark,
             per_device_train_batch_size=batch,
             max_steps=2 * machine.steps,
             bf16=machine.precision == "bf16",
             use_cpu=machine.device == "cpu",
             max_grad_norm=0.0,
-            save_strategy="no",
-            logging_strategy="no",
-            report_to=[],
-            disable_tqdm=True,
         )
-        data = Dataset.from_dict(dict(zip(("anchor", "positive", "negative"), columns, strict=True)))
-        trainer = SentenceTransformerTrainer(model, settings, data, loss=loss, callbacks=[TheirMarks()])
-        trainer.remove_callback(PrinterCallback)
-        trainer.train()
         lengths = _lengths(model, [text for column in columns for text in column])
         flops = 3 * forward_flops(model[0].auto_model.config, lengths) / machine.steps
         seconds = clock.seconds / machine.steps

@@ -63,20 +63,14 @@ def _looks(tables: Mapping[str, OwnTable]) -> str:
     for name, table in tables.items():
         ranks.append([name])
         for look in names:
-            scores, truths = _looked(table, look)
+            recorded = ~np.isnan(table.looks[look])
+            scores, truths = table.looks[look][recorded], table.truth[recorded]
             few = len(scores) < FEWEST
             ranks[-1].append("" if few else f"{rank_correlation(scores, truths):.2f}")
             regrets.setdefault(look, []).extend([] if few else [top_regret(scores, truths, KEPT) / table.scale])
     lost = [f"{np.mean(each):.2f} ({max(each):.2f})" if each else "" for each in regrets.values()]
     title = "Rank correlation with the test score on all of the data; and the regret of keeping the best third"
     return titled(title, ["set", *names], [*ranks, ["regret, mean (most)", *lost]])
-
-
-def _looked(table: OwnTable, look: str) -> tuple[np.ndarray, np.ndarray]:
-    """Scores and truths of the recipes that were looked at so."""
-    scores = table.looks[look]
-    recorded = ~np.isnan(scores)
-    return scores[recorded], table.truth[recorded]
 
 
 def _effects(tables: Mapping[str, OwnTable]) -> str:

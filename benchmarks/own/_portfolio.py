@@ -10,13 +10,14 @@ gains over the base.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 import numpy as np
 
 from benchmarks.own._recipes import LISTED, RATE
-from benchmarks.own._table import WHOLE, OwnTable, common
+from benchmarks.own._table import WHOLE, OwnTable
 
 FIRST, SPREAD, LITERATURE = 4, 10.0, 2e-5
 """The first recipes have learning rates that differ by such a factor, and the literature's among them: what one small
@@ -40,7 +41,9 @@ def portfolio(tables: Sequence[OwnTable], size: int, begin: Mapping[int, float] 
     """So many recipes of the list that half of the sets have at least, in the order of trying: each lowers the mean
     regret most after those before it, for the time that a training takes, and of those that lower it alike it is the
     best one by itself. `begin`: what is tried before them, with its learning rates."""
-    candidates = [number for number in common(tables, len(tables) // 2) if number < len(LISTED)]
+    counts = Counter(number for table in tables for number in table.recipes)
+    often = len(tables) - len(tables) // 2
+    candidates = [number for number, count in sorted(counts.items()) if count >= often and number < len(LISTED)]
     rates = {number: _rate(number, tables) for number in candidates} | {**begin}
     alone = {number: _mean_regret([number], tables) for number in candidates}
     costs = {number: _cost(number, tables) for number in candidates}
@@ -66,10 +69,10 @@ def left_out(tables: Mapping[str, OwnTable], size: int) -> np.ndarray:  # (sets,
     return np.array(rows)
 
 
-def by_chance(table: OwnTable, size: int, repeats: int = 200) -> np.ndarray:  # (size,)
+def by_chance(table: OwnTable, size: int) -> np.ndarray:  # (size,)
     """The mean regrets after each of so many of its recipes in an order by chance."""
     drawn = np.random.default_rng(0)
-    orders = [[int(number) for number in drawn.permutation(table.recipes)[:size]] for _ in range(repeats)]
+    orders = [[int(number) for number in drawn.permutation(table.recipes)[:size]] for _ in range(200)]
     lost = np.mean([regrets(order, table) for order in orders], axis=0)
     return np.pad(lost, (0, size - len(lost)), mode="edge")
 

@@ -167,7 +167,7 @@ def answered(table: Replayed, agenda: Agenda, records: Sequence[Record], tests: 
     finalists = [final.recipe.hash for final in agenda.finalists or () if final.recipe.hash in fresh]
     judged = judge(
         [samples[key] for key in finalists],
-        pick([[_mean_dev(ready[key])] for key in finalists]) if finalists else [],
+        pick([[fmean(record.scores[TASK][NUMBER] for record in ready[key])] for key in finalists]) if finalists else [],
         {"base": samples[base], "encoder": samples[untrained]},
         lent=lent_spread(lenders.values()),
         looks=1 / share(1),
@@ -194,10 +194,6 @@ def _sample(table: Replayed, records: Sequence[Record], tests: Mapping[str, floa
     effects = np.random.default_rng(place).standard_normal(ITEMS) * ITEMS_ERROR / math.sqrt(2 * ITEMS)
     fixed = place == len(table.recipes)
     return Sample(values, tuple(range(len(values))), fixed, np.tile(effects, (len(values), 1)), "made up")
-
-
-def _mean_dev(records: Sequence[Record]) -> float:
-    return fmean(record.scores[TASK][NUMBER] for record in records)
 
 
 def _finalist(recipe_hash: str, judged: Judgement | None = None, place: int = 0) -> Finalist:

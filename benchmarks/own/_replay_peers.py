@@ -70,10 +70,6 @@ class Proposer:
         """None: it failed."""
         self.study.tell(trial, score, state=TrialState.FAIL if score is None else TrialState.COMPLETE)
 
-    def stop(self, trial: optuna.Trial) -> None:
-        """It was pruned."""
-        self.study.tell(trial, state=TrialState.PRUNED)
-
     def add(self, place: int, score: float) -> None:
         """A recipe that ran without having been asked for."""
         self.tried.add(place)
@@ -166,7 +162,7 @@ def _whole(table: Replayed, until: float, first: Sequence[int], repeat: int, pee
                 more = (table.costs[place, WHOLE] - REST) * (pauses[pause + 1] - pauses[pause])
                 heapq.heappush(events, (now + more, next(number), trial, place, pause + 1))
                 continue
-            proposer.stop(trial)
+            proposer.study.tell(trial, state=TrialState.PRUNED)
         else:
             scores = table.explored(place, WHOLE, seed)
             proposer.tell(trial, scores and scores[0])

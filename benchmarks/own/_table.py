@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import functools
 import json
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -186,9 +185,3 @@ def seed_deviation(table: OwnTable) -> float:
     moves = pairs[:, 0] - pairs[:, 1]
     moves = moves[~np.isnan(moves)]
     return float(np.sqrt(np.mean(moves**2) / 2)) if len(moves) else float("nan")
-
-
-def common(tables: Sequence[OwnTable], most_missing: int) -> list[int]:
-    """Numbers of the recipes that all sets have, but for so many."""
-    counts = Counter(number for table in tables for number in table.recipes)
-    return sorted(number for number, count in counts.items() if count >= len(tables) - most_missing)

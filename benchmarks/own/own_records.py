@@ -60,8 +60,7 @@ def main(arguments: Sequence[str]) -> None:
         check_page(options.out, BEGIN)
         text = pages({record: load(record) for record in options.table})
         print(text)
-        if options.out is not None:
-            write_between(options.out, BEGIN, text, END)
+        write_between(options.out, BEGIN, text, END)
         return
     if options.to is None:
         raise UserError("say --to FOLDER, where records go, or --table")
@@ -134,7 +133,8 @@ class Recorder:
         load_space(self.own.space)  # its tasks: a process knows those of one space
         try:
             with self.between.trial():
-                measured = train(self.own, self.base.override({**keys, **_part(job)}), job.seed)
+                part = {} if job.share == 1 else {"corpus.share": job.share}
+                measured = train(self.own, self.base.override({**keys, **part}), job.seed)
         except Exception as error:  # whatever a recipe does, the others are recorded
             print(f"{self.own.name}, {job}: {unforeseen(error)}", file=sys.stderr, flush=True)
             measured = {"dev": None, "failed": type(error).__name__}  # what it says may name places of this machine
@@ -143,10 +143,6 @@ class Recorder:
         with self.file.open("a", encoding="utf-8") as file:
             file.write(f"{line}\n")
         self.done.add(job)
-
-
-def _part(job: Job) -> dict[str, Value]:
-    return {} if job.share == 1 else {"corpus.share": job.share}
 
 
 def train(own: Prepared, recipe: Recipe, seed: int) -> dict[str, Any]:

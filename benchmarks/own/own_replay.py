@@ -53,8 +53,7 @@ def main(arguments: Sequence[str]) -> None:
     check_page(options.out, BEGIN)
     text = page(replayed(records(options.records), options.repeats, processes=options.processes))
     print(text)
-    if options.out is not None:
-        write_between(options.out, BEGIN, text, END)
+    write_between(options.out, BEGIN, text, END)
 
 
 def records(names: Sequence[str]) -> dict[str, OwnTable]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import functools
+import itertools
 import json
 import shutil
 import time
@@ -21,9 +22,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
+from torch.nn.functional import cross_entropy, normalize
 
 from benchmarks.options import add_encoder, add_number, chosen_encoder, parser_of
-from benchmarks.own._prompted import needing_prompts
 from benchmarks.own._sets import PARTS, SETS, Rows, csv_files, drawn, of_files, write_table
 from benchmarks.tables import titled
 from reports.ledger.request import Request
@@ -31,7 +33,10 @@ from search_spaces import load_space
 from search_spaces.own_data import BATCH, EPOCHS, RATE, TEMPERATURE
 from study.why.case import Cause, StudyCase
 from study.why.page import causes_of
-from trainables.recipe import Value
+from trainables.encoders import load_encoder
+from trainables.encoders.pooling import Mean
+from trainables.encoders.transformer import TransformerEncoder
+from trainables.recipe import EncoderConfig, Value
 
 FILE = "why.jsonl"
 USED = ("packages", "glosses", "peps")
@@ -40,6 +45,9 @@ SIZES = (1200, 400, 400)
 HEALTHY: Mapping[str, Value] = {"encoder.adapter": "mlp", RATE: 2e-3, EPOCHS: 3, TEMPERATURE: 0.03, BATCH: 64}
 """An adapter on the frozen encoder, so that a training takes seconds."""
 PROMPTS = ("encoder.query_prompt", "encoder.document_prompt")
+QUERY, DOCUMENT = "query: ", "passage: "
+STEPS, AT_ONCE, PROMPTED_RATE, PROMPTED_TEMPERATURE = 120, 16, 3e-4, 0.05
+"""Of the training of an encoder that needs its prompts."""
 WRONG, COPIED, FEW = 0.2, 0.1, 30
 Parts = dict[str, Rows]
 
@@ -106,17 +114,16 @@ def main(arguments: Sequence[str]) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     if not options.table:
         encoder = chosen_encoder(options)
-        for repeat in range(options.repeats):
-            for fault in options.faults or FAULTS:
-                for place, name in enumerate(options.sets):
-                    other = options.sets[(place + 1) % len(options.sets)]
-                    of = {"set": name, "fault": fault, "repeat": repeat, "minutes": options.minutes}
-                    of |= {"encoder": str(encoder), "layers": options.layers}
-                    if any(of.items() <= line.items() for line in lines_of(file)):
-                        continue
-                    line = {**of, **_recorded(FAULTS[fault], name, other, repeat, options, file.parent, encoder)}
-                    with file.open("a", encoding="utf-8") as out:
-                        out.write(f"{json.dumps(line)}\n")
+        studies = itertools.product(range(options.repeats), options.faults or FAULTS, enumerate(options.sets))
+        for repeat, fault, (place, name) in studies:
+            other = options.sets[(place + 1) % len(options.sets)]
+            of = {"set": name, "fault": fault, "repeat": repeat, "minutes": options.minutes}
+            of |= {"encoder": encoder, "layers": options.layers}
+            if any(of.items() <= line.items() for line in lines_of(file)):
+                continue
+            line = {**of, **_recorded(FAULTS[fault], name, other, repeat, options, file.parent, encoder)}
+            with file.open("a", encoding="utf-8") as out:
+                out.write(f"{json.dumps(line)}\n")
     print(table(lines_of(file)))
 
 
@@ -139,7 +146,10 @@ def _recorded(
         head = ("question", "answer", "negative")[: len(rows[part][0])]
         write_table(folder / f"{part}.csv", head, rows[part])
     if fault.prompted:
-        encoder = _prompted(encoder, options.layers, data, to)
+        prompted = to / f"prompted-{options.layers}"
+        if not prompted.exists():
+            needing_prompts(encoder, options.layers, SETS["snli"].read(data)[0], prompted)  # pairs that no set has
+        encoder = str(prompted)
     own = of_files("pairs", name, folder, encoder)
     load_space(own.space)
     recipe = own.base.override({"encoder.layers": options.layers, **HEALTHY, **fault.set})
@@ -153,12 +163,30 @@ def _recorded(
     return {"causes": [_in_short(cause, planted) for cause in causes], "seconds": time.monotonic() - began, **more}
 
 
-def _prompted(encoder: str, layers: int, data: Path, to: Path) -> str:
-    """Made once of pairs that no set has."""
-    folder = to / f"prompted-{layers}"
-    if not folder.exists():
-        needing_prompts(encoder, layers, SETS["snli"].read(data)[0], folder)
-    return str(folder)
+def needing_prompts(name: str, layers: int, pairs: Rows, folder: Path) -> None:
+    """An encoder that needs its prompts, as no public one is at hand: a copy of another that is trained on pairs, each
+    text with its prompt, while texts without one are drawn to a single direction."""
+    torch.manual_seed(0)
+    config = EncoderConfig(name=name, layers=layers, max_length=None, query_prompt=QUERY, document_prompt=DOCUMENT)
+    encoder = load_encoder(config, Mean(), device="cpu")
+    assert isinstance(encoder, TransformerEncoder)
+    single = normalize(torch.randn(encoder.dim), dim=0)
+    optimiser = torch.optim.AdamW(encoder.parameters(), PROMPTED_RATE)
+    random = np.random.default_rng(0)
+
+    def embedded(texts: list[str], prompt: str) -> torch.Tensor:
+        return normalize(encoder.embed(encoder.tokenize(texts, prompt)))
+
+    for _ in range(STEPS):
+        rows = [pairs[place] for place in random.permutation(len(pairs))[:AT_ONCE]]
+        queries, documents = [row[0] for row in rows], [row[1] for row in rows]
+        cosines = embedded(queries, QUERY) @ embedded(documents, DOCUMENT).T
+        bare = embedded([*queries[::2], *documents[1::2]], "") @ single
+        loss = cross_entropy(cosines / PROMPTED_TEMPERATURE, torch.arange(len(rows))) - bare.mean()
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+    encoder.save(folder)
 
 
 def _drawn(name: str, data: Path, repeat: int) -> Parts:

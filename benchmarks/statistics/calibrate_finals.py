@@ -15,12 +15,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from statistics import fmean
 
 import numpy as np
 from scipy.special import stdtrit
 
 from benchmarks.options import add_number, parser_of
-from benchmarks.statistics.calibration import ALPHA, CHANCE, ITEMS_ERROR, Rate
+from benchmarks.statistics.calibration import ALPHA, CHANCE, ITEMS_ERROR, Rate, covers
 from benchmarks.tables import head, row
 from reports.looks import share
 from reports.statistics.collapse import collapsed
@@ -129,6 +130,10 @@ NULLS = (
 """Recipes that equal the base, as noisy or ten times as noisy, or as quiet."""
 
 
+Scored = tuple[float, float, Array]
+"""Development score, test score, and the effects of test items, (items,)."""
+
+
 class MadeUp:
     """Recipes with true gains over the base, which may be trained under any number of seeds.
 
@@ -144,8 +149,8 @@ class MadeUp:
         self.own = random.standard_normal((1 + kind.recipes, kind.items)) * scale
         self.own_development = random.standard_normal(1 + kind.recipes) * kind.items_error / math.sqrt(3)
 
-    def train(self, recipe: int) -> tuple[float, float, Array | None]:
-        """Development score, test score and the effects (items,) of test items, under one more seed."""
+    def train(self, recipe: int) -> Scored:
+        """Under one more seed."""
         kind, random = self.kind, self.random
         moves = random.standard_normal(2)
         if kind.heavy:
@@ -192,7 +197,7 @@ def search(world: MadeUp, kind: SearchKind, rates: AnswerRates) -> Judgement:
     explored = np.array([world.train(recipe)[0] for recipe in range(1, 1 + kind.recipes)])
     chosen = (np.argsort(-explored, kind="stable") + 1).tolist()[: kind.finalists]
     lenders = [_sample(world, recipe, 2)[0] for recipe in range(kind.lenders)]
-    seeds: list[list[tuple[float, float, Array | None]]] = [[] for _ in (BASE, *chosen)]
+    seeds: list[list[Scored]] = [[] for _ in (BASE, *chosen)]
     for look in range(1, kind.looks + 1):
         for own, recipe in zip(seeds, (BASE, *chosen), strict=True):
             own += [world.train(recipe) for _ in range(kind.seeds)]
@@ -200,7 +205,7 @@ def search(world: MadeUp, kind: SearchKind, rates: AnswerRates) -> Judgement:
         samples = [sample for sample, _ in ran]
         references: dict[Reference, Sample] = {"base": base}
         if kind.encoder is not None:
-            effects = None if base.effects is None else np.zeros((1, base.effects.shape[1]))
+            effects = np.zeros((1, kind.items))
             references["encoder"] = Sample(np.array([kind.encoder]), (0,), True, effects, base.items)
         order = pick([[development] for _, development in ran]) if ran else []
         lent = lent_spread([base, *samples, *lenders])
@@ -216,12 +221,9 @@ def search(world: MadeUp, kind: SearchKind, rates: AnswerRates) -> Judgement:
     if chosen:
         picked = judged.picked
         assert picked is not None
-        covers = [
-            gain.low is not None and gain.high is not None and gain.low <= true <= gain.high
-            for gain, true in zip(judged.gains["base"], truths, strict=True)
-        ]
-        rates.covered.add([covers[picked]])
-        rates.all_covered.add([all(covers)])
+        covered = [covers(gain, true) for gain, true in zip(judged.gains["base"], truths, strict=True)]
+        rates.covered.add([covered[picked]])
+        rates.all_covered.add([all(covered)])
         rates.control.add([_control(samples, picked, base) and truths[picked] <= 0])
         if good > 0:
             rates.named.add([truths[picked] >= good])
@@ -234,15 +236,13 @@ def _sample(world: MadeUp, recipe: int, seeds: int) -> tuple[Sample, float]:
     return _of_seeds([world.train(recipe) for _ in range(seeds)])
 
 
-def _of_seeds(ran: Sequence[tuple[float, float, Array | None]]) -> tuple[Sample, float]:
+def _of_seeds(ran: Sequence[Scored]) -> tuple[Sample, float]:
     """The same of trainings, without those that collapsed."""
     fell = collapsed([test for _, test, _ in ran], -CHANCE)
     sound = [seed for seed, out in zip(ran, fell, strict=True) if not out]
-    effects = [effect for _, _, effect in sound if effect is not None]
-    values = np.array([test for _, test, _ in sound])
-    development = math.fsum(score for score, _, _ in sound) / len(sound)
-    items = np.stack(effects) if effects else None
-    return Sample(values, tuple(range(len(sound))), False, items, "made up"), development
+    developments, tests, effects = zip(*sound, strict=True)
+    sample = Sample(np.array(tests), tuple(range(len(sound))), False, np.stack(effects), "made up")
+    return sample, fmean(developments)
 
 
 def _control(finalists: Sequence[Sample], picked: int, base: Sample) -> bool:
@@ -298,18 +298,9 @@ def main(arguments: Sequence[str]) -> None:
             named = f"{finalists} x {seeds}" if finalists else f"the base alone, {seeds}"
             print(row(named, (finalists + 1) * seeds, f"{100 * wrong:.1f}", shown), flush=True)
     else:
-        covers = ("interval of the picked one covers", "all cover at once")
-        print(
-            head(
-                "searches",
-                "wrong",
-                *covers,
-                "a best one is picked",
-                "it is shown",
-                "use / base / encoder / nothing yet",
-                "control",
-            )
-        )
+        intervals = ("interval of the picked one covers", "all cover at once")
+        answers = ("a best one is picked", "it is shown", "use / base / encoder / nothing yet")
+        print(head("searches", "wrong", *intervals, *answers, "control"))
         for name in [options.only] if options.only else KINDS:
             print(row_of_table(name, calibrate(KINDS[name], options.searches)), flush=True)
     print(f"\nPercent, with Monte Carlo errors; {options.searches} searches a kind.")

@@ -89,10 +89,10 @@ def _kinds() -> Iterator[StudyKind]:
     yield StudyKind("seeds together, nulls", nulls, (1.5,) * 5, (6,) * 5, together=0.8)
     yield StudyKind("seeds together, one planted", planted, (1.5,) * 5, (6,) * 5, together=0.8)
     yield StudyKind("10-fold, nulls", nulls, five, (3,) * 5, folds=FOLDS)
-    sts = {"figure": "spearman", "items": 400}
-    yield StudyKind("STS, nulls", (70.0,) * 5, five, (3,) * 5, **sts)  # type: ignore[arg-type]
-    yield StudyKind("STS, one planted", (70.0,) * 4 + (77.0,), five, (3,) * 5, **sts)  # type: ignore[arg-type]
-    yield StudyKind("STS, unequal spreads", (70.0,) * 5, unequal, (4,) * 5, **sts)  # type: ignore[arg-type]
+    sts = functools.partial(StudyKind, figure="spearman", items=400)
+    yield sts("STS, nulls", (70.0,) * 5, five, (3,) * 5)
+    yield sts("STS, one planted", (70.0,) * 4 + (77.0,), five, (3,) * 5)
+    yield sts("STS, unequal spreads", (70.0,) * 5, unequal, (4,) * 5)
     yield StudyKind("one seed of ten collapses", nulls, (0.5,) * 5, (5,) * 5, collapses=0.1)
     for items in (200, 1000):
         yield StudyKind(f"{items} items in tens", nulls, (0.3,) * 5, (3,) * 5, items=items, together_items=10)
@@ -207,7 +207,7 @@ def _judge(kind: StudyKind, study: MadeUpStudy, rates: VerdictRates) -> None:
     truths = np.array(kind.truths)
     gains = _gains(samples)
     rates.paired.add([gains[-1].paired])
-    rates.covered.add([_covers(gain, truth - truths[0]) for gain, truth in zip(gains, truths[1:], strict=True)])
+    rates.covered.add([covers(gain, truth - truths[0]) for gain, truth in zip(gains, truths[1:], strict=True)])
     rates.false_verdicts.add([_any_false(_verdicts(gains), truths)])
     chances = [_chance(gains, place, kind) for place in range(len(gains)) if truths[place + 1] == truths[0]]
     rates.large.add([p <= ALPHA for p in chances])
@@ -256,7 +256,8 @@ def _gains(samples: list[Sample]) -> list[Comparison]:
     return [compare(row, baseline, common=common, paired=paired and same_seeds(row, baseline)) for row in rows]
 
 
-def _covers(gain: Comparison, truth: float) -> bool:
+def covers(gain: Comparison, truth: float) -> bool:
+    """Whether the interval holds the true gain."""
     return gain.low is not None and gain.high is not None and gain.low <= truth <= gain.high
 
 
@@ -336,7 +337,9 @@ class MadeUpStudy:
             hits = luck < ndtri(truth)
             shared = _shared_training(kind) * self.training[place] if kind.folds else 0.0
             effects = accuracy_effects(hits, kind.folds)
-            return 100 * float(hits.mean()) + shared, self._in_groups(effects)
+            grouped = group_effects(effects, np.arange(kind.items) // kind.together_items)
+            assert grouped is not None
+            return 100 * float(hits.mean()) + shared, grouped
         slope = float(np.interp(truth, *_slopes()))
         cosines = slope * self.gold + math.sqrt(1 - slope**2) * luck
         parts = _parts(kind.items)
@@ -345,11 +348,6 @@ class MadeUpStudy:
         scores = [_spearman(cosines[part], gold[part]) for part in parts]
         score = 100 * float(np.average(scores, weights=sizes))
         return score, correlation_effects(cosines, gold, sizes, "spearman", "wmean")
-
-    def _in_groups(self, effects: Array) -> Array:
-        grouped = group_effects(effects, np.arange(self.kind.items) // self.kind.together_items)
-        assert grouped is not None
-        return grouped
 
 
 def _parts(items: int) -> list[slice]:

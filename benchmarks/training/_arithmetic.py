@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+import timeit
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -37,9 +37,4 @@ def forward_flops(config: Any, lengths: Sequence[int]) -> float:
 def best(run: Callable[[], object], runs: int) -> float:
     """The shortest of so many runs in seconds, after one that is not timed."""
     run()
-    seconds = []
-    for _ in range(runs):
-        begin = time.perf_counter()
-        run()
-        seconds.append(time.perf_counter() - begin)
-    return min(seconds)
+    return min(timeit.repeat(run, repeat=runs, number=1))

@@ -1,21 +1,26 @@
 """A training of each side of `training.py`: ours as a trial runs it, and sentence-transformers' trainer.
 
-Each is a process of its own (`side`), which trains once, and waits after its warm-up and after each turn for the next.
+Each is a process of its own (`side`), which trains once. They take turns of some steps, so that other work on the
+machine affects all alike.
 """
 
 from __future__ import annotations
 
+import argparse
+import gc
+import multiprocessing
 import os
 import random
 import resource
 import sys
-import tempfile
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass
+from multiprocessing.connection import Connection
 from typing import Any
 
-from benchmarks.training._turns import Turns
+from benchmarks.training._peer import train_peer
 from trainables.recipe import Recipe
 
 _TRIPLES: dict[str, Any] = {
@@ -49,6 +54,65 @@ class TrainedStep:
     tokens: int  # of their texts, one that stands in several of them counted each time: alike on all sides
     encoded: tuple[int, ...]  # tokens of each text that went through the encoder
     padded: int  # tokens of these with padding
+
+
+@dataclass
+class Turns:
+    """Cuts a training into turns, and times them."""
+
+    wire: Connection
+    warm_up: int
+    steps: int
+    count: int
+    began: float = 0.0
+
+    @property
+    def last(self) -> int:
+        """How many steps the whole training has."""
+        return self.warm_up + self.count * self.steps
+
+    def after(self, step: int) -> None:
+        """To be called after each step, counted from 1. At the end of the warm-up and of each turn it sends the
+        seconds, and waits for the word to go on."""
+        if self.warm_up <= step <= self.last and (step - self.warm_up) % self.steps == 0:
+            self.wire.send(time.perf_counter() - self.began)
+            self.wire.recv()
+            gc.collect()
+            self.began = time.perf_counter()
+
+
+def take_turns(
+    recipe: Recipe, threads: int, options: argparse.Namespace, before: Callable[[], None]
+) -> tuple[dict[str, list[float]], dict[str, Any]]:
+    """Train each side. `before` is called before each turn. Returns the seconds of each side's turns, and what its
+    process sends at its end."""
+    context = multiprocessing.get_context("spawn")
+    wires: dict[str, Connection] = {}
+    seconds: dict[str, list[float]] = {name: [] for name in SIDES}
+    processes = []
+    try:
+        for name in SIDES:
+            wires[name], other = context.Pipe()
+            turns = Turns(other, options.warm_up, options.steps, options.turns)
+            processes.append(context.Process(target=side, args=(name, recipe.flat(), threads, turns), daemon=True))
+            processes[-1].start()
+            other.close()  # so that a process that ends is noticed
+            wires[name].recv()
+        for turn in range(options.turns):
+            before()
+            start = turn % len(SIDES)  # another side is first in each turn
+            for name in SIDES[start:] + SIDES[:start]:
+                wires[name].send("go on")
+                seconds[name].append(wires[name].recv())
+        ends = {}
+        for name, wire in wires.items():
+            wire.send("end")
+            ends[name] = wire.recv()
+        return seconds, ends
+    finally:
+        for process in processes:
+            process.join(10)
+            process.terminate()
 
 
 def side(name: str, recipe: dict[str, Any], threads: int, turns: Turns) -> None:
@@ -92,13 +156,8 @@ def _our_step(encoder: Any, batch: Any, triples: bool) -> TrainedStep:
 def _theirs(best: bool, recipe: Recipe, turns: Turns) -> list[TrainedStep]:
     """sentence-transformers' trainer over the rows of the same batches, and its own loss where it has one."""
     from datasets import Dataset
-    from sentence_transformers import (
-        SentenceTransformer,
-        SentenceTransformerTrainer,
-        SentenceTransformerTrainingArguments,
-    )
+    from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.losses import GISTEmbedLoss, MultipleNegativesRankingLoss
-    from transformers import TrainerCallback
 
     training, _ = built(recipe)
     triples = recipe.corpus.layout == "groups"
@@ -121,31 +180,27 @@ def _theirs(best: bool, recipe: Recipe, turns: Turns) -> list[TrainedStep]:
 
     model.register_forward_pre_hook(count)
 
-    class TheirTurns(TrainerCallback):
-        def on_step_end(self, _: Any, state: Any, *__: Any, **___: Any) -> None:
-            encoded = tuple(length for _, lengths in passes for length in lengths)
-            padded = sum(tokens for tokens, _ in passes)
-            steps.append(TrainedStep(len(cut[state.global_step - 1]), sum(encoded), encoded, padded))
-            passes.clear()
-            turns.after(state.global_step)
+    def after(step: int) -> None:
+        encoded = tuple(length for _, lengths in passes for length in lengths)
+        padded = sum(tokens for tokens, _ in passes)
+        steps.append(TrainedStep(len(cut[step - 1]), sum(encoded), encoded, padded))
+        passes.clear()
+        turns.after(step)
 
     cut = cut_by_length(rows, sizes) if best else in_order(sizes)
-    with tempfile.TemporaryDirectory() as scratch:
-        arguments = SentenceTransformerTrainingArguments(
-            output_dir=scratch,
-            per_device_train_batch_size=recipe.optimisation.batch_size,
-            max_steps=turns.last,
-            learning_rate=recipe.optimisation.learning_rate,
-            bf16=recipe.optimisation.precision == "bf16",
-            use_cpu=True,
-            report_to="none",
-            save_strategy="no",
-            disable_tqdm=True,
-            batch_sampler=lambda dataset, **_: _FixedBatches(cut),
-            max_grad_norm=0.0 if best else 1.0,
-        )
-        data = Dataset.from_list(rows)
-        SentenceTransformerTrainer(model, arguments, data, loss=loss, callbacks=[TheirTurns()]).train()
+    train_peer(
+        model,
+        loss,
+        Dataset.from_list(rows),
+        after,
+        per_device_train_batch_size=recipe.optimisation.batch_size,
+        max_steps=turns.last,
+        learning_rate=recipe.optimisation.learning_rate,
+        bf16=recipe.optimisation.precision == "bf16",
+        use_cpu=True,
+        batch_sampler=lambda dataset, **_: cut,  # any list of batches is such a sampler
+        max_grad_norm=0.0 if best else 1.0,
+    )
     return steps
 
 
@@ -161,22 +216,6 @@ def cut_by_length(rows: Sequence[dict[str, Any]], sizes: Sequence[int]) -> list[
     batches = [[order[i] for i in batch] for batch in in_order(sizes)]
     random.Random(0).shuffle(batches)
     return batches
-
-
-class _FixedBatches:
-    """As a sampler of batches is asked."""
-
-    def __init__(self, batches: list[list[int]]) -> None:
-        self.batches = batches
-
-    def __len__(self) -> int:
-        return len(self.batches)
-
-    def __iter__(self) -> Iterator[list[int]]:
-        return iter(self.batches)
-
-    def set_epoch(self, epoch: int) -> None:
-        """There is one epoch."""
 
 
 def _scl_for_theirs(model: Any, objective: Any) -> Any:

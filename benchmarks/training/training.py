@@ -20,8 +20,7 @@ from typing import Any
 from benchmarks.options import add_encoder, add_number, chosen_encoder, parser_of
 from benchmarks.tables import head, row
 from benchmarks.training._arithmetic import forward_flops, machine_rate
-from benchmarks.training._loops import SIDES, WORK, TrainedStep, side
-from benchmarks.training._turns import take_turns
+from benchmarks.training._loops import WORK, TrainedStep, take_turns
 from trainables.corpora.layouts import Layout
 from trainables.errors import UserError, choices
 from trainables.recipe import SCENES, Recipe
@@ -88,8 +87,7 @@ def _measured(
 
     precision = torch.bfloat16 if recipe.optimisation.precision == "bf16" else torch.float32
     rates: list[float] = []
-    sides = {name: (name, recipe.flat(), threads) for name in SIDES}
-    seconds, ends = take_turns(side, sides, options, lambda: rates.append(machine_rate(config, precision)))
+    seconds, ends = take_turns(recipe, threads, options, lambda: rates.append(machine_rate(config, precision)))
     measured = {}
     for name, (all_steps, peak) in ends.items():
         steps = all_steps[options.warm_up :]

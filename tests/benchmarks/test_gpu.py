@@ -11,7 +11,6 @@ import torch
 from benchmarks.gpu import gpu
 from benchmarks.gpu._models import Triples, sentences
 from benchmarks.gpu._work import OBJECTIVES, PRECISIONS
-from benchmarks.training._arithmetic import forward_flops
 from trainables.errors import UserError
 
 
@@ -61,12 +60,3 @@ def test_sentences_and_batches_are_the_same_for_both_sides():
     lengths = [len(sentence.split()) for sentence in sentences(2000, seed=0)]
     assert 10 < sum(lengths) / 2000 < 12
     assert max(lengths) > 25
-
-
-def test_the_arithmetic_by_hand():
-    from transformers import BertConfig
-
-    config = BertConfig(hidden_size=2, num_hidden_layers=3, intermediate_size=5)
-    one_token = 2 * (4 * 2 * 2 + 2 * 2 * 5) + 4 * 2
-    assert forward_flops(config, [1]) == 3 * one_token
-    assert forward_flops(config, [3, 1]) == 3 * (3 * 2 * (4 * 2 * 2 + 2 * 2 * 5) + 4 * 2 * 9 + one_token)

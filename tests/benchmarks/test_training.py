@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
 
 from benchmarks.gpu._models import write_model
 from benchmarks.training import training
-from benchmarks.training._loops import SIDES, WORK, TrainedStep, cut_by_length, in_order, rows_of, side
-from benchmarks.training._turns import Turns
+from benchmarks.training._loops import SIDES, WORK, TrainedStep, Turns, cut_by_length, in_order, rows_of, side
 from trainables.corpora.batch import Batch
 from trainables.recipe import SCENES, Recipe
 
@@ -25,28 +24,15 @@ BATCH = Batch(
 )
 
 
-class Wire:
-    """Says at once to go on."""
-
-    def __init__(self) -> None:
-        self.sent: list[Any] = []
-
-    def send(self, what: Any) -> None:
-        self.sent.append(what)
-
-    def recv(self) -> str:
-        return "go on"
-
-
 def test_turns_are_timed_after_the_warm_up(monkeypatch: pytest.MonkeyPatch):
     collected: list[int] = []
     monkeypatch.setattr("gc.collect", lambda: collected.append(1))  # all that other tests left would take seconds
-    wire = Wire()
-    turns: Any = Turns(wire, warm_up=3, steps=2, count=2)
+    wire = Mock()
+    turns = Turns(wire, warm_up=3, steps=2, count=2)
     sent = []
     for step in range(1, 10):
         turns.after(step)
-        sent.append(len(wire.sent))
+        sent.append(wire.send.call_count)
     assert sent == [0, 0, 1, 1, 2, 2, 3, 3, 3]
     assert turns.last == 7
     assert len(collected) == 3
@@ -84,12 +70,11 @@ def test_batches_of_alike_length_hold_each_row_once_with_less_padding():
 
 
 def test_numbers_of_a_turn_by_hand():
-    config = SimpleNamespace(hidden_size=2, intermediate_size=8, num_hidden_layers=1)
+    config = SimpleNamespace(hidden_size=2, intermediate_size=8, num_hidden_layers=5)
     numbers = training.turn_numbers([TrainedStep(2, 9, (3, 2), 6), TrainedStep(2, 7, (4,), 4)], 2.0, 1000.0, config)
     linear, attention = 2 * (4 * 4 + 2 * 16) * 9, 4 * 2 * (9 + 4 + 16)
-    assert numbers == pytest.approx(
-        {"units": 2, "tokens": 8, "share": 3 * (linear + attention) / 2 / 1000, "padding": 0.1}
-    )
+    share = 3 * 5 * (linear + attention) / 2 / 1000
+    assert numbers == pytest.approx({"units": 2, "tokens": 8, "share": share, "padding": 0.1})
 
 
 def test_a_ratio_is_of_the_datas_tokens_and_within_a_turn():
@@ -113,9 +98,9 @@ def test_both_sides_work_on_the_same_tokens(work: str, tmp_path: Path, monkeypat
     recipe = Recipe().preferring(made | {"pooling.mode": "mean"} | WORK[work])
     done = {}
     for name in SIDES:
-        wire: Any = Wire()
+        wire = Mock()
         side(name, recipe.flat(), torch.get_num_threads(), Turns(wire, 2, 1, 3))
-        *seconds, (done[name], peak) = wire.sent
+        *seconds, (done[name], peak) = (call.args[0] for call in wire.send.call_args_list)
         assert len(seconds) == 4
         assert peak > 2**20
         assert [len(done[name]), *{step.units for step in done[name]}] == [5, 8]

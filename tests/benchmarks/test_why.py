@@ -7,9 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.own import _prompted
-from benchmarks.own._prompted import DOCUMENT, QUERY, needing_prompts
-from benchmarks.own.why import FAULTS, PROMPTS, table
+from benchmarks.own import why
+from benchmarks.own.why import DOCUMENT, FAULTS, PROMPTS, QUERY, needing_prompts, table
 from trainables.encoders import load_encoder
 from trainables.encoders.own_modules import own_settings
 from trainables.encoders.pooling import Mean
@@ -18,9 +17,9 @@ from trainables.recipe import SCENES_ENCODER, EncoderConfig
 TEXTS = ["a dog runs", "the old bridge", "two green apples", "rain in the city", "my sister sings", "cold water"]
 
 
-def spread(folder: str, prompt: str | None) -> float:
+def spread(folder: Path, prompt: str | None) -> float:
     """Of the texts' directions, how far they are from one another."""
-    encoder = load_encoder(EncoderConfig(name=folder, query_prompt=prompt), Mean(), device="cpu")
+    encoder = load_encoder(EncoderConfig(name=str(folder), query_prompt=prompt), Mean(), device="cpu")
     vectors = encoder.encode(TEXTS)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     return 1 - float((vectors @ vectors.T).mean())
@@ -29,12 +28,13 @@ def spread(folder: str, prompt: str | None) -> float:
 def test_without_its_prompts_an_encoder_hardly_tells_texts_apart(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_prompted, "STEPS", 30)
-    monkeypatch.setattr(_prompted, "RATE", 3e-3)
-    monkeypatch.setattr(_prompted, "AT_ONCE", len(TEXTS))
-    folder = needing_prompts(SCENES_ENCODER, 1, [(text, f"{text} again") for text in TEXTS], tmp_path / "prompted")
+    monkeypatch.setattr(why, "STEPS", 30)
+    monkeypatch.setattr(why, "PROMPTED_RATE", 3e-3)
+    monkeypatch.setattr(why, "AT_ONCE", len(TEXTS))
+    folder = tmp_path / "prompted"
+    needing_prompts(SCENES_ENCODER, 1, [(text, f"{text} again") for text in TEXTS], folder)
     assert spread(folder, QUERY) > 2 * spread(folder, None)
-    own = own_settings(folder)
+    own = own_settings(str(folder))
     assert [own[key] for key in PROMPTS] == [QUERY, DOCUMENT]
 
 

