@@ -35,8 +35,7 @@ from search_spaces.own_data import (
 )
 from study.cli.terminal import say_lines
 from study.engine.cluster import lasting
-from study.hub_tasks import fetched
-from study.judge_columns import with_known_names
+from study.judge_files import fetched, with_known_names
 from study.one_recipe import read_recipe
 from study.own_leaks import held_against, rows_that_hold
 from study.own_words import held_back, of_data, of_lengths
