@@ -86,7 +86,7 @@ class TuneSearcher(Searcher):
         members = self.populations.next()
         self._announce()
         if not members:
-            return self._wait() if self.agenda.waits else Searcher.FINISHED
+            return None if self.agenda.waits and self.drain() else Searcher.FINISHED
         assert self.begin is not None
         return self.begin(members, self.populations.key(members[0]) is not None) or Searcher.FINISHED
 
@@ -106,10 +106,6 @@ class TuneSearcher(Searcher):
 
     def restore(self, checkpoint_path: str) -> None:
         """Nothing: a study is continued from the ledger."""
-
-    def _wait(self) -> str | None:
-        """No trial now, and where the study must end, none any more."""
-        return None if self.drain() else Searcher.FINISHED
 
     def _announce(self) -> None:
         """Have kept, and say, what is known now of explored recipes and finals."""
