@@ -15,8 +15,9 @@ from study import pace
 from study.cli.options import parse
 from study.engine.cluster import Allotment
 from study.pace import FEWEST, LEAST, ROOMS, cut_to_limit, fitting_share, seconds_a_text, trained_texts
-from study.plan import Draft, Plan, decide, read_request
+from study.plan import Draft, Plan, decide
 from study.trial import Resources
+from tests.study import plans
 from trainables.evaluation_config import parse_assignment
 from trainables.recipe import SCENES_ENCODER
 
@@ -41,7 +42,7 @@ def pairs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def plan_of(pairs: Path, results: Path, *more: str) -> Plan:
     train = ("--train", str(pairs), "--encoder", SCENES_ENCODER, "--results", str(results))
-    return decide(read_request(parse([*train, *more])), 0)
+    return plans.plan_of(*train, *more)
 
 
 @pytest.fixture(scope="module")

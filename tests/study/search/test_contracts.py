@@ -9,7 +9,7 @@ import pytest
 
 from search_spaces import load_space
 from study.cli.options import parse
-from study.plan import decide, read_request
+from study.plan import read_request
 from study.search.samplers import SAMPLERS, SamplerEntry
 from study.search.schedulers import SCHEDULERS, SchedulerEntry
 from study.testing.search import SamplerContract, SchedulerContract
@@ -99,13 +99,3 @@ def test_a_sampler_says_which_package_it_lacks() -> None:
     entry = SamplerEntry("far", "study.search.optuna_samplers:random", "needs what is not there", package="not_there")
     with pytest.raises(UserError, match="--sampler far needs the package not_there; pip install not_there"):
         entry.check(load_space("scl_tau"))
-
-
-def test_a_named_sampler_is_asked(tmp_path: Path) -> None:
-    from reports.ledger import Ledger
-    from study.search.tune_searcher import TuneSearcher
-
-    request = parse(["--space", "scl_tau", "--search", "optuna", "--sampler", "random", "--results", str(tmp_path)])
-    plan = decide(read_request(request), 0)
-    searcher = TuneSearcher(plan, Ledger(tmp_path / "ledger"))
-    assert type(searcher.explorer.ask_tell.study.sampler).__name__ == "RandomSampler"

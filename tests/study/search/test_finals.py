@@ -20,7 +20,6 @@ from search_spaces.goals import SELECTION, searched
 from search_spaces.space import Domain
 from study.cli.options import parse
 from study.dry_run import preview
-from study.engine.cluster import Allotment, Cluster
 from study.results_folder.check import continued
 from study.results_folder.prepare import prepare_results, save_info
 from study.rows import as_it_came
@@ -29,15 +28,15 @@ from study.search.budget import Budget
 from study.search.choice import choose
 from study.search.finals import SearchFinals
 from study.testing.agenda import SimulatedTrial, drive
-from study.trial import Resources, Trial
+from study.trial import Trial
 from tests.conftest import slow_case
+from tests.study.plans import ALLOTMENT, CLUSTER
 from tests.study.search.test_agenda import BASE, Rates, agenda, outcome, quality, seeds
 from tests.study.search.test_search import CLSR, finish, make, run_all, searcher_of
 from trainables.errors import UserError
 from trainables.files import write_whole
 from trainables.recipe import Recipe
 
-CLUSTER, ALLOTMENT = Cluster(True, ({"CPU": 2.0},)), Allotment(Resources(gpus=1), 1)
 TAU = ("--space", "scl_tau", "--search", "optuna", "--trials", "4", "--finals", "2x3")
 BESIDE = 3 + 3 + 1
 """Trials beside two finalists under three seeds: of the base settings, the baseline row, the untrained encoder."""
@@ -188,10 +187,6 @@ class TestAgenda:
         assert search.remaining == 0
         again, clock, _ = agenda(rates=RATES, before=ran, proposed=explorer.proposed, finals=of((1, 3)))
         assert [run.trial.seed for run in drive(again, clock, usual)] == [FIRST_FRESH + 1] * 2
-
-    def test_without_them_a_search_ends_with_its_exploration(self) -> None:
-        search, clock, _ = agenda(rates=RATES, finals=None)
-        assert len(drive(search, clock, outcome())) == 2 + 4
 
     def test_where_nothing_has_a_score_the_base_runs_alone(self) -> None:
         search, clock, _ = agenda(rates=RATES)
@@ -426,11 +421,6 @@ class TestStudy:
         _, _, searcher = make(tmp_path, *arguments)
         again = searcher.suggest("again")
         assert (again["key"], again["done"]) == (together["key"], members[:1])
-
-    def test_their_trials_are_never_stopped(self, tmp_path: Path) -> None:
-        plan, _, _ = make(tmp_path, *TAU, "--scheduler", "asha")
-        assert plan.may_stop(Trial(plan.base, 0, "explored"))
-        assert not plan.may_stop(Trial(plan.base, fresh_seeds(1)[0], "final"))
 
 
 class TestSaid:

@@ -21,15 +21,15 @@ from search_spaces.space import Domain
 from study.check import check_plan
 from study.cli.options import parse
 from study.dry_run import preview
-from study.engine.cluster import Allotment, Cluster
 from study.engine.launch import run_study
-from study.plan import decide, read_request
+from study.plan import read_request
 from study.results_folder.check import check_results
 from study.results_folder.prepare import prepare_results
 from study.search.ask_tell import AskTell, memory_study
 from study.search.budget import Budget, Running, check_limits
 from study.search.samplers import SAMPLERS
-from study.trial import Resources
+from tests.study import plans
+from tests.study.plans import ALLOTMENT, CLUSTER
 from tests.study.search.test_search import finish, make, run_all, searcher_of, suggestions
 from trainables.errors import UserError
 from trainables.recipe import Recipe
@@ -44,12 +44,10 @@ COST = {
     "embedding_dim": 384,
 }
 TAU = ("--space", "scl_tau", "--search", "optuna", "--sampler", "random", "--finals", "none")
-CLUSTER = Cluster(True, ({"CPU": 2.0},))
-ALLOTMENT = Allotment(Resources(gpus=1), 1)
 
 
 def plan_of(results: Path, *arguments: str) -> Any:
-    return decide(read_request(parse([*arguments, "--scale", "laptop", "--results", str(results)])), 0)
+    return plans.plan_of(*arguments, "--scale", "laptop", "--results", str(results))
 
 
 class TestRegistries:

@@ -19,7 +19,8 @@ from study.plan import Plan
 from study.search.soup import _averages, soups_of
 from study.trial import Trial
 from tests.conftest import slow_case
-from tests.study.search.test_learning_curve import ALLOTMENT, SEARCH, SEEDS, points, record_of
+from tests.study.plans import ALLOTMENT
+from tests.study.search.test_learning_curve import SEARCH, SEEDS, points, record_of
 from tests.study.search.test_learning_curve import Study as CurveStudy
 
 SOUPS = ("--finals", f"1x{SEEDS}", "--soup", "seeds")
