@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 
 from reports.answer import Answer
 from reports.guards.words import listed
-from reports.ledger import LearningCurve, StudyInfo
+from reports.ledger import LearningCurve
 from reports.ledger.finals import SHARE, SHARES, part_name
 from reports.results import Results
-from study.plan import Plan
 from study.search.ladder import on_part
 from trainables.errors import UserError
+from trainables.evaluation_config import EvaluationConfig
 from trainables.recipe import Recipe
 from trainables.trial import check_recipes
 
@@ -48,9 +48,8 @@ class Parts:
     """Sentences: what it is of, and why not of more."""
 
 
-def parts_of(plan: Plan, info: StudyInfo, trained: Sequence[Recipe]) -> Parts:
-    """Of a study whose finals have run. `info` names the finalists, `trained` are the recipes of the finals."""
-    results = Results.of(plan.results, info, plan.space)
+def parts_of(results: Results, trained: Sequence[Recipe], evaluation: EvaluationConfig) -> Parts:
+    """Of a study whose finals have run, which `trained` these recipes."""
     answer = Answer.of(results)
     chosen = answer.to_train
     whole = next((recipe for recipe in trained if chosen and recipe.hash == chosen.recipe), None)
@@ -63,7 +62,7 @@ def parts_of(plan: Plan, info: StudyInfo, trained: Sequence[Recipe]) -> Parts:
     for name, share in SHARES.items():
         part = on_part(whole, share)
         try:
-            check_recipes([part] if part else [], plan.evaluation)
+            check_recipes([part] if part else [], evaluation)
         except UserError as error:
             sentences.append(f"the learning curve has no {name} of the data: {error}")
             part = None

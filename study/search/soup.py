@@ -12,19 +12,16 @@ from collections.abc import Sequence
 
 from reports.answer import Answer
 from reports.evidence import Evidence
-from reports.ledger import StudyInfo, trial_key
+from reports.ledger import trial_key
 from reports.ledger.finals import SOUP_SHARES, SoupVariant
 from reports.results import Results
 from reports.soup import Soups
-from study.plan import Plan
 from study.trial import Trial
 from trainables.recipe import Recipe
 
 
-def soups_of(plan: Plan, info: StudyInfo, trained: Sequence[Recipe]) -> list[Trial]:
-    """Of a study whose finals have run, as far as they are known. `info` names the finalists, `trained` are the recipes
-    of the finals."""
-    results = Results.of(plan.results, info, plan.space)
+def soups_of(results: Results, trained: Sequence[Recipe]) -> list[Trial]:
+    """Of a study whose finals have run, which `trained` these recipes, as far as they are known."""
     chosen = Answer.of(results).to_train
     recipe = next((recipe for recipe in trained if chosen and recipe.hash == chosen.recipe), None)
     if chosen is None or recipe is None or not _averages(recipe) or all(goal.cost for goal in results.goals):

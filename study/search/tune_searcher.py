@@ -139,18 +139,18 @@ class TuneSearcher(Searcher):
 
     def _curve(self, agenda: Agenda) -> Mapping[str, Recipe]:
         """What a learning curve trains: the answer is known now."""
-        self.curve = parts_of(self.plan, self._info, self._finals_recipes(agenda))
+        self.curve = parts_of(self._results, self._finals_recipes(agenda), self.plan.evaluation)
         for sentence in self.curve.sentences:
             say(printable(sentence))
         return self.curve.recipes
 
     def _soups(self, agenda: Agenda) -> Sequence[Trial]:
         """Which soups are scored: the answer is known now."""
-        return soups_of(self.plan, self._info, self._finals_recipes(agenda))
+        return soups_of(self._results, self._finals_recipes(agenda))
 
     def shipped(self) -> str | None:
         """The key of the trial of the soup to ship; None where there is none."""
-        averaged = Answer.of(Results.of(self.plan.results, self._info, self.plan.space)).averaged
+        averaged = Answer.of(self._results).averaged
         return averaged.rpartition("/")[2] if averaged else None
 
     @property
@@ -162,11 +162,12 @@ class TuneSearcher(Searcher):
         return {**limited, "least": self.agenda.rounds.least(limited["limit"])}
 
     @property
-    def _info(self) -> StudyInfo:
+    def _results(self) -> Results:
         """With what is known now: an answer rests on whole finals, or on those that a limit ended."""
         before = StudyInfo.load(self.plan.results)
         explored = [*dict.fromkeys([*before.explored, *self.explored])]
-        return dataclasses.replace(before, explored=explored, finals=self.finals, limited=self.limited)
+        info = dataclasses.replace(before, explored=explored, finals=self.finals, limited=self.limited)
+        return Results.of(self.plan.results, info, self.plan.space)
 
     def _finals_recipes(self, agenda: Agenda) -> list[Recipe]:
         entrants = [*(agenda.finalists or ()), *(agenda.finals.beside if agenda.finals else ())]

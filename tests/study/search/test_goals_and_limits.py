@@ -297,28 +297,20 @@ class TestBudget:
 
 def run_limited(searcher: Any, ledger: Ledger, seconds: float) -> int:
     """One trial after the other, each of that cost; how many there were."""
-    ran = 0
-    while isinstance(config := searcher.suggest(f"t{ran}"), dict):
-        finish(searcher, ledger, config, 50.0, cost={"seconds": seconds})
-        ran += len(config["trials"])
-    assert config == Searcher.FINISHED
-    return ran
+    return len(run_all(searcher, ledger, cost={"seconds": seconds}))
 
 
 class TestStudy:
     LIMIT = (*TAU, "--trials", "30", "--limit", "worker_hours=1")
 
-    def test_no_trial_begins_that_a_limit_has_no_room_for(self, tmp_path: Path) -> None:
+    def test_no_trial_begins_that_a_limit_has_no_room_for_and_a_larger_limit_goes_on(self, tmp_path: Path) -> None:
+        """What was spent before counts."""
         plan, ledger, searcher = make(tmp_path, *self.LIMIT)
         assert not searcher.agenda.limited
         assert run_limited(searcher, ledger, 300.0) == 12
         assert searcher.agenda.limited
         assert len(searcher.explored) == 12 - len(plan.fixed_trials())  # nobody else was asked for
         assert searcher.agenda.remaining == 0
-
-    def test_what_was_spent_before_counts_and_a_larger_limit_goes_on(self, tmp_path: Path) -> None:
-        _, ledger, searcher = make(tmp_path, *self.LIMIT)
-        run_limited(searcher, ledger, 300.0)
         _, ledger, again = make(tmp_path, *self.LIMIT)
         assert not again.has_next()
         assert again.agenda.limited

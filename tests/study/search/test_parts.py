@@ -66,6 +66,13 @@ def outcome(trial: Trial) -> tuple[float, dict[str, float]]:
     return 60.0 - away + 5 * share + 0.01 * (trial.seed % 7), cost
 
 
+def simulated(trial: Trial, less: float = 0.0) -> tuple[float, Record]:
+    """The same for an agenda: seconds, and the record."""
+    score, cost = outcome(trial)
+    scores = dev(score - less)
+    return cost["seconds"], made_record(trial.recipe.flat(), trial.recipe_hash, trial.seed, scores=scores, cost=cost)
+
+
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Trial], TuneSearcher]:
     """A study that nobody kills, saved."""
@@ -169,13 +176,6 @@ def test_simulated_time_has_the_same_trials_in_the_same_order(
 ) -> None:
     """What a replay drives is what a study goes by."""
     plan, _, _ = make(tmp_path, *LIMITED)
-
-    def simulated(trial: Trial) -> tuple[float, Record]:
-        score, cost = outcome(trial)
-        return cost["seconds"], made_record(
-            trial.recipe.flat(), trial.recipe_hash, trial.seed, scores=dev(score), cost=cost
-        )
-
     clock = SimulatedClock()
     search = Agenda(plan.course, Budget(plan.limits, clock=clock), (), OptunaExplorer(plan))
     ran = drive(search, clock, simulated)
@@ -193,14 +193,11 @@ def test_without_a_finalist_the_base_settings_have_the_seeds_that_there_is_room_
     clock = SimulatedClock()
     budget = Budget(plan.limits, clock=clock)
 
-    def simulated(trial: Trial) -> tuple[float, Record]:
-        score, cost = outcome(trial)
-        score -= 20 * (trial.recipe.preferring({SHARE: 1.0}).hash != plan.base.hash)
-        flat = trial.recipe.flat()
-        return cost["seconds"], made_record(flat, trial.recipe_hash, trial.seed, scores=dev(score), cost=cost)
+    def below_the_base(trial: Trial) -> tuple[float, Record]:
+        return simulated(trial, less=20 * (trial.recipe.preferring({SHARE: 1.0}).hash != plan.base.hash))
 
     agenda = Agenda(plan.course, budget, (), OptunaExplorer(plan))
-    ran = drive(agenda, clock, simulated)
+    ran = drive(agenda, clock, below_the_base)
     assert agenda.finalists == []
     fresh = {each.trial.seed for each in ran if each.trial.recipe_hash == plan.base.hash and is_fresh(each.trial.seed)}
     assert len(fresh) == seeds

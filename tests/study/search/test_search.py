@@ -91,12 +91,12 @@ def suggestions(searcher: TuneSearcher) -> Iterator[Any]:
 
 
 def run_all(
-    searcher: TuneSearcher, ledger: Ledger, score: Any = lambda task: 50.0, limit: int | None = None
+    searcher: TuneSearcher, ledger: Ledger, score: Any = lambda task: 50.0, limit: int | None = None, **more: Any
 ) -> list[Any]:
     ran = []
     for config in itertools.islice(suggestions(searcher), limit):
         ran.append(config)
-        finish(searcher, ledger, config, score(config["trials"][0]))
+        finish(searcher, ledger, config, score(config["trials"][0]), **more)
     return ran
 
 
