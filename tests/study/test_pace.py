@@ -108,9 +108,8 @@ def test_on_gpus_nothing_is_known_beforehand(too_long: Plan) -> None:
     assert cut_to_limit(too_long, Allotment(Resources(gpus=1.0), 2)) is None
 
 
-def test_texts_are_timed(tmp_path: Path) -> None:
-    base = plan_of(_file(tmp_path), tmp_path / "results").base
-    assert 0 < seconds_a_text(base, ["a dog runs"] * 20, TWO) < 1
+def test_texts_are_timed(too_long: Plan) -> None:
+    assert 0 < seconds_a_text(too_long.base, ["a dog runs"] * 20, TWO) < 1
 
 
 def test_of_several_negatives_one_is_trained_on() -> None:
@@ -139,9 +138,3 @@ def _draft_of(plan: Plan, *more: str) -> Draft:
     fixed = dict(map(parse_assignment, request.set))
     overrides, limits = {**plan.draft.overrides, **fixed}, parse_limits(request.limit)
     return dataclasses.replace(plan.draft, request=request, limits=limits, fixed=fixed, overrides=overrides)
-
-
-def _file(folder: Path) -> Path:
-    path = folder / "few.csv"
-    path.write_text("question,answer\n" + "".join(f"question {row},answer {row}\n" for row in range(60)))
-    return path

@@ -203,12 +203,6 @@ def test_a_study_goes_on_with_its_grid(tmp_path: Path) -> None:
     assert searcher.agenda.remaining == points
 
 
-def test_a_study_of_rows_stays_one(tmp_path: Path) -> None:
-    again(tmp_path, "--space", "scl_tau")
-    plan, _, _ = again(tmp_path, "--space", "scl_tau")
-    assert (plan.request.strategy, plan.explored) == ("paper", 0)
-
-
 def test_a_recipe_that_was_asked_for_and_interrupted_is_run_again(tmp_path: Path) -> None:
     arguments = (*TAU, "2", "--seeds", "2")
     _, ledger, searcher = make(tmp_path, *arguments)
