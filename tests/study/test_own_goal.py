@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
-from ray.tune.search import Searcher
 
 from reports.answer import Answer
 from reports.answer_words import lines
@@ -45,7 +44,7 @@ from study.search.merits import merits
 from study.search.seed_race import StudySeedRace
 from study.trial import Trial
 from tests.study import plans
-from tests.study.search.test_search import finish, searcher_of
+from tests.study.search.test_search import finish, searcher_of, suggestions
 from tests.synthetic_results import add_finals, make_results, named_in
 from trainables.errors import UserError
 from trainables.keys import Value
@@ -385,11 +384,9 @@ def test_a_search_finds_the_planted_recipe_by_its_goal_and_every_place_names_it(
     info = prepare_results(plan, "hardware")
     ledger = Ledger(plan.results / LEDGER)
     searcher = searcher_of(plan, ledger)
-    number = 0
-    while (config := searcher.suggest(f"t{number}")) != Searcher.FINISHED:
+    for config in suggestions(searcher):
         (trial,) = config["trials"]
         finish(searcher, ledger, config, None, scores=scores_at(trial.recipe.flat(), trial.seed))
-        number += 1
     save_info(plan, info, searcher.explored, searcher.finals)
 
     results = Results.load(plan.results)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -32,7 +33,7 @@ from study.trial import Trial
 from tests.conftest import slow_case
 from tests.study.plans import ALLOTMENT, CLUSTER
 from tests.study.search.test_agenda import BASE, Rates, agenda, outcome, quality, seeds
-from tests.study.search.test_search import CLSR, finish, make, run_all, searcher_of
+from tests.study.search.test_search import CLSR, finish, make, run_all, searcher_of, suggestions
 from trainables.errors import UserError
 from trainables.files import write_whole
 from trainables.recipe import Recipe
@@ -358,19 +359,17 @@ class TestStudy:
         """#3 has by far the best score of one goal under its one seed, and diverges under the next."""
         space = ("--space", "contrastive_all", "--search", "optuna", "--trials", "4")
         _, ledger, searcher = make(tmp_path, *space, "--finals", "2x2", "--seeds", "1:2")
-        ran: list[Trial] = []
         diverged = ""
-        while isinstance(task := searcher.suggest(f"t{len(ran)}"), dict):
-            trial = task["trials"][0]
+        for number, task in enumerate(suggestions(searcher)):
+            (trial,) = task["trials"]
             best = trial.name.startswith("#3 ")
             if best and trial.seed == 1:
                 diverged = trial.recipe_hash
                 finish(searcher, ledger, task, None, status="pruned")
             else:
-                sts, transfer = (99.0, 79.55) if best else (40.0 + len(ran) / 10, 80.0 - len(ran) / 10)
+                sts, transfer = (99.0, 79.55) if best else (40.0 + number / 10, 80.0 - number / 10)
                 scores = {"STSBenchmark": {"dev_spearman_cosine": sts}, "MR": {"dev_accuracy": transfer}}
                 finish(searcher, ledger, task, 1.0, scores=scores)
-            ran.append(trial)
         assert diverged
         assert len(searcher.finals.finalists) == 2
         assert diverged not in searcher.finals.finalists
@@ -409,10 +408,8 @@ class TestStudy:
     def test_an_interrupted_population_of_theirs_goes_on_whole(self, tmp_path: Path) -> None:
         arguments = (*CLSR, "--search", "optuna", "--trials", "2", "--finals", "1x3")
         _, ledger, searcher = make(tmp_path, *arguments)
-        tasks = []
-        while isinstance(task := searcher.suggest(f"t{len(tasks)}"), dict):
-            tasks.append(task)
-            finish(searcher, ledger, task, 50.0 + len(tasks))
+        rising = itertools.count(51.0)
+        tasks = run_all(searcher, ledger, lambda trial: next(rising))
         together = next(task for task in tasks if len(task["trials"]) > 1 and is_fresh(task["trials"][0].seed))
         members = [trial.key for trial in together["trials"]]
         for trial in together["trials"][1:]:
