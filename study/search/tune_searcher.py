@@ -14,14 +14,13 @@ from reports.ledger.study_info import Limited
 from reports.results import Results
 from study.cli.terminal import printable, say
 from study.plan import Plan
+from study.search.after_finals import Parts, parts_of, soups_of
 from study.search.agenda import Agenda
 from study.search.agenda_words import SOONER, finals_in_words, plan_in_words
 from study.search.budget import Budget
 from study.search.explorer import OptunaExplorer
-from study.search.learning_curve import Parts, parts_of
 from study.search.populations import Populations
 from study.search.seed_race import StudySeedRace
-from study.search.soup import soups_of
 from study.trial import Trial
 from trainables.recipe import Recipe
 

@@ -16,7 +16,7 @@ from reports.testing import write_trial
 from study.engine.launch import _drop_models, to_run
 from study.engine.models_kept import ModelsKept
 from study.plan import Plan
-from study.search.soup import _averages, soups_of
+from study.search.after_finals import _averages, soups_of
 from study.trial import Trial
 from tests.conftest import slow_case
 from tests.study.plans import ALLOTMENT
