@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from reports.markdown import count
 from search_spaces.space import Domain
 from study.plan import Plan
-from study.search.learning_curve import check_curve
+from study.search.after_finals import check_curve
 from study.search.points import reachable
 from trainables.errors import UserError, choices
 from trainables.evaluation_config import split

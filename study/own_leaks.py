@@ -33,20 +33,15 @@ def held_against(
 ) -> tuple[PreparedData, list[str]]:
     """What is trained on, and sentences on what it, or a dev part, holds of other parts. `drop`: leave out the training
     rows that hold an item whole, but for items in the folder `aside`. `UserError` where too little is left."""
-    dev, test = ({task.name: items_of(task, part) for task in tasks} for part in PARTS)
-    named = {
-        f"{name} ({part})": items
-        for part, of_part in zip(PARTS, (dev, test), strict=True)
-        for name, items in of_part.items()
-    }
+    dev, test = ({f"{task.name} ({part})": items_of(task, part) for task in tasks} for part in PARTS)
     rows = ([*dict.fromkeys(texts(row))] for row in rows_of(prepared.train))
-    leaked = leaks(rows, named, _in_folder(tasks, aside))
+    leaked = leaks(rows, {**dev, **test}, _in_folder(tasks, aside))
     between = leaks((item for items in dev.values() for item in items), test)
     clean = [part for part, counts in leaked.parts.items() if not counts.texts.all]
     sentences = [
-        *_sentences(leaked.parts, "the training data", "{}"),
+        *_sentences(leaked.parts, "the training data"),
         *([f"{', '.join(clean)}: none"] if clean and len(clean) < len(leaked.parts) else []),
-        *_sentences(between.parts, "the dev part", "{} (test)"),
+        *_sentences(between.parts, "the dev part"),
     ] or ["no text of dev and test stands in the training data, and none of test in dev, not even nearly"]
     if drop and leaked.drop:
         what = "an item that is put aside" if prepared.held_out else "an item"  # of files that were given, none is left
@@ -98,13 +93,13 @@ def _texts(split: Split) -> Iterator[tuple[str, ...]]:
         yield query, *(documents.texts[number] for number, grade in judged.items() if grade > 0)
 
 
-def _sentences(parts: Mapping[str, PartLeaks], where: str, name: str) -> Iterator[str]:
+def _sentences(parts: Mapping[str, PartLeaks], where: str) -> Iterator[str]:
     """A sentence for each part of which something is there."""
     for part, leaked in parts.items():
         if leaked.texts.all:
             items = f"{leaked.items.all:,} of {leaked.of_items:,} items{_by_likeness(leaked.items)}"
             single = f"{leaked.texts.all:,} of {leaked.of_texts:,} single texts{_by_likeness(leaked.texts)}"
-            yield f"{name.format(part)}: {where} holds {items}, and {single}"
+            yield f"{part}: {where} holds {items}, and {single}"
 
 
 def _by_likeness(counts: Counts) -> str:

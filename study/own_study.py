@@ -35,8 +35,7 @@ from search_spaces.own_data import (
 )
 from study.cli.terminal import say_lines
 from study.engine.cluster import lasting
-from study.hub_tasks import fetched
-from study.judge_columns import with_known_names
+from study.judge_files import fetched, with_known_names
 from study.one_recipe import read_recipe
 from study.own_leaks import held_against, rows_that_hold
 from study.own_words import held_back, of_data, of_lengths
@@ -385,13 +384,13 @@ def _encoders(names: Sequence[str], kind: str, layers: Value) -> list[OwnEncoder
     encoders: list[OwnEncoder] = []
     for text in names:
         name = absolute(text)
-        check_encoder(EncoderConfig(kind, name))
+        config = EncoderConfig(kind, name)
+        check_encoder(config)
         if any(name == other.name for other in encoders):
             raise UserError(f"--encoder {text} is given twice")
         label = _label(name)
         same = sum(other.label.rpartition("~")[0] == label or other.label == label for other in encoders)
         settings = own_settings(name)
-        config = EncoderConfig(kind, name)
         # Another pooling than a finished model's own is a loss that takes much training to make good.
         own = own_pooling(name)
         others = () if own else fitting_poolings(name)

@@ -68,16 +68,6 @@ class TestSize:
         return float(stdtrit(self.items - 1, share)) * self.varies / math.sqrt(self.items)
 
 
-@dataclass(frozen=True)
-class Moved:
-    """How far seeds move a score."""
-
-    spread: Spread
-    figure: str
-    source: str
-    """Whence that is known."""
-
-
 def gain_in_words(plan: Plan) -> list[str]:
     """Lines for a search with finals; none without them, and where seeds change nothing. Few test items decide more
     than seeds: then no gain is planned."""
@@ -88,11 +78,11 @@ def gain_in_words(plan: Plan) -> list[str]:
     if smallest < FEW_ITEMS:
         return [f"finals: no gain is planned, as {smallest} test items decide more of it than seeds do"]
     test = max(tests, key=lambda test: test.half_interval(_level(plan)), default=None)
-    moved = next(_measured(plan), Moved(ASSUMED, "a score", WHY))
+    spread, figure, source = next(_measured(plan), (ASSUMED, "a score", WHY))
     finalists, seeds = plan.finals.recipes, plan.finals.seeds
-    planned = finals.plan(moved.spread, finalists, seeds, looks=_looks(plan))
+    planned = finals.plan(spread, finalists, seeds, looks=_looks(plan))
     recipes = f"{finalists} recipe{'s' * (finalists != 1)} x {seeds} fresh seeds"
-    by = f"{printable(moved.figure)} by {number(moved.spread.std)} ({printable(moved.source)})"
+    by = f"{printable(figure)} by {number(spread.std)} ({printable(source)})"
     gains = _either([f"{gain:g}" for gain in planned.needed])
     needs = _either([f"over {MOST_SEEDS:,}" if each is None else str(each) for each in planned.needed.values()])
     gain = planned.gain if test is None else math.hypot(planned.gain, test.gain(_level(plan)))
@@ -143,8 +133,9 @@ def _either(words: Sequence[str]) -> str:
     return f"{', '.join(words[:-1])} or {words[-1]}"
 
 
-def _measured(plan: Plan) -> Iterator[Moved]:
-    """From this study's own trials: first of what the answer may be about, then of the goals' development scores."""
+def _measured(plan: Plan) -> Iterator[tuple[Spread, str, str]]:
+    """How far seeds move a figure of this study's own trials, and whence that is known: first of what the answer may be
+    about, then of the goals' development scores."""
     source = "as in earlier trials of this study"
     own = [record.under(plan.scoring) for record in plan.ledger.sift()[0] if record.status == "finished"]
     results = Results(plan.results, StudyInfo(plan.space.name), plan.space, own)
@@ -154,11 +145,11 @@ def _measured(plan: Plan) -> Iterator[Moved]:
         tested = without(figure, chosen_by)
         values = [(record.recipe_hash, tested.of(record.scores)) for record in own]
         if spread := _spread(values, chance_of(tested)):
-            yield Moved(spread, tested.name, source)
+            yield spread, tested.name, source
     for goal in (goal for goal in results.goals if not goal.cost):
         values = [(record.recipe_hash, goal.of(record.scores, record.cost)) for record in own]
         if spread := _spread(values):
-            yield Moved(spread, f"{goal.short} on development parts", source)
+            yield spread, f"{goal.short} on development parts", source
 
 
 def _spread(values: Iterable[tuple[str, float | None]], chance: float = 0.0) -> Spread | None:

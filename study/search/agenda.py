@@ -137,7 +137,8 @@ class Agenda:
     def waiting(self) -> list[Trial]:
         """The trials that may begin next, as far as they are chosen."""
         fixed = filter(self.progress.is_open, self.course.fixed)
-        return [*self._returned, *fixed, *self.exploration.queue, *self.rounds.open, *self._open_soups]
+        soups = filter(self.progress.is_open, self._soup[1])
+        return [*self._returned, *fixed, *self.exploration.queue, *self.rounds.open, *soups]
 
     @property
     def remaining(self) -> int:
@@ -220,10 +221,6 @@ class Agenda:
         yield from (trial for entrant in self.parts for trial in entrant.trials)
 
     # --- small things
-
-    @property
-    def _open_soups(self) -> list[Trial]:
-        return [trial for trial in self._soup[1] if self.progress.is_open(trial)]
 
     @property
     def _unscored(self) -> int:

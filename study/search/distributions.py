@@ -6,14 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import optuna
-from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
+from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
 from search_spaces.domain_values import inside, portable, portable_choices
 from search_spaces.space import Domain
 from trainables.recipe import Value, keys
 
 
-def distribution(domain: Domain) -> BaseDistribution:
+def distribution(domain: Domain) -> CategoricalDistribution | IntDistribution | FloatDistribution:
     """Optuna's form of a domain. Files and folders are known to it by what they hold (`portable`), so that a search
     goes on where they were moved."""
     if domain.choices:
@@ -53,4 +53,3 @@ def suggest(trial: optuna.Trial, domain: Domain) -> Any:
             return int(trial.suggest_int(domain.key, low, high, log=log))  # some samplers give numpy's own numbers
         case FloatDistribution(low=low, high=high, log=log):
             return float(trial.suggest_float(domain.key, low, high, log=log))
-    raise TypeError(f"{domain.key} has a distribution that Optuna cannot suggest from")

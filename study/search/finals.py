@@ -122,10 +122,6 @@ class SearchFinals:
     def within(self, trainings: float) -> SearchFinals | None:
         """Those for which so many trainings are enough, without their learning curve where it leaves no room for them;
         None where there are none."""
-        sized = self._within(trainings)
-        return dataclasses.replace(self, curve=False)._within(trainings) if sized is None and self.curve else sized
-
-    def _within(self, trainings: float) -> SearchFinals | None:
         if self.trainings <= trainings:
             return self
         for most in range(min(self.trainings, int(trainings)), 1, -1):
@@ -133,7 +129,7 @@ class SearchFinals:
             sized = dataclasses.replace(self, recipes=recipes, seeds=seeds, smaller=True)
             if sized.trainings <= trainings:
                 return sized
-        return None
+        return dataclasses.replace(self, curve=False).within(trainings) if self.curve else None
 
     def facts(self, finalists: Sequence[FinalsRecipe] | None = None, curve: LearningCurve | None = None) -> Finals:
         """As `study.json` keeps it. `curve`: once it is known."""

@@ -69,7 +69,7 @@ class Populations:
                 None if key in taken else waiting.get(key) or self._recorded(key) or self._raced(key) for key in keys
             ]
             planned = [trial for trial in members if trial is not None]
-            open_now = [trial for trial in planned if not self._done(trial)]
+            open_now = [trial for trial in planned if trial.key not in self.agenda.progress.done]
             if open_now and len(planned) == len(members) and all(map(self.agenda.claim, open_now)):
                 taken.update(trial.key for trial in open_now)
                 yield planned
@@ -85,9 +85,6 @@ class Populations:
         if trial is None or not self.key(trial) or seed >= self.plan.most_seeds:
             return None
         return Trial(trial.recipe, seed, trial.name, trial.row)
-
-    def _done(self, trial: Trial) -> bool:
-        return trial.key in self.agenda.progress.done
 
 
 def members_of(path: Path) -> list[str]:

@@ -14,14 +14,13 @@ from reports.ledger.study_info import Limited
 from reports.results import Results
 from study.cli.terminal import printable, say
 from study.plan import Plan
+from study.search.after_finals import Parts, parts_of, soups_of
 from study.search.agenda import Agenda
 from study.search.agenda_words import SOONER, finals_in_words, plan_in_words
 from study.search.budget import Budget
 from study.search.explorer import OptunaExplorer
-from study.search.learning_curve import Parts, parts_of
 from study.search.populations import Populations
 from study.search.seed_race import StudySeedRace
-from study.search.soup import soups_of
 from study.trial import Trial
 from trainables.recipe import Recipe
 
@@ -86,7 +85,7 @@ class TuneSearcher(Searcher):
         members = self.populations.next()
         self._announce()
         if not members:
-            return self._wait() if self.agenda.waits else Searcher.FINISHED
+            return None if self.agenda.waits and self.drain() else Searcher.FINISHED
         assert self.begin is not None
         return self.begin(members, self.populations.key(members[0]) is not None) or Searcher.FINISHED
 
@@ -106,10 +105,6 @@ class TuneSearcher(Searcher):
 
     def restore(self, checkpoint_path: str) -> None:
         """Nothing: a study is continued from the ledger."""
-
-    def _wait(self) -> str | None:
-        """No trial now, and where the study must end, none any more."""
-        return None if self.drain() else Searcher.FINISHED
 
     def _announce(self) -> None:
         """Have kept, and say, what is known now of explored recipes and finals."""
@@ -143,18 +138,18 @@ class TuneSearcher(Searcher):
 
     def _curve(self, agenda: Agenda) -> Mapping[str, Recipe]:
         """What a learning curve trains: the answer is known now."""
-        self.curve = parts_of(self.plan, self._info, self._finals_recipes(agenda))
+        self.curve = parts_of(self._results, self._finals_recipes(agenda), self.plan.evaluation)
         for sentence in self.curve.sentences:
             say(printable(sentence))
         return self.curve.recipes
 
     def _soups(self, agenda: Agenda) -> Sequence[Trial]:
         """Which soups are scored: the answer is known now."""
-        return soups_of(self.plan, self._info, self._finals_recipes(agenda))
+        return soups_of(self._results, self._finals_recipes(agenda))
 
     def shipped(self) -> str | None:
         """The key of the trial of the soup to ship; None where there is none."""
-        averaged = Answer.of(Results.of(self.plan.results, self._info, self.plan.space)).averaged
+        averaged = Answer.of(self._results).averaged
         return averaged.rpartition("/")[2] if averaged else None
 
     @property
@@ -166,11 +161,12 @@ class TuneSearcher(Searcher):
         return {**limited, "least": self.agenda.rounds.least(limited["limit"])}
 
     @property
-    def _info(self) -> StudyInfo:
+    def _results(self) -> Results:
         """With what is known now: an answer rests on whole finals, or on those that a limit ended."""
         before = StudyInfo.load(self.plan.results)
         explored = [*dict.fromkeys([*before.explored, *self.explored])]
-        return dataclasses.replace(before, explored=explored, finals=self.finals, limited=self.limited)
+        info = dataclasses.replace(before, explored=explored, finals=self.finals, limited=self.limited)
+        return Results.of(self.plan.results, info, self.plan.space)
 
     def _finals_recipes(self, agenda: Agenda) -> list[Recipe]:
         entrants = [*(agenda.finalists or ()), *(agenda.finals.beside if agenda.finals else ())]

@@ -22,6 +22,7 @@ from study.why.case import Cause, StudyCase
 from study.why.changes import SUSPECTS, by_rows, without
 from study.why.looks import looked, ordered
 from study.why.tries import Gained, Tries
+from trainables.corpora.own_rows import row_in_words
 from trainables.registry import load
 
 PAGE = "why.md"
@@ -107,8 +108,6 @@ def blocks_of(
 
 
 def _suspects(case: StudyCase, cause: Cause) -> list[str]:
-    from trainables.corpora.own_rows import row_in_words
-
     first = cause.rows[:LISTED]
     places = zip(case.places(first), first, strict=True)
     shown = [f"{place}: {row_in_words(case.rows[number])}" for place, number in places]

@@ -18,6 +18,7 @@ import pytest
 from reports.ledger.folders import JOURNAL
 from search_spaces.own_data import TF_IDF
 from study import Outcome, Study
+from study.cli.options import parse
 from trainables.errors import UserError
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples"
@@ -26,19 +27,8 @@ PAIRS = [{"anchor": "a dog", "positive": "an animal"}, {"anchor": "a car", "posi
 
 def test_options_are_those_of_the_command_line() -> None:
     study = Study(space="scl_tau", search="optuna", trials=5, set={"optimisation.max_steps": 3}, only=["a", "b"])
-    request = study.request(dry_run=True, list=False)
-    assert (request.space, request.search, request.trials, request.results) == (
-        "scl_tau",
-        "optuna",
-        5,
-        "results/scl_tau",
-    )
-    assert (request.set, request.only, request.dry_run, request.list) == (
-        ("optimisation.max_steps=3",),
-        ("a", "b"),
-        True,
-        False,
-    )
+    line = "--space scl_tau --search optuna --trials 5 --set optimisation.max_steps=3 --only a --only b --dry-run"
+    assert study.request(dry_run=True, list=False) == parse([*line.split(), "--results", "results/scl_tau"])
 
 
 @pytest.mark.parametrize(

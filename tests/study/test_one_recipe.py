@@ -17,13 +17,11 @@ from reports.ledger.own_code import trust_folder
 from reports.ledger.request import Request
 from reports.results import Results
 from study.check import check_plan
-from study.dry_run import preview
-from study.engine.cluster import Cluster, allot
 from study.one_recipe import read_recipe
 from study.plan import Plan
 from study.results_folder.check import check_results
 from study.results_folder.prepare import prepare_results
-from tests.study.test_own_study import plan_of
+from tests.study.plans import plan_of, preview_of
 from tests.synthetic_results import SPACES, add_finals, make_results
 from trainables.errors import UserError
 from trainables.evaluation_config import EvaluationConfig
@@ -64,9 +62,7 @@ class TestOfResults:
         assert (plan.scale, plan.reason) == ("laptop", "as mine")
         assert plan.evaluation == Results.load(mine).evaluation
         assert plan.results == Path("results/scl_ablation-recipe-1-laptop").absolute()
-        cluster = Cluster(True, ({"CPU": 2.0},))
-        text = preview(plan, cluster, allot(cluster, plan.request))
-        assert "mean, which the search in mine found\n1 trial (1 row, 1 seed), 0 of them done" in text
+        assert "mean, which the search in mine found\n1 trial (1 row, 1 seed), 0 of them done" in preview_of(plan)
         check_plan(plan)
         assert {path: path.read_bytes() for path in mine.rglob("*") if path.is_file()} == before
 
@@ -125,29 +121,25 @@ class TestOfResults:
         other = only(plan_of("--recipe", "mine")).flat()
         assert {key for key in flat if flat[key] != other[key]} == {"corpus.nli", "objective.temperature"}
 
-    def test_where_the_base_is_kept_it_is_the_base(self, tmp_path: Path) -> None:
-        folder = searched(tmp_path / "base", (0.0, -0.5, -0.3))
-        plan = plan_of("--recipe", str(folder))
-        assert only(plan).hash == Results.load(folder).base.hash
-        assert plan.space.name == "scl_ablation-recipe-base-settings"
-
-    def test_where_nothing_is_shown_the_base_stands(self, tmp_path: Path) -> None:
-        folder = searched(tmp_path / "open", (0.5, 0.2, 0.1), std=0.6)
-        plan = plan_of("--recipe", str(folder))
-        assert only(plan).hash == Results.load(folder).base.hash
-        assert "the base settings" in plan.space.title
-
-    def test_the_best_so_far_is_called_so(self, tmp_path: Path) -> None:
-        folder = searched(tmp_path / "open", (0.5, 0.2, 0.1), std=0.6, base_over_encoder=0.2)
-        plan = plan_of("--recipe", str(folder))
-        assert only(plan).hash == Answer.of(Results.load(folder)).picked[0].recipe
-        assert "not shown to be better than the base settings, but the best" in plan.space.title
-
-    def test_where_the_pick_measured_below_the_base_it_is_the_base(self, tmp_path: Path) -> None:
-        folder = searched(tmp_path / "open", (-0.3, -0.4, -0.5), std=0.6, base_over_encoder=0.2)
-        plan = plan_of("--recipe", str(folder))
-        assert only(plan).hash == Results.load(folder).base.hash
-        assert plan.space.title.endswith("picked measured no higher")
+    @pytest.mark.parametrize(
+        ("gains", "parts", "is_base", "title"),
+        [
+            ((0.0, -0.5, -0.3), {}, True, "the base settings, which the search in"),
+            ((0.5, 0.2, 0.1), {"std": 0.6}, True, "the base settings, which the search in"),
+            ((0.5, 0.2, 0.1), {"std": 0.6, "base_over_encoder": 0.2}, False, "not shown to be better than the base"),
+            ((-0.3, -0.4, -0.5), {"std": 0.6, "base_over_encoder": 0.2}, True, "picked measured no higher"),
+        ],
+        ids=["base kept", "nothing shown", "best so far", "below the base"],
+    )
+    def test_where_nothing_is_shown_it_is_the_base_or_the_best_so_far(
+        self, gains: tuple[float, ...], parts: dict[str, float], is_base: bool, title: str, tmp_path: Path
+    ) -> None:
+        folder = searched(tmp_path / "study", gains, **parts)
+        plan, results = plan_of("--recipe", str(folder)), Results.load(folder)
+        recipe = results.base.hash if is_base else Answer.of(results).picked[0].recipe
+        assert only(plan).hash == recipe
+        assert title in plan.space.title
+        assert (plan.space.name == "scl_ablation-recipe-base-settings") == is_base
 
     @pytest.mark.parametrize(
         ("gains", "parts", "sentence"),

@@ -12,28 +12,11 @@ import pytest
 from study.check import check_plan
 from study.rows import as_it_came
 from tests.conftest import NO_WEIGHTS
-from tests.study.test_own_study import plan_of, write
+from tests.study.plans import model_folder, plan_of
+from tests.study.test_own_study import write
 from trainables.errors import UserError
 
 pytestmark = pytest.mark.usefixtures("own_folder")
-
-
-def model_folder(name: str, *after: str, **prompts: str) -> str:
-    """A sentence-transformers model with those modules after its pooling, as far as its settings say."""
-    kinds = ["Transformer", "Pooling", *after]
-    modules = [{"type": f"sentence_transformers.models.{kind}", "path": f"{place}_{kind}" if place else ""}
-               for place, kind in enumerate(kinds)]  # fmt: skip
-    Path(name, "1_Pooling").mkdir(parents=True)
-    for file, held in {
-        "config.json": {"model_type": "bert", "num_hidden_layers": 2, "max_position_embeddings": 512},
-        "modules.json": modules,
-        "sentence_bert_config.json": {"max_seq_length": 256 if after else 77},
-        "1_Pooling/config.json": {"pooling_mode_cls_token": True},
-        "config_sentence_transformers.json": {"prompts": prompts},
-    }.items():
-        Path(name, file).write_text(json.dumps(held))
-    Path(name, "model.safetensors").write_bytes(NO_WEIGHTS)
-    return name
 
 
 ENCODERS: dict[str, Callable[[str], str]] = {

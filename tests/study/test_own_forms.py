@@ -11,7 +11,8 @@ from study.cli.options import parse
 from study.own_leaks import splits_of
 from study.plan import read_request
 from study.run import main
-from tests.study.test_own_study import SMALL, plan_of, write
+from tests.study.plans import plan_of
+from tests.study.test_own_study import SMALL, write
 from trainables.corpora.own_data import MOST_ROWS
 from trainables.errors import UserError
 from trainables.senteval.tasks import TASKS, task_names

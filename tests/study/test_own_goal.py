@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
-from ray.tune.search import Searcher
 
 from reports.answer import Answer
 from reports.answer_words import lines
@@ -37,15 +36,15 @@ from study.callbacks.console import describe, legend
 from study.callbacks.prometheus import Prometheus
 from study.callbacks.tracker import measured
 from study.check import check_plan
-from study.cli.options import parse
 from study.engine.models_kept import ModelsKept
-from study.plan import Plan, decide, read_request
+from study.plan import Plan
 from study.results_folder.prepare import prepare_results, save_info
 from study.search.explorer import OptunaExplorer
 from study.search.merits import merits
 from study.search.seed_race import StudySeedRace
 from study.trial import Trial
-from tests.study.search.test_search import finish, searcher_of
+from tests.study import plans
+from tests.study.search.test_search import finish, searcher_of, suggestions
 from tests.synthetic_results import add_finals, make_results, named_in
 from trainables.errors import UserError
 from trainables.keys import Value
@@ -146,7 +145,7 @@ def plan_of(results: Results, goals: str = "mine", *more: str) -> Plan:
     tasks = "sts,transfer,STSBenchmark,mine"
     command = ["--space", "scl_ablation", "--search", "optuna", "--scale", "laptop", "--goals", goals]
     command += ["--results", str(results.folder), "--set", f"evaluation.tasks={tasks}", *more]
-    return decide(read_request(parse(command)), 0)
+    return plans.plan_of(*command)
 
 
 def highest(results: Results, value: Callable[[Record], float | None]) -> str:
@@ -381,15 +380,13 @@ def test_a_search_finds_the_planted_recipe_by_its_goal_and_every_place_names_it(
     """By the other goal another recipe is the best, which the same search finds when it is asked for that."""
     command = ["--space", "scl_tau", "--search", "optuna", "--trials", "24", "--finals", "2x3", "--scale", "laptop"]
     command += ["--goals", goal, "--set", "evaluation.tasks=STSBenchmark,mine", "--results", str(tmp_path / "found")]
-    plan = decide(read_request(parse(command)), 0)
+    plan = plans.plan_of(*command)
     info = prepare_results(plan, "hardware")
     ledger = Ledger(plan.results / LEDGER)
     searcher = searcher_of(plan, ledger)
-    number = 0
-    while (config := searcher.suggest(f"t{number}")) != Searcher.FINISHED:
+    for config in suggestions(searcher):
         (trial,) = config["trials"]
         finish(searcher, ledger, config, None, scores=scores_at(trial.recipe.flat(), trial.seed))
-        number += 1
     save_info(plan, info, searcher.explored, searcher.finals)
 
     results = Results.load(plan.results)

@@ -6,7 +6,6 @@ import json
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -18,15 +17,14 @@ from search_spaces.goals import searched
 from search_spaces.own_data import FIRST_FINISHED, FIRST_NARROW, FIRST_WIDE, GENERAL_TASK, RATE, TF_IDF
 from study import Outcome
 from study.check import check_plan
-from study.cli.options import parse
 from study.own_study import NO_TF_IDF
-from study.plan import Plan, decide, read_request
+from study.plan import Plan
 from study.results_folder.check import check_results
 from study.results_folder.prepare import prepare_results
 from study.rows import as_it_came
 from study.run import main
-from tests.conftest import NO_WEIGHTS
 from tests.contributing import PLUGINS
+from tests.study.plans import model_folder, plan_of
 from tests.synthetic_results import make_record
 from trainables.corpora import scenes
 from trainables.errors import UserError
@@ -80,10 +78,6 @@ def write(kind: str, count: int = 100, name: str = "mine.csv") -> str:
     head, row = ROWS[kind]
     Path(name).write_text("\n".join([head, *(row.format(number) for number in range(count))]) + "\n")
     return name
-
-
-def plan_of(*arguments: str) -> Plan:
-    return decide(read_request(parse(arguments)), 0)
 
 
 @pytest.mark.parametrize("kind", ROWS)
@@ -260,9 +254,7 @@ def test_the_same_data_go_on_and_others_are_refused(
     renamed = plan_of("--train", "yours.csv", *arguments[2:], "--results", "results/mine-scenes-small")
     check_results(renamed)
     assert (renamed.space.name, renamed.base.hash) == (plan.space.name, plan.base.hash)
-    Path("other").mkdir()
-    Path("other/config.json").write_text('{"model_type": "bert", "num_hidden_layers": 2}')
-    Path("other/model.safetensors").write_bytes(NO_WEIGHTS)
+    model_folder("other", pooling="")
     with pytest.raises(UserError, match=r"holds a study whose encoder.name is 'scenes-small', not '.*other'"):
         check_results(plan_of("--train", "yours.csv", "--encoder", "other", "--results", "results/mine-scenes-small"))
     assert (plan.results / "data" / "space.py").read_text() == kept
@@ -347,11 +339,6 @@ def test_where_embeddings_are_cut_no_head_is_searched() -> None:
     assert not any(key.startswith("head.") for key in searched_for)
 
 
-def test_how_models_are_scored_may_be_set() -> None:
-    plan = plan_of("--train", write("pairs"), *SMALL, "--set", "evaluation.explored=all")
-    assert plan.evaluation.explored == "all"
-
-
 def test_a_task_is_no_goal_of_the_same_name() -> None:
     plan = plan_of("--train", write("pairs"), *SMALL, "--dev", write("scored", name="seconds_dev.csv"))
     (goal,) = plan.space.searched_goals
@@ -379,18 +366,6 @@ def test_tests_of_ones_own_judge_what_a_part_of_the_training_data_chose() -> Non
     assert [*both.space.searched_goals[0].tested] == [("heldout", "test_ndcg@10")]
 
 
-def write_encoder(folder: Path, pooling: str, **config: Any) -> None:
-    """A model folder without usable weights; `pooling` is its module's flag, and without one it is no sentence
-    encoder."""
-    (folder / "1_Pooling").mkdir(parents=True)
-    (folder / "config.json").write_text(json.dumps({"model_type": "bert", "num_hidden_layers": 2, **config}))
-    (folder / "model.safetensors").write_bytes(NO_WEIGHTS)
-    if pooling:
-        modules = [{"path": "", "type": "s.Transformer"}, {"path": "1_Pooling", "type": "s.Pooling"}]
-        (folder / "modules.json").write_text(json.dumps(modules))
-        (folder / "1_Pooling" / "config.json").write_text(json.dumps({f"pooling_mode_{pooling}": True}))
-
-
 @pytest.mark.parametrize(
     ("pooling", "config", "more", "first"),
     [
@@ -403,9 +378,9 @@ def write_encoder(folder: Path, pooling: str, **config: Any) -> None:
     ids=["finished", "cut", "shallow", "plain", "wide"],
 )
 def test_what_is_tried_first_goes_by_the_encoder(
-    pooling: str, config: Mapping[str, int], more: Sequence[str], first: Sequence[Mapping[str, Value]], tmp_path: Path
+    pooling: str, config: Mapping[str, int], more: Sequence[str], first: Sequence[Mapping[str, Value]]
 ) -> None:
-    write_encoder(tmp_path / "model", pooling, **config)
+    model_folder("model", pooling=pooling, config=config)
     plan = plan_of("--train", write("pairs"), "--encoder", "model", *more)
     assert list(plan.space.first) == list(first)
     if config["hidden_size"] == 384:
@@ -434,10 +409,8 @@ def test_tf_idf_is_scored_where_not_too_many_texts_are_tested(monkeypatch: pytes
 
 
 def test_several_encoders_are_a_choice_and_each_is_a_row_as_it_came(tmp_path: Path) -> None:
-    for name, pooling in (("first", "cls_token"), ("second", "max_tokens")):
-        write_encoder(tmp_path / name, pooling)
-        prompts = {"query": "ask: "} if name == "first" else {"query": "find: ", "passage": "text: "}
-        (tmp_path / name / "config_sentence_transformers.json").write_text(json.dumps({"prompts": prompts}))
+    model_folder("first", query="ask: ")
+    model_folder("second", pooling="max_tokens", query="find: ", passage="text: ")
     plan = plan_of("--train", write("pairs"), "--encoder", "first", "second")
     assert list(plan.rows) == [
         *(f"{name}, {what}" for name in ("first", "second") for what in ("untrained", "base settings")),

@@ -15,8 +15,9 @@ from study import pace
 from study.cli.options import parse
 from study.engine.cluster import Allotment
 from study.pace import FEWEST, LEAST, ROOMS, cut_to_limit, fitting_share, seconds_a_text, trained_texts
-from study.plan import Draft, Plan, decide, read_request
+from study.plan import Draft, Plan, decide
 from study.trial import Resources
+from tests.study import plans
 from trainables.evaluation_config import parse_assignment
 from trainables.recipe import SCENES_ENCODER
 
@@ -41,7 +42,7 @@ def pairs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def plan_of(pairs: Path, results: Path, *more: str) -> Plan:
     train = ("--train", str(pairs), "--encoder", SCENES_ENCODER, "--results", str(results))
-    return decide(read_request(parse([*train, *more])), 0)
+    return plans.plan_of(*train, *more)
 
 
 @pytest.fixture(scope="module")
@@ -107,9 +108,8 @@ def test_on_gpus_nothing_is_known_beforehand(too_long: Plan) -> None:
     assert cut_to_limit(too_long, Allotment(Resources(gpus=1.0), 2)) is None
 
 
-def test_texts_are_timed(tmp_path: Path) -> None:
-    base = plan_of(_file(tmp_path), tmp_path / "results").base
-    assert 0 < seconds_a_text(base, ["a dog runs"] * 20, TWO) < 1
+def test_texts_are_timed(too_long: Plan) -> None:
+    assert 0 < seconds_a_text(too_long.base, ["a dog runs"] * 20, TWO) < 1
 
 
 def test_of_several_negatives_one_is_trained_on() -> None:
@@ -138,9 +138,3 @@ def _draft_of(plan: Plan, *more: str) -> Draft:
     fixed = dict(map(parse_assignment, request.set))
     overrides, limits = {**plan.draft.overrides, **fixed}, parse_limits(request.limit)
     return dataclasses.replace(plan.draft, request=request, limits=limits, fixed=fixed, overrides=overrides)
-
-
-def _file(folder: Path) -> Path:
-    path = folder / "few.csv"
-    path.write_text("question,answer\n" + "".join(f"question {row},answer {row}\n" for row in range(60)))
-    return path

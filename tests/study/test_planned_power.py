@@ -24,20 +24,11 @@ from reports.statistics.power import Spread
 from reports.statistics.sample import pairable
 from reports.testing import made_record
 from search_spaces.liao2021.averages import STS_AVERAGE
-from study.cli.options import parse
 from study.dry_run import preview
-from study.engine.cluster import Allotment, Cluster
-from study.plan import Plan, decide, read_request
-from study.planned_power import (
-    ASSUMED,
-    FEW_ITEMS,
-    WHY,
-    TestSize,
-    few_items,
-    gain_in_words,
-    own_tests,
-)
-from study.trial import Resources
+from study.plan import Plan
+from study.planned_power import ASSUMED, FEW_ITEMS, WHY, TestSize, few_items, gain_in_words, own_tests
+from tests.study import plans
+from tests.study.plans import ALLOTMENT, CLUSTER
 from trainables.corpora.held_out import FEWEST
 from trainables.files import write_whole
 from trainables.senteval.kinds.classes import TextClasses
@@ -52,7 +43,7 @@ TESTED = tuple(task for task, _ in STS_AVERAGE.cells)
 
 
 def plan_of(results: Path, *more: str) -> Plan:
-    return decide(read_request(parse([*SEARCH, "--results", str(results), *more])), 0)
+    return plans.plan_of(*SEARCH, "--results", str(results), *more)
 
 
 def ran(results: Path, temperature: float, *scores: float, tested: bool = True) -> None:
@@ -125,7 +116,7 @@ def own(folder: Path, rows: int) -> Plan:
     pairs = "".join(f"how is thing {number} done,by step {number} of the list\n" for number in range(rows))
     write_whole(folder / f"p{rows}.csv", f"question,answer\n{pairs}")
     given = ("--train", str(folder / f"p{rows}.csv"), "--encoder", "scenes-small", "--search", "optuna")
-    return decide(read_request(parse([*given, "--results", str(folder / f"r{rows}")])), 0)
+    return plans.plan_of(*given, "--results", str(folder / f"r{rows}"))
 
 
 def test_few_test_items_are_warned_of_and_more_bound_the_gain(tmp_path: Path) -> None:
@@ -227,12 +218,11 @@ def test_more_seeds_than_anybody_has(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("brief", [True, False])
 def test_a_preview_has_it_where_there_are_finals(tmp_path: Path, brief: bool) -> None:
-    cluster, allotment = Cluster(True, ({"CPU": 2.0},)), Allotment(Resources(gpus=1), 1)
-    lines = preview(plan_of(tmp_path, "--finals", "1x4"), cluster, allotment, brief=brief).splitlines()
+    lines = preview(plan_of(tmp_path, "--finals", "1x4"), CLUSTER, ALLOTMENT, brief=brief).splitlines()
     place = next(number for number, line in enumerate(lines) if line.startswith("then the finals"))
     assert lines[place + 1].startswith("finals: 1 recipe x 4 fresh seeds show a gain of ")
     assert lines[place + 2].startswith("finals: a gain of 0.5, 1 or 2 points needs ")
-    assert "points" not in preview(plan_of(tmp_path, "--finals", "none"), cluster, allotment, brief=brief)
+    assert "points" not in preview(plan_of(tmp_path, "--finals", "none"), CLUSTER, ALLOTMENT, brief=brief)
 
 
 def test_nothing_is_told_where_seeds_change_nothing(tmp_path: Path) -> None:

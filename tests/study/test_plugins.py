@@ -22,11 +22,12 @@ from search_spaces.limits import LIMITS
 from study.check import check_plan
 from study.cli.options import parse
 from study.engine.messages import WorkerTask
-from study.plan import Plan, decide, read_request
+from study.plan import Plan, read_request
 from study.results_folder.check import check_results
 from study.results_folder.prepare import prepare_results
 from study.results_folder.versions import digest, versions
 from study.trial import SourceFile, Trial
+from tests.study import plans
 from trainables.errors import UserError, answer_user_errors
 from trainables.objectives import OBJECTIVES
 from trainables.plugins import load_plugin
@@ -68,7 +69,7 @@ def plan_of(folder: Path, *plugins: str) -> Plan:
     arguments = ["--space", str(folder / "space.py"), "--scale", "laptop", "--results", str(folder / "results")]
     for plugin in plugins:
         arguments += ["--plugin", str(folder / plugin)]
-    return decide(read_request(parse(arguments)), 0)
+    return plans.plan_of(*arguments)
 
 
 def test_a_space_may_name_what_a_plugin_adds(folder: Path) -> None:

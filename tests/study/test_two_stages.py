@@ -14,13 +14,13 @@ from reports.report import write_report
 from reports.results import Results
 from reports.statistics import Measured
 from search_spaces import load_space
-from study.cli.options import parse
-from study.engine.cluster import Cluster, allot
 from study.engine.launch import to_run
 from study.engine.models_kept import ModelsKept
-from study.plan import Plan, decide, read_request
+from study.plan import Plan
 from study.search.tune_searcher import TuneSearcher
 from study.trial import Trial
+from tests.study import plans
+from tests.study.plans import ALLOTMENT
 from tests.synthetic_results import make_results
 from trainables.senteval.tasks import GROUPS, task_names
 
@@ -29,7 +29,7 @@ SEARCH = ("--space", "scl_ablation", "--scale", "laptop", "--search", "optuna")
 
 def plan_of(*arguments: str, results: Path | None = None) -> Plan:
     place = ("--results", str(results)) if results else ()
-    return decide(read_request(parse([*SEARCH, *arguments, *place])), 0)
+    return plans.plan_of(*SEARCH, *arguments, *place)
 
 
 @pytest.mark.parametrize(
@@ -119,11 +119,10 @@ def test_tests_that_are_asked_for_later_train_the_recipe_again(tmp_path: Path) -
 
 def test_a_trial_goes_to_its_worker_with_its_own_evaluation(tmp_path: Path) -> None:
     plan = plan_of("--goals", "sts", results=tmp_path)
-    cluster = Cluster(True, ({"CPU": 2.0},))
     row = plan.fixed_trials()[0]
     other = Trial(plan.base.override({"optimisation.learning_rate": 0.123}), 0, "optuna 1")
-    models, room = ModelsKept(plan.request.keep_models, []), allot(cluster, plan.request)
-    sent = [to_run(trial, plan, room, models, False, "2 cores") for trial in (row, other)]
+    models = ModelsKept(plan.request.keep_models, [])
+    sent = [to_run(trial, plan, ALLOTMENT, models, False, "2 cores") for trial in (row, other)]
     assert [(trial.evaluation.parts, trial.saves_model) for trial in sent] == [("all", True), ("development", False)]
 
 

@@ -263,38 +263,28 @@ def test_finals_that_are_asked_for_are_the_most_that_a_limit_leaves_to_them(
     assert ("as 2x10 would leave too little to explore" in plan_in_words(search)) == (size != (2, 10))
 
 
-@pytest.mark.parametrize("places", [1, 2])
-def test_a_limit_too_short_for_a_search_names_one_that_does(places: int) -> None:
-    """A training takes three minutes."""
-    short, clock, _ = agenda(8 / places, places=places)
-    drive(short, clock, outcome())
+@pytest.mark.parametrize(("minutes", "places"), [(8, 1), (4.5, 1), (4, 2), (3, 2)])
+def test_a_limit_too_short_for_a_search_names_one_that_does(minutes: float, places: int) -> None:
+    """A training takes three minutes. Of two limits none is named: it is not known which is too small. Nor is one where
+    recipes have no parts."""
+    short, clock, _ = agenda(minutes, places=places)
+    ran = drive(short, clock, outcome())
     words = plan_in_words(short)
     assert short.finals is None
+    assert {run.trial.name for run in ran if not run.trial.part} == {"untrained", "base"}
+    assert clock.seconds <= minutes * MINUTE
     assert "leaves too little to search: the base settings are compared with the untrained encoder" in words
     least = float(words.partition("minutes=")[2].partition(" ")[0])
+    assert least > minutes
     longer, clock, explorer = agenda(least, places=places)
     drive(longer, clock, outcome())
     assert longer.finals is not None
-    assert explorer.proposed
-
-
-@pytest.mark.parametrize("minutes", [3, 4])
-def test_the_limit_that_is_named_is_larger_and_has_room(minutes: float) -> None:
-    """Of two limits none is named: it is not known which is too small. Nor is one where recipes have no parts."""
-    short, clock, _ = agenda(minutes)
-    drive(short, clock, outcome())
-    least = short.rounds.least("minutes")
-    assert short.finals is None
-    assert least is not None
-    assert least > minutes
-    longer, clock, _ = agenda(least)
-    drive(longer, clock, outcome())
-    assert longer.finals is not None
     assert longer.rounds.least("minutes") is None
-    whole, clock, _ = agenda(minutes, parts=False)
+    assert explorer.proposed
+    whole, clock, _ = agenda(minutes, places=places, parts=False)
     drive(whole, clock, outcome())
     assert whole.rounds.least("minutes") is None
-    both = Budget({"minutes": 4, "worker_hours": 5}, (), 2, SimulatedClock())
+    both = Budget({"minutes": minutes, "worker_hours": 5}, (), places, SimulatedClock())
     assert Agenda(short.course, both, ()).rounds.least("minutes") is None
 
 
@@ -455,14 +445,6 @@ def test_the_explorer_is_told_of_the_smallest_part_alone() -> None:
     assert shares == {search.ladder.parts[0] if search.ladder else None}
 
 
-def test_where_time_is_for_the_base_alone_it_is_compared_with_the_encoder() -> None:
-    search, clock, _ = agenda(4.5, places=1)
-    ran = drive(search, clock, outcome())
-    assert {run.trial.name for run in ran if not run.trial.part} == {"untrained", "base"}
-    assert search.finals is None
-    assert clock.seconds <= 4.5 * MINUTE
-
-
 @pytest.mark.parametrize(("whole", "minutes", "begins"), [(MINUTE, 5, True), (90 * MINUTE, 20, False)])
 def test_the_base_settings_begin_where_the_guess_is_too_long_but_may_be_too_high(
     whole: float, minutes: float, begins: bool
@@ -513,15 +495,6 @@ def test_no_limit_is_spent_without_a_recipe_where_finals_have_room(places: int, 
         assert search.finals is not None
         assert search.finalists
         assert sum(run.trial.part and not run.trial.name.endswith("base settings") for run in ran) >= 3
-
-
-def test_where_time_is_short_the_best_of_a_part_is_a_finalist_at_once() -> None:
-    search, clock, explorer = agenda(8)
-    ran = drive(search, clock, outcome())
-    assert not [run for run in ran if run.trial.seed == 0 and not run.trial.row]
-    (pick,) = search.finalists or ()
-    assert seeds(ran, pick.recipe) == seeds(ran, BASE) == 1
-    assert quality(pick.recipe) == max(quality(run.recipe) for run in explorer.proposed)
 
 
 def test_what_no_recipe_surpasses_has_no_finalist() -> None:

@@ -11,8 +11,7 @@ from reports.ledger import Record
 from reports.ledger.finals import PART
 from reports.ledger.record import LEFT_OUT
 from reports.testing import made_record
-from study.cli.options import parse
-from study.plan import Plan, decide, read_request
+from study.plan import Plan
 from study.results_folder.prepare import prepare_results
 from study.search.agenda import Agenda
 from study.search.budget import Budget
@@ -20,6 +19,7 @@ from study.search.explorer import OptunaExplorer
 from study.testing.agenda import SimulatedClock, SimulatedTrial, drive
 from study.trial import Trial
 from tests.conftest import slow_case
+from tests.study.plans import plan_of
 from tests.study.test_own_study import write
 from trainables.senteval.tasks import TASKS
 from trainables.trial import check_recipes
@@ -33,7 +33,7 @@ NOTHING_MINED = "corpus.negatives_from=mined finds no negative for any anchor"
 def searched_by(*arguments: str, steps: int = 8) -> tuple[Plan, list[SimulatedTrial]]:
     """A study on simulated time in which a recipe that its data cannot train ends it, and nothing can be mined.
     `steps`: of a training on an eighth of the data."""
-    plan = decide(read_request(parse([*arguments, *LIMITED])), 0)
+    plan = plan_of(*arguments, *LIMITED)
     prepare_results(plan, "")
     clock = SimulatedClock()
 

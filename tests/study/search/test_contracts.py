@@ -1,65 +1,30 @@
-"""Every sampler and scheduler keeps its contract, and so does one from outside the repository."""
+"""Every sampler and scheduler keeps its contract; those of plugins: `tests/project/test_contributing.py`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from search_spaces import load_space
 from study.cli.options import parse
-from study.plan import decide, read_request
+from study.plan import read_request
 from study.search.samplers import SAMPLERS, SamplerEntry
-from study.search.schedulers import SCHEDULERS, SchedulerEntry
+from study.search.schedulers import SCHEDULERS, NeverStops, SchedulerEntry
 from study.testing.search import SamplerContract, SchedulerContract
 from trainables.errors import UserError
-from trainables.plugins import load_plugin
 
 pytestmark = pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
 
-PLUGIN = """
-import optuna
-
-from study.search.samplers import SAMPLERS, SamplerEntry
-from study.search.schedulers import SCHEDULERS, SchedulerEntry
-
-SAMPLERS.add(
-    SamplerEntry("halton", lambda seed: optuna.samplers.QMCSampler(qmc_type="halton", scramble=True, seed=seed),
-                 "points that lie evenly", several_goals=False, conditional=False, limits=False)
-)
-class Median:
-    def __init__(self, setting):
-        self.values = {}
-
-    def goes_on(self, trial, rung, values):
-        arrived = self.values.setdefault(rung, [])
-        arrived.append(values[0])
-        return values[0] >= sorted(arrived)[len(arrived) // 2]
-
-
-SCHEDULERS.add(SchedulerEntry("median", Median, "not below the median"))
-"""
-
-
-@pytest.fixture(scope="module", autouse=True)
-def plugin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    path = tmp_path_factory.mktemp("plugin") / "own_search.py"
-    path.write_text(PLUGIN)
-    load_plugin(path)
-    yield path
-    SAMPLERS.remove("halton")
-    SCHEDULERS.remove("median")
-
 
 class TestSamplers(SamplerContract):
-    @pytest.fixture(params=[*SAMPLERS, "halton"])
+    @pytest.fixture(params=SAMPLERS)
     def entry(self, request: pytest.FixtureRequest) -> SamplerEntry:
         return SAMPLERS[request.param]
 
 
 class TestSchedulers(SchedulerContract):
-    @pytest.fixture(params=[*SCHEDULERS, "median"])
+    @pytest.fixture(params=SCHEDULERS)
     def entry(self, request: pytest.FixtureRequest) -> SchedulerEntry:
         return SCHEDULERS[request.param]
 
@@ -73,21 +38,28 @@ def test_the_contracts_can_fail() -> None:
     heedless = SamplerEntry("heedless", "study.search.optuna_samplers:random", "says that it learns from limits")
     with pytest.raises(AssertionError):
         SamplerContract().test_it_asks_for_fewer_trials_that_break_a_limit_if_it_says_so(heedless)
-    lazy = SchedulerEntry("lazy", "study.search.schedulers:NeverStops", "says that it stops trials, and never does")
+    lazy = SchedulerEntry("lazy", NeverStops, "says that it stops trials, and never does")
     with pytest.raises(AssertionError):
         SchedulerContract().test_every_rung_is_answered_and_the_best_trial_goes_on(lazy)
 
 
+@pytest.fixture
+def single() -> Iterator[None]:
+    SCHEDULERS.add(SchedulerEntry("single", NeverStops, "judges by one score"))
+    yield
+    SCHEDULERS.remove("single")
+
+
+@pytest.mark.usefixtures("single")
 @pytest.mark.parametrize(
     ("space", "options", "text"),
     [
         ("scl_tau", ("--sampler", "tpee"), "there is no sampler 'tpee'; did you mean 'tpe'"),
         ("scl_tau", ("--scheduler", "ahsa"), "there is no scheduler 'ahsa'; did you mean 'asha'"),
-        ("contrastive_all", ("--sampler", "halton"), "--sampler halton searches for one goal"),
         ("contrastive_all", ("--sampler", "cmaes"), "--sampler cmaes searches for one goal"),
         ("clsr_main", ("--sampler", "cmaes"), r"with --set \(optimisation.batch_size, pooling.mode, head.kind\)"),
         ("scl_tau", ("--sampler", "cmaes"), "--sampler cmaes needs two domains at least, and 'scl_tau' has one"),
-        ("contrastive_all", ("--scheduler", "median"), "--scheduler median judges by one score"),
+        ("contrastive_all", ("--scheduler", "single"), "--scheduler single judges by one score"),
     ],
 )
 def test_what_does_not_fit_is_refused(space: str, options: tuple[str, ...], text: str) -> None:
@@ -99,13 +71,3 @@ def test_a_sampler_says_which_package_it_lacks() -> None:
     entry = SamplerEntry("far", "study.search.optuna_samplers:random", "needs what is not there", package="not_there")
     with pytest.raises(UserError, match="--sampler far needs the package not_there; pip install not_there"):
         entry.check(load_space("scl_tau"))
-
-
-def test_a_named_sampler_is_asked(tmp_path: Path) -> None:
-    from reports.ledger import Ledger
-    from study.search.tune_searcher import TuneSearcher
-
-    request = parse(["--space", "scl_tau", "--search", "optuna", "--sampler", "random", "--results", str(tmp_path)])
-    plan = decide(read_request(request), 0)
-    searcher = TuneSearcher(plan, Ledger(tmp_path / "ledger"))
-    assert type(searcher.explorer.ask_tell.study.sampler).__name__ == "RandomSampler"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -20,7 +21,6 @@ from search_spaces.goals import SELECTION, searched
 from search_spaces.space import Domain
 from study.cli.options import parse
 from study.dry_run import preview
-from study.engine.cluster import Allotment, Cluster
 from study.results_folder.check import continued
 from study.results_folder.prepare import prepare_results, save_info
 from study.rows import as_it_came
@@ -29,15 +29,15 @@ from study.search.budget import Budget
 from study.search.choice import choose
 from study.search.finals import SearchFinals
 from study.testing.agenda import SimulatedTrial, drive
-from study.trial import Resources, Trial
+from study.trial import Trial
 from tests.conftest import slow_case
+from tests.study.plans import ALLOTMENT, CLUSTER
 from tests.study.search.test_agenda import BASE, Rates, agenda, outcome, quality, seeds
-from tests.study.search.test_search import CLSR, finish, make, run_all, searcher_of
+from tests.study.search.test_search import CLSR, finish, make, run_all, searcher_of, suggestions
 from trainables.errors import UserError
 from trainables.files import write_whole
 from trainables.recipe import Recipe
 
-CLUSTER, ALLOTMENT = Cluster(True, ({"CPU": 2.0},)), Allotment(Resources(gpus=1), 1)
 TAU = ("--space", "scl_tau", "--search", "optuna", "--trials", "4", "--finals", "2x3")
 BESIDE = 3 + 3 + 1
 """Trials beside two finalists under three seeds: of the base settings, the baseline row, the untrained encoder."""
@@ -188,10 +188,6 @@ class TestAgenda:
         assert search.remaining == 0
         again, clock, _ = agenda(rates=RATES, before=ran, proposed=explorer.proposed, finals=of((1, 3)))
         assert [run.trial.seed for run in drive(again, clock, usual)] == [FIRST_FRESH + 1] * 2
-
-    def test_without_them_a_search_ends_with_its_exploration(self) -> None:
-        search, clock, _ = agenda(rates=RATES, finals=None)
-        assert len(drive(search, clock, outcome())) == 2 + 4
 
     def test_where_nothing_has_a_score_the_base_runs_alone(self) -> None:
         search, clock, _ = agenda(rates=RATES)
@@ -363,19 +359,17 @@ class TestStudy:
         """#3 has by far the best score of one goal under its one seed, and diverges under the next."""
         space = ("--space", "contrastive_all", "--search", "optuna", "--trials", "4")
         _, ledger, searcher = make(tmp_path, *space, "--finals", "2x2", "--seeds", "1:2")
-        ran: list[Trial] = []
         diverged = ""
-        while isinstance(task := searcher.suggest(f"t{len(ran)}"), dict):
-            trial = task["trials"][0]
+        for number, task in enumerate(suggestions(searcher)):
+            (trial,) = task["trials"]
             best = trial.name.startswith("#3 ")
             if best and trial.seed == 1:
                 diverged = trial.recipe_hash
                 finish(searcher, ledger, task, None, status="pruned")
             else:
-                sts, transfer = (99.0, 79.55) if best else (40.0 + len(ran) / 10, 80.0 - len(ran) / 10)
+                sts, transfer = (99.0, 79.55) if best else (40.0 + number / 10, 80.0 - number / 10)
                 scores = {"STSBenchmark": {"dev_spearman_cosine": sts}, "MR": {"dev_accuracy": transfer}}
                 finish(searcher, ledger, task, 1.0, scores=scores)
-            ran.append(trial)
         assert diverged
         assert len(searcher.finals.finalists) == 2
         assert diverged not in searcher.finals.finalists
@@ -414,10 +408,8 @@ class TestStudy:
     def test_an_interrupted_population_of_theirs_goes_on_whole(self, tmp_path: Path) -> None:
         arguments = (*CLSR, "--search", "optuna", "--trials", "2", "--finals", "1x3")
         _, ledger, searcher = make(tmp_path, *arguments)
-        tasks = []
-        while isinstance(task := searcher.suggest(f"t{len(tasks)}"), dict):
-            tasks.append(task)
-            finish(searcher, ledger, task, 50.0 + len(tasks))
+        rising = itertools.count(51.0)
+        tasks = run_all(searcher, ledger, lambda trial: next(rising))
         together = next(task for task in tasks if len(task["trials"]) > 1 and is_fresh(task["trials"][0].seed))
         members = [trial.key for trial in together["trials"]]
         for trial in together["trials"][1:]:
@@ -426,11 +418,6 @@ class TestStudy:
         _, _, searcher = make(tmp_path, *arguments)
         again = searcher.suggest("again")
         assert (again["key"], again["done"]) == (together["key"], members[:1])
-
-    def test_their_trials_are_never_stopped(self, tmp_path: Path) -> None:
-        plan, _, _ = make(tmp_path, *TAU, "--scheduler", "asha")
-        assert plan.may_stop(Trial(plan.base, 0, "explored"))
-        assert not plan.may_stop(Trial(plan.base, fresh_seeds(1)[0], "final"))
 
 
 class TestSaid:

@@ -21,15 +21,15 @@ from search_spaces.space import Domain
 from study.check import check_plan
 from study.cli.options import parse
 from study.dry_run import preview
-from study.engine.cluster import Allotment, Cluster
 from study.engine.launch import run_study
-from study.plan import decide, read_request
+from study.plan import read_request
 from study.results_folder.check import check_results
 from study.results_folder.prepare import prepare_results
 from study.search.ask_tell import AskTell, memory_study
 from study.search.budget import Budget, Running, check_limits
 from study.search.samplers import SAMPLERS
-from study.trial import Resources
+from tests.study import plans
+from tests.study.plans import ALLOTMENT, CLUSTER
 from tests.study.search.test_search import finish, make, run_all, searcher_of, suggestions
 from trainables.errors import UserError
 from trainables.recipe import Recipe
@@ -44,12 +44,10 @@ COST = {
     "embedding_dim": 384,
 }
 TAU = ("--space", "scl_tau", "--search", "optuna", "--sampler", "random", "--finals", "none")
-CLUSTER = Cluster(True, ({"CPU": 2.0},))
-ALLOTMENT = Allotment(Resources(gpus=1), 1)
 
 
 def plan_of(results: Path, *arguments: str) -> Any:
-    return decide(read_request(parse([*arguments, "--scale", "laptop", "--results", str(results)])), 0)
+    return plans.plan_of(*arguments, "--scale", "laptop", "--results", str(results))
 
 
 class TestRegistries:
@@ -310,28 +308,20 @@ class TestBudget:
 
 def run_limited(searcher: Any, ledger: Ledger, seconds: float) -> int:
     """One trial after the other, each of that cost; how many there were."""
-    ran = 0
-    while isinstance(config := searcher.suggest(f"t{ran}"), dict):
-        finish(searcher, ledger, config, 50.0, cost={"seconds": seconds})
-        ran += len(config["trials"])
-    assert config == Searcher.FINISHED
-    return ran
+    return len(run_all(searcher, ledger, cost={"seconds": seconds}))
 
 
 class TestStudy:
     LIMIT = (*TAU, "--trials", "30", "--limit", "worker_hours=1")
 
-    def test_no_trial_begins_that_a_limit_has_no_room_for(self, tmp_path: Path) -> None:
+    def test_no_trial_begins_that_a_limit_has_no_room_for_and_a_larger_limit_goes_on(self, tmp_path: Path) -> None:
+        """What was spent before counts."""
         plan, ledger, searcher = make(tmp_path, *self.LIMIT)
         assert not searcher.agenda.limited
         assert run_limited(searcher, ledger, 300.0) == 12
         assert searcher.agenda.limited
         assert len(searcher.explored) == 12 - len(plan.fixed_trials())  # nobody else was asked for
         assert searcher.agenda.remaining == 0
-
-    def test_what_was_spent_before_counts_and_a_larger_limit_goes_on(self, tmp_path: Path) -> None:
-        _, ledger, searcher = make(tmp_path, *self.LIMIT)
-        run_limited(searcher, ledger, 300.0)
         _, ledger, again = make(tmp_path, *self.LIMIT)
         assert not again.has_next()
         assert again.agenda.limited

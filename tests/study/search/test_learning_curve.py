@@ -17,20 +17,19 @@ from reports.testing import made_record, write_trial
 from study.check import check_plan
 from study.cli.options import parse
 from study.dry_run import preview
-from study.engine.cluster import Allotment, Cluster
 from study.engine.launch import to_run
 from study.engine.models_kept import ModelsKept
 from study.plan import Plan
 from study.results_folder.check import continued
 from study.results_folder.prepare import prepare_results, save_info
 from study.search.budget import Budget
-from study.trial import Resources, Trial
+from study.trial import Trial
 from tests.conftest import slow_case
+from tests.study.plans import ALLOTMENT, CLUSTER
 from tests.study.search.test_search import make, searcher_of
 from trainables.errors import UserError
 from trainables.senteval.tasks import GROUPS
 
-ALLOTMENT = Allotment(Resources(gpus=1), 1)
 SEARCH = ("--space", "scl_tau", "--search", "optuna", "--trials", "4", "--sampler", "random")
 WITHOUT = (*SEARCH, "--finals", "1x3", "--soup", "none")
 CURVE = (*WITHOUT, "--learning-curve")
@@ -288,6 +287,6 @@ class TestAsked:
 
     def test_a_dry_run_counts_it(self, tmp_path: Path) -> None:
         plan, *_ = make(tmp_path, *CURVE)
-        text = preview(plan, Cluster(True, ({"CPU": 2.0},)), ALLOTMENT)
+        text = preview(plan, CLUSTER, ALLOTMENT)
         assert f"then the finals, up to {FINALS + 3 * SEEDS} trials: 1 recipe x 3 fresh seeds" in text
         assert "SBERT baseline (3); a learning curve of 9\n" in text

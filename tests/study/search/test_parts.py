@@ -6,7 +6,6 @@ import dataclasses
 import json
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -34,6 +33,7 @@ from study.search.tune_searcher import TuneSearcher
 from study.testing.agenda import SimulatedClock, drive
 from study.trial import Trial
 from tests.conftest import slow_case
+from tests.study.search.test_agenda import BASE
 from tests.study.search.test_search import dev, finish, make
 
 WHOLE, SCORING = 150.0, 6.0
@@ -66,6 +66,13 @@ def outcome(trial: Trial) -> tuple[float, dict[str, float]]:
     return 60.0 - away + 5 * share + 0.01 * (trial.seed % 7), cost
 
 
+def simulated(trial: Trial, less: float = 0.0) -> tuple[float, Record]:
+    """The same for an agenda: seconds, and the record."""
+    score, cost = outcome(trial)
+    scores = dev(score - less)
+    return cost["seconds"], made_record(trial.recipe.flat(), trial.recipe_hash, trial.seed, scores=scores, cost=cost)
+
+
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Trial], TuneSearcher]:
     """A study that nobody kills, saved."""
@@ -75,18 +82,6 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Trial], 
     ran = run(searcher, ledger)
     save_info(plan, info, searcher.explored, searcher.finals)
     return folder, ran, searcher
-
-
-def test_the_best_on_a_part_go_on_and_one_is_judged(whole: tuple[Path, list[Trial], TuneSearcher]) -> None:
-    _, ran, searcher = whole
-    assert searcher.agenda.ladder == Ladder((0.125, 0.5))
-    parts = [trial for trial in ran if trial.seed == PART]
-    larger = [trial for trial in parts if trial.recipe.flat()[SHARE] == 0.5]
-    assert len(parts) >= 15
-    assert 2 <= len(larger) <= len(parts) / 2
-    assert not [trial for trial in ran if not trial.row and trial.seed == 0]
-    assert sum(is_fresh(trial.seed) for trial in ran) == 3 + 3 + 3 + 1
-    assert searcher.agenda.limited
 
 
 def test_the_report_names_what_ran_on_a_part(whole: tuple[Path, list[Trial], TuneSearcher]) -> None:
@@ -181,15 +176,11 @@ def test_simulated_time_has_the_same_trials_in_the_same_order(
 ) -> None:
     """What a replay drives is what a study goes by."""
     plan, _, _ = make(tmp_path, *LIMITED)
-
-    def simulated(trial: Trial) -> tuple[float, Record]:
-        score, cost = outcome(trial)
-        return cost["seconds"], made_record(
-            trial.recipe.flat(), trial.recipe_hash, trial.seed, scores=dev(score), cost=cost
-        )
-
     clock = SimulatedClock()
-    ran = drive(Agenda(plan.course, Budget(plan.limits, clock=clock), (), OptunaExplorer(plan)), clock, simulated)
+    search = Agenda(plan.course, Budget(plan.limits, clock=clock), (), OptunaExplorer(plan))
+    ran = drive(search, clock, simulated)
+    assert search.limited
+    assert search.ladder == whole[2].agenda.ladder == Ladder((0.125, 0.5))
     assert [(each.trial.key, each.trial.name) for each in ran] == [(trial.key, trial.name) for trial in whole[1]]
 
 
@@ -202,14 +193,11 @@ def test_without_a_finalist_the_base_settings_have_the_seeds_that_there_is_room_
     clock = SimulatedClock()
     budget = Budget(plan.limits, clock=clock)
 
-    def simulated(trial: Trial) -> tuple[float, Record]:
-        score, cost = outcome(trial)
-        score -= 20 * (trial.recipe.preferring({SHARE: 1.0}).hash != plan.base.hash)
-        flat = trial.recipe.flat()
-        return cost["seconds"], made_record(flat, trial.recipe_hash, trial.seed, scores=dev(score), cost=cost)
+    def below_the_base(trial: Trial) -> tuple[float, Record]:
+        return simulated(trial, less=20 * (trial.recipe.preferring({SHARE: 1.0}).hash != plan.base.hash))
 
     agenda = Agenda(plan.course, budget, (), OptunaExplorer(plan))
-    ran = drive(agenda, clock, simulated)
+    ran = drive(agenda, clock, below_the_base)
     assert agenda.finalists == []
     fresh = {each.trial.seed for each in ran if each.trial.recipe_hash == plan.base.hash and is_fresh(each.trial.seed)}
     assert len(fresh) == seeds
@@ -257,53 +245,39 @@ def test_killed_anywhere_it_ends_as_if_it_were_not(
 
 
 @pytest.mark.parametrize(
-    ("trainings", "steps", "before", "parts"),
+    ("trainings", "steps", "gains", "before", "parts"),
     [
-        (10, None, (), (0.125,)),
-        (10, 6, (), (0.125,)),
-        (30, 4, (), (0.125, 0.5)),
-        (10, 4, (0.125, 0.5), (0.125, 0.5)),
-        (10, 1, (0.125,), (0.125,)),
-        (30, 1, (0.125,), (0.125, 0.5)),
-        (60, 4, (), (0.125, 1.0)),
-        (60, 4, (0.125, 0.5), (0.125, 0.5)),
-        (60, 2, (0.25,), (0.25, 1.0)),
-        (60, 1, (), (0.5,)),
-        (10, 3, (), (0.25,)),
-        (30, 2, (), (0.25, 0.5)),
-        (30, 1, (), (0.5,)),
-        (12, 1, (), (0.5,)),
-        (9, 1, (), (0.25,)),
-        (7, 1, (), (0.125,)),
-        (5, 1, (0.5,), (0.5,)),
+        (10, None, None, (), (0.125,)),
+        (10, 6, None, (), (0.125,)),
+        (30, 4, None, (), (0.125, 0.5)),
+        (10, 4, None, (0.125, 0.5), (0.125, 0.5)),
+        (10, 1, None, (0.125,), (0.125,)),
+        (30, 1, None, (0.125,), (0.125, 0.5)),
+        (60, 4, None, (), (0.125, 1.0)),
+        (60, 4, None, (0.125, 0.5), (0.125, 0.5)),
+        (60, 2, None, (0.25,), (0.25, 1.0)),
+        (60, 1, None, (), (0.5,)),
+        (10, 3, None, (), (0.25,)),
+        (30, 2, None, (), (0.25, 0.5)),
+        (30, 1, None, (), (0.5,)),
+        (12, 1, None, (), (0.5,)),
+        (9, 1, None, (), (0.25,)),
+        (7, 1, None, (), (0.125,)),
+        (5, 1, None, (0.5,), (0.5,)),
+        (30, 50, True, (), (0.125, 0.5)),
+        (30, 50, None, (), (0.125, 0.5)),
+        (30, 50, False, (), (0.5,)),
+        (60, 50, False, (), (0.5,)),
+        (12, 50, False, (), (0.5,)),
+        (9, 50, False, (), (0.25,)),
+        (30, 50, False, (0.125,), (0.125, 0.5)),
     ],
 )
-def test_recipes_begin_on_a_part_that_has_some_steps(
-    trainings: float, steps: int | None, before: tuple[float, ...], parts: tuple[float, ...], tmp_path: Path
+def test_recipes_begin_on_a_part_that_has_some_steps_and_on_which_the_base_gains(
+    trainings: float, steps: int | None, gains: bool | None, before: tuple[float, ...], parts: tuple[float, ...]
 ) -> None:
     """One that goes on stays where it was; a larger part needs room for some recipes."""
-    base = make(tmp_path, *LIMITED)[0].base
-    assert ladder_for(trainings, 2, base, before, steps) == Ladder(parts)
-
-
-@pytest.mark.parametrize(
-    ("trainings", "gains", "before", "parts"),
-    [
-        (30, True, (), (0.125, 0.5)),
-        (30, None, (), (0.125, 0.5)),
-        (30, False, (), (0.5,)),
-        (60, False, (), (0.5,)),
-        (12, False, (), (0.5,)),
-        (9, False, (), (0.25,)),
-        (30, False, (0.125,), (0.125, 0.5)),
-    ],
-)
-def test_where_the_base_does_not_gain_on_an_eighth_recipes_begin_on_half(
-    trainings: float, gains: bool | None, before: tuple[float, ...], parts: tuple[float, ...], tmp_path: Path
-) -> None:
-    """As far as there is room for some recipes there."""
-    base = make(tmp_path, *LIMITED)[0].base
-    assert ladder_for(trainings, 2, base, before, 50, gains) == Ladder(parts)
+    assert ladder_for(trainings, 2, BASE, before, steps, gains) == Ladder(parts)
 
 
 def test_of_few_rows_recipes_begin_on_half(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -318,30 +292,23 @@ def test_of_few_rows_recipes_begin_on_half(tmp_path: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize(
-    "more",
+    ("more", "parts"),
     [
-        ("--search", "grid"),
-        ("--set", "optimisation.max_steps=90"),
-        ("--scheduler", "asha"),
-        ("--seeds", "1:3"),
-        ("--goals", "sts,seconds"),
-        ("--space", "clsr_main"),
+        ((), True),
+        (("--search", "grid"), False),
+        (("--set", "optimisation.max_steps=90"), False),
+        (("--scheduler", "asha"), False),
+        (("--seeds", "1:3"), False),
+        (("--goals", "sts,seconds"), False),
+        (("--space", "clsr_main"), False),
     ],
     ids=str,
 )
-def test_where_a_part_is_of_no_use_recipes_train_on_all_of_the_data(more: tuple[str, ...], tmp_path: Path) -> None:
-    arguments = [*LIMITED]
-    assert make(tmp_path, *arguments)[0].course.parts
-    if more[0] == "--set":
-        arguments += more
-    elif more[0] in arguments:
-        arguments[arguments.index(more[0]) + 1] = more[1]
-    else:
-        arguments += more
-    if more[1] in ("grid", "clsr_main"):
-        arguments = [each for each in arguments if each not in ("--trials", "60", "--sampler", "random")]
-    plan: Any = make(tmp_path / "other", *arguments)[0]
-    assert not plan.course.parts
+def test_where_a_part_is_of_no_use_recipes_train_on_all_of_the_data(
+    more: tuple[str, ...], parts: bool, tmp_path: Path
+) -> None:
+    search = ("--space", "scl_tau", "--search", "optuna", "--goals", "sts", "--finals", "1x3", *EPOCH)
+    assert make(tmp_path, *search, *more)[0].course.parts == parts
 
 
 def test_who_is_a_finalist_rests_on_the_parts_alone() -> None:

@@ -77,24 +77,6 @@ def test_the_order_is_that_of_the_plain_loops(values: np.ndarray) -> None:
         assert trials_before(values, trial) == before
 
 
-@given(goal_values())
-def test_no_trial_comes_after_one_that_it_dominates(values: np.ndarray) -> None:
-    places = [trials_before(values, trial) for trial in range(len(values))]
-    for first, second in itertools.permutations(range(len(values)), 2):
-        if dominates(values[first], values[second]):
-            assert places[first] < places[second]
-
-
-@given(goal_values(), st.randoms(use_true_random=False))
-def test_the_order_in_which_trials_come_does_not_matter(values: np.ndarray, random) -> None:
-    shuffled = list(range(len(values)))
-    random.shuffle(shuffled)
-    moved = values[shuffled]
-    assert [trials_before(moved, shuffled.index(trial)) for trial in range(len(values))] == [
-        trials_before(values, trial) for trial in range(len(values))
-    ]
-
-
 @given(goal_values(), st.lists(st.tuples(st.sampled_from([0.25, 2.0, 64.0]), FEW_VALUES), min_size=3, max_size=3))
 def test_the_units_of_the_goals_do_not_matter(values: np.ndarray, units: list[tuple[float, int]]) -> None:
     factors, shifts = np.array(units, dtype=float).T[:, : values.shape[1]]

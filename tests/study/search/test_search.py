@@ -15,13 +15,10 @@ import pytest
 from optuna.trial import FrozenTrial, TrialState
 from ray.tune.search import Searcher
 
-from reports.ledger import Ledger, StudyInfo, trial_key
+from reports.ledger import Ledger, StudyInfo, fresh_seeds, trial_key
 from reports.ledger.folders import POPULATIONS
 from reports.testing import made_record
-from study.cli.options import parse
-from study.dry_run import preview
-from study.engine.cluster import Cluster, allot
-from study.plan import Plan, decide, read_request
+from study.plan import Plan
 from study.results_folder.check import continued
 from study.results_folder.prepare import prepare_results, save_info
 from study.search.journal import SAMPLER, explored_recipe
@@ -30,6 +27,7 @@ from study.search.samplers import DEFAULT_SAMPLER, SAMPLERS
 from study.search.tune_searcher import TuneSearcher
 from study.trial import Trial
 from tests.conftest import slow_case
+from tests.study.plans import plan_of, preview_of
 from trainables.errors import UserError
 from trainables.files import write_whole
 from trainables.senteval import task_names
@@ -45,7 +43,7 @@ def make(results: Path, *arguments: str) -> tuple[Plan, Ledger, TuneSearcher]:
         if "--search" in arguments and option not in arguments:
             arguments = (*arguments, option, "none")
     results.mkdir(exist_ok=True)
-    plan = decide(read_request(parse([*arguments, "--scale", "laptop", "--results", str(results)])), 0)
+    plan = plan_of(*arguments, "--scale", "laptop", "--results", str(results))
     ledger = Ledger(results / "ledger")
     return plan, ledger, searcher_of(plan, ledger)
 
@@ -93,12 +91,12 @@ def suggestions(searcher: TuneSearcher) -> Iterator[Any]:
 
 
 def run_all(
-    searcher: TuneSearcher, ledger: Ledger, score: Any = lambda task: 50.0, limit: int | None = None
+    searcher: TuneSearcher, ledger: Ledger, score: Any = lambda task: 50.0, limit: int | None = None, **more: Any
 ) -> list[Any]:
     ran = []
     for config in itertools.islice(suggestions(searcher), limit):
         ran.append(config)
-        finish(searcher, ledger, config, score(config["trials"][0]))
+        finish(searcher, ledger, config, score(config["trials"][0]), **more)
     return ran
 
 
@@ -143,10 +141,9 @@ def test_each_recipe_that_optuna_asks_for_is_told_at_once(tmp_path: Path) -> Non
     assert [len(explored) for explored in announced] == [1, 2, 3]
     assert announced[-1] == searcher.explored
     save_info(plan, prepare_results(plan, "hardware"), searcher.explored)
-    cluster = Cluster(True, ({"CPU": 2.0},))
     rows = len(plan.fixed_trials())
-    assert f"{rows + 3} trials" in preview(plan, cluster, allot(cluster, plan.request))
-    assert f"{rows + 3} of them done" in preview(plan, cluster, allot(cluster, plan.request))
+    assert f"\n{rows + 3} trials" in preview_of(plan)
+    assert f"{rows + 3} of them done" in preview_of(plan)
 
 
 def test_nothing_done_is_run_again_and_more_trials_extend(tmp_path: Path) -> None:
@@ -181,9 +178,8 @@ def test_a_study_goes_on_with_its_search_where_the_command_does_not_say_it_again
     save_info(plan, StudyInfo.load(tmp_path), searcher.explored)
 
     plan, ledger, searcher = again(tmp_path, "--space", "scl_tau")
-    assert f"{rows + 5} trials ({rows} rows, 5 recipes from Optuna, 1 seed), {rows + 2} of them done" in preview(
-        plan, Cluster(False, ()), allot(Cluster(False, ({"CPU": 2.0},)), plan.request)
-    )
+    trials = f"{rows + 5} trials ({rows} rows, 5 recipes from Optuna, 1 seed), {rows + 2} of them done"
+    assert trials in preview_of(plan)
     assert [plan.rungs, plan.request.scheduler] == [RungPlan("share", (0.25, 0.5, 0.75), (STS,)), "asha"]
     assert len(run_all(searcher, ledger)) == 3
     save_info(plan, StudyInfo.load(tmp_path), searcher.explored)
@@ -205,12 +201,6 @@ def test_a_study_goes_on_with_its_grid(tmp_path: Path) -> None:
     plan, _, searcher = again(tmp_path, "--space", "scl_tau", "--seeds", "2")
     assert plan.request.search == "grid"
     assert searcher.agenda.remaining == points
-
-
-def test_a_study_of_rows_stays_one(tmp_path: Path) -> None:
-    again(tmp_path, "--space", "scl_tau")
-    plan, _, _ = again(tmp_path, "--space", "scl_tau")
-    assert (plan.request.strategy, plan.explored) == ("paper", 0)
 
 
 def test_a_recipe_that_was_asked_for_and_interrupted_is_run_again(tmp_path: Path) -> None:
@@ -330,7 +320,9 @@ def test_a_recipe_is_stopped_under_its_first_seed_or_runs_under_all(tmp_path: Pa
 def test_a_study_goes_on_with_the_sampler_that_it_was_begun_with(tmp_path: Path) -> None:
     for more, then in (((), DEFAULT_SAMPLER), (("--sampler", "random"), "random"), ((), "random")):
         _, _, searcher = make(tmp_path, *TAU, "3", *more)
-        assert searcher.explorer.sampler.name == searcher.explorer.ask_tell.study.user_attrs[SAMPLER] == then
+        study = searcher.explorer.ask_tell.study
+        assert searcher.explorer.sampler.name == study.user_attrs[SAMPLER] == then
+        assert type(study.sampler) is type(SAMPLERS[then].build(0))
 
 
 def test_a_study_whose_scheduler_there_is_not_goes_on_with_another_one(tmp_path: Path) -> None:
@@ -615,10 +607,9 @@ def test_optuna_is_told_once_after_the_least_seeds_and_explored_recipes_race(tmp
     assert searcher.agenda.remaining == 0
 
 
-def test_a_further_seed_of_a_race_is_never_stopped(tmp_path: Path) -> None:
-    """It runs only where it can change an answer, and a stopped one would throw its recipe out of the race."""
+def test_a_further_seed_of_a_race_and_the_finals_are_never_stopped(tmp_path: Path) -> None:
+    """A race runs it only where it can change an answer, and a stopped one would throw its recipe out."""
     search = ("--search", "optuna", "--trials", "2", "--scheduler", "asha", "--seeds", "1:3")
     plan, _, _ = make(tmp_path / "results", "--space", "scl_lambda", *search)
-    may_stop = {seed: plan.may_stop(Trial(plan.base, seed, "#1")) for seed in range(3)}
-    assert may_stop == {0: True, 1: False, 2: False}
+    assert [seed for seed in (0, 1, 2, *fresh_seeds(2)) if plan.may_stop(Trial(plan.base, seed, "#1"))] == [0]
     assert not plan.may_stop(Trial(plan.base, 0, "a row", row=True))

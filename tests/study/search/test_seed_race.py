@@ -89,11 +89,6 @@ def test_only_the_seeds_that_were_run_decide() -> None:
         }
 
 
-def test_nothing_is_run_twice_without_a_restart() -> None:
-    _, begun = run(truth(8, 1, 3), random.Random(3), places=4)
-    assert len(begun) == len(set(begun))
-
-
 def test_a_round_is_wanted_at_once_and_idle_places_run_ahead() -> None:
     race = SeedRace(2, 10)
     for name, values in {"a": [50.0, 51.0], "b": [50.5, 50.4], "far": [10.0, 10.2]}.items():

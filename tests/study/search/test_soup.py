@@ -16,10 +16,11 @@ from reports.testing import write_trial
 from study.engine.launch import _drop_models, to_run
 from study.engine.models_kept import ModelsKept
 from study.plan import Plan
-from study.search.soup import _averages, soups_of
+from study.search.after_finals import _averages, soups_of
 from study.trial import Trial
 from tests.conftest import slow_case
-from tests.study.search.test_learning_curve import ALLOTMENT, SEARCH, SEEDS, points, record_of
+from tests.study.plans import ALLOTMENT
+from tests.study.search.test_learning_curve import SEARCH, SEEDS, points, record_of
 from tests.study.search.test_learning_curve import Study as CurveStudy
 
 SOUPS = ("--finals", f"1x{SEEDS}", "--soup", "seeds")
@@ -166,14 +167,15 @@ def test_models_go_once_all_is_scored_and_a_finished_study_stays_as_it_is(
 
 def test_what_has_no_average(whole: tuple[Study, list[Trial], int], tmp_path: Path) -> None:
     shutil.copytree(whole[0].results, tmp_path, dirs_exist_ok=True)
-    study, ran, info = Study(tmp_path), whole[1], StudyInfo.load(whole[0].results)
+    study, ran = Study(tmp_path), whole[1]
+    StudyInfo.load(whole[0].results).save(tmp_path)
     recipes = [trial.recipe for trial in ran if not trial.part]
     for trial in soups(ran):
         (tmp_path / "ledger" / f"{trial.key}.json").unlink()
-    assert len(soups_of(study.plan, info, recipes)) == len(WHOLE)
+    assert len(soups_of(Results.load(tmp_path), recipes)) == len(WHOLE)
     lost = next(trial for trial in ran if trial.key in soups(ran)[0].averaged)
     write_trial(tmp_path, dataclasses.replace(saved(lost, study.plan), checkpoint=None))
-    assert soups_of(study.plan, info, recipes) == []
+    assert soups_of(Results.load(tmp_path), recipes) == []
     assert not _averages(recipes[-1].preferring({"encoder.adapter": "mlp"}))
     assert not _averages(recipes[-1].preferring({"optimisation.epochs": 0}))
 

@@ -31,7 +31,7 @@ from study.why.changes import back, changes_of
 from study.why.looks import LOOKS, near_copies
 from study.why.page import blocks_of, joined, lines, mended
 from study.why.tries import AGAIN, FIRST, Gained, Tries
-from tests.study.test_own_encoders import model_folder
+from tests.study.plans import model_folder
 from trainables.corpora.scenes.lexicon import NOUNS
 from trainables.encoders import check_trainable, load_encoder
 from trainables.encoders.pooling import Mean
@@ -41,6 +41,7 @@ from trainables.recipe import SCENES_ENCODER, EncoderConfig
 pytestmark = pytest.mark.usefixtures("own_spaces")
 
 Rows = list[tuple[str, ...]]
+CaseOf = Callable[..., StudyCase]
 WORDS = sorted({nouns[0].singular for nouns in NOUNS.values()})
 SIZES = {"train": 300, "dev": 80, "test": 80}
 
@@ -79,7 +80,7 @@ def shuffled() -> Rows:
 
 
 @pytest.fixture
-def case_of(tmp_path: Path) -> Callable[..., StudyCase]:
+def case_of(tmp_path: Path) -> CaseOf:
     """A case of these rows, with an encoder that counts words."""
 
     def make(encoder: str = SCENES_ENCODER, **rows: Rows) -> StudyCase:
@@ -103,17 +104,17 @@ def seen(case: StudyCase, *without: str) -> list[str]:
     return [cause.name for look in LOOKS if look.__name__ not in needs and (cause := look(case))]
 
 
-def test_where_nothing_is_planted_nothing_is_seen(case_of: Callable[..., StudyCase]) -> None:
+def test_where_nothing_is_planted_nothing_is_seen(case_of: CaseOf) -> None:
     assert seen(case_of()) == []
 
 
-def test_shuffled_positives_are_seen_and_their_rows_named(case_of: Callable[..., StudyCase]) -> None:
+def test_shuffled_positives_are_seen_and_their_rows_named(case_of: CaseOf) -> None:
     cause = looks.mislabelled(case_of(train=shuffled()))
     assert cause.facts["wrong"] == pytest.approx(0.2, abs=0.07)
     assert np.mean([number < 60 for number in cause.rows]) >= 0.9
 
 
-def test_copies_of_positives_among_negatives_are_seen(case_of: Callable[..., StudyCase]) -> None:
+def test_copies_of_positives_among_negatives_are_seen(case_of: CaseOf) -> None:
     rows = parts_of()["train"]
     negatives = [row[1].upper() if n < 30 else rows[n - 7][1] for n, row in enumerate(rows)]
     case = case_of(train=[(*row, negative) for row, negative in zip(rows, negatives, strict=True)])
@@ -123,15 +124,13 @@ def test_copies_of_positives_among_negatives_are_seen(case_of: Callable[..., Stu
     assert looks.false_negatives(case_of(train=clean)) is None
 
 
-def test_copies_that_meet_in_a_batch_are_seen(case_of: Callable[..., StudyCase]) -> None:
+def test_copies_that_meet_in_a_batch_are_seen(case_of: CaseOf) -> None:
     rows = parts_of()["train"][:100]
     cause = looks.false_negatives(case_of(train=[*rows, *((f"again {row[0]}", f"{row[1]}.") for row in rows)]))
     assert cause.facts["met"] > 0.05
 
 
-def test_a_sample_of_the_rows_meets_as_many_copies_as_all(
-    case_of: Callable[..., StudyCase], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_sample_of_the_rows_meets_as_many_copies_as_all(case_of: CaseOf, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = parts_of()["train"][:150]
     case = case_of(train=[row for row in rows for row in (row, (f"again {row[0]}", f"{row[1]}."))])
     whole = looks._met_in_a_batch(case)
@@ -141,17 +140,17 @@ def test_a_sample_of_the_rows_meets_as_many_copies_as_all(
     assert looks._met_in_a_batch(case) == pytest.approx(whole, rel=0.4)
 
 
-def test_without_judged_development_items_no_row_is_called_wrong(case_of: Callable[..., StudyCase]) -> None:
+def test_without_judged_development_items_no_row_is_called_wrong(case_of: CaseOf) -> None:
     assert looks.mislabelled(case_of(train=shuffled(), dev=parts_of()["dev"][:20])) is None
 
 
-def test_texts_of_another_kind_are_seen(case_of: Callable[..., StudyCase]) -> None:
+def test_texts_of_another_kind_are_seen(case_of: CaseOf) -> None:
     case = case_of(train=pairs(300, 9, [f"{word}q" for word in WORDS]))
     cause = looks.unlike(case)
     assert cause.facts["area"] > 0.95
 
 
-def test_leaks_a_small_test_and_odd_settings_are_seen(case_of: Callable[..., StudyCase]) -> None:
+def test_leaks_a_small_test_and_odd_settings_are_seen(case_of: CaseOf) -> None:
     parts = parts_of()
     case = case_of(train=[*parts["train"], *parts["dev"][:20]], test=parts["test"][:30])
     odd = {TEMPERATURE: 0.5, BATCH: 4}
@@ -164,7 +163,7 @@ def test_leaks_a_small_test_and_odd_settings_are_seen(case_of: Callable[..., Stu
     assert unusual.facts["used"] == odd
 
 
-def test_answers_with_copies_take_room_from_the_test(case_of: Callable[..., StudyCase]) -> None:
+def test_answers_with_copies_take_room_from_the_test(case_of: CaseOf) -> None:
     parts = parts_of()
     assert looks.ceiling(case_of()) is None
     doubled = [
@@ -175,9 +174,7 @@ def test_answers_with_copies_take_room_from_the_test(case_of: Callable[..., Stud
     assert cause.facts["doubled"] == len(doubled)
 
 
-def test_the_encoders_own_configuration_is_held_against_the_recipe(
-    case_of: Callable[..., StudyCase], tmp_path: Path
-) -> None:
+def test_the_encoders_own_configuration_is_held_against_the_recipe(case_of: CaseOf, tmp_path: Path) -> None:
     folder = tmp_path / "own"
     load_encoder(EncoderConfig(name=SCENES_ENCODER, max_length=32), Mean(), device="cpu").save(folder)
     case = case_of(str(folder))
@@ -188,7 +185,7 @@ def test_the_encoders_own_configuration_is_held_against_the_recipe(
     assert ("configuration", {"pooling.mode": "mean"}) in changes_of(wrong, [])
 
 
-def test_lost_prompts_are_held_against_the_encoders_own(case_of: Callable[..., StudyCase], tmp_path: Path) -> None:
+def test_lost_prompts_are_held_against_the_encoders_own(case_of: CaseOf, tmp_path: Path) -> None:
     folder = tmp_path / "own"
     prompted = EncoderConfig(name=SCENES_ENCODER, max_length=32, query_prompt="ask: ", document_prompt="text: ")
     load_encoder(prompted, Mean(), device="cpu").save(folder)
@@ -207,7 +204,7 @@ def test_lost_prompts_are_held_against_the_encoders_own(case_of: Callable[..., S
 
 @pytest.mark.usefixtures("own_folder")
 def test_of_an_encoder_with_more_modules_prompts_and_pooling_are_held_against_its_own(
-    case_of: Callable[..., StudyCase],
+    case_of: CaseOf,
 ) -> None:
     """Such a one runs as it came through its own pipeline, which has no such keys."""
     name = model_folder("model", "Dense", query="ask: ", passage="text: ")
@@ -241,7 +238,7 @@ class MadeUp(Tries):
         return Sample(np.array([value]), (seed,), effects=((items - items.mean()) / len(items))[None], items="dev")
 
 
-def test_what_gains_again_is_named_and_what_was_lucky_is_not(case_of: Callable[..., StudyCase]) -> None:
+def test_what_gains_again_is_named_and_what_was_lucky_is_not(case_of: CaseOf) -> None:
     case = case_of()
     colder = float(f"{float(str(case.recipe.flat()[TEMPERATURE])) / 5:.2g}")
     (cause,) = MadeUp(case, {f"{TEMPERATURE}={colder}": 5}, lucky=EPOCHS).causes([])
@@ -250,14 +247,14 @@ def test_what_gains_again_is_named_and_what_was_lucky_is_not(case_of: Callable[.
     assert MadeUp(case, {}).causes([]) == []
 
 
-def test_tries_end_with_their_time(case_of: Callable[..., StudyCase]) -> None:
+def test_tries_end_with_their_time(case_of: CaseOf) -> None:
     tries = MadeUp(case_of(), {}, seconds=4)
     tries.causes([])
     assert tries.now <= 5
     assert "epochs" in tries.left_out
 
 
-def test_suspect_rows_are_left_out_in_a_try(case_of: Callable[..., StudyCase]) -> None:
+def test_suspect_rows_are_left_out_in_a_try(case_of: CaseOf) -> None:
     case = case_of()
     suspect = mended(case, Cause("mislabelled", 1.0, rows=(0, 2)))
     name, changes = changes_of(case, [suspect])[0]
@@ -267,7 +264,7 @@ def test_suspect_rows_are_left_out_in_a_try(case_of: Callable[..., StudyCase]) -
     assert mended(case, masked) == masked  # a setting mends it
 
 
-def test_rows_are_named_by_the_lines_of_the_persons_file(case_of: Callable[..., StudyCase]) -> None:
+def test_rows_are_named_by_the_lines_of_the_persons_file(case_of: CaseOf) -> None:
     """Rows of several lines, rows that were left out, equal rows, and rows that are there no more."""
     case = case_of()
     file, rows = Path(case.request.train[0]), [(row["anchor"], *row["positive"]) for row in case.rows]
@@ -289,7 +286,7 @@ def test_rows_are_named_by_the_lines_of_the_persons_file(case_of: Callable[..., 
     assert case.places([4]) == [prepared]
 
 
-def test_settings_are_taken_back_together_and_alone(case_of: Callable[..., StudyCase]) -> None:
+def test_settings_are_taken_back_together_and_alone(case_of: CaseOf) -> None:
     case = case_of()
     base = case.recipe.flat()
     own = {RATE: 0.002, TEMPERATURE: 0.1}
@@ -303,7 +300,7 @@ def test_settings_are_taken_back_together_and_alone(case_of: Callable[..., Study
 
 
 def test_where_all_settings_together_cannot_be_trained_none_is_taken_for_them(
-    case_of: Callable[..., StudyCase], monkeypatch: pytest.MonkeyPatch
+    case_of: CaseOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     case = case_of()
     base = case.recipe.flat()
@@ -315,9 +312,7 @@ def test_where_all_settings_together_cannot_be_trained_none_is_taken_for_them(
     assert tries.taken_back() == []
 
 
-def test_seeds_that_differ_much_show_nothing(
-    case_of: Callable[..., StudyCase], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_seeds_that_differ_much_show_nothing(case_of: CaseOf, monkeypatch: pytest.MonkeyPatch) -> None:
     case = case_of()
     colder = float(f"{float(str(case.recipe.flat()[TEMPERATURE])) / 5:.2g}")
     tries = MadeUp(case, {f"{TEMPERATURE}={colder}": 5})
@@ -333,7 +328,7 @@ def test_seeds_that_differ_much_show_nothing(
     assert tries.causes([]) == []
 
 
-def test_a_training_is_scored_on_development_items(case_of: Callable[..., StudyCase]) -> None:
+def test_a_training_is_scored_on_development_items(case_of: CaseOf) -> None:
     case = case_of(train=parts_of()["train"][:40])
     small = dataclasses.replace(case, recipe=case.recipe.override({BATCH: 16, "encoder.max_length": 16}))
     tries = Tries(small, 60)
@@ -342,7 +337,7 @@ def test_a_training_is_scored_on_development_items(case_of: Callable[..., StudyC
     assert tries._trained({"pooling.mode": "nothing"}, FIRST) is None
 
 
-def test_the_page_and_the_console_have_sentence_and_command(case_of: Callable[..., StudyCase]) -> None:
+def test_the_page_and_the_console_have_sentence_and_command(case_of: CaseOf) -> None:
     case = case_of(train=shuffled())
     estimated = looks.mislabelled(case)
     gained = {"gain": 3.0, "low": 2.0, "high": 4.0, "changes": {RATE: 0.001}, "share": 0.25}
@@ -369,9 +364,7 @@ def test_the_page_and_the_console_have_sentence_and_command(case_of: Callable[..
     assert words.how(case, no_time).endswith("A larger --limit also tries changes of: learning rate.")
 
 
-def test_the_command_looks_into_a_study(
-    case_of: Callable[..., StudyCase], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_looks_into_a_study(case_of: CaseOf, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     case, results = case_of(test=parts_of()["test"][:30]), tmp_path / "results"
     (space,) = tmp_path.glob("space_*.py")
     results.mkdir()
@@ -400,7 +393,7 @@ def test_the_command_looks_into_a_study(
         main(["--why", str(tmp_path / "paper")])
 
 
-def test_every_look_and_change_has_its_words(case_of: Callable[..., StudyCase]) -> None:
+def test_every_look_and_change_has_its_words(case_of: CaseOf) -> None:
     assert {*(look.__name__ for look in LOOKS)} == {*words.SENTENCES}
     assert {*(look.__name__ for look in LOOKS), *(name for name, _ in changes_of(case_of(), []))} <= {*words.TITLES}
     gained = Gained("base", {RATE: 0.1}, 1.0, 0.5, 1.5)
@@ -457,7 +450,7 @@ def test_named_rows_are_no_more_than_the_share_of_wrong_ones_allows() -> None:
 
 
 def test_wrong_rows_are_not_looked_for_beside_rows_of_the_same_file(
-    case_of: Callable[..., StudyCase], monkeypatch: pytest.MonkeyPatch
+    case_of: CaseOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     case = case_of()
     assert "Wrong rows were not looked for" not in words.how(case, None)

@@ -11,7 +11,7 @@ from typing import Any
 import pandas
 import pytest
 
-from study.hub_tasks import fetched
+from study.judge_files import fetched
 from tests.json_lines import write_rows
 from trainables.corpora.held_out import DEV, TEST, prepare
 from trainables.corpora.hub import load_data_set

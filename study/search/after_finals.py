@@ -1,0 +1,120 @@
+"""What comes after the finals, of the recipe that the answer says to use. Nothing that it scores reaches any choice.
+
+Averages of its models, for nothing but scoring: first those of all seeds, mixed with the untrained encoder in each
+share; then, of the share that development scores choose, one without each seed in turn, which tells how far other seeds
+would move it. Once the first is scored its seeds stay, also where further ones run later: the models of others may be
+gone by then.
+
+A learning curve, whether more data would help: trainings on parts of its data under the seeds of the finals. A part is
+whole: of a text all that is paired with it (`corpus.share`). The smaller one is contained in the larger one. Epochs
+stay, so a part has fewer steps. All of the data are the finals' own trials.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from reports.answer import Answer
+from reports.evidence import Evidence
+from reports.guards.words import listed
+from reports.ledger import LearningCurve, trial_key
+from reports.ledger.finals import SHARE, SHARES, SOUP_SHARES, SoupVariant, part_name
+from reports.results import Results
+from reports.soup import Soups
+from study.search.ladder import on_part
+from study.trial import Trial
+from trainables.errors import UserError
+from trainables.evaluation_config import EvaluationConfig
+from trainables.recipe import Recipe
+from trainables.trial import check_recipes
+
+WITHOUT = {
+    "unfinished": "it begins once all trials of the finals are done",
+    "as it came": "the answer is to keep the untrained encoder, so there is nothing to train",
+}
+"""Why there is no learning curve, by the kind of the answer."""
+
+
+def soups_of(results: Results, trained: Sequence[Recipe]) -> list[Trial]:
+    """Of a study whose finals have run, which `trained` these recipes, as far as they are known."""
+    chosen = Answer.of(results).to_train
+    recipe = next((recipe for recipe in trained if chosen and recipe.hash == chosen.recipe), None)
+    if chosen is None or recipe is None or not _averages(recipe) or all(goal.cost for goal in results.goals):
+        return []
+    soups = Soups(results, recipe.hash)
+    seeds = soups.seeds or _seeds(results, recipe.hash)
+    if len(seeds) < 2:
+        return []
+    variants = [SoupVariant(share) for share in SOUP_SHARES] + soups.without
+    return [
+        Trial(
+            recipe,
+            variant.seed,
+            chosen.name,
+            averaged=tuple(trial_key(recipe.hash, seed) for seed in seeds if seed != variant.without),
+        )
+        for variant in variants
+    ]
+
+
+def _seeds(results: Results, recipe_hash: str) -> list[int]:
+    """The fresh seeds, if all of them have a model; without those under which training collapsed."""
+    records = [record for record in results.finals.get(recipe_hash, ()) if record.status == "finished"]
+    collapsed = Evidence(dataclasses.replace(results, records=records)).collapses.get(recipe_hash, ())
+    whole = [record for record in records if record.seed not in collapsed]
+    return [record.seed for record in whole] if all(record.checkpoint for record in whole) else []
+
+
+def _averages(recipe: Recipe) -> bool:
+    """Whether its models begin at one point: weights that each seed draws anew have no average."""
+    return recipe.trains and recipe.encoder.adapter != "mlp" and recipe.flat().get("encoder.start") != "random"
+
+
+def check_curve(recipe: Recipe) -> None:
+    """`UserError` where the data of a study with this base cannot be cut."""
+    if SHARE not in recipe.flat():
+        raise UserError(
+            f"--learning-curve trains on parts of the data, and corpus.layout={recipe.corpus.layout} has none "
+            f"({SHARE}); leave it out"
+        )
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What a learning curve trains."""
+
+    curve: LearningCurve = LearningCurve()
+    recipes: Mapping[str, Recipe] = field(default_factory=dict)
+    """By what people call them."""
+    sentences: tuple[str, ...] = ()
+    """Sentences: what it is of, and why not of more."""
+
+
+def parts_of(results: Results, trained: Sequence[Recipe], evaluation: EvaluationConfig) -> Parts:
+    """Of a study whose finals have run, which `trained` these recipes."""
+    answer = Answer.of(results)
+    chosen = answer.to_train
+    whole = next((recipe for recipe in trained if chosen and recipe.hash == chosen.recipe), None)
+    if chosen is None or whole is None or not whole.trains:
+        return Parts(
+            sentences=(f"no learning curve: {WITHOUT.get(answer.kind, 'the answer names no recipe to train')}",)
+        )
+    parts: dict[str, Recipe | None] = {}
+    sentences = []
+    for name, share in SHARES.items():
+        part = on_part(whole, share)
+        try:
+            check_recipes([part] if part else [], evaluation)
+        except UserError as error:
+            sentences.append(f"the learning curve has no {name} of the data: {error}")
+            part = None
+        parts[name] = part
+    curve = LearningCurve(whole.hash, {name: part.hash if part else None for name, part in parts.items()})
+    recipes = {part_name(SHARES[name], chosen.name): part for name, part in parts.items() if part}
+    if recipes:
+        sentences.append(
+            f"learning curve: {chosen.name} on {listed([name for name in parts if parts[name]])} of its data"
+        )
+    return Parts(curve, recipes, tuple(sentences))
