@@ -235,7 +235,8 @@ class Console(Callback):
             stages = f"{', '.join(ahead)}; " if len(ahead) > 1 else ""
             until = f"({stages}{guess}until {clock_time(forecast.seconds)})"
             parts.append(f"{time_left(forecast.seconds)} {until}")
-            parts += [rate(forecast.a_minute)] if state.plan.limits.get("minutes") is None else []
+            if state.plan.limits.get("minutes") is None:
+                parts.append(f"{forecast.a_minute * 60:.0f} trials an hour")
         else:
             parts[-1] += f" ({passed(state.seconds)} so far)"
         return f"{self._done()} {', '.join(parts)}"
@@ -279,11 +280,6 @@ def spent_on(record: Record) -> dict[str, float]:
     whole, scoring = cost.get("evaluation_seconds", 0.0), cost.get("evaluating_seconds", 0.0)
     preparing = cost.get("train_seconds", training) - training
     return {"preparing": preparing, "training": training, "encoding": whole - scoring, "scoring": scoring}
-
-
-def rate(a_minute: float) -> str:
-    """`246 trials an hour`."""
-    return f"{a_minute * 60:.0f} trials an hour"
 
 
 def passed(seconds: float) -> str:

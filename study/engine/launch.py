@@ -16,9 +16,8 @@ from search_spaces.limits import LIMITS, ended_in_words
 from study.callbacks.dispatch import Dispatch
 from study.callbacks.live_page import show_live
 from study.callbacks.state import StudyState
-from study.cli.terminal import say
+from study.cli.terminal import last_words, say
 from study.engine.cluster import Allotment, Cluster, hardware, scores_apart, start_cluster, wait_for_room
-from study.engine.last_words import last_words
 from study.engine.messages import WorkerTask
 from study.engine.models_kept import ModelsKept
 from study.plan import Plan

@@ -23,7 +23,7 @@ from reports.testing import changed, made_record
 from search_spaces import load_space
 from search_spaces.goals import SELECTION, searched
 from study.callbacks import console
-from study.callbacks.console import Console, clock_time, describe, legend, passed, rate
+from study.callbacks.console import Console, clock_time, describe, legend, passed
 from study.callbacks.notebook import notebook_cell
 from study.search.budget import Budget
 from tests.simulated_study import SCORES, Machine, Study, planned, record_of, simulate
@@ -469,7 +469,7 @@ def test_the_end_says_what_is_not_done(begin: Begin, capsys: pytest.CaptureFixtu
     assert capsys.readouterr().out.splitlines()[-1] == "1 of 3 trials done in 1 min 48 s, 1 failed"
 
 
-def test_words_for_rates_and_times() -> None:
+def test_words_for_times() -> None:
     assert [passed(seconds) for seconds in (40, 99, 108, 3599, 7200)] == [
         "40 s",
         "99 s",
@@ -477,8 +477,6 @@ def test_words_for_rates_and_times() -> None:
         "59 min 59 s",
         "2 h 0 min",
     ]
-    assert rate(4.12) == "247 trials an hour"
-    assert rate(0.21) == "13 trials an hour"
     assert clock_time(0) == datetime.datetime.now().strftime("%H:%M")
     days = datetime.datetime.now() + datetime.timedelta(days=2)
     assert clock_time(2 * 86400) == days.strftime("%a %d %b %H:%M")

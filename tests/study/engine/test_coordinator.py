@@ -541,7 +541,7 @@ async def test_deaths_and_what_comes_after_a_task_was_taken_are_no_failed_starts
 async def test_places_of_a_dead_trainable_are_given_back(actor: Heard, monkeypatch: pytest.MonkeyPatch) -> None:
     """Else the next group would wait for them. Those of one that lives stay, and of one in its trainable's place."""
     given: list[str] = []
-    monkeypatch.setattr("study.engine.coordinator.give_back", given.append)
+    monkeypatch.setattr("study.engine.coordinator.remove_placement_group", given.append)
     for group, key in (("a", "t"), ("b", "u")):
         await actor.places(group, f"places of {group}")
         await actor.begin(group, task(key))
@@ -557,10 +557,10 @@ async def test_places_of_a_dead_trainable_are_given_back(actor: Heard, monkeypat
     def fails(places: str) -> None:
         raise ConnectionError
 
-    monkeypatch.setattr("study.engine.coordinator.give_back", fails)
+    monkeypatch.setattr("study.engine.coordinator.remove_placement_group", fails)
     with pytest.raises(ConnectionError):
         await actor.give("g", task("u"))
-    monkeypatch.setattr("study.engine.coordinator.give_back", given.append)
+    monkeypatch.setattr("study.engine.coordinator.remove_placement_group", given.append)
     await actor.give("h", task("u"))
     assert given[2:] == ["places of b"]
 
@@ -572,7 +572,7 @@ async def test_places_of_a_trainable_that_died_between_two_tasks_are_given_back(
 ) -> None:
     """It can tell nobody. Where Ray has no dashboard, the next group would wait for its places for ever."""
     given: list[str] = []
-    monkeypatch.setattr("study.engine.coordinator.give_back", given.append)
+    monkeypatch.setattr("study.engine.coordinator.remove_placement_group", given.append)
     monkeypatch.setattr("study.engine.coordinator.lives", lambda trainable: not dead)
     await actor.give("a", task("t"))
     await actor.places("a", "places of a")
