@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import datetime
-import fcntl
 import io
 import os
-import pty
 import re
-import struct
-import subprocess
 import sys
-import termios
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -301,6 +296,21 @@ class TestTerminal:
         study.tell(shown, "close")
         assert sys.stdout is terminal
 
+    def test_a_terminal_that_gets_narrower(
+        self, begin: Begin, terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for variable in ("COLUMNS", "LINES"):
+            monkeypatch.delenv(variable)
+        columns = 90
+        monkeypatch.setattr(os, "get_terminal_size", lambda handle: os.terminal_size((columns, 30)))
+        study, shown = begin(name="a row with quite a long label {}".format, screen=terminal)
+        study.start(shown)
+        study.wait(shown, 1)
+        assert terminal.screen()[0] == "  a row with quite a long label 0 seed 0  starting"
+        columns = 40
+        study.wait(shown, 1)
+        assert terminal.screen()[0] == "  a row with … seed 0  starting"
+
     def test_a_terminal_that_cannot_move_its_cursor_gets_lines(
         self, begin: Begin, terminal: Terminal, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -310,62 +320,6 @@ class TestTerminal:
         study.wait(shown, 20)
         study.tell(shown, "close")
         assert terminal.raw == "[0/4] 1 running (20 s so far); now: row 0 seed 0 starting\n"
-
-
-DRAWS_TWICE = """
-import sys
-from pathlib import Path
-import pytest
-from study.callbacks.console import Console
-from tests.simulated_study import Study, planned
-
-study = Study(Path(sys.argv[1]), pytest.MonkeyPatch(), planned(9, name="a row with quite a long label {}".format), 9)
-shown = Console(study.begin())
-study.start(shown, members=9)
-for _ in range(2):
-    study.wait(shown, 1)
-    sys.stdin.readline()
-study.tell(shown, "close")
-"""
-
-
-@pytest.mark.slow
-def test_a_real_terminal_that_gets_narrower(tmp_path: Path) -> None:
-    master, slave = pty.openpty()
-    resize(slave, 90)
-    environment = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
-    child = subprocess.Popen(
-        [sys.executable, "-c", DRAWS_TWICE, str(tmp_path)],
-        stdin=slave,
-        stdout=slave,
-        stderr=slave,
-        env={**environment, "TERM": "xterm"},
-    )
-    try:
-        wide = read_until(master, "1 s so far")
-        resize(slave, 40)
-        os.write(master, b"\n")
-        narrow = read_until(master, "2 s so far")
-        os.write(master, b"\n")
-        assert child.wait(timeout=60) == 0
-    finally:
-        child.kill()
-        os.close(slave)
-        os.close(master)
-    assert "  a row with quite a long label 0 seed 0  starting\n" in wide
-    assert "  a row with … seed 0  starting\n" in narrow
-
-
-def resize(terminal: int, columns: int) -> None:
-    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 30, columns, 0, 0))
-
-
-def read_until(terminal: int, words: str) -> str:
-    """What a program writes until then; the test hangs where it never does."""
-    output = b""
-    while words.encode() not in output:
-        output += os.read(terminal, 65536)
-    return output.decode().replace("\r\n", "\n")
 
 
 def test_a_trial_that_is_tried_again_says_so(begin: Begin, capsys: pytest.CaptureFixture[str]) -> None:
