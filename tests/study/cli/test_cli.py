@@ -17,11 +17,10 @@ from reports.testing import made_record
 from study.cli.options import parse
 from study.engine.cluster import Cluster
 from study.plan import Plan, decide, read_request
-from study.results_folder.check import check_results
 from study.results_folder.prepare import prepare_results
 from study.run import main
 from tests.conftest import lend_scenes
-from trainables.errors import UserError, answer_user_errors
+from trainables.errors import answer_user_errors
 from trainables.objectives import OBJECTIVES
 from trainables.recipe import keys
 
@@ -148,21 +147,6 @@ def test_a_results_folder_of_another_study_is_refused(tmp_path: Path, capsys: py
     code, stderr = answer(capsys, *TINY, "--results", str(results), "--set", "optimisation.max_steps=3")
     assert code == 2
     assert "optimisation.max_steps" in stderr
-
-
-def test_a_study_goes_on_where_its_data_was_moved_and_not_where_it_was_changed(tmp_path: Path) -> None:
-    def plan(pairs: Path) -> Plan:
-        return decide(read_request(parse([*TINY, "--nli", str(pairs), "--results", str(tmp_path / "results")])), 0)
-
-    old, new = tmp_path / "old.jsonl", tmp_path / "new.jsonl"
-    old.write_text('{"premise": "A dog runs.", "hypothesis": "It moves.", "label": "entailment"}\n')
-    base = plan(old).base
-    StudyInfo(space="scl_ablation", scale="laptop", base=base.flat(), places=base.places).save(tmp_path / "results")
-    old.rename(new)
-    check_results(plan(new))
-    new.write_text(new.read_text() * 2)
-    with pytest.raises(UserError, match=r"holds a study whose corpus\.nli is '.*old\.jsonl', not '.*new\.jsonl'"):
-        check_results(plan(new))
 
 
 def test_dry_run_prints_trials_resources_and_cost_and_writes_nothing(
