@@ -436,25 +436,23 @@ def test_a_study_whose_groups_cannot_start_ends_with_their_error(stage: Stage, m
     assert [record.key for record in stage.writer.ledger.sift()[0]] == [done.key]
 
 
-@pytest.mark.parametrize("raises", [True, False])
-def test_an_actor_of_tune_s_that_raises_at_its_start_is_a_failed_start_and_one_that_dies_is_none(
-    stage: Stage, raises: bool
-) -> None:
-    trial = stage.begun()
-    raised = RayTaskError("__init__", "Traceback ...\nImportError: no\n", ImportError("no"))
-    for _ in range(STARTS):
-        assert stage.writer.problem is None
-        stage.end_actor(trial, ActorDiedError(raised) if raises else ActorDiedError())
-    assert [event[2] for event in stage.witness.events if event[0] == "not_started"] == [1, 2, 3, 4] * raises
-    assert (stage.writer.problem is not None) == raises
-    assert str(stage.writer.problem).startswith(ENDS + "the last one by 'ImportError: no'") or not raises
+RAISED = RayTaskError("__init__", "Traceback ...\nImportError: no\n", ImportError("no"))
 
 
-@pytest.mark.parametrize(("node", "begun"), [("head", False), ("lost", False), ("head", True)])
-def test_processes_that_die_at_their_start_end_a_study_and_lost_machines_or_begun_trials_never_do(
-    stage: Stage, node: str, begun: bool, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("error", "node", "begun", "reason"),
+    [
+        pytest.param(ActorDiedError(RAISED), None, False, "ImportError: no", id="it raises"),
+        pytest.param(ActorDiedError(), None, False, None, id="nobody knows of what it died"),
+        pytest.param(ActorDiedError(), "head", False, "process 7 died", id="its process dies"),
+        pytest.param(ActorDiedError(), "lost", False, None, id="its machine is lost"),
+        pytest.param(ActorDiedError(), "head", True, None, id="its process dies after the trial has begun"),
+    ],
+)
+def test_an_actor_of_tune_s_that_ends_again_and_again_ends_the_study_where_it_never_starts(
+    stage: Stage, error: Exception, node: str | None, begun: bool, reason: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "death_of", lambda error: (node, "process 7 died"))
+    monkeypatch.setattr(module, "death_of", lambda error: (node, "process 7 died") if node else None)
     monkeypatch.setattr(module, "machines_that_stay", lambda: {"head"})
     monkeypatch.setattr(module, "_own_machine", lambda: "head")
     monkeypatch.setattr("study.engine.starts.OUTLIVED_SECONDS", 0.0)
@@ -463,14 +461,15 @@ def test_processes_that_die_at_their_start_end_a_study_and_lost_machines_or_begu
         assert stage.writer.problem is None
         if begun:
             stage.tell(Started((trial.key,)), Step((trial.key,), 1, 9, {}))
-        stage.end_actor(trial, ActorDiedError())
+        stage.end_actor(trial, error)
         stage.writer.drain()
-    ends = node == "head" and not begun
-    assert [event[2] for event in stage.witness.events if event[0] == "not_started"] == [1, 2, 3, 4] * ends
-    assert (stage.writer.problem is not None) == ends
-    assert str(stage.writer.problem).startswith(ENDS + "the last one by 'process 7 died'") or not ends
+    assert [event[2] for event in stage.witness.events if event[0] == "not_started"] == [1, 2, 3, 4] * bool(reason)
+    if reason:
+        assert str(stage.writer.problem).startswith(ENDS + f"the last one by {reason!r}")
+    else:
+        assert stage.writer.problem is None
     assert stage.process.get(stage.actor.assign.remote("next", trial.key, None)) is None
-    assert stage.coordinator._reasons == {trial.key: "process 7 died"}
+    assert stage.coordinator._reasons == ({trial.key: "process 7 died"} if node else {})
 
 
 def test_callbacks_hear_of_an_actor_that_died(stage: Stage) -> None:
