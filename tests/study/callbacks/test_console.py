@@ -20,7 +20,6 @@ from search_spaces.goals import SELECTION, searched
 from study.callbacks import console
 from study.callbacks.console import Console, clock_time, describe, legend, passed
 from study.callbacks.notebook import notebook_cell
-from study.search.budget import Budget
 from tests.simulated_study import SCORES, Machine, Study, planned, record_of, simulate
 
 SHOWN = load_space("scl_ablation").shown
@@ -119,39 +118,32 @@ def test_a_line_has_every_goal_that_is_looked_for() -> None:
     )
 
 
+def best_so_far(shown: Console, score: float, seed: int = 0, **changes: object) -> list[str]:
+    """What is said once a trial of these settings has that score."""
+    scores = {task: dict.fromkeys(numbers, score) for task, numbers in SCORES.items()}
+    shown._count(made_record({**shown.state.plan.base.flat(), **changes}, "a", seed, scores=scores))
+    return shown._best_so_far()
+
+
 def test_the_best_so_far_is_of_the_largest_share_that_was_trained_on(begin: Begin) -> None:
     _, shown = begin(rows=1)
-    base = shown.state.plan.base.override({"corpus.share": 1.0}).flat()
-    shown.best = {}
-
-    def count(share: float, seed: int, score: float, epochs: int = 1, encoder: str = "") -> list[str]:
-        flat = {**base, "corpus.share": share, "optimisation.epochs": epochs, "objective.temperature": 0.3}
-        flat["encoder.name"] = encoder or flat["encoder.name"]
-        scores = {task: dict.fromkeys(numbers, score) for task, numbers in SCORES.items()}
-        shown._count(made_record(flat, "a", seed, scores=scores))
-        return shown._best_so_far()
-
-    assert count(1.0, 0, 90.0, epochs=0) == []
-    assert count(1.0, 0, 95.0, epochs=0, encoder="of a row") == []
+    part, other = {"corpus.share": 0.125, "objective.temperature": 0.3}, {"objective.temperature": 0.3}
+    untrained = {"optimisation.epochs": 0}
+    assert best_so_far(shown, 90.0, **untrained) == []
+    assert best_so_far(shown, 95.0, **untrained, **{"encoder.name": "of a row"}) == []
     beside = " (untrained encoder 90.00)"
-    assert count(0.125, PART, 50.0) == [f"best so far on 1/8 of the data: dev 50.00{beside}"]
-    assert count(1.0, 0, 40.0) == [f"best so far: dev 40.00{beside}"]
-    assert count(0.125, 0, 60.0) == [f"best so far: dev 60.00{beside}"], "a search may choose the share, too"
+    assert best_so_far(shown, 50.0, PART, **part) == [f"best so far on 1/8 of the data: dev 50.00{beside}"]
+    assert best_so_far(shown, 40.0, **other) == [f"best so far: dev 40.00{beside}"]
+    assert best_so_far(shown, 60.0, **part) == [f"best so far: dev 60.00{beside}"], "a search may choose the share, too"
 
 
 def test_the_best_so_far_stands_beside_the_base_settings(begin: Begin) -> None:
     _, shown = begin(rows=1)
-    base, shown.best = shown.state.plan.base.flat(), {}
-
-    def count(score: float, seed: int = 0, **changes: object) -> list[str]:
-        scores = {task: dict.fromkeys(numbers, score) for task, numbers in SCORES.items()}
-        shown._count(made_record({**base, **changes}, "a", seed, scores=scores))
-        return shown._best_so_far()
-
-    assert count(50.0) == ["best so far: dev 50.00 (the base settings)"]
-    assert count(40.0, **{"objective.temperature": 0.3}) == ["best so far: dev 50.00 (the base settings)"]
-    assert count(60.0, **{"objective.temperature": 0.2}) == ["best so far: dev 60.00 (base settings 50.00)"]
-    assert count(70.0, seed=FIRST_FRESH) == [], "the finals have begun, and judge anew"
+    assert best_so_far(shown, 50.0) == ["best so far: dev 50.00 (the base settings)"]
+    other, third = {"objective.temperature": 0.3}, {"objective.temperature": 0.2}
+    assert best_so_far(shown, 40.0, **other) == ["best so far: dev 50.00 (the base settings)"]
+    assert best_so_far(shown, 60.0, **third) == ["best so far: dev 60.00 (base settings 50.00)"]
+    assert best_so_far(shown, 70.0, FIRST_FRESH) == [], "the finals have begun, and judge anew"
 
 
 def test_words_are_explained_once_before_the_first_line(begin: Begin, capsys: pytest.CaptureFixture[str]) -> None:
@@ -322,19 +314,6 @@ class TestTerminal:
         assert terminal.raw == "[0/4] 1 running (20 s so far); now: row 0 seed 0 starting\n"
 
 
-def test_a_trial_that_is_tried_again_says_so(begin: Begin, capsys: pytest.CaptureFixture[str]) -> None:
-    study, shown = begin()
-    (trial,) = study.start(shown)
-    study.tell(shown, "step", trial, 50, 100, {"loss": 2.5})
-    study.tell(shown, "started", [trial])
-    study.wait(shown, 20)
-    assert capsys.readouterr().out.endswith("1 running (20 s so far); now: row 0 seed 0 starting, again (2)\n")
-    study.tell(shown, "step", trial, 10, 100, {"loss": 2.5})
-    study.tell(shown, "rung", trial, 1, {"sts": 61.234, "transfer": 80.0})
-    study.wait(shown, 40)
-    assert "row 0 seed 0 step 10/100, loss 2.5000, dev 61.23 and 80.00 at rung 1, again (2)" in capsys.readouterr().out
-
-
 def test_starts_that_fail_are_told_with_the_last_reason_until_one_succeeds(
     begin: Begin, terminal: Terminal, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -361,18 +340,6 @@ def test_starts_that_fail_are_told_with_the_last_reason_until_one_succeeds(
     assert "failed" not in " ".join(terminal.screen())
 
 
-def test_what_no_limit_has_room_for_is_not_waited_for(begin: Begin, capsys: pytest.CaptureFixture[str]) -> None:
-    study, shown = begin()
-    study.budget = Budget({"worker_hours": 75 / 3600})
-    (first,) = study.start(shown)
-    study.now += 30
-    study.finish(shown, first, record_of(first, 20, 10))
-    study.start(shown)
-    capsys.readouterr()
-    study.wait(shown, 30)
-    assert re.search(r"\[1/4\] 1 running, about to end \(until", capsys.readouterr().out)
-
-
 def test_a_trial_whose_workers_died_runs_no_more_until_another_begins_it(
     begin: Begin, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -386,11 +353,14 @@ def test_a_trial_whose_workers_died_runs_no_more_until_another_begins_it(
     text = capsys.readouterr().out
     assert text == "[0/4] 0 running, 1 waiting for a new worker group (1 worker of 1 CPU) (20 s so far)\n"
     study.tell(shown, "started", [trial])
-    study.tell(shown, "step", trial, 60, 100, {"loss": 2.5})
     study.wait(shown, 40)
+    assert capsys.readouterr().out.endswith("1 running (60 s so far); now: row 0 seed 0 starting, again (2)\n")
+    study.tell(shown, "step", trial, 60, 100, {"loss": 2.5})
+    study.tell(shown, "rung", trial, 1, {"sts": 61.234, "transfer": 80.0})
+    study.wait(shown, 60)
     text = capsys.readouterr().out
     assert text.startswith("[0/4] 1 running, about ")
-    assert text.endswith("now: row 0 seed 0 step 60/100, loss 2.5000, again (2)\n")
+    assert text.endswith("row 0 seed 0 step 60/100, loss 2.5000, dev 61.23 and 80.00 at rung 1, again (2)\n")
     study.tell(shown, "interrupted", [trial])
     study.fail(shown, trial, "it was begun 4 times")
     capsys.readouterr()

@@ -367,16 +367,13 @@ class TestAlone:
         assert token.parent.stat().st_mode & 0o777 == 0o700
         assert len(token.read_text()) == 64
 
-    def test_a_token_that_all_may_read_is_kept_and_hidden(self, tmp_path: Path) -> None:
-        token = tmp_path / ".ray" / "auth_token"
+    def test_what_all_may_read_or_enter_is_closed(self, tmp_path: Path) -> None:
+        token, folder = tmp_path / ".ray" / "auth_token", tmp_path / f"ray-{os.getuid()}"
         token.parent.mkdir()
         token.write_text("mine")
         token.chmod(0o644)
         module._keep_token_private()
         assert (token.read_text(), token.stat().st_mode & 0o777) == ("mine", 0o600)
-
-    def test_a_folder_that_all_may_enter_is_closed(self, tmp_path: Path) -> None:
-        folder = tmp_path / f"ray-{os.getuid()}"
         folder.mkdir(mode=0o755)
         assert module._own_folder() == folder / "ray"
         assert folder.stat().st_mode & 0o777 == 0o700

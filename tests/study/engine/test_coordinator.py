@@ -283,13 +283,6 @@ async def test_a_halt_does_not_wait_for_a_group_whose_disk_is_full(actor: Heard)
 
 
 @on_a_loop
-async def test_a_halt_ends_after_its_seconds(actor: Heard) -> None:
-    await actor.begin("a", task("a"))
-    await actor.tell("a", step("a"))
-    await actor.halt(0.01)
-
-
-@on_a_loop
 async def test_an_error_fails_what_is_open_once(actor: Heard) -> None:
     await actor.begin("a", task("p", "p-0", "p-1", "p-2", done=("p-0",)))
     await actor.settled(["p-1"])

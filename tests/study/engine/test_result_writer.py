@@ -525,19 +525,11 @@ def test_trials_that_were_take_little_memory(stage: Stage) -> None:
     assert stage.writer.problem is None
 
 
-def test_a_full_disk_of_a_worker_s_machine_ends_the_study(stage: Stage) -> None:
-    """At the first trial that finds it; none has failed, so the same command goes on with them."""
-    trials = [stage.begun(number) for number in range(2)]
-    stage.tell(DiskFull("the disk of /tmp is full"), failure(trials[1]))
-    assert isinstance(stage.writer.problem, UserError)
-    assert str(stage.writer.problem) == "the disk of /tmp is full"
-    assert StudyLoop(stage.writer).stop_all()
-    assert read_failures(stage.place.folder) == []
-    assert stage.settled == {}
-
-
-def test_what_is_told_after_a_full_disk_is_kept(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In the same answer, and until the worker groups have stopped: the study ends as by a person's stop."""
+def test_a_full_disk_of_a_worker_s_machine_ends_the_study_and_what_is_told_after_it_is_kept(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the same answer, and until the worker groups have stopped: the study ends as by a person's stop. No trial has
+    failed, so the same command goes on with all."""
     trials = [stage.begun(number) for number in range(4)]
     scores = Reference(result(trials[1]), ready=False)
     monkeypatch.setattr(module, "score_apart", Remote(lambda content: scores))
@@ -552,9 +544,12 @@ def test_what_is_told_after_a_full_disk_is_kept(stage: Stage, monkeypatch: pytes
     orders: list[list[str]] = []
     stage.train(trials[2])
     working = stage.process.start(worker())
-    handed_over = HandedOver(trials[1].key, [trials[1].key])
-    stage.tell(DiskFull("the disk of /tmp is full"), result(trials[0]), DiskFull("another's"), handed_over)
+    further = DiskFull("another's"), HandedOver(trials[1].key, [trials[1].key]), failure(trials[3])
+    stage.tell(DiskFull("the disk of /tmp is full"), result(trials[0]), *further)
+    assert isinstance(stage.writer.problem, UserError)
     assert str(stage.writer.problem) == "the disk of /tmp is full"
+    assert StudyLoop(stage.writer).stop_all()
+    assert read_failures(stage.place.folder) == []
     assert list(stage.settled) == [trials[0].key, trials[2].key, trials[1].key]
     assert not stage.writer.drain()
     assert orders == [[HALT]]  # once
