@@ -180,13 +180,12 @@ def to_run(trial: Trial, plan: Plan, allotment: Allotment, models: ModelsKept, t
     resources = dataclasses.replace(allotment.resources, hardware=machine)
     if together or not trial.trains:
         resources = dataclasses.replace(resources, workers=1, most_workers=1)
-    rungs = plan.rungs if plan.may_stop(trial) else None
     return dataclasses.replace(
         trial,
         evaluation=plan.evaluation_of(trial.recipe_hash, trial.seed),
         saves_model=_saves(trial) and models.saves(plan.is_explored(trial.recipe_hash, trial.seed)),
         resources=resources,
-        rungs=rungs,
+        rungs=plan.rungs if plan.may_stop(trial) else None,
     )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import importlib
 import json
-import math
 import os
 import re
 import shutil
@@ -143,7 +142,6 @@ class TestCores:
 class TestGrowing:
     def test_the_papers_scale_asks_for_gpus_that_may_come(self) -> None:
         grows = Cluster(True, (HEAD,), (GPU_NODES,))
-        assert grows.limits == {"CPU": 52, "GPU": 12}
         assert allot(grows, request_of("--scale", "paper")).concurrent == 12
         assert allot(grows, request_of("--scale", "paper", "--concurrent", "5")).concurrent == 5
         assert allot(grows, request_of("--scale", "paper", "--concurrent", "50")).concurrent == 12
@@ -152,12 +150,12 @@ class TestGrowing:
     def test_nobody_who_did_not_ask_waits_for_a_gpu(self) -> None:
         allotment = allot(Cluster(True, (HEAD,), (GPU_NODES,)), request_of())
         assert allotment.resources.gpus == 0
-        for fixed in (Cluster(True, (HEAD,)), Cluster(True, (HEAD,), None)):
-            assert allot(fixed, request_of("--scale", "paper")).resources.gpus == 0
+        full = (NodeKind(GPU_NODES.resources, 0),)
+        for kinds in ((), None, full):
+            assert allot(Cluster(True, (HEAD,), kinds), request_of("--scale", "paper")).resources.gpus == 0
 
     def test_without_a_bound_it_is_what_is_asked_for(self) -> None:
         endless = Cluster(True, (HEAD,), (UNKNOWN_KIND,))
-        assert endless.limits == {"CPU": math.inf, "GPU": math.inf}
         gpus = ("--scale", "paper")
         assert allot(endless, request_of(*gpus, "--concurrent", "64")).concurrent == 64
         assert allot(endless, request_of(*gpus)).concurrent == 1  # at the least; more is for the person to say
@@ -172,7 +170,6 @@ class TestGrowing:
 
     def test_where_nobody_can_say_whoever_asks_waits(self) -> None:
         unknown = Cluster(True, (HEAD,), None)
-        assert unknown.limits is None
         assert allot(unknown, request_of("--gpus-per-worker", "1", "--workers", "2")).concurrent == 1
         assert allot(unknown, request_of("--workers", "9")).resources.workers == 9
         assert allot(unknown, request_of()).concurrent == 4
@@ -457,7 +454,7 @@ from study.cli.options import parse
 cluster = find_cluster()
 request = parse(["--space", "scl_ablation", "--scale", "paper"])
 allotment = allot(cluster, request)
-print("at first", cluster.gpus, cluster.limits["GPU"], allotment.concurrent, flush=True)
+print("at first", cluster.gpus, allotment.concurrent, flush=True)
 grown = wait_for_room(cluster, allotment)
 print("then", grown.gpus, len(grown.nodes), flush=True)
 
@@ -557,7 +554,7 @@ def test_a_head_without_a_gpu_asks_its_autoscaler_for_one_and_waits(growing: dic
     assert done.returncode == 0, done.stdout + done.stderr
     joining, *lines = done.stdout.splitlines()
     assert joining == f"joining the Ray cluster at {growing['RAY_ADDRESS']} ..."
-    assert lines[0] == "at first 0.0 2.0 2"
+    assert lines[0] == "at first 0.0 2"
     assert lines[1].startswith("waiting for 1 worker of 1 CPU and 1 GPU each: the cluster (1 node, 1 CPUs, no GPU)")
     assert "its autoscaler was asked for more" in lines[1]
     assert lines[-4] in ("then 1.0 2", "then 2.0 3")
