@@ -235,7 +235,8 @@ class Console(Callback):
             stages = f"{', '.join(ahead)}; " if len(ahead) > 1 else ""
             until = f"({stages}{guess}until {clock_time(forecast.seconds)})"
             parts.append(f"{time_left(forecast.seconds)} {until}")
-            parts += [rate(forecast.a_minute)] if state.plan.limits.get("minutes") is None else []
+            if state.plan.limits.get("minutes") is None:
+                parts.append(f"{forecast.a_minute * 60:.0f} trials an hour")
         else:
             parts[-1] += f" ({passed(state.seconds)} so far)"
         return f"{self._done()} {', '.join(parts)}"
@@ -267,23 +268,15 @@ def describe(record: Record, goals: Sequence[Goal], shown: Sequence[tuple[str, s
 
 
 def parts_of(record: Record) -> str:
-    """`: preparing 1, training 8, encoding 5, scoring 10`: its seconds, without parts of less than half of one."""
-    seconds = ", ".join(f"{name} {took:.0f}" for name, took in spent_on(record).items() if took >= 0.5)
-    return f": {seconds}" if seconds else ""
-
-
-def spent_on(record: Record) -> dict[str, float]:
-    """Its seconds by what they went to. Scoring is what comes after the last embedding, such as classifiers; what else
-    is not training or encoding is preparing."""
+    """`: preparing 1, training 8, encoding 5, scoring 10`: its seconds by what they went to, without parts of less than
+    half of one. Scoring is what comes after the last embedding, such as classifiers; what else is not training or
+    encoding is preparing."""
     cost, training = record.cost, record.training.get("seconds") or 0.0
     whole, scoring = cost.get("evaluation_seconds", 0.0), cost.get("evaluating_seconds", 0.0)
     preparing = cost.get("train_seconds", training) - training
-    return {"preparing": preparing, "training": training, "encoding": whole - scoring, "scoring": scoring}
-
-
-def rate(a_minute: float) -> str:
-    """`246 trials an hour`."""
-    return f"{a_minute * 60:.0f} trials an hour"
+    spent = {"preparing": preparing, "training": training, "encoding": whole - scoring, "scoring": scoring}
+    seconds = ", ".join(f"{name} {took:.0f}" for name, took in spent.items() if took >= 0.5)
+    return f": {seconds}" if seconds else ""
 
 
 def passed(seconds: float) -> str:

@@ -17,6 +17,10 @@ from study.engine.ray_internals import address_file, bootstrap_address
 from trainables.errors import UserError, shown
 
 NAMED = "RAY_ADDRESS"
+INSTEAD = (
+    f"name a head node in {NAMED} as HOST:PORT, such as 10.0.0.1:6379, or set it to local for a Ray of the study's own"
+)
+"""What to do about an address that is none, or that is not believed."""
 
 
 def running_cluster() -> str | None:
@@ -40,10 +44,7 @@ def running_cluster() -> str | None:
         if address is not None:
             int(address.rpartition(":")[2])
     except ValueError:
-        raise UserError(
-            f"{source} is {shown(text)}, and no Ray cluster is there; name a head node in {NAMED} as HOST:PORT, such "
-            "as 10.0.0.1:6379, or set it to local for a Ray of the study's own"
-        ) from None
+        raise UserError(f"{source} is {shown(text)}, and no Ray cluster is there; {INSTEAD}") from None
     return address
 
 
@@ -94,7 +95,4 @@ def _is_private(group: int, user: int) -> bool:
 
 
 def _not_believed(file: Path, why: str) -> UserError:
-    return UserError(
-        f"{file} would name the Ray cluster to join, but it is not believed: {why}; name a head node in {NAMED} as "
-        "HOST:PORT, such as 10.0.0.1:6379, or set it to local for a Ray of the study's own"
-    )
+    return UserError(f"{file} would name the Ray cluster to join, but it is not believed: {why}; {INSTEAD}")

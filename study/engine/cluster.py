@@ -60,19 +60,6 @@ class Cluster:
     def gpus(self) -> float:
         return math.fsum(node.get("GPU", 0.0) for node in self.nodes)
 
-    @property
-    def limits(self) -> dict[str, float] | None:
-        """CPUs and GPUs that it may grow to, infinite where no bound is known; None where nobody can say."""
-        if self.kinds is None:
-            return None
-        return {
-            name: math.fsum(node.get(name, 0.0) for node in self.nodes)
-            + math.fsum(
-                kind.most * kind.resources[name] for kind in self.kinds if kind.resources.get(name) and kind.most
-            )
-            for name in ("CPU", "GPU")
-        }
-
     def describe(self) -> str:
         nodes = f"{len(self.nodes)} node{'s' if len(self.nodes) > 1 else ''}"
         gpus = f", {self.gpus:g} GPU{'s' if self.gpus > 1 else ''}" if self.gpus else ", no GPU"
@@ -150,15 +137,15 @@ def allot(cluster: Cluster, request: Request) -> Allotment:
     On nodes with at least two cores a GPU, one core a GPU stays free for scoring finished trials. Kinds of nodes that
     share one limit may be counted twice: trials without a place wait.
     """
-    gpus = request.gpus_per_worker
+    kinds, gpus = cluster.kinds or (), request.gpus_per_worker
     if gpus is None:
-        gpus = float(cluster.gpus > 0 or (request.scale == "paper" and bool((cluster.limits or {}).get("GPU"))))
+        may_come = any(kind.most and kind.resources.get("GPU") for kind in kinds)
+        gpus = float(cluster.gpus > 0 or (request.scale == "paper" and may_come))
     if request.workers.most > 1 and 0 < gpus < 1:
         raise UserError(
             f"workers of a trial cannot share a GPU, but --gpus-per-worker is {gpus:g} and --workers up to "
             f"{request.workers.most}; give --gpus-per-worker 1, or --workers 1"
         )
-    kinds = cluster.kinds or ()
     cpus = request.cpus_per_worker or _fair_cpus([*cluster.nodes, *(kind.resources for kind in kinds)], gpus)
     room = _room(cluster.nodes, cpus, gpus)
     coming = [(kind.most, _slots(kind.resources, cpus, gpus)) for kind in kinds]

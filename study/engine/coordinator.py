@@ -183,9 +183,11 @@ class Coordinator:
         }
         if name not in self._groups:  # it is new, and needs places
             died |= await self._dead_between_tasks()
+        # Ray Train gives places back only where Ray's dashboard tells it of the trainable's death; without a dashboard
+        # the next group would wait for them for ever. Where Ray fails at it the trainable begins anew, and tries again.
         for places in died.values():
-            if places is not None:  # where Ray fails at it the trainable begins anew, and it is tried again
-                await asyncio.to_thread(give_back, places)
+            if places is not None:
+                await asyncio.to_thread(remove_placement_group, places)
         async with self._changed:
             for other in died:
                 self._groups.pop(other, None)
@@ -257,7 +259,7 @@ class Coordinator:
     async def places(self, name: str, places: PlacementGroup | None) -> None:
         """The group's workers are in that placement group of Ray's, which is its own."""
         if name in self._died:
-            await asyncio.to_thread(give_back, places)
+            await asyncio.to_thread(remove_placement_group, places)
         else:
             self._groups[name].places = places
 
@@ -455,12 +457,6 @@ def lives(trainable: ActorHandle) -> bool:
     except (ray.exceptions.GetTimeoutError, ray.exceptions.ActorUnavailableError):
         return True
     return True
-
-
-def give_back(places: PlacementGroup) -> None:
-    """Let Ray have the places of a worker group whose trainable died. Ray Train does so only where Ray's dashboard
-    tells it of the death; without a dashboard the next group would wait for them for ever."""
-    remove_placement_group(places)
 
 
 def open_coordinator(name: str, folder: Path) -> ActorHandle:

@@ -16,9 +16,8 @@ from search_spaces.limits import LIMITS, ended_in_words
 from study.callbacks.dispatch import Dispatch
 from study.callbacks.live_page import show_live
 from study.callbacks.state import StudyState
-from study.cli.terminal import say
+from study.cli.terminal import last_words, say
 from study.engine.cluster import Allotment, Cluster, hardware, scores_apart, start_cluster, wait_for_room
-from study.engine.last_words import last_words
 from study.engine.messages import WorkerTask
 from study.engine.models_kept import ModelsKept
 from study.plan import Plan
@@ -181,13 +180,12 @@ def to_run(trial: Trial, plan: Plan, allotment: Allotment, models: ModelsKept, t
     resources = dataclasses.replace(allotment.resources, hardware=machine)
     if together or not trial.trains:
         resources = dataclasses.replace(resources, workers=1, most_workers=1)
-    rungs = plan.rungs if plan.may_stop(trial) else None
     return dataclasses.replace(
         trial,
         evaluation=plan.evaluation_of(trial.recipe_hash, trial.seed),
         saves_model=_saves(trial) and models.saves(plan.is_explored(trial.recipe_hash, trial.seed)),
         resources=resources,
-        rungs=rungs,
+        rungs=plan.rungs if plan.may_stop(trial) else None,
     )
 
 

@@ -62,18 +62,14 @@ class CoordinatorTransport:
 
     def send(self, folder: Path, name: str) -> None:
         files = files_of(folder)
+        sizes = {file: path.stat().st_size for file, path in files.items()}
         delivery = uuid.uuid4().hex
-        sizes: dict[str, int] = {}
 
         def pieces() -> Iterator[ObjectRef]:
             for file, path in files.items():
-                sizes[file] = 0
                 with open(path, "rb") as source:
-                    while (data := source.read(PIECE)) or not sizes[file]:  # an empty file is one empty piece
-                        yield self.coordinator.put_piece.remote(delivery, file, sizes[file], data)
-                        sizes[file] += len(data)
-                        if not data:
-                            break
+                    for offset in range(0, sizes[file], PIECE) or [0]:  # an empty file is one empty piece
+                        yield self.coordinator.put_piece.remote(delivery, file, offset, source.read(PIECE))
 
         for _ in _answers(pieces()):
             pass

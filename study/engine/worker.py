@@ -22,7 +22,6 @@ from reports.ledger import MODELS, is_fresh
 from reports.ledger.finals import SoupVariant
 from reports.ledger.record import LEFT_OUT
 from study.engine.checkpoints import TaskCheckpoints
-from study.engine.gpu_share import take_share
 from study.engine.messages import Checkpointed, DiskFull, Rung, Step, WorkerTask
 from study.engine.records import HandedTrial, TrialRun
 from study.engine.transport import Transport, transport_for
@@ -48,6 +47,7 @@ FULL = (errno.ENOSPC, errno.EDQUOT)
 """Errors of a full disk, and of one on which a person may have no more."""
 NO_TEMPORARY = "No usable temporary directory found"
 """In what Python raises where it can write into no folder for temporary files, among them a full one."""
+DRIVER = Path("/proc/driver/nvidia/version")
 RENEWED_AFTER, LARGEST_GROWTH, MOST_THREADS = 500, 2 * 2**30, 50
 """A worker group is renewed after so many trials, so many bytes more than after its first, or so many more threads."""
 
@@ -183,6 +183,30 @@ class StudyReporter(Reporter):
             self.checkpoints.send(folder)
         self.me.tell(Checkpointed(self.files))
         return not self.me.orders.halt.is_set()
+
+
+def take_share(gpus: float) -> None:
+    """Bound this process's memory by its share of a GPU. `UserError` where PyTorch cannot use the GPU that the trial
+    holds: it would train on the CPU."""
+    if not gpus:
+        return
+    # Batches differ in length; memory in fixed pieces is left unused between them. Read when CUDA starts.
+    os.environ.setdefault("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True")
+    if not torch.cuda.is_available():
+        raise UserError(
+            f"the trial holds a GPU that PyTorch cannot use: torch {torch.__version__} is built for "
+            f"{'CUDA ' + torch.version.cuda if torch.version.cuda else 'no GPU'}, and the machine has {_driver()}; "
+            "install a driver and a PyTorch that fit, or train on CPUs with --gpus-per-worker 0"
+        )
+    if gpus < 1:
+        torch.cuda.set_per_process_memory_fraction(gpus)
+
+
+def _driver() -> str:
+    try:
+        return f"the driver {DRIVER.read_text().splitlines()[0].split(':', 1)[-1].strip()!r}"
+    except (OSError, IndexError):
+        return "no driver of NVIDIA"
 
 
 @functools.cache

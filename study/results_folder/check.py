@@ -24,6 +24,9 @@ from trainables.trial.data_requests import senteval_folder
 TOLD_BY = ("evaluation.tasks", "evaluation.protocol", "evaluation.senteval")
 """Keys on which the scores rest that a search is told."""
 
+WAY_OUT = "run that study's own command to continue it, or give this one its own folder with --results"
+"""What to do about results of another study."""
+
 
 def check_results(plan: Plan) -> None:
     """`UserError` where the results folder holds something else than this study."""
@@ -50,8 +53,7 @@ def check_results(plan: Plan) -> None:
             same = theirs.get(key) == ours.get(key)
             raise UserError(
                 f"{results} holds a study whose {key} is {theirs.get(key)!r}"
-                f"{', which holds something else now' if same else f', not {ours.get(key)!r}'}; "
-                "run that study's own command to continue it, or give this one its own folder with --results"
+                f"{', which holds something else now' if same else f', not {ours.get(key)!r}'}; {WAY_OUT}"
             )
         paused = before.stopping.get("rungs")
         if paused and plan.rungs and paused != str(plan.rungs):
@@ -104,8 +106,7 @@ def _check_search(plan: Plan, before: StudyInfo) -> None:
         known_by_content = key == "evaluation.senteval" and before.evaluated_on
         if (data not in before.evaluated_on) if known_by_content else kept_to[key] != now:
             raise UserError(
-                f"{plan.results} holds a search that goes by scores of {key} {kept_to[key]!r}, not {now!r}; run that "
-                "study's own command to continue it, or give this one its own folder with --results"
+                f"{plan.results} holds a search that goes by scores of {key} {kept_to[key]!r}, not {now!r}; {WAY_OUT}"
             )
     goals = plan.draft.subject.space.goals if before.goals is None else before.goals
     goals_in_words = [", ".join(names) or "the selection score" for names in (goals, plan.space.goals)]
@@ -115,10 +116,7 @@ def _check_search(plan: Plan, before: StudyInfo) -> None:
     ]
     for what, (earlier, now) in (("for", goals_in_words), ("under", limits_in_words)):
         if earlier != now:
-            raise UserError(
-                f"{plan.results} holds a study that searches {what} {earlier}, not {what} {now}; run that study's own "
-                "command to continue it, or give this one its own folder with --results"
-            )
+            raise UserError(f"{plan.results} holds a study that searches {what} {earlier}, not {what} {now}; {WAY_OUT}")
 
 
 def _load_earlier_plugins(plan: Plan, before: StudyInfo) -> None:

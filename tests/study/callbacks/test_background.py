@@ -11,6 +11,7 @@ import pytest
 from study.callbacks import Callback, background
 from study.callbacks.background import InBackground
 from study.testing.callbacks import Followed, record, study_state, trial
+from study.trial import Trial
 from trainables.errors import UserError
 
 WAIT = 20.0
@@ -38,13 +39,17 @@ class Slow(Callback):
         self.heard.append("closed")
 
 
+def followed(results: Path, slow: Slow) -> tuple[Followed, InBackground, Trial]:
+    """A study that tells of a trial to one that works on a thread of its own."""
+    state = study_state(results)
+    slowly = InBackground("the tracker", lambda: slow)
+    return Followed(state, slowly), slowly, trial(state)
+
+
 def test_nothing_waits_for_it_and_everything_arrives_in_order(tmp_path: Path) -> None:
-    state = study_state(tmp_path)
-    spec = trial(state)
     may = threading.Event()
     slow = Slow(may)
-    slowly = InBackground("it", lambda: slow)
-    study = Followed(state, slowly)
+    study, slowly, spec = followed(tmp_path, slow)
     study.started([spec])
     study.step(spec, 1, 2, {"loss": 1.0})
     study.step(spec, 2, 2, {"loss": 2.0})
@@ -60,10 +65,8 @@ def test_nothing_waits_for_it_and_everything_arrives_in_order(tmp_path: Path) ->
 
 
 def test_what_it_raises_is_raised_by_the_next_call(tmp_path: Path) -> None:
-    state = study_state(tmp_path)
-    spec = trial(state)
-    slowly = InBackground("it", lambda: Slow(threading.Event()))
-    Followed(state, slowly).failed(spec, "no server")
+    study, slowly, spec = followed(tmp_path, Slow(threading.Event()))
+    study.failed(spec, "no server")
     slowly.thread.join(WAIT)
     with pytest.raises(ConnectionError, match="no server"):
         slowly.tick()
@@ -71,11 +74,9 @@ def test_what_it_raises_is_raised_by_the_next_call(tmp_path: Path) -> None:
 
 def test_one_that_does_not_answer_is_given_up_at_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(background, "PATIENCE_SECONDS", 0.2)
-    state = study_state(tmp_path)
-    spec = trial(state)
     may = threading.Event()
-    slowly = InBackground("the tracker", lambda: Slow(may))
-    Followed(state, slowly).step(spec, 1, 1, {})
+    study, slowly, spec = followed(tmp_path, Slow(may))
+    study.step(spec, 1, 1, {})
     with pytest.raises(UserError, match="the tracker did not answer"):
         slowly.close()
     may.set()
@@ -90,11 +91,8 @@ def test_one_that_gets_on_is_waited_for(tmp_path: Path, monkeypatch: pytest.Monk
             self.may.wait(0.2)
             super().finished(trial, record)
 
-    state = study_state(tmp_path)
-    spec = trial(state)
     steady = Steady(threading.Event())
-    slowly = InBackground("it", lambda: steady)
-    study = Followed(state, slowly)
+    study, slowly, spec = followed(tmp_path, steady)
     for _ in range(8):  # 1.6 s in all
         study.finished(spec, record(spec))
     slowly.close()

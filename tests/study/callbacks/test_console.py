@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import datetime
-import fcntl
 import io
 import os
-import pty
 import re
-import struct
-import subprocess
 import sys
-import termios
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -23,9 +18,8 @@ from reports.testing import changed, made_record
 from search_spaces import load_space
 from search_spaces.goals import SELECTION, searched
 from study.callbacks import console
-from study.callbacks.console import Console, clock_time, describe, legend, passed, rate
+from study.callbacks.console import Console, clock_time, describe, legend, passed
 from study.callbacks.notebook import notebook_cell
-from study.search.budget import Budget
 from tests.simulated_study import SCORES, Machine, Study, planned, record_of, simulate
 
 SHOWN = load_space("scl_ablation").shown
@@ -124,39 +118,32 @@ def test_a_line_has_every_goal_that_is_looked_for() -> None:
     )
 
 
+def best_so_far(shown: Console, score: float, seed: int = 0, **changes: object) -> list[str]:
+    """What is said once a trial of these settings has that score."""
+    scores = {task: dict.fromkeys(numbers, score) for task, numbers in SCORES.items()}
+    shown._count(made_record({**shown.state.plan.base.flat(), **changes}, "a", seed, scores=scores))
+    return shown._best_so_far()
+
+
 def test_the_best_so_far_is_of_the_largest_share_that_was_trained_on(begin: Begin) -> None:
     _, shown = begin(rows=1)
-    base = shown.state.plan.base.override({"corpus.share": 1.0}).flat()
-    shown.best = {}
-
-    def count(share: float, seed: int, score: float, epochs: int = 1, encoder: str = "") -> list[str]:
-        flat = {**base, "corpus.share": share, "optimisation.epochs": epochs, "objective.temperature": 0.3}
-        flat["encoder.name"] = encoder or flat["encoder.name"]
-        scores = {task: dict.fromkeys(numbers, score) for task, numbers in SCORES.items()}
-        shown._count(made_record(flat, "a", seed, scores=scores))
-        return shown._best_so_far()
-
-    assert count(1.0, 0, 90.0, epochs=0) == []
-    assert count(1.0, 0, 95.0, epochs=0, encoder="of a row") == []
+    part, other = {"corpus.share": 0.125, "objective.temperature": 0.3}, {"objective.temperature": 0.3}
+    untrained = {"optimisation.epochs": 0}
+    assert best_so_far(shown, 90.0, **untrained) == []
+    assert best_so_far(shown, 95.0, **untrained, **{"encoder.name": "of a row"}) == []
     beside = " (untrained encoder 90.00)"
-    assert count(0.125, PART, 50.0) == [f"best so far on 1/8 of the data: dev 50.00{beside}"]
-    assert count(1.0, 0, 40.0) == [f"best so far: dev 40.00{beside}"]
-    assert count(0.125, 0, 60.0) == [f"best so far: dev 60.00{beside}"], "a search may choose the share, too"
+    assert best_so_far(shown, 50.0, PART, **part) == [f"best so far on 1/8 of the data: dev 50.00{beside}"]
+    assert best_so_far(shown, 40.0, **other) == [f"best so far: dev 40.00{beside}"]
+    assert best_so_far(shown, 60.0, **part) == [f"best so far: dev 60.00{beside}"], "a search may choose the share, too"
 
 
 def test_the_best_so_far_stands_beside_the_base_settings(begin: Begin) -> None:
     _, shown = begin(rows=1)
-    base, shown.best = shown.state.plan.base.flat(), {}
-
-    def count(score: float, seed: int = 0, **changes: object) -> list[str]:
-        scores = {task: dict.fromkeys(numbers, score) for task, numbers in SCORES.items()}
-        shown._count(made_record({**base, **changes}, "a", seed, scores=scores))
-        return shown._best_so_far()
-
-    assert count(50.0) == ["best so far: dev 50.00 (the base settings)"]
-    assert count(40.0, **{"objective.temperature": 0.3}) == ["best so far: dev 50.00 (the base settings)"]
-    assert count(60.0, **{"objective.temperature": 0.2}) == ["best so far: dev 60.00 (base settings 50.00)"]
-    assert count(70.0, seed=FIRST_FRESH) == [], "the finals have begun, and judge anew"
+    assert best_so_far(shown, 50.0) == ["best so far: dev 50.00 (the base settings)"]
+    other, third = {"objective.temperature": 0.3}, {"objective.temperature": 0.2}
+    assert best_so_far(shown, 40.0, **other) == ["best so far: dev 50.00 (the base settings)"]
+    assert best_so_far(shown, 60.0, **third) == ["best so far: dev 60.00 (base settings 50.00)"]
+    assert best_so_far(shown, 70.0, FIRST_FRESH) == [], "the finals have begun, and judge anew"
 
 
 def test_words_are_explained_once_before_the_first_line(begin: Begin, capsys: pytest.CaptureFixture[str]) -> None:
@@ -301,6 +288,21 @@ class TestTerminal:
         study.tell(shown, "close")
         assert sys.stdout is terminal
 
+    def test_a_terminal_that_gets_narrower(
+        self, begin: Begin, terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for variable in ("COLUMNS", "LINES"):
+            monkeypatch.delenv(variable)
+        columns = 90
+        monkeypatch.setattr(os, "get_terminal_size", lambda handle: os.terminal_size((columns, 30)))
+        study, shown = begin(name="a row with quite a long label {}".format, screen=terminal)
+        study.start(shown)
+        study.wait(shown, 1)
+        assert terminal.screen()[0] == "  a row with quite a long label 0 seed 0  starting"
+        columns = 40
+        study.wait(shown, 1)
+        assert terminal.screen()[0] == "  a row with … seed 0  starting"
+
     def test_a_terminal_that_cannot_move_its_cursor_gets_lines(
         self, begin: Begin, terminal: Terminal, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -310,75 +312,6 @@ class TestTerminal:
         study.wait(shown, 20)
         study.tell(shown, "close")
         assert terminal.raw == "[0/4] 1 running (20 s so far); now: row 0 seed 0 starting\n"
-
-
-DRAWS_TWICE = """
-import sys
-from pathlib import Path
-import pytest
-from study.callbacks.console import Console
-from tests.simulated_study import Study, planned
-
-study = Study(Path(sys.argv[1]), pytest.MonkeyPatch(), planned(9, name="a row with quite a long label {}".format), 9)
-shown = Console(study.begin())
-study.start(shown, members=9)
-for _ in range(2):
-    study.wait(shown, 1)
-    sys.stdin.readline()
-study.tell(shown, "close")
-"""
-
-
-@pytest.mark.slow
-def test_a_real_terminal_that_gets_narrower(tmp_path: Path) -> None:
-    master, slave = pty.openpty()
-    resize(slave, 90)
-    environment = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
-    child = subprocess.Popen(
-        [sys.executable, "-c", DRAWS_TWICE, str(tmp_path)],
-        stdin=slave,
-        stdout=slave,
-        stderr=slave,
-        env={**environment, "TERM": "xterm"},
-    )
-    try:
-        wide = read_until(master, "1 s so far")
-        resize(slave, 40)
-        os.write(master, b"\n")
-        narrow = read_until(master, "2 s so far")
-        os.write(master, b"\n")
-        assert child.wait(timeout=60) == 0
-    finally:
-        child.kill()
-        os.close(slave)
-        os.close(master)
-    assert "  a row with quite a long label 0 seed 0  starting\n" in wide
-    assert "  a row with … seed 0  starting\n" in narrow
-
-
-def resize(terminal: int, columns: int) -> None:
-    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 30, columns, 0, 0))
-
-
-def read_until(terminal: int, words: str) -> str:
-    """What a program writes until then; the test hangs where it never does."""
-    output = b""
-    while words.encode() not in output:
-        output += os.read(terminal, 65536)
-    return output.decode().replace("\r\n", "\n")
-
-
-def test_a_trial_that_is_tried_again_says_so(begin: Begin, capsys: pytest.CaptureFixture[str]) -> None:
-    study, shown = begin()
-    (trial,) = study.start(shown)
-    study.tell(shown, "step", trial, 50, 100, {"loss": 2.5})
-    study.tell(shown, "started", [trial])
-    study.wait(shown, 20)
-    assert capsys.readouterr().out.endswith("1 running (20 s so far); now: row 0 seed 0 starting, again (2)\n")
-    study.tell(shown, "step", trial, 10, 100, {"loss": 2.5})
-    study.tell(shown, "rung", trial, 1, {"sts": 61.234, "transfer": 80.0})
-    study.wait(shown, 40)
-    assert "row 0 seed 0 step 10/100, loss 2.5000, dev 61.23 and 80.00 at rung 1, again (2)" in capsys.readouterr().out
 
 
 def test_starts_that_fail_are_told_with_the_last_reason_until_one_succeeds(
@@ -407,18 +340,6 @@ def test_starts_that_fail_are_told_with_the_last_reason_until_one_succeeds(
     assert "failed" not in " ".join(terminal.screen())
 
 
-def test_what_no_limit_has_room_for_is_not_waited_for(begin: Begin, capsys: pytest.CaptureFixture[str]) -> None:
-    study, shown = begin()
-    study.budget = Budget({"worker_hours": 75 / 3600})
-    (first,) = study.start(shown)
-    study.now += 30
-    study.finish(shown, first, record_of(first, 20, 10))
-    study.start(shown)
-    capsys.readouterr()
-    study.wait(shown, 30)
-    assert re.search(r"\[1/4\] 1 running, about to end \(until", capsys.readouterr().out)
-
-
 def test_a_trial_whose_workers_died_runs_no_more_until_another_begins_it(
     begin: Begin, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -432,11 +353,14 @@ def test_a_trial_whose_workers_died_runs_no_more_until_another_begins_it(
     text = capsys.readouterr().out
     assert text == "[0/4] 0 running, 1 waiting for a new worker group (1 worker of 1 CPU) (20 s so far)\n"
     study.tell(shown, "started", [trial])
-    study.tell(shown, "step", trial, 60, 100, {"loss": 2.5})
     study.wait(shown, 40)
+    assert capsys.readouterr().out.endswith("1 running (60 s so far); now: row 0 seed 0 starting, again (2)\n")
+    study.tell(shown, "step", trial, 60, 100, {"loss": 2.5})
+    study.tell(shown, "rung", trial, 1, {"sts": 61.234, "transfer": 80.0})
+    study.wait(shown, 60)
     text = capsys.readouterr().out
     assert text.startswith("[0/4] 1 running, about ")
-    assert text.endswith("now: row 0 seed 0 step 60/100, loss 2.5000, again (2)\n")
+    assert text.endswith("row 0 seed 0 step 60/100, loss 2.5000, dev 61.23 and 80.00 at rung 1, again (2)\n")
     study.tell(shown, "interrupted", [trial])
     study.fail(shown, trial, "it was begun 4 times")
     capsys.readouterr()
@@ -469,7 +393,7 @@ def test_the_end_says_what_is_not_done(begin: Begin, capsys: pytest.CaptureFixtu
     assert capsys.readouterr().out.splitlines()[-1] == "1 of 3 trials done in 1 min 48 s, 1 failed"
 
 
-def test_words_for_rates_and_times() -> None:
+def test_words_for_times() -> None:
     assert [passed(seconds) for seconds in (40, 99, 108, 3599, 7200)] == [
         "40 s",
         "99 s",
@@ -477,8 +401,6 @@ def test_words_for_rates_and_times() -> None:
         "59 min 59 s",
         "2 h 0 min",
     ]
-    assert rate(4.12) == "247 trials an hour"
-    assert rate(0.21) == "13 trials an hour"
     assert clock_time(0) == datetime.datetime.now().strftime("%H:%M")
     days = datetime.datetime.now() + datetime.timedelta(days=2)
     assert clock_time(2 * 86400) == days.strftime("%a %d %b %H:%M")

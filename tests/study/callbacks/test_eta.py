@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import math
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,15 @@ FINALS = SearchFinals(2, 10, BASE, {as_it_came(BASE).hash: "untrained", BASE.has
 def drawn(low: float, high: float, what: str) -> Callable[[Trial], float]:
     """Seconds, the same for all seeds of a recipe."""
     return lambda trial: random.Random(f"{what}{trial.name}").uniform(low, high)
+
+
+def wrong(forecasts: Iterable[tuple[float, float | None]], whole: float, bound: Callable[[float], float]) -> list[str]:
+    """What is said after the first third, and is wrong by more than the bound of what is left."""
+    return [
+        f"at {at:.0f} of {whole:.0f} s: {seconds}"
+        for at, seconds in forecasts
+        if at > whole / 3 and (seconds is None or abs(seconds - (whole - at)) > bound(whole - at))
+    ]
 
 
 @pytest.mark.slow
@@ -63,12 +72,7 @@ def test_it_is_right_from_the_first_third_on(
     ]
     whole = study.now - 1000
     assert course.ended == rows * seeds
-    wrong = [
-        f"at {at:.0f} of {whole:.0f} s: {seconds}"
-        for at, seconds in forecasts
-        if at > whole / 3 and (seconds is None or abs(seconds - (whole - at)) > max(0.2 * (whole - at), 0.03 * whole))
-    ]
-    assert wrong == []
+    assert wrong(forecasts, whole, lambda left: max(0.2 * left, 0.03 * whole)) == []
 
 
 SEARCHES: dict[str, tuple[dict[str, Any], dict[str, float]]] = {
@@ -132,12 +136,12 @@ def wrong_by_a_third(
     whole = clock.seconds
     late = [(at, seconds) for at, seconds in forecasts if at >= whole / 10]
     assert late[0][0] <= whole / 4
-    wrong = [
+    misses = [
         seconds is None or abs(seconds - (whole - at)) > max((whole - at) / 3, 0.03 * whole) for at, seconds in late
     ]
     return [
         f"at {at:.0f} of {whole:.0f} s: {seconds}"
-        for (at, seconds), *looks in zip(late[1:], wrong, wrong[1:], strict=False)
+        for (at, seconds), *looks in zip(late[1:], misses, misses[1:], strict=False)
         if all(looks)
     ]
 
@@ -173,8 +177,7 @@ def test_stages_share_what_is_left_and_finals_begin_about_when_they_say(
     assert [at for at, stages in course if at > begun and stages["search"].left] == []
     early = [(at, stages) for at, stages in course if begun / 2 <= at < begun]
     assert len(early) > 5
-    wrong = [at for at, stages in early if abs(at + stages["search"].left - begun) > max((begun - at) / 3, 60.0)]
-    assert wrong == []
+    assert [at for at, stages in early if abs(at + stages["search"].left - begun) > max((begun - at) / 3, 60.0)] == []
 
 
 @pytest.mark.parametrize("machine", [Machine(1), Machine(3)], ids=["one place", "three places"])
@@ -190,12 +193,7 @@ def test_a_limit_ends_a_study_sooner(machine: Machine, tmp_path: Path, monkeypat
     whole = study.now - 1000
     assert course.ended == 12
     assert (course.queued, course.coming) == (48, 0)
-    wrong = [
-        f"at {at:.0f} of {whole:.0f} s: {seconds}"
-        for at, seconds in forecasts
-        if at > whole / 3 and (seconds is None or abs(seconds - (whole - at)) > 0.2 * whole)
-    ]
-    assert wrong == []
+    assert wrong(forecasts, whole, lambda left: 0.2 * whole) == []
 
 
 def test_a_limit_in_minutes_bounds_the_forecast_from_the_first_steps_on(

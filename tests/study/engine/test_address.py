@@ -59,13 +59,12 @@ def pipe_at(path: Path) -> None:
     os.mkfifo(path)
 
 
-def test_the_cluster_that_this_user_started_is_joined(file: Path) -> None:
-    assert running_cluster() == ADDRESS
-
-
-@pytest.mark.parametrize("named", ["auto", ""])
-def test_the_same_where_it_is_asked_for(file: Path, named: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RAY_ADDRESS", named)
+@pytest.mark.parametrize("named", [None, "auto", ""])
+def test_the_cluster_that_this_user_started_is_joined(
+    file: Path, named: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if named is not None:
+        monkeypatch.setenv("RAY_ADDRESS", named)
     assert running_cluster() == ADDRESS
 
 

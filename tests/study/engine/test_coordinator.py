@@ -106,6 +106,10 @@ async def waits(call: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
     return waiting
 
 
+def handed_over(events: list[Event]) -> list[str]:
+    return [event.key for event in events if isinstance(event, HandedOver)]
+
+
 async def failed(actor: Heard) -> list[tuple[str, str]]:
     return [(event.key, event.reason) for event in await actor.news() if isinstance(event, Failed)]
 
@@ -202,7 +206,7 @@ async def test_workers_that_are_started_too_often_for_a_trial_go_on_with_the_nex
 
 @on_a_loop
 async def test_a_group_that_always_dies_after_its_record_does_not_hold_its_trainable(actor: Heard) -> None:
-    """Nothing is left to fail, so nothing will be settled any more."""
+    """Nothing is left to fail, so nothing will be settled any more; and the trial is not begun again."""
     for attempt in range(ATTEMPTS):
         await actor.begin(f"group {attempt}", task("t"))
     await actor.tell(f"group {ATTEMPTS - 1}", record("t"))
@@ -210,6 +214,8 @@ async def test_a_group_that_always_dies_after_its_record_does_not_hold_its_train
     await actor.give("last", task("t"))
     assert await actor.outcome("last") == Done()
     assert await failed(actor) == []
+    still = await waits(actor.take("last", 0, "life", "node", -1))
+    still.cancel()
 
 
 @on_a_loop
@@ -255,11 +261,11 @@ async def test_a_halt_waits_for_those_that_train(actor: Heard) -> None:
 
 
 @on_a_loop
-async def test_a_halt_waits_for_what_is_handed_over(actor: Heard) -> None:
+async def test_only_so_many_wait_for_their_scores_and_a_halt_for_what_is_handed_over(actor: Heard) -> None:
     """Also for what waits for room: no group has it any more."""
     for number in range(HELD):
         await actor.hand_over(f"t{number}", number)
-    await actor.news()
+    assert await actor.news() == [HandedOver(f"t{number}", [number]) for number in range(HELD)]
     waiting = await waits(actor.hand_over("one more", "embeddings"))
     halting = await waits(actor.halt(60))
     await actor.release()
@@ -274,13 +280,6 @@ async def test_a_halt_does_not_wait_for_a_group_whose_disk_is_full(actor: Heard)
     await actor.tell("a", step("a"))
     await actor.tell("a", DiskFull("the disk is full"))
     await asyncio.wait_for(actor.halt(60), 1)
-
-
-@on_a_loop
-async def test_a_halt_ends_after_its_seconds(actor: Heard) -> None:
-    await actor.begin("a", task("a"))
-    await actor.tell("a", step("a"))
-    await actor.halt(0.01)
 
 
 @on_a_loop
@@ -471,13 +470,6 @@ async def test_a_group_whose_workers_died_runs_nothing_until_they_are_back(actor
     assert [type(event) for event in await actor.news()] == [Started, Step, TrialsInterrupted]
 
 
-@on_a_loop
-async def test_a_group_that_lost_its_machine_runs_no_more(actor: Heard) -> None:
-    await actor.begin("a", task("t"))
-    await actor.ended("a", "no machine")
-    assert await actor.news() == [Started(("t",)), TrialsInterrupted(("t",))]
-
-
 @pytest.mark.parametrize("early", [True, False])
 @on_a_loop
 async def test_an_error_before_a_task_is_taken_is_a_failed_start(early: bool, actor: Heard) -> None:
@@ -541,7 +533,7 @@ async def test_deaths_and_what_comes_after_a_task_was_taken_are_no_failed_starts
 async def test_places_of_a_dead_trainable_are_given_back(actor: Heard, monkeypatch: pytest.MonkeyPatch) -> None:
     """Else the next group would wait for them. Those of one that lives stay, and of one in its trainable's place."""
     given: list[str] = []
-    monkeypatch.setattr("study.engine.coordinator.give_back", given.append)
+    monkeypatch.setattr("study.engine.coordinator.remove_placement_group", given.append)
     for group, key in (("a", "t"), ("b", "u")):
         await actor.places(group, f"places of {group}")
         await actor.begin(group, task(key))
@@ -557,10 +549,10 @@ async def test_places_of_a_dead_trainable_are_given_back(actor: Heard, monkeypat
     def fails(places: str) -> None:
         raise ConnectionError
 
-    monkeypatch.setattr("study.engine.coordinator.give_back", fails)
+    monkeypatch.setattr("study.engine.coordinator.remove_placement_group", fails)
     with pytest.raises(ConnectionError):
         await actor.give("g", task("u"))
-    monkeypatch.setattr("study.engine.coordinator.give_back", given.append)
+    monkeypatch.setattr("study.engine.coordinator.remove_placement_group", given.append)
     await actor.give("h", task("u"))
     assert given[2:] == ["places of b"]
 
@@ -572,7 +564,7 @@ async def test_places_of_a_trainable_that_died_between_two_tasks_are_given_back(
 ) -> None:
     """It can tell nobody. Where Ray has no dashboard, the next group would wait for its places for ever."""
     given: list[str] = []
-    monkeypatch.setattr("study.engine.coordinator.give_back", given.append)
+    monkeypatch.setattr("study.engine.coordinator.remove_placement_group", given.append)
     monkeypatch.setattr("study.engine.coordinator.lives", lambda trainable: not dead)
     await actor.give("a", task("t"))
     await actor.places("a", "places of a")
@@ -590,18 +582,6 @@ async def test_places_of_a_trainable_that_died_between_two_tasks_are_given_back(
 
 
 @on_a_loop
-async def test_a_trial_that_was_kept_is_not_begun_again(actor: Heard) -> None:
-    """Its trainable died before it knew; the new one is free at once."""
-    await actor.begin("a", task("t"))
-    await actor.tell("a", record("t"))
-    await actor.settled(["t"])
-    await actor.give("b", task("t"))
-    assert await actor.outcome("b") == Done()
-    still = await waits(actor.take("b", 0, "life", "node", -1))
-    still.cancel()
-
-
-@on_a_loop
 async def test_a_dead_worker_s_calls_take_nothing_from_the_living(actor: Heard) -> None:
     """Train starts workers anew under the group's old name; what the dead one waited for still waits there."""
     dead = await waits(actor.take("a", 0, "first life", "node", -1))
@@ -616,21 +596,6 @@ async def test_a_dead_worker_s_calls_take_nothing_from_the_living(actor: Heard) 
     assert await actor.orders("a", 0) == [HALT]
     await actor.answer("t", 1, False)
     assert [await actor.wait_for_verdict("t", 1), await actor.wait_for_verdict("t", 1)] == [False, False]
-
-
-def handed_over(events: list[Event]) -> list[str]:
-    return [event.key for event in events if isinstance(event, HandedOver)]
-
-
-@on_a_loop
-async def test_only_so_many_wait_for_their_scores(actor: Heard) -> None:
-    for number in range(HELD):
-        await actor.hand_over(f"t{number}", number)
-    assert await actor.news() == [HandedOver(f"t{number}", [number]) for number in range(HELD)]
-    waiting = await waits(actor.hand_over("one more", "embeddings"))
-    await actor.release()
-    await waiting
-    assert handed_over(await actor.news()) == ["one more"]
 
 
 @on_a_loop

@@ -28,6 +28,8 @@ pytestmark = pytest.mark.ray
 
 ROOT = Path(__file__).resolve().parents[3]
 TASKS = ("--scale", "laptop", "--set", "evaluation.tasks=STS13,TREC,STSBenchmark")
+ROW = ("--space", "scl_npos_nneg", "--only", "3p3n-lambda0.5-SCL")
+ONE_PLACE = ("--concurrent", "1", "--cpus-per-worker", "1")
 LONG = (*TASKS, "--set", "optimisation.max_steps=60", "--set", "optimisation.epochs=20")
 MANY = (*TASKS, "--set", "optimisation.max_steps=500", "--set", "optimisation.batch_size=16")
 """Quick steps, and more of them than go by while a machine is told of its end."""
@@ -42,6 +44,15 @@ def start(environment: dict[str, str], folder: Path, results: Path | str, *argum
         return subprocess.Popen(
             command(results, *arguments), env=environment, stdout=console, stderr=console, text=True, cwd=folder
         )
+
+
+def run(
+    environment: dict[str, str], folder: Path, results: Path | str, *arguments: str
+) -> subprocess.CompletedProcess[str]:
+    """The same to its end."""
+    return subprocess.run(
+        command(results, *arguments), env=environment, capture_output=True, text=True, timeout=280, cwd=folder
+    )
 
 
 def output(folder: Path) -> str:
@@ -109,7 +120,7 @@ def group_processes(cluster: dict[str, str]) -> list[int]:
 def test_a_killed_group_and_a_stopped_study_cost_no_bit(cluster: dict[str, str], tmp_path: Path) -> None:
     """A trial's process is killed by SIGKILL in the midst of its training, then the study is stopped by SIGTERM and
     begun again. The scores are those of the same trial unbroken, and without Ray, to the last bit."""
-    options = ("--space", "scl_npos_nneg", "--only", "3p3n-lambda0.5-SCL", *LONG)
+    options = (*ROW, *LONG)
     broken = tmp_path / "broken"
     study = start(cluster, tmp_path, broken, *options)
     try:
@@ -130,9 +141,7 @@ def test_a_killed_group_and_a_stopped_study_cost_no_bit(cluster: dict[str, str],
     assert json.loads((checkpoint / "state.json").read_text())["step"] >= 5
     assert not group_processes(cluster)
 
-    done = subprocess.run(
-        command(broken, *options), env=cluster, capture_output=True, text=True, timeout=280, cwd=tmp_path
-    )
+    done = run(cluster, tmp_path, broken, *options)
     assert done.returncode == 0, done.stdout + done.stderr
     (record,) = records(broken).values()
     evaluation = json.loads((broken / "study.json").read_text())["evaluation"]
@@ -178,14 +187,7 @@ def test_a_trial_fails_by_itself_and_its_group_goes_on(cluster: dict[str, str], 
     results = tmp_path / "a" / "b" / "c" / "results"
     results.parent.mkdir(parents=True)
     arguments = ("--space", "./mine.py", "--plugin", "objective.py", "--concurrent", "1", *TASKS)
-    done = subprocess.run(
-        command(results, *arguments, "--set", "optimisation.max_steps=4"),
-        env=cluster,
-        capture_output=True,
-        text=True,
-        timeout=280,
-        cwd=tmp_path,
-    )
+    done = run(cluster, tmp_path, results, *arguments, "--set", "optimisation.max_steps=4")
     assert done.returncode == 1, done.stdout + done.stderr
     assert "FAILED: RuntimeError: a mistake of this objective" in done.stdout
     assert "FAILED: the GPU's memory is full; lower optimisation.batch_size" in done.stdout
@@ -304,20 +306,9 @@ def test_a_spot_machine_goes_and_another_one_comes(apart: Apart, tmp_path: Path)
     """No folder in common. A notice brings a checkpoint at once; then the machine is gone, the study waits, another
     machine comes, and the trial goes on there from the checkpoint. Its model, predictions and losses are all there."""
     results = tmp_path / "results"
-    options = ("--space", "scl_npos_nneg", "--only", "3p3n-lambda0.5-SCL", *MANY)
+    options = (*ROW, *MANY)
     machine = apart.add()
-    study = start(
-        apart.environment,
-        tmp_path,
-        results,
-        *options,
-        "--workers",
-        "1",
-        "--concurrent",
-        "1",
-        "--cpus-per-worker",
-        "1",
-    )
+    study = start(apart.environment, tmp_path, results, *options, *ONE_PLACE, "--workers", "1")
     try:
         until(lambda: trains(results), study, "a fifth step")
         assert not (results / "train").exists()  # a minute has not passed
@@ -346,30 +337,9 @@ def test_a_group_of_two_machines_trains_past_a_deadline_and_waits_for_a_machine(
     """A notice brings a checkpoint, and its end restarts nobody while both machines are there. Once one is gone, the
     console says what is waited for, until there are others."""
     results = tmp_path / "results"
-    options = (
-        "--space",
-        "scl_npos_nneg",
-        "--only",
-        "3p3n-lambda0.5-SCL",
-        *MANY,
-        "--set",
-        "optimisation.max_steps=1500",
-        "--set",
-        "optimisation.epochs=4",
-    )
+    longer = ("--set", "optimisation.max_steps=1500", "--set", "optimisation.epochs=4")
     machine, _ = apart.add(), apart.add()
-    study = start(
-        apart.environment,
-        tmp_path,
-        results,
-        *options,
-        "--workers",
-        "2",
-        "--concurrent",
-        "1",
-        "--cpus-per-worker",
-        "1",
-    )
+    study = start(apart.environment, tmp_path, results, *ROW, *MANY, *longer, *ONE_PLACE, "--workers", "2")
 
     def step() -> int:
         progress = Progress.load(results)
@@ -407,13 +377,8 @@ def test_results_in_a_bucket_survive_the_study_s_machine(cluster: dict[str, str]
     try:
         host, port = server.get_host_and_port()
         keys = {"AWS_ACCESS_KEY_ID": "testing", "AWS_SECRET_ACCESS_KEY": "testing", "AWS_DEFAULT_REGION": "us-east-1"}
-        store = boto3.client(
-            "s3",
-            endpoint_url=f"http://{host}:{port}",
-            aws_access_key_id="testing",
-            aws_secret_access_key="testing",
-            region_name="us-east-1",
-        )
+        own = {name.lower(): value for name, value in keys.items() if name != "AWS_DEFAULT_REGION"}
+        store = boto3.client("s3", endpoint_url=f"http://{host}:{port}", region_name="us-east-1", **own)
         store.create_bucket(Bucket="studies")
         url = f"s3://studies/one?endpoint_override={host}:{port}&scheme=http&region=us-east-1"
         few = ("--space", "supmpn_main", "--only", "SupMPN-BERT-base", "--seeds", "2", "--concurrent", "1")
@@ -437,12 +402,11 @@ def test_results_in_a_bucket_survive_the_study_s_machine(cluster: dict[str, str]
             study.wait()
         before = kept()
         (key,) = (Path(name).stem for name in before)
-        assert any(
-            name.startswith(f"predictions/{key}-") for name in written()
-        )  # a record promises that the rest is there
+        # A record promises that the rest is there.
+        assert any(name.startswith(f"predictions/{key}-") for name in written())
         assert f"models/{key}/modules.json" in written()
         second = {**cluster, **keys, "XDG_CACHE_HOME": str(tmp_path / "second")}
-        done = subprocess.run(command(url, *few), env=second, capture_output=True, text=True, timeout=280, cwd=tmp_path)
+        done = run(second, tmp_path, url, *few)
         assert done.returncode == 0, done.stdout + done.stderr
         assert "2 trials (2 of 1 row, 2 seeds), 1 of them done" in done.stdout
         assert "report: s3://studies/one/report.md" in done.stdout
@@ -453,7 +417,7 @@ def test_results_in_a_bucket_survive_the_study_s_machine(cluster: dict[str, str]
         assert not [name for name in written() if name.startswith("train/")]
         text = store.get_object(Bucket="studies", Key="one/report.md")["Body"].read().decode()
         assert "SupMPN-BERT-base" in text
-        again = subprocess.run(command(url, *few), env=second, capture_output=True, text=True, timeout=90, cwd=tmp_path)
+        again = run(second, tmp_path, url, *few)
         assert again.returncode == 0, again.stdout + again.stderr  # nothing left: no Ray, only the report
         assert kept() == after
     finally:

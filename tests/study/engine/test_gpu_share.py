@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import torch
 
-from study.engine import gpu_share
-from study.engine.gpu_share import take_share
+from study.engine import worker
+from study.engine.worker import take_share
 from tests.pretended_gpu import pretended
 from trainables.errors import UserError
 from trainables.training.memory import available_bytes
@@ -33,7 +33,7 @@ def test_a_gpu_that_torch_cannot_use_is_an_error(
     file = tmp_path / "version"
     if driver:
         file.write_text(driver)
-    monkeypatch.setattr(gpu_share, "DRIVER", file)
+    monkeypatch.setattr(worker, "DRIVER", file)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.setattr(torch.version, "cuda", "13.0")
     with pytest.raises(UserError, match=rf"torch .* is built for CUDA 13\.0, and the machine has {words}; .* 0$"):

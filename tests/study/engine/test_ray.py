@@ -36,16 +36,9 @@ def command(results: Path, *arguments: str) -> list[str]:
     return [sys.executable, str(ROOT / "study" / "run.py"), *SMALL, "--results", str(results), *arguments]
 
 
-def run(
-    cluster: dict[str, str], results: Path, *arguments: str, timeout: float = 280
-) -> subprocess.CompletedProcess[str]:
+def run(cluster: dict[str, str], results: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        command(results, *arguments),
-        env=cluster,
-        capture_output=True,
-        text=True,
-        timeout=timeout,
-        cwd=results.parent,
+        command(results, *arguments), env=cluster, capture_output=True, text=True, timeout=280, cwd=results.parent
     )
 
 
@@ -111,23 +104,8 @@ def test_two_workers_explore_stop_fail_and_report(cluster: dict[str, str], tmp_p
     results = tmp_path / "results"
     (tmp_path / "mine.py").write_text(SPACE)
     (tmp_path / "objective.py").write_text(PLUGIN)
-    arguments = (
-        "--space",
-        "./mine.py",
-        "--plugin",
-        "objective.py",
-        "--workers",
-        "2",
-        "--search",
-        "optuna",
-        "--trials",
-        "3",
-        "--finals",
-        "none",
-        "--scheduler",
-        "asha",
-    )
-    done = run(cluster, results, *arguments)
+    arguments = "--space ./mine.py --plugin objective.py --workers 2 --search optuna --trials 3 --finals none"
+    done = run(cluster, results, *arguments.split(), "--scheduler", "asha")
     assert done.returncode == 1, done.stdout + done.stderr
     assert "FAILED: nothing can be learnt from this one" in done.stdout
     assert "1 trial failed" in done.stderr
@@ -181,9 +159,8 @@ def test_models_of_the_finals_are_averaged_and_one_is_left_to_ship(cluster: dict
     assert all(record["training"] == {"stopped": None} for record in soups.values())
     kept = {record["checkpoint"] for record in records(results).values()} - {None}
     assert {f"models/{path.name}" for path in (results / "models").iterdir() if path.is_dir()} == kept
-    assert [checkpoint for checkpoint in kept if is_soup(int(checkpoint.rpartition("-")[2]))] == [
-        *filter(None, [ship.averaged])
-    ]
+    soup_models = [checkpoint for checkpoint in kept if is_soup(int(checkpoint.rpartition("-")[2]))]
+    assert soup_models == [*filter(None, [ship.averaged])]
 
 
 @pytest.mark.slow

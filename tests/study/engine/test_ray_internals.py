@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-import importlib
+import pkgutil
 import re
 import subprocess
 import sys
@@ -50,19 +50,11 @@ def private(source: str) -> set[str]:
 
 def exists(name: str) -> bool:
     """Whether Ray has it: a module, or something in one."""
-    parts = name.split(".")
-    for length in range(len(parts), 0, -1):
-        try:
-            module: Any = importlib.import_module(".".join(parts[:length]))
-        except ModuleNotFoundError:
-            continue
-        try:
-            for part in parts[length:]:
-                module = getattr(module, part)
-        except AttributeError:
-            return False
-        return True
-    return False
+    try:
+        pkgutil.resolve_name(name)
+    except (ImportError, AttributeError):
+        return False
+    return True
 
 
 def test_ray_has_all_that_a_study_needs_of_it() -> None:

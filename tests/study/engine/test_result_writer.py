@@ -293,17 +293,25 @@ def test_a_study_that_dies_between_has_lost_nothing(stage: Stage, monkeypatch: p
 
 @also_at_a_url
 @pytest.mark.parametrize("broken", ["predictions", "card"])
-def test_without_what_it_promises_there_is_no_record(
+def test_without_what_it_promises_there_is_no_record_and_the_study_ends(
     broken: str, stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    trial = stage.begun()
+    first, second = stage.begun(0), stage.begun(1)
+    tried = []
 
-    def fail(*arguments: Any) -> None:
-        raise OSError(errno.EIO, "a broken disk")
+    def full(*arguments: Any) -> None:
+        tried.append(arguments)
+        raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(*((module, "write_whole") if broken == "predictions" else (ResultsLocation, "add")), fail)
-    stage.tell(result(trial))
+    monkeypatch.setattr(*((module, "write_whole") if broken == "predictions" else (ResultsLocation, "add")), full)
+    stop = StudyLoop(stage.writer)
+    assert not stop.stop_all()
+    stage.tell(result(first))
     assert isinstance(stage.writer.problem, OSError)
+    assert stop.stop_all()
+    stage.tell(result(second))
+    stage.writer.finish()  # waits for nothing any more
+    assert len(tried) == 1
     assert not [name for name in stage.files() if name.startswith(LEDGER)]
     assert stage.settled == {}
     assert stage.removed == []
@@ -321,20 +329,14 @@ def test_a_record_that_is_told_twice_is_kept_once(stage: Stage) -> None:
     assert read_failures(stage.place.folder) == []
 
 
-def test_a_failure_tells_no_secret(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failure_tells_no_secret_in_a_short_line(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_TOKEN", "hf_planted0token1")
     trial = stage.begun()
-    stage.tell(failure(trial, "401 for hf_planted0token1", "Bearer hf_planted0token1"))
+    stage.tell(failure(trial, "401 for hf_planted0token1\n" + "and so on \x1b[31m" * 1000, "Bearer hf_planted0token1"))
     (written,) = (stage.place.folder / FAILURES).iterdir()
     assert "planted" not in written.read_text()
-    assert stage.witness.events[-1] == ("failed", trial.key, "401 for [HF_TOKEN]")
-
-
-def test_a_long_reason_is_a_short_line(stage: Stage) -> None:
-    trial = stage.begun()
-    stage.tell(failure(trial, "it begins so\n" + "and goes on \x1b[31m" * 1000))
     (failed,) = read_failures(stage.place.folder)
-    assert failed.reason.startswith("it begins so and")
+    assert failed.reason.startswith("401 for [HF_TOKEN] and so on")
     assert failed.reason.isprintable()
     assert len(failed.reason) < 1100
     assert stage.witness.events[-1] == ("failed", trial.key, failed.reason)
@@ -434,25 +436,23 @@ def test_a_study_whose_groups_cannot_start_ends_with_their_error(stage: Stage, m
     assert [record.key for record in stage.writer.ledger.sift()[0]] == [done.key]
 
 
-@pytest.mark.parametrize("raises", [True, False])
-def test_an_actor_of_tune_s_that_raises_at_its_start_is_a_failed_start_and_one_that_dies_is_none(
-    stage: Stage, raises: bool
-) -> None:
-    trial = stage.begun()
-    raised = RayTaskError("__init__", "Traceback ...\nImportError: no\n", ImportError("no"))
-    for _ in range(STARTS):
-        assert stage.writer.problem is None
-        stage.end_actor(trial, ActorDiedError(raised) if raises else ActorDiedError())
-    assert [event[2] for event in stage.witness.events if event[0] == "not_started"] == [1, 2, 3, 4] * raises
-    assert (stage.writer.problem is not None) == raises
-    assert str(stage.writer.problem).startswith(ENDS + "the last one by 'ImportError: no'") or not raises
+RAISED = RayTaskError("__init__", "Traceback ...\nImportError: no\n", ImportError("no"))
 
 
-@pytest.mark.parametrize(("node", "begun"), [("head", False), ("lost", False), ("head", True)])
-def test_processes_that_die_at_their_start_end_a_study_and_lost_machines_or_begun_trials_never_do(
-    stage: Stage, node: str, begun: bool, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("error", "node", "begun", "reason"),
+    [
+        pytest.param(ActorDiedError(RAISED), None, False, "ImportError: no", id="it raises"),
+        pytest.param(ActorDiedError(), None, False, None, id="nobody knows of what it died"),
+        pytest.param(ActorDiedError(), "head", False, "process 7 died", id="its process dies"),
+        pytest.param(ActorDiedError(), "lost", False, None, id="its machine is lost"),
+        pytest.param(ActorDiedError(), "head", True, None, id="its process dies after the trial has begun"),
+    ],
+)
+def test_an_actor_of_tune_s_that_ends_again_and_again_ends_the_study_where_it_never_starts(
+    stage: Stage, error: Exception, node: str | None, begun: bool, reason: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "death_of", lambda error: (node, "process 7 died"))
+    monkeypatch.setattr(module, "death_of", lambda error: (node, "process 7 died") if node else None)
     monkeypatch.setattr(module, "machines_that_stay", lambda: {"head"})
     monkeypatch.setattr(module, "_own_machine", lambda: "head")
     monkeypatch.setattr("study.engine.starts.OUTLIVED_SECONDS", 0.0)
@@ -461,14 +461,15 @@ def test_processes_that_die_at_their_start_end_a_study_and_lost_machines_or_begu
         assert stage.writer.problem is None
         if begun:
             stage.tell(Started((trial.key,)), Step((trial.key,), 1, 9, {}))
-        stage.end_actor(trial, ActorDiedError())
+        stage.end_actor(trial, error)
         stage.writer.drain()
-    ends = node == "head" and not begun
-    assert [event[2] for event in stage.witness.events if event[0] == "not_started"] == [1, 2, 3, 4] * ends
-    assert (stage.writer.problem is not None) == ends
-    assert str(stage.writer.problem).startswith(ENDS + "the last one by 'process 7 died'") or not ends
+    assert [event[2] for event in stage.witness.events if event[0] == "not_started"] == [1, 2, 3, 4] * bool(reason)
+    if reason:
+        assert str(stage.writer.problem).startswith(ENDS + f"the last one by {reason!r}")
+    else:
+        assert stage.writer.problem is None
     assert stage.process.get(stage.actor.assign.remote("next", trial.key, None)) is None
-    assert stage.coordinator._reasons == {trial.key: "process 7 died"}
+    assert stage.coordinator._reasons == ({trial.key: "process 7 died"} if node else {})
 
 
 def test_callbacks_hear_of_an_actor_that_died(stage: Stage) -> None:
@@ -524,39 +525,11 @@ def test_trials_that_were_take_little_memory(stage: Stage) -> None:
     assert stage.writer.problem is None
 
 
-def test_a_full_disk_ends_the_study(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    first, second = stage.begun(0), stage.begun(1)
-    tried = []
-
-    def full(path: Path, content: Any) -> None:
-        tried.append(path)
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(module, "write_whole", full)
-    stop = StudyLoop(stage.writer)
-    assert not stop.stop_all()
-    stage.tell(result(first))
-    assert isinstance(stage.writer.problem, OSError)
-    assert stage.writer.problem.errno == errno.ENOSPC
-    assert stop.stop_all()
-    stage.tell(result(second))
-    assert len(tried) == 1
-    stage.writer.finish()  # waits for nothing any more
-
-
-def test_a_full_disk_of_a_worker_s_machine_ends_the_study(stage: Stage) -> None:
-    """At the first trial that finds it; none has failed, so the same command goes on with them."""
-    trials = [stage.begun(number) for number in range(2)]
-    stage.tell(DiskFull("the disk of /tmp is full"), failure(trials[1]))
-    assert isinstance(stage.writer.problem, UserError)
-    assert str(stage.writer.problem) == "the disk of /tmp is full"
-    assert StudyLoop(stage.writer).stop_all()
-    assert read_failures(stage.place.folder) == []
-    assert stage.settled == {}
-
-
-def test_what_is_told_after_a_full_disk_is_kept(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In the same answer, and until the worker groups have stopped: the study ends as by a person's stop."""
+def test_a_full_disk_of_a_worker_s_machine_ends_the_study_and_what_is_told_after_it_is_kept(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the same answer, and until the worker groups have stopped: the study ends as by a person's stop. No trial has
+    failed, so the same command goes on with all."""
     trials = [stage.begun(number) for number in range(4)]
     scores = Reference(result(trials[1]), ready=False)
     monkeypatch.setattr(module, "score_apart", Remote(lambda content: scores))
@@ -571,9 +544,12 @@ def test_what_is_told_after_a_full_disk_is_kept(stage: Stage, monkeypatch: pytes
     orders: list[list[str]] = []
     stage.train(trials[2])
     working = stage.process.start(worker())
-    handed_over = HandedOver(trials[1].key, [trials[1].key])
-    stage.tell(DiskFull("the disk of /tmp is full"), result(trials[0]), DiskFull("another's"), handed_over)
+    further = DiskFull("another's"), HandedOver(trials[1].key, [trials[1].key]), failure(trials[3])
+    stage.tell(DiskFull("the disk of /tmp is full"), result(trials[0]), *further)
+    assert isinstance(stage.writer.problem, UserError)
     assert str(stage.writer.problem) == "the disk of /tmp is full"
+    assert StudyLoop(stage.writer).stop_all()
+    assert read_failures(stage.place.folder) == []
     assert list(stage.settled) == [trials[0].key, trials[2].key, trials[1].key]
     assert not stage.writer.drain()
     assert orders == [[HALT]]  # once
@@ -581,13 +557,11 @@ def test_what_is_told_after_a_full_disk_is_kept(stage: Stage, monkeypatch: pytes
 
 
 class Broken(Callback):
-    def tick(self) -> None:
-        raise ValueError("no\nnetwork")
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
 
-
-class Leaving(Callback):
     def tick(self) -> None:
-        raise SystemExit(0)
+        raise self.error
 
 
 def test_a_callback_that_raises_is_left_out(
@@ -596,8 +570,8 @@ def test_a_callback_that_raises_is_left_out(
     def unbuilt(state: Any) -> Callback:
         raise RuntimeError("no key")
 
-    dispatch.CALLBACKS.add(CallbackEntry("broken", lambda state: Broken(), "raises"))
-    dispatch.CALLBACKS.add(CallbackEntry("leaving", lambda state: Leaving(), "would end the process"))
+    dispatch.CALLBACKS.add(CallbackEntry("broken", lambda state: Broken(ValueError("no\nnetwork")), "raises"))
+    dispatch.CALLBACKS.add(CallbackEntry("leaving", lambda state: Broken(SystemExit(0)), "would end it"))
     dispatch.CALLBACKS.add(CallbackEntry("unbuilt", unbuilt, "is never made"))
     dispatch.CALLBACKS.add(CallbackEntry("unasked", lambda state: None, "nobody asked for it"))
     stage = Stage(place, stage.witness, stage.process)
@@ -637,13 +611,6 @@ def test_the_end_waits_for_scores_that_are_made_apart(stage: Stage, monkeypatch:
     assert [failed.reason for failed in read_failures(stage.place.folder)] == [
         "its scores were not made: the machine died"
     ]
-
-
-def test_what_is_told_until_the_halt_is_kept(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    trial = stage.begun()
-    stage.say(result(trial))
-    stage.writer.halt()
-    assert stage.settled[trial.key] is not None
 
 
 @pytest.mark.parametrize("ends", [True, False])

@@ -35,6 +35,17 @@ def trainer(monkeypatch: pytest.MonkeyPatch) -> Any:
     return group._trainer()
 
 
+@pytest.fixture
+def heard(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
+    """What the coordinator is told of interruptions, failed starts and ends."""
+    calls: list[tuple[Any, ...]] = []
+    method = SimpleNamespace(remote=lambda *given: calls.append(given))
+    coordinator = MagicMock(interrupted=method, not_started=method, ended=method)
+    monkeypatch.setattr(ray, "get_actor", {"that of a study": coordinator}.__getitem__)
+    monkeypatch.setattr(ray, "get", lambda reference: reference)
+    return calls
+
+
 def watchers(folder: Path) -> list[object]:
     """Ray Train's own, of a run that begins in this process's environment."""
     config = ray.train.RunConfig(name="a", storage_path=str(folder))
@@ -55,26 +66,25 @@ def test_train_watches_no_machine_as_the_coordinator_does(
     assert watchers(tmp_path) == []
 
 
-def test_the_coordinator_hears_of_workers_that_train_starts_anew(trainer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    calls: list[tuple[Any, ...]] = []
-    actor = SimpleNamespace(interrupted=SimpleNamespace(remote=lambda *given: calls.append(given)))
-    monkeypatch.setattr(ray, "get_actor", {"that of a study": actor}.__getitem__)
+def test_the_coordinator_hears_of_workers_that_train_starts_anew(
+    trainer: Any, heard: list[tuple[Any, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
     deaths = {"first": ("n1", "killed"), "second": ("n2", "crashed")}
     monkeypatch.setattr("study.engine.worker_group.death_of", lambda error: deaths.get(str(error)))
-    heard, started = trainer.run_config.callbacks
+    alive, started = trainer.run_config.callbacks
 
     def death(text: str) -> Exception:
         return WorkerHealthCheckFailedError("", RayActorError(error_msg=text))
 
-    heard.after_exception(MagicMock(), {1: RuntimeError("a mistake")})
-    heard.after_exception(MagicMock(), {0: death("first"), 1: death("second"), 2: RuntimeError("nobody answers")})
-    heard.after_exception(MagicMock(), {0: death("first"), 1: death("its machine is gone")})
+    alive.after_exception(MagicMock(), {1: RuntimeError("a mistake")})
+    alive.after_exception(MagicMock(), {0: death("first"), 1: death("second"), 2: RuntimeError("nobody answers")})
+    alive.after_exception(MagicMock(), {0: death("first"), 1: death("its machine is gone")})
     failure = WorkerGroupStartupFailedError("at least one failed")
     failure.__cause__ = RayActorError(error_msg="first")
     for state in (RunningState(), ReschedulingState(ControllerError(failure))):
         started.after_controller_state_update(MagicMock(), state)
     both, first = (frozenset({"n1", "n2"}), "killed"), (frozenset({"n1"}), "killed")
-    assert calls == [("a",), ("a", *both), ("a",), ("a", *first)]
+    assert heard == [("a",), ("a", *both), ("a",), ("a", *first)]
 
 
 @pytest.mark.parametrize(
@@ -86,12 +96,8 @@ def test_the_coordinator_hears_of_workers_that_train_starts_anew(trainer: Any, m
     ],
 )
 def test_the_coordinator_hears_whether_a_group_ended_by_an_error(
-    error: Exception | None, calls: tuple[str, bool], monkeypatch: pytest.MonkeyPatch
+    error: Exception | None, calls: tuple[str, bool], heard: list[tuple[Any, ...]]
 ) -> None:
-    heard: list[tuple[Any, ...]] = []
-    coordinator = SimpleNamespace(ended=SimpleNamespace(remote=lambda *given: heard.append(given)))
-    monkeypatch.setattr(ray, "get_actor", lambda name: coordinator)
-    monkeypatch.setattr(ray, "get", lambda reference: reference)
     group: Any = object.__new__(WorkerGroup)
     trainer = MagicMock(fit=MagicMock(side_effect=error))
     vars(group).update(name="a", coordinator="that of a study", _trainer=lambda: trainer)
@@ -103,17 +109,14 @@ def test_the_coordinator_hears_whether_a_group_ended_by_an_error(
 
 @pytest.mark.parametrize(("several", "rank", "calls"), [(True, 0, 1), (True, 1, 0), (False, 0, 0)])
 def test_of_a_start_that_train_repeats_the_first_worker_tells(
-    several: bool, rank: int, calls: int, monkeypatch: pytest.MonkeyPatch
+    several: bool, rank: int, calls: int, heard: list[tuple[Any, ...]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The end of a group of one worker is told anyway."""
-    heard: list[tuple[Any, ...]] = []
-    coordinator = MagicMock(not_started=SimpleNamespace(remote=lambda *given: heard.append(given)))
-    monkeypatch.setattr(ray, "get_actor", lambda name: coordinator)
-    monkeypatch.setattr(ray, "get", lambda reference: reference)
     monkeypatch.setattr(ray, "get_runtime_context", MagicMock())
     monkeypatch.setattr(ray.util, "get_current_placement_group", MagicMock())
     monkeypatch.setattr(ray.train, "get_context", lambda: MagicMock(get_world_rank=lambda: rank))
+    config = {"group": "a", "coordinator": "that of a study", "several": several, "perform": "no_such_module:perform"}
     with pytest.raises(Exception, match="no_such_module"):
-        take_tasks({"group": "a", "coordinator": "", "several": several, "perform": "no_such_module:perform"})
+        take_tasks(config)
     assert [name for name, _ in heard] == ["a"] * calls
     assert all("no_such_module" in reason for _, reason in heard)

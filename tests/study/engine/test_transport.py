@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import pickle
 import random
-import subprocess
-import sys
 import time
 import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
+import ray
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,8 +24,6 @@ from reports.ledger.storage import Storage, storage
 from study.engine.transport import CoordinatorTransport, Deliveries, transport_for
 from tests.bucket import BUCKET, give_credentials, local_s3, model, same
 from trainables.errors import UserError
-
-ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture(scope="module")
@@ -102,18 +101,10 @@ class TestTransports:
             assert not transport.fetch(name, tmp_path / "again")
             transport.remove(name)
 
-    @pytest.mark.slow
-    def test_what_is_there_is_replaced(self, transport: Any, tmp_path: Path):
-        for seed in range(4):
-            sent = model(tmp_path / f"sent-{seed}", 1000 - seed, seed)
-            (sent / f"only-{seed}").write_text("x")
-            transport.send(sent, "train/a")
-            assert transport.fetch("train/a", tmp_path / "back")
-            assert same(sent, tmp_path / "back")
-
     def test_a_reader_meets_a_sender(self, transport: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-        """The folder is replaced after the reader has read its listing: it gets all of the new."""
+        """The folder is replaced after the reader has read its listing: it gets all of the new, and that alone."""
         old, new = model(tmp_path / "old", 500, 0), model(tmp_path / "new", 500, 1)
+        (old / "only here").touch()
         transport.send(old, "train/a")
         by_pieces = isinstance(transport, CoordinatorTransport)
         whole = CoordinatorTransport._fetch if by_pieces else Storage.get_all
@@ -165,6 +156,16 @@ class TestTransports:
             with pytest.raises(UserError, match="names no file"):
                 transport.remove(name)
         assert sorted(path.name for path in tmp_path.iterdir()) in (["results", "sent"], ["sent"])
+
+    @pytest.mark.parametrize("error", [UserError("names no file"), OSError(errno.ENOSPC, "full")], ids=["name", "disk"])
+    def test_the_coordinator_s_own_error_arrives_and_not_ray_s(self, error: Exception, monkeypatch: pytest.MonkeyPatch):
+        def fails(call: object) -> None:
+            raise ray.exceptions.RayTaskError("commit", "a traceback", error).as_instanceof_cause()
+
+        monkeypatch.setattr(ray, "get", fails)
+        with pytest.raises(type(error)) as raised:
+            CoordinatorTransport(MagicMock()).remove("models/a")
+        assert raised.value is error
 
 
 class TestDeliveries:
@@ -275,45 +276,3 @@ class TestDeliveries:
         assert {file: length for file, (length, _) in listing.items()} == {f: len(data) for f, data in files.items()}
         for file, data in files.items():
             assert deliveries.piece("models/a", file, 0, 100) == data
-
-
-@pytest.mark.ray
-@pytest.mark.slow
-def test_a_folder_goes_through_an_actor(cluster: dict[str, str], tmp_path: Path):
-    """A large folder in several pieces, there and back; the actor's own errors arrive as what they are."""
-    sent = model(tmp_path / "sent", size=70 * 2**20)
-    script = f"""
-import ray
-from pathlib import Path
-from study.engine.transport import CoordinatorTransport, Deliveries
-from trainables.errors import UserError
-
-class Coordinator(Deliveries):
-    async def others(self): pass
-
-ray.init()
-coordinator = ray.remote(num_cpus=0)(Coordinator).remote(Path({str(tmp_path / "results")!r}))
-
-@ray.remote
-def worker(transport):
-    transport.send(Path({str(sent)!r}), "models/a-0")
-    assert transport.fetch("models/a-0", Path({str(tmp_path / "back")!r}))
-    assert not transport.fetch("models/b-0", Path({str(tmp_path / "none")!r}))
-    for name, error in (("../a", UserError), ("blocked/a", OSError)):
-        try:
-            transport.send(Path({str(sent)!r}), name)
-        except error:
-            pass
-        else:
-            raise AssertionError(name)
-
-Path({str(tmp_path / "results")!r}).mkdir()
-Path({str(tmp_path / "results" / "blocked")!r}).write_text("a file where a folder must be")
-ray.get(worker.remote(CoordinatorTransport(coordinator)))
-"""
-    ended = subprocess.run(
-        [sys.executable, "-c", script], cwd=ROOT, env=cluster, capture_output=True, text=True, timeout=280
-    )
-    assert ended.returncode == 0, ended.stderr[-3000:]
-    assert same(sent, tmp_path / "results" / "models" / "a-0")
-    assert same(sent, tmp_path / "back")

@@ -45,9 +45,8 @@ SPACE = Space(
 def plan_in(home: Path) -> Plan:
     (home / "space.py").write_text(SPACE.format(home=home))
     options = ["--search", "optuna", "--trials", "4", "--finals", "2x2", "--scale", "laptop"]
-    return decide(
-        read_request(parse(["--space", str(home / "space.py"), "--results", str(home / "results"), *options])), 0
-    )
+    places = ["--space", str(home / "space.py"), "--results", str(home / "results")]
+    return decide(read_request(parse([*places, *options])), 0)
 
 
 def run(plan: Plan, limit: int = 1000) -> list[str]:
@@ -91,16 +90,21 @@ def test_a_study_that_was_moved_half_way_goes_on(begun: tuple[Path, list[str]], 
 
 
 @pytest.mark.parametrize(
-    ("what", "moved"),
-    [("pairs.jsonl", False), ("pairs.jsonl", True), (f"senteval/{STSB}/sts-test.csv", True), ("one/weights", True)],
+    ("what", "moved", "sentence"),
+    [
+        ("pairs.jsonl", False, r"whose corpus\.nli is '.*/old/pairs\.jsonl', which holds something else now"),
+        ("pairs.jsonl", True, r"whose corpus\.nli is '.*/old/pairs\.jsonl', not '.*/new/pairs\.jsonl'"),
+        (f"senteval/{STSB}/sts-test.csv", True, r"goes by scores of evaluation\.senteval '.*/old/senteval', not '"),
+        ("one/weights", True, r"whose encoder\.name is '.*/old/one', not '.*/new/one'"),
+    ],
 )
 def test_a_study_whose_data_changed_is_refused(
-    begun: tuple[Path, list[str]], tmp_path: Path, what: str, moved: bool
+    begun: tuple[Path, list[str]], tmp_path: Path, what: str, moved: bool, sentence: str
 ) -> None:
     home = begun[0].rename(tmp_path / "new") if moved else begun[0]
     file = home / what
     file.write_text(file.read_text().replace("dog", "cow") + "\n")
-    with pytest.raises(UserError, match="run that study's own command to continue it"):
+    with pytest.raises(UserError, match=f"{sentence}.*; run that study's own command to continue it"):
         check_results(plan_in(home))
 
 

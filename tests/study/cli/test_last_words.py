@@ -19,8 +19,7 @@ import pytest
 )
 def test_a_sentence_is_said_for_who_cannot_speak(end: str, text: str) -> None:
     source = (
-        f"import os\nfrom study.engine.last_words import last_words\n"
-        f"with last_words(\"kept: 'all' of $HOME\"):\n    {end}\n"
+        f"import os\nfrom study.cli.terminal import last_words\nwith last_words(\"kept: 'all' of $HOME\"):\n    {end}\n"
     )
     done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, timeout=120)
     assert done.stderr == text
