@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
-from reports.answer_parts import Check, Finalist, Other, RowsAnswer
+from reports.answer_parts import Ahead, Check, Finalist, Other, RowsAnswer
 from reports.best_model import best_first, ranking
 from reports.cached import cached
 from reports.evidence import Evidence
@@ -29,7 +29,7 @@ from reports.learning_curve import DataCurve, data_curve, trained_on
 from reports.ledger import plain, seconds_of
 from reports.ledger.finals import NEAR, SHARE
 from reports.looks import look, share
-from reports.part_scores import MisleadingPart, misleading_part, passed_over
+from reports.part_scores import MisleadingPart, busy, misleading_part, passed_over
 from reports.quantity import Quantity, goals_quantity
 from reports.question import kinds_of_tasks, plain_quantity
 from reports.recipe_names import called, farthest
@@ -128,9 +128,10 @@ class Answer:
     """Of them those that were trained on all of the data, so that they could be finalists."""
     unrun: int = 0
     """Recipes that the search drew and no trial ran."""
-    ahead: tuple[str, float] | None = None
-    """Of the recipes that scored higher than a finalist before the finals, or without one than the base, and for which
-    a limit had no room there, the name of the best, and by how many points."""
+    ahead: Ahead | None = None
+    """The best of those that a limit left out of the finals."""
+    busy: tuple[float, float] | None = None
+    """The seconds of two trainings of the same work, where the machine was so busy that these lie far apart."""
     misleading: MisleadingPart | None = None
     """The part of the data on which recipes began, where the base settings gain nothing there."""
     seconds: float = 0.0
@@ -216,6 +217,7 @@ def _answer(results: Results) -> Answer:
         tried=len(whole | parts),
         unrun=len({*results.explored} - ran),
         ahead=_ahead(results),
+        busy=busy(results),
         misleading=misleading_part(results),
         whole=len(whole),
         seconds=math.fsum(seconds_of(record, "seconds") or 0.0 for record in results.trials_and_soups),
@@ -439,14 +441,16 @@ class _Finals(FinalsEvidence):
         return [other for other in others if other.gain.below]
 
 
-def _ahead(results: Results) -> tuple[str, float] | None:
+def _ahead(results: Results) -> Ahead | None:
     """Not of costs, nor beside finalists of those so near that they gave way to a shorter training."""
     passed, finals = passed_over(results), results.info.finals
     if passed is None or results.goals[0].cost:
         return None
     best, more = next(iter(passed.by.items()))
-    by_limit = finals is None or not finals.finalists or (results.info.limited and more > NEAR)
-    return (called(results, best), more) if by_limit else None
+    if finals is not None and finals.finalists and not (results.info.limited and more > NEAR):
+        return None
+    value, last_value = (passed.scores[key].value for key in (best, passed.last))
+    return Ahead(called(results, best), value, called(results, passed.last), last_value, passed.share)
 
 
 def _best_explored(results: Results) -> str | None:

@@ -49,6 +49,21 @@ class Other:
 
 
 @dataclass(frozen=True)
+class Ahead:
+    """A recipe that scored higher than a finalist before the finals, or without one than the base, and had no room
+    there."""
+
+    name: str
+    value: float
+    """Its development score."""
+    last: str
+    """The name of the finalist, or of the base."""
+    last_value: float
+    share: float
+    """Of the data, on which both trained."""
+
+
+@dataclass(frozen=True)
 class Check:
     """What a recipe does by another reader of its embeddings, for which nothing is fitted."""
 

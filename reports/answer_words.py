@@ -11,17 +11,17 @@ import shlex
 
 from reports.answer import Answer
 from reports.answer_lines import Line, Say, first_few, fits, in_lines
-from reports.answer_parts import Finalist, RowsAnswer
+from reports.answer_parts import Ahead, Finalist, RowsAnswer
 from reports.commands import recipe_command, results_place, study_command
 from reports.gain import Gain
 from reports.learning_curve import DataCurve
 from reports.ledger import StudyInfo
 from reports.ledger.finals import share_in_words
-from reports.markdown import count, duration, number, span
+from reports.markdown import count, duration, number, signed, span
 from reports.recipe_names import BASE, plain
 from reports.soup import SHIPPED, Ship
 from reports.statistics.finals import RECORDED
-from reports.wording import GO_ON, difference, interval, level
+from reports.wording import GO_ON, interval, level
 from search_spaces.limits import rounded_up
 from search_spaces.own_data import TF_IDF
 
@@ -50,6 +50,7 @@ def lines(answer: Answer, info: StudyInfo, say: Say) -> list[Line]:
             f"{larger} {IN_ALL} with what is done" if (larger := _larger_limit(info)) and not answer.finalists else ""
         )
         return [Line("Open", f"nothing can be told: {why}"), *([Line("Next", more)] if more else [])]
+    base = answer.references.get("base")
     first = answer.picked[0] if answer.picked else answer.references["base"]
     of_picked = answer.kind in ("use", "open") and not answer.base_leads
     """Whether it is about the picked recipe, and not about what is kept."""
@@ -63,7 +64,7 @@ def lines(answer: Answer, info: StudyInfo, say: Say) -> list[Line]:
     written += [
         *in_lines("Check", _check(answer, say)),
         *in_lines("Most", _most(answer, say)),
-        *_base(answer, say),
+        *([Line("Base", _settings(base, say))] if base and base.settings else []),
         *in_lines("Sure", _sure(answer, first)),
         *(Line("Note", words) for words in _notes(answer, info, say)),
         *in_lines("Note", _carried_over(answer, first, say)),
@@ -110,12 +111,6 @@ def _none_better(answer: Answer, info: StudyInfo) -> str:
     seeds = count(len(info.seeds), "seed") + " or more" * info.raced
     items = "" if answer.chosen_on is None else f" on {count(answer.chosen_on, 'item')}"
     return f"no recipe of the search scored above them in development ({seeds} each{items})"
-
-
-def _base(answer: Answer, say: Say) -> list[Line]:
-    """What the base settings are, of what is searched."""
-    base = answer.references.get("base")
-    return [Line("Base", _settings(base, say))] if base and base.settings else []
 
 
 def _why_open(answer: Answer, say: Say) -> str:
@@ -211,7 +206,8 @@ def _sure(answer: Answer, first: Finalist) -> list[str]:
     items = [] if answer.items is None else [f"{count(answer.items, 'test item')}{chose}{trained}"]
     clauses = [seeds if answer.picked else f"{count(first.seeds, 'seed')} of {OVER['base']}", *items]
     parts = f", {answer.whole} of them on all of the data" if answer.whole < answer.tried else ""
-    clauses.append(f"{count(answer.tried, 'recipe')} tried{parts}, {duration(answer.seconds)} of trials added up")
+    tried = f"{count(answer.tried, 'recipe')} tried" + " with the base settings" * bool(base and answer.tried > 1)
+    clauses.append(f"{tried}{parts}, {duration(answer.seconds)} of trials added up")
     return [*clauses, *noise(answer), *_lent(answer)]
 
 
@@ -251,9 +247,7 @@ def _notes(answer: Answer, info: StudyInfo, say: Say) -> list[str]:
         less = f"{OVER['base']} scored {number(part.base)} in development, {OVER['encoder']} {number(part.encoder)}"
         sentences.append(f"on {share_in_words(part.share)} {less}: there what trains least may look best")
     if answer.ahead and info.limited:
-        name, more = answer.ahead
-        had = f"before the finals {say(name)} scored {number(more)} higher in development"
-        sentences.append(f"{had}, and had no room there{_goes_on(answer, info)}")
+        sentences.append(f"{_scored_higher(answer.ahead, say)}{_goes_on(answer, info)}")
     if answer.unrun > answer.tried and info.limited:
         sentences.append(f"{count(answer.unrun, 'more recipe')} were drawn and had no time{_goes_on(answer, info)}")
     used, plain = answer.to_use or answer.references.get("base"), answer.references.get("baseline")
@@ -269,9 +263,19 @@ def _notes(answer: Answer, info: StudyInfo, say: Say) -> list[str]:
     if finals is not None and 0 < most < finals.seeds and info.limited:
         had = f"the limit had time for {most} of {count(finals.seeds, 'fresh seed')}"
         sentences.append(f"{had}{_goes_on(answer, info, finals.seeds)}")
-    elif finals is not None and finals.smaller:
+    elif finals is not None and finals.smaller and answer.finalists:
         sentences.append("the finals have fewer seeds or recipes than usual, to fit the limit")
+    if answer.busy and info.limited:
+        span_of = " and ".join(map(duration, answer.busy))
+        sentences.append(f"the machine was busy: trainings of the same work took {span_of}")
     return sentences
+
+
+def _scored_higher(ahead: Ahead, say: Say) -> str:
+    where = "before the finals" if ahead.share == 1 else f"on {share_in_words(ahead.share)}"
+    last = OVER["base"] if ahead.last == BASE else say(ahead.last)
+    scores = f"{say(ahead.name)} scored {number(ahead.value)} in development, {last} {number(ahead.last_value)}"
+    return f"{where} {scores}: there was no time to judge it"
 
 
 def _goes_on(answer: Answer, info: StudyInfo, seeds: int | None = None) -> str:
@@ -301,7 +305,7 @@ def _most(answer: Answer, say: Say) -> list[str]:
     judged += ["the recipe judged" if recipes == 1 else f"the {recipes} recipes judged"] if recipes else []
     gain = "gains" if judged == ["the recipe judged"] else "gain"
     return [
-        f"{' and '.join(judged)} {gain} at most {_signed(answer.most)} over {OVER[over]}, by the end of the interval"
+        f"{' and '.join(judged)} {gain} at most {signed(answer.most)} over {OVER[over]}, by the end of the interval"
     ]
 
 
@@ -325,7 +329,7 @@ def _next(answer: Answer, info: StudyInfo) -> list[str]:
         return ["test sentences that did not choose the settings would settle it"]
     larger = f"{_larger_limit(info)} in all" if info.limited else "--trials"
     if not answer.finalists and answer.base_stands:
-        return [f"{larger} has time to judge a recipe beside {OVER['base']}"] if info.limited else []
+        return [f"{larger} may have time to judge a recipe beside {OVER['base']}"] if info.limited else []
     clauses, more = [], f"more recipes ({larger}) may find a larger one"
     if answer.never:
         measured = answer.picked[0].gains.get(answer.open[0]) if answer.open and answer.picked else None
@@ -384,7 +388,7 @@ def _ship(ship: Ship, say: Say) -> list[str]:
     soup = next(each for each in ship.soups if each.share == ship.share)
     before, after, seed = ship.untrained_general, soup.general, ship.one_seed.general
     if before is not None and after is not None and seed is not None:
-        lost = f"{_signed(after - before)} against {OVER['encoder']}, one seed {_signed(seed - before)}"
+        lost = f"{signed(after - before)} against {OVER['encoder']}, one seed {signed(seed - before)}"
         clauses.append(f"{say(ship.general)} {lost}")
     return clauses
 
@@ -492,7 +496,3 @@ def reference(answer: Answer, name: str) -> str:
     """What finalists are compared with; the baseline, a row of the space, by its own name."""
     row = answer.references.get(name) if name == "baseline" else None
     return row.name if row else OVER[name]
-
-
-def _signed(value: float) -> str:
-    return difference(value, None, None)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from reports.cached import cached
-from reports.ledger import Record, seconds_of, training_seconds
+from reports.ledger import Record, Work, seconds_of, training_seconds, work_of
 from reports.results import Results
 from search_spaces.goals import Goal
 
@@ -75,10 +75,12 @@ class PassedOver:
 
     last: str
     """The hash of the finalist, or of the base."""
+    share: float
+    """Of the data; 1.0 is all of them."""
     by: dict[str, float]
     """By hash, how many points more each had, the most first; of copies one."""
     scores: dict[str, PartScore]
-    """Of all recipes on the largest part of the data that a finalist trained on, which may be all of them."""
+    """Of all recipes on that share."""
 
 
 def passed_over(results: Results) -> PassedOver | None:
@@ -116,4 +118,19 @@ def _ahead_of(
     for key in ahead:  # a copy stands for itself: what it copies may have no score on that part
         firsts.setdefault(results.once(key), key)
     by = {key: upward[key] - upward[last] for key in firsts.values()}
-    return PassedOver(last, by, same_part) if by else None
+    return PassedOver(last, share, by, same_part) if by else None
+
+
+BUSY = 1.5
+"""So many times as long one training takes as another of the same work where the machine was busy."""
+
+
+def busy(results: Results) -> tuple[float, float] | None:
+    """The seconds of two trainings of the same work that lie farthest apart; None where they hardly do."""
+    times: dict[Work, list[float]] = {}
+    for record in results.of_all_trials:
+        if seconds := seconds_of(record, "train_seconds"):
+            times.setdefault(work_of(record), []).append(seconds)
+    spans = [(min(seconds), max(seconds)) for seconds in times.values()]
+    low, high = max(spans, key=lambda span: span[1] / span[0], default=(1.0, 1.0))
+    return (low, high) if high >= BUSY * low else None

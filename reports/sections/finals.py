@@ -10,10 +10,9 @@ from reports.answer_parts import Finalist
 from reports.answer_words import OVER, reference
 from reports.document import Block, DataTable
 from reports.guards.words import listed
-from reports.ledger import seconds_of
-from reports.ledger.finals import NEAR
+from reports.ledger.finals import NEAR, share_in_words
 from reports.markdown import code, duration, number, text
-from reports.part_scores import PassedOver, passed_over
+from reports.part_scores import PassedOver, busy, passed_over
 from reports.recipe_names import called
 from reports.results import Results
 from reports.wording import interval, level
@@ -26,8 +25,6 @@ CLASSIFIED = (
     "Accuracy is of a classifier, a logistic regression on embeddings of the labelled rows that are not tested: each "
     "line of this table has one of its own."
 )
-BUSY = 1.5
-"""So many times as long one training of a recipe takes as another where the machine was busy."""
 
 
 def write(results: Results, pictures: Path) -> list[Block]:
@@ -80,9 +77,11 @@ def _passed_over(results: Results) -> list[str]:
     passed = passed_over(results)
     if passed is None:
         return []
-    ahead = [f"{code(called(results, key))} by {number(more)}{_longer(passed, key)}" for key, more in passed.by.items()]
+    where = "Before the finals" if passed.share == 1 else f"On {share_in_words(passed.share)}"
+    longer = {key: "" if busy(results) else _longer(passed, key) for key in passed.by}
+    ahead = [f"{code(called(results, key))} by {number(more)}{longer[key]}" for key, more in passed.by.items()]
     return [
-        f"Before the finals these scored higher in development than {code(called(results, passed.last))}: "
+        f"{where} these scored higher in development than {code(called(results, passed.last))}: "
         f"{listed(ahead[:FEW])}{' and others' * (len(ahead) > FEW)}. They were not judged, so one may be better. A "
         f"recipe within {NEAR:g} points of another one that trains in two thirds of the time gives way to it; for "
         "others a limit had no room."
@@ -113,16 +112,11 @@ def _seeds(answer: Answer) -> list[str]:
 
 
 def _busy(results: Results) -> list[str]:
-    """Where trainings of one recipe took unlike times, how far they lie apart."""
-    spans = []
-    for records in results.finals.values():
-        took = [seconds for record in records if (seconds := seconds_of(record, "train_seconds"))]
-        spans += [(max(took) / min(took), min(took), max(took))] if took else []
-    times, low, high = max(spans, default=(1.0, 0.0, 0.0))
-    if times < BUSY:
+    """Where trainings of the same work took unlike times, how far they lie apart."""
+    if (times := busy(results)) is None:
         return []
-    took_so_long = f"Trainings of one recipe took {duration(low)} to {duration(high)}"
-    return [f"{took_so_long}, so take costs as rough."]
+    low, high = map(duration, times)
+    return [f"Trainings of the same work took {low} to {high}: the machine was busy, so take costs as rough."]
 
 
 def _downward(finalist: Finalist) -> list[float]:

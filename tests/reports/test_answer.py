@@ -17,7 +17,7 @@ import pytest
 from reports import looks
 from reports.answer import FILE, SCHEMA, Answer
 from reports.answer_lines import as_text
-from reports.answer_parts import Other
+from reports.answer_parts import Ahead, Other
 from reports.answer_words import lines
 from reports.best_model import ranking
 from reports.check import check
@@ -26,12 +26,12 @@ from reports.document.inline import as_html
 from reports.export import _best_first
 from reports.gain import Gain
 from reports.ledger import FAILURES, LEDGER, Ledger, StudyInfo, fresh_seeds
-from reports.ledger.finals import SHARE
+from reports.ledger.finals import PART, SHARE
 from reports.ledger.request import Request
 from reports.made_up import VERSIONS
-from reports.markdown import text
-from reports.part_scores import PartScore, PassedOver, misleading_part
-from reports.recipe_names import called
+from reports.markdown import duration, text
+from reports.part_scores import PartScore, PassedOver, busy, misleading_part
+from reports.recipe_names import BASE, called
 from reports.report import write_report
 from reports.results import Results
 from reports.sections import SECTIONS, finals
@@ -275,7 +275,7 @@ def test_without_finalists_it_is_told_whether_none_was_better_or_a_limit_had_no_
     if named:
         assert "Open   keep the base settings for now (" in text
         assert "Next   --limit minutes=" in text
-        assert " has time to judge a recipe beside the base settings\n" in text
+        assert " may have time to judge a recipe beside the base settings\n" in text
     assert (f"Note   before the finals {best} scored " in text_of(results)) == named
     assert (finals.NONE_CHOSEN in markdown(finals.write(results, tmp_path))) != named
 
@@ -337,7 +337,7 @@ def test_the_lines_of_a_gain() -> None:
         "Beside transfer (MRPC, SST2, SST5, TREC) +0.64 [-0.07, +1.36] over the base settings\n"
         "Base   allpalln-lambda0.5-SCL: positives per anchor none, negatives per anchor none, weight of the "
         "contrastive loss 0.5, temperature 1, batch size 64, pooling mean_without_cls, and 1 more\n"
-        "Sure   5 fresh seeds each; 7 recipes tried, 28 min of trials added up; "
+        "Sure   5 fresh seeds each; 7 recipes tried with the base settings, 28 min of trials added up; "
         "seeds move test scores by 0.18 to 0.44 (standard deviation)\n"
         "Worse  MRPC -6.11 [-6.99, -5.22] against the base settings; "
         "MRPC -1.10 [-1.78, -0.43] against the untrained encoder\n"
@@ -351,7 +351,7 @@ def test_recipes_that_trained_on_a_part_of_the_data_alone_are_told_apart() -> No
     results = made()
     answer = dataclasses.replace(Answer.of(results), tried=28)
     words = "\n".join(as_text(lines(answer, results.info, str)))
-    assert "; 28 recipes tried, 7 of them on all of the data, 28 min of trials added up" in words
+    assert "; 28 recipes tried with the base settings, 7 of them on all of the data, 28 min of trials added up" in words
 
 
 @pytest.mark.slow
@@ -708,9 +708,10 @@ def test_under_a_spent_limit_a_larger_one_is_named(make: Make, tmp_path: Path) -
     minutes = math.ceil(40 * max(2.0, answer.seeds / 5))
     assert f"--finals 3x{answer.seeds} --limit minutes={minutes} would settle it" in text_of(results)
     for kind, more in (("open", ""), ("base", "; --limit minutes=80 in all goes on")):
-        ahead = dataclasses.replace(answer, kind=kind, ahead=("#9", 2.0))
+        ahead = dataclasses.replace(answer, kind=kind, ahead=Ahead("#9", 73.0, BASE, 71.0, 0.125))
         words = "\n".join(as_text(lines(ahead, results.info, str)))
-        assert f"before the finals #9 scored 2.00 higher in development, and had no room there{more}\n" in words
+        scores = "on 1/8 of the data #9 scored 73.00 in development, the base settings 71.00"
+        assert f"{scores}: there was no time to judge it{more}\n" in words
     many = "\n".join(as_text(lines(dataclasses.replace(answer, seeds=665), results.info, str)))
     assert (
         "Next   to show so small a gain would take 665 seeds each; more recipes (--limit minutes=80 in all) may find"
@@ -759,15 +760,33 @@ def test_who_was_ahead_and_had_no_room_is_named(monkeypatch: pytest.MonkeyPatch,
     first, second = results.explored[:2]
     limited = {"limit": "minutes", "number": 10.0}
 
-    def ahead(by: dict[str, float], limit: dict[str, object] | None) -> tuple[str, float] | None:
-        monkeypatch.setattr("reports.answer.passed_over", lambda results: PassedOver(first, by, {}) if by else None)
+    def ahead(by: dict[str, float], limit: dict[str, object] | None) -> Ahead | None:
+        scores = {key: PartScore(70.0 + by.get(key, 0.0), 1.0, results.records[0]) for key in (first, second)}
+        passed = PassedOver(first, 0.5, by, scores) if by else None
+        monkeypatch.setattr("reports.answer.passed_over", lambda results: passed)
         info = dataclasses.replace(results.info, limited=limit)
         return Answer.of(dataclasses.replace(results, info=info)).ahead
 
-    assert ahead({second: 7.5}, limited) == (called(results, second), 7.5)
+    assert ahead({second: 7.5}, limited) == Ahead(called(results, second), 77.5, called(results, first), 70.0, 0.5)
     assert ahead({second: 7.5}, None) is None
     assert ahead({second: 0.2}, limited) is None
     assert ahead({}, limited) is None
+
+
+def test_a_busy_machine_is_named_where_a_limit_ended_the_study(make: Make, tmp_path: Path) -> None:
+    results = make((1.0,), seeds=2)
+    record = results.finals[results.base.hash][0]
+    assert busy(results) is None
+    cost = {**record.cost, "train_seconds": 60 + 2 * float(record.cost["train_seconds"])}
+    slow = dataclasses.replace(results, parts=[dataclasses.replace(record, seed=PART, cost=cost)])
+    low, high = busy(slow) or (0.0, 0.0)
+    assert (low, high) == (record.cost["train_seconds"], cost["train_seconds"])
+    answer = Answer.of(slow)
+    for limited, named in (({"limit": "minutes", "number": 10.0}, True), (None, False)):
+        info = dataclasses.replace(slow.info, limited=limited)
+        words = "\n".join(as_text(lines(answer, info, str)))
+        sentence = f"the machine was busy: trainings of the same work took {duration(low)} and {duration(high)}"
+        assert (sentence in words) == named
 
 
 @pytest.mark.parametrize(("above", "misleads"), [(-1.0, True), (0.0, True), (1.0, False)])

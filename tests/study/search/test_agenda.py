@@ -497,6 +497,15 @@ def test_no_limit_is_spent_without_a_recipe_where_finals_have_room(places: int, 
         assert sum(run.trial.part and not run.trial.name.endswith("base settings") for run in ran) >= 3
 
 
+def test_where_time_is_short_the_best_of_a_part_is_a_finalist_at_once() -> None:
+    search, clock, explorer = agenda(8)
+    ran = drive(search, clock, outcome())
+    assert not [run for run in ran if run.trial.seed == 0 and not run.trial.row]
+    (pick,) = search.finalists or ()
+    assert seeds(ran, pick.recipe) == seeds(ran, BASE) == 1
+    assert quality(pick.recipe) == max(quality(run.recipe) for run in explorer.proposed)
+
+
 def test_what_no_recipe_surpasses_has_no_finalist() -> None:
     search, clock, _ = agenda(rates=[1e-6, 3e-6])
     ran = drive(search, clock, outcome())
