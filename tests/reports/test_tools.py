@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+import shlex
 import shutil
 from pathlib import Path
 from typing import Any
@@ -415,15 +416,15 @@ class TestExport:
         assert "No paper prints figures of this row." in card
 
     def test_a_row_without_a_model_says_how_to_keep_one(self, kept: tuple[Results, Record], tmp_path: Path) -> None:
-
         results, best = kept
         info = json.loads((results.folder / "study.json").read_text())
         StudyInfo(**{**info, "requests": [{"space": "x"}]}).save(results.folder)
         shutil.rmtree(results.folder / "models")
         with pytest.raises(UserError) as caught:
             export(results.folder, ROW, tmp_path / "model")
-        assert f"{best.key}.json" in str(caught.value)
-        assert "python study/run.py --space x" in str(caught.value)
+        removed, _, command = str(caught.value).partition("remove ")[2].partition(" and run ")
+        assert [Path(file).name for file in shlex.split(removed)] == [f"{best.recipe_hash}-{n}.json" for n in (1, 0)]
+        assert command == "python study/run.py --space x --keep-models all"
         assert not (tmp_path / "model").exists()
         with pytest.raises(UserError, match=r"no row '3p3n-Augmnt'; did you mean '3p3n-Augment'\?"):
             export(results.folder, "3p3n-Augmnt", tmp_path / "model")
