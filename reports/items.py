@@ -155,7 +155,8 @@ class Items:
                     f"{verb} {count(len(changed), 'item')}{more}:",
                     _table(changed[:SHOWN], not self.no_texts),
                 ]
-        return "\n".join(map(_printable, "\n".join(lines).split("\n")))
+        # what is in a file can steer no terminal
+        return "".join(sign if sign.isprintable() or sign == "\n" else " " for sign in "\n".join(lines))
 
 
 def _table(items: Sequence[Item], texts: bool) -> str:
@@ -186,11 +187,6 @@ def shortened(text: str) -> str:
     """On one line, of `LONGEST` letters at most."""
     line = one_line(text)
     return line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…"
-
-
-def _printable(line: str) -> str:
-    """What is in a file can steer no terminal."""
-    return "".join(sign if sign.isprintable() else " " for sign in line)
 
 
 @dataclass(frozen=True)
