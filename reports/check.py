@@ -20,9 +20,8 @@ from reports.differences import differences
 from reports.formats import FORMATS
 from reports.guards import GUARDS
 from reports.ledger import Record
-from reports.report import write_unrecorded
+from reports.report import scratch_copy, write_unrecorded, written
 from reports.results import Results
-from reports.scratch_copy import scratch_copy, written
 from trainables.errors import UserError
 
 REPORT_FORM = "md"

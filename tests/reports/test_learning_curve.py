@@ -65,7 +65,10 @@ def line(results: Results) -> str:
 def test_each_doubling_has_its_gain_and_the_last_one_its_line() -> None:
     results = made()
     data = Answer.of(results).data
-    assert [part.share for part in data.parts] == ["1/8", "1/4", "1/2", "all"]
+    content = Answer.of(results).as_json()["data"]
+    assert (content["unit"], content["trials"]) == ("pairs", {"done": 15, "planned": 15})
+    assert [part["share"] for part in content["parts"]] == ["1/8", "1/4", "1/2", "all"]
+    assert {*content["parts"][-1]["gain"]} == {"gain", "low", "high"}
     assert [part.rows for part in data.parts] == [1500, 3000, 6000, 12000]
     gains = [part.gain for part in data.parts]
     assert gains[0] is None

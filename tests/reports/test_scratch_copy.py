@@ -6,7 +6,7 @@ from pathlib import Path
 
 from reports.ledger import LEDGER, StudyInfo
 from reports.ledger.own_code import trust_folder
-from reports.scratch_copy import scratch_copy
+from reports.report import scratch_copy
 
 SPACE = """from search_spaces import Space
 from trainables.recipe import Recipe
