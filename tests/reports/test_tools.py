@@ -21,8 +21,9 @@ from reports.differences import differences
 from reports.export import export
 from reports.formats import FORMATS
 from reports.ledger import FAILURES, LEDGER, Ledger, Record, StudyInfo
+from reports.ledger.own_code import trust_folder
 from reports.made_up import DATA
-from reports.report import write_report
+from reports.report import scratch_copy, write_report
 from reports.results import Results
 from reports.testing import changed, make_study
 from search_spaces.goals import SELECTION
@@ -221,6 +222,30 @@ def test_a_pages_sentences_are_compared_where_they_can_be_written_anew() -> None
     )
     (problem,) = differences(page("", 61), page(""), "page.html")
     assert "says 'rows.0.count: 61', but the folder gives 'rows.0.count: 60'" in problem
+
+
+OWN_SPACE = """from search_spaces import Space
+from trainables.recipe import Recipe
+
+SPACE = Space(name="mine", title="Mine", paper="", base=Recipe())
+"""
+
+
+def test_a_copy_has_its_studys_code_and_nothing_that_a_report_writes(tmp_path: Path) -> None:
+    """It reads as the folder does."""
+    results = tmp_path / "results"
+    files = {"space.py": OWN_SPACE, "plugins/mine.py": "MINE = 1\n", "report.md": "old", "trials.csv": ""}
+    for name, text in files.items():
+        (results / name).parent.mkdir(parents=True, exist_ok=True)
+        (results / name).write_text(text, encoding="utf-8")
+    (results / LEDGER).mkdir()
+    StudyInfo(space="mine", space_file="space.py", plugins=["mine.py"]).save(results)
+    trust_folder(results)
+    with scratch_copy(results) as copy:
+        assert {item.name for item in copy.iterdir()} == {LEDGER, "study.json", "space.py", "plugins"}
+        assert (copy / LEDGER).is_symlink()
+        assert StudyInfo.load(copy).load_space(copy).title == "Mine"
+    assert not copy.exists()
 
 
 def test_a_stray_file_and_a_broken_one_among_failures_refuse_no_report(results: Results) -> None:
