@@ -83,9 +83,3 @@ def with_model(results: Results, records: Iterable[Record], fetch: Callable[[str
             if (results.folder / record.checkpoint).is_dir():
                 return record
     return None
-
-
-def best_trial(results: Results, recipe_hash: str) -> Record | None:
-    """Of the recipe's seeds that kept a model the best."""
-    saved = [record for record in results.recipes.get(recipe_hash, ()) if record.checkpoint]
-    return next(iter(best_first(results, saved)), None)

@@ -20,9 +20,8 @@ from reports.differences import differences
 from reports.formats import FORMATS
 from reports.guards import GUARDS
 from reports.ledger import Record
-from reports.report import write_unrecorded
+from reports.report import scratch_copy, write_unrecorded, written
 from reports.results import Results
-from reports.scratch_copy import scratch_copy, written
 from trainables.errors import UserError
 
 REPORT_FORM = "md"
@@ -94,12 +93,9 @@ def _written(results: Path, sentences: Path | None) -> list[str]:
             )
         except UserError as error:
             return [f"{REPORT} cannot be written again: {error}."]
-        made = sorted(file for name in written() for file in _files(copy / name))
+        items = [item for name in written() for item in (copy / name, *(copy / name).rglob("*"))]
+        made = sorted(item for item in items if item.is_file())
         return [problem for file in made for problem in _file(results, copy, file, sentences is not None)]
-
-
-def _files(item: Path) -> list[Path]:
-    return [file for file in (item, *item.rglob("*")) if file.is_file()]
 
 
 def _file(results: Path, copy: Path, made: Path, sentences: bool) -> Iterator[str]:
@@ -107,8 +103,5 @@ def _file(results: Path, copy: Path, made: Path, sentences: bool) -> Iterator[st
     path = results / name
     if not path.is_file():
         yield f"{results} holds no {name}, which its report is written with."
-        return
-    stored, again = path.read_bytes(), made.read_bytes()
-    if stored == again:
-        return
-    yield from differences(stored.decode(errors="replace"), again.decode(errors="replace"), name, sentences)
+    elif (stored := path.read_bytes()) != (again := made.read_bytes()):
+        yield from differences(stored.decode(errors="replace"), again.decode(errors="replace"), name, sentences)

@@ -105,16 +105,16 @@ def judged(results: Results) -> tuple[Judged, ...]:
 
 def judge(evidence: Evidence, claims: Sequence[Claim]) -> tuple[Judged, ...]:
     """Claims that stand together: Holm over the directions and stated sizes of all of them."""
-    comparisons = [compared(evidence, claim) for claim in claims]
-    chances = [_chances(claim, items) for claim, items in zip(claims, comparisons, strict=True)]
+    pairs = [(claim, compared(evidence, claim)) for claim in claims]
+    chances = [_chances(*pair) for pair in pairs]
     directions = [None if both is None else min(1.0, 2 * min(both)) for both in chances]
-    sizes = [_size_p(claim, items) for claim, items in zip(claims, comparisons, strict=True)]
-    tests = [_test(evidence, claim, items) for claim, items in zip(claims, comparisons, strict=True)]
+    sizes = [_size_p(*pair) for pair in pairs]
+    tests = [_test(evidence, *pair) for pair in pairs]
     sizes_tested = [(claim.stated, *test) for claim, test in zip(claims, tests, strict=True)]
     adjusted = holm([*directions, *sizes], [*tests, *sizes_tested])
     judgements = [
-        _judged(claim, items, both, adjusted[place], adjusted[len(claims) + place])
-        for place, (claim, items, both) in enumerate(zip(claims, comparisons, chances, strict=True))
+        _judged(*pair, both, adjusted[place], adjusted[len(claims) + place])
+        for place, (pair, both) in enumerate(zip(pairs, chances, strict=True))
     ]
     return tuple(_with_rows(evidence, _with_seeds(evidence, item, len(claims))) for item in judgements)
 

@@ -201,8 +201,8 @@ class Evidence:
         None with one seed, and where a recipe is missing.
         """
         parts = figure.by_task()
-        compared = {task: self.compare(first_hash, second_hash, part) for task, part in parts.items()}
-        measured = {task: item for task, item in compared.items() if item is not None}
+        compared = ((task, self.compare(first_hash, second_hash, part)) for task, part in parts.items())
+        measured = {task: item for task, item in compared if item is not None}
         if not measured or any(item.one_seed for item in measured.values()):
             return None
         free = {task: not self.between(first_hash, second_hash, parts[task]) for task in measured}
@@ -243,9 +243,8 @@ class Evidence:
 
 def chance_of(figure: Quantity) -> float:
     """What guessing scores in the figure, in points; 0 for a correlation, and where it is not known."""
-    chances = {(task, number): TASKS[task].chance for task, number in figure.weights if task in TASKS}
     return math.fsum(
-        weight * (chances.get((task, number)) or 0.0)
+        weight * (TASKS[task].chance or 0.0)
         for (task, number), weight in figure.weights.items()
-        if number.endswith("accuracy")
+        if number.endswith("accuracy") and task in TASKS
     )

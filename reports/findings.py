@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from reports.best_model import best_trial, ranking
+from reports.best_model import best_first, ranking
 from reports.boards import Board, Standing, boards
 from reports.cached import cached
 from reports.claim_verdicts import Judged, judged, open_claims
@@ -57,6 +57,7 @@ class Findings:
         evidence, claims = Evidence.of(results), judged(results)
         made = boards(evidence)
         praised = _praised(results, made)
+        saved = [record for record in results.of_hash(praised) if record.checkpoint]
         return Findings(
             finished=sum(record.status == "finished" for record in results.records),
             extents=extents(results),
@@ -67,7 +68,7 @@ class Findings:
             claims=claims,
             more_seeds=open_claims(claims),
             praised=praised,
-            best=best_trial(results, praised) if praised else None,
+            best=next(iter(best_first(results, saved)), None),
         )
 
     @property

@@ -111,7 +111,7 @@ class Items:
             mended, broke = turned(before.own, after.own)
         else:
             mended, broke = np.flatnonzero(change > 0), np.flatnonzero(change < 0)
-        (texts, classes), why = _texts(results, task, after.named, folder)
+        texts, classes, why = _texts(results, task, after.named, folder)
 
         def named(place: int) -> dict[str, Any]:
             if not classes or before.answered is None or after.answered is None or after.right is None:
@@ -155,7 +155,8 @@ class Items:
                     f"{verb} {count(len(changed), 'item')}{more}:",
                     _table(changed[:SHOWN], not self.no_texts),
                 ]
-        return "\n".join(map(_printable, "\n".join(lines).split("\n")))
+        # what is in a file can steer no terminal
+        return "".join(sign if sign.isprintable() or sign == "\n" else " " for sign in "\n".join(lines))
 
 
 def _table(items: Sequence[Item], texts: bool) -> str:
@@ -186,11 +187,6 @@ def shortened(text: str) -> str:
     """On one line, of `LONGEST` letters at most."""
     line = one_line(text)
     return line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…"
-
-
-def _printable(line: str) -> str:
-    """What is in a file can steer no terminal."""
-    return "".join(sign if sign.isprintable() else " " for sign in line)
 
 
 @dataclass(frozen=True)
@@ -257,16 +253,12 @@ def of_own_data(task: str) -> bool:
     return task in TASKS and TASKS[task].of_own_data
 
 
-_Texts = tuple[list[str], tuple[str, ...]]
-_NONE: _Texts = ([], ())
-
-
-def _texts(results: Results, task: str, named: str, folder: Path | None) -> tuple[_Texts, str]:
+def _texts(results: Results, task: str, named: str, folder: Path | None) -> tuple[list[str], tuple[str, ...], str]:
     """The items' texts in their order and the names of classes, or why they are not at hand."""
     place = folder or Path(results.evaluation.senteval)
     if folder is None and not of_own_data(task) and str(place) == SCENES:
-        return _NONE, "no texts: the task is of the built-in corpus; name its SentEval folder with --sentences FOLDER"
+        return [], (), "no texts: the task is of the built-in corpus; name its SentEval folder with --sentences FOLDER"
     try:
-        return texts_of(TASKS[task], place, named), ""
+        return *texts_of(TASKS[task], place, named), ""
     except (UserError, OSError) as error:
-        return _NONE, f"no texts: {error}"
+        return [], (), f"no texts: {error}"

@@ -94,11 +94,11 @@ def data_curve(evidence: Evidence, figure: Quantity, looks: float) -> DataCurve 
 
 def _part(share: str, records: list[Record], sample: Sample | None, figure: Quantity) -> DataPart:
     rows, _ = trained_on(records)
-    steps = [record.training["steps"] for record in records if "steps" in record.training]
+    steps = next((record.training["steps"] for record in records if "steps" in record.training), None)
     return DataPart(
         share,
         rows,
-        int(steps[0]) if steps and steps[0] is not None else None,
+        None if steps is None else int(steps),
         sample.count if sample else 0,
         Gain.level(sample, figure) if sample else None,
     )

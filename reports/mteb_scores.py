@@ -16,20 +16,25 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from reports.best_model import best_first
 from reports.ledger import Record
 from reports.ledger.location import ResultsLocation
 from reports.ledger.names import to_write
-from reports.mteb_metadata import MODEL_META, metadata
 from reports.recipe_names import called
 from reports.results import Results
+from trainables.encoders.model_card import hub_base
 from trainables.errors import UserError, did_you_mean, shown
 from trainables.files import write_whole
 
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
 FOLDER = "mteb"
 """In the results: a folder for each trial, `HASH-SEED`, with a file for each task."""
+MODEL_META = "model_meta.json"
+"""What `mteb` wants to know of a model whose results are handed in, as it calls the file."""
 SPLITS = ("test", "dev", "validation")
 """A task's score is that of the first of these that it has."""
 
@@ -130,3 +135,41 @@ def kept_scores(folder: Path, record: Record) -> dict[str, float]:
             raise UserError(f"{file} has scores of neither a test nor a dev part; remove it")
         scores[content["task_name"]] = 100 * fmean(part["main_score"] for part in parts)
     return scores
+
+
+def metadata(model: SentenceTransformer, record: Record) -> dict[str, Any]:
+    """The fields of `mteb.ModelMeta`, version 2.26, for the model of this trial, or for the encoder that it scored as
+    it came. What is not known here is None: whoever hands results in fills it in first."""
+    encoder, trained = hub_base(str(record.recipe["encoder.name"])), record.checkpoint is not None
+    weights = [*model.parameters()]
+    return {
+        "loader": "SentenceTransformerEncoderWrapper",
+        "name": None if trained else encoder,
+        "revision": None,
+        "release_date": None,
+        "languages": None,
+        "n_parameters": sum(tensor.numel() for tensor in weights),
+        "n_embedding_parameters": _embedding_parameters(model),
+        "memory_usage_mb": round(sum(tensor.numel() * tensor.element_size() for tensor in weights) / 2**20),
+        "max_tokens": model.get_max_seq_length(),
+        "embed_dim": model.get_embedding_dimension(),
+        "license": None,
+        "open_weights": None,
+        "public_training_code": None,
+        "public_training_data": None,
+        "framework": ["Sentence Transformers", "PyTorch", "safetensors"],
+        "similarity_fn_name": model.similarity_fn_name,
+        "use_instructions": any(model.prompts.values()),
+        "training_datasets": None,  # also those of the encoder that it began with count, which nobody told us
+        "adapted_from": encoder if trained else None,
+        "modalities": ["text"],
+        "model_type": ["dense"],
+    }
+
+
+def _embedding_parameters(model: SentenceTransformer) -> int | None:
+    """Of the table of tokens, which is larger than those of positions and segments; None where there is none."""
+    from torch import nn
+
+    tables = [module.weight.numel() for module in model.modules() if isinstance(module, nn.Embedding | nn.EmbeddingBag)]
+    return max(tables, default=None)

@@ -125,13 +125,9 @@ class Predictions:
         except ValueError as error:
             self.problems[key] = f"{path.name} cannot be read ({error})"
             return {}
-        kept_answers: dict[str, Answers] = {}
-        for task, stored in answers.items():
-            if stored is None:
-                self.problems[key] = f"{path.name} holds no usable predictions of {task}"
-            else:
-                kept_answers[task] = stored
-        return kept_answers
+        for task in (task for task, stored in answers.items() if stored is None):
+            self.problems[key] = f"{path.name} holds no usable predictions of {task}"
+        return {task: stored for task, stored in answers.items() if stored is not None}
 
 
 def _answers(content: bytes) -> Mapping[str, Answers | None]:

@@ -6,8 +6,10 @@ gives the same text.
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +17,9 @@ from reports.answer import FILE, Answer
 from reports.document import WrittenSection
 from reports.formats import FORMATS, Document
 from reports.guards import GUARDS
+from reports.ledger import PLUGINS, StudyInfo
 from reports.ledger.names import to_write
+from reports.ledger.own_code import SPACE_FILE
 from reports.looks import record
 from reports.recipe_names import recipe_names
 from reports.results import Results
@@ -64,3 +68,26 @@ def write_unrecorded(
     every = [*results.trials_and_soups, *results.elsewhere]
     write_trials_csv(to_write(folder, TRIALS), every, results.labels, recipe_names(results), results.goals)
     return results
+
+
+@contextlib.contextmanager
+def scratch_copy(results: Path) -> Iterator[Path]:
+    """A temporary folder of the same name, which holds the study's code, and links to all else but what a report
+    writes. `UserError` for code that is itself a link."""
+    code = StudyInfo.load(results).code(results)
+    left_out = {SPACE_FILE, PLUGINS, *written()}
+    with tempfile.TemporaryDirectory() as scratch:
+        copy = Path(scratch) / results.resolve().name
+        copy.mkdir()
+        for item in results.resolve().iterdir():
+            if item.name not in left_out:
+                (copy / item.name).symlink_to(item)
+        for name, text in code.items():  # no links: what a link leads to does not run
+            (copy / name).parent.mkdir(exist_ok=True)
+            (copy / name).write_text(text, encoding="utf-8")
+        yield copy
+
+
+def written() -> set[str]:
+    """The files and folders that writing a report makes, in all of its forms."""
+    return {PICTURES, TRIALS, FILE, *(form.file for form in FORMATS.values())}

@@ -146,13 +146,13 @@ def chosen(sizes: Sequence[ScoredSize], budget: SizeBudget) -> Choice:
         best = max(inside, key=lambda sized: (sized.dev.mean if sized.dev else 0.0, sized.bytes))
         return Choice(best, 0.0 if best is whole else most_lost(whole.test, best.test))
     assert budget.loss is not None
-    shown_choice, first = Choice(None, 0.0), True
+    choice = Choice(None, 0.0)
     for sized in _tried(smaller):
         bound = most_lost(whole.test, sized.test)
         if bound > budget.loss:
-            return Choice(None, bound) if first else shown_choice
-        shown_choice, first = Choice(sized, bound), False
-    return shown_choice
+            return choice if choice.sized else Choice(None, bound)
+        choice = Choice(sized, bound)
+    return choice
 
 
 def _tried(smaller: Sequence[ScoredSize]) -> list[ScoredSize]:

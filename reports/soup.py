@@ -129,9 +129,7 @@ class Soups:
 
     def development(self, records: Sequence[Record]) -> float | None:
         """The mean by that goal."""
-        values = [self.goal.of(record.scores, record.cost) for record in records] if self.goal else []
-        whole = [value for value in values if value is not None]
-        return fmean(whole) if values and len(whole) == len(values) else None
+        return _mean_of_all([self.goal.of(record.scores, record.cost) for record in records]) if self.goal else None
 
     @cached_property
     def scores(self) -> dict[float, float]:
@@ -234,6 +232,10 @@ def _averaged(record: Record) -> list[int]:
 
 
 def _mean(figure: Quantity | None, records: Sequence[Record]) -> float | None:
-    values = [figure.of(record.scores) for record in records] if figure else []
+    return _mean_of_all([figure.of(record.scores) for record in records]) if figure else None
+
+
+def _mean_of_all(values: Sequence[float | None]) -> float | None:
+    """None where there is none, or one is missing."""
     whole = [value for value in values if value is not None]
     return fmean(whole) if whole and len(whole) == len(values) else None

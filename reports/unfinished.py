@@ -58,9 +58,10 @@ def finals_extents(results: Results, finals: Finals) -> dict[str, Extent]:
     """Of each recipe of the finals, by hash."""
     planned = dict.fromkeys(filter(None, [*finals.finalists, finals.baseline, finals.base]), finals.seeds)
     planned |= {finals.as_it_came: 1} if finals.as_it_came else {}
-    done = {key: len(results.finals.get(key, ())) for key in planned}
-    planned |= {key: 1 for key in planned if done[key] and not _moves(results, key)}
-    return {key: Extent(min(done[key], most), most) for key, most in planned.items()}
+    done = {key: results.finals.get(key, ()) for key in planned}
+    fixed = (key for key, records in done.items() if records and not Recipe.from_flat(records[0].recipe).uses_seed)
+    planned |= dict.fromkeys(fixed, 1)
+    return {key: Extent(min(len(done[key]), most), most) for key, most in planned.items()}
 
 
 def finals_judged(results: Results) -> Mapping[str, Sequence[Record]]:
@@ -81,10 +82,6 @@ def finals_judged(results: Results) -> Mapping[str, Sequence[Record]]:
         by_recipe[key] = by_recipe[key] or results.recipes.get(key, [])
     begun = {key: records for key, records in by_recipe.items() if records}
     return begun if whole or finals.base in begun else {}
-
-
-def _moves(results: Results, recipe_hash: str) -> bool:
-    return Recipe.from_flat(results.finals[recipe_hash][0].recipe).uses_seed
 
 
 def total(extents: Collection[Extent]) -> Extent:

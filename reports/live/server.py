@@ -149,7 +149,7 @@ class Handler(BaseHTTPRequestHandler):
 
 def _report(results: Path, push: Push) -> str:
     """The report as one HTML file. In the results folder, whose report is its owner's, only the look is recorded."""
-    from reports.scratch_copy import scratch_copy  # loads what draws pictures
+    from reports.report import scratch_copy  # loads what draws pictures
 
     with scratch_copy(results) as copy:
         in_own_process(["reports.live.reckoned", str(results), str(copy)])

@@ -86,7 +86,7 @@ MAY_IMPORT = {
         *SHARED,
     ),
     # Which names are the hub's, the card says.
-    "reports.mteb_metadata": ("reports", "trainables.encoders.model_card", *SHARED),
+    "reports.mteb_scores": ("reports", "trainables.encoders.model_card", *SHARED),
     "reports.formats.page_data": ("reports", "search_spaces", "trainables.senteval", *SHARED),
     # A space is checked when it loads, so it knows the light registries of tasks, objectives and layouts.
     "search_spaces": (

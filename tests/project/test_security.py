@@ -26,7 +26,7 @@ from reports.ledger.names import checked_name
 from reports.ledger.own_code import check_trusted, trust
 from reports.live.server import serve
 from reports.markdown import code, text, verbatim
-from reports.scratch_copy import scratch_copy
+from reports.report import scratch_copy
 from reports.trials_csv import inert
 from study.cli.options import parse
 from study.plan import decide, read_request

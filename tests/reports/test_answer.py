@@ -37,7 +37,7 @@ from reports.results import Results
 from reports.sections import SECTIONS, finals
 from reports.statistics.finals import Reference
 from reports.testing import changed
-from reports.wording import difference
+from reports.wording import interval
 from search_spaces.own_data import TF_IDF
 from tests.conftest import slow_case
 from tests.facts import sentences
@@ -463,8 +463,8 @@ class TestFront:
         heads = [line.head for line in lines(answer, results.info, str)]
         assert heads[:7] == ["Use", "Gain", "Beside", "Or", "Gain", "Beside", "Base"]
         words = text_of(results)
-        assert f"Beside {self.TRANSFER} {_difference(won)} over the base settings\n" in words
-        assert f" {_difference(won)} |" in markdown(finals.write(results, tmp_path))
+        assert f"Beside {self.TRANSFER} {interval(won)} over the base settings\n" in words
+        assert f" {interval(won)} |" in markdown(finals.write(results, tmp_path))
         assert all(len(line.split()) <= 30 for line in words.splitlines())
 
     def test_where_only_the_second_goal_shows_a_gain_it_is_told_by_that(self, make: Make) -> None:
@@ -488,10 +488,6 @@ class TestFront:
         results = made(goals=["sts", "seconds"])
         assert "| 60.00 |" in markdown(finals.write(results, tmp_path)).replace("    ", "")
         assert "-60" not in markdown(finals.write(results, tmp_path))
-
-
-def _difference(gain: Gain) -> str:
-    return difference(gain.gain, gain.low, gain.high)
 
 
 @pytest.mark.parametrize("open_against", [("base",), ("base", "encoder")])

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from search_spaces import spaces
-from tests.archive import LEDGERS, REPORTS, WRITTEN, pack, unpack, written
+from tests.archive import LEDGERS, REPORTS, WRITTEN, unpack, written
 from tests.conftest import slow_case
 
 LATER = {
@@ -56,13 +56,3 @@ def test_every_folder_of_the_archive_is_compared(archive: tuple[Path, Path]):
     for folder in archive:
         assert sorted(path.name for path in folder.iterdir()) == sorted(NAMES)
     assert all((archive[1] / name / file).is_file() for name in NAMES for file in WRITTEN)
-
-
-def test_an_archive_has_the_same_bytes_for_the_same_files(tmp_path: Path):
-    files = {"b/report.md": b"two", "a/report.md": b"one"}
-    first, second = tmp_path / "1.tar.xz", tmp_path / "2.tar.xz"
-    pack(first, files)
-    pack(second, dict(reversed(files.items())))
-    assert first.read_bytes() == second.read_bytes()
-    unpack(first, tmp_path / "out")
-    assert (tmp_path / "out/b/report.md").read_bytes() == b"two"

@@ -28,7 +28,7 @@ from reports.sections import explored, pareto
 from reports.sections.sure import write as in_short
 from reports.testing import changed, made_record, make_study
 from reports.wording import CHOSEN
-from search_spaces.goals import GOALS, SELECTION, Goal, searched
+from search_spaces.goals import GOALS, Goal, searched
 from study.callbacks.console import describe
 from study.run import report
 from tests.synthetic_results import add_finals, lifted, make_results
@@ -167,11 +167,6 @@ def test_of_several_goals_the_best_is_on_the_front(tmp_path: Path) -> None:
             Ledger(tmp_path / LEDGER).write(changed(record, scores=scores))
     equal = Results.load(tmp_path)
     assert [recipe.records[0].cost["seconds"] for recipe in ranking(equal)] == [31.0, 30.0]
-
-
-def test_what_is_searched_without_goals_is_the_mean_of_two() -> None:
-    scores = {"STSBenchmark": {"dev_spearman_cosine": 60.0}, "MR": {"dev_accuracy": 80.0}}
-    assert describe(made_record({}, "a", 0, scores=scores), (SELECTION,), ()) == "dev 70.00"
 
 
 RUNGS = {"rungs": [{"rung": 1, "step": 5, "seconds": 1.0, "tokens": 9, "scores": {"sts": 40.0}}]}

@@ -16,14 +16,12 @@ from hypothesis import strategies as st
 from reports.__main__ import main as reports
 from reports.check import check
 from reports.commands import recipe_command, report_command, study_command
-from reports.export import export
-from reports.ledger import LEDGER, Ledger, StudyInfo
+from reports.ledger import StudyInfo
 from reports.ledger.option_values import NumberRange
 from reports.ledger.request import PROGRAM, Request
 from reports.report import write_report
 from reports.testing import make_study
 from study.cli.options import EXAMPLES, own_version, parse
-from trainables.errors import UserError
 
 LABELS = st.one_of(
     st.sampled_from(
@@ -159,15 +157,3 @@ def test_the_examples_of_the_help_are_taken() -> None:
         words = shlex.split(command)
         parse(words[words.index("study/run.py") + 1 :])
     assert own_version()
-
-
-def test_the_command_after_a_model_was_removed_is_the_studys(tmp_path: Path) -> None:
-    results = make_study(tmp_path / "my results")
-    record = Ledger(results.folder / LEDGER).read()[0]
-    Ledger(results.folder / LEDGER).write(dataclasses.replace(record, checkpoint=f"models/{record.key}"))
-    dataclasses.replace(results.info, requests=[parse(shlex.split(SEARCHED)).values]).save(results.folder)
-    with pytest.raises(UserError) as caught:
-        export(results.folder, record.recipe_hash)
-    removed, _, command = str(caught.value).partition("remove ")[2].partition(" and run ")
-    read(command.partition(";")[0].split(" (")[0])
-    assert all(Path(path).parent.name == LEDGER for path in shlex.split(removed))

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from reports.answer import FILE, Answer
+from reports.answer import Answer
 from reports.answer_lines import as_text
 from reports.answer_words import lines
 from reports.best_model import ranking
-from reports.check import check
 from reports.document import markdown
 from reports.ledger import LEDGER, Ledger
 from reports.ledger.finals import FIRST_FRESH, LearningCurve
 from reports.looks import trials
 from reports.recipe_names import called, recipe_names
-from reports.report import write_report
 from reports.results import Results
 from reports.sections import SECTIONS, more_data
 from reports.testing import changed
@@ -68,7 +65,10 @@ def line(results: Results) -> str:
 def test_each_doubling_has_its_gain_and_the_last_one_its_line() -> None:
     results = made()
     data = Answer.of(results).data
-    assert [part.share for part in data.parts] == ["1/8", "1/4", "1/2", "all"]
+    content = Answer.of(results).as_json()["data"]
+    assert (content["unit"], content["trials"]) == ("pairs", {"done": 15, "planned": 15})
+    assert [part["share"] for part in content["parts"]] == ["1/8", "1/4", "1/2", "all"]
+    assert {*content["parts"][-1]["gain"]} == {"gain", "low", "high"}
     assert [part.rows for part in data.parts] == [1500, 3000, 6000, 12000]
     gains = [part.gain for part in data.parts]
     assert gains[0] is None
@@ -163,16 +163,6 @@ def test_of_the_base_where_that_is_kept() -> None:
     assert answer.data.name == answer.references["base"].name
     assert [part.seeds for part in answer.data.parts] == [5, 5, 5, 5]
     assert line(results)
-
-
-@pytest.mark.usefixtures("short_reports")
-def test_the_file_holds_it(results: Results) -> None:
-    write_report(results.folder)
-    data = json.loads((results.folder / FILE).read_text())["data"]
-    assert (data["unit"], data["trials"]) == ("pairs", {"done": 15, "planned": 15})
-    assert [part["share"] for part in data["parts"]] == ["1/8", "1/4", "1/2", "all"]
-    assert {"gain", "low", "high"} == {*data["parts"][-1]["gain"]}
-    assert not [problem for problem in check(results.folder) if FILE in problem]
 
 
 @pytest.mark.parametrize(("losses", "missing"), [(None, 0), (None, 7), ({"1/2": 1.0}, 0)])

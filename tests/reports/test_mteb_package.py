@@ -14,8 +14,7 @@ import pytest
 
 from reports.ledger import LEDGER, Ledger
 from reports.ledger.location import open_location
-from reports.mteb_metadata import MODEL_META
-from reports.mteb_scores import FOLDER, kept_scores, score, tasks_of
+from reports.mteb_scores import FOLDER, MODEL_META, kept_scores, score, tasks_of
 from reports.testing import make_study
 from trainables.encoders import load_encoder
 from trainables.encoders.pooling import Mean

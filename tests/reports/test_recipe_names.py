@@ -36,6 +36,7 @@ def test_a_name_has_the_keys_that_lie_farthest_from_the_base() -> None:
     further = {**recipe, "optimisation.epochs": 2, "optimisation.learning_rate": 2.1e-5}
     assert recipe_name(18, further, BASE, DOMAINS) == "#18 batch 128, cls, tau 0.05"
     assert len(farthest(further, BASE, DOMAINS)) == 5 > NAMED
+    assert recipe_name(1, BASE, BASE, DOMAINS) == "#1"
 
 
 def test_what_another_key_implies_is_not_in_a_name() -> None:
@@ -48,10 +49,6 @@ def test_what_another_key_implies_is_not_in_a_name() -> None:
     mined = {"corpus.layout": "groups", "corpus.negatives_from": "mined", "optimisation.batch_size": 128}
     assert recipe_name(1, mined, base, domains) == "#1 mined, batch 128"
     assert recipe_name(2, {**base, "corpus.layout": "groups"}, base, domains) == "#2 groups"
-
-
-def test_the_base_has_its_number_alone() -> None:
-    assert recipe_name(1, BASE, BASE, DOMAINS) == "#1"
 
 
 @pytest.mark.parametrize(

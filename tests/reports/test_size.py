@@ -30,6 +30,10 @@ def sample(values: np.ndarray) -> Sample:
     return Sample(np.array([100 * values.mean()]), (0,), True, mean_effects(values)[None], "t")
 
 
+def sized(width: int, test: np.ndarray, dev: np.ndarray | None = None, numbers: str = "fp32") -> ScoredSize:
+    return ScoredSize(Variant(width, numbers), sample(test), None if dev is None else sample(dev))
+
+
 def lossy(random: np.random.Generator, whole: np.ndarray, loss: float) -> np.ndarray:
     """Scores of which a fifth differ, by `loss` points in the mean over very many."""
     moved = random.random(len(whole)) < 0.2
@@ -54,11 +58,7 @@ def test_a_budget_holds_however_many_sizes_are_tried() -> None:
     for _ in range(SPLITS):
         every = [random.random(ITEMS) for _ in range(2)]
         columns = [[lossy(random, whole, loss) for whole in every] for loss in (-2.0, 1.0, 1.0, 1.0)]
-        made = [ScoredSize(Variant(64), sample(every[0]), sample(every[1]))]
-        made += [
-            ScoredSize(Variant(width), sample(test), sample(dev))
-            for width, (test, dev) in zip((32, 16, 8, 4), columns, strict=True)
-        ]
+        made = [sized(width, *both) for width, both in zip((64, 32, 16, 8, 4), [every, *columns], strict=True)]
         taken = chosen(made, SizeBudget(loss=TRUE_LOSS)).sized
         broken += taken is not None and taken.variant.width < 32
     assert 0.03 <= broken / SPLITS <= 0.07
@@ -67,10 +67,7 @@ def test_a_budget_holds_however_many_sizes_are_tried() -> None:
 def test_where_nothing_is_shown_the_largest_loss_is_told() -> None:
     random = np.random.default_rng(3)
     whole = random.random(ITEMS)
-    made = [
-        ScoredSize(Variant(8), sample(whole), None),
-        ScoredSize(Variant(4), sample(lossy(random, whole, 5.0)), None),
-    ]
+    made = [sized(8, whole), sized(4, lossy(random, whole, 5.0))]
     choice = chosen(made, SizeBudget(loss=0.5))
     assert choice.sized is None
     assert choice.most_lost == most_lost(made[0].test, made[1].test) > 5
@@ -80,9 +77,7 @@ def test_without_development_items_the_whole_width_alone_is_tried() -> None:
     """Else the first cut would end the order, since nothing says that coarser numbers lose less."""
     random = np.random.default_rng(6)
     whole = random.random(ITEMS)
-    cut = lossy(random, whole, 9.0)
-    made = [ScoredSize(Variant(8), sample(whole), None), ScoredSize(Variant(7), sample(cut), None)]
-    made.append(ScoredSize(Variant(8, "int8"), sample(whole), None))
+    made = [sized(8, whole), sized(7, lossy(random, whole, 9.0)), sized(8, whole, numbers="int8")]
     assert chosen(made, SizeBudget(loss=1.0)).sized is made[2]
 
 
@@ -100,10 +95,7 @@ def test_no_item_that_differs_is_no_proof_of_none() -> None:
 def test_the_best_within_bytes_is_that_of_development() -> None:
     random = np.random.default_rng(5)
     whole = random.random(ITEMS)
-    made = [
-        ScoredSize(Variant(width), sample(whole), sample(lossy(random, whole, loss)))
-        for width, loss in ((8, 0.0), (4, 9.0), (2, 1.0))
-    ]
+    made = [sized(width, whole, lossy(random, whole, loss)) for width, loss in ((8, 0.0), (4, 9.0), (2, 1.0))]
     assert chosen(made, SizeBudget(bytes=16e6)).sized is made[2]
     with pytest.raises(UserError, match="smallest takes bytes=8MB"):
         chosen(made, SizeBudget(bytes=1.0))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+import shlex
 import shutil
 from pathlib import Path
 from typing import Any
@@ -20,8 +21,9 @@ from reports.differences import differences
 from reports.export import export
 from reports.formats import FORMATS
 from reports.ledger import FAILURES, LEDGER, Ledger, Record, StudyInfo
+from reports.ledger.own_code import trust_folder
 from reports.made_up import DATA
-from reports.report import write_report
+from reports.report import scratch_copy, write_report
 from reports.results import Results
 from reports.testing import changed, make_study
 from search_spaces.goals import SELECTION
@@ -222,20 +224,42 @@ def test_a_pages_sentences_are_compared_where_they_can_be_written_anew() -> None
     assert "says 'rows.0.count: 61', but the folder gives 'rows.0.count: 60'" in problem
 
 
-class TestFailures:
-    def test_a_stray_file_and_a_broken_one_refuse_no_report(self, results: Results) -> None:
-        """`notes.json` among the failures, or half a file, ended a report with an error."""
-        folder = results.folder / FAILURES
-        folder.mkdir()
-        (folder / "notes.json").write_text("mine")
-        (folder / "0123456789ab-1.json").write_text('{"reason": "no mem')
-        (folder / "ba9876543210-2.json").write_text('{"name": "a row"}')
-        (folder / "cccccccccccc-3.json").write_text('{"reason": "no memory left"}')
-        failures = results.failures
-        assert list(failures) == ["0123456789ab", "ba9876543210", "cccccccccccc"]
-        assert "0123456789ab-1.json is not the reason of a failure" in failures["0123456789ab"]
-        assert failures["ba9876543210"] == "failed: no reason was kept"
-        assert failures["cccccccccccc"] == "failed: no memory left"
+OWN_SPACE = """from search_spaces import Space
+from trainables.recipe import Recipe
+
+SPACE = Space(name="mine", title="Mine", paper="", base=Recipe())
+"""
+
+
+def test_a_copy_has_its_studys_code_and_nothing_that_a_report_writes(tmp_path: Path) -> None:
+    """It reads as the folder does."""
+    results = tmp_path / "results"
+    files = {"space.py": OWN_SPACE, "plugins/mine.py": "MINE = 1\n", "report.md": "old", "trials.csv": ""}
+    for name, text in files.items():
+        (results / name).parent.mkdir(parents=True, exist_ok=True)
+        (results / name).write_text(text, encoding="utf-8")
+    (results / LEDGER).mkdir()
+    StudyInfo(space="mine", space_file="space.py", plugins=["mine.py"]).save(results)
+    trust_folder(results)
+    with scratch_copy(results) as copy:
+        assert {item.name for item in copy.iterdir()} == {LEDGER, "study.json", "space.py", "plugins"}
+        assert (copy / LEDGER).is_symlink()
+        assert StudyInfo.load(copy).load_space(copy).title == "Mine"
+    assert not copy.exists()
+
+
+def test_a_stray_file_and_a_broken_one_among_failures_refuse_no_report(results: Results) -> None:
+    """`notes.json` among the failures, or half a file, ended a report with an error."""
+    folder = results.folder / FAILURES
+    folder.mkdir()
+    (folder / "notes.json").write_text("mine")
+    (folder / "0123456789ab-1.json").write_text('{"reason": "no mem')
+    (folder / "ba9876543210-2.json").write_text('{"name": "a row"}')
+    (folder / "cccccccccccc-3.json").write_text('{"reason": "no memory left"}')
+    broken, *others = results.failures.items()
+    assert broken[0] == "0123456789ab"
+    assert "0123456789ab-1.json is not the reason of a failure" in broken[1]
+    assert others == [("ba9876543210", "failed: no reason was kept"), ("cccccccccccc", "failed: no memory left")]
 
 
 class TestDiff:
@@ -394,17 +418,11 @@ class TestExport:
             with pytest.raises(UserError, match="is there already"):
                 export(results.folder, ROW, place)
 
-    def test_the_card_tells_nothing_of_the_machine(self, kept: tuple[Results, Record], tmp_path: Path) -> None:
-        results, best = kept
-        source = "STSBenchmark in /home/me/senteval"
-        data = {**best.data, "corpus": {**best.data["corpus"], "source": source}}
-        rewrite(results, best, data=data)
-        card = (export(results.folder, ROW, tmp_path / "model") / "README.md").read_text(encoding="utf-8")
-        assert "/home/me" not in card
-        assert "The training data, `STSBenchmark in senteval`: not known" in card
-
     def test_an_explored_recipe_by_its_hash(self, kept: tuple[Results, Record], tmp_path: Path) -> None:
+        """Its card tells nothing of the machine."""
         results, best = kept
+        corpus = {**best.data["corpus"], "source": "STSBenchmark in /home/me/senteval"}
+        rewrite(results, best, data={**best.data, "corpus": corpus})
         info = StudyInfo.load(results.folder)
         hashes = {label: None if label == ROW else key for label, key in info.row_hashes.items()}
         dataclasses.replace(info, row_hashes=hashes, explored=[best.recipe_hash]).save(results.folder)
@@ -413,17 +431,19 @@ class TestExport:
         assert "No verdict on the gain" in card
         assert not re.search(r"[+-]\d+\.\d\d \[[+-]", card)
         assert "No paper prints figures of this row." in card
+        assert "/home/me" not in card
+        assert "The training data, `STSBenchmark in senteval`: not known" in card
 
     def test_a_row_without_a_model_says_how_to_keep_one(self, kept: tuple[Results, Record], tmp_path: Path) -> None:
-
         results, best = kept
         info = json.loads((results.folder / "study.json").read_text())
         StudyInfo(**{**info, "requests": [{"space": "x"}]}).save(results.folder)
         shutil.rmtree(results.folder / "models")
         with pytest.raises(UserError) as caught:
             export(results.folder, ROW, tmp_path / "model")
-        assert f"{best.key}.json" in str(caught.value)
-        assert "python study/run.py --space x" in str(caught.value)
+        removed, _, command = str(caught.value).partition("remove ")[2].partition(" and run ")
+        assert [Path(file).name for file in shlex.split(removed)] == [f"{best.recipe_hash}-{n}.json" for n in (1, 0)]
+        assert command == "python study/run.py --space x --keep-models all"
         assert not (tmp_path / "model").exists()
         with pytest.raises(UserError, match=r"no row '3p3n-Augmnt'; did you mean '3p3n-Augment'\?"):
             export(results.folder, "3p3n-Augmnt", tmp_path / "model")
