@@ -19,15 +19,20 @@ from trainables.errors import UserError
 from trainables.evaluation_config import Parts
 from trainables.lazy_torch import torch
 from trainables.record_parts import Geometry
-from trainables.senteval.data_files import MissingData, check_folder, check_task, content_hash, repeated_files
 from trainables.senteval.embedded import Embedded
 from trainables.senteval.examples import TaskData
-from trainables.senteval.geometry import geometry
 from trainables.senteval.items import Answers, digest
 from trainables.senteval.kinds.contract import Numbers
 from trainables.senteval.protocol import PROTOCOLS
-from trainables.senteval.read_task import kept_task
-from trainables.senteval.scoring import score_task
+from trainables.senteval.read_task import (
+    MissingData,
+    check_folder,
+    check_task,
+    content_hash,
+    kept_task,
+    repeated_files,
+)
+from trainables.senteval.scoring import geometry, score_task
 from trainables.senteval.tasks import GROUPS, TASKS, Task, kind_of, task_names
 
 if TYPE_CHECKING:

@@ -19,9 +19,9 @@ from types import MappingProxyType
 from trainables.errors import UserError, did_you_mean
 from trainables.labels import LABELS
 from trainables.registry import Registry
+from trainables.senteval.embedded import TaskFields
 from trainables.senteval.file_layouts import FILE_LAYOUTS, FileLayout
 from trainables.senteval.kinds import KINDS, TaskKind
-from trainables.senteval.task_fields import TaskFields
 
 _GROUPS = ("sts", "transfer", "downstream", "probing", "all")
 """SentEval's own groups; every task is in the last one."""

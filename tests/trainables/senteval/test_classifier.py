@@ -11,9 +11,15 @@ import torch
 
 from tests import naive_classifiers as oracle
 from tests.conftest import slow_case
-from trainables.senteval.classifier import Fold, fast_precision, fit_classifiers, hold_out, initial_weights
+from trainables.senteval.classifier import (
+    ClassifierOptimiser,
+    Fold,
+    fast_precision,
+    fit_classifiers,
+    hold_out,
+    initial_weights,
+)
 from trainables.senteval.features import PairRows, Singles
-from trainables.senteval.optimiser import ClassifierOptimiser
 from trainables.senteval.protocol import PROTOCOLS, Fit
 from trainables.senteval.regressor import bins, fit_regressor
 

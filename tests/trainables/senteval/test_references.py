@@ -20,9 +20,18 @@ from trainables.senteval.items import Answers
 from trainables.senteval.kinds import KINDS
 from trainables.senteval.kinds.clustering import Clustering
 from trainables.senteval.kinds.labelled_pairs import MATCHED
-from trainables.senteval.precision import average_precision, best_threshold
 from trainables.senteval.protocol import PROTOCOLS
-from trainables.senteval.ranking import MAP, MRR, NDCG, RECALL, STEPS, measures, nearest
+from trainables.senteval.ranking import (
+    MAP,
+    MRR,
+    NDCG,
+    RECALL,
+    STEPS,
+    average_precision,
+    best_threshold,
+    measures,
+    nearest,
+)
 from trainables.senteval.tasks import Task
 
 SEEDS = range(8)

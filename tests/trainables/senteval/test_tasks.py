@@ -28,8 +28,8 @@ from trainables.senteval.file_layouts import FILE_LAYOUTS, FileLayout
 from trainables.senteval.items import Answers
 from trainables.senteval.kinds import KINDS, TaskKind
 from trainables.senteval.own_tasks import own_tasks as tasks_of_files
+from trainables.senteval.ranking import CAPTIONS, FOLDS
 from trainables.senteval.read_task import read_task
-from trainables.senteval.recalls import CAPTIONS, FOLDS
 from trainables.senteval.tasks import TASKS, Task, groups
 from trainables.testing.tasks import FileLayoutContract, TaskContract, TaskKindContract, bag_of_words
 from trainables.trial.evaluation import describe_senteval

@@ -9,11 +9,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from trainables.senteval.effects import mean_effects
-from trainables.senteval.embedded import Embedded
+from trainables.senteval.embedded import Embedded, TaskFields
 from trainables.senteval.items import Answers
 from trainables.senteval.kinds.contract import SHARE, KindScores, TaskKind
 from trainables.senteval.protocol import Protocol
-from trainables.senteval.task_fields import TaskFields
 
 PARTS = ("dev", "test")
 

@@ -11,12 +11,11 @@ import numpy as np
 from trainables.errors import UserError
 from trainables.senteval.correlation import CORRELATIONS, correlation_in, pearson, spearman
 from trainables.senteval.effects import correlation_effects
-from trainables.senteval.embedded import Embedded
+from trainables.senteval.embedded import Embedded, TaskFields
 from trainables.senteval.examples import TaskData
 from trainables.senteval.items import Answers
 from trainables.senteval.kinds.contract import THREE, KindScores, TaskKind, check_scale
 from trainables.senteval.protocol import Protocol
-from trainables.senteval.task_fields import TaskFields
 
 REGRESSED = "regressed"
 """What the regressor predicts for the test pairs, beside their cosines."""

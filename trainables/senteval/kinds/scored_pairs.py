@@ -1,31 +1,62 @@
-"""Pairs with a score on any scale: how well their cosines follow it."""
+"""Pairs with a score: how well their cosines follow it. Nothing is fitted."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, cast
 
 import numpy as np
 
 from trainables.errors import UserError
 from trainables.senteval.correlation import CORRELATIONS, correlation_in
-from trainables.senteval.effects import correlation_effects
-from trainables.senteval.embedded import Embedded
+from trainables.senteval.effects import Over, correlation_effects
+from trainables.senteval.embedded import Embedded, TaskFields
 from trainables.senteval.examples import TaskData
 from trainables.senteval.items import Answers
 from trainables.senteval.kinds.by_parts import ByParts
-from trainables.senteval.kinds.contract import CORRELATION, Predicted
+from trainables.senteval.kinds.contract import CORRELATION, KindScores, Predicted, TaskKind
 from trainables.senteval.protocol import Protocol
-from trainables.senteval.task_fields import TaskFields
 from trainables.tabular import is_graded
 
 if TYPE_CHECKING:
     from trainables.senteval.table import TaskTable
 
 
+class Similarity(TaskKind):
+    """STS12 to STS16: `all` concatenates the sub-corpora, `mean` averages them, `wmean` weights them by size."""
+
+    varies = 23.0
+    name = "similarity"
+    splits = ()
+    target = "scores"
+    predicted = "cosines"
+    reported = tuple(f"{name}_{way}" for name in CORRELATIONS for way in ("all", "mean", "wmean"))
+    unfitted = reported
+    main = "spearman_wmean"
+
+    def score(self, given: Embedded, protocol: Protocol, seed: int) -> KindScores:
+        parts = [(given.cosine(part), part.labels) for part in given.data.splits.values()]
+        predicted, gold = (np.concatenate(side) for side in zip(*parts, strict=True))
+        sizes = np.array([len(labels) for _, labels in parts])
+        return KindScores((Answers(predicted, gold, sizes),), examples=len(gold))
+
+    def numbers(self, task: TaskFields, answers: Answers, protocol: Protocol | None) -> dict[str, float | None]:
+        values: dict[str, float | None] = {}
+        for name, correlation in CORRELATIONS.items():
+            each = [100 * correlation(predicted, gold) for predicted, gold in answers.in_parts()]
+            values[f"{name}_all"] = 100 * correlation(answers.predicted, answers.gold)
+            values[f"{name}_mean"] = float(np.mean(each))
+            values[f"{name}_wmean"] = float(np.average(each, weights=answers.sizes))
+        return values
+
+    def effects(self, task: TaskFields, number: str, answers: Answers, protocol: Protocol | None) -> np.ndarray:
+        how = cast(Over, number.rpartition("_")[2])
+        return correlation_effects(answers.predicted, answers.gold, [*answers.sizes], correlation_in(number), how)
+
+
 class PairSimilarity(ByParts):
-    """Spearman's and Pearson's correlation of cosines and scores."""
+    """Spearman's and Pearson's correlation of cosines and scores on any scale."""
 
     varies = 23.0
     name = "scored_pairs"
