@@ -9,8 +9,7 @@ from typing import Literal
 
 from trainables.encoders.contract import BaseEncoder
 from trainables.encoders.pooling import Pooling
-from trainables.encoders.static_keys import StaticStart
-from trainables.keys import Options
+from trainables.keys import Options, at_least, key
 from trainables.recipe import EncoderConfig
 from trainables.registry import Registry
 
@@ -71,6 +70,28 @@ class EncoderKind:
     finished: Callable[[str], bool] | str | None = None
     """Whether a name or folder is a finished model of this kind, so that a row can be given it to evaluate; or
     `"module:function"`. None: never guessed."""
+
+
+@dataclass(frozen=True)
+class StaticStart(Options):
+    """The keys of the kind `static`: what the vectors of a static encoder's tokens are at first."""
+
+    section = "encoder"
+
+    start: Literal["weights", "random"] = key(
+        "weights",
+        "What a static encoder's token vectors are at first. weights: those of encoder.name, of a transformer its word "
+        "embeddings; random: drawn with the seed, and encoder.name gives the tokenizer alone.",
+        label="start of the token vectors",
+    )
+    dim: int = key(
+        256,
+        "Numbers of a token's vector that is drawn, and so of an embedding.",
+        at_least(1),
+        label="size of the token vectors",
+        search=(128, 256, 512, 1024),
+        when=("start", "random".__eq__),
+    )
 
 
 _AVAILABILITY = "trainables.encoders.availability"

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from torch import nn
 
+from trainables.encoders.check import check_targets
 from trainables.encoders.contract import check_savable
 from trainables.encoders.export import save_with_adapter
 from trainables.encoders.fingerprint import digest
-from trainables.encoders.lora_targets import check_targets
 from trainables.encoders.transformer import TransformerEncoder
 from trainables.recipe import EncoderConfig
 

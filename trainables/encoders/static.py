@@ -16,13 +16,12 @@ from torch.nn import functional as F
 from trainables.encoders.contract import BaseEncoder
 from trainables.encoders.export import save_static
 from trainables.encoders.fingerprint import digest, tokenizer_settings
-from trainables.encoders.kinds import EncoderRequest
+from trainables.encoders.kinds import EncoderRequest, StaticStart
 from trainables.encoders.loading import chosen_device, hub_errors
 from trainables.encoders.own_modules import PLAIN, Ending, own_ending
 from trainables.encoders.passes import full_passes
 from trainables.encoders.pretrained import pristine
 from trainables.encoders.static_files import static_files
-from trainables.encoders.static_keys import StaticStart
 from trainables.to_device import to_device
 
 _SENTENCES_PER_PASS = 4096

@@ -21,10 +21,10 @@ from tests.gloo_worker import run
 from tests.peers import Both, Case
 from trainables.encoders import check_encoder, check_trainable, load_encoder
 from trainables.encoders.builtin import build
+from trainables.encoders.kinds import StaticStart
 from trainables.encoders.own_modules import left_out
 from trainables.encoders.static import StaticEncoder
 from trainables.encoders.static_files import static_files
-from trainables.encoders.static_keys import StaticStart
 from trainables.errors import UserError
 from trainables.evaluation_config import EvaluationConfig
 from trainables.recipe import SCENES_ENCODER, EncoderConfig, Recipe
