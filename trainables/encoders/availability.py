@@ -151,12 +151,7 @@ def _foreign_modules(folder: Path) -> Missing | None:
 def _missing_on_hub(name: str, file: str) -> Missing | None:
     # It takes half a second to import, which a study of local models need not wait for.
     from huggingface_hub import try_to_load_from_cache
-    from huggingface_hub.errors import (
-        HfHubHTTPError,
-        HFValidationError,
-        RepositoryNotFoundError,
-        RevisionNotFoundError,
-    )
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, RepositoryNotFoundError, RevisionNotFoundError
 
     elsewhere = f"name a model's folder instead, or the built-in encoder, {SCENES_ENCODER!r}"
     place, revision = on_hub(name)

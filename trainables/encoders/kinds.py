@@ -49,11 +49,11 @@ class EncoderKind:
     missing: Callable[[EncoderConfig], Missing | None] | str
     """Why the encoder cannot be had, None if it can, or `"module:function"`. Asked before anything starts: it is quick,
     downloads nothing, and imports nothing heavy."""
-    trainable: bool
+    trainable: bool = False
     """Whether training changes its weights, and it is a `TrainableEncoder`; on others only an adapter is trained."""
-    pools: bool
+    pools: bool = False
     """Whether `pooling.mode` decides how token states become a vector; if not, it has a pooling of its own."""
-    layers: bool
+    layers: bool = False
     """Whether it follows a transformer's settings: `encoder.layers`, `encoder.dtype` and the prompts."""
     from_folder: bool = False
     """Whether transformers or sentence-transformers wrote its folders, so that what they lack is checked."""
@@ -115,8 +115,6 @@ ENCODERS = Registry(
         "trainables.encoders.static:load_static",
         "trainables.encoders.static_files:missing_static",
         trainable=True,
-        pools=False,
-        layers=False,
         from_folder=True,
         options=StaticStart,
         meaning="the mean of the tokens' vectors, trained here",
@@ -125,9 +123,6 @@ ENCODERS = Registry(
         "word_vectors",
         "trainables.encoders.word_vectors:load_word_vectors",
         f"{_AVAILABILITY}:missing_word_vectors",
-        trainable=False,
-        pools=False,
-        layers=False,
         untrained="evaluate",
         meaning="the average of the words' vectors, for evaluation only",
         finished=f"{_AVAILABILITY}:is_word_vectors",
@@ -136,9 +131,6 @@ ENCODERS = Registry(
         "tf_idf",
         "trainables.encoders.tf_idf:load_tf_idf",
         f"{_AVAILABILITY}:missing_tf_idf",
-        trainable=False,
-        pools=False,
-        layers=False,
         untrained="evaluate",
         meaning="TF-IDF of letters that follow each other, for evaluation only; encoder.name: a file of texts",
     ),
@@ -146,9 +138,6 @@ ENCODERS = Registry(
         "pipeline",
         "trainables.encoders.pipeline:load_pipeline",
         f"{_AVAILABILITY}:missing_pipeline",
-        trainable=False,
-        pools=False,
-        layers=False,
         from_folder=True,
         finished=f"{_AVAILABILITY}:is_pipeline",
         meaning="a finished sentence-transformers model with its own pooling, for evaluation only",

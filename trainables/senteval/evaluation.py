@@ -24,14 +24,7 @@ from trainables.senteval.examples import TaskData
 from trainables.senteval.items import Answers, digest
 from trainables.senteval.kinds.contract import Numbers
 from trainables.senteval.protocol import PROTOCOLS
-from trainables.senteval.read_task import (
-    MissingData,
-    check_folder,
-    check_task,
-    content_hash,
-    kept_task,
-    repeated_files,
-)
+from trainables.senteval.read_task import MissingData, check_folder, check_task, content_hash, kept_task, repeated_files
 from trainables.senteval.scoring import geometry, score_task
 from trainables.senteval.tasks import GROUPS, TASKS, Task, kind_of, task_names
 
@@ -354,11 +347,11 @@ class _UniqueTexts:
 
     def rows(self, texts: list[str]) -> Tensor:
         """Row numbers of sentences in the embeddings."""
-        return _numbers(texts, self._places[0], self._places[1])
+        return _numbers(texts, *self._places)
 
     def document_rows(self, texts: list[str]) -> Tensor:
         """Those of documents."""
-        return _numbers(texts, self._places[1], self._places[0])
+        return _numbers(texts, *self._places[::-1])
 
     @functools.cached_property
     def _places(self) -> tuple[dict[str, int], dict[str, int]]:

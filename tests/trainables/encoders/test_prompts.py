@@ -179,9 +179,3 @@ def test_refused_together(overrides: dict[str, Any], sentence: str):
     with pytest.raises(UserError, match=sentence) as caught:
         check_trainable(recipe)
     assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize(("key", "value"), [("query_prompt", "q: "), ("document_prompt", "d: "), ("dtype", "bf16")])
-def test_a_pipeline_has_its_own(key: str, value: Any):
-    with pytest.raises(UserError, match=rf"encoder\.{key} changes nothing where encoder\.kind is pipeline"):
-        Recipe().override({"encoder.kind": "pipeline", f"encoder.{key}": value})

@@ -231,6 +231,8 @@ class TestRefusals:
             ({"pooling.padding": "count"}, "pooling.padding changes nothing where encoder.kind is static"),
             ({"encoder.layers": 1}, "encoder.layers changes nothing where encoder.kind is static"),
             ({"encoder.query_prompt": "q"}, "encoder.query_prompt changes nothing where encoder.kind is static"),
+            ({"encoder.document_prompt": "d"}, "encoder.document_prompt changes nothing where encoder.kind is static"),
+            ({"encoder.dtype": "bf16"}, "encoder.dtype changes nothing where encoder.kind is static"),
             ({"encoder.dim": 8}, "encoder.dim changes nothing where encoder.start is weights"),
         ],
     )

@@ -48,8 +48,7 @@ class ByParts(TaskKind):
         sizes = [len(part.gold) for part in answers]
         return KindScores(answers, sizes if len(sizes) > 1 else sizes[0])
 
-    def score_without_test(self, given: Embedded, protocol: Protocol, seed: int) -> KindScores:
-        return self.score(given, protocol, seed)
+    score_without_test = TaskKind.score_without_test  # named here, or it would count as scored in another way
 
     def numbers(self, task: TaskFields, answers: Answers, protocol: Protocol | None) -> dict[str, float | None]:
         return {f"{answers.split}_{name}": 100 * self.measure(name, answers) for name in self.measures}

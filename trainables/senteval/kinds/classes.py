@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -101,7 +101,9 @@ class TextClasses(MeanOverItems):
         from trainables.senteval.logistic import FOLDS
 
         hits = self.values(number.partition("_")[2], answers)
-        return accuracy_effects(hits, FOLDS if protocol and _in_folds(self.splits_of(task), answers) else None)
+        splits = self.splits_of(task)
+        in_folds = "train" not in splits and answers.split == splits[0]  # they hang together by the rows they share
+        return accuracy_effects(hits, FOLDS if protocol and in_folds else None)
 
     def development_part(self, data: TaskData) -> Split:
         from trainables.senteval.probe import probed_part
@@ -113,8 +115,3 @@ class TextClasses(MeanOverItems):
         from trainables.senteval.probe import probe_accuracy
 
         return probe_accuracy(given.features("dev"), given.labels("dev"))
-
-
-def _in_folds(splits: Sequence[str], answers: Answers) -> bool:
-    """Whether the answers come from folds, which hang together by the rows that they are fitted to."""
-    return "train" not in splits and answers.split == splits[0]

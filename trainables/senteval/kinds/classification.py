@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -53,9 +52,6 @@ class Classification(TaskKind):
         check_labels(task, data, files, self.fewest)
         if task.f1 and data.classes != 2:
             raise UserError(f"{task.name}: F1 is for two classes, not {data.classes}")
-
-    @abstractmethod
-    def score(self, given: Embedded, protocol: Protocol, seed: int) -> KindScores: ...
 
     def numbers(self, task: TaskFields, answers: Answers, protocol: Protocol | None) -> dict[str, float | None]:
         return {"test_accuracy": self.accuracy(answers, protocol)} | ({"test_f1": f1(answers)} if task.f1 else {})

@@ -84,6 +84,5 @@ def measured(names: tuple[str, ...], rankings: list[list[int]], split: Split, pa
         measures([place for place in ranked if place >= 0], judged)
         for ranked, judged in zip(rankings, split.documents.judged, strict=True)
     ]
-    first, *others = ({name: np.array([values_of[name] for values_of in each])} for name in names)
-    more = {name: values for other in others for name, values in other.items()}
-    return Answers(first[names[0]], split.labels, more=more, split=part)
+    first, *others = (np.array([values[name] for values in each]) for name in names)
+    return Answers(first, split.labels, more=dict(zip(names[1:], others, strict=True)), split=part)
