@@ -25,7 +25,7 @@ from trainables.encoders.builtin import build
 from trainables.encoders.passes import full_passes, length_buckets
 from trainables.encoders.pooling import POOLINGS, Mean, MeanWithoutCLS
 from trainables.encoders.precision import computing, evaluated_in
-from trainables.encoders.projection import MLP, PROJECTIONS, Identity, Linear, Projection
+from trainables.encoders.projection import MLP, PROJECTIONS, Linear, Projection
 from trainables.encoders.transformer import TransformerEncoder
 from trainables.encoders.word_vectors import WordVectors
 from trainables.errors import UserError
@@ -240,10 +240,6 @@ class TestHeads:
         head = Recipe().preferring({"head.kind": kind, "head.dim": dim}).part(Projection).build(6)
         out = 6 if dim is None or kind == "none" else 3
         assert head(torch.randn(4, 6)).shape == (4, out)
-
-    def test_none_changes_nothing(self):
-        x = torch.randn(4, 6)
-        assert Identity().build(6)(x) is x
 
     def test_linear_has_no_bend_and_mlp_has_one(self):
         x, y = torch.randn(2, 50, 6)
