@@ -157,8 +157,9 @@ def _missing_on_hub(name: str, file: str) -> Missing | None:
     place, revision = on_hub(name)
     try:
         cached = try_to_load_from_cache(place, file, revision=revision)
-        if isinstance(cached, str) and _has_weights(Path(cached).parent):
-            return None
+        snapshot = Path(cached).parent if isinstance(cached, str) else None
+        if snapshot and any(file for ends in ("*.safetensors", "*.bin") for file in snapshot.rglob(ends)):
+            return None  # one that was only begun to be fetched has no weights
         if _unreachable:
             return _unreached(name), elsewhere
         files = _files(name)
@@ -206,8 +207,3 @@ def _files(name: str) -> set[str]:
 
 def _unreached(name: str) -> str:
     return f"the encoder {name!r} is not in the local cache and the hub cannot be reached ({_unreachable[0]})"
-
-
-def _has_weights(snapshot: Path) -> bool:
-    """A model that was only begun to be fetched has none."""
-    return any(next(snapshot.rglob(pattern), None) for pattern in ("*.safetensors", "*.bin"))

@@ -107,7 +107,10 @@ def load_static(request: EncoderRequest) -> BaseEncoder:
     def read() -> tuple[Tokenizer, Tensor | None]:
         tokenizer, vectors = _read(config.name, drawn=start.start == "random")
         if vectors is not None:
-            _check(tokenizer, vectors)
+            if vectors.dim() != 2 or not vectors.isfinite().all():
+                raise ValueError("its token vectors are no matrix of finite numbers")
+            if _tokens(tokenizer) > len(vectors):
+                raise ValueError(f"its tokenizer knows {_tokens(tokenizer)} tokens, and {len(vectors)} have a vector")
         return tokenizer, vectors
 
     tokenizer, vectors = hub_errors(config.name, read)
@@ -143,13 +146,6 @@ def _vectors(file: Path) -> Tensor:
     if "mapping" in tensors:
         vectors = vectors[tensors["mapping"].long()]
     return vectors.float() * tensors["weights"].float().unsqueeze(1) if "weights" in tensors else vectors.float()
-
-
-def _check(tokenizer: Tokenizer, vectors: Tensor) -> None:
-    if vectors.dim() != 2 or not vectors.isfinite().all():
-        raise ValueError("its token vectors are no matrix of finite numbers")
-    if _tokens(tokenizer) > len(vectors):
-        raise ValueError(f"its tokenizer knows {_tokens(tokenizer)} tokens, and {len(vectors)} have a vector")
 
 
 def _tokens(tokenizer: Tokenizer) -> int:

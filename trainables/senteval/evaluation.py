@@ -26,7 +26,7 @@ from trainables.senteval.kinds.contract import Numbers
 from trainables.senteval.protocol import PROTOCOLS
 from trainables.senteval.read_task import MissingData, check_folder, check_task, content_hash, kept_task, repeated_files
 from trainables.senteval.scoring import geometry, score_task
-from trainables.senteval.tasks import GROUPS, TASKS, Task, kind_of, task_names
+from trainables.senteval.tasks import GROUPS, TASKS, kind_of, task_names
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -167,7 +167,8 @@ def score_embeddings(
                 kept |= {answers.name_of(name): _named(answers, name, read[name]) for answers in scores.answers}
                 scales |= {} if scores.scale is None else {name: scores.scale}
         if name not in results:
-            results[name] = _dash(TASKS[name], missing.get(name) or errors[name])
+            dashes = dict.fromkeys(TASKS[name].numbers)
+            results[name] = {**dashes, "seconds": 0.0, "examples": None, "reason": missing.get(name) or errors[name]}
     return SentEvalResult(
         protocol,
         results,
@@ -185,11 +186,6 @@ def _named(answers: Answers, task: str, data: TaskData) -> Answers:
     kind = kind_of(task)
     splits = kind.tested(data) if answers.split == "test" else [data.splits[answers.split]]
     return replace(answers, named=digest(splits), groups=kind.groups(splits))
-
-
-def _dash(task: Task, reason: str) -> Numbers:
-    """A task without scores."""
-    return {**dict.fromkeys(task.numbers), "seconds": 0.0, "examples": None, "reason": reason}
 
 
 def calibrating(embeddings: Embeddings, data: str | Path, tasks: Sequence[str]) -> np.ndarray | None:
