@@ -29,8 +29,8 @@ def _one_by_one(embeddings: Tensor, labels: Tensor) -> Tensor:
 @pytest.mark.parametrize(("count", "dim", "classes"), [(30, 4, 2), (47, 9, 3), (12, 20, 2)])
 def test_it_is_the_fit_without_the_example(count: int, dim: int, classes: int):
     torch.manual_seed(count)
-    embeddings = 3 + torch.randn(count, dim, dtype=torch.float64)
-    labels = (embeddings[:, 0] * 1.5 + torch.randn(count)).argsort().argsort() * classes // count
+    embeddings = 3 + 0.01 * torch.randn(count, dim, dtype=torch.float64)  # small: the penalty must be, too
+    labels = (embeddings[:, 0] * 150 + torch.randn(count)).argsort().argsort() * classes // count
     expected = _one_by_one(embeddings, labels)
     assert left_out(embeddings, labels).equal(expected)
 
