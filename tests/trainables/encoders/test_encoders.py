@@ -265,15 +265,6 @@ class TestRefusals:
             check_encoder(EncoderConfig(name=name))
         assert str(caught.value).startswith(sentence)
 
-    @pytest.mark.usefixtures("no_network")
-    def test_the_hub_without_a_network(self):
-        with pytest.raises(UserError) as caught:
-            check_encoder(EncoderConfig(name="nobody/no-such-model"))
-        sentence = str(caught.value)
-        assert "the encoder 'nobody/no-such-model' is not in the local cache and the hub cannot be reached" in sentence
-        assert "name a model's folder instead" in sentence
-        assert "\n" not in sentence
-
     def test_too_many_layers_of_a_model_in_the_local_cache(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         for name in ("config.json", "model.safetensors"):
             (tmp_path / name).write_text('{"model_type": "bert", "num_hidden_layers": 4}')

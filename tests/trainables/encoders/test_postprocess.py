@@ -275,6 +275,8 @@ class TestAvailable:
                     f"the encoder {name!r} is not in the local cache and the hub cannot be reached (ConnectionError)"
                 )
         assert names == ["nobody/first"]
+        with pytest.raises(UserError, match=r"\(ConnectionError\); name a model's folder instead, or the built-in enc"):
+            check_encoder(EncoderConfig(name="nobody/first"))
 
     @pytest.mark.parametrize("kind", ["transformer", "pipeline"])
     def test_a_hub_that_answers(self, kind: Any, monkeypatch: pytest.MonkeyPatch):
@@ -317,6 +319,8 @@ class TestTrainable:
             ({"encoder.adapter": "mlp", "objective.name": "mlm"}, "which encoder.adapter 'mlp' freezes"),
             ({"encoder.adapter": "mlp", "pooling.padding": "count"}, "encoder.adapter 'mlp' freezes"),
             ({"encoder.adapter": "mlp", "corpus.layout": "spans"}, "keeps one embedding for each text"),
+            ({"encoder.query_prompt": "q: ", "corpus.layout": "spans"}, "'spans' cuts texts into tokens, and a prompt"),
+            ({"encoder.query_prompt": "q: ", "encoder.adapter": "mlp"}, "give encoder.document_prompt the text of"),
         ],
     )
     def test_what_can_only_be_evaluated(self, overrides: dict[str, Any], sentence: str):
