@@ -28,7 +28,7 @@ from numpy.typing import ArrayLike
 from torch import Tensor, nn
 
 from trainables.machine import native_bf16
-from trainables.senteval.features import FeatureRows
+from trainables.senteval.embedded import FeatureRows
 from trainables.senteval.protocol import Fit
 from trainables.to_device import to_device
 

@@ -19,9 +19,12 @@ from trainables.senteval.classifier import (
     hold_out,
     initial_weights,
 )
-from trainables.senteval.features import PairRows, Singles
+from trainables.senteval.embedded import Embedded, PairRows, Singles
+from trainables.senteval.examples import Split, TaskData
 from trainables.senteval.protocol import PROTOCOLS, Fit
 from trainables.senteval.regressor import bins, fit_regressor
+from trainables.senteval.scoring import score_task
+from trainables.senteval.tasks import TASKS
 
 FITS = {
     "adam": Fit("adam", batch=16, tenacity=2, epoch_size=2, max_epochs=30),
@@ -160,11 +163,6 @@ def test_a_classifier_does_not_notice_when_others_stop() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("protocol", [slow_case(name, when=name != "fast") for name in PROTOCOLS])
 def test_nested_cross_validation_scores_like_the_original(protocol: str) -> None:
-    from trainables.senteval.embedded import Embedded
-    from trainables.senteval.examples import Split, TaskData
-    from trainables.senteval.scoring import score_task
-    from trainables.senteval.tasks import TASKS
-
     x, y = blobs(220, 8, 2, noise=3.0)
     small = replace(PROTOCOLS[protocol], folds=3, decays=(1e-5, 1e-2))
     small = replace(small, fit=replace(small.fit, batch=16, max_epochs=16))
