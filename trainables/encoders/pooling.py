@@ -224,5 +224,13 @@ def _segments(row: Tensor, reduce: Literal["mean", "max"], lengths: Tensor) -> T
     return reduced
 
 
-POOLINGS: Registry[type[Pooling]] = Registry("pooling", Mean, MeanWithoutCLS, CLS, Maximum, Last, FirstLastMean)
+POOLINGS: Registry[type[Pooling]] = Registry(
+    "pooling",
+    Mean,
+    MeanWithoutCLS,
+    CLS,
+    Maximum,
+    Last,
+    FirstLastMean,
+)
 """The values of `pooling.mode`."""
