@@ -446,8 +446,8 @@ def mixtures(workers: Workers) -> dict[str, Any]:
 
 def static(workers: Workers) -> dict[str, Any]:
     """Twelve steps of a static encoder: whole, by a gradient cache, and broken after the seventh."""
+    from trainables.encoders.kinds import StaticStart
     from trainables.encoders.static import load_static
-    from trainables.encoders.static_keys import StaticStart
 
     def train(**how: Any) -> dict[str, Any]:
         drawn = EncoderRequest(EncoderConfig("static", "scenes-small"), device="cpu", options=StaticStart("random", 6))

@@ -34,12 +34,11 @@ from trainables.corpora.stsb_pairs import load_similar
 from trainables.corpora.tables import READERS as TABLES
 from trainables.errors import UserError
 from trainables.registry import load
-from trainables.senteval.data_files import MissingData, check_task
 from trainables.senteval.examples import TaskData
 from trainables.senteval.file_layouts import FILE_LAYOUTS
 from trainables.senteval.kinds import KINDS
 from trainables.senteval.own_tasks import own_tasks as of_files
-from trainables.senteval.read_task import read_task
+from trainables.senteval.read_task import MissingData, check_task, read_task
 from trainables.senteval.tasks import TASKS, Task
 
 pytestmark = [pytest.mark.fuzz, pytest.mark.usefixtures("own_cache")]

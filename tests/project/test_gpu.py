@@ -25,7 +25,7 @@ from trainables.encoders.transformer import TransformerEncoder
 from trainables.encoders.varlen import flash, in_tiles, memory_efficient
 from trainables.recipe import SCENES_ENCODER, EncoderConfig, Recipe
 from trainables.senteval.classifier import Fold, fit_classifiers
-from trainables.senteval.features import Singles
+from trainables.senteval.embedded import Singles
 from trainables.senteval.protocol import Fit
 from trainables.training.checkpoint import TrainingProgress
 from trainables.training.chunks import TIGHT

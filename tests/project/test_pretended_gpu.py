@@ -34,7 +34,7 @@ from trainables.machine import machine
 from trainables.recipe import SCENES_ENCODER, EncoderConfig, Recipe
 from trainables.senteval import projections
 from trainables.senteval.classifier import Fold, fit_classifiers
-from trainables.senteval.features import Singles
+from trainables.senteval.embedded import Singles
 from trainables.senteval.protocol import Fit
 from trainables.to_device import to_device
 from trainables.training import chunks, distributed, gradients

@@ -14,15 +14,7 @@ from trainables.keys import Options
 from trainables.recipe import EncoderConfig
 from trainables.registry import load
 
-__all__ = [
-    "ENCODERS",
-    "available",
-    "check_encoder",
-    "check_trainable",
-    "finished_kind",
-    "load_encoder",
-    "trainable",
-]
+__all__ = ["ENCODERS", "available", "check_encoder", "check_trainable", "finished_kind", "load_encoder", "trainable"]
 
 
 def load_encoder(

@@ -151,19 +151,15 @@ def _foreign_modules(folder: Path) -> Missing | None:
 def _missing_on_hub(name: str, file: str) -> Missing | None:
     # It takes half a second to import, which a study of local models need not wait for.
     from huggingface_hub import try_to_load_from_cache
-    from huggingface_hub.errors import (
-        HfHubHTTPError,
-        HFValidationError,
-        RepositoryNotFoundError,
-        RevisionNotFoundError,
-    )
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, RepositoryNotFoundError, RevisionNotFoundError
 
     elsewhere = f"name a model's folder instead, or the built-in encoder, {SCENES_ENCODER!r}"
     place, revision = on_hub(name)
     try:
         cached = try_to_load_from_cache(place, file, revision=revision)
-        if isinstance(cached, str) and _has_weights(Path(cached).parent):
-            return None
+        snapshot = Path(cached).parent if isinstance(cached, str) else None
+        if snapshot and any(file for ends in ("*.safetensors", "*.bin") for file in snapshot.rglob(ends)):
+            return None  # one that was only begun to be fetched has no weights
         if _unreachable:
             return _unreached(name), elsewhere
         files = _files(name)
@@ -211,8 +207,3 @@ def _files(name: str) -> set[str]:
 
 def _unreached(name: str) -> str:
     return f"the encoder {name!r} is not in the local cache and the hub cannot be reached ({_unreachable[0]})"
-
-
-def _has_weights(snapshot: Path) -> bool:
-    """A model that was only begun to be fetched has none."""
-    return any(next(snapshot.rglob(pattern), None) for pattern in ("*.safetensors", "*.bin"))

@@ -4,22 +4,47 @@ from __future__ import annotations
 
 import importlib.util
 import json
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from trainables.encoders.families import FAMILIES, named_family, no_mask_token, unfit_pooling, unknown_family
 from trainables.encoders.kinds import ENCODERS, Missing
-from trainables.encoders.lora_targets import check_named_targets
-from trainables.encoders.module_files import STATIC, TRANSFORMER, first_module, model_settings
+from trainables.encoders.module_files import (
+    STATIC,
+    TRANSFORMER,
+    first_module,
+    model_settings,
+    modules,
+    setting,
+    transformer_settings,
+)
 from trainables.encoders.pooling import Pooling
-from trainables.encoders.whole_folder import incomplete
-from trainables.errors import UserError, choices
-from trainables.recipe import EncoderConfig, Recipe, keys
+from trainables.errors import UserError, choices, shown
+from trainables.lines import other_file
+from trainables.recipe import SCENES_ENCODER, EncoderConfig, Recipe, keys
 from trainables.registry import load
+from trainables.typed_json import parse_json
 
 _DENSE = "SentenceTransformer"
 """The type of model that gives a vector for each text."""
 MIXED_PROMPTS = ("corpus.mix_query_prompts", "corpus.mix_document_prompts")
+_WEIGHTS, _AGAIN = "model.safetensors", "copy or download the folder again, all of it"
+_CONVERT = "pickled weights can run code and are not read; load the model elsewhere and call save_pretrained"
+_LONGEST_HEADER = 100_000_000
+"""Bytes; safetensors reads no longer one."""
+_IN_A_LAYER = (
+    "attention.self.query",
+    "attention.self.key",
+    "attention.self.value",
+    "attention.output.dense",
+    "intermediate.dense",
+    "output.dense",
+)
+BUILT_IN = tuple(f"encoder.layer.{layer}.{name}" for layer in range(2) for name in _IN_A_LAYER)
+"""The linear layers of the built-in encoder."""
+_NOT_LINEAR = ("embeddings", "embed_tokens", "shared", "relative_attention_bias", "lm_head", "decoder")
+"""How names of other weights with two dimensions end, and those of heads that are not loaded."""
 
 
 def check_encoder(config: EncoderConfig) -> None:
@@ -208,3 +233,77 @@ def _check_mask_token(name: str) -> None:
                 raise UserError(f"{path} is no JSON object; save the tokenizer again") from None
     if named and not has_mask:
         raise UserError(no_mask_token(name))
+
+
+def check_targets(targets: Sequence[str], linear: Iterable[str], encoder: str) -> None:
+    """Each target must be the name of a linear layer, or the end of one: peft would take other layers, too, and leave
+    out a name that it does not find."""
+    linear = tuple(linear)
+    for target in targets:
+        if not any(name == target or name.endswith(f".{target}") for name in linear):
+            options = choices(sorted({repr(name.rpartition(".")[2]) for name in linear}))
+            raise UserError(
+                f"encoder.lora_targets names {target!r}, which is no linear layer of {encoder!r}; it has {options}"
+            )
+
+
+def check_named_targets(config: EncoderConfig) -> None:
+    """The same before anything is loaded, for the built-in encoder and for folders with safetensors; of others nothing
+    is known yet. What this lets pass is checked again when a trial loads the encoder."""
+    names = BUILT_IN if config.name == SCENES_ENCODER else _matrices(Path(config.name))
+    if names:
+        check_targets(config.lora_targets, names, config.name)
+
+
+def _matrices(folder: Path) -> list[str]:
+    """Modules of a model's folder that have a weight with two dimensions and may be linear layers."""
+    from safetensors import SafetensorError, safe_open  # most studies do not need it
+
+    matrices = []
+    try:
+        for file in sorted(folder.glob("*.safetensors")):
+            with safe_open(file, "numpy") as weights:
+                shapes = {name: weights.get_slice(name).get_shape() for name in weights.keys()}  # noqa: SIM118
+            matrices += [name.removesuffix(".weight") for name, shape in shapes.items() if len(shape) == 2]
+    except SafetensorError:  # loading says what is wrong with the file
+        return []
+    return [name for name in matrices if not name.endswith(_NOT_LINEAR)]
+
+
+def incomplete(name: str) -> Missing | None:
+    """What of a model's folder is missing, cut or wrong; None of what is no folder."""
+    if not Path(name).is_dir():
+        return None
+    kind, folder = first_module(name) or (TRANSFORMER, "")
+    listed_modules, first = modules(name), Path(name) / folder
+    weights = [Path(name) / str(module.get("path", "")) / _WEIGHTS for module in listed_modules]
+    if kind == TRANSFORMER:
+        index = {} if (first / _WEIGHTS).is_file() else setting(name, f"{Path(folder) / _WEIGHTS}.index.json", {})
+        shards = index.get("weight_map")
+        named = sorted({*map(str, shards.values())}) if isinstance(shards, dict) else [_WEIGHTS]
+        needed = [*(["config.json"] if listed_modules else []), *named]
+        lacking = next((file for file in needed if not (first / file).is_file()), None)
+        if lacking is not None and not (first / "adapter_config.json").is_file():
+            pickled = lacking == _WEIGHTS and any(first.glob("pytorch_model*"))
+            return f"{str(first)!r} has no {lacking}", _CONVERT if pickled else _AGAIN
+        longest = transformer_settings(name).get("max_seq_length")
+        if longest is not None and not (type(longest) is int and longest > 0):
+            return f"max_seq_length of {name!r} is {shown(longest)}", "make it a whole number above 0, or null"
+        weights += [first / file for file in named]
+    broken = ((file, _broken(file)) for file in dict.fromkeys(weights) if file.is_file())
+    return next(((f"{file} is {what}", _AGAIN) for file, what in broken if what), None)
+
+
+def _broken(weights: Path) -> str | None:
+    """What a file is whose header does not say where its weights lie, or says more than there are."""
+    size = weights.stat().st_size
+    with weights.open("rb") as stream:
+        head = stream.read(8)
+        length = int.from_bytes(head, "little")
+        text = stream.read(length if length <= _LONGEST_HEADER else 99)
+    try:
+        tensors = [held for name, held in parse_json(text).items() if name != "__metadata__"]
+        whole = 8 + length + max((held["data_offsets"][1] for held in tensors), default=0) <= size
+    except (ValueError, LookupError, TypeError, AttributeError):
+        whole = False
+    return None if whole else other_file(head + text[:99]) or "no file of safetensors, or not all of one"

@@ -9,8 +9,7 @@ from typing import Literal
 
 from trainables.encoders.contract import BaseEncoder
 from trainables.encoders.pooling import Pooling
-from trainables.encoders.static_keys import StaticStart
-from trainables.keys import Options
+from trainables.keys import Options, at_least, key
 from trainables.recipe import EncoderConfig
 from trainables.registry import Registry
 
@@ -50,11 +49,11 @@ class EncoderKind:
     missing: Callable[[EncoderConfig], Missing | None] | str
     """Why the encoder cannot be had, None if it can, or `"module:function"`. Asked before anything starts: it is quick,
     downloads nothing, and imports nothing heavy."""
-    trainable: bool
+    trainable: bool = False
     """Whether training changes its weights, and it is a `TrainableEncoder`; on others only an adapter is trained."""
-    pools: bool
+    pools: bool = False
     """Whether `pooling.mode` decides how token states become a vector; if not, it has a pooling of its own."""
-    layers: bool
+    layers: bool = False
     """Whether it follows a transformer's settings: `encoder.layers`, `encoder.dtype` and the prompts."""
     from_folder: bool = False
     """Whether transformers or sentence-transformers wrote its folders, so that what they lack is checked."""
@@ -71,6 +70,28 @@ class EncoderKind:
     finished: Callable[[str], bool] | str | None = None
     """Whether a name or folder is a finished model of this kind, so that a row can be given it to evaluate; or
     `"module:function"`. None: never guessed."""
+
+
+@dataclass(frozen=True)
+class StaticStart(Options):
+    """The keys of the kind `static`: what the vectors of a static encoder's tokens are at first."""
+
+    section = "encoder"
+
+    start: Literal["weights", "random"] = key(
+        "weights",
+        "What a static encoder's token vectors are at first. weights: those of encoder.name, of a transformer its word "
+        "embeddings; random: drawn with the seed, and encoder.name gives the tokenizer alone.",
+        label="start of the token vectors",
+    )
+    dim: int = key(
+        256,
+        "Numbers of a token's vector that is drawn, and so of an embedding.",
+        at_least(1),
+        label="size of the token vectors",
+        search=(128, 256, 512, 1024),
+        when=("start", "random".__eq__),
+    )
 
 
 _AVAILABILITY = "trainables.encoders.availability"
@@ -94,8 +115,6 @@ ENCODERS = Registry(
         "trainables.encoders.static:load_static",
         "trainables.encoders.static_files:missing_static",
         trainable=True,
-        pools=False,
-        layers=False,
         from_folder=True,
         options=StaticStart,
         meaning="the mean of the tokens' vectors, trained here",
@@ -104,9 +123,6 @@ ENCODERS = Registry(
         "word_vectors",
         "trainables.encoders.word_vectors:load_word_vectors",
         f"{_AVAILABILITY}:missing_word_vectors",
-        trainable=False,
-        pools=False,
-        layers=False,
         untrained="evaluate",
         meaning="the average of the words' vectors, for evaluation only",
         finished=f"{_AVAILABILITY}:is_word_vectors",
@@ -115,9 +131,6 @@ ENCODERS = Registry(
         "tf_idf",
         "trainables.encoders.tf_idf:load_tf_idf",
         f"{_AVAILABILITY}:missing_tf_idf",
-        trainable=False,
-        pools=False,
-        layers=False,
         untrained="evaluate",
         meaning="TF-IDF of letters that follow each other, for evaluation only; encoder.name: a file of texts",
     ),
@@ -125,9 +138,6 @@ ENCODERS = Registry(
         "pipeline",
         "trainables.encoders.pipeline:load_pipeline",
         f"{_AVAILABILITY}:missing_pipeline",
-        trainable=False,
-        pools=False,
-        layers=False,
         from_folder=True,
         finished=f"{_AVAILABILITY}:is_pipeline",
         meaning="a finished sentence-transformers model with its own pooling, for evaluation only",

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from torch import nn
 
+from trainables.encoders.check import check_targets
 from trainables.encoders.contract import check_savable
 from trainables.encoders.export import save_with_adapter
 from trainables.encoders.fingerprint import digest
-from trainables.encoders.lora_targets import check_targets
 from trainables.encoders.transformer import TransformerEncoder
 from trainables.recipe import EncoderConfig
 
 if TYPE_CHECKING:
-    from peft import LoraConfig, PeftModel
+    from peft import PeftModel
     from transformers import PreTrainedModel
 
 ALL = "all-linear"
@@ -48,7 +48,7 @@ class LoraEncoder(nn.Module):
         linear = (name for name, module in base.backbone.named_modules() if isinstance(module, nn.Linear))
         check_targets(config.lora_targets, linear, config.name)
         self.base_fingerprint = base.fingerprint()
-        vars(self)["peft"] = _injected(base.backbone, _settings(config))
+        vars(self)["peft"] = _injected(base.backbone, config)
         self.adapter = nn.ModuleDict(
             {
                 place.replace(".", "/"): nn.ModuleDict({"A": layer.lora_A[NAME], "B": layer.lora_B[NAME]})
@@ -101,18 +101,12 @@ class LoraEncoder(nn.Module):
         (folder / "README.md").unlink()  # peft's, with blanks to fill in; the model has a card of its own
 
 
-def _settings(config: EncoderConfig) -> LoraConfig:
-    from peft import LoraConfig
+def _injected(backbone: PreTrainedModel, config: EncoderConfig) -> PeftModel:
+    """peft's model around the backbone, which it changes in place."""
+    from peft import LoraConfig, get_peft_model
 
     alpha = 2 * config.lora_rank if config.lora_alpha is None else config.lora_alpha
-    targets = list(config.lora_targets) or ALL
-    return LoraConfig(r=config.lora_rank, lora_alpha=alpha, target_modules=targets)
-
-
-def _injected(backbone: PreTrainedModel, settings: LoraConfig) -> PeftModel:
-    """peft's model around the backbone, which it changes in place."""
-    from peft import get_peft_model
-
+    settings = LoraConfig(r=config.lora_rank, lora_alpha=alpha, target_modules=list(config.lora_targets) or ALL)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)  # peft asks transformers for what has a new name there
         return get_peft_model(backbone, settings, adapter_name=NAME)

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn import functional as F
+from transformers.activations import GELUActivation
 
 from trainables.encoders.dropout import quicken
 from trainables.encoders.families import packs
-from trainables.encoders.gelu import spare
 from trainables.encoders.linear import widen
 from trainables.encoders.packed import PACKED, packed_states
 from trainables.encoders.packing import joined
@@ -121,3 +122,18 @@ def length_buckets(lengths: Sequence[int], tokens_per_pass: int) -> list[list[in
         else:
             current.append(index)
     return buckets
+
+
+def spare(model: nn.Module) -> None:
+    """Have a model of transformers write its GELU over its input, which comes from a linear layer and is read by nobody
+    else, where no gradient is asked for. Memory that is not asked for anew need not be filled with pages: an encoding
+    takes a fifteenth less time on a CPU. Numbers are the same to the last bit."""
+    for module in model.modules():
+        if isinstance(module, GELUActivation) and module.act is F.gelu:
+            module.act = gelu
+
+
+def gelu(values: Tensor) -> Tensor:
+    """`F.gelu`. Without gradients `values` are lost."""
+    activated: Tensor = F.gelu(values) if torch.is_grad_enabled() else torch.ops.aten.gelu_(values)
+    return activated

@@ -16,13 +16,12 @@ from torch.nn import functional as F
 from trainables.encoders.contract import BaseEncoder
 from trainables.encoders.export import save_static
 from trainables.encoders.fingerprint import digest, tokenizer_settings
-from trainables.encoders.kinds import EncoderRequest
+from trainables.encoders.kinds import EncoderRequest, StaticStart
 from trainables.encoders.loading import chosen_device, hub_errors
 from trainables.encoders.own_modules import PLAIN, Ending, own_ending
 from trainables.encoders.passes import full_passes
 from trainables.encoders.pretrained import pristine
 from trainables.encoders.static_files import static_files
-from trainables.encoders.static_keys import StaticStart
 from trainables.to_device import to_device
 
 _SENTENCES_PER_PASS = 4096
@@ -108,7 +107,10 @@ def load_static(request: EncoderRequest) -> BaseEncoder:
     def read() -> tuple[Tokenizer, Tensor | None]:
         tokenizer, vectors = _read(config.name, drawn=start.start == "random")
         if vectors is not None:
-            _check(tokenizer, vectors)
+            if vectors.dim() != 2 or not vectors.isfinite().all():
+                raise ValueError("its token vectors are no matrix of finite numbers")
+            if _tokens(tokenizer) > len(vectors):
+                raise ValueError(f"its tokenizer knows {_tokens(tokenizer)} tokens, and {len(vectors)} have a vector")
         return tokenizer, vectors
 
     tokenizer, vectors = hub_errors(config.name, read)
@@ -144,13 +146,6 @@ def _vectors(file: Path) -> Tensor:
     if "mapping" in tensors:
         vectors = vectors[tensors["mapping"].long()]
     return vectors.float() * tensors["weights"].float().unsqueeze(1) if "weights" in tensors else vectors.float()
-
-
-def _check(tokenizer: Tokenizer, vectors: Tensor) -> None:
-    if vectors.dim() != 2 or not vectors.isfinite().all():
-        raise ValueError("its token vectors are no matrix of finite numbers")
-    if _tokens(tokenizer) > len(vectors):
-        raise ValueError(f"its tokenizer knows {_tokens(tokenizer)} tokens, and {len(vectors)} have a vector")
 
 
 def _tokens(tokenizer: Tokenizer) -> int:

@@ -71,8 +71,6 @@ def _of_file(weights: Path | None) -> StaticFiles:
 def _installed() -> Path | None:
     """Of several sizes the largest."""
     package = importlib.util.find_spec(WORDLLAMA)  # imports nothing
-    folders = (
-        [Path(folder) / "weights" for folder in (package.submodule_search_locations or ()) if folder] if package else []
-    )
-    files = [file for folder in folders for file in folder.glob(f"*{_SUFFIX}")]
+    folders = filter(None, package.submodule_search_locations or ()) if package else ()
+    files = [file for folder in folders for file in (Path(folder) / "weights").glob(f"*{_SUFFIX}")]
     return max(files, key=lambda file: (file.stat().st_size, file.name), default=None)

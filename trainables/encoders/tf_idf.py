@@ -134,7 +134,8 @@ def load_tf_idf(request: EncoderRequest) -> BaseEncoder:
         raise UserError("; ".join(missing))
 
     texts, letters, labelled = list[str](), 0, False
-    for row in _rows(path):
+    for number, line in numbered_lines(path):
+        row = json_object(line, f"{path}, line {number}")
         if letters > MOST_LETTERS:
             break
         texts += (own := [*_texts(row)])
@@ -143,11 +144,6 @@ def load_tf_idf(request: EncoderRequest) -> BaseEncoder:
     if not any(text.strip() for text in texts):
         raise UserError(f"{path} holds no text")
     return TfIdf(texts, labelled)
-
-
-def _rows(path: Path) -> Iterator[dict[str, object]]:
-    for number, line in numbered_lines(path):
-        yield json_object(line, f"{path}, line {number}")
 
 
 def _texts(row: dict[str, object]) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from trainables.encoders.loading import chosen_device
 from trainables.errors import UserError, is_text, shown
 from trainables.lines import bounded_lines
 from trainables.process_cache import PROCESS_CACHE, stamp
+from trainables.text_lines import refusal
 
 _LARGEST_LIST = 256 * 2**20
 """Bytes of a JSON file with words."""
@@ -74,9 +76,7 @@ def _read_text(path: Path) -> tuple[list[str], np.ndarray]:
     rows: list[np.ndarray] = []
     counts: list[int] | None = None
 
-    def refuse(number: int, problem: str) -> UserError:
-        return UserError(f"{path}, line {number}: {problem}")
-
+    refuse = partial(refusal, path)
     with path.open("rb") as file:
         for number, content in bounded_lines(file, refuse):
             try:
@@ -161,8 +161,8 @@ def _read_words(path: Path, count: int) -> list[str]:
 
 def _text_words(path: Path, count: int) -> list[str]:
     with path.open("rb") as file:
-        lines = bounded_lines(file, lambda number, problem: UserError(f"{path}, line {number}: {problem}"))
-        return [line.decode().removesuffix("\n") for _, line in islice(lines, count + 1)]
+        lines = islice(bounded_lines(file, partial(refusal, path)), count + 1)
+        return [line.decode().removesuffix("\n") for _, line in lines]
 
 
 def _json_words(path: Path, count: int) -> list[str]:

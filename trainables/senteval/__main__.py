@@ -21,10 +21,10 @@ from trainables.evaluation_config import EvaluationConfig
 from trainables.files import expanded, write_whole
 from trainables.plugins import load_plugin
 from trainables.recipe import SCENES, EncoderConfig
-from trainables.senteval.data_files import MissingData, check_folder, check_task
 from trainables.senteval.evaluation import SentEvalResult, embed, score_embeddings
 from trainables.senteval.kinds.contract import Numbers
 from trainables.senteval.protocol import PROTOCOLS
+from trainables.senteval.read_task import MissingData, check_folder, check_task
 from trainables.senteval.sizes import MILLION, Sizes
 from trainables.senteval.tasks import TASKS, groups, task_names
 

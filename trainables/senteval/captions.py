@@ -16,7 +16,7 @@ from trainables.errors import UserError, is_text, reason, unforeseen
 from trainables.senteval.examples import Split, TaskData, sentence
 from trainables.senteval.kinds.contract import THREE
 from trainables.senteval.plain_pickle import read_plain, real
-from trainables.senteval.recalls import CAPTIONS
+from trainables.senteval.ranking import CAPTIONS
 from trainables.senteval.tasks import Task
 
 

@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 
 from trainables.senteval.correlation import Correlation, rank_bounds
-from trainables.senteval.precision import as_high
+from trainables.senteval.ranking import as_high
 
 Array = np.ndarray
 POINTS = 100.0

@@ -1,4 +1,6 @@
-"""A task's examples with their embeddings: what its kind scores. Loads no torch, since kinds name it."""
+"""A task's fields, its examples with their embeddings, and what linear classifiers see of these: one embedding, or
+products and differences of two, with a one for the bias. Loads no torch, as kinds name it.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +13,93 @@ import numpy as np
 from trainables.lazy_torch import torch
 from trainables.senteval.correlation import cosine
 from trainables.senteval.examples import Split, TaskData
-from trainables.senteval.features import FeatureRows, PairRows, Singles
-from trainables.senteval.task_fields import TaskFields
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 Lookup = Callable[[list[str]], "Tensor"]
 """Sentences to their row numbers in the embeddings, (n,) int64."""
+
+
+@dataclass(frozen=True)
+class TaskFields:
+    """The fields of a `Task`, which its kind reads; `tasks.py` checks that they fit together.
+
+    `files` are relative to the data folder or absolute, in the order that the layout's reader expects.
+    `sizes` are the published numbers of examples, in the order (scored), (train, test) or (train, dev, test).
+    `chance` is the accuracy of the most frequent class in percent where the published data gives it, else None.
+    """
+
+    name: str
+    kind: str
+    layout: str
+    files: tuple[str, ...]
+    sizes: tuple[int, ...] = ()
+    labels: tuple[str, ...] = ()
+    """Class names in the order of their numbers; empty where the layout writes numbers or the data decides."""
+    groups: tuple[str, ...] = ()
+    """Names, beside its own and `all`, under which it is asked for together with others."""
+    metric: str = ""
+    """The number that stands for the task in an average, unless a paper says otherwise; empty takes its kind's."""
+    chance: float | None = None
+    f1: bool = False
+    """Whether `test_f1`, the F1 of the second of two classes, is reported, too."""
+    both_embeddings: bool = False
+    """Whether a pair's classifier sees the two embeddings beside their difference and product."""
+    epoch_size: int | None = None
+    """Epochs between two scores of a fit; None leaves it to the protocol, as with the two that follow."""
+    max_epochs: int | None = None
+    decays: tuple[float, ...] | None = None
+    """L2 values to choose from."""
+    parts: tuple[str, ...] = ()
+    """The splits that it has, in the order of its kind's; empty: all that its kind needs."""
+    scale: tuple[float, float] | None = None
+    """Of relatedness: the scores that stand for the first and the last bin of its regressor; None takes the lowest and
+    the highest of the training part."""
+
+
+class Singles:
+    """One embedding a row."""
+
+    def __init__(self, embeddings: Tensor, index: Tensor) -> None:
+        self.dim = embeddings.shape[1]
+        self.rows = _padded(embeddings[index])
+        self.device = embeddings.device
+
+    def take(self, index: Tensor) -> Tensor:  # (n,) -> (n, width)
+        return self.rows.index_select(0, index)
+
+
+class PairRows:
+    """(|u - v|, u * v), or with `both` (u, v, u * v, |u - v|)."""
+
+    def __init__(self, embeddings: Tensor, left: Tensor, right: Tensor, both: bool = False) -> None:
+        self.embeddings, self.both, self.device = embeddings, both, embeddings.device
+        self.left, self.right = left.to(embeddings.device), right.to(embeddings.device)
+        self.dim = embeddings.shape[1] * (4 if both else 2)
+        # SNLI's 550,000 rows are four embeddings wide: built for each block of rows, never as a whole.
+        self.rows = None if both else self._build(torch.arange(len(left), device=embeddings.device))
+
+    def take(self, index: Tensor) -> Tensor:  # (n,) -> (n, width)
+        return self._build(index) if self.rows is None else self.rows.index_select(0, index)
+
+    def _build(self, index: Tensor) -> Tensor:
+        u, v = self.embeddings[self.left[index]], self.embeddings[self.right[index]]
+        parts = [u, v, u * v, (u - v).abs()] if self.both else [(u - v).abs(), u * v]
+        return _padded(torch.cat(parts, dim=1))
+
+
+FeatureRows = Singles | PairRows
+"""Feature rows that can be gathered by index; the last columns are a one for the bias and zero padding."""
+
+
+def _padded(rows: Tensor) -> Tensor:
+    """A column of ones and then zeros up to a multiple of 16, at which matrix products are fastest."""
+    n, dim = rows.shape
+    padded = rows.new_zeros(n, (dim // 16 + 1) * 16)
+    padded[:, :dim] = rows
+    padded[:, dim] = 1.0
+    return padded
 
 
 @dataclass(frozen=True)

@@ -19,16 +19,14 @@ from trainables.errors import UserError
 from trainables.evaluation_config import Parts
 from trainables.lazy_torch import torch
 from trainables.record_parts import Geometry
-from trainables.senteval.data_files import MissingData, check_folder, check_task, content_hash, repeated_files
 from trainables.senteval.embedded import Embedded
 from trainables.senteval.examples import TaskData
-from trainables.senteval.geometry import geometry
 from trainables.senteval.items import Answers, digest
 from trainables.senteval.kinds.contract import Numbers
 from trainables.senteval.protocol import PROTOCOLS
-from trainables.senteval.read_task import kept_task
-from trainables.senteval.scoring import score_task
-from trainables.senteval.tasks import GROUPS, TASKS, Task, kind_of, task_names
+from trainables.senteval.read_task import MissingData, check_folder, check_task, content_hash, kept_task, repeated_files
+from trainables.senteval.scoring import geometry, score_task
+from trainables.senteval.tasks import GROUPS, TASKS, kind_of, task_names
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -169,7 +167,8 @@ def score_embeddings(
                 kept |= {answers.name_of(name): _named(answers, name, read[name]) for answers in scores.answers}
                 scales |= {} if scores.scale is None else {name: scores.scale}
         if name not in results:
-            results[name] = _dash(TASKS[name], missing.get(name) or errors[name])
+            dashes = dict.fromkeys(TASKS[name].numbers)
+            results[name] = {**dashes, "seconds": 0.0, "examples": None, "reason": missing.get(name) or errors[name]}
     return SentEvalResult(
         protocol,
         results,
@@ -187,11 +186,6 @@ def _named(answers: Answers, task: str, data: TaskData) -> Answers:
     kind = kind_of(task)
     splits = kind.tested(data) if answers.split == "test" else [data.splits[answers.split]]
     return replace(answers, named=digest(splits), groups=kind.groups(splits))
-
-
-def _dash(task: Task, reason: str) -> Numbers:
-    """A task without scores."""
-    return {**dict.fromkeys(task.numbers), "seconds": 0.0, "examples": None, "reason": reason}
 
 
 def calibrating(embeddings: Embeddings, data: str | Path, tasks: Sequence[str]) -> np.ndarray | None:
@@ -349,11 +343,11 @@ class _UniqueTexts:
 
     def rows(self, texts: list[str]) -> Tensor:
         """Row numbers of sentences in the embeddings."""
-        return _numbers(texts, self._places[0], self._places[1])
+        return _numbers(texts, *self._places)
 
     def document_rows(self, texts: list[str]) -> Tensor:
         """Those of documents."""
-        return _numbers(texts, self._places[1], self._places[0])
+        return _numbers(texts, *self._places[::-1])
 
     @functools.cached_property
     def _places(self) -> tuple[dict[str, int], dict[str, int]]:

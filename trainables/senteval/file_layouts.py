@@ -5,7 +5,7 @@ To add one: a function from a `Task` and the paths of its files to a `TaskData`,
     FILE_LAYOUTS.add(FileLayout("layout", my_function, splits=("train", "dev", "test"), targets=("classes",)))
 
 `trainables/testing/tasks.py` has the tests that an entry must pass. Data of one's own needs no layout of its own where
-it can be written as a table: the layout `table` (`table_layout.py`).
+it can be written as a table: the layout `table` (`own_tasks.py: read_table`).
 """
 
 from __future__ import annotations
@@ -59,6 +59,6 @@ FILE_LAYOUTS: Registry[FileLayout] = Registry(
         files_per_split=3,
         may_recur=("queries", "corpus"),
     ),
-    FileLayout("table", "trainables.senteval.table_layout:read_table", None, ("classes", "scores", "documents")),
+    FileLayout("table", "trainables.senteval.own_tasks:read_table", None, ("classes", "scores", "documents")),
 )
 """The values of `Task.layout`."""

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from trainables.errors import UserError
 from trainables.senteval.examples import Split
-from trainables.senteval.recalls import CAPTIONS, FOLDS, fold_size, recalls
+from trainables.senteval.ranking import CAPTIONS, FOLDS, fold_size, recalls
 
 _SPACE, _MARGIN, _CONTRASTS, _BATCH, _TENACITY, _MAX_EPOCHS = 1000, 0.2, 30, 128, 3, 20
 

@@ -1,6 +1,5 @@
-"""How well documents are ranked for a query: trec_eval's measures, and a search for the nearest documents.
-
-Loads torch only for the search.
+"""How well what is right is ranked: documents for a query by trec_eval's measures, with a search for the nearest; pairs
+by average precision; captions and images by recalls. Loads torch only for the search.
 """
 
 from __future__ import annotations
@@ -8,6 +7,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from trainables.lazy_torch import torch
 
@@ -19,6 +20,13 @@ DEPTH = 1000
 """So many documents are ranked for a query, as runs of TREC are; those after count as not found."""
 QUERIES_AT_ONCE, DOCUMENTS_AT_ONCE = 512, 16_384
 """Whose cosines are held together: 64 MiB."""
+CAPTIONS = 5
+"""Captions of an image."""
+FOLDS = 5
+FOLD_IMAGES = 1000
+"""Images of a fold, or a fifth of them where there are fewer."""
+WAYS = ("i2t", "t2i")
+AT = (1, 5, 10)
 
 
 def measures(ranked: Sequence[int], judged: Mapping[int, int]) -> dict[str, float]:
@@ -83,3 +91,43 @@ def _better(best: Tensor, steps: Tensor, start: int) -> Tensor:
 def _unit(rows: Tensor) -> Tensor:
     """Of length one, float64; zeros stay zeros."""
     return torch.nn.functional.normalize(rows.double(), dim=1)
+
+
+def average_precision(predicted: np.ndarray, gold: np.ndarray) -> float:
+    """From 0 to 1: the mean over the items of label 1 of the share of label 1 among those that lie as high or higher.
+    0 where there is none."""
+    hits, higher = as_high(predicted, gold)
+    right = np.asarray(gold) == 1
+    return float((hits / higher)[right].mean()) if right.any() else 0.0
+
+
+def as_high(predicted: np.ndarray, gold: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(items,) each: how many items of label 1 lie as high as this one or higher, and how many items do."""
+    _, group = np.unique(predicted, return_inverse=True)
+    sizes, hits = np.bincount(group), np.bincount(group, weights=np.asarray(gold) == 1)
+    return hits[::-1].cumsum()[::-1][group], sizes[::-1].cumsum()[::-1][group]
+
+
+def best_threshold(predicted: np.ndarray, gold: np.ndarray) -> float:
+    """The one with the best F1 of label 1 where an item that lies as high or higher is given label 1; half-way to the
+    next item below. Of several the highest."""
+    hits, higher = as_high(predicted, gold)
+    f1 = 2 * hits / (higher + (np.asarray(gold) == 1).sum())
+    chosen = predicted[f1 == f1.max()].max()
+    below = predicted[predicted < chosen]
+    return float((chosen + below.max()) / 2) if len(below) else float(chosen)
+
+
+def fold_size(images: int) -> int:
+    """How many images each fold has."""
+    return min(FOLD_IMAGES, images // FOLDS)
+
+
+def recalls(to_images: np.ndarray, to_captions: np.ndarray) -> dict[str, float]:
+    """Mean over folds of R@1, 5 and 10 in percent, both ways: from (captions,) how many images lie nearer than a
+    caption's own, and from (images,) how many captions lie nearer than the nearest of an image's own."""
+    return {
+        f"{way}_r{k}": float(np.mean([100 * (fold < k).mean() for fold in np.split(ranks, FOLDS)]))
+        for way, ranks in (("i2t", to_captions), ("t2i", to_images))
+        for k in AT
+    }

@@ -1,15 +1,91 @@
-"""A task's files in, checked examples out."""
+"""A task's files: which of them are there, what is in them, and the checked examples that they hold."""
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Sequence
 from pathlib import Path
 
+from trainables.errors import UserError
 from trainables.process_cache import PROCESS_CACHE, stamp
 from trainables.registry import load
 from trainables.senteval.examples import TaskData
 from trainables.senteval.file_layouts import FILE_LAYOUTS
 from trainables.senteval.kinds import KINDS
-from trainables.senteval.tasks import Task
+from trainables.senteval.tasks import TASKS, Task
+
+_HASHED_WHOLE = 64 * 2**20
+"""Bytes; larger files (image features) are hashed by their size and their two ends."""
+
+
+class MissingData(Exception):  # noqa: N818
+    """No file of a task is there. Its scores are dashes; it is no error."""
+
+
+def check_folder(data: Path, tasks: Sequence[str]) -> None:
+    """Refuse a folder that is no SentEval data at all, unless it is not needed for any of the tasks."""
+    if any((data / file).is_file() for name in tasks for file in TASKS[name].files):
+        return
+    if not data.is_dir():
+        raise UserError(
+            f"SentEval data folder {data} does not exist; fetch it with `python -m trainables.corpora fetch senteval "
+            "--to DIR`, or take the built-in data, scenes"
+        )
+    if not (data / "downstream").is_dir() and not (data / "probing").is_dir():
+        raise UserError(f"{data} is no SentEval data folder: it holds neither downstream/ nor probing/")
+
+
+def check_task(task: Task, data: Path) -> None:
+    """`MissingData` where none of the task's files is there, `UserError` where some are not, or one is empty."""
+    absent = [file for file in task.files if not (data / file).is_file()]
+    if len(absent) == len(task.files):
+        raise MissingData(f"no data: {data / task.files[0]} does not exist")
+    if absent:
+        more = f" and {len(absent) - 1} more files" if len(absent) > 1 else ""
+        raise UserError(f"{task.name}: {data / absent[0]}{more} missing")
+    for file in task.files:
+        if (data / file).stat().st_size == 0:
+            raise UserError(f"{data / file} is empty")
+
+
+def repeated_files(data: Path, tasks: Sequence[str]) -> dict[str, str]:
+    """Tasks of which a sentence file has the content of another file: name to a sentence that says so. What names texts
+    by their numbers alone, as qrels may, is another where the texts are others, whose file comes before it."""
+    owners: dict[tuple[str, ...], tuple[str, str]] = {}
+    problems: dict[str, str] = {}
+    for name in tasks:
+        files, layout = TASKS[name].files, FILE_LAYOUTS[TASKS[name].layout]
+        for place, file in enumerate(files):
+            recurs = Path(file).name.startswith(layout.may_recur)
+            if not (data / file).is_file() or recurs or not (data / file).stat().st_size:
+                continue
+            before = files[place - place % (layout.files_per_split or 1) : place]
+            texts = [data / name for name in before if Path(name).name.startswith(layout.may_recur)]
+            content = tuple(content_hash(path) for path in (*texts, data / file) if path.is_file())
+            other_name, other = owners.setdefault(content, (name, file))
+            if other != file:
+                problem = f"{data / file} ({name}) has the same content as {data / other} ({other_name})"
+                problems.setdefault(name, problem)
+                problems.setdefault(other_name, problem)
+    return problems
+
+
+def content_hash(path: Path) -> str:
+    """SHA-256 of a file's content; of a large file, of its size and its two ends."""
+    return PROCESS_CACHE.get(("content", stamp(path)), lambda: _content_hash(path))
+
+
+def _content_hash(path: Path) -> str:
+    digest = hashlib.sha256()
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        if size <= _HASHED_WHOLE:
+            digest.update(file.read())
+        else:
+            digest.update(str(size).encode() + file.read(2**20))
+            file.seek(-(2**20), 2)
+            digest.update(file.read())
+    return digest.hexdigest()
 
 
 def read_task(task: Task, data: Path) -> TaskData:

@@ -8,9 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from trainables.senteval.classifier import initial_weights
+from trainables.senteval.classifier import ClassifierOptimiser, initial_weights
 from trainables.senteval.correlation import pearson
-from trainables.senteval.optimiser import ClassifierOptimiser
 
 BINS = 5
 _BATCH, _CHECK, _TENACITY, _MAX_EPOCHS = 64, 50, 3, 1000

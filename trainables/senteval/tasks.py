@@ -19,9 +19,9 @@ from types import MappingProxyType
 from trainables.errors import UserError, did_you_mean
 from trainables.labels import LABELS
 from trainables.registry import Registry
+from trainables.senteval.embedded import TaskFields
 from trainables.senteval.file_layouts import FILE_LAYOUTS, FileLayout
 from trainables.senteval.kinds import KINDS, TaskKind
-from trainables.senteval.task_fields import TaskFields
 
 _GROUPS = ("sts", "transfer", "downstream", "probing", "all")
 """SentEval's own groups; every task is in the last one."""
@@ -140,54 +140,37 @@ def _probing(name: str, file: str, chance: float) -> Task:
     return Task(name, "split", "probing", files, (100_000, 10_000, 10_000), groups=("probing",), chance=chance)
 
 
-_SICK = _splits("SICK", "SICK_train.txt", "SICK_trial.txt", "SICK_test_annotated.txt")
+def _transfer(
+    name: str,
+    kind: str,
+    folder: str,
+    files: tuple[str, ...],
+    sizes: tuple[int, ...],
+    labels: tuple[str, ...],
+    chance: float,
+    f1: bool = False,
+) -> Task:
+    """In a layout of its own, which has its name."""
+    return Task(name, kind, name.lower(), _splits(folder, *files), sizes, labels, _TRANSFER, chance=chance, f1=f1)
+
+
+_SENTIMENT = ("sentiment-train", "sentiment-dev", "sentiment-test")
+_TREC_CLASSES = ("ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM")
+_PARAPHRASES = ("msr_paraphrase_train.txt", "msr_paraphrase_test.txt")
+_SICK, _SICK_SIZES = _splits("SICK", "SICK_train.txt", "SICK_trial.txt", "SICK_test_annotated.txt"), (4_500, 500, 4_927)
+_SICK_CLASSES = ("CONTRADICTION", "NEUTRAL", "ENTAILMENT")
+_STSB = _splits("STS/STSBenchmark", "sts-train.csv", "sts-dev.csv", "sts-test.csv")
+_COCO = _splits("COCO", "train.pkl", "valid.pkl", "test.pkl")
 
 _ROWS = (
     _nested("MR", 10_662, "rt-polarity.pos", "rt-polarity.neg", 50.0),
     _nested("CR", 3_775, "custrev.pos", "custrev.neg", 63.8),
     _nested("SUBJ", 10_000, "subj.objective", "subj.subjective", 50.0),
     _nested("MPQA", 10_606, "mpqa.pos", "mpqa.neg", 68.8),
-    Task(
-        "SST2",
-        "split",
-        "sst2",
-        _splits("SST/binary", "sentiment-train", "sentiment-dev", "sentiment-test"),
-        (67_349, 872, 1_821),
-        ("0", "1"),
-        groups=_TRANSFER,
-        chance=50.1,
-    ),
-    Task(
-        "SST5",
-        "split",
-        "sst5",
-        _splits("SST/fine", "sentiment-train", "sentiment-dev", "sentiment-test"),
-        (8_544, 1_101, 2_210),
-        ("0", "1", "2", "3", "4"),
-        groups=_TRANSFER,
-        chance=28.6,
-    ),
-    Task(
-        "TREC",
-        "kfold",
-        "trec",
-        _splits("TREC", "train_5500.label", "TREC_10.label"),
-        (5_452, 500),
-        ("ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM"),
-        groups=_TRANSFER,
-        chance=27.6,
-    ),
-    Task(
-        "MRPC",
-        "kfold",
-        "mrpc",
-        _splits("MRPC", "msr_paraphrase_train.txt", "msr_paraphrase_test.txt"),
-        (4_076, 1_725),
-        ("0", "1"),
-        groups=_TRANSFER,
-        chance=66.5,
-        f1=True,
-    ),
+    _transfer("SST2", "split", "SST/binary", _SENTIMENT, (67_349, 872, 1_821), ("0", "1"), 50.1),
+    _transfer("SST5", "split", "SST/fine", _SENTIMENT, (8_544, 1_101, 2_210), ("0", "1", "2", "3", "4"), 28.6),
+    _transfer("TREC", "kfold", "TREC", ("train_5500.label", "TREC_10.label"), (5_452, 500), _TREC_CLASSES, 27.6),
+    _transfer("MRPC", "kfold", "MRPC", _PARAPHRASES, (4_076, 1_725), ("0", "1"), 66.5, f1=True),
     Task(
         "SNLI",
         "split",
@@ -203,34 +186,11 @@ _ROWS = (
         max_epochs=15,
         decays=(1e-9,),
     ),
-    Task(
-        "SICKEntailment",
-        "split",
-        "sick",
-        _SICK,
-        (4_500, 500, 4_927),
-        ("CONTRADICTION", "NEUTRAL", "ENTAILMENT"),
-        groups=("downstream",),
-        chance=56.7,
-    ),
-    Task("SICKRelatedness", "relatedness", "sick", _SICK, (4_500, 500, 4_927), groups=("downstream",), scale=(1, 5)),
-    Task(
-        "STSBenchmark",
-        "relatedness",
-        "stsb",
-        _splits("STS/STSBenchmark", "sts-train.csv", "sts-dev.csv", "sts-test.csv"),
-        (5_749, 1_500, 1_379),
-        groups=("downstream",),
-        scale=(1, 5),  # as the original has it, though these scores begin at 0
-    ),
-    Task(
-        "ImageCaptionRetrieval",
-        "retrieval",
-        "coco",
-        _splits("COCO", "train.pkl", "valid.pkl", "test.pkl"),
-        (565_000, 25_000, 25_000),
-        groups=("downstream",),
-    ),
+    Task("SICKEntailment", "split", "sick", _SICK, _SICK_SIZES, _SICK_CLASSES, groups=("downstream",), chance=56.7),
+    Task("SICKRelatedness", "relatedness", "sick", _SICK, _SICK_SIZES, groups=("downstream",), scale=(1, 5)),
+    # On the original's scale, though these scores begin at 0.
+    Task("STSBenchmark", "relatedness", "stsb", _STSB, (5_749, 1_500, 1_379), groups=("downstream",), scale=(1, 5)),
+    Task("ImageCaptionRetrieval", "retrieval", "coco", _COCO, (565_000, 25_000, 25_000), groups=("downstream",)),
     _sts(12, 3_108, "MSRpar", "MSRvid", "SMTeuroparl", "surprise.OnWN", "surprise.SMTnews"),
     _sts(13, 1_500, "FNWN", "headlines", "OnWN"),
     _sts(14, 3_750, "deft-forum", "deft-news", "headlines", "images", "OnWN", "tweet-news"),

@@ -20,9 +20,9 @@ from trainables import plugins
 from trainables.encoders import ENCODERS, check_encoder, check_trainable, finished_kind, load_encoder, trainable
 from trainables.encoders.adapter import AdaptedEncoder
 from trainables.encoders.contract import BaseEncoder, TokenEncoder, TrainableEncoder, on_tokens
+from trainables.encoders.kinds import StaticStart
 from trainables.encoders.lora import LoraEncoder
 from trainables.encoders.pooling import POOLINGS, Mean, Pooling
-from trainables.encoders.static_keys import StaticStart
 from trainables.errors import UserError
 from trainables.evaluation_config import EvaluationConfig
 from trainables.recipe import SCENES_ENCODER, EncoderConfig, Recipe

@@ -25,7 +25,7 @@ from trainables.encoders.builtin import build
 from trainables.encoders.passes import full_passes, length_buckets
 from trainables.encoders.pooling import POOLINGS, Mean, MeanWithoutCLS
 from trainables.encoders.precision import computing, evaluated_in
-from trainables.encoders.projection import MLP, PROJECTIONS, Identity, Linear, Projection
+from trainables.encoders.projection import MLP, PROJECTIONS, Linear, Projection
 from trainables.encoders.transformer import TransformerEncoder
 from trainables.encoders.word_vectors import WordVectors
 from trainables.errors import UserError
@@ -54,6 +54,8 @@ def shorter(file: Path) -> None:
     file.write_bytes(file.read_bytes()[:-1])
 
 
+EMPTY = Path(__file__).parent
+"""A folder that is no model."""
 SHARDS = '{"weight_map": {"a": "part-1.safetensors"}}'
 AGAIN = "copy or download the folder again, all of it"
 UNLIKE: dict[str, tuple[Callable[[Path], Any], str]] = {
@@ -239,10 +241,6 @@ class TestHeads:
         out = 6 if dim is None or kind == "none" else 3
         assert head(torch.randn(4, 6)).shape == (4, out)
 
-    def test_none_changes_nothing(self):
-        x = torch.randn(4, 6)
-        assert Identity().build(6)(x) is x
-
     def test_linear_has_no_bend_and_mlp_has_one(self):
         x, y = torch.randn(2, 50, 6)
         for kind, linear in ((Linear, True), (MLP, False)):
@@ -252,25 +250,20 @@ class TestHeads:
 
 
 class TestRefusals:
-    @pytest.mark.parametrize("name", ["./nothing", "/nothing/there", "~/nothing"])
-    def test_a_missing_folder(self, name: str):
+    @pytest.mark.parametrize(
+        ("name", "sentence"),
+        [
+            ("./nothing", "no encoder at './nothing'; name a model folder, a hub id, or 'scenes-small'"),
+            ("/nothing/there", "no encoder at '/nothing/there'; name a model folder, a hub id, or 'scenes-small'"),
+            ("~/nothing", "no encoder at '~/nothing'; name a model folder, a hub id, or 'scenes-small'"),
+            ("what is this?", "'what is this?' is neither a folder nor a hub id (owner/name); name one, or "),
+            (str(EMPTY), f"'{EMPTY}' is no encoder; a model folder holds config.json, weights and a tokenizer"),
+        ],
+    )
+    def test_what_is_no_model(self, name: str, sentence: str):
         with pytest.raises(UserError) as caught:
             check_encoder(EncoderConfig(name=name))
-        assert str(caught.value) == f"no encoder at {name!r}; name a model folder, a hub id, or 'scenes-small'"
-
-    def test_a_folder_that_is_no_model(self, tmp_path: Path):
-        with pytest.raises(UserError, match=r"is no encoder; a model folder holds config\.json"):
-            check_encoder(EncoderConfig(name=str(tmp_path)))
-
-    @pytest.mark.usefixtures("no_network")
-    def test_the_hub_without_a_network(self):
-        with pytest.raises(UserError) as caught:
-            check_encoder(EncoderConfig(name="nobody/no-such-model"))
-        sentence = str(caught.value)
-        assert "the encoder 'nobody/no-such-model' is not in the local cache and the hub cannot be reached" in sentence
-        assert "name a model's folder instead" in sentence
-        assert "--scale" not in sentence, "it may be laptop already"
-        assert "\n" not in sentence
+        assert str(caught.value).startswith(sentence)
 
     def test_too_many_layers_of_a_model_in_the_local_cache(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         for name in ("config.json", "model.safetensors"):
@@ -279,10 +272,6 @@ class TestRefusals:
         check_encoder(EncoderConfig(name="somebody/model", layers=4))
         with pytest.raises(UserError, match=r"encoder\.layers is 5, but 'somebody/model' has 4 layers; ask for fewer"):
             check_encoder(EncoderConfig(name="somebody/model", layers=5))
-
-    def test_neither_folder_nor_hub_id(self):
-        with pytest.raises(UserError, match="is neither a folder nor a hub id"):
-            check_encoder(EncoderConfig(name="what is this?"))
 
     @pytest.mark.parametrize(
         ("damage", "sentence"),

@@ -10,7 +10,7 @@ from torch import nn
 from torch.nn import functional as F
 from transformers.activations import GELUActivation, NewGELUActivation
 
-from trainables.encoders.gelu import gelu, spare
+from trainables.encoders.passes import gelu, spare
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64])

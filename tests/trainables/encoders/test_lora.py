@@ -19,9 +19,9 @@ from tests.conftest import SENTENCES, loaded
 from tests.families import SIZES, write_model
 from tests.trials import Leaving
 from trainables.encoders import check_trainable, load_encoder
+from trainables.encoders.check import BUILT_IN
 from trainables.encoders.kinds import EncoderRequest
 from trainables.encoders.lora import LoraEncoder
-from trainables.encoders.lora_targets import BUILT_IN
 from trainables.encoders.pooling import Mean
 from trainables.encoders.pretrained import load_transformer
 from trainables.encoders.transformer import TransformerEncoder

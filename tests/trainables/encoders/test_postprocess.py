@@ -252,24 +252,11 @@ class TestPipeline:
         with pytest.raises(UserError, match="is no list of modules"):
             check_encoder(EncoderConfig("pipeline", str(tmp_path)))
 
-    def test_damaged_weights(self, finished: Path, tmp_path: Path):
-        for name in ("modules.json", "config.json"):
-            (tmp_path / name).write_text((finished / name).read_text())
-        with pytest.raises(UserError, match=r"has no model\.safetensors") as caught:
-            load_encoder(EncoderConfig("pipeline", str(tmp_path)))
-        assert "\n" not in str(caught.value)
-
 
 class TestAvailable:
     @pytest.fixture(autouse=True)
     def fresh(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("trainables.encoders.availability._unreachable", [])
-
-    def test_what_lies_here(self, tmp_path: Path):
-        assert available(EncoderConfig(name=SCENES_ENCODER)) is None
-        assert available(EncoderConfig(name=str(tmp_path))) == f"{str(tmp_path)!r} is no encoder"
-        assert available(EncoderConfig(name="./nothing")) == "no encoder at './nothing'"
-        assert available(EncoderConfig("word_vectors", "x.txt")) == "no word vectors at 'x.txt'"
 
     def test_the_network_is_asked_once(self, monkeypatch: pytest.MonkeyPatch):
         import huggingface_hub
@@ -288,6 +275,8 @@ class TestAvailable:
                     f"the encoder {name!r} is not in the local cache and the hub cannot be reached (ConnectionError)"
                 )
         assert names == ["nobody/first"]
+        with pytest.raises(UserError, match=r"\(ConnectionError\); name a model's folder instead, or the built-in enc"):
+            check_encoder(EncoderConfig(name="nobody/first"))
 
     @pytest.mark.parametrize("kind", ["transformer", "pipeline"])
     def test_a_hub_that_answers(self, kind: Any, monkeypatch: pytest.MonkeyPatch):
@@ -330,6 +319,8 @@ class TestTrainable:
             ({"encoder.adapter": "mlp", "objective.name": "mlm"}, "which encoder.adapter 'mlp' freezes"),
             ({"encoder.adapter": "mlp", "pooling.padding": "count"}, "encoder.adapter 'mlp' freezes"),
             ({"encoder.adapter": "mlp", "corpus.layout": "spans"}, "keeps one embedding for each text"),
+            ({"encoder.query_prompt": "q: ", "corpus.layout": "spans"}, "'spans' cuts texts into tokens, and a prompt"),
+            ({"encoder.query_prompt": "q: ", "encoder.adapter": "mlp"}, "give encoder.document_prompt the text of"),
         ],
     )
     def test_what_can_only_be_evaluated(self, overrides: dict[str, Any], sentence: str):

@@ -13,13 +13,12 @@ from sentence_transformers import SentenceTransformer
 
 from tests.conftest import SENTENCES, loaded
 from trainables.corpora.batch import Batch
-from trainables.encoders import check_trainable, load_encoder
+from trainables.encoders import load_encoder
 from trainables.encoders.adapter import AdaptedEncoder
 from trainables.encoders.contract import Encoder, for_documents
 from trainables.encoders.lora import LoraEncoder
 from trainables.encoders.postprocess import Postprocessed
 from trainables.encoders.transformer import TransformerEncoder
-from trainables.errors import UserError
 from trainables.objectives import OBJECTIVES
 from trainables.recipe import SCENES_ENCODER, EncoderConfig, Recipe, parse_assignment
 from trainables.training.distributed import Workers
@@ -165,23 +164,3 @@ def test_every_objective_trains_with_two_prompts(tiny_pairs: Any):
         assert float(encoder.backbone.get_input_embeddings().weight.grad.abs().sum()) > 0
         tried += 1
     assert tried > 1
-
-
-@pytest.mark.parametrize(
-    ("overrides", "sentence"),
-    [
-        ({"encoder.query_prompt": "q: ", "corpus.layout": "spans"}, "'spans' cuts texts into tokens, and a prompt"),
-        ({"encoder.query_prompt": "q: ", "encoder.adapter": "mlp"}, "give encoder.document_prompt the text of"),
-    ],
-)
-def test_refused_together(overrides: dict[str, Any], sentence: str):
-    recipe = Recipe().preferring({"encoder.name": SCENES_ENCODER, **overrides})
-    with pytest.raises(UserError, match=sentence) as caught:
-        check_trainable(recipe)
-    assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize(("key", "value"), [("query_prompt", "q: "), ("document_prompt", "d: "), ("dtype", "bf16")])
-def test_a_pipeline_has_its_own(key: str, value: Any):
-    with pytest.raises(UserError, match=rf"encoder\.{key} changes nothing where encoder\.kind is pipeline"):
-        Recipe().override({"encoder.kind": "pipeline", f"encoder.{key}": value})

@@ -21,10 +21,10 @@ from tests.gloo_worker import run
 from tests.peers import Both, Case
 from trainables.encoders import check_encoder, check_trainable, load_encoder
 from trainables.encoders.builtin import build
+from trainables.encoders.kinds import StaticStart
 from trainables.encoders.own_modules import left_out
 from trainables.encoders.static import StaticEncoder
 from trainables.encoders.static_files import static_files
-from trainables.encoders.static_keys import StaticStart
 from trainables.errors import UserError
 from trainables.evaluation_config import EvaluationConfig
 from trainables.recipe import SCENES_ENCODER, EncoderConfig, Recipe
@@ -231,6 +231,8 @@ class TestRefusals:
             ({"pooling.padding": "count"}, "pooling.padding changes nothing where encoder.kind is static"),
             ({"encoder.layers": 1}, "encoder.layers changes nothing where encoder.kind is static"),
             ({"encoder.query_prompt": "q"}, "encoder.query_prompt changes nothing where encoder.kind is static"),
+            ({"encoder.document_prompt": "d"}, "encoder.document_prompt changes nothing where encoder.kind is static"),
+            ({"encoder.dtype": "bf16"}, "encoder.dtype changes nothing where encoder.kind is static"),
             ({"encoder.dim": 8}, "encoder.dim changes nothing where encoder.start is weights"),
         ],
     )

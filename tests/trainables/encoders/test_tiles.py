@@ -9,7 +9,6 @@ from torch import Tensor
 from tests.conftest import slow_case
 from trainables.encoders.packed import in_runs
 from trainables.encoders.packing import Looks, Packing, Tiles
-from trainables.encoders.varlen import fits
 
 pytest.importorskip("triton", reason="Triton has no package for this machine")
 from trainables.encoders.tiles import attend
@@ -77,10 +76,3 @@ def test_tiles_hold_whole_sentences():
     cut = Tiles.of((60, 33, 33, 7, 1), 64, DEVICE)
     assert cut.begins.tolist() == [0, 60, 93, 134]
     assert torch.bincount(cut.sentence).tolist() == [60, 33, 33, 7, 1]
-
-
-def test_no_tile_is_larger_than_the_fast_memory_of_a_card():
-    assert fits(128, 64, torch.bfloat16)
-    assert fits(64, 32, torch.float32)
-    assert not fits(64, 64, torch.float32)
-    assert not fits(64, 48, torch.bfloat16)

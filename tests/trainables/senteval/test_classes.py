@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -69,18 +69,6 @@ def test_neighbours_are_the_nearest_by_cosine() -> None:
     assert all(label in labels[rows] for label, rows in zip(nearest, near, strict=True))
     same = theirs.predict(features[200:]) == nearest  # but for votes that are nearly even, which distances decide
     assert same.mean() > 0.8
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("change", [lambda rows: rows * 1e3, lambda rows: rows * 1e-4 - 3, lambda rows: rows @ DOUBLED])
-def test_a_scale_or_a_copy_of_each_dimension_changes_nothing(change: Callable[[np.ndarray], np.ndarray]) -> None:
-    features, labels = blobs(400, 3)
-    features = features.astype(float)
-    plain, other = (read_classes(rows[:300], labels[:300], rows[300:]) for rows in (features, change(features)))
-    assert (plain.regressed == other.regressed).mean() > 0.98
-
-
-DOUBLED = np.hstack([np.eye(24), np.eye(24)])
 
 
 def test_embeddings_that_are_all_the_same_and_one_label_alone_are_no_error() -> None:

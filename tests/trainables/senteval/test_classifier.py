@@ -11,11 +11,20 @@ import torch
 
 from tests import naive_classifiers as oracle
 from tests.conftest import slow_case
-from trainables.senteval.classifier import Fold, fast_precision, fit_classifiers, hold_out, initial_weights
-from trainables.senteval.features import PairRows, Singles
-from trainables.senteval.optimiser import ClassifierOptimiser
+from trainables.senteval.classifier import (
+    ClassifierOptimiser,
+    Fold,
+    fast_precision,
+    fit_classifiers,
+    hold_out,
+    initial_weights,
+)
+from trainables.senteval.embedded import Embedded, PairRows, Singles
+from trainables.senteval.examples import Split, TaskData
 from trainables.senteval.protocol import PROTOCOLS, Fit
 from trainables.senteval.regressor import bins, fit_regressor
+from trainables.senteval.scoring import score_task
+from trainables.senteval.tasks import TASKS
 
 FITS = {
     "adam": Fit("adam", batch=16, tenacity=2, epoch_size=2, max_epochs=30),
@@ -154,11 +163,6 @@ def test_a_classifier_does_not_notice_when_others_stop() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("protocol", [slow_case(name, when=name != "fast") for name in PROTOCOLS])
 def test_nested_cross_validation_scores_like_the_original(protocol: str) -> None:
-    from trainables.senteval.embedded import Embedded
-    from trainables.senteval.examples import Split, TaskData
-    from trainables.senteval.scoring import score_task
-    from trainables.senteval.tasks import TASKS
-
     x, y = blobs(220, 8, 2, noise=3.0)
     small = replace(PROTOCOLS[protocol], folds=3, decays=(1e-5, 1e-2))
     small = replace(small, fit=replace(small.fit, batch=16, max_epochs=16))
@@ -250,29 +254,21 @@ def test_regressor_repeats_the_original_fit() -> None:
 
 
 @pytest.mark.parametrize(
-    ("processor", "capabilities", "precision"),
+    ("device", "processor", "native", "precision"),
     [
-        ("x86_64", {"avx512_bf16": True}, torch.bfloat16),
-        ("x86_64", {"amx_bf16": True}, torch.bfloat16),
-        ("x86_64", {"avx2": True, "avx512_bf16": False}, torch.float32),
-        ("aarch64", {"bf16": True}, torch.float32),
-        ("arm64", {"bf16": True}, torch.float32),
-        ("x86_64", None, torch.float32),  # an older torch, which cannot say
+        ("cpu", "x86_64", True, torch.bfloat16),
+        ("cpu", "x86_64", False, torch.float32),
+        ("cpu", "x86_64", None, torch.float32),  # an older torch, which cannot say
+        ("cpu", "aarch64", True, torch.float32),
+        ("cpu", "arm64", True, torch.float32),
+        ("cuda", "aarch64", True, torch.bfloat16),
+        ("cuda", "aarch64", False, torch.float32),
     ],
 )
 def test_inner_folds_use_bf16_where_it_is_known_to_be_fast(
-    processor: str, capabilities: dict[str, bool] | None, precision: torch.dtype, monkeypatch: pytest.MonkeyPatch
+    device: str, processor: str, native: bool | None, precision: torch.dtype, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Where that is, `test_model_card.py` and `test_pretended_gpu.py` ask."""
     monkeypatch.setattr(platform, "machine", lambda: processor)
-    if capabilities is None:
-        monkeypatch.delattr(torch.cpu, "get_capabilities")
-    else:
-        monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: capabilities)
-    assert fast_precision(torch.device("cpu")) == precision
-
-
-@pytest.mark.parametrize("native", [True, False])
-def test_a_gpus_precision_does_not_depend_on_the_processor(native: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(platform, "machine", lambda: "aarch64")
-    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: native)
-    assert fast_precision(torch.device("cuda")) == (torch.bfloat16 if native else torch.float32)
+    monkeypatch.setattr("trainables.senteval.classifier.native_bf16", lambda device: native)
+    assert fast_precision(torch.device(device)) == precision

@@ -12,13 +12,6 @@ from trainables.errors import UserError
 from trainables.senteval.cosines import TOPICS, cosines, sentences
 
 
-def test_twelve_sentences_of_four_topics():
-    listed = sentences("topics")
-    assert len(set(listed)) == 12
-    assert list(TOPICS) == ["weather", "sport", "smartphone", "food"]
-    assert listed[3:6] == list(TOPICS["sport"])
-
-
 def test_in_the_hard_topics_words_mislead():
     """There the sentence that disagrees shares more words with the anchor than the one that agrees."""
     for name in ("smartphone", "food"):

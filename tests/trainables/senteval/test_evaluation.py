@@ -53,13 +53,8 @@ def test_development_agrees_with_the_whole_evaluation(corpus: Path, whole: SentE
 
 def test_names_and_groups() -> None:
     assert task_names(["sts", "STS12", "MR"]) == (*GROUPS["sts"], "MR")
-    assert [len(task_names([group])) for group in ("sts", "transfer", "downstream", "probing", "all")] == [
-        5,
-        8,
-        18,
-        10,
-        28,
-    ]
+    sizes = {"sts": 5, "transfer": 8, "downstream": 18, "probing": 10, "all": 28}
+    assert {group: len(task_names([group])) for group in GROUPS} == sizes
     with pytest.raises(UserError, match="did you mean 'STS12'"):
         task_names(["STS-12"])
     with pytest.raises(UserError, match="no task"):
@@ -79,66 +74,26 @@ def cut(lines: list[str]) -> list[str]:
 
 
 BROKEN: list[tuple[str, str, Spoil, str]] = [
-    ("TREC", "downstream/TREC/TREC_10.label", at(4, "no label here"), "TREC_10.label, line 4: expected 'COARSE:fine"),
-    (
-        "TREC",
-        "downstream/TREC/train_5500.label",
-        at(2, "WHAT:x who ?"),
-        "line 2: label 'WHAT' is none of",
-    ),
-    (
-        "MRPC",
-        "downstream/MRPC/msr_paraphrase_train.txt",
-        at(5, "1\t2\t3\tone"),
-        "train.txt, line 5: expected 5",
-    ),
-    ("MRPC", "downstream/MRPC/msr_paraphrase_test.txt", at(3, "x\t2\t3\ta\tb"), "test.txt, line 3: label 'x'"),
-    ("SST2", "downstream/SST/binary/sentiment-dev", at(7, "a film"), "sentiment-dev, line 7: expected 2 columns"),
-    (
-        "SST2",
-        "downstream/SST/binary/sentiment-test",
-        at(1, "a film\t3"),
-        "sentiment-test, line 1: label '3' is none of 0 or 1",
-    ),
-    ("SST5", "downstream/SST/fine/sentiment-train", at(9, "good film"), "sentiment-train, line 9: label 'good'"),
-    ("SNLI", "downstream/SNLI/s2.dev", cut, "s2.dev has"),
-    ("SNLI", "downstream/SNLI/labels.test", at(2, "-"), "labels.test, line 2: label '-'"),
-    (
-        "SICKEntailment",
-        "downstream/SICK/SICK_trial.txt",
-        at(4, "1\ta\tb\t3\tMAYBE"),
-        "trial.txt, line 4: label 'MAYBE'",
-    ),
-    (
-        "SICKRelatedness",
-        "downstream/SICK/SICK_trial.txt",
-        at(4, "1\ta\tb\tthree\tNEUTRAL"),
-        "SICK_trial.txt, line 4: score 'three'",
-    ),
-    (
-        "STSBenchmark",
-        "downstream/STS/STSBenchmark/sts-dev.csv",
-        at(6, "a\tb\tc\td\t9.5\te\tf"),
-        "sts-dev.csv, line 6: score 9.5",
-    ),
-    (
-        "STSBenchmark",
-        "downstream/STS/STSBenchmark/sts-test.csv",
-        at(6, "a\tb\tc\td\t1"),
-        "sts-test.csv, line 6: expected 7 col",
-    ),
-    ("STS14", "downstream/STS/STS14-en-test/STS.input.images.txt", cut, "STS.gs.images.txt has"),
-    (
-        "STS14",
-        "downstream/STS/STS14-en-test/STS.input.OnWN.txt",
-        at(2, "a\tb\tc"),
-        "OnWN.txt, line 2: expected 2",
-    ),
-    ("STS12", "downstream/STS/STS12-en-test/STS.gs.MSRvid.txt", at(3, "nan"), "STS.gs.MSRvid.txt, line 3: score 'nan'"),
-    ("Length", "probing/sentence_length.txt", at(8, "xx\t1\tword"), "sentence_length.txt, line 8: expected 'tr|va|te"),
-    ("Tense", "probing/past_present.txt", lambda lines: [*lines, "te\tFUTURE\tword"], "label 'FUTURE' does not occur"),
-    ("CR", "downstream/CR/custrev.neg", lambda lines: [], "custrev.neg is empty"),
-    ("MR", "downstream/MR/rt-polarity.pos", lambda lines: ["", "", ""], "rt-polarity.pos is empty"),
+    ("TREC", "TREC_10.label", at(4, "no label here"), "TREC_10.label, line 4: expected 'COARSE:fine"),
+    ("TREC", "train_5500.label", at(2, "WHAT:x who ?"), "line 2: label 'WHAT' is none of"),
+    ("MRPC", "msr_paraphrase_train.txt", at(5, "1\t2\t3\tone"), "train.txt, line 5: expected 5"),
+    ("MRPC", "msr_paraphrase_test.txt", at(3, "x\t2\t3\ta\tb"), "test.txt, line 3: label 'x'"),
+    ("SST2", "sentiment-dev", at(7, "a film"), "sentiment-dev, line 7: expected 2 columns"),
+    ("SST2", "sentiment-test", at(1, "a film\t3"), "sentiment-test, line 1: label '3' is none of 0 or 1"),
+    ("SST5", "sentiment-train", at(9, "good film"), "sentiment-train, line 9: label 'good'"),
+    ("SNLI", "s2.dev", cut, "s2.dev has"),
+    ("SNLI", "labels.test", at(2, "-"), "labels.test, line 2: label '-'"),
+    ("SICKEntailment", "SICK_trial.txt", at(4, "1\ta\tb\t3\tMAYBE"), "trial.txt, line 4: label 'MAYBE'"),
+    ("SICKRelatedness", "SICK_trial.txt", at(4, "1\ta\tb\tthree\tNEUTRAL"), "SICK_trial.txt, line 4: score 'three'"),
+    ("STSBenchmark", "sts-dev.csv", at(6, "a\tb\tc\td\t9.5\te\tf"), "sts-dev.csv, line 6: score 9.5"),
+    ("STSBenchmark", "sts-test.csv", at(6, "a\tb\tc\td\t1"), "sts-test.csv, line 6: expected 7 col"),
+    ("STS14", "STS.input.images.txt", cut, "STS.gs.images.txt has"),
+    ("STS14", "STS.input.OnWN.txt", at(2, "a\tb\tc"), "OnWN.txt, line 2: expected 2"),
+    ("STS12", "STS.gs.MSRvid.txt", at(3, "nan"), "STS.gs.MSRvid.txt, line 3: score 'nan'"),
+    ("Length", "sentence_length.txt", at(8, "xx\t1\tword"), "sentence_length.txt, line 8: expected 'tr|va|te"),
+    ("Tense", "past_present.txt", lambda lines: [*lines, "te\tFUTURE\tword"], "label 'FUTURE' does not occur"),
+    ("CR", "custrev.neg", lambda lines: [], "custrev.neg is empty"),
+    ("MR", "rt-polarity.pos", lambda lines: ["", "", ""], "rt-polarity.pos is empty"),
 ]
 
 
@@ -150,17 +105,13 @@ def test_broken_file_is_one_sentence_with_file_and_line(
 ) -> None:
     copied = copy_tasks(corpus, tmp_path, [name])
     read_task(TASKS[name], copied)
-    path = copied / file
+    (path,) = copied.rglob(file)
     lines = spoil(path.read_text(encoding="latin-1").splitlines())
     path.write_text("".join(line + "\n" for line in lines), encoding="latin-1")
-    result = None
-    try:
+    with pytest.raises(UserError) as refused:
         read_task(TASKS[name], copied)
-    except UserError as error:
-        result = str(error)
-    assert result is not None
-    assert sentence in result
-    assert "\n" not in result
+    assert sentence in str(refused.value)
+    assert "\n" not in str(refused.value)
 
 
 def copy_tasks(corpus: Path, target: Path, names: Sequence[str]) -> Path:
@@ -187,14 +138,6 @@ def test_what_is_kept_tells_how_to_pair_two_trials(corpus: Path, whole: SentEval
     assert whole.kept["MR"].dtype == whole.kept["gold.MR"].dtype == np.int8
     data = read_task(TASKS["TREC"], corpus)
     assert (whole.kept["gold.TREC"] == data.splits["test"].labels).all()
-
-
-def test_a_path_may_be_text(corpus: Path) -> None:
-    result = evaluate(bag_of_words, str(corpus), ["STS16"], "fast")
-    assert result.tasks["STS16"]["spearman_all"] is not None
-    check_data(str(corpus), ["STS16"])
-    assert fingerprint(str(corpus), ["STS16"]) == fingerprint(corpus, ["STS16"])
-    assert development(bag_of_words, str(corpus))["score"] is not None
 
 
 def test_one_bad_task_does_not_lose_the_others(corpus: Path, tmp_path: Path) -> None:

@@ -323,7 +323,6 @@ SCORED, TRIPLETS = "sentence1,sentence2,score\na,b,1\nc,d,2\n", "anchor,positive
             "mine: {file} holds 2 examples of 2 labels, and no label has more than 1; it takes 2 of one at least",
         ),
         ("sentence,cluster\na,x\nb,x\n", "mine: {file} must hold sentences in at least two clusters"),
-        (TRIPLETS + ",b,c\n", "mine.csv holds no example: 1 of 1 rows in {file} have no anchor, and are left out"),
         (TRIPLETS + "a,b,b\n", "mine.csv, line 2: 'b' is both a positive and a negative"),
         (b"sentence1,sentence2,score\na,b,1\n\xff,d,2\n", "mine.csv, line 3: not UTF-8 (invalid start byte)"),
     ],

@@ -8,13 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.stats import pearsonr, spearmanr
-from sklearn.cluster import KMeans
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import average_precision_score, f1_score, precision_recall_curve, v_measure_score
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler, normalize
+from sklearn.preprocessing import StandardScaler
 
 from benchmarks.options import minilm
 from trainables.encoders import load_encoder
@@ -96,45 +93,6 @@ def theirs_by_folds() -> GridSearchCV:
     """Standardised features, and five folds that choose C."""
     fit = make_pipeline(StandardScaler(), LogisticRegression(max_iter=5_000))
     return GridSearchCV(fit, {"logisticregression__C": [1e-3, 3e-3, 1e-2, 3e-2, 1e-1]}, cv=5)
-
-
-def cosines(embed: Embed, rows: Sequence[Sequence[str]]) -> np.ndarray:
-    left, right = (normalize(embed([" ".join(row[side].split()) for row in rows])) for side in (0, 1))
-    return np.asarray((left * right).sum(axis=1))
-
-
-@pytest.mark.slow
-def test_pairs_with_labels(embed: Embed, scored: Callable[[Task], Numbers], tmp_path: Path) -> None:
-    rows = 150
-    split = [line.split("\t") for line in lines("MRPC/msr_paraphrase_train.txt")[1 : 2 * rows + 1]]
-    pairs = [(first, second, int(label)) for label, _, _, first, second in split]
-    files = [write(tmp_path / f"{name}.csv", ("sentence1", "sentence2", "label"), part)
-             for name, part in (("dev", pairs[:rows]), ("test", pairs[rows:]))]  # fmt: skip
-    (task,) = own_tasks(files[:1], files[1:])
-    numbers = scored(task)
-    (dev, test), gold = (cosines(embed, part) for part in (pairs[:rows], pairs[rows:])), [row[2] for row in pairs]
-    assert numbers["test_ap"] == pytest.approx(100 * average_precision_score(gold[rows:], test), abs=1e-3)
-    precision, recall, at = precision_recall_curve(gold[:rows], dev)
-    best = at[np.argmax((2 * precision * recall / (precision + recall))[:-1])]
-    assert numbers["test_f1"] == pytest.approx(100 * f1_score(gold[rows:], test >= best), abs=1.5)
-
-
-def test_pairs_with_scores(embed: Embed, scored: Callable[[Task], Numbers], tmp_path: Path) -> None:
-    split = [line.split("\t") for line in lines("SICK/SICK_test_annotated.txt")[1:151]]
-    pairs = [(row[1], row[2], float(row[3])) for row in split]
-    numbers = scored(own_tasks([], [write(tmp_path / "test.csv", ("sentence1", "sentence2", "score"), pairs)])[0])
-    near, gold = cosines(embed, pairs), [score for *_, score in pairs]
-    assert numbers["test_spearman"] == pytest.approx(100 * spearmanr(near, gold).statistic, abs=1e-3)
-    assert numbers["test_pearson"] == pytest.approx(100 * pearsonr(near, gold).statistic, abs=1e-3)
-
-
-def test_clusters(embed: Embed, scored: Callable[[Task], Numbers], tmp_path: Path) -> None:
-    tested = questions("TREC_10.label")[:200]
-    numbers = scored(own_tasks([], [write(tmp_path / "test.csv", ("text", "cluster"), tested)])[0])
-    unit, gold = normalize(embed([text for text, _ in tested])), [label for _, label in tested]
-    fits = (KMeans(len({*gold}), n_init=10, random_state=seed).fit_predict(unit) for seed in range(5))
-    theirs = [100 * v_measure_score(gold, fit) for fit in fits]
-    assert min(theirs) - 2 < (numbers["test_v_measure"] or 0) < max(theirs) + 4  # a start moves it by points
 
 
 @pytest.mark.slow

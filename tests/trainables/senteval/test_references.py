@@ -20,9 +20,18 @@ from trainables.senteval.items import Answers
 from trainables.senteval.kinds import KINDS
 from trainables.senteval.kinds.clustering import Clustering
 from trainables.senteval.kinds.labelled_pairs import MATCHED
-from trainables.senteval.precision import average_precision, best_threshold
 from trainables.senteval.protocol import PROTOCOLS
-from trainables.senteval.ranking import MAP, MRR, NDCG, RECALL, STEPS, measures, nearest
+from trainables.senteval.ranking import (
+    MAP,
+    MRR,
+    NDCG,
+    RECALL,
+    STEPS,
+    average_precision,
+    best_threshold,
+    measures,
+    nearest,
+)
 from trainables.senteval.tasks import Task
 
 SEEDS = range(8)
@@ -234,19 +243,20 @@ def test_the_development_part_chooses_the_threshold_of_f1() -> None:
         return Split(["x"] * len(labels), [*labels], np.array([*labels.values()]))
 
     dev = pairs({"10": 1, "20": 1, "40": 0, "50": 0})  # between 20 and 40 degrees
-    test = pairs({"10": 0, "30": 1, "50": 1, "60": 0})
+    test = pairs({"10": 0, "20": 1, "30": 1, "50": 1, "60": 0})
     whole = embedded("labelled_pairs", {"dev": dev, "test": test}, vectors, classes=2)
     answers = KINDS["labelled_pairs"].score(whole, PROTOCOLS["fast"], 0).answers[1]
-    assert answers.more[MATCHED].tolist() == [1, 1, 0, 0]
-    scores = numbers(whole)
-    assert scores == {"dev_ap": 100.0, "test_ap": pytest.approx(100 * (1 / 2 + 2 / 3) / 2), "test_f1": 50.0}
+    assert answers.more[MATCHED].tolist() == [1, 1, 1, 0, 0]
+    ap, f1 = 100 * (1 / 2 + 2 / 3 + 3 / 4) / 3, 100 * 2 / 3
+    assert numbers(whole) == {"dev_ap": 100.0, "test_ap": pytest.approx(ap), "test_f1": pytest.approx(f1)}
     assert whole.task.numbers == ("dev_ap", "test_ap", "test_f1")
     alone = embedded("labelled_pairs", {"test": test}, vectors, classes=2)
     assert [*numbers(alone)] == ["test_ap"] == [*alone.task.numbers]
 
 
 def test_clusters_that_lie_apart_are_found() -> None:
-    vectors = {f"{group}{number}": angle(group * 90 + number) for group in range(3) for number in range(5)}
+    """Whatever the lengths."""
+    vectors = {f"{group}{number}": angle(group * 90 + number, 9**number) for group in range(3) for number in range(5)}
     split = Split([*vectors], None, np.repeat(np.arange(3), 5))
     assert numbers(embedded("clustering", {"test": split}, vectors, classes=3)) == {"test_v_measure": 100.0}
 

@@ -22,7 +22,7 @@ from trainables.evaluation_config import EvaluationConfig
 from trainables.recipe import EncoderConfig, Recipe
 from trainables.senteval import items
 from trainables.senteval.examples import Split, TaskData
-from trainables.senteval.geometry import geometry
+from trainables.senteval.scoring import geometry
 from trainables.senteval.tasks import kind_of
 from trainables.trial import TrialResult
 from trainables.trial.overlap import overlap

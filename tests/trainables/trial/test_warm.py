@@ -34,8 +34,7 @@ from trainables.objectives.losses.ntxent import NTXent
 from trainables.objectives.objective import EmbeddedBatch, Loss
 from trainables.process_cache import PROCESS_CACHE, ProcessCache, size_of, stamp
 from trainables.recipe import EncoderConfig, Recipe
-from trainables.senteval.data_files import content_hash
-from trainables.senteval.read_task import kept_task
+from trainables.senteval.read_task import content_hash, kept_task
 from trainables.senteval.tasks import TASKS
 from trainables.trial.data_requests import senteval_folder
 from trainables.trial.process_reset import SETTINGS, ProcessReset

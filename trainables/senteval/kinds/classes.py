@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,13 +11,13 @@ import numpy as np
 
 from trainables.errors import UserError, choices, shown
 from trainables.senteval.effects import accuracy_effects
-from trainables.senteval.embedded import Embedded
+from trainables.senteval.embedded import Embedded, TaskFields
 from trainables.senteval.examples import Split, TaskData
 from trainables.senteval.items import Answers
 from trainables.senteval.kinds.by_parts import MeanOverItems
+from trainables.senteval.kinds.classification import check_labels
 from trainables.senteval.kinds.contract import THREE
 from trainables.senteval.protocol import Protocol
-from trainables.senteval.task_fields import TaskFields
 from trainables.tabular import unclear
 
 if TYPE_CHECKING:
@@ -63,15 +63,7 @@ class TextClasses(MeanOverItems):
 
     def check_examples(self, task: TaskFields, data: TaskData, files: Mapping[str, Path]) -> None:
         super().check_examples(task, data, files)
-        name, split = next(iter(data.splits.items()))
-        counts = np.bincount(split.labels)
-        if np.count_nonzero(counts) < 2:
-            raise UserError(f"{task.name}: all {len(split):,} examples for {name} in {files[name]} have one label")
-        if counts.max() < 2:
-            raise UserError(
-                f"{task.name}: {files[name]} holds {len(split):,} examples of {len(split):,} labels, and no label has "
-                "more than 1; it takes 2 of one at least"
-            )
+        check_labels(task, data, files, fewest=2)
 
     def used(self, data: TaskData) -> TaskData:
         """Of more labelled rows than are fitted a draw; tests stay whole."""
@@ -109,7 +101,9 @@ class TextClasses(MeanOverItems):
         from trainables.senteval.logistic import FOLDS
 
         hits = self.values(number.partition("_")[2], answers)
-        return accuracy_effects(hits, FOLDS if protocol and _in_folds(self.splits_of(task), answers) else None)
+        splits = self.splits_of(task)
+        in_folds = "train" not in splits and answers.split == splits[0]  # they hang together by the rows they share
+        return accuracy_effects(hits, FOLDS if protocol and in_folds else None)
 
     def development_part(self, data: TaskData) -> Split:
         from trainables.senteval.probe import probed_part
@@ -121,8 +115,3 @@ class TextClasses(MeanOverItems):
         from trainables.senteval.probe import probe_accuracy
 
         return probe_accuracy(given.features("dev"), given.labels("dev"))
-
-
-def _in_folds(splits: Sequence[str], answers: Answers) -> bool:
-    """Whether the answers come from folds, which hang together by the rows that they are fitted to."""
-    return "train" not in splits and answers.split == splits[0]

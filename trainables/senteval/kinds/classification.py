@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -12,13 +11,12 @@ import numpy as np
 from trainables.errors import UserError
 from trainables.lazy_torch import torch
 from trainables.senteval.effects import accuracy_effects, f1_effects
-from trainables.senteval.embedded import Embedded
+from trainables.senteval.embedded import Embedded, TaskFields
 from trainables.senteval.examples import Split, TaskData
 from trainables.senteval.folds import fold_numbers
 from trainables.senteval.items import Answers
 from trainables.senteval.kinds.contract import SHARE, THREE, KindScores, TaskKind
 from trainables.senteval.protocol import Protocol
-from trainables.senteval.task_fields import TaskFields
 from trainables.to_device import to_device
 
 if TYPE_CHECKING:
@@ -51,20 +49,9 @@ class Classification(TaskKind):
 
     def check_examples(self, task: TaskFields, data: TaskData, files: Mapping[str, Path]) -> None:
         super().check_examples(task, data, files)
-        name, split = next(iter(data.splits.items()))
-        if len(np.unique(split.labels)) < 2:
-            raise UserError(f"{task.name}: all {len(split):,} examples for {name} in {files[name]} have one label")
-        most = int(np.bincount(split.labels).max())
-        if most < self.fewest:
-            raise UserError(
-                f"{task.name}: {files[name]} holds {len(split):,} examples of {len(np.unique(split.labels)):,} labels, "
-                f"and no label has more than {most}; it takes {self.fewest} of one at least"
-            )
+        check_labels(task, data, files, self.fewest)
         if task.f1 and data.classes != 2:
             raise UserError(f"{task.name}: F1 is for two classes, not {data.classes}")
-
-    @abstractmethod
-    def score(self, given: Embedded, protocol: Protocol, seed: int) -> KindScores: ...
 
     def numbers(self, task: TaskFields, answers: Answers, protocol: Protocol | None) -> dict[str, float | None]:
         return {"test_accuracy": self.accuracy(answers, protocol)} | ({"test_f1": f1(answers)} if task.f1 else {})
@@ -250,6 +237,19 @@ def _development(means: np.ndarray) -> dict[str, float]:
 def _best_of(classifiers: Classifiers, examples: int) -> dict[str, float]:
     """The accuracy of the best classifier, in percent."""
     return {"dev_accuracy": 100 * float(classifiers.dev_correct.max() / examples)}
+
+
+def check_labels(task: TaskFields, data: TaskData, files: Mapping[str, Path], fewest: int) -> None:
+    """`UserError` where the first split has one label alone, or none of which there are so many examples."""
+    name, split = next(iter(data.splits.items()))
+    labels, counts = np.unique(split.labels, return_counts=True)
+    if len(labels) < 2:
+        raise UserError(f"{task.name}: all {len(split):,} examples for {name} in {files[name]} have one label")
+    if counts.max() < fewest:
+        raise UserError(
+            f"{task.name}: {files[name]} holds {len(split):,} examples of {len(labels):,} labels, and no label has "
+            f"more than {counts.max()}; it takes {fewest} of one at least"
+        )
 
 
 def f1(answers: Answers) -> float:
