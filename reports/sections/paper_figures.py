@@ -102,7 +102,8 @@ def _lines(figure: Figure, scored: list[GridPoint], path: Path) -> list[Block]:
     panels: dict[str, dict[str, list[Dot]]] = {}
     lines: list[list[str]] = []
     for (panel, name, x), items in points.items():
-        score = items[0].score if len(items) == 1 else Measured(_mean(items), None, 1)
+        mean = statistics.fmean(item.score.mean for item in items)
+        score = items[0].score if len(items) == 1 else Measured(mean, None, 1)
         alone = items[0].alone if len(items) == 1 else None
         panels.setdefault(panel, {}).setdefault(name, []).append(Dot(x, score.mean, ends_of(alone)))
         lines.append([text(panel) or "all", text(name), _value(x), str(len(items)), spread(score)])
@@ -117,10 +118,6 @@ def _lines(figure: Figure, scored: list[GridPoint], path: Path) -> list[Block]:
         f"{caption}{_bars([alone for alone in drawn if alone is not None and alone.low is not None])}",
         numbers,
     ]
-
-
-def _mean(items: Sequence[GridPoint]) -> float:
-    return statistics.fmean(item.score.mean for item in items)
 
 
 def _bars(drawn: Sequence[Comparison]) -> str:

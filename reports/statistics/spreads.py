@@ -21,8 +21,6 @@ from reports.true_scores import common_variance
 
 FEWEST = 3
 """Fewer recipes have nothing in common that could be told."""
-
-
 FEW_SEEDS = 3
 """Of so many at most, a recipe's own spread says hardly anything."""
 

@@ -12,9 +12,9 @@ import pytest
 
 from reports.document import markdown
 from reports.plots import curve_lines
+from reports.plots.courses import search_picture
 from reports.plots.goals_front import Mark, pareto_picture
 from reports.plots.outliers import limits
-from reports.plots.search_course import search_picture
 from reports.results import Results
 from reports.sections import SECTIONS, curves
 from reports.testing import changed
@@ -120,7 +120,7 @@ def drawn(monkeypatch: pytest.MonkeyPatch, draw: Callable[[], object]) -> matplo
 class TestPictures:
     def test_a_far_point_does_not_squash_the_others(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
         course = [*zip((90.0, 100.0, 130.0, 200.0, 240.0, 250.0), (60.0, 60.5, 61.0, 31.0, 60.2, 60.7), strict=True)]
-        figure = drawn(monkeypatch, lambda: search_picture(course, 60.8, tmp_path / "a.svg"))
+        figure = drawn(monkeypatch, lambda: search_picture(course, 60.8, tmp_path / "a.svg", "score"))
         (axis,) = figure.axes
         assert axis.get_xlabel().startswith("minutes ")
         assert max(axis.lines[0].get_xdata()) == 250 / 60
