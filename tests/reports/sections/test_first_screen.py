@@ -16,7 +16,7 @@ from reports.document.inline import plain
 from reports.plots.forest import GainGroup, GainLine, forest_figure, forest_picture
 from reports.report import write_report
 from reports.results import Results
-from reports.sections import SECTIONS, glance, in_order
+from reports.sections import glance
 from reports.sections import rows as rows_section
 from reports.sections.glance import caption, of_finals
 from search_spaces import spaces
@@ -139,13 +139,6 @@ def test_zero_is_the_encoder_as_it_came_where_that_is_kept(searched: Path) -> No
     ]
     assert "Zero is the untrained encoder;" in caption([over_encoder])
     assert "Zero is the base settings;" in caption([over_base])
-
-
-def test_the_answer_comes_first_and_what_is_folded_last() -> None:
-    first = ["answer", "glance", "finals", "ship", "changed", "more_data"]
-    assert [section.name for section in in_order()][: len(first)] == first
-    folded = [section.folded for section in SECTIONS.values()]
-    assert folded == sorted(folded)
 
 
 @pytest.mark.parametrize(("many", "most"), [(1, 1), (3, 3), (7, 3), (15, 1)])
