@@ -141,7 +141,6 @@ class TestCurves:
     @pytest.mark.parametrize(
         ("rows", "words"),
         [
-            (["SBERT baseline"], "be drawn: none of its rows has finished with this score."),
             (
                 ["allpalln-lambda0.3-SCL"],
                 "the `SBERT baseline` row, which the others are set against, has not finished",
