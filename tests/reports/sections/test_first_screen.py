@@ -94,21 +94,6 @@ def searched(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.slow
-def test_the_body_says_nothing_else_than_the_answer(searched: Path) -> None:
-    report = write_report(searched).read_text(encoding="utf-8")
-    check(report)
-    assert Answer.of(Results.load(searched)).kind == "use"
-    assert "best explored recipe" not in report
-    assert "No verdict:" not in report
-    assert "The model is" not in report
-    assert "More seeds" not in body(report)
-    assert "1 seed each before the finals." in report
-    assert "no row is shown" not in report
-    finals = sum(map(len, Results.load(searched).finals.values()))
-    assert f"(of them {finals} in the finals alone)" in report
-
-
 def test_finalists_stand_beside_the_base_and_the_encoder_as_it_came(searched: Path, drawn: None) -> None:
     groups = of_finals(Answer.of(Results.load(searched)))
     [group] = groups
