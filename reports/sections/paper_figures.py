@@ -7,7 +7,7 @@ seeds. Explored recipes of Optuna stay out: a search does not sample a grid even
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +23,9 @@ from reports.statistics import Comparison, Measured
 from reports.statistics.comparison import by_itself
 from search_spaces.space import Figure
 from trainables.recipe import Value, keys
+
+SUMMARY: tuple[Callable[[Sequence[float]], float], ...] = (min, statistics.median, max, statistics.fmean)
+"""What the table says of the scores of a box, in its order."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +76,7 @@ def _distribution(figure: Figure, scored: list[GridPoint], path: Path) -> list[B
         return [undrawn]
     distribution_picture(drawn, _score(figure), path)
     lines = [
-        [f"`{key}`", text(value), str(len(scores)), *_summary(scores)]
+        [f"`{key}`", text(value), str(len(scores)), *(number(of(scores)) for of in SUMMARY)]
         for key, values in drawn.items()
         for value, scores in values.items()
     ]
@@ -140,11 +143,6 @@ def _by_value(key: str, scored: list[GridPoint]) -> dict[str, list[float]]:
 
 def _order(value: Value) -> tuple[bool, float, str]:
     return value is None, value if isinstance(value, int | float) else 0.0, str(value)
-
-
-def _summary(scores: Sequence[float]) -> list[str]:
-    """Lowest, median, highest, mean."""
-    return [number(value) for value in (min(scores), statistics.median(scores), max(scores), statistics.fmean(scores))]
 
 
 def _score(figure: Figure) -> str:
