@@ -111,14 +111,14 @@ def test_one_judged_row_is_no_best_set_and_all_rows_are_said():
 
 
 def test_a_reverse_order_is_called_so_and_few_rows_have_none():
-    def said(*published: float) -> str:
+    def sentence(*published: float) -> str:
         rows = [standing(f"row {n}", 60 + n, published=figure) for n, figure in enumerate(published)]
         return order_sentence(board(*rows))
 
-    assert "is the reverse of the paper's, more than chance would make it (0 of 15 pairs agree" in said(
+    assert "is the reverse of the paper's, more than chance would make it (0 of 15 pairs agree" in sentence(
         6, 5, 4, 3, 2, 1
     )
-    assert said(1, 2, 3) == ""
+    assert sentence(1, 2, 3) == ""
 
 
 class TestForest:
