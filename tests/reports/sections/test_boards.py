@@ -115,9 +115,8 @@ def test_a_reverse_order_is_called_so_and_few_rows_have_none():
         rows = [standing(f"row {n}", 60 + n, published=figure) for n, figure in enumerate(published)]
         return order_sentence(board(*rows))
 
-    assert "is the reverse of the paper's, more than chance would make it (0 of 15 pairs agree" in sentence(
-        6, 5, 4, 3, 2, 1
-    )
+    reverse = sentence(6, 5, 4, 3, 2, 1)
+    assert "is the reverse of the paper's, more than chance would make it (0 of 15 pairs agree" in reverse
     assert sentence(1, 2, 3) == ""
 
 
