@@ -19,6 +19,7 @@ from reports.testing import SectionContract, changed, make_study
 from tests.synthetic_results import keeps_its_contract, section_text, with_goals
 from trainables.errors import UserError
 from trainables.plugins import load_plugin
+from trainables.recipe import Recipe
 from trainables.senteval.tasks import TASKS, Task
 
 PLUGIN = """
@@ -144,3 +145,18 @@ def test_a_task_of_ones_own_has_a_table(tmp_path: Path, request: pytest.FixtureR
     assert "MRPC" not in text
     names = [section.name for section in in_order()]
     assert names.index("paper_tables") < names.index("further_tasks") < names.index("curves")
+
+
+def test_results_are_read_for_what_the_layouts_read(tmp_path: Path):
+    """Where no trained trial reads labelled pairs, other pairs are no difference to the paper."""
+    results = make_study(tmp_path)
+    assert results.sources_read == {"corpus.nli"}
+    assert "corpus.nli" in [item.key for item in results.differences]
+    for record in results.records:
+        recipe = Recipe(record.recipe).preferring({"corpus.layout": "spans"})
+        Ledger(tmp_path / LEDGER).path(record.recipe_hash, record.seed).unlink()
+        changed = dataclasses.replace(record, recipe=dict(recipe.flat()), recipe_hash=recipe.hash)
+        Ledger(tmp_path / LEDGER).write(changed)
+    read_again = Results.load(tmp_path)
+    assert read_again.sources_read == {"corpus.documents"}
+    assert "corpus.nli" not in [item.key for item in read_again.differences]
