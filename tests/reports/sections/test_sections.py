@@ -200,11 +200,12 @@ class TestFigures:
         assert ("of 31 recipes" in text) == (search == "grid")
         assert ("nothing is drawn" in text) == (search == "optuna")
 
-    def test_lines_may_have_names_of_their_own(self, tmp_path: Path):
+    def test_lines_may_have_names_of_their_own_and_a_note(self, tmp_path: Path):
         names = "{'SCL': {'objective.name': 'scl'}}"
         keys = "('objective.weight', 'objective.positives', 'objective.name', 'objective.negatives')"
-        study(tmp_path, f"figures=(Figure('3', 'Lines', 'lines', {keys}, '2', 'Avg.', lines={names}),)")
+        study(tmp_path, f"figures=(Figure('3', 'Lines', 'lines', {keys}, '2', 'Avg.', 'A note.', lines={names}),)")
         text = section_text(tmp_path, "paper_figures")
+        assert text.rstrip().endswith("A note.")
         assert "| SCL " in text
         assert "3, scl" not in text
 
