@@ -25,7 +25,7 @@ from reports.ledger import Record
 from reports.ledger.location import ResultsLocation
 from reports.ledger.names import to_write
 from reports.markdown import DASH, code, count, number, text
-from reports.plots.size_front import size_picture
+from reports.plots.courses import size_picture
 from reports.predictions import protocol_of
 from reports.quantity import Quantity, part_of
 from reports.recipe_names import called

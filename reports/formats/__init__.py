@@ -14,7 +14,9 @@ from pathlib import Path
 
 from reports.document import WrittenSection
 from reports.ledger.names import to_write
+from reports.markdown import text
 from reports.results import Results
+from trainables.files import write_whole
 from trainables.registry import Registry, load
 
 
@@ -48,9 +50,17 @@ class Format:
         return path
 
 
+def write_markdown(document: Document, path: Path) -> None:
+    """The sections' markdown one after the other, what is folded under a heading of its own."""
+    body = [section.markdown for section in document.sections if not section.folded]
+    appendix = [section.markdown for section in document.sections if section.folded]
+    parts = [f"# {text(document.title)}", *body, *(["# Appendix", *appendix] if appendix else [])]
+    write_whole(path, "\n\n".join(parts) + "\n")
+
+
 FORMATS = Registry(
     "format of a report",
-    Format("md", "report.md", "reports.formats.markdown_file:write"),
+    Format("md", "report.md", write_markdown),
     Format("html", "report.html", "reports.formats.page:write"),
     Format("json", "report.json", "reports.formats.data:write"),
     Format("csv", "tables", "reports.formats.tables_csv:write"),

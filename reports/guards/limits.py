@@ -25,13 +25,17 @@ def caps(results: Results) -> list[Flag]:
             if recipe in results.trained and (mean := mean_measured(records, name)) is not None
         }
         groups = _same(measured)
-        flags += [_not_varied(key, group) for group in groups]
+        for group in groups:
+            limits = sorted({limit for limit, _ in group.values()}, key=lambda limit: (limit is None, limit))
+            flags.append(_flag("not varied", group, {"key": key, "limits": limits}))
         not_varied = set[str]().union(*groups)
         hardly: dict[int, dict[str, tuple[Limit, float]]] = {}
         for recipe, (limit, mean) in measured.items():
             if recipe not in not_varied and limit is not None and limit > 1 and _share_at(limit, mean) <= HARDLY:
                 hardly.setdefault(limit, {})[recipe] = (limit, mean)
-        flags += [_hardly_reached(key, limit, group) for limit, group in sorted(hardly.items())]
+        for bound, group in sorted(hardly.items()):
+            share = max(_share_at(bound, mean) for _, mean in group.values())
+            flags.append(_flag("hardly reached", group, {"key": key, "limit": bound, "share": share}))
     return flags
 
 
@@ -46,16 +50,6 @@ def filters(results: Results) -> list[Flag]:
     }
     facts = {"negatives": min(few.values(), default=0.0)}
     return [Flag("filters", "few negatives", frozenset(few), facts=facts, blocks=False)] if few else []
-
-
-def _not_varied(key: str, group: dict[str, tuple[Limit, float]]) -> Flag:
-    limits = sorted({limit for limit, _ in group.values()}, key=lambda limit: (limit is None, limit))
-    return _flag("not varied", group, {"key": key, "limits": limits})
-
-
-def _hardly_reached(key: str, limit: int, group: dict[str, tuple[Limit, float]]) -> Flag:
-    share = max(_share_at(limit, mean) for _, mean in group.values())
-    return _flag("hardly reached", group, {"key": key, "limit": limit, "share": share})
 
 
 def _flag(kind: str, group: dict[str, tuple[Limit, float]], facts: dict[str, Any]) -> Flag:

@@ -84,7 +84,12 @@ def degenerate(results: Results) -> list[Flag]:
 
 def sizes(results: Results) -> list[Flag]:
     """The numbers of test items must be those of the predictions."""
-    others = [*_other_sizes(results)]
+    others: list[tuple[Record, dict[str, Any]]] = []
+    for record, task in _cells(results):
+        answers, examples = results.predictions.of_task(record, task), record.scores[task].get("examples")
+        size = examples[-1] if isinstance(examples, list | tuple) and examples else examples
+        if answers is not None and isinstance(size, int) and size != len(answers.gold):
+            others.append((record, {"task": task, "stored": size, "computed": len(answers.gold)}))
     tasks = frozenset(facts["task"] for _, facts in others)
     return [Flag("sizes", "other", _recipes(others), tasks, others[0][1])] if others else []
 
@@ -217,15 +222,6 @@ def _collapsed(results: Results, collapsed: dict[str, list[Record]]) -> Flag:
     some_seeds = any(len(records) < len(results.recipes[recipe]) for recipe, records in collapsed.items())
     lowest = min((value for value in cosines if value is not None), default=None)
     return Flag("degenerate", "collapsed", frozenset(collapsed), facts={"cosine": lowest, "some_seeds": some_seeds})
-
-
-def _other_sizes(results: Results) -> Iterator[tuple[Record, dict[str, Any]]]:
-    """Tasks whose number of test items in a record is not that of its predictions."""
-    for record, task in _cells(results):
-        answers, examples = results.predictions.of_task(record, task), record.scores[task].get("examples")
-        size = examples[-1] if isinstance(examples, list | tuple) and examples else examples
-        if answers is not None and isinstance(size, int) and size != len(answers.gold):
-            yield record, {"task": task, "stored": size, "computed": len(answers.gold)}
 
 
 def _exposed(by_task: Mapping[str, Exposure], little: bool) -> Flag:

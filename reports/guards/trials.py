@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import combinations
-from typing import NamedTuple
 
 from reports.guards import Flag
 from reports.ledger import Record
@@ -49,37 +48,29 @@ def copies(results: Results) -> list[Flag]:
     ]
 
 
-class _Untrained(NamedTuple):
-    """Why a recipe's scores are those of parameters that nobody trained."""
-
-    kind: str
-    name: str = ""
-    """The adapter, or the first of the parameters."""
-    parameters: int = 0
-
-
 def untrained(results: Results) -> list[Flag]:
     """Recipes whose embeddings pass through parameters that were drawn at random and never trained."""
-    by_reason: dict[_Untrained, list[str]] = {}
+    by_reason: dict[tuple[str, str, int], list[str]] = {}
     for recipe, records in results.recipes.items():
         if reason := _untrained(records, recipe in results.trained):
             by_reason.setdefault(reason, []).append(recipe)
     return [
-        Flag("untrained", why.kind, frozenset(own), facts={"name": why.name, "parameters": why.parameters})
-        for why, own in by_reason.items()
+        Flag("untrained", kind, frozenset(own), facts={"name": name, "parameters": parameters})
+        for (kind, name, parameters), own in by_reason.items()
     ]
 
 
-def _untrained(records: list[Record], trained: bool) -> _Untrained | None:
+def _untrained(records: list[Record], trained: bool) -> tuple[str, str, int] | None:
+    """The flag's kind, the adapter or the first of the parameters, and how many of these there are."""
     adapter = records[0].recipe["encoder.adapter"]
     fresh = dict.fromkeys(name for trial in records for name in trial.data.get("encoder", {}).get("fresh", []))
     if trained:
         if any(record.training.get("steps") == 0 for record in records):
-            return _Untrained("no steps")
+            return "no steps", "", 0
         # An adapter freezes what it stands on, and is fresh itself, but trained.
         names = [name for name in fresh if adapter != "none" and name.startswith("backbone.")]
-        return _Untrained("below adapter", names[0], len(names)) if names else None
+        return ("below adapter", names[0], len(names)) if names else None
     if adapter == "mlp":
-        return _Untrained("adapter", adapter)
+        return "adapter", adapter, 0
     names = [name for name in fresh if not name.startswith("mlm_head.")]
-    return _Untrained("fresh", names[0], len(names)) if names else None
+    return ("fresh", names[0], len(names)) if names else None

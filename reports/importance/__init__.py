@@ -11,22 +11,77 @@ whatever the number of keys.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 
 import numpy as np
 
-from reports.importance.chance import additive, errors, family_p, one_p, under_chance
+from reports.importance.chance import SUBSETS, additive, errors, family_p, one_p, under_chance
 from reports.importance.coding import NOT_ASKED, Coded
 from reports.importance.curve import KeyCurve, curves
-from reports.importance.findings import LEVEL, Effect, Importance, Share
 from reports.importance.forest import Folds
 from search_spaces.space import Domain
 from trainables.recipe import Value
 
-__all__ = ["ENOUGH", "Effect", "Importance", "KeyCurve", "Share", "importance"]
+__all__ = ["ENOUGH", "LEVEL", "Effect", "Importance", "KeyCurve", "Share", "importance"]
 
 ENOUGH = 20
 """The fewest recipes: with fewer, a fold holds less than four, which say nothing of a fit."""
+LEVEL = 0.05
+"""The chance that any key is said to be above noise where none is; the same of pairs."""
+
+
+@dataclass(frozen=True)
+class Share:
+    """A part of the scores' spread out of sample: 0.3 is 30 %."""
+
+    value: float
+    error: float
+    p: float
+    """How often chance gives as much."""
+
+    @property
+    def above(self) -> bool:
+        """Whether it is above noise."""
+        return self.p <= LEVEL and self.value > 0
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """At 95 %."""
+        from scipy.special import stdtrit
+
+        width = float(stdtrit(SUBSETS - 1, 0.975)) * self.error
+        return self.value - width, min(self.value + width, 1.0)
+
+
+@dataclass(frozen=True)
+class Effect:
+    """A key, or two keys together beyond their sum. Its p counts any key, or any pair, that chance makes as strong."""
+
+    keys: tuple[str, ...]
+    share: Share
+    recipes: int
+    """How many recipes were asked for it."""
+
+
+@dataclass(frozen=True)
+class Importance:
+    """Effects stand strongest first."""
+
+    recipes: int
+    explained: Share
+    """R2 of held-out recipes; below zero where the fit is worse than the mean."""
+    keys: tuple[Effect, ...]
+    pairs: tuple[Effect, ...]
+    """Empty where nothing at all is above noise."""
+    curves: tuple[KeyCurve, ...]
+    """Of the keys above noise."""
+
+    @cached_property
+    def above(self) -> tuple[Effect, ...]:
+        """The keys above noise."""
+        return tuple(effect for effect in self.keys if effect.share.above)
 
 
 def importance(domains: Sequence[Domain], scored: Sequence[tuple[Mapping[str, Value], float]]) -> Importance | None:

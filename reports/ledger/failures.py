@@ -35,7 +35,6 @@ def read_failures(results: Path) -> list[Failure]:
 def _read(path: Path) -> Failure:
     try:
         failure = read_whole(Failure, path, "the reason of a failure")
-        failure = dataclasses.replace(failure, recipe=as_recipe(failure.recipe))
     except UserError as error:
         failure = Failure(reason=str(error))
     recipe_hash, seed = split_key(path.stem)
@@ -46,4 +45,5 @@ def _read(path: Path) -> Failure:
         seed=seed,
         name=failure.name or f"explored {recipe_hash}",
         reason=failure.reason or "no reason was kept",
+        recipe=as_recipe(failure.recipe),
     )

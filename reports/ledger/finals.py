@@ -159,20 +159,17 @@ class Apart(NamedTuple):
 def apart(records: Iterable[Record], rows: Iterable[str | None], plan: Finals | None) -> Apart:
     """`rows`: their hashes; `plan`: what the study's finals are of."""
     compared = {*rows} & (plan.hashes if plan else set())
-    own: list[Record] = []
-    parts: list[Record] = []
-    soups: list[Record] = []
-    finals: dict[str, list[Record]] = {}
+    kinds = Apart([], {}, [], [])
     for record in sorted(records, key=lambda record: (record.recipe_hash, record.seed)):
         key, fresh = record.recipe_hash, is_fresh(record.seed)
         if is_soup(record.seed):
-            soups.append(record)
+            kinds.soups.append(record)
             continue
         if fresh or (key in compared and not Recipe.from_flat(record.recipe).uses_seed):
-            finals.setdefault(key, []).append(record)
+            kinds.finals.setdefault(key, []).append(record)
         if not fresh:
-            (own if is_explored(record.seed) else parts).append(record)
-    return Apart(own, finals, parts, soups)
+            (kinds.own if is_explored(record.seed) else kinds.parts).append(record)
+    return kinds
 
 
 def whole_of(recipe: Mapping[str, Any], base: Mapping[str, Any]) -> tuple[float, Recipe] | None:

@@ -59,13 +59,15 @@ class Ledger:
         changed.
         """
         records, set_aside = {}, {}
-        for path in sorted(self._paths()):
+        paths = self.folder.iterdir() if self.folder.is_dir() else ()
+        for path in sorted(path for path in paths if path.suffix == ".json" and is_key(path.stem)):
             try:
                 records[path] = self._once_checked(path)
             except UserError as error:
                 set_aside[path.name] = str(error).removeprefix(f"{path} ")
         self._checked = records
-        return sorted((record for _, record in records.values()), key=_place), set_aside
+        in_order = sorted((record for _, record in records.values()), key=lambda each: (each.recipe_hash, each.seed))
+        return in_order, set_aside
 
     def _once_checked(self, path: Path) -> tuple[tuple[int, int], Record]:
         """The record, and the time and size of its file."""
@@ -81,11 +83,6 @@ class Ledger:
         """What the files held that the study named (`StudyInfo.places`); nothing where no study says."""
         study = self.folder.parent / STUDY
         return read_whole(Places, study, "a study's description").places if study.is_file() else {}
-
-    def _paths(self) -> list[Path]:
-        if not self.folder.is_dir():
-            return []
-        return [path for path in self.folder.iterdir() if path.suffix == ".json" and is_key(path.stem)]
 
     def has(self, recipe_hash: str, seed: int) -> bool:
         """Whether that trial is done: its record is there, can be right, and has what is asked for."""
@@ -107,7 +104,3 @@ class Ledger:
             return record
         scoring = self.scoring if isinstance(self.scoring, Scoring) else self.scoring(record.recipe_hash, record.seed)
         return record.under(scoring) if record.done(scoring) else None
-
-
-def _place(record: Record) -> tuple[str, int]:
-    return record.recipe_hash, record.seed

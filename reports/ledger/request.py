@@ -67,6 +67,10 @@ def _with_search(what: str) -> Rule:
     return Rule(lambda request: request.strategy == "paper", f"{{option}} {what}; add --search optuna or --search grid")
 
 
+def _with_train(help: str, shown: str) -> Any:
+    return option((), OWN, help, WITH_TRAIN, NOT_WITH_RECIPE, shown=shown, repeats="in a row")
+
+
 @dataclass(frozen=True)
 class Request:
     """What a person asks for."""
@@ -106,34 +110,15 @@ class Request:
         shown="FILE",
         repeats="in a row",
     )
-    encoder: tuple[str, ...] = option(
-        (),
-        OWN,
-        "with --train: folder or hub id of the encoder; several are one more choice of the search",
-        WITH_TRAIN,
-        NOT_WITH_RECIPE,
-        shown="MODEL",
-        repeats="in a row",
+    encoder: tuple[str, ...] = _with_train(
+        "with --train: folder or hub id of the encoder; several are one more choice of the search", "MODEL"
     )
-    dev: tuple[str, ...] = option(
-        (),
-        OWN,
+    dev: tuple[str, ...] = _with_train(
         "with --train: what to choose by, a file or a folder in BEIR's layout; may be several, PATH or NAME=PATH "
         "(default: a part of the training data is put aside)",
-        WITH_TRAIN,
-        NOT_WITH_RECIPE,
-        shown="FILE",
-        repeats="in a row",
+        "FILE",
     )
-    test: tuple[str, ...] = option(
-        (),
-        OWN,
-        "with --train: what to judge the answer by, likewise",
-        WITH_TRAIN,
-        NOT_WITH_RECIPE,
-        shown="FILE",
-        repeats="in a row",
-    )
+    test: tuple[str, ...] = _with_train("with --train: what to judge the answer by, likewise", "FILE")
     write_space: Path | None = option(
         None,
         OWN,

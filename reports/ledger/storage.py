@@ -271,8 +271,7 @@ class Storage:
             except (FileNotFoundError, UserError):
                 raise
             except Exception as error:  # each library has errors of its own
-                lasting = _lasts(error)
-                if pause is None or lasting:
+                if pause is None or _lasts(error):
                     if isinstance(error, OSError):
                         raise
                     raise OSError(f"{type(error).__name__}: {error}") from error

@@ -36,6 +36,7 @@ from trainables.errors import UserError
 from trainables.recipe import Recipe, Value
 
 T = TypeVar("T")
+Role = Literal["", "row", "base", "encoder"]
 Signature = tuple[tuple[str, int, int], ...]
 """What tells whether the ledger changed: names, times and sizes of the files that a report is made of."""
 SILENT_SECONDS = 60.0
@@ -56,7 +57,7 @@ class Best:
     """When the first of its trials ended, in seconds since the study's first one did."""
     share: float = 1.0
     """Of the data that it trained on: scores on different shares cannot be compared."""
-    role: Literal["", "row", "base", "encoder"] = ""
+    role: Role = ""
     """Whether no search chose it: a row, the base settings, or the untrained encoder."""
     settings: Mapping[str, Value] = dataclasses.field(default_factory=dict)
     """Of the keys that the study searches, in the order of its space."""
@@ -242,9 +243,8 @@ class _Tried:
     ) -> Best:
         first, own, base = min(records, key=_ended), whole.flat(), self.results.base
         is_row = whole.hash in self.results.labels
-        role: Literal["", "row", "base", "encoder"] = "row" if is_row else ""
         as_it_came = not whole.trains and whole.encoder.name == base.encoder.name
-        role = "base" if whole.hash == base.hash else "encoder" if as_it_came else role
+        role: Role = "base" if whole.hash == base.hash else "encoder" if as_it_came else "row" if is_row else ""
         return Best(
             recipe_names(self.results).get(whole.hash, BASE),
             "" if is_row else in_short(base.flat(), own),

@@ -69,7 +69,8 @@ def pareto_picture(
     if barred:
         axis.plot([], [], "-", color=QUIET, linewidth=0.8, label="95 % interval over seeds")
     axis.margins(0.08)
-    if costs[0] and _is_wide([mark.x for mark in marks]):
+    least, largest = min(mark.x for mark in marks), max(mark.x for mark in marks)
+    if costs[0] and least > 0 and largest >= SPREAD * least:
         axis.set_xscale("log")
         axis.xaxis.set_major_formatter("{x:g}")
         axis.xaxis.set_minor_formatter("{x:g}")
@@ -77,7 +78,3 @@ def pareto_picture(
     else:
         clip([(axis, [(m.x, m.y) for m in marks])], "xy")
     return finish(figure, axis, *axes, path)
-
-
-def _is_wide(values: Sequence[float]) -> bool:
-    return min(values) > 0 and max(values) >= SPREAD * min(values)

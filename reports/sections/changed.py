@@ -43,7 +43,8 @@ def _of_task(items: Items, results: Results) -> list[Block]:
     name = items.recipe.partition(" ")[0] if items.recipe.startswith("#") else items.recipe
     broke = f"{len(items.broke):,}" if items.broke else "none"
     changed = f"{better} {len(items.mended):,} of {count(items.items, 'test item')} and {worse} {broke}"
-    shares = items.right_or_wrong and not _of_one_seed((*items.mended, *items.broke))
+    of_seeds = {share for item in (*items.mended, *items.broke) for share in (item.before, item.after)}
+    shares = items.right_or_wrong and not of_seeds <= {0.0, 1.0}  # else each is right under all seeds or under none
     how = "Right is what most seeds get right; where half of them do, nothing changed." if shares else ""
     scored = any(_has_scores(item) for item in (*items.mended, *items.broke))
     if not items.right_or_wrong and not items.no_texts and scored:
@@ -75,11 +76,6 @@ def _table(head: str, items: Sequence[Item], seeds: bool, shares: bool) -> DataT
     heads = [head, *named, *(["seeds right before", "now"] if seeds else ["before", "now"])]
     rows = [[_text(item), *map(text, classes_of(item)), percent(item.before), percent(item.after)] for item in items]
     return DataTable(heads, rows, left=1 + len(named))
-
-
-def _of_one_seed(items: Sequence[Item]) -> bool:
-    """Whether each item is right under all seeds or under none, as with one seed."""
-    return all({item.before, item.after} <= {0.0, 1.0} for item in items)
 
 
 def _has_scores(item: Item) -> bool:

@@ -24,13 +24,13 @@ HOW = (
 
 def write(results: Results, pictures: Path) -> list[Block]:
     """A line for each row; empty where no candidate was judged."""
-    lines = [_line(results, label, records) for label in results.asked_rows if (records := _judged(results, label))]
+    lines = [
+        _line(results, label, records)
+        for label in results.asked_rows
+        if (records := [record for record in results.of_row(label) if record.training.get("judged_anchors")])
+    ]
     head = ["Row", "truly false an anchor", "masked an anchor", "caught, %", "wrongly masked, %"]
     return [HOW, DataTable(head, lines)] if lines else []
-
-
-def _judged(results: Results, label: str) -> list[Record]:
-    return [record for record in results.of_row(label) if record.training.get("judged_anchors")]
 
 
 def _line(results: Results, label: str, records: Sequence[Record]) -> list[str]:

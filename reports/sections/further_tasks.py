@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 from reports.document import Block, Bullets, DataTable
-from reports.ledger import Record
 from reports.markdown import code, spread, text
+from reports.quantity import Quantity
 from reports.results import Results
 from reports.sections.paper_tables import under_protocol
 from trainables.senteval.tasks import GROUPS, TASKS
@@ -18,12 +17,13 @@ def write(results: Results, pictures: Path) -> list[Block]:
     tasks = _tasks(results)
     if not tasks:
         return []
+    figures = [Quantity(task, {(task, TASKS[task].metric): 1.0}) for task in tasks]
     lines = [
-        [text(label), *(spread(results.over_seeds(records, _score(task))) for task in tasks)]
+        [text(label), *(spread(results.of_figure(records, figure)) for figure in figures)]
         for label in results.asked_rows
         if (records := results.of_row(label))
     ]
-    under = under_protocol(results, [(task, TASKS[task].metric) for task in tasks])
+    under = under_protocol(results, [score for figure in figures for score in figure.weights])
     how = f"Test scores x 100{under}, of tasks that no table above has:"
     numbers = Bullets([f"{text(task)}: {code(TASKS[task].metric)}" for task in tasks])
     return [how, DataTable(["Row", *map(text, tasks)], lines), numbers]
@@ -36,13 +36,3 @@ def _tasks(results: Results) -> list[str]:
     if not results.space.tables:  # then the one table has the figures
         shown |= {task for figure in results.figures if len(figure.weights) == 1 for task in figure.tasks}
     return [task for task in measured if task in TASKS and task not in shown and task not in GROUPS["all"]]
-
-
-def _score(task: str) -> Callable[[Record], float | None]:
-    """The number that stands for the task, of a record."""
-
-    def score(record: Record) -> float | None:
-        value = record.scores.get(task, {}).get(TASKS[task].metric)
-        return None if value is None else float(value)
-
-    return score

@@ -12,8 +12,7 @@ from reports.answer import Answer
 from reports.cached import cached
 from reports.document import Block, DataTable, Heading, Picture, SideBySide
 from reports.guards.words import listed
-from reports.importance import ENOUGH, Effect, Importance, Share, importance
-from reports.importance.findings import LEVEL
+from reports.importance import ENOUGH, LEVEL, Effect, Importance, Share, importance
 from reports.ledger import Record
 from reports.ledger.finals import share_in_words
 from reports.markdown import code, count, number, percent

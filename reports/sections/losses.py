@@ -6,7 +6,7 @@ from pathlib import Path
 
 from reports.document import Block, Picture
 from reports.ledger import Curves
-from reports.plots.step_lines import step_picture
+from reports.plots.courses import step_picture
 from reports.recipe_names import called
 from reports.results import Results
 

@@ -12,7 +12,7 @@ from reports.costs import word
 from reports.document import Block, Picture
 from reports.ledger import seconds_of
 from reports.markdown import verbatim
-from reports.plots.search_course import search_picture
+from reports.plots.courses import search_picture
 from reports.results import Results
 from reports.sections.explored import best_row
 from reports.sections.importance import in_short

@@ -12,7 +12,7 @@ from reports.learning_curve import DataCurve, DataPart
 from reports.looks import look, share
 from reports.markdown import DASH, code, number, text
 from reports.plots.canvas import Dot, ends_of
-from reports.plots.data_curve import data_picture
+from reports.plots.courses import data_picture
 from reports.results import Results
 from reports.statistics import CONFIDENCE
 from reports.wording import interval, level

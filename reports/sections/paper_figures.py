@@ -7,7 +7,7 @@ seeds. Explored recipes of Optuna stay out: a search does not sample a grid even
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +23,9 @@ from reports.statistics import Comparison, Measured
 from reports.statistics.comparison import by_itself
 from search_spaces.space import Figure
 from trainables.recipe import Value, keys
+
+SUMMARY: tuple[Callable[[Sequence[float]], float], ...] = (min, statistics.median, max, statistics.fmean)
+"""What the table says of the scores of a box, in its order."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +76,7 @@ def _distribution(figure: Figure, scored: list[GridPoint], path: Path) -> list[B
         return [undrawn]
     distribution_picture(drawn, _score(figure), path)
     lines = [
-        [f"`{key}`", text(value), str(len(scores)), *_summary(scores)]
+        [f"`{key}`", text(value), str(len(scores)), *(number(of(scores)) for of in SUMMARY)]
         for key, values in drawn.items()
         for value, scores in values.items()
     ]
@@ -102,7 +105,8 @@ def _lines(figure: Figure, scored: list[GridPoint], path: Path) -> list[Block]:
     panels: dict[str, dict[str, list[Dot]]] = {}
     lines: list[list[str]] = []
     for (panel, name, x), items in points.items():
-        score = items[0].score if len(items) == 1 else Measured(_mean(items), None, 1)
+        mean = statistics.fmean(item.score.mean for item in items)
+        score = items[0].score if len(items) == 1 else Measured(mean, None, 1)
         alone = items[0].alone if len(items) == 1 else None
         panels.setdefault(panel, {}).setdefault(name, []).append(Dot(x, score.mean, ends_of(alone)))
         lines.append([text(panel) or "all", text(name), _value(x), str(len(items)), spread(score)])
@@ -117,10 +121,6 @@ def _lines(figure: Figure, scored: list[GridPoint], path: Path) -> list[Block]:
         f"{caption}{_bars([alone for alone in drawn if alone is not None and alone.low is not None])}",
         numbers,
     ]
-
-
-def _mean(items: Sequence[GridPoint]) -> float:
-    return statistics.fmean(item.score.mean for item in items)
 
 
 def _bars(drawn: Sequence[Comparison]) -> str:
@@ -143,11 +143,6 @@ def _by_value(key: str, scored: list[GridPoint]) -> dict[str, list[float]]:
 
 def _order(value: Value) -> tuple[bool, float, str]:
     return value is None, value if isinstance(value, int | float) else 0.0, str(value)
-
-
-def _summary(scores: Sequence[float]) -> list[str]:
-    """Lowest, median, highest, mean."""
-    return [number(value) for value in (min(scores), statistics.median(scores), max(scores), statistics.fmean(scores))]
 
 
 def _score(figure: Figure) -> str:

@@ -59,8 +59,9 @@ def _table(results: Results, raced: dict[str, Raced]) -> DataTable:
         return code(called(results, recipe_hash))
 
     alike: dict[tuple[int, str, str], list[str]] = {}
-    for name in sorted(raced, key=lambda name: (-raced[name].has, raced[name].lost)):
-        alike.setdefault((raced[name].has, why(raced[name], named), _state(raced[name])), []).append(named(name))
+    for name, recipe in sorted(raced.items(), key=lambda item: (-item[1].has, item[1].lost)):
+        more = "wanted" if recipe.going and recipe.has < recipe.most else "no"
+        alike.setdefault((recipe.has, why(recipe, named), more), []).append(named(name))
     lines = [
         [", ".join(names[:FEW] + [f"{len(names) - FEW} more"] * (len(names) > FEW)), reason, str(seeds), more]
         for (seeds, reason, more), names in alike.items()
@@ -68,12 +69,9 @@ def _table(results: Results, raced: dict[str, Raced]) -> DataTable:
     return DataTable(["Recipes", "why", "seeds", "more"], lines, left=2)
 
 
-def _state(recipe: Raced) -> str:
-    return "wanted" if recipe.going and recipe.has < recipe.most else "no"
-
-
 def _meaning(least: int, most: int, goals: int) -> str:
     first = max(least, 2)
+    winner = "the recipe that would win" if goals == 1 else "each recipe that would be on the front"
     wild = (
         f" where recipes scatter alike, and of up to {100 * LOST_AT_WORST:.0f} % where one scatters far more widely "
         "than many others, since it may leave after one seed, when nobody knows"
@@ -81,16 +79,12 @@ def _meaning(least: int, most: int, goals: int) -> str:
     early = f" and by {looks(first, least, most):.0f} with fewer" if most > first else ""
     return (
         "Recipes raced by development scores, in rounds: all that are still in it have the same seeds, and only these "
-        f"are compared. Of those that ran to their end {_winner(goals)} with {count(most, 'seed')} leaves "
+        f"are compared. Of those that ran to their end {winner} with {count(most, 'seed')} leaves "
         f"the race with a probability of at most {100 * LOST:.0f} %{wild}. A race that stops by the scores makes "
         "chance look like a gain more often, so every interval and every p of a comparison here is widened: p counts "
         f"by {looks(most, least, most):.0f} with {count(most, 'seed')}{early}, after which a verdict is as sure as in "
         "a study without a race."
     )
-
-
-def _winner(goals: int) -> str:
-    return "the recipe that would win" if goals == 1 else "each recipe that would be on the front"
 
 
 def why(recipe: Raced, called: Callable[[str], str]) -> str:

@@ -129,8 +129,10 @@ def without_figure(results: Results, board: Board) -> str:
 def _line(results: Results, board: Board, item: Standing) -> list[str]:
     baseline = item.name == board.baseline
     tally = None if item.wins is None else f"{item.wins}, {item.ties}, {item.losses}"
-    judged = bool(board.best) and item.in_best_set is not None
-    best = ("yes" if item.in_best_set else "no") if judged else DASH
+    best = ranks = DASH
+    if board.best and item.in_best_set is not None:
+        best = "yes" if item.in_best_set else "no"
+        ranks = " to ".join(dict.fromkeys(map(str, item.ranks or ()))) or DASH
     return [
         text(item.name),
         seeds_in_words(item),
@@ -139,7 +141,7 @@ def _line(results: Results, board: Board, item: Standing) -> list[str]:
         probability(item.p_holm),
         tally or DASH,
         best,
-        ranks_in_words(item.ranks if judged else None),
+        ranks,
         number(mean_measured(results.of_hash(item.recipe_hash), "steps"), 0),
         number(_hours(results, item.recipe_hash)),
         flags_in_words(guards_of(item)),
@@ -160,13 +162,6 @@ def measured(item: Standing | None) -> str:
     """The mean over seeds, with their spread."""
     sample = item.sample if item else None
     return DASH if sample is None else spread(Measured.of([float(v) for v in sample.values], fixed=sample.fixed))
-
-
-def ranks_in_words(ranks: tuple[int, int] | None) -> str:
-    """`2 to 5`, or the one that is possible."""
-    if ranks is None:
-        return DASH
-    return str(ranks[0]) if ranks[0] == ranks[1] else f"{ranks[0]} to {ranks[1]}"
 
 
 def guards_of(*items: Standing) -> dict[str, bool]:

@@ -30,17 +30,12 @@ def write(results: Results, pictures: Path) -> list[Block]:
         return [same, Bullets(notes)]
     base = results.space.baseline
     other = f"differences to the {code(base)} row" if base and results.of_row(base) else "rows with each other"
+    other_keys = [_OTHER.get(item.key.partition(".")[0], "trained otherwise") for item in results.differences]
     return [
-        f"**The paper's rows {_differently(results)}**, which does not repeat the paper's setting:",
+        f"**The paper's rows {listed([*dict.fromkeys(other_keys)])}**, which does not repeat the paper's setting:",
         Bullets([*(_in_words(item, results) for item in results.differences), *notes]),
         f"**So compare {other}, not levels.** {_scale(results)}",
     ]
-
-
-def _differently(results: Results) -> str:
-    """`with another encoder and on other training data`."""
-    sections = [item.key.partition(".")[0] for item in results.differences]
-    return listed(list(dict.fromkeys(_OTHER.get(section, "trained otherwise") for section in sections)))
 
 
 def _scale(results: Results) -> str:

@@ -1,8 +1,4 @@
-"""One recipe against another: how much better it is, how sure that is, and on what it rests.
-
-Two things make a gain uncertain. Another seed gives another model, and other test items give another score. Both are
-counted: the variance over seeds (of every recipe) plus the variance over items (of the difference of both recipes on
-the same items).
+"""One recipe against another: how much better it is, how sure that is, and on what it rests (docs/statistics.md).
 
 A spread of few seeds that came out small by chance makes a gain look sure, and drawing it to the others' spreads
 (`spreads.py`) makes one look sure whose recipe truly scatters more than they do. So the interval is the wider one of
@@ -11,11 +7,11 @@ two that fail in different cases:
 - The second recipe, with which many are compared, stands on its own spread, the first is drawn to the others';
   degrees of freedom are Satterthwaite's, a little wary. Of two recipes of which neither is the baseline each stands on
   its own in turn, so that it is all one which is named first.
-- Both are drawn to the others', and each part of the variance has its own Student's t: half the interval squared is the
-  sum of t² times the part (Banerjee 1960), which holds for every level, however small one of the parts came out.
+- Both are drawn to the others', and each part of the variance has its own Student's t (Banerjee 1960), which holds for
+  every level, however small one of the parts came out.
 
-In the finals of a search (`finals.py`), where both have about as many seeds, recipes of four seeds or more stand on
-their own spread (Welch 1947), those of fewer on what is lent to them, and the interval has one estimate.
+In the finals of a search (`finals.py`) recipes of four seeds or more stand on their own spread (Welch 1947), those of
+fewer on what is lent to them, and the interval has one estimate.
 """
 
 from __future__ import annotations

@@ -1,17 +1,14 @@
-"""Finals: which of a few recipes to use, what it gains, and how sure that is.
+"""Finals: which of a few recipes to use, what it gains, and how sure that is (docs/statistics.md).
 
 A search chose K finalists by scores that chance had a part in. They ran again, beside the base, under as many fresh
-seeds each: new random seeds, which the search did not use.
+seeds each.
 
 - **Who is picked**: the finalist of the best mean of fresh development scores, and before it the best of those that are
   shown to be worth using, if any are; of two goals a front of at most MOST_PICKED (`pick`). A model that is lucky on
-  development data is lucky on test data, too, so the pick is no neutral choice, and what is said of it must hold
-  whichever finalist is picked.
-- **Gains** over each reference: the variance is that of both recipes' own spreads, which with equal numbers is that of
-  one pooled over the two, and of the test items (`compare`). To at most three seeds a spread is lent (`lent_spread`).
+  development data is lucky on test data, too, so what is said of the pick must hold whichever finalist is picked.
 - **One direction.** "Use" claims that a recipe is better, so each end of an interval holds by itself with the level of
-  this look, 1/K of the error each (Dunn 1961): for each reference the K low ends hold at once, and so do the high ends,
-  however scores hang together.
+  this look, 1/K of the error each (Dunn 1961), and of several goals 1/(K times their number): for each reference all
+  low ends hold at once, and so do all high ends, however scores hang together.
 - **The answer.** What costs less stands until something dearer is shown to be better: the untrained encoder needs no
   training, the base no search. A gain is shown where its interval lies above zero. "Not worth it" (`nothing_in`): it
   was measured at zero or below, or its interval lies below what another seed moves (one standard deviation). Asked in
@@ -26,12 +23,9 @@ seeds each: new random seeds, which the search did not use.
 
   So `use` is wrong, and training is advised that does not pay, in at most the level. To keep what one has is no claim:
   of all answers but `use`, `most` says how large a gain the intervals leave. Without a finalist the base alone is held
-  against the encoder.
-- **Of several goals** each member of the front is judged by every goal's figure, at 1/(K times their number) of the
-  level, so that `use` is wrong of any member by any goal in at most the level. What is kept, is kept only where that is
-  the answer for each member by each figure (`told_by`).
+  against the encoder; of several goals what is kept is the answer for each member of the front (`told_by`).
 - **Items must be fresh, too.** Development scores that were made from the very sentences that are tested choose
-  recipes that are lucky with these. Such a gain is measured "on the data it was chosen by", and has no verdict.
+  recipes that are lucky with these: such a gain has no verdict.
 """
 
 from __future__ import annotations

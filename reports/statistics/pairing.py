@@ -34,8 +34,13 @@ def pair_by_seed(baseline: Sample, rows: Sequence[Sample]) -> bool:
     alike = [row for row in rows if same_seeds(baseline, row)]
     if not alike or seed_effect_p([baseline, *alike]) > SURE:
         return False
-    widths = [mean_width(baseline, alike, paired) for paired in (True, False)]
-    return widths[0] < widths[1]
+    common = common_spread([baseline, *alike])
+
+    def mean_width(paired: bool) -> float:
+        comparisons = [compare(row, baseline, common=common, paired=paired) for row in alike]
+        return float(np.mean([0.0 if item.error is None else item.error.half_width() for item in comparisons]))
+
+    return mean_width(paired=True) < mean_width(paired=False)
 
 
 def seed_effect_p(samples: Sequence[Sample]) -> float:
@@ -53,10 +58,3 @@ def seed_effect_p(samples: Sequence[Sample]) -> float:
     by_chance = shuffled.sum(axis=1).var(axis=1)
     variance = rows.sum(axis=0).var()
     return float((1 + (by_chance >= variance - 1e-9).sum()) / (1 + PERMUTATIONS))
-
-
-def mean_width(baseline: Sample, rows: Sequence[Sample], paired: bool) -> float:
-    """Of the rows' intervals against the baseline, in points."""
-    common = common_spread([baseline, *rows])
-    comparisons = [compare(row, baseline, common=common, paired=paired) for row in rows]
-    return float(np.mean([0.0 if item.error is None else item.error.half_width() for item in comparisons]))

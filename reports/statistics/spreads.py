@@ -1,11 +1,10 @@
 """How far scores scatter over seeds: a recipe's own spread, and what the others' spreads say about it.
 
 Two or three seeds tell a spread badly. Each is drawn towards what is common to all recipes, as far as all together are
-no more unequal than chance makes them (Smyth 2004). How unequal they are is itself known from a few recipes only, so
-the common spread never counts for more degrees of freedom than there are recipes beyond two.
-
-In the finals of a search spreads that differ tenfold must not mislead, so each recipe of four seeds or more stands on
-its own. To fewer a spread is lent (`finals.lent_spread`), beside which their own counts.
+no more unequal than chance makes them (Smyth 2004); a few recipes say little of that, so the common spread never counts
+for more degrees of freedom than there are recipes beyond two. In the finals of a search, where spreads that differ
+tenfold must not mislead, each recipe of four seeds or more stands on its own, and to fewer a spread is lent
+(`finals.lent_spread`), beside which their own counts.
 """
 
 from __future__ import annotations
@@ -21,8 +20,6 @@ from reports.true_scores import common_variance
 
 FEWEST = 3
 """Fewer recipes have nothing in common that could be told."""
-
-
 FEW_SEEDS = 3
 """Of so many at most, a recipe's own spread says hardly anything."""
 

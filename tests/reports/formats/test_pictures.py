@@ -10,16 +10,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from reports.importance import KeyCurve
-from reports.plots import (
-    cosine_panels,
-    data_curve,
-    forest,
-    goals_front,
-    grid_panels,
-    importance_panels,
-    search_course,
-    step_lines,
-)
+from reports.plots import cosine_panels, courses, forest, goals_front, grid_panels, importance_panels
 from reports.plots.canvas import Dot, make_figure, save
 from reports.plots.forest import GainGroup, GainLine
 from reports.plots.goals_front import Mark
@@ -51,15 +42,15 @@ def test_a_label_is_text_and_neither_a_formula_nor_an_element(tmp_path: Path):
 LONG = "the nDCG@10 of the queries of a corpus that has a very long name, on its development part"
 CURVE = KeyCurve("objective.temperature", (0.01, 0.1), (1.0, 2.0), (0.5, 1.5), (1.5, 2.5), ((0.02, 1.2),), log=True)
 DRAWN: dict[str, Callable[[Path], object]] = {
-    "search_course": lambda path: search_course.search_picture([(60.0, 1.0), (90.0, 2.0)], 1.5, path, LONG),
+    "search_course": lambda path: courses.search_picture([(60.0, 1.0), (90.0, 2.0)], 1.5, path, LONG),
     "importance_panels": lambda path: importance_panels.importance_picture(CURVE, LONG, path),
-    "data_curve": lambda path: data_curve.data_picture(
+    "data_curve": lambda path: courses.data_picture(
         [Dot(100, 1.0, (0.5, 1.5)), Dot(200, 2.0, None)], {LONG: 1.2}, path, unit=LONG, figure=LONG
     ),
     "goals_front": lambda path: goals_front.pareto_picture([Mark(1.0, 2.0, True, 1, 0.5)], (LONG, LONG), path),
     "grid_panels": lambda path: grid_panels.distribution_picture({CURVE.key: {LONG[:36]: [1.0, 2.0]}}, LONG, path),
     "grid lines": lambda path: grid_panels.lines_picture({LONG: {LONG: [Dot(1, 2, None)]}}, CURVE.key, LONG, path),
-    "step_lines": lambda path: step_lines.step_picture({LONG: [[(1, 0.1), (2, 0.2)]]}, path, LONG),
+    "step_lines": lambda path: courses.step_picture({LONG: [[(1, 0.1), (2, 0.2)]]}, path, LONG),
     "cosine_panels": lambda path: cosine_panels.heat_map_picture([(LONG, np.eye(2))] * 2, [LONG, LONG], path),
     "forest": lambda path: forest.forest_picture([GainGroup(LONG, [GainLine(LONG, 1.0, 0.5, 1.5)], {LONG: 1.2})], path),
 }

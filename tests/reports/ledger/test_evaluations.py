@@ -43,9 +43,6 @@ def test_a_trial_is_done_where_all_that_is_asked_was_scored(tmp_path: Path) -> N
     trial = Ledger(tmp_path, Scoring("fast", known, frozenset({"MR"}))).get(HASH, 1)
     assert trial.scores == FAST.scores
     assert record(dataclasses.replace(FULL, data={})).done(Scoring("full", known, frozenset({"MR"})))
-
-
-def test_what_was_stopped_is_done_however_it_would_be_scored(tmp_path: Path) -> None:
     stopped = dataclasses.replace(record(), status="pruned")
     assert stopped.done(Scoring("fast", tasks=frozenset({"MR"})))
 

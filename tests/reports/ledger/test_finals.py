@@ -6,17 +6,14 @@ import csv
 import dataclasses
 from pathlib import Path
 
-import pytest
-
 from reports import looks
 from reports.best_model import ranking
-from reports.ledger import LEDGER, STUDY, Finals, Ledger, StudyInfo, fresh_seeds, is_fresh
+from reports.ledger import LEDGER, Finals, Ledger, fresh_seeds, is_fresh
 from reports.ledger.option_values import MOST
 from reports.live.folder import Folder
 from reports.report import write_report
 from reports.results import Results
 from reports.testing import changed, make_study
-from trainables.errors import UserError
 from trainables.recipe import Recipe
 
 BEST = {"STSBenchmark": {"dev_spearman_cosine": 99.0}}
@@ -36,18 +33,6 @@ def test_fresh_seeds_are_none_that_a_person_may_ask_for() -> None:
     assert not any(is_fresh(seed) for seed in range(MOST + 1))
     assert all(map(is_fresh, fresh_seeds(5)))
     assert [*fresh_seeds(3)] == [*fresh_seeds(5)][:3]
-
-
-def test_finals_are_kept_in_the_studys_description(tmp_path: Path) -> None:
-    finals = Finals(3, 5, ["0a", "0b"], base="0c", as_it_came="0d")
-    StudyInfo("scl_ablation", finals=finals).save(tmp_path)
-    assert StudyInfo.load(tmp_path).finals == finals
-    StudyInfo("scl_ablation").save(tmp_path)
-    assert StudyInfo.load(tmp_path).finals is None
-    broken = (tmp_path / STUDY).read_text(encoding="utf-8").replace('"finals": null', '"finals": {"recipes": 0}')
-    (tmp_path / STUDY).write_text(broken, encoding="utf-8")
-    with pytest.raises(UserError, match=r"finals.recipes must be at least 1"):
-        StudyInfo.load(tmp_path)
 
 
 def test_what_was_known_before_the_finals_stays_as_it_was(tmp_path: Path) -> None:

@@ -252,6 +252,7 @@ def test_wrong_records_are_set_aside_named_and_run_again(folder: Path, capsys: p
     # the live page
     view = Folder(folder).view()
     assert view.set_aside.keys() == wrong.keys()
+    assert "set aside: " in html.parts_of(view, {})["failed"]
     assert view.finished == len(right)
     html.page(view, html.verdicts(None, "", 0, False))
 

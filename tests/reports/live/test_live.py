@@ -318,14 +318,6 @@ class TestWhatIsShown:
             assert "progress.json" in problem
             assert "<script>alert" not in html.page(view, NOTHING)
 
-    def test_a_record_that_cannot_be_right_is_set_aside(self, tmp_path: Path) -> None:
-        running_study(tmp_path, seeds=(0,))
-        path = next((tmp_path / LEDGER).glob("*.json"))
-        path.write_text(path.read_text().replace('"seed": 0', '"seed": -1'))
-        view = Folder(tmp_path).view()
-        assert list(view.set_aside) == [path.name]
-        assert "set aside: " in html.parts_of(view, {})["failed"]
-
     def test_reading_changes_nothing(self, tmp_path: Path) -> None:
         running_study(tmp_path, seeds=(0,))
         before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}

@@ -20,11 +20,11 @@ from reports.plots.forest import forest_picture, scale
 from reports.results import Results
 from reports.sections.conclusions import best_set, conclusions
 from reports.sections.glance import caption, of_board
-from reports.sections.rows_in_full import board_table, how_to_read
+from reports.sections.rows_in_full import board_table
 from reports.sections.sure import best_model, settling, studied, unfinished
 from reports.sections.sure import write as short
 from reports.testing import make_study
-from reports.wording import order_limits, order_sentence, reason
+from reports.wording import order_sentence, reason
 from tests.boards import STEPS, board, standing
 from tests.synthetic_results import make_results, section_text, table_lines
 
@@ -110,35 +110,14 @@ def test_one_judged_row_is_no_best_set_and_all_rows_are_said():
     )
 
 
-class TestOrder:
-    def rows(self, published: list[float]) -> str:
-        rows = [standing(f"row {n}", 60 + n, published=value) for n, value in enumerate(published, 1)]
+def test_a_reverse_order_is_called_so_and_few_rows_have_none():
+    def sentence(*published: float) -> str:
+        rows = [standing(f"row {n}", 60 + n, published=figure) for n, figure in enumerate(published)]
         return order_sentence(board(*rows))
 
-    def test_alike_reversed_and_unrelated(self):
-        alike = self.rows([1, 2, 3, 4, 5, 6])
-        assert (
-            "is like the paper's, more than chance would make it (15 of 15 pairs agree, Kendall's tau 1.00 [" in alike
-        )
-        assert "is the reverse of the paper's" in self.rows([6, 5, 4, 3, 2, 1])
-        unrelated = self.rows([3, 1, 4, 2, 6, 1.5])
-        assert "no closer to the paper's than chance would make it" in unrelated
-        assert "half" not in unrelated
-
-    def test_few_rows_that_nearly_agree_are_close(self):
-        sentence = self.rows([1, 2, 3, 5, 4])
-        assert "our order of 5 rows is close to the paper's (9 of 10 pairs agree, Kendall's tau 0.80 [" in sentence
-        assert "but 5 rows are too few to exclude chance" in sentence
-        assert "no closer to the paper's than chance would make it" in self.rows([3, 1, 5, 2, 4])
-
-    def test_what_an_order_does_not_know_is_said(self):
-        rows = [standing(f"row {n}", 60 + n, published=n) for n in range(1, 6)]
-        assert order_limits(board(*rows)).endswith("differences below noise count in it like any other.")
-        single = dataclasses.replace(board(*rows[:4], standing("e", 65.0, published=5.0, seeds=1)), baseline="base")
-        assert "differences below noise and 1 row with one seed count in it" in order_limits(single)
-
-    def test_few_rows_say_nothing(self):
-        assert self.rows([1, 2, 3]) == ""
+    reverse = sentence(6, 5, 4, 3, 2, 1)
+    assert "is the reverse of the paper's, more than chance would make it (0 of 15 pairs agree" in reverse
+    assert sentence(1, 2, 3) == ""
 
 
 class TestForest:
@@ -176,6 +155,7 @@ class TestForest:
         assert ">published<" not in picture
         assert "A hollow dot is one seed" in caption([of_board(shown)])
         assert "hollow" not in caption([of_board(board(standing("a", 63.0)))])
+        assert forest_picture([of_board(board())], tmp_path / "forest.svg") is None  # nothing to draw
 
     def test_equal_gains_hide_neither(self, tmp_path: Path, drawn: None):
         """The published diamond lay unseen under our dot."""
@@ -184,35 +164,21 @@ class TestForest:
         ours, published = ([float(y) for y, color in heights if (color == "#d1600a") == own] for own in (False, True))
         assert min(published) > min(ours) + 3  # the row's marks, above those of the legend
 
-    def test_nothing_to_draw(self, tmp_path: Path):
-        assert forest_picture([of_board(board())], tmp_path / "forest.svg") is None
 
-
-class TestRows:
-    @pytest.fixture
-    def results(self, tmp_path: Path) -> Results:
-        return make_study(tmp_path / "results")
-
-    def test_a_line(self, results: Results):
-        rows = [
-            standing("a", 63.0, wins=2, ties=0, losses=0, in_best_set=True, ranks=(1, 2), **ABOVE),
-            standing("b", 62.0, in_best_set=True, ranks=(2, 2), flags=(STEPS,), blocked_by=(STEPS,), p_holm=0.0004),
-        ]
-        lines = table_lines(board_table(results, board(*rows)).markdown)
-        assert lines[0] == [
-            "row", "seeds", "mean", "gain [95 %]", "p (Holm)", "wins, ties, losses", "in best set", "rank", "flags",
-        ]  # fmt: skip
-        assert lines[2] == [
-            "a", "3", "63.00 ± 0.00", "+3.00 [+2.50, +3.50]", "0.001", "2, 0, 0", "yes", "1 to 2", "",
-        ]  # fmt: skip
-        assert lines[3][4:] == ["<0.001", "—", "yes", "2", "⚠ **steps**"]
-        assert lines[4][:4] == ["base", "3", "60.00 ± 0.00", "baseline"]
-
-    def test_ties_and_ranks_are_explained(self):
-        text = how_to_read([board(standing("a", 63.0, wins=1, ties=1, losses=0, in_best_set=True, ranks=(1, 2)))])
-        assert "(Holm over its tasks)" in text
-        assert "not shown to, which does not mean that the two are equal" in text
-        assert "Ranks hold for all pairs of rows at once, so they are wider" in text
+def test_a_row_in_full(tmp_path: Path):
+    rows = [
+        standing("a", 63.0, wins=2, ties=0, losses=0, in_best_set=True, ranks=(1, 2), **ABOVE),
+        standing("b", 62.0, in_best_set=True, ranks=(2, 2), flags=(STEPS,), blocked_by=(STEPS,), p_holm=0.0004),
+    ]
+    lines = table_lines(board_table(make_study(tmp_path), board(*rows)).markdown)
+    assert lines[0] == [
+        "row", "seeds", "mean", "gain [95 %]", "p (Holm)", "wins, ties, losses", "in best set", "rank", "flags",
+    ]  # fmt: skip
+    assert lines[2] == [
+        "a", "3", "63.00 ± 0.00", "+3.00 [+2.50, +3.50]", "0.001", "2, 0, 0", "yes", "1 to 2", "",
+    ]  # fmt: skip
+    assert lines[3][4:] == ["<0.001", "—", "yes", "2", "⚠ **steps**"]
+    assert lines[4][:4] == ["base", "3", "60.00 ± 0.00", "baseline"]
 
 
 class TestUnfinished:
@@ -258,14 +224,6 @@ class TestUnfinished:
 
 
 class TestFacts:
-    def test_what_was_trained_in_a_finished_study(self, tmp_path: Path):
-        results = make_study(tmp_path)
-        findings = Findings.of(results)
-        assert markdown(unfinished(results, findings)) == ""
-        first, *_, last = studied(results, findings)
-        assert first == "2 of 2 rows finished (the space has 19), 2 seeds each."
-        assert (last.startswith("Trained here: "), last.endswith(" for 90 steps.")) == (True, True)
-
     def test_the_steps_are_those_of_all_recipes(self, tmp_path: Path):
         """Not of the rows alone: a search may choose how long a recipe trains."""
         chosen = make_results(tmp_path, explored=3).explored[1]
@@ -276,7 +234,7 @@ class TestFacts:
         results = Results.load(tmp_path)
         assert studied(results, Findings.of(results))[-1].endswith(" for 90 to 900 steps.")
 
-    def test_reasons_have_code_spans(self, tmp_path: Path):
+    def test_reasons_have_code_spans(self):
         assert reason("give one with `--evaluate 'A=B'` here") == "give one with `--evaluate 'A=B'` here"
         assert reason("a *star* and `a|b`") == "a \\*star\\* and `a|b`"
         assert reason("one ` alone") == "one \\` alone"
@@ -302,13 +260,3 @@ def test_a_report_of_one_seed_says_what_more_seeds_would_do(tmp_path: Path):
     short = section_text(results.folder, "sure")
     assert "no row is shown to be better or worse" in short
     assert re.search(r"```sh\npython study/run.py .*--seeds 3\n```", short)
-
-
-def test_every_row_has_its_command_and_its_files(tmp_path: Path):
-    results = make_study(tmp_path / "results")
-    text = section_text(results.folder, "row_files")
-    for label in results.asked_rows:
-        assert f"### {label}" in text
-    for target in re.findall(r"\]\(([^)]+)\)", text):
-        assert (results.folder / target).is_file()
-    assert text.count("[ledger]") == text.count("[predictions]") == 4

@@ -16,10 +16,9 @@ from reports.sections.pareto import front, front_picture, pareto_in_short
 from reports.statistics import Measured
 from reports.testing import changed
 from reports.true_scores import EQUAL, RecipeScores, TrueScores, common_variance, true_scores
-from search_spaces import spaces
 from search_spaces.goals import GOALS
 from tests.reports.sections.test_sections import rewrite, study
-from tests.synthetic_results import make_results, named_in, section_text, table_lines, with_goals
+from tests.synthetic_results import named_in, section_text, table_lines, with_goals
 
 
 class TestPareto:
@@ -40,8 +39,6 @@ class TestPareto:
         }
         assert set(named_in(results, text)) == expected
         assert "32 recipes were tried; 30 have a score for both goals (18 of the space's rows, 12 explored)" in text
-        assert "chosen on development parts only" in text
-        assert "belongs to the front is unknown: one seed" in text
         picture = front_picture(results, tmp_path / "pictures")
         assert picture.name == "pictures/pareto.svg"
         assert picture.path.is_file()
@@ -78,14 +75,6 @@ class TestPareto:
         assert "pareto.svg" not in text
         rewrite(tmp_path, lambda record: with_goals(record, None, None))
         assert "No finished trial has a development score" in section_text(tmp_path, "pareto")
-
-    def test_a_space_without_tables_shows_the_trials_averages(self, tmp_path: Path):
-        make_results(tmp_path, spaces()["contrastive_all"], explored=5)
-        measured = {f"STS{year}": {"spearman_wmean": 50.0} for year in range(12, 17)}
-        rewrite(tmp_path, lambda record: with_goals(changed(record, scores=measured), 60.0, 70.0))
-        text = section_text(tmp_path, "pareto")
-        assert "test: STS Avg." in text
-        assert "test: development" not in text
 
     def test_the_front(self):
         def names(**points: tuple[float, float]) -> list[str]:

@@ -94,9 +94,6 @@ def test_a_section_that_is_broken_is_refused():
             in_order()
     finally:
         SECTIONS.remove("lost")
-
-
-def test_a_folded_section_needs_a_heading():
     with pytest.raises(UserError, match="is folded, so it needs a heading"):
         Section("mine", "", lambda results, pictures: "text", folded=True)
 

@@ -1,4 +1,4 @@
-"""What the search found, fronts, curves and figures: what every section must do, on tiny and on odd studies."""
+"""What the search found, fronts, losses, curves and figures: what every section must do, on tiny and on odd studies."""
 
 from __future__ import annotations
 
@@ -11,15 +11,18 @@ import matplotlib.figure
 import pytest
 
 from reports.document import markdown
+from reports.ledger import CURVES, Record, add_losses, trial_key
+from reports.ledger.finals import FIRST_FRESH
 from reports.plots import curve_lines
+from reports.plots.courses import search_picture
 from reports.plots.goals_front import Mark, pareto_picture
 from reports.plots.outliers import limits
-from reports.plots.search_course import search_picture
+from reports.recipe_names import AS_IT_CAME, called
 from reports.results import Results
 from reports.sections import SECTIONS, curves
 from reports.testing import changed
 from tests.reports.sections.test_sections import rewrite, study
-from tests.synthetic_results import SPACES, keeps_its_contract, make_results, section_text
+from tests.synthetic_results import SPACES, add_finals, keeps_its_contract, make_results, section_text
 
 
 def no_scores(folder: Path) -> None:
@@ -77,21 +80,77 @@ def test_the_best_of_many_is_said_to_be_lucky(tmp_path: Path):
     assert not re.search(r": (better|worse|undecided)", text)
 
 
+def test_what_stopping_trials_early_saved_is_said(tmp_path: Path) -> None:
+    """Of 12 explored trials 5 were stopped at the first rung, after a quarter of 480 steps."""
+    info = make_results(tmp_path, explored=12)
+    numbers = iter(range(12))
+
+    def change(record: Record) -> Record:
+        if record.recipe_hash not in info.explored:
+            return record
+        through = next(numbers) < 7
+        rung = {"rung": 1, "step": 120, "seconds": 40.0, "tokens": 900, "scores": {"sts": 60.0}}
+        steps = 480 if through else 120
+        stopped = None if through else "stopped at rung 1"
+        training = {**record.training, "rungs": [rung], "planned_steps": 480, "steps": steps, "seconds": steps / 3,
+                    "stopped": stopped}  # fmt: skip
+        cost = {"seconds": steps / 3 + 20 * through, "train_seconds": steps / 3, "evaluation_seconds": 20.0 * through}
+        scores = record.scores if through else {}
+        return changed(record, status="finished" if through else "pruned", scores=scores, training=training, cost=cost)
+
+    rewrite(tmp_path, change)
+    text = section_text(tmp_path, "explored")
+    assert "7 finished, 5 stopped early. The 12 trials that could be stopped took" in text
+    saved = 1 - (7 * 180 + 5 * 40) / (12 * 180)
+    assert f"saved **{100 * saved:.0f} %**" in text
+
+
+def with_losses(folder: Path) -> Results:
+    """Two finalists and the base settings under five fresh seeds each, every trial with its losses."""
+    make_results(folder, rows=["SBERT baseline"], explored=3, seeds=(0,))
+    add_finals(folder, (3.0, 1.0))
+    results = Results.load(folder)
+    for record in [*results.records, *(record for records in results.finals.values() for record in records)]:
+        add_losses(folder, record.key, 3, [(step, 4.0 / step) for step in (1, 2, 3)])
+    return results
+
+
+def test_every_seed_of_the_finals_has_a_line(tmp_path: Path, drawn: None) -> None:
+    results = with_losses(tmp_path)
+    finals = results.info.finals
+    assert finals.base is not None
+    (tmp_path / CURVES / f"{trial_key(finals.finalists[1], FIRST_FRESH)}.jsonl").unlink()
+    section = section_text(tmp_path, "losses")
+    assert "![Losses of the finals over steps](" in section
+    picture = (tmp_path / "pictures" / "losses.svg").read_text()
+    assert len(re.findall(r'<path d="M ([\d. ]+) *\nL ([\d. ]+) *\nL ([\d. ]+) *\n" clip-path', picture)) == 14
+    assert all(called(results, recipe) in picture for recipe in (*finals.finalists, finals.base))
+    assert AS_IT_CAME not in picture
+
+
+def test_without_losses_and_without_finals_no_section_has_them(tmp_path: Path) -> None:
+    with_losses(tmp_path / "bare")
+    for file in (tmp_path / "bare" / CURVES).iterdir():
+        file.unlink()
+    assert section_text(tmp_path / "bare", "losses") == ""
+    make_results(tmp_path / "rows", rows=["SBERT baseline"])
+    assert section_text(tmp_path / "rows", "losses") == ""
+
+
 class TestCurves:
-    def test_an_unfinished_study_does_not_blame_the_baseline(self, tmp_path: Path):
-        make_results(tmp_path, rows=["SBERT baseline"])
-        text = section_text(tmp_path, "curves")
-        assert "none of its rows has finished" in text
-        assert "SBERT baseline" not in text
-
-    def test_bars_of_one_seed_are_over_items(self, tmp_path: Path):
-        make_results(tmp_path, rows=["SBERT baseline", "allpalln-lambda0.3-SCL"], predictions=True)
-        assert "over test items only, since there is one seed" in section_text(tmp_path, "curves")
-
-    def test_a_missing_baseline_is_named(self, tmp_path: Path):
-        make_results(tmp_path, rows=["allpalln-lambda0.3-SCL"])
-        text = section_text(tmp_path, "curves")
-        assert "the `SBERT baseline` row, which the others are set against, has not finished" in text
+    @pytest.mark.parametrize(
+        ("rows", "words"),
+        [
+            (
+                ["allpalln-lambda0.3-SCL"],
+                "the `SBERT baseline` row, which the others are set against, has not finished",
+            ),
+            (["SBERT baseline", "allpalln-lambda0.3-SCL"], "over test items only, since there is one seed"),
+        ],
+    )
+    def test_what_is_missing_and_what_bars_are_of_is_said(self, tmp_path: Path, rows: list[str], words: str):
+        make_results(tmp_path, rows=rows, predictions=True)
+        assert words in section_text(tmp_path, "curves")
 
     def test_bars_are_those_of_the_gain(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         """Not a row's own spread, which says nothing of a difference."""
@@ -120,7 +179,7 @@ def drawn(monkeypatch: pytest.MonkeyPatch, draw: Callable[[], object]) -> matplo
 class TestPictures:
     def test_a_far_point_does_not_squash_the_others(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
         course = [*zip((90.0, 100.0, 130.0, 200.0, 240.0, 250.0), (60.0, 60.5, 61.0, 31.0, 60.2, 60.7), strict=True)]
-        figure = drawn(monkeypatch, lambda: search_picture(course, 60.8, tmp_path / "a.svg"))
+        figure = drawn(monkeypatch, lambda: search_picture(course, 60.8, tmp_path / "a.svg", "score"))
         (axis,) = figure.axes
         assert axis.get_xlabel().startswith("minutes ")
         assert max(axis.lines[0].get_xdata()) == 250 / 60

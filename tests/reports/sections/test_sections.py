@@ -11,14 +11,11 @@ import numpy as np
 import pytest
 
 from reports.ledger import LEDGER, Ledger, Record, StudyInfo
-from reports.quantity import Quantity, average_quantity
 from reports.report import write_report
 from reports.results import Results
-from reports.sections.paper_tables import made_of
 from reports.sections.premise_counts import _count
 from reports.testing import changed
 from search_spaces import Figure, Space, load_space, spaces
-from search_spaces.averages import describe
 from tests.reports.test_report import cells
 from tests.synthetic_results import make_results, section_text, table_lines
 from trainables.errors import UserError
@@ -203,23 +200,12 @@ class TestFigures:
         assert ("of 31 recipes" in text) == (search == "grid")
         assert ("nothing is drawn" in text) == (search == "optuna")
 
-    @pytest.mark.slow
-    def test_lines(self, tmp_path: Path, drawn: None):
-        keys = "('objective.weight', 'objective.positives', 'objective.name', 'objective.negatives')"
-        study(tmp_path, f"figures=(Figure('3', 'Lines', 'lines', {keys}, '2', 'Avg.', 'A note.'),)", seeds=(1, 2))
-        text = section_text(tmp_path, "paper_figures")
-        results = Results.load(tmp_path)
-        cell = results.cell(results.space.table("2"), BEST, "Avg.")
-        names = ["negatives per anchor: none", "positives per anchor: none, scl"]
-        assert [*names, "0.3", "1", f"{cell.mean:.2f} ± {cell.std:.2f}"] in table_lines(text)
-        assert text.rstrip().endswith("A note.")
-        assert (tmp_path / "pictures/figure-3.svg").read_text().startswith("<?xml")
-
-    def test_lines_may_have_names_of_their_own(self, tmp_path: Path):
+    def test_lines_may_have_names_of_their_own_and_a_note(self, tmp_path: Path):
         names = "{'SCL': {'objective.name': 'scl'}}"
         keys = "('objective.weight', 'objective.positives', 'objective.name', 'objective.negatives')"
-        study(tmp_path, f"figures=(Figure('3', 'Lines', 'lines', {keys}, '2', 'Avg.', lines={names}),)")
+        study(tmp_path, f"figures=(Figure('3', 'Lines', 'lines', {keys}, '2', 'Avg.', 'A note.', lines={names}),)")
         text = section_text(tmp_path, "paper_figures")
+        assert text.rstrip().endswith("A note.")
         assert "| SCL " in text
         assert "3, scl" not in text
 
@@ -341,8 +327,3 @@ def test_recipes_with_other_data_are_no_change(tmp_path: Path):
     head = (tmp_path / "trials.csv").read_text().splitlines()[0].split(",")
     assert "data.corpus.filled_positives" in head
     assert "data.corpus.premises" not in head
-
-
-def test_a_figure_that_is_no_papers_average_is_told_by_its_numbers() -> None:
-    assert made_of(Quantity("heldout", {("STS12", "spearman_wmean"): 1.0})) == "`spearman_wmean` of STS12"
-    assert made_of(average_quantity("liao_sts")) == describe("liao_sts")

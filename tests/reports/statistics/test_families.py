@@ -44,8 +44,10 @@ def test_holm_leaves_out_what_is_missing():
     assert holm([]) == []
 
 
-def test_the_best_set_leaves_out_who_is_surely_worse():
-    assert best_set(Field.of([row(60), row(65), row(65.2), row(50)])) == [False, True, True, False]
+def test_the_best_set_leaves_out_who_is_surely_worse_and_ranks_are_intervals():
+    field = Field.of([row(60), row(65), row(65.2), row(50)])
+    assert best_set(field) == [False, True, True, False]
+    assert rank_intervals(field) == [(3, 3), (1, 2), (1, 2), (4, 4)]
 
 
 def test_a_row_of_one_seed_is_not_judged():
@@ -70,10 +72,6 @@ def test_items_that_all_rows_share_do_not_blur_the_set():
     assert best_set(Field.of(shared)) == [False, False, True]
     own = [scored(60 + 3 * place, 400, place, own=2.0, std=0.3) for place in range(3)]
     assert best_set(Field.of(own)) == [True, True, True]
-
-
-def test_ranks_are_intervals():
-    assert rank_intervals(Field.of([row(60), row(65), row(65.2), row(50)])) == [(3, 3), (1, 2), (1, 2), (4, 4)]
 
 
 def test_the_best_mean_is_always_in_the_set_and_ranks_hold_their_own():

@@ -1,0 +1,71 @@
+"""What was reached over what it took: the time of a search, steps of a training, data, bytes of a vector."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import cycle
+from pathlib import Path
+
+from reports.plots.canvas import LINES, OURS, PUBLISHED, QUIET, Dot, draw_bars, finish, log_scale, make_figure, once
+from reports.plots.outliers import clip
+
+Course = Sequence[tuple[float, float]]
+"""A step, or seconds, and the value there."""
+UNITS = (("hours", 3600.0, 2.0), ("minutes", 60.0, 2.0), ("seconds", 1.0, 0.0))
+"""Of time: how many seconds one is, and from how many of it on it is taken."""
+
+
+def search_picture(
+    course: Course, best_row: float | None, path: Path, what: str, *, lower_is_better: bool = False
+) -> Path:
+    """What each explored recipe reached, and the best so far, over the seconds that the search had taken by then."""
+    last = max((seconds for seconds, _ in course), default=0.0)
+    unit, size, _ = next(scale for scale in UNITS if last >= scale[1] * scale[2])
+    spent, values = [seconds / size for seconds, _ in course], [value for _, value in course]
+    figure, (axis,) = make_figure(1, height=3.2, width=5.4)
+    axis.plot(spent, values, "o", color=OURS, alpha=0.8, label="explored recipe")
+    best_of = min if lower_is_better else max
+    best = [best_of(values[: n + 1]) for n in range(len(values))]
+    axis.step(spent, best, where="post", color=OURS, label="best so far")
+    if best_row is not None:
+        axis.axhline(best_row, color=PUBLISHED, linestyle="--", label="best of the space's rows")
+    axis.set_xlim(0, 1.03 * last / size or 1.0)
+    clip([(axis, [*zip(spent, values, strict=True)])], within=[] if best_row is None else [best_row])
+    upwards = f"{what} (lower is better)" if lower_is_better else what
+    return finish(figure, axis, f"{unit} of trials, in the search's order", upwards, path)
+
+
+def step_picture(courses: Mapping[str, Sequence[Course]], path: Path, figure: str) -> Path:
+    """By the recipe's name the courses of its seeds, in one colour."""
+    drawn, (axis,) = make_figure(1, height=3.4, width=6.0)
+    for colour, (name, seeds) in zip(cycle(LINES), courses.items(), strict=False):
+        for course in seeds:
+            axis.plot(*zip(*course, strict=True), color=colour, label=once(axis, name))
+    return finish(drawn, axis, "step", figure, path)
+
+
+def data_picture(points: Sequence[Dot], marks: dict[str, float], path: Path, *, unit: str, figure: str) -> Path:
+    """A dot with its interval for each amount, on a scale on which each doubling is as wide. `marks`: what scores are
+    held against, by name."""
+    drawn, (axis,) = make_figure(1, height=3.4, width=5.4)
+    rows, scores = [point.x for point in points], [point.y for point in points]
+    axis.set_xscale("log", base=2)
+    axis.plot(rows, scores, "o-", color=OURS, label="score, with its 95 % interval")
+    draw_bars(axis, points, OURS)
+    for name, level in marks.items():
+        axis.axhline(level, color=PUBLISHED, linestyle="--", label=name)
+    axis.set_xticks(rows, [f"{int(x):,}" for x in rows])
+    axis.minorticks_off()
+    return finish(drawn, axis, f"{unit} to train on", figure, path)
+
+
+def size_picture(points: Sequence[tuple[str, float, float, bool]], score: str, path: Path) -> Path:
+    """Each point is a format of numbers, MB, a score, and whether it is on the front, which is joined by steps."""
+    figure, (axis,) = make_figure(1, height=4.0, width=5.6)
+    front = sorted((size, value) for _, size, value, is_front in points if is_front)
+    axis.step(*zip(*front, strict=True), where="post", color=QUIET, label="front")
+    for colour, name in zip(LINES, dict.fromkeys(point[0] for point in points), strict=False):
+        own = [(size, value) for numbers, size, value, _ in points if numbers == name]
+        axis.plot(*zip(*own, strict=True), "o", color=colour, label=name)
+    log_scale(axis)
+    return finish(figure, axis, "MB of a million vectors", score, path)
