@@ -49,7 +49,7 @@ from reports.statistics.finals import (
 from reports.unfinished import Extent, finals_extent, finals_judged
 from trainables.senteval.tasks import TASKS
 
-SCHEMA = 6
+SCHEMA = 7
 """Of `answer.json`. A field is added without a new number; one that goes, or means something else, has one."""
 FILE = "answer.json"
 DIGITS = 6

@@ -73,6 +73,7 @@ def lines(answer: Answer, info: StudyInfo, say: Say) -> list[Line]:
         written += in_lines("Next", _next(answer, info))
     if of_picked:
         written += in_lines("Worse", _worse(answer, say))
+    if of_picked or (answer.kind == "open" and not answer.picked):
         written += [Line("Cost", words) for words in [_cost(answer, first)] if words]
     written += in_lines("Data", of_data(answer.data, say)) if answer.data else []
     to_train = answer.to_train
@@ -406,8 +407,8 @@ def _cost(answer: Answer, first: Finalist) -> str:
     if answer.averaged and answer.ship and used and used.seconds:
         average = f"; all {answer.ship.seeds} of the average {duration(answer.ship.seeds * used.seconds)}"
         again, base_again = (" (Again)", "") if used.recipe == first.recipe else ("", " (Again)")
-    own, base_own = duration(first.seconds), duration(base.seconds)
-    return f"one training{again} takes {own}, with {OVER['base']}{base_again} {base_own}{average}"
+    beside = "" if first.recipe == base.recipe else f", with {OVER['base']}{base_again} {duration(base.seconds)}"
+    return f"one training{again} takes {duration(first.seconds)}{beside}{average}"
 
 
 def of_data(data: DataCurve, say: Say) -> list[str]:

@@ -33,7 +33,8 @@ def held_against(
 ) -> tuple[PreparedData, list[str]]:
     """What is trained on, and sentences on what it, or a dev part, holds of other parts. `drop`: leave out the training
     rows that hold an item whole, but for items in the folder `aside`. `UserError` where too little is left."""
-    dev, test = ({f"{task.name} ({part})": items_of(task, part) for task in tasks} for part in PARTS)
+    every = ({f"{task.name} ({part})": items_of(task, part) for task in tasks} for part in PARTS)
+    dev, test = ({name: items for name, items in of_part.items() if items} for of_part in every)
     rows = ([*dict.fromkeys(texts(row))] for row in rows_of(prepared.train))
     leaked = leaks(rows, {**dev, **test}, _in_folder(tasks, aside))
     between = leaks((item for items in dev.values() for item in items), test)

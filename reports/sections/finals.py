@@ -61,7 +61,8 @@ def write(results: Results, pictures: Path) -> list[Block]:
         "Gains are in points. Seeds are fresh ones; of a recipe without any, those of the search. Each end of a "
         f"gain's interval holds with 95 %, for all {whole} and all looks at this study together; that of a score is "
         "its own. A gain can be sure although the intervals of two scores overlap: both are of the same items. Whole "
-        "recipes are compared: what a search varies on purpose, as steps and tokens, is part of the gain."
+        "recipes are compared: what a search varies on purpose, as steps and tokens, is part of the gain. Scores "
+        "of development and test are of different items: compare within a column."
     )
     flagged = f" No verdict, for the flag {listed([code(flag) for flag in answer.flags])}." if answer.flags else ""
     return [

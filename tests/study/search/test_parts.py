@@ -136,7 +136,7 @@ def test_the_report_names_better_recipes_that_had_no_room_in_the_finals(
     (text,) = _passed_over(Results.load(tmp_path / "study"))
     names = recipe_names(results)
     assert text.startswith(
-        f"Before the finals these scored higher in development than `{names[others[-1]]}`: `{names[best]}` by "
+        f"On 1/2 of the data these scored higher in development than `{names[others[-1]]}`: `{names[best]}` by "
     )
     assert ("and others" in text) == (len(passed.by) > 3)
 
