@@ -206,8 +206,8 @@ def _sure(answer: Answer, first: Finalist) -> list[str]:
     trained = "" if answer.trained_on is None else f", {answer.trained_on:,} {answer.unit} to train on"
     items = [] if answer.items is None else [f"{count(answer.items, 'test item')}{chose}{trained}"]
     clauses = [seeds if answer.picked else f"{count(first.seeds, 'seed')} of {OVER['base']}", *items]
-    parts = f", {answer.whole} of them on all of the data" if answer.whole < answer.tried else ""
-    tried = f"{count(answer.tried, 'recipe')} tried" + " with the base settings" * bool(base and answer.tried > 1)
+    parts = f", {answer.whole} on all of the data" if answer.whole < answer.tried else ""
+    tried = f"{count(answer.tried, 'recipe')} tried" + f", {OVER['base']} among them" * bool(base and answer.tried > 1)
     clauses.append(f"{tried}{parts}, {duration(answer.seconds)} of trials added up")
     return [*clauses, *noise(answer), *_lent(answer)]
 
