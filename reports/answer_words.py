@@ -73,8 +73,9 @@ def lines(answer: Answer, info: StudyInfo, say: Say) -> list[Line]:
         written += in_lines("Next", _next(answer, info))
     if of_picked:
         written += in_lines("Worse", _worse(answer, say))
-    if of_picked or (answer.kind == "open" and not answer.picked):
-        written += [Line("Cost", words) for words in [_cost(answer, first)] if words]
+    if answer.kind in ("use", "open"):
+        shown = first if of_picked else base
+        written += [Line("Cost", words) for words in [_cost(answer, shown) if shown else ""] if words]
     written += in_lines("Data", of_data(answer.data, say)) if answer.data else []
     to_train = answer.to_train
     written += in_lines("Ship", _ship(answer.ship, say)) if answer.ship else []
@@ -206,9 +207,8 @@ def _sure(answer: Answer, first: Finalist) -> list[str]:
     trained = "" if answer.trained_on is None else f", {answer.trained_on:,} {answer.unit} to train on"
     items = [] if answer.items is None else [f"{count(answer.items, 'test item')}{chose}{trained}"]
     clauses = [seeds if answer.picked else f"{count(first.seeds, 'seed')} of {OVER['base']}", *items]
-    parts = f", {answer.whole} on all of the data" if answer.whole < answer.tried else ""
-    tried = f"{count(answer.tried, 'recipe')} tried" + f", {OVER['base']} among them" * bool(base and answer.tried > 1)
-    clauses.append(f"{tried}{parts}, {duration(answer.seconds)} of trials added up")
+    parts = f", {answer.whole} of them on all of the data" if answer.whole < answer.tried else ""
+    clauses.append(f"{count(answer.tried, 'recipe')} tried{parts}, {duration(answer.seconds)} of trials added up")
     return [*clauses, *noise(answer), *_lent(answer)]
 
 
@@ -276,7 +276,7 @@ def _scored_higher(ahead: Ahead, say: Say) -> str:
     where = "before the finals" if ahead.share == 1 else f"on {share_in_words(ahead.share)}"
     last = OVER["base"] if ahead.last == BASE else say(ahead.last)
     scores = f"{say(ahead.name)} scored {number(ahead.value)} in development, {last} {number(ahead.last_value)}"
-    return f"{where} {scores}: there was no time to judge it"
+    return f"{where} {scores}: no room was left to judge it"
 
 
 def _goes_on(answer: Answer, info: StudyInfo, seeds: int | None = None) -> str:

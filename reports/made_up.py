@@ -14,7 +14,7 @@ import numpy as np
 from trainables.senteval.file_layouts import FILE_LAYOUTS
 from trainables.senteval.items import Answers
 from trainables.senteval.kinds import KINDS
-from trainables.senteval.kinds.scored_pairs import REGRESSED
+from trainables.senteval.kinds.relatedness import REGRESSED
 from trainables.senteval.tasks import TASKS, Task
 
 ITEMS = 60

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from reports.cached import cached
-from reports.ledger import Record, Work, seconds_of, training_seconds, work_of
+from reports.ledger import Record, Work, seconds_trained, training_seconds, work_of
 from reports.results import Results
 from search_spaces.goals import Goal
 
@@ -27,11 +27,12 @@ class PartScore:
 def part_scores(results: Results, goal: Goal) -> dict[str, dict[float, PartScore]]:
     """By the hash of the whole recipe and by share, of those that trained on a part; 1.0 is all of the data."""
     scores: dict[str, dict[float, PartScore]] = {}
-    for record, seconds in zip(results.parts, training_seconds(results.parts), strict=True):
+    seconds = _seconds(results)
+    for record in results.parts:
         share, whole = results.wholes.get(record.recipe_hash, (1.0, None))
         value = goal.of(record.scores, record.cost) if record.status == "finished" else None
         if whole is not None and value is not None:
-            scores.setdefault(whole.hash, {})[share] = PartScore(value, seconds, record)
+            scores.setdefault(whole.hash, {})[share] = PartScore(value, seconds.get(record.key), record)
     for key, by_share in scores.items():
         by_share |= _on_all(results.of_hash(key), results, goal)
     return scores
@@ -40,7 +41,13 @@ def part_scores(results: Results, goal: Goal) -> dict[str, dict[float, PartScore
 def _on_all(records: Sequence[Record], results: Results, goal: Goal) -> dict[float, PartScore]:
     """The score on all of the data of one recipe, as it stands among those on parts; empty without one."""
     score = results.goal(records, goal)
-    return {1.0: PartScore(score.mean, seconds_of(records[0], "train_seconds"), records[0])} if score else {}
+    return {1.0: PartScore(score.mean, _seconds(results).get(records[0].key), records[0])} if score else {}
+
+
+@cached
+def _seconds(results: Results) -> dict[str, float]:
+    """Of all trainings before the finals, see `training_seconds`."""
+    return training_seconds([*results.records, *results.parts])
 
 
 @dataclass(frozen=True)
@@ -121,16 +128,18 @@ def _ahead_of(
     return PassedOver(last, share, by, same_part) if by else None
 
 
-BUSY = 1.5
-"""So many times as long one training takes as another of the same work where the machine was busy."""
+BUSY, APART = 1.5, 10.0
+"""So many times as long, and so many seconds longer, one training takes than another of the same work where the machine
+was busy."""
 
 
+@cached
 def busy(results: Results) -> tuple[float, float] | None:
     """The seconds of two trainings of the same work that lie farthest apart; None where they hardly do."""
     times: dict[Work, list[float]] = {}
     for record in results.of_all_trials:
-        if seconds := seconds_of(record, "train_seconds"):
+        if seconds := seconds_trained(record):
             times.setdefault(work_of(record), []).append(seconds)
     spans = [(min(seconds), max(seconds)) for seconds in times.values()]
-    low, high = max(spans, key=lambda span: span[1] / span[0], default=(1.0, 1.0))
-    return (low, high) if high >= BUSY * low else None
+    apart = [(low, high) for low, high in spans if high >= max(BUSY * low, low + APART)]
+    return max(apart, key=lambda span: span[1] / span[0], default=None)

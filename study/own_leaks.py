@@ -24,8 +24,6 @@ _IN_WORDS = {
     "normalised": "but for case, spaces and punctuation",
     "near": "nearly",
 }
-Items = Mapping[str, Sequence[tuple[str, ...]]]
-"""The items of a part by task."""
 
 
 def held_against(

@@ -40,6 +40,7 @@ from reports.ledger.record import (
     Work,
     mean_measured,
     seconds_of,
+    seconds_trained,
     training_seconds,
     work_of,
 )
@@ -83,6 +84,7 @@ __all__ = [
     "read_json",
     "read_whole",
     "seconds_of",
+    "seconds_trained",
     "seed_in_words",
     "split_key",
     "training_seconds",

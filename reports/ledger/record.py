@@ -5,9 +5,8 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-import math
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -25,10 +24,13 @@ from trainables.typed_json import Count
 LEFT_OUT = "left out: "
 """How the reason begins why a training ended that these data or this encoder do not go with."""
 _WHAT = "a record of a finished trial"
-_OF_WORK = ("encoder.", "objective.name", "optimisation.chunk", "optimisation.precision")
-_ABOUT = 0.05
-"""The logarithm of tokens is rounded to so much: a training may draw its texts anew."""
-
+_COSTS_NO_TIME = frozenset(
+    {
+        *(f"optimisation.{name}" for name in ("learning_rate", "warmup", "schedule", "weight_decay", "clip_norm")),
+        *(f"objective.{name}" for name in ("temperature", "margin", "weight")),
+    }
+)
+"""Keys of a recipe. Where one is forgotten its trainings are just not held against those of others."""
 
 EVALUATED = tuple(Evaluated.__annotations__)
 """What an evaluation reads, by what its description is called; the other descriptions are of what training read."""
@@ -221,21 +223,28 @@ Work = tuple[object, ...]
 
 
 def work_of(record: Record) -> Work:
-    """What a training did: as many steps over about as many tokens, with one encoder and objective. Trainings of the
-    same work take as long, but for what else the machine did at the time."""
-    kind = repr([(key, value) for key, value in sorted(record.recipe.items()) if key.startswith(_OF_WORK)])
-    steps, tokens = record.training.get("steps"), record.training.get("tokens")
-    return kind, steps, round(math.log(tokens) / _ABOUT) if tokens else record.key
+    """What a training did, and where: recipes that differ only in what costs no time do the same work. Such trainings
+    take as long, but for what else the machine did at the time."""
+    recipe = repr([(key, value) for key, value in sorted(record.recipe.items()) if key not in _COSTS_NO_TIME])
+    cost, training = record.cost, record.training
+    places = record.ran_on, cost.get("workers"), cost.get("threads"), training.get("population")
+    return recipe, training.get("steps"), *places
 
 
-def training_seconds(records: Collection[Record]) -> list[float | None]:
-    """What each of these trainings takes on a machine that does nothing else: as long as the shortest of those of the
-    same work. None where it was not measured."""
-    times: dict[Work, list[float]] = {}
-    works = [(work_of(record), seconds_of(record, "train_seconds")) for record in records]
-    for work, seconds in works:
-        times.setdefault(work, []).extend([] if seconds is None else [seconds])
-    return [None if seconds is None else min(times[work]) for work, seconds in works]
+def seconds_trained(record: Record) -> float | None:
+    """Seconds of a training's steps, without what prepares it; of an older record with it."""
+    seconds = record.training.get("seconds") or record.cost.get("train_seconds")
+    return float(seconds) if isinstance(seconds, int | float) else None
+
+
+def training_seconds(records: Iterable[Record]) -> dict[str, float]:
+    """By its key, what each of these trainings takes on a machine that does nothing else: as long as the shortest of
+    the same work. Without those that were not measured."""
+    seconds = {record.key: (work_of(record), took) for record in records if (took := seconds_trained(record))}
+    shortest: dict[Work, float] = {}
+    for work, took in seconds.values():
+        shortest[work] = min(took, shortest.get(work, took))
+    return {key: shortest[work] for key, (work, _) in seconds.items()}
 
 
 def read_record(path: Path) -> Record:

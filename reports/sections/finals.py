@@ -79,7 +79,7 @@ def _passed_over(results: Results) -> list[str]:
     if passed is None:
         return []
     where = "Before the finals" if passed.share == 1 else f"On {share_in_words(passed.share)}"
-    longer = {key: "" if busy(results) else _longer(passed, key) for key in passed.by}
+    longer = {key: "" if busy(results) else _longer(passed, key) for key in passed.by}  # a busy machine tells nothing
     ahead = [f"{code(called(results, key))} by {number(more)}{longer[key]}" for key, more in passed.by.items()]
     return [
         f"{where} these scored higher in development than {code(called(results, passed.last))}: "

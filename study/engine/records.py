@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-import ray
-from ray import ObjectRef
 
 from reports.ledger import MODELS, PREDICTIONS, Evaluation, Record
 from reports.ledger.moments import now
@@ -82,18 +80,3 @@ class HandedTrial:
 
     run: TrialRun
     unscored: Unscored
-
-
-@ray.remote(num_cpus=1, max_retries=3)
-def score_apart(content: list[ObjectRef[HandedTrial]]) -> Scored:
-    """The event of a trial whose GPU has gone on to the next: its heads are fitted on a CPU, and again where a machine
-    dies."""
-    import torch
-
-    from trainables.trial.save_and_score import score
-
-    torch.set_num_threads(1)
-    handed = ray.get(content[0])
-    for source in handed.run.sources:
-        source.run()
-    return handed.run.scored(score(handed.unscored))

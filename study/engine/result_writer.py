@@ -40,7 +40,7 @@ from study.engine.messages import (
 )
 from study.engine.models_kept import ModelsKept, left_behind
 from study.engine.ray_internals import death_of, machines_that_stay
-from study.engine.records import score_apart
+from study.engine.scoring import score_apart
 from study.engine.starts import FailedStarts, is_raised, last_line
 from study.engine.transport import Transport
 from study.results_folder.redact import redacted

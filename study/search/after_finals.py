@@ -1,4 +1,4 @@
-"""What comes after the finals, of the recipe that the answer says to use. Nothing that it scores reaches any choice.
+"""What comes after the finals, of the recipe that the answer says to use.
 
 Averages of its models, for nothing but scoring: first those of all seeds, mixed with the untrained encoder in each
 share; then, of the share that development scores choose, one without each seed in turn, which tells how far other seeds
@@ -7,7 +7,8 @@ gone by then.
 
 A learning curve, whether more data would help: trainings on parts of its data under the seeds of the finals. A part is
 whole: of a text all that is paired with it (`corpus.share`). The smaller one is contained in the larger one. Epochs
-stay, so a part has fewer steps. All of the data are the finals' own trials.
+stay, so a part has fewer steps. All of the data are the finals' own trials. Nothing that a part scores reaches any
+choice.
 """
 
 from __future__ import annotations

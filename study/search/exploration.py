@@ -378,4 +378,4 @@ class Exploration:
             if score is not None and not exceeded(self.course.limits, [record.cost]):
                 scores[key] = score
         seconds = training_seconds(records.values())
-        return PartScores(scores, {key: took or 0.0 for key, took in zip(records, seconds, strict=True)})
+        return PartScores(scores, {key: seconds.get(record.key, 0.0) for key, record in records.items()})

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from trainables.corpora import hub
-from trainables.corpora.augment import check_paraphraser
 from trainables.corpora.documents import load_documents
 from trainables.corpora.nli import check_nli, load_nli
+from trainables.corpora.paraphrase import check_paraphraser
 from trainables.encoders import check_encoder, load_encoder
 from trainables.encoders.model_card import model_card
 from trainables.encoders.pooling import Mean

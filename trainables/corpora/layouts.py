@@ -18,8 +18,9 @@ from trainables.corpora.batch import Sampler
 from trainables.corpora.layout import Layout
 from trainables.corpora.mix import MixLayout
 from trainables.corpora.nli_layouts import GroupLayout, PairLayout, RowLayout, SentenceLayout
-from trainables.corpora.own_tables import SameLabelLayout, ScoredPairLayout
 from trainables.corpora.request import SamplerRequest, SpanEncoder
+from trainables.corpora.same_label import SameLabelLayout
+from trainables.corpora.scored_pairs import ScoredPairLayout
 from trainables.corpora.spans import SpanLayout
 from trainables.corpora.stsb_pairs import SimilarPairLayout
 from trainables.corpora.text_layout import TextLayout

@@ -67,7 +67,7 @@ class Pipeline:
         """Sixteen digits of everything that decides what `encode` gives: poolings and prompts are in no weight."""
         model, first = self.model, self.model[0]
         settings = {
-            "stages": [(type(stage).__name__, getattr(stage, "get_config_dict", lambda: None)()) for stage in model],
+            "stages": [(type(stage).__name__, _settings(stage)) for stage in model],
             "prompts": (model.prompts, model.default_prompt_name),
             **({} if self.prompt is None else {"prompt": self.prompt}),
             "longest": model.max_seq_length,
@@ -100,3 +100,8 @@ def load_pipeline(request: EncoderRequest) -> BaseEncoder:
         return pipeline
 
     return hub_errors(config.name, read)
+
+
+def _settings(stage: object) -> object:
+    config = getattr(stage, "get_config_dict", None)
+    return config() if config else None

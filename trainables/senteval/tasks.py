@@ -19,9 +19,9 @@ from types import MappingProxyType
 from trainables.errors import UserError, did_you_mean
 from trainables.labels import LABELS
 from trainables.registry import Registry
-from trainables.senteval.embedded import TaskFields
 from trainables.senteval.file_layouts import FILE_LAYOUTS, FileLayout
 from trainables.senteval.kinds import KINDS, TaskKind
+from trainables.senteval.task_fields import TaskFields
 
 _GROUPS = ("sts", "transfer", "downstream", "probing", "all")
 """SentEval's own groups; every task is in the last one."""
@@ -157,7 +157,8 @@ def _transfer(
 _SENTIMENT = ("sentiment-train", "sentiment-dev", "sentiment-test")
 _TREC_CLASSES = ("ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM")
 _PARAPHRASES = ("msr_paraphrase_train.txt", "msr_paraphrase_test.txt")
-_SICK, _SICK_SIZES = _splits("SICK", "SICK_train.txt", "SICK_trial.txt", "SICK_test_annotated.txt"), (4_500, 500, 4_927)
+_SICK = _splits("SICK", "SICK_train.txt", "SICK_trial.txt", "SICK_test_annotated.txt")
+_SICK_SIZES = (4_500, 500, 4_927)
 _SICK_CLASSES = ("CONTRADICTION", "NEUTRAL", "ENTAILMENT")
 _STSB = _splits("STS/STSBenchmark", "sts-train.csv", "sts-dev.csv", "sts-test.csv")
 _COCO = _splits("COCO", "train.pkl", "valid.pkl", "test.pkl")

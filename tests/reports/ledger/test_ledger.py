@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import dataclasses
 import json
 import math
@@ -19,6 +20,7 @@ from reports.ledger import Finals, Ledger, Record, StudyInfo, split_key, trial_k
 from reports.ledger.own_code import trust_folder
 from reports.ledger.record import read_record
 from reports.testing import changed, made_record
+from reports.trials_csv import write_trials_csv
 from trainables.errors import UserError
 from trainables.recipe import Recipe
 
@@ -156,6 +158,29 @@ def test_other_files_are_passed_over(tmp_path: Path):
     (tmp_path / ".DS_Store").write_text("")
     assert Ledger(tmp_path).read() == []
     assert Ledger(tmp_path / "absent").read() == []
+
+
+def test_trials_csv(tmp_path: Path):
+    ledger = Ledger(tmp_path / "ledger")
+    ledger.write(record())
+    ledger.write(
+        record(
+            seed=2,
+            cost={"seconds": 1.5},
+            geometry={"anisotropy": 0.25},
+            scores={"STS12": {"spearman_wmean": 0.5}, "STSBenchmark": {"dev_spearman_cosine": 61.0}},
+        )
+    )
+    ledger.write(record(seed=3, status="pruned"))
+    write_trials_csv(tmp_path / "trials.csv", ledger.read(), {HASH: "the baseline"}, {})
+    with open(tmp_path / "trials.csv", newline="") as file:
+        first, second = csv.DictReader(file)
+    assert (first["row"], first["seed"], first["selection"]) == ("the baseline", "1", "")
+    assert (second["selection"], second["average.development_sts"], second["average.liao_sts"]) == ("61.0", "61.0", "")
+    assert (first["MR.test_accuracy"], first["STS12.spearman_wmean"]) == ("60.0", "")
+    assert (second["cost.seconds"], second["STS12.spearman_wmean"]) == ("1.5", "0.5")
+    assert (first["geometry.anisotropy"], second["geometry.anisotropy"]) == ("", "0.25")
+    assert second["objective.name"] == "scl"
 
 
 def test_a_trials_key():

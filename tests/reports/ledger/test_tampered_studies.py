@@ -248,6 +248,7 @@ def test_wrong_records_are_set_aside_named_and_run_again(folder: Path, capsys: p
     assert reports([str(folder)]) == 0
     text = (folder / "report.md").read_text(encoding="utf-8")
     assert f"**Set aside: {len(wrong)} records**" in text
+    assert f"; and {len(wrong) - 3} more." in text
     assert "the study's own command runs these trials again" in text
     # the live page
     view = Folder(folder).view()

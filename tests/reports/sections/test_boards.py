@@ -20,7 +20,7 @@ from reports.plots.forest import forest_picture, scale
 from reports.results import Results
 from reports.sections.conclusions import best_set, conclusions
 from reports.sections.glance import caption, of_board
-from reports.sections.rows_in_full import board_table
+from reports.sections.rows_in_full import board_table, how_to_read
 from reports.sections.sure import best_model, settling, studied, unfinished
 from reports.sections.sure import write as short
 from reports.testing import make_study
@@ -179,6 +179,7 @@ def test_a_row_in_full(tmp_path: Path):
     ]  # fmt: skip
     assert lines[3][4:] == ["<0.001", "—", "yes", "2", "⚠ **steps**"]
     assert lines[4][:4] == ["base", "3", "60.00 ± 0.00", "baseline"]
+    assert "which does not mean that the two are equal" in how_to_read([board(*rows)])
 
 
 class TestUnfinished:
@@ -260,3 +261,13 @@ def test_a_report_of_one_seed_says_what_more_seeds_would_do(tmp_path: Path):
     short = section_text(results.folder, "sure")
     assert "no row is shown to be better or worse" in short
     assert re.search(r"```sh\npython study/run.py .*--seeds 3\n```", short)
+
+
+def test_every_row_has_its_command_and_its_files(tmp_path: Path):
+    results = make_study(tmp_path / "results")
+    text = section_text(results.folder, "row_files")
+    for label in results.asked_rows:
+        assert f"### {label}" in text
+    for target in re.findall(r"\]\(([^)]+)\)", text):
+        assert (results.folder / target).is_file()
+    assert text.count("[ledger]") == text.count("[predictions]") == 4

@@ -16,7 +16,7 @@ from reports.document.inline import plain
 from reports.plots.forest import GainGroup, GainLine, forest_figure, forest_picture
 from reports.report import write_report
 from reports.results import Results
-from reports.sections import glance
+from reports.sections import SECTIONS, glance, in_order
 from reports.sections import rows as rows_section
 from reports.sections.glance import caption, of_finals
 from search_spaces import spaces
@@ -92,6 +92,28 @@ def searched(tmp_path: Path) -> Path:
     make_results(tmp_path, rows=["SBERT baseline", "3p3n-Augment"], explored=30, seeds=(0,))
     add_finals(tmp_path, (0.2, 3.0, 0.5))
     return tmp_path
+
+
+@pytest.mark.slow
+def test_the_body_says_nothing_else_than_the_answer(searched: Path) -> None:
+    report = write_report(searched).read_text(encoding="utf-8")
+    check(report)
+    assert Answer.of(Results.load(searched)).kind == "use"
+    assert "best explored recipe" not in report
+    assert "No verdict:" not in report
+    assert "The model is" not in report
+    assert "More seeds" not in body(report)
+    assert "1 seed each before the finals." in report
+    assert "no row is shown" not in report
+    finals = sum(map(len, Results.load(searched).finals.values()))
+    assert f"(of them {finals} in the finals alone)" in report
+
+
+def test_the_answer_comes_first_and_what_is_folded_last() -> None:
+    first = ["answer", "glance", "finals", "ship", "changed", "more_data"]
+    assert [section.name for section in in_order()][: len(first)] == first
+    folded = [section.folded for section in SECTIONS.values()]
+    assert folded == sorted(folded)
 
 
 def test_finalists_stand_beside_the_base_and_the_encoder_as_it_came(searched: Path, drawn: None) -> None:

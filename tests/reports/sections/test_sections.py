@@ -11,11 +11,14 @@ import numpy as np
 import pytest
 
 from reports.ledger import LEDGER, Ledger, Record, StudyInfo
+from reports.quantity import Quantity, average_quantity
 from reports.report import write_report
 from reports.results import Results
+from reports.sections.paper_tables import made_of
 from reports.sections.premise_counts import _count
 from reports.testing import changed
 from search_spaces import Figure, Space, load_space, spaces
+from search_spaces.averages import describe
 from tests.reports.test_report import cells
 from tests.synthetic_results import make_results, section_text, table_lines
 from trainables.errors import UserError
@@ -327,3 +330,8 @@ def test_recipes_with_other_data_are_no_change(tmp_path: Path):
     head = (tmp_path / "trials.csv").read_text().splitlines()[0].split(",")
     assert "data.corpus.filled_positives" in head
     assert "data.corpus.premises" not in head
+
+
+def test_a_figure_that_is_no_papers_average_is_told_by_its_numbers() -> None:
+    assert made_of(Quantity("heldout", {("STS12", "spearman_wmean"): 1.0})) == "`spearman_wmean` of STS12"
+    assert made_of(average_quantity("liao_sts")) == describe("liao_sts")

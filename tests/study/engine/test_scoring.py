@@ -7,7 +7,8 @@ import pickle
 import pytest
 import ray
 
-from study.engine.records import HandedTrial, TrialRun, score_apart
+from study.engine.records import HandedTrial, TrialRun
+from study.engine.scoring import score_apart
 from study.trial import SourceFile, Trial
 from trainables.evaluation_config import EvaluationConfig
 from trainables.machine import machine

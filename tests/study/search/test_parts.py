@@ -327,16 +327,17 @@ def test_who_is_a_finalist_rests_on_the_parts_alone() -> None:
 
 
 def test_trainings_of_the_same_work_take_as_long() -> None:
-    """On a busy machine the clock makes one of them look slow; another encoder, or more steps, is other work."""
-    flat = {"encoder.name": "small", "objective.name": "mnrl", "objective.temperature": 0.05}
+    """On a busy machine the clock makes one of them look slow. More steps, another guide, or more workers are other
+    work; what prepares a training is no work of its own."""
 
-    def trained(seconds: float | None, tokens: int | None = 70_000, steps: int = 70, **more: Any) -> Record:
-        cost = {} if seconds is None else {"train_seconds": seconds}
-        recipe = flat | {key.replace("_", ".", 1): value for key, value in more.items()}
-        training = {"steps": steps} | ({} if tokens is None else {"tokens": tokens})
-        return made_record(recipe, "0" * 12, PART, cost=cost, training=training)
+    def trained(seed: int, seconds: float | None, steps: int = 70, workers: int = 1, **recipe: Any) -> Record:
+        flat = {"objective.name": "mnrl"} | {f"objective.{key}": value for key, value in recipe.items()}
+        cost = {"workers": workers} | ({} if seconds is None else {"train_seconds": seconds + seed})
+        training = {"steps": steps} | ({} if seconds is None else {"seconds": seconds})
+        return made_record(flat, "0" * 12, seed, cost=cost, training=training)
 
-    same = [trained(90.0), trained(160.0, objective_temperature=0.1), trained(110.0, 70_100)]
-    other = [trained(30.0, encoder_name="tiny"), trained(200.0, steps=140), trained(25.0, 20_000), trained(50.0, None)]
-    expected = [90.0] * 3 + [30.0, 200.0, 25.0, 50.0, None]
-    assert training_seconds([*same, *other, trained(None)]) == expected
+    same = [trained(0, 90.0), trained(1, 160.0, temperature=0.1), trained(2, 110.0, margin=0.3)]
+    other = [trained(3, 30.0, guide="large"), trained(4, 200.0, steps=140), trained(5, 25.0, workers=2)]
+    seconds = training_seconds([*same, *other, trained(6, None)])
+    assert [*seconds.values()] == [90.0] * 3 + [30.0, 200.0, 25.0]
+    assert [*seconds] == [record.key for record in (*same, *other)]

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tests import tiny_wordnet
 from tests.conftest import pairs_of
-from trainables.corpora import augment
+from trainables.corpora import augment, paraphrase
 from trainables.corpora.augment import delete_words, synonym_replacer
 from trainables.corpora.samplers import GroupSampler
 from trainables.errors import UserError
@@ -125,10 +125,10 @@ def test_paraphrases_half_of_the_texts_at_once_and_alike_each_time(
     config = augment.Paraphrase(paraphraser)
     config.check()
     texts = ["a man plays", "a dog barks", "a person moves", "a man"]
-    monkeypatch.setattr(augment, "LONGEST", 4)
+    monkeypatch.setattr(paraphrase, "LONGEST", 4)
     alone = [augment.paraphrase([text], paraphraser)[0] for text in texts]
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "together"))
-    monkeypatch.setattr(augment, "BATCH", 2)
+    monkeypatch.setattr(paraphrase, "BATCH", 2)
     assert augment.paraphrase(texts, paraphraser) == alone  # whatever stands beside them in the batch
     assert all(set(text.split()) <= set(VOCABULARY) for text in alone)
 
@@ -147,16 +147,16 @@ def test_paraphrases_half_of_the_texts_at_once_and_alike_each_time(
 def test_paraphrases_are_kept(paraphraser: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """For later trials and seeds, whose halves overlap; also where the machine died in the midst of a line."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(augment, "LONGEST", 4)
-    monkeypatch.setattr(augment, "BATCH", 2)
+    monkeypatch.setattr(paraphrase, "LONGEST", 4)
+    monkeypatch.setattr(paraphrase, "BATCH", 2)
     calls: list[str] = []
-    generate = augment._generate
+    generate = paraphrase._generate
 
     def spy(texts: list[str], name: str) -> Any:
         calls.extend(texts)
         return generate(texts, name)
 
-    monkeypatch.setattr(augment, "_generate", spy)
+    monkeypatch.setattr(paraphrase, "_generate", spy)
     texts = ["a man", "a dog barks", "a person moves"]
     made = augment.paraphrase([*texts, texts[0]], paraphraser)
     assert made[0] == made[3]

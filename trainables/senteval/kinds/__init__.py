@@ -8,9 +8,13 @@ from trainables.senteval.kinds.classification import KFold, NestedCrossValidatio
 from trainables.senteval.kinds.clustering import Clustering
 from trainables.senteval.kinds.contract import TaskKind
 from trainables.senteval.kinds.labelled_pairs import PairClassification
+from trainables.senteval.kinds.relatedness import Relatedness
+from trainables.senteval.kinds.reranking import Reranking
 from trainables.senteval.kinds.retrieval import Retrieval
-from trainables.senteval.kinds.scored_pairs import PairSimilarity, Relatedness, Similarity
-from trainables.senteval.kinds.search import Reranking, Search, Triplets
+from trainables.senteval.kinds.scored_pairs import PairSimilarity
+from trainables.senteval.kinds.search import Search
+from trainables.senteval.kinds.similarity import Similarity
+from trainables.senteval.kinds.triplets import Triplets
 
 KINDS: Registry[TaskKind] = Registry(
     "kind of task",

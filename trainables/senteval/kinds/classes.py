@@ -11,13 +11,14 @@ import numpy as np
 
 from trainables.errors import UserError, choices, shown
 from trainables.senteval.effects import accuracy_effects
-from trainables.senteval.embedded import Embedded, TaskFields
+from trainables.senteval.embedded import Embedded
 from trainables.senteval.examples import Split, TaskData
 from trainables.senteval.items import Answers
 from trainables.senteval.kinds.by_parts import MeanOverItems
 from trainables.senteval.kinds.classification import check_labels
 from trainables.senteval.kinds.contract import THREE
 from trainables.senteval.protocol import Protocol
+from trainables.senteval.task_fields import TaskFields
 from trainables.tabular import unclear
 
 if TYPE_CHECKING:

@@ -11,12 +11,13 @@ import numpy as np
 from trainables.errors import UserError
 from trainables.lazy_torch import torch
 from trainables.senteval.effects import accuracy_effects, f1_effects
-from trainables.senteval.embedded import Embedded, TaskFields
+from trainables.senteval.embedded import Embedded
 from trainables.senteval.examples import Split, TaskData
 from trainables.senteval.folds import fold_numbers
 from trainables.senteval.items import Answers
 from trainables.senteval.kinds.contract import SHARE, THREE, KindScores, TaskKind
 from trainables.senteval.protocol import Protocol
+from trainables.senteval.task_fields import TaskFields
 from trainables.to_device import to_device
 
 if TYPE_CHECKING:

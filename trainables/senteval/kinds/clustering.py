@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trainables.errors import UserError
-from trainables.senteval.embedded import Embedded, TaskFields
+from trainables.senteval.embedded import Embedded
 from trainables.senteval.examples import TaskData
 from trainables.senteval.items import Answers
 from trainables.senteval.kinds.by_parts import ByParts
 from trainables.senteval.protocol import Protocol
+from trainables.senteval.task_fields import TaskFields
 
 if TYPE_CHECKING:
     from trainables.senteval.table import TaskTable

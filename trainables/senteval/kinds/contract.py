@@ -25,10 +25,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from trainables.errors import UserError
-from trainables.senteval.embedded import Embedded, TaskFields
+from trainables.senteval.embedded import Embedded
 from trainables.senteval.examples import Split, Target, TaskData
 from trainables.senteval.items import Answers, pair_groups
 from trainables.senteval.protocol import Protocol
+from trainables.senteval.task_fields import TaskFields
 
 if TYPE_CHECKING:
     from trainables.senteval.table import TaskTable

@@ -10,13 +10,14 @@ import numpy as np
 
 from trainables.errors import UserError
 from trainables.senteval.effects import average_precision_effects, f1_effects
-from trainables.senteval.embedded import Embedded, TaskFields
+from trainables.senteval.embedded import Embedded
 from trainables.senteval.examples import TaskData
 from trainables.senteval.items import Answers
 from trainables.senteval.kinds.by_parts import ByParts
 from trainables.senteval.kinds.classification import f1
 from trainables.senteval.protocol import Protocol
 from trainables.senteval.ranking import average_precision, best_threshold
+from trainables.senteval.task_fields import TaskFields
 
 if TYPE_CHECKING:
     from trainables.senteval.table import TaskTable

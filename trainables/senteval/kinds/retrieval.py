@@ -8,12 +8,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from trainables.senteval.effects import mean_effects
-from trainables.senteval.embedded import Embedded, TaskFields
+from trainables.senteval.embedded import Embedded
 from trainables.senteval.examples import Split
 from trainables.senteval.items import Answers
 from trainables.senteval.kinds.contract import RANK, SHARE, THREE, KindScores, TaskKind
 from trainables.senteval.protocol import Protocol
 from trainables.senteval.ranking import AT, CAPTIONS, FOLDS, WAYS, fold_size, recalls
+from trainables.senteval.task_fields import TaskFields
 
 BACK = "image_ranks"
 """Beside the rank of each caption's image, that of the nearest caption of its image, the same for all its captions."""

@@ -1,19 +1,14 @@
-"""Queries, by cosines and trec_eval's measures: a corpus in which to find what is relevant to them, or texts of their
-own, of which those that are relevant should lie nearer.
-"""
+"""Queries and a corpus in which to find what is relevant to them: an exact search by cosines, trec_eval's measures."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from trainables.errors import UserError
 from trainables.lazy_torch import torch
-from trainables.senteval.correlation import cosine
-from trainables.senteval.embedded import Embedded, TaskFields
+from trainables.senteval.embedded import Embedded
 from trainables.senteval.examples import JudgedDocuments, Split, TaskData
 from trainables.senteval.items import Answers
 from trainables.senteval.kinds.by_parts import MeanOverItems
@@ -82,92 +77,6 @@ class Search(MeanOverItems):
         return Split([split.left[query] for query in queries], None, fewer.relevant, documents=fewer)
 
 
-class Triplets(MeanOverItems):
-    """By cosines; a negative that lies as near as the positive counts as nearer. `predicted` is 1 where the positive
-    lies nearer, `gold` is always 1."""
-
-    varies = 24.0
-    name = "triplets"
-    target = "documents"
-    predicted = "classes"
-    measures = ("accuracy",)
-    columns = "anchor, positive and negative"
-    scenes = "trainables.corpora.scenes_tasks:triplets"
-
-    def fits(self, table: TaskTable) -> bool:
-        return table.has("anchor", "positive", "negative") and table.most == (1, 1)
-
-    def check_examples(self, task: TaskFields, data: TaskData, files: Mapping[str, Path]) -> None:
-        super().check_examples(task, data, files)
-        for name, split in data.splits.items():
-            assert split.documents is not None
-            for number, judged in enumerate(split.documents.judged, start=1):
-                if sorted(judged.values()) != [0, 1]:
-                    raise UserError(
-                        f"{task.name}: example {number:,} in {files[name]} has {sum(judged.values())} positives and "
-                        f"{len(judged)} texts, not one positive and one negative; take the kind 'reranking'"
-                    )
-
-    def answers(self, given: Embedded, part: str, seed: int) -> Answers:
-        split = given.data.splits[part]
-        assert split.documents is not None
-        anchors, texts = given.lookup(split.left), given.documents(split.documents.texts)
-        in_order = [sorted(judged, key=judged.__getitem__) for judged in split.documents.judged]
-        far, near = (cosine(given.embeddings, anchors, texts[list(side)]) for side in zip(*in_order, strict=True))
-        return Answers((near > far).astype(np.int8), np.ones(len(near), dtype=np.int8), split=part)
-
-    def hits(self, number: str, answers: Answers) -> np.ndarray | None:
-        return answers.predicted == answers.gold
-
-    def groups(self, splits: Sequence[Split]) -> np.ndarray | None:
-        """The triplets of an anchor are drawn together."""
-        return anchor_groups(splits)
-
-
-class Reranking(MeanOverItems):
-    """By cosines; of two texts that lie equally near the less relevant one counts as nearer. A value of each query:
-    `predicted` is its average precision, `gold` how many texts are relevant to it."""
-
-    name = "reranking"
-    target = "documents"
-    measures = (MAP, MRR, NDCG)
-    columns = "anchor, positive and negative"
-    scenes = "trainables.corpora.scenes_tasks:reranking"
-
-    def fits(self, table: TaskTable) -> bool:
-        return table.has("anchor", "positive", "negative") and table.most != (1, 1)
-
-    def check_examples(self, task: TaskFields, data: TaskData, files: Mapping[str, Path]) -> None:
-        super().check_examples(task, data, files)
-        for name, split in data.splits.items():
-            assert split.documents is not None
-            for number, judged in enumerate(split.documents.judged, start=1):
-                if len({grade > 0 for grade in judged.values()}) < 2:
-                    raise UserError(
-                        f"{task.name}: example {number:,} in {files[name]} needs a text that is relevant and one that "
-                        "is not"
-                    )
-
-    def answers(self, given: Embedded, part: str, seed: int) -> Answers:
-        split = given.data.splits[part]
-        assert split.documents is not None
-        judged = split.documents.judged
-        texts, queries = given.documents(split.documents.texts), given.lookup(split.left)
-        sizes = [len(grades) for grades in judged]
-        places = [place for grades in judged for place in grades]
-        near = cosine(given.embeddings, queries.repeat_interleave(given.lookup([]).new_tensor(sizes)), texts[places])
-        cuts = np.cumsum(sizes)[:-1]
-        ranked = [
-            [place for _, _, place in sorted(zip(-cosines, grades.values(), grades, strict=True))]
-            for cosines, grades in zip(np.split(near, cuts), judged, strict=True)
-        ]
-        return measured(self.measures, ranked, split, part)
-
-    def groups(self, splits: Sequence[Split]) -> np.ndarray | None:
-        """The examples of a query are drawn together."""
-        return anchor_groups(splits)
-
-
 def measured(names: tuple[str, ...], rankings: list[list[int]], split: Split, part: str) -> Answers:
     """The answers of queries, from the documents that each found, the best first."""
     assert split.documents is not None
@@ -177,9 +86,3 @@ def measured(names: tuple[str, ...], rankings: list[list[int]], split: Split, pa
     ]
     first, *others = (np.array([values[name] for values in each]) for name in names)
     return Answers(first, split.labels, more=dict(zip(names[1:], others, strict=True)), split=part)
-
-
-def anchor_groups(splits: Sequence[Split]) -> np.ndarray:
-    """(items,) Items with one text are drawn together."""
-    numbers: dict[str, int] = {}
-    return np.array([numbers.setdefault(text, len(numbers)) for split in splits for text in split.left])

@@ -1,0 +1,23 @@
+"""Scores of a trial whose GPU has gone on to the next: its heads are fitted by a Ray task on a CPU."""
+
+from __future__ import annotations
+
+import ray
+from ray import ObjectRef
+
+from study.engine.messages import Scored
+from study.engine.records import HandedTrial
+
+
+@ray.remote(num_cpus=1, max_retries=3)
+def score_apart(content: list[ObjectRef[HandedTrial]]) -> Scored:
+    """The event of a trial that its worker handed over. Tried again where a machine dies."""
+    import torch
+
+    from trainables.trial.save_and_score import score
+
+    torch.set_num_threads(1)
+    handed = ray.get(content[0])
+    for source in handed.run.sources:
+        source.run()
+    return handed.run.scored(score(handed.unscored))

@@ -1,0 +1,67 @@
+"""Queries, each with texts of its own to put in order: those that are relevant should stand before the others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from trainables.errors import UserError
+from trainables.senteval.correlation import cosine
+from trainables.senteval.embedded import Embedded
+from trainables.senteval.examples import Split, TaskData
+from trainables.senteval.items import Answers
+from trainables.senteval.kinds.by_parts import MeanOverItems
+from trainables.senteval.kinds.search import measured
+from trainables.senteval.kinds.triplets import anchor_groups
+from trainables.senteval.ranking import MAP, MRR, NDCG
+from trainables.senteval.task_fields import TaskFields
+
+if TYPE_CHECKING:
+    from trainables.senteval.table import TaskTable
+
+
+class Reranking(MeanOverItems):
+    """By cosines; of two texts that lie equally near the less relevant one counts as nearer. A value of each query:
+    `predicted` is its average precision, `gold` how many texts are relevant to it."""
+
+    name = "reranking"
+    target = "documents"
+    measures = (MAP, MRR, NDCG)
+    columns = "anchor, positive and negative"
+    scenes = "trainables.corpora.scenes_tasks:reranking"
+
+    def fits(self, table: TaskTable) -> bool:
+        return table.has("anchor", "positive", "negative") and table.most != (1, 1)
+
+    def check_examples(self, task: TaskFields, data: TaskData, files: Mapping[str, Path]) -> None:
+        super().check_examples(task, data, files)
+        for name, split in data.splits.items():
+            assert split.documents is not None
+            for number, judged in enumerate(split.documents.judged, start=1):
+                if len({grade > 0 for grade in judged.values()}) < 2:
+                    raise UserError(
+                        f"{task.name}: example {number:,} in {files[name]} needs a text that is relevant and one that "
+                        "is not"
+                    )
+
+    def answers(self, given: Embedded, part: str, seed: int) -> Answers:
+        split = given.data.splits[part]
+        assert split.documents is not None
+        judged = split.documents.judged
+        texts, queries = given.documents(split.documents.texts), given.lookup(split.left)
+        sizes = [len(grades) for grades in judged]
+        places = [place for grades in judged for place in grades]
+        near = cosine(given.embeddings, queries.repeat_interleave(given.lookup([]).new_tensor(sizes)), texts[places])
+        cuts = np.cumsum(sizes)[:-1]
+        ranked = [
+            [place for _, _, place in sorted(zip(-cosines, grades.values(), grades, strict=True))]
+            for cosines, grades in zip(np.split(near, cuts), judged, strict=True)
+        ]
+        return measured(self.measures, ranked, split, part)
+
+    def groups(self, splits: Sequence[Split]) -> np.ndarray | None:
+        """The examples of a query are drawn together."""
+        return anchor_groups(splits)

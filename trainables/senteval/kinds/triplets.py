@@ -1,0 +1,68 @@
+"""Anchors with a text that is like them and one that is not: how often the first lies nearer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from trainables.errors import UserError
+from trainables.senteval.correlation import cosine
+from trainables.senteval.embedded import Embedded
+from trainables.senteval.examples import Split, TaskData
+from trainables.senteval.items import Answers
+from trainables.senteval.kinds.by_parts import MeanOverItems
+from trainables.senteval.task_fields import TaskFields
+
+if TYPE_CHECKING:
+    from trainables.senteval.table import TaskTable
+
+
+class Triplets(MeanOverItems):
+    """By cosines; a negative that lies as near as the positive counts as nearer. `predicted` is 1 where the positive
+    lies nearer, `gold` is always 1."""
+
+    varies = 24.0
+    name = "triplets"
+    target = "documents"
+    predicted = "classes"
+    measures = ("accuracy",)
+    columns = "anchor, positive and negative"
+    scenes = "trainables.corpora.scenes_tasks:triplets"
+
+    def fits(self, table: TaskTable) -> bool:
+        return table.has("anchor", "positive", "negative") and table.most == (1, 1)
+
+    def check_examples(self, task: TaskFields, data: TaskData, files: Mapping[str, Path]) -> None:
+        super().check_examples(task, data, files)
+        for name, split in data.splits.items():
+            assert split.documents is not None
+            for number, judged in enumerate(split.documents.judged, start=1):
+                if sorted(judged.values()) != [0, 1]:
+                    raise UserError(
+                        f"{task.name}: example {number:,} in {files[name]} has {sum(judged.values())} positives and "
+                        f"{len(judged)} texts, not one positive and one negative; take the kind 'reranking'"
+                    )
+
+    def answers(self, given: Embedded, part: str, seed: int) -> Answers:
+        split = given.data.splits[part]
+        assert split.documents is not None
+        anchors, texts = given.lookup(split.left), given.documents(split.documents.texts)
+        in_order = [sorted(judged, key=judged.__getitem__) for judged in split.documents.judged]
+        far, near = (cosine(given.embeddings, anchors, texts[list(side)]) for side in zip(*in_order, strict=True))
+        return Answers((near > far).astype(np.int8), np.ones(len(near), dtype=np.int8), split=part)
+
+    def hits(self, number: str, answers: Answers) -> np.ndarray | None:
+        return answers.predicted == answers.gold
+
+    def groups(self, splits: Sequence[Split]) -> np.ndarray | None:
+        """The triplets of an anchor are drawn together."""
+        return anchor_groups(splits)
+
+
+def anchor_groups(splits: Sequence[Split]) -> np.ndarray:
+    """(items,) Items with one text are drawn together."""
+    numbers: dict[str, int] = {}
+    return np.array([numbers.setdefault(text, len(numbers)) for split in splits for text in split.left])
