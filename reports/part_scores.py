@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from reports.cached import cached
-from reports.ledger import Record, Work, seconds_trained, training_seconds, work_of
+from reports.ledger import Record, by_work, training_seconds
 from reports.results import Results
 from search_spaces.goals import Goal
 
@@ -136,10 +136,7 @@ was busy."""
 @cached
 def busy(results: Results) -> tuple[float, float] | None:
     """The seconds of two trainings of the same work that lie farthest apart; None where they hardly do."""
-    times: dict[Work, list[float]] = {}
-    for record in results.of_all_trials:
-        if seconds := seconds_trained(record):
-            times.setdefault(work_of(record), []).append(seconds)
-    spans = [(min(seconds), max(seconds)) for seconds in times.values()]
+    times = [own.values() for own in by_work(results.of_all_trials).values()]
+    spans = [(min(seconds), max(seconds)) for seconds in times]
     apart = [(low, high) for low, high in spans if high >= max(BUSY * low, low + APART)]
     return max(apart, key=lambda span: span[1] / span[0], default=None)

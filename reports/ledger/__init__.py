@@ -38,11 +38,11 @@ from reports.ledger.record import (
     Record,
     Scoring,
     Work,
+    by_work,
     mean_measured,
     seconds_of,
     seconds_trained,
     training_seconds,
-    work_of,
 )
 from reports.ledger.study_info import StudyInfo
 
@@ -74,6 +74,7 @@ __all__ = [
     "Waiting",
     "Work",
     "add_losses",
+    "by_work",
     "fresh_seeds",
     "is_explored",
     "is_fresh",
@@ -89,6 +90,5 @@ __all__ = [
     "split_key",
     "training_seconds",
     "trial_key",
-    "work_of",
     "write_json",
 ]

@@ -24,6 +24,7 @@ from trainables.typed_json import Count
 LEFT_OUT = "left out: "
 """How the reason begins why a training ended that these data or this encoder do not go with."""
 _WHAT = "a record of a finished trial"
+Work = tuple[object, ...]
 _COSTS_NO_TIME = frozenset(
     {
         *(f"optimisation.{name}" for name in ("learning_rate", "warmup", "schedule", "weight_decay", "clip_norm")),
@@ -195,6 +196,14 @@ class Record:
         parts = re.fullmatch(r"\d+ nodes?, \S+ CPUs(, no GPU|, \S+ GPUs?) \((.*)\)", self.hardware)
         return f"{'no GPU' if 'no' in parts[1] else 'GPU'}, {parts[2]}" if parts else self.hardware
 
+    @cached_property
+    def work(self) -> Work:
+        """What the training did, and where: recipes that differ only in what costs no time do the same work. Such
+        trainings take as long, but for what else the machine did at the time."""
+        recipe = repr([(key, value) for key, value in sorted(self.recipe.items()) if key not in _COSTS_NO_TIME])
+        places = self.ran_on, self.cost.get("workers"), self.cost.get("threads"), self.training.get("population")
+        return recipe, self.training.get("steps"), *places
+
     @property
     def key(self) -> str:
         """Names the trial's files."""
@@ -219,32 +228,25 @@ def seconds_of(record: Record, name: str) -> float | None:
     return float(value) if isinstance(value, int | float) else None
 
 
-Work = tuple[object, ...]
-
-
-def work_of(record: Record) -> Work:
-    """What a training did, and where: recipes that differ only in what costs no time do the same work. Such trainings
-    take as long, but for what else the machine did at the time."""
-    recipe = repr([(key, value) for key, value in sorted(record.recipe.items()) if key not in _COSTS_NO_TIME])
-    cost, training = record.cost, record.training
-    places = record.ran_on, cost.get("workers"), cost.get("threads"), training.get("population")
-    return recipe, training.get("steps"), *places
-
-
 def seconds_trained(record: Record) -> float | None:
     """Seconds of a training's steps, without what prepares it; of an older record with it."""
     seconds = record.training.get("seconds") or record.cost.get("train_seconds")
     return float(seconds) if isinstance(seconds, int | float) else None
 
 
+def by_work(records: Iterable[Record]) -> dict[Work, dict[str, float]]:
+    """By their work and key, the seconds of trainings; without those that were not measured."""
+    groups: dict[Work, dict[str, float]] = {}
+    for record in records:
+        if seconds := seconds_trained(record):
+            groups.setdefault(record.work, {})[record.key] = seconds
+    return groups
+
+
 def training_seconds(records: Iterable[Record]) -> dict[str, float]:
     """By its key, what each of these trainings takes on a machine that does nothing else: as long as the shortest of
-    the same work. Without those that were not measured."""
-    seconds = {record.key: (work_of(record), took) for record in records if (took := seconds_trained(record))}
-    shortest: dict[Work, float] = {}
-    for work, took in seconds.values():
-        shortest[work] = min(took, shortest.get(work, took))
-    return {key: shortest[work] for key, (work, _) in seconds.items()}
+    the same work."""
+    return {key: min(own.values()) for own in by_work(records).values() for key in own}
 
 
 def read_record(path: Path) -> Record:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import fmean, median
 from typing import Any, NamedTuple
 
-from reports.ledger import Record, Work, is_soup, seconds_trained, work_of
+from reports.ledger import Record, Work, is_soup, seconds_trained
 from reports.ledger.study_info import Limited
 from search_spaces.limits import LIMITS, of_study
 from study.trial import SOUP, cost_key
@@ -84,7 +84,7 @@ class Budget:
                 # What prepares a training, such as reading its data, takes no longer for more of them.
                 seconds, whole = seconds_trained(record), cost.get("seconds")
                 if record.status == "finished" and epochs and seconds and whole and not is_soup(record.seed):
-                    training, work = value * seconds / whole, work_of(record)
+                    training, work = value * seconds / whole, record.work
                     parts = self._parts[name].setdefault(_whole(record.recipe), [])
                     parts.append(_Training(epochs, value - training, work))
                     self._of_work.setdefault((name, work), []).append(training)
