@@ -38,7 +38,7 @@ from study.engine.cluster import lasting
 from study.judge_files import fetched, with_known_names
 from study.one_recipe import read_recipe
 from study.own_leaks import held_against, rows_that_hold
-from study.own_words import held_back, of_data, of_lengths
+from study.own_words import held_back, of_data, of_lengths, of_measures
 from study.rows import absolute
 from study.subject import Subject, named_space, plugin
 from study.trial import SourceFile
@@ -55,7 +55,7 @@ from trainables.files import expanded, make_folder, write_whole
 from trainables.fingerprints import fingerprint
 from trainables.plugins import withdraw_spaces
 from trainables.recipe import SCENES, SCENES_ENCODER, EncoderConfig, Value
-from trainables.senteval.own_tasks import fitted_to, named, own_tasks
+from trainables.senteval.own_tasks import fitted_to, in_form_of, named, own_tasks
 from trainables.senteval.read_task import kept_task
 from trainables.senteval.tasks import TASKS, Task, task_names
 from trainables.trial.data_requests import senteval_folder
@@ -253,7 +253,7 @@ def _prepare(
     # Before the split, so that what is put aside to choose by holds none of the tested items either.
     judges = own_tasks(*files) if judged_by is None else judged_by
     holding = rows_that_hold(source, judges, aside) if drop_leaks else frozenset()
-    prepared = prepare(source, folder, parts, holding)
+    prepared = prepare(source, folder, parts, holding, in_form_of(judges))
     try:
         tasks = _tasks(prepared, files) if judged_by is None else judged_by
         leaked: list[str] = []
@@ -344,6 +344,7 @@ def _space(
     general, census, fast = _general(folder, tasks), prepared.census, _tf_idf_is_quick(tasks)
     if general is not None:
         print(f"{general.name} is scored, too: a check that general sentences do not get worse; no search looks at it")
+    say_lines(measured := of_measures(tasks))
     title = f"{', '.join(encoder.label for encoder in encoders)} trained on {Path(source.name).name}"
     return space_text(
         OwnSpace(
@@ -363,6 +364,7 @@ def _space(
             notes=(
                 *held_back(prepared),
                 *(f"leaks: {sentence}" for sentence in leaked),
+                *measured,
                 *([] if fast else [NO_TF_IDF]),
             ),
             tf_idf=fast,

@@ -13,6 +13,7 @@ from trainables.corpora.own_rows import row_in_words
 from trainables.corpora.positives import SOURCES
 from trainables.encoders.module_files import own_length
 from trainables.recipe import SCENES_ENCODER
+from trainables.senteval.tasks import Task
 
 _PAIRS = ("pair", "given as right and as wrong")
 _DISAGREEING: Mapping[str, tuple[str, str]] = {
@@ -62,6 +63,19 @@ def held_back(prepared: PreparedData) -> list[str]:
     return [
         f"no real queries are known: what is put aside is judged in a form of the training's own, {form} "
         f"({SOURCES[form].meaning}); --dev and --test give real ones"
+    ]
+
+
+def of_measures(tasks: Sequence[Task]) -> list[str]:
+    """A sentence where nothing that judges is measured as what chooses is."""
+    chosen, judged = ([task for task in tasks if part in task.splits] for part in ("dev", "test"))
+    if not judged or {task.kind for task in chosen} & {task.kind for task in judged}:
+        return []
+    choosing = ", ".join(f"{task.name} {task.development}" for task in chosen)
+    judging = ", ".join(f"{task.name} {task.metric}" for task in judged)
+    return [
+        f"{choosing} chooses, {judging} judges: what gains by one measure may lose by another; --dev with a file like "
+        "--test chooses by what judges"
     ]
 
 

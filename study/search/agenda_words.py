@@ -10,7 +10,8 @@ from study.search.agenda import Agenda
 from study.search.ladder import LOOKS
 
 SOONER = "the base settings took less time than expected, so there is a new plan"
-"""Before a plan that replaces one without a search."""
+LATER = "trainings take longer than expected, so there is a new plan"
+"""Before a plan that replaces one without finals, and one with them."""
 
 
 def plan_in_words(agenda: Agenda) -> str:

@@ -16,7 +16,7 @@ from study.cli.terminal import printable, say
 from study.plan import Plan
 from study.search.after_finals import Parts, parts_of, soups_of
 from study.search.agenda import Agenda
-from study.search.agenda_words import SOONER, finals_in_words, plan_in_words
+from study.search.agenda_words import LATER, SOONER, finals_in_words, plan_in_words
 from study.search.budget import Budget
 from study.search.explorer import OptunaExplorer
 from study.search.populations import Populations
@@ -112,9 +112,9 @@ class TuneSearcher(Searcher):
         if before == self._announced:
             return
         self.on_news(self.explored, self.finals)
-        first, larger = before[3] is None, before[1] is None and self.agenda.finals is not None
-        if self.agenda.ladder is not None and (first or larger) and (plan := plan_in_words(self.agenda)):
-            say(printable(plan if first else f"{SOONER}: {plan}"))
+        first, had, has = before[3] is None, before[1] is not None, self.agenda.finals is not None
+        if self.agenda.ladder is not None and (first or had != has) and (plan := plan_in_words(self.agenda)):
+            say(printable(plan if first else f"{SOONER if has else LATER}: {plan}"))
         if self.agenda.finals and self.agenda.finalists is not None and not before[2] and self.agenda.waiting():
             say(printable(finals_in_words(self.agenda)))
 

@@ -367,6 +367,38 @@ def test_tests_of_ones_own_judge_what_a_part_of_the_training_data_chose() -> Non
 
 
 @pytest.mark.parametrize(
+    ("train", "columns", "row", "aside"),
+    [
+        ("triplets", "anchor,positive,negative", "a cat {0},an animal {0},a car {0}", ("mine_test", "triplets")),
+        ("triplets", "anchor,positive,neg_1,neg_2", "a cat {0},an animal {0},a car {0},b", ("mine_test", "reranking")),
+        ("triplets", "question,answer", "a cat {0},an animal {0}", ("heldout", "search")),
+        ("no negatives", "anchor,positive,negative", "a cat {0},an animal {0},a car {0}", ("heldout", "search")),
+        ("nli", "sentence1,sentence2,is_duplicate", "a {0},b {0},0\na {0},c {0},1", ("mine_test", "labelled_pairs")),
+        ("nli", "sentence1,sentence2,same", "a {0},b {0},False\na {0},c {0},True", ("mine_test", "labelled_pairs")),
+        ("unopposed", "sentence1,sentence2,score", "a {0},b {0},0.5\na {0},c {0},0.{0}", ("heldout", "search")),
+    ],
+)
+def test_what_is_put_aside_is_measured_as_what_is_given(
+    train: str, columns: str, row: str, aside: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where the rows allow it: else a sentence says that one measure chooses and another one judges."""
+    rows = "\n".join(row.format(number) for number in range(50))
+    Path("other_set_test.csv").write_text(f"{columns.replace('same', 'label')}\n{rows}\n")
+    plan = plan_of("--train", write(train), *SMALL, "--test", "mine_test=other_set_test.csv")
+    name, kind = aside
+    chooses = TASKS[plan.space.searched_goals[0].tasks[0]]
+    assert (chooses.name, chooses.kind) == (name, kind)
+    judges = TASKS[plan.space.searched_goals[0].judged_by[0][0]] if plan.space.searched_goals[0].judged_by else chooses
+    alike = judges.kind == kind
+    note = f"{name} {chooses.development} chooses, {judges.name} {judges.metric} judges: what gains by one measure"
+    assert (note in capsys.readouterr().out) is not alike
+    assert any(note in line for line in plan.space.notes) is not alike
+    if name != "heldout":
+        record = run_trial(plan.base.override({"optimisation.max_steps": 1}), 0, plan.evaluation)
+        assert {chooses.development, chooses.metric} <= {*record.scores[name]}
+
+
+@pytest.mark.parametrize(
     ("pooling", "config", "more", "first"),
     [
         ("cls_token", {"hidden_size": 384, "num_hidden_layers": 6}, (), FIRST_FINISHED),

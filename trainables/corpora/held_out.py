@@ -16,9 +16,10 @@ import hashlib
 import json
 from array import array
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -65,10 +66,15 @@ class PreparedData:
 
 
 def prepare(
-    source: TrainingFiles, folder: Path, parts: Sequence[int] = (), without: Container[int] = frozenset()
+    source: TrainingFiles,
+    folder: Path,
+    parts: Sequence[int] = (),
+    without: Container[int] = frozenset(),
+    as_given: Callable[[Sequence[Normal]], Sequence[Normal]] = lambda rows: (),
 ) -> PreparedData:
     """Write the rows of a source into a folder and put `parts` of them aside; `without` are numbers of rows to leave
-    out. `UserError` for broken rows, too few rows, and data that nothing can be learnt from."""
+    out. `as_given` makes a table of rows put aside, in the form of the file that judges beside them; of none where
+    they become a search. `UserError` for broken rows, too few rows, and data that nothing can be learnt from."""
     folder.mkdir(parents=True, exist_ok=True)
     left_out, hashes, whole = Counter[str](), HashedTexts(), folder / "all.jsonl"
     agreement = Agreement()
@@ -100,7 +106,7 @@ def prepare(
             rows_of(train), source.content, f"{source.name}, what is left of it to train on,", _lost(counts)
         )
     form = held_back_form(census.sources)
-    files = {part: _as_task(folder / f"{HELD_OUT[part]}.jsonl", source.content, part, form) for part in parts}
+    files = {part: _as_task(folder / f"{HELD_OUT[part]}.jsonl", source.content, part, form, as_given) for part in parts}
     judged = {row["label"] for file in files.values() if source.content == "labelled" for row in rows_of(file)}
     unjudged = len({*census.labels} - judged) if judged else 0
     doubtful = agreement.contradicted, agreement.repeated
@@ -143,14 +149,19 @@ def held_back_form(sources: Container[str]) -> str | None:
     return next((name for name, source in SOURCES.items() if name in sources and source.judges), None)
 
 
-def _as_task(file: Path, content: str, part: int, form: str | None) -> Path:
+def _as_task(
+    file: Path, content: str, part: int, form: str | None, as_given: Callable[[Sequence[Normal]], Sequence[Normal]]
+) -> Path:
     """Scored pairs and labelled texts stay a table. Of anchors and positives it makes a search, as a file of pairs is
     when it is given: among what stands beside the anchors, in BEIR's files. Of texts alone by the pairs of a source."""
     if content in ("scored", "labelled"):
         return file
+    rows = [*rows_of(file)] if form is None else _pairs(file, form)
+    if table := as_given(rows):
+        _write(file, table)
+        return file
     folder = file.with_suffix("")
     (folder / "qrels").mkdir(parents=True, exist_ok=True)
-    rows = [*rows_of(file)] if form is None else _pairs(file, form)
     numbers = {text: f"t{number}" for number, text in enumerate(dict.fromkeys(t for row in rows for t in texts(row)))}
     right = list(dict.fromkeys(pair for row in rows for pair in _right(row)))
     anchors = dict.fromkeys(anchor for anchor, _ in right)
@@ -181,7 +192,7 @@ def _right(row: Normal) -> Iterator[tuple[str, str]]:
     yield from ((anchor, text) for text in positives if text != anchor)
 
 
-def _write(path: Path, rows: Iterable[Mapping[str, str]]) -> None:
+def _write(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     with open(path, "w", encoding="utf-8") as file:
         file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 

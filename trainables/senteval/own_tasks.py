@@ -11,12 +11,13 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 
 from trainables.corpora.cache import scenes_task
+from trainables.corpora.own_rows import Normal
 from trainables.errors import UserError, choices, listed
 from trainables.registry import load
 from trainables.senteval import beir
@@ -83,6 +84,22 @@ def fitted_to(task: Task, file: Path, labels: Collection[str]) -> Task:
         return task
     parts = ("train", *task.splits)
     return replace(task, files=(str(file), *task.files), parts=() if parts == KINDS[task.kind].splits else parts)
+
+
+def in_form_of(tasks: Sequence[Task]) -> Callable[[Sequence[Normal]], Sequence[Normal]]:
+    """Makes rows that are put aside a table of the first of these kinds that most of them allow: what chooses a model
+    is then measured as what judges it. Of none, for a search, where that is one of the kinds."""
+
+    def table(rows: Sequence[Normal]) -> Sequence[Normal]:
+        for task in tasks:
+            kind = KINDS[task.kind]
+            labels = open_table(Path(task.files[0])).pair_labels if kind.target == "classes" else ()
+            made = kind.of_training_rows(rows, labels)
+            if 2 * len(made) > len(rows):
+                return made
+        return ()
+
+    return (lambda rows: ()) if any(KINDS[task.kind].among_all for task in tasks) else table
 
 
 def _together(first: _TaskPath, other: _TaskPath, parts: Sequence[_TaskPath]) -> bool:

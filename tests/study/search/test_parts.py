@@ -25,7 +25,7 @@ from reports.sections.importance import FEWEST_BOTH, _agreement, _scored
 from reports.testing import made_record
 from study.results_folder.prepare import prepare_results, save_info
 from study.search.agenda import Agenda
-from study.search.agenda_words import SOONER
+from study.search.agenda_words import LATER, SOONER
 from study.search.budget import Budget
 from study.search.choice import PartScores, best_on_parts
 from study.search.explorer import OptunaExplorer
@@ -160,13 +160,14 @@ def test_what_mattered_is_looked_for_on_the_part_that_most_recipes_trained_on(
     assert "is unknown: no recipe of the search has a score" in markdown(mattered.write(unscored, tmp_path))
 
 
-def test_a_plan_that_replaces_one_without_a_search_says_why(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_new_plan_says_why(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     _, ledger, searcher = make(tmp_path, *LIMITED)
     run(searcher, ledger, most=3)
     plan = capsys.readouterr().out
     size, searcher.agenda.rounds.size = searcher.agenda.rounds.size, None
     searcher.suggest("without a search")
-    assert not capsys.readouterr().out
+    without = capsys.readouterr().out
+    assert without.startswith(f"{LATER}: {plan.partition('; ')[0]}, which leaves too little to")
     searcher.agenda.rounds.size = size
     searcher.suggest("with one")
     assert capsys.readouterr().out.partition("; ")[0] == f"{SOONER}: {plan.partition('; ')[0]}"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -40,6 +40,15 @@ class PairClassification(ByParts):
 
     def fits(self, table: TaskTable) -> bool:
         return table.paired and {*table.pair_labels} in _BINARY
+
+    def of_training_rows(self, rows: Sequence[Mapping[str, Any]], labels: Sequence[str]) -> list[dict[str, Any]]:
+        """Of NLI, without what is neutral: entailment has the higher of the two labels, which is that of a match."""
+        named = dict(zip(("contradiction", "entailment"), labels, strict=True))
+        judged = (row for row in rows if row.get("label") in named)
+        return [
+            {"sentence1": row["premise"], "sentence2": row["hypothesis"], "label": named[row["label"]]}
+            for row in judged
+        ]
 
     def numbers_of(self, task: TaskFields) -> tuple[str, ...]:
         both = {*self.splits} == {*self.splits_of(task)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -34,6 +34,11 @@ class Triplets(MeanOverItems):
 
     def fits(self, table: TaskTable) -> bool:
         return table.has("anchor", "positive", "negative") and table.most == (1, 1)
+
+    def of_training_rows(self, rows: Sequence[Mapping[str, Any]], labels: Sequence[str]) -> list[dict[str, Any]]:
+        """By the first positive and the first negative."""
+        whole = (row for row in rows if row.get("positive") and row.get("negative"))
+        return [{"anchor": row["anchor"], **{side: row[side][0] for side in ("positive", "negative")}} for row in whole]
 
     def check_examples(self, task: TaskFields, data: TaskData, files: Mapping[str, Path]) -> None:
         super().check_examples(task, data, files)
