@@ -57,7 +57,7 @@ class DataCurve:
     name: str
     """Of the recipe."""
     unit: str
-    """What `rows` are: pairs, texts, documents."""
+    """What `rows` are: anchors, pairs, texts, documents."""
     trials: Extent
     """Of the parts; all of the data are the finals' own trials."""
     parts: tuple[DataPart, ...]
@@ -105,9 +105,14 @@ def _part(share: str, records: list[Record], sample: Sample | None, figure: Quan
 
 
 def trained_on(records: Sequence[Record]) -> tuple[int | None, str]:
-    """How much a recipe trained on, and what is counted; None and `rows` where no record says so."""
-    read = [record.data.get("corpus", {}) for record in records]
-    return next(((corpus[unit], unit) for corpus in read for unit in UNITS if unit in corpus), (None, "rows"))  # type: ignore[literal-required]
+    """How much a recipe trained on, and what is counted; None and `rows` where no record says so. Anchors where pairs
+    with their negatives are more."""
+    for corpus in (record.data.get("corpus", {}) for record in records):
+        if unit := next((unit for unit in UNITS if unit in corpus), None):
+            amount: int = corpus[unit]  # type: ignore[literal-required]
+            anchors = corpus.get("anchors") if unit == "pairs" else None
+            return (int(anchors), "anchors") if anchors and anchors < amount else (amount, unit)
+    return None, "rows"
 
 
 def _forbidding(evidence: Evidence, larger: str, smaller: str, figure: Quantity, gain: Comparison) -> tuple[str, ...]:

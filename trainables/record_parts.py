@@ -139,6 +139,7 @@ class CorpusFiles(TypedDict, total=False):
     fingerprint: str | None
     layout: str | None
     pairs: Amount | None
+    anchors: Amount | None  # those with a positive
     documents: Amount | None
     premises: dict[str, Any] | None
     parts: list[MixturePart]

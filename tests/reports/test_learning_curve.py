@@ -14,6 +14,7 @@ from reports.answer_lines import as_text
 from reports.answer_words import lines
 from reports.best_model import ranking
 from reports.document import markdown
+from reports.learning_curve import trained_on
 from reports.ledger import LEDGER, Ledger
 from reports.ledger.finals import FIRST_FRESH, LearningCurve
 from reports.looks import trials
@@ -154,6 +155,21 @@ def test_what_else_differs_forbids_a_verdict(results: Results, tmp_path: Path) -
     flagged = Results.load(results.folder)
     assert "; no verdict, for the flag code; what another" in line(flagged)
     assert "(no verdict: `code`)" in markdown(more_data.write(flagged, tmp_path / "pictures"))
+
+
+@pytest.mark.parametrize(
+    ("corpus", "amount"),
+    [
+        ({"pairs": 30, "anchors": 10}, (10, "anchors")),
+        ({"pairs": 30, "anchors": 30}, (30, "pairs")),
+        ({"pairs": 30}, (30, "pairs")),
+        ({"texts": 30, "anchors": 10}, (30, "texts")),
+        ({}, (None, "rows")),
+    ],
+)
+def test_negatives_are_no_data_of_their_own(corpus: dict[str, int], amount: tuple[int | None, str]) -> None:
+    records = [changed(record, data={"corpus": corpus}) for record in made().records[:1]]
+    assert trained_on(records) == amount
 
 
 def test_of_the_base_where_that_is_kept() -> None:
