@@ -31,8 +31,8 @@ from search_spaces.own_data import (
     OWN_GOAL,
     OwnEncoder,
     OwnSpace,
-    space_text,
 )
+from search_spaces.own_file import space_text
 from study.cli.terminal import say_lines
 from study.engine.cluster import lasting
 from study.judge_files import fetched, with_known_names

@@ -15,9 +15,9 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 from trainables.corpora.cache import scenes_task
-from trainables.corpora.own_rows import Normal
 from trainables.errors import UserError, choices, listed
 from trainables.registry import load
 from trainables.senteval import beir
@@ -29,6 +29,9 @@ from trainables.senteval.tasks import TASKS, Task, groups
 _MARKERS = "dev|development|val|valid|validation|eval|test"
 _MARKER = re.compile(rf"^({_MARKERS})([._-]+|$)|[._-]+({_MARKERS})$", re.IGNORECASE)
 _SCENES = "scenes:"
+
+Row = dict[str, Any]
+"""Of a table, or to train on in its normal form (`corpora/own_rows.py`)."""
 
 
 @dataclass(frozen=True)
@@ -86,11 +89,11 @@ def fitted_to(task: Task, file: Path, labels: Collection[str]) -> Task:
     return replace(task, files=(str(file), *task.files), parts=() if parts == KINDS[task.kind].splits else parts)
 
 
-def in_form_of(tasks: Sequence[Task]) -> Callable[[Sequence[Normal]], Sequence[Normal]]:
+def in_form_of(tasks: Sequence[Task]) -> Callable[[Sequence[Row]], Sequence[Row]]:
     """Makes rows that are put aside a table of the first of these kinds that most of them allow: what chooses a model
     is then measured as what judges it. Of none, for a search, where that is one of the kinds."""
 
-    def table(rows: Sequence[Normal]) -> Sequence[Normal]:
+    def table(rows: Sequence[Row]) -> Sequence[Row]:
         for task in tasks:
             kind = KINDS[task.kind]
             labels = open_table(Path(task.files[0])).pair_labels if kind.target == "classes" else ()
