@@ -21,7 +21,7 @@ from reports.answer_parts import Ahead, Check, Finalist, Other, RowsAnswer
 from reports.best_model import best_first, ranking
 from reports.cached import cached
 from reports.evidence import Evidence
-from reports.finals_evidence import VARIED, FinalsEvidence, noise
+from reports.finals_evidence import VARIED, FinalsEvidence, development_items, noise
 from reports.findings import Findings
 from reports.gain import Gain
 from reports.guards import Flag, grouped
@@ -47,7 +47,7 @@ from reports.statistics.finals import (
     told_by,
 )
 from reports.unfinished import Extent, finals_extent, finals_judged
-from trainables.senteval.tasks import TASKS
+from trainables.senteval.tasks import TASKS, kind_of
 
 SCHEMA = 7
 """Of `answer.json`. A field is added without a new number; one that goes, or means something else, has one."""
@@ -449,8 +449,11 @@ def _ahead(results: Results) -> Ahead | None:
     best, more = next(iter(passed.by.items()))
     if finals is not None and finals.finalists and not (results.info.limited and more > NEAR):
         return None
-    value, last_value = (passed.scores[key].value for key in (best, passed.last))
-    return Ahead(called(results, best), value, called(results, passed.last), last_value, passed.share)
+    first, last = (passed.scores[key] for key in (best, passed.last))
+    tasks = results.goals[0].needs
+    items = development_items(results, first.record, tasks)
+    error = max(kind_of(task).varies for task in tasks) / math.sqrt(items) if items else None
+    return Ahead(called(results, best), first.value, called(results, passed.last), last.value, passed.share, error)
 
 
 def _best_explored(results: Results) -> str | None:

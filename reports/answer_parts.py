@@ -61,6 +61,9 @@ class Ahead:
     last_value: float
     share: float
     """Of the data, on which both trained."""
+    error: float | None = None
+    """By how many points chance in the development items alone moves the two apart, in studies of such tasks
+    (`TaskKind.varies`, a standard error); None where it is not known how many these are."""
 
 
 @dataclass(frozen=True)

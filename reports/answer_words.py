@@ -276,7 +276,8 @@ def _scored_higher(ahead: Ahead, say: Say) -> str:
     where = "before the finals" if ahead.share == 1 else f"on {share_in_words(ahead.share)}"
     last = OVER["base"] if ahead.last == BASE else say(ahead.last)
     scores = f"{say(ahead.name)} scored {number(ahead.value)} in development, {last} {number(ahead.last_value)}"
-    return f"{where} {scores}: no room was left to judge it"
+    chance = "" if ahead.error is None else f" (chance: ±{number(ahead.error)})"
+    return f"{where} {scores}{chance}: no room was left to judge it"
 
 
 def _goes_on(answer: Answer, info: StudyInfo, seeds: int | None = None) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from functools import cached_property
 from statistics import fmean
 
@@ -106,11 +106,8 @@ class FinalsEvidence:
         return frozenset(task for task in scored if self._tests_choose(self.first, task))
 
     def chosen_on(self, recipe_hash: str) -> int | None:
-        """How many development items choose, of all tasks of the goals; None where their predictions were not kept."""
-        predictions, record = self.evidence.results.predictions, self.recipes[recipe_hash][0]
-        answers = [predictions.of_task(record, f"dev.{task}") for task in self.needs & record.scores.keys()]
-        counts = [len(part.gold if part.groups is None else np.unique(part.groups)) for part in answers if part]
-        return sum(counts) if counts and len(counts) == len(answers) else None
+        """As `development_items`, of the first trial of a recipe."""
+        return development_items(self.evidence.results, self.recipes[recipe_hash][0], self.needs)
 
     def _tests_choose(self, record: Record, task: str) -> bool:
         if has_no_test(task):
@@ -218,3 +215,10 @@ class FinalsEvidence:
 def noise(samples: Iterable[Sample]) -> tuple[float, ...]:
     """How far one seed moves a score: the standard deviations of those that have two."""
     return tuple(sample.std for sample in samples if sample.std is not None)
+
+
+def development_items(results: Results, record: Record, tasks: Set[str]) -> int | None:
+    """How many development items these tasks of a trial have; None where their predictions were not kept."""
+    answers = [results.predictions.of_task(record, f"dev.{task}") for task in tasks & record.scores.keys()]
+    counts = [len(part.gold if part.groups is None else np.unique(part.groups)) for part in answers if part]
+    return sum(counts) if counts and len(counts) == len(answers) else None

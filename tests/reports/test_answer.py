@@ -42,7 +42,7 @@ from search_spaces.own_data import TF_IDF
 from tests.conftest import slow_case
 from tests.facts import sentences
 from tests.synthetic_results import add_finals, keeps_its_contract, lifted, made_once, make_results, shared
-from trainables.senteval.tasks import GROUPS
+from trainables.senteval.tasks import GROUPS, kind_of
 
 Make = Callable[..., Results]
 FULL = (3.0, 1.0, 0.5)
@@ -703,11 +703,12 @@ def test_under_a_spent_limit_a_larger_one_is_named(make: Make, tmp_path: Path) -
     assert answer.seeds is not None
     minutes = math.ceil(40 * max(2.0, answer.seeds / 5))
     assert f"--finals 3x{answer.seeds} --limit minutes={minutes} would settle it" in text_of(results)
-    for kind, more in (("open", ""), ("base", "; --limit minutes=80 in all goes on")):
-        ahead = dataclasses.replace(answer, kind=kind, ahead=Ahead("#9", 73.0, BASE, 71.0, 0.125))
+    for kind, error, more in (("open", None, ""), ("base", 0.8, "; --limit minutes=80 in all goes on")):
+        ahead = dataclasses.replace(answer, kind=kind, ahead=Ahead("#9", 73.0, BASE, 71.0, 0.125, error))
         words = "\n".join(as_text(lines(ahead, results.info, str)))
         scores = "on 1/8 of the data #9 scored 73.00 in development, the base settings 71.00"
-        assert f"{scores}: no room was left to judge it{more}\n" in words
+        chance = " (chance: ±0.80)" if error else ""
+        assert f"{scores}{chance}: no room was left to judge it{more}\n" in words
     many = "\n".join(as_text(lines(dataclasses.replace(answer, seeds=665), results.info, str)))
     assert (
         "Next   to show so small a gain would take 665 seeds each; more recipes (--limit minutes=80 in all) may find"
@@ -764,6 +765,9 @@ def test_who_was_ahead_and_had_no_room_is_named(monkeypatch: pytest.MonkeyPatch,
         return Answer.of(dataclasses.replace(results, info=info)).ahead
 
     assert ahead({second: 7.5}, limited) == Ahead(called(results, second), 77.5, called(results, first), 70.0, 0.5)
+    monkeypatch.setattr("reports.answer.development_items", lambda results, record, tasks: 49)
+    varies = max(kind_of(task).varies for task in results.goals[0].needs)
+    assert ahead({second: 7.5}, limited).error == varies / 7
     assert ahead({second: 7.5}, None) is None
     assert ahead({second: 0.2}, limited) is None
     assert ahead({}, limited) is None
