@@ -21,7 +21,7 @@ from reports.answer_parts import Ahead, Check, Finalist, Other, RowsAnswer
 from reports.best_model import best_first, ranking
 from reports.cached import cached
 from reports.evidence import Evidence
-from reports.finals_evidence import VARIED, FinalsEvidence, development_items, noise
+from reports.finals_evidence import VARIED, FinalsEvidence, development_items, items_and_rows, noise
 from reports.findings import Findings
 from reports.gain import Gain
 from reports.guards import Flag, grouped
@@ -76,6 +76,8 @@ class Answer:
     """What gains are of."""
     items: int | None = None
     """On how many test items; None where predictions were not kept, so that an interval knows only seeds."""
+    rows_of_items: int | None = None
+    """Rows of these items, of which one may have several that share a text; None where predictions were not kept."""
     chosen_on: int | None = None
     """On how many development items recipes were chosen; None where predictions were not kept."""
     fresh_items: bool = True
@@ -266,6 +268,7 @@ class _Finals(FinalsEvidence):
             kind="open" if unjudged and judged.answer == "keep the base" else KINDS[judged.answer],
             figure=figure.name,
             items=self._items(first, figure),
+            rows_of_items=items_and_rows(self.results, self.recipes[first][0], figure.tasks)[1],
             chosen_on=self.chosen_on(first),
             fresh_items=judged.fresh,
             picked=tuple(finalists[place] for place in chosen),

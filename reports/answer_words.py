@@ -205,7 +205,9 @@ def _sure(answer: Answer, first: Finalist) -> list[str]:
     seeds = f"{count(first.seeds, 'fresh seed')} {each}{more}"
     chose = "" if answer.chosen_on is None else f", {answer.chosen_on:,} to choose by"
     trained = "" if answer.trained_on is None else f", {answer.trained_on:,} {answer.unit} to train on"
-    items = [] if answer.items is None else [f"{count(answer.items, 'test item')}{chose}{trained}"]
+    several = answer.items is not None and (answer.rows_of_items or 0) > answer.items
+    rows = f" (of {answer.rows_of_items:,} rows: what shares a text is one item)" if several else ""
+    items = [] if answer.items is None else [f"{count(answer.items, 'test item')}{rows}{chose}{trained}"]
     clauses = [seeds if answer.picked else f"{count(first.seeds, 'seed')} of {OVER['base']}", *items]
     parts = f", {answer.whole} of them on all of the data" if answer.whole < answer.tried else ""
     clauses.append(f"{count(answer.tried, 'recipe')} tried{parts}, {duration(answer.seconds)} of trials added up")

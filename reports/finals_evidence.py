@@ -219,6 +219,16 @@ def noise(samples: Iterable[Sample]) -> tuple[float, ...]:
 
 def development_items(results: Results, record: Record, tasks: Set[str]) -> int | None:
     """How many development items these tasks of a trial have; None where their predictions were not kept."""
-    answers = [results.predictions.of_task(record, f"dev.{task}") for task in tasks & record.scores.keys()]
-    counts = [len(part.gold if part.groups is None else np.unique(part.groups)) for part in answers if part]
-    return sum(counts) if counts and len(counts) == len(answers) else None
+    items, _ = items_and_rows(results, record, [f"dev.{task}" for task in tasks & record.scores.keys()])
+    return items
+
+
+def items_and_rows(results: Results, record: Record, parts: Iterable[str]) -> tuple[int | None, int | None]:
+    """How many items these parts of a trial have, and how many rows: those that share a text are one item. None where
+    their predictions were not kept."""
+    answers = [results.predictions.of_task(record, part) for part in parts]
+    kept = [part for part in answers if part]
+    if not kept or len(kept) < len(answers):
+        return None, None
+    items = sum(len(part.gold if part.groups is None else np.unique(part.groups)) for part in kept)
+    return items, sum(len(part.gold) for part in kept)

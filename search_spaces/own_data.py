@@ -42,7 +42,7 @@ MINED_FROM = 500
 
 TF_IDF = "TF-IDF (no model)"
 """The row that needs no model: what finals of a space without a baseline are held against, too."""
-MOST_COUNTED, MOST_LETTERS, MOST_LABELLED = 20_000, 5_000_000, 100_000
+MOST_COUNTED, MOST_LETTERS, MOST_LABELLED = 20_000, 5_000_000, 300_000
 """Of how many texts at most it is scored (330 MB, of labels 400 more), of how many letters, and of how many texts times
 labels: some twenty seconds, of labels a minute."""
 RATE, BATCH, EPOCHS = "optimisation.learning_rate", "optimisation.batch_size", "optimisation.epochs"

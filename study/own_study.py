@@ -344,7 +344,8 @@ def _space(
     general, census, fast = _general(folder, tasks), prepared.census, _tf_idf_is_quick(tasks)
     if general is not None:
         print(f"{general.name} is scored, too: a check that general sentences do not get worse; no search looks at it")
-    say_lines(measured := of_measures(tasks))
+    doubts = [*of_measures(tasks), *([] if fast else [NO_TF_IDF])]
+    say_lines(doubts)
     title = f"{', '.join(encoder.label for encoder in encoders)} trained on {Path(source.name).name}"
     return space_text(
         OwnSpace(
@@ -361,12 +362,7 @@ def _space(
             tasks=tasks,
             general=general,
             sources=tuple(census.sources),
-            notes=(
-                *held_back(prepared),
-                *(f"leaks: {sentence}" for sentence in leaked),
-                *measured,
-                *([] if fast else [NO_TF_IDF]),
-            ),
+            notes=(*held_back(prepared), *(f"leaks: {sentence}" for sentence in leaked), *doubts),
             tf_idf=fast,
         )
     )

@@ -9,6 +9,7 @@ import re
 import shlex
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from reports.check import check
 from reports.document import markdown
 from reports.document.inline import as_html
 from reports.export import _best_first
+from reports.finals_evidence import items_and_rows
 from reports.gain import Gain
 from reports.ledger import FAILURES, LEDGER, Ledger, StudyInfo, fresh_seeds
 from reports.ledger.finals import PART, SHARE
@@ -747,6 +749,25 @@ def test_an_answer_of_a_part_of_the_rows_says_so(make: Make, tmp_path: Path) -> 
     assert "trained on 7.3% of the rows; Again trains on all of them" in text_of(Results.load(tmp_path))
     as_it_came = "\n".join(as_text(lines(dataclasses.replace(answer, kind="as it came"), info, str)))
     assert "on all of them the answer may be another" in as_it_came
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"), [(500, "500 test items\n"), (900, "500 test items (of 900 rows: what shares a")]
+)
+def test_rows_that_share_a_text_are_told_from_items(rows: int, words: str) -> None:
+    results = made(FULL)
+    answer = dataclasses.replace(Answer.of(results), items=500, rows_of_items=rows)
+    assert words in "\n".join(as_text(lines(answer, results.info, str))).replace(";", "\n").replace(",", "\n")
+
+
+def test_items_count_texts_in_common_once() -> None:
+    grouped = SimpleNamespace(gold=np.arange(40), groups=np.arange(40) // 4)
+    single = SimpleNamespace(gold=np.arange(7), groups=None)
+    kept = SimpleNamespace(of_task=lambda record, part: {"a": grouped, "b": single}.get(part))
+    results = SimpleNamespace(predictions=kept)
+    assert items_and_rows(results, None, ["a", "b"]) == (17, 47)  # type: ignore[arg-type]
+    assert items_and_rows(results, None, ["a", "c"]) == (None, None)  # type: ignore[arg-type]
+    assert items_and_rows(results, None, []) == (None, None)  # type: ignore[arg-type]
 
 
 def test_who_was_ahead_and_had_no_room_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -429,7 +429,9 @@ def test_few_labelled_texts_are_passed_over_more_often(content: str, rows: int, 
     assert plan_of("--train", write(content, rows), *SMALL).base.optimisation.epochs == passes
 
 
-def test_tf_idf_is_scored_where_not_too_many_texts_are_tested(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tf_idf_is_scored_where_not_too_many_texts_are_tested(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     plan = plan_of("--train", write("pairs"), *SMALL, "--results", "few")
     assert plan.finals.baseline == plan.rows[TF_IDF]
     assert plan.space.baseline is None
@@ -438,6 +440,7 @@ def test_tf_idf_is_scored_where_not_too_many_texts_are_tested(monkeypatch: pytes
     plan = plan_of("--train", write("pairs"), *SMALL, "--results", "many")
     assert (plan.finals.baseline, TF_IDF in plan.rows) == (None, False)
     assert NO_TF_IDF in plan.space.notes
+    assert capsys.readouterr().out.count(NO_TF_IDF) == 1
 
 
 def test_several_encoders_are_a_choice_and_each_is_a_row_as_it_came(tmp_path: Path) -> None:
