@@ -46,16 +46,12 @@ def check_plan(plan: Plan) -> None:
 
 
 def notes(plan: Plan) -> list[str]:
-    """What a person should know of a checked plan: how its corpora are read, and what its search cannot learn."""
-    sampler, scheduler = plan.sampler, plan.scheduler
-    unlearnt = f"--sampler {sampler.name} learns nothing from the trials that --scheduler {scheduler.name} stops"
-    lost = plan.explored and scheduler.stops and sampler.needs_finished
+    """What a person should know of a checked plan: how its corpora are read, and which seeds its search goes by."""
     first = (
-        f"--scheduler {scheduler.name} judges an explored recipe under its first seed; the others run where that one "
-        "came to its end, and alone say how good the recipe is"
+        f"--scheduler {plan.scheduler.name} judges an explored recipe under its first seed; the others run where that "
+        "one came to its end, and alone say how good the recipe is"
     )
-    remarked = [*remarks(recipes_of(plan)), *of_tasks(plan.evaluation)]
-    return [*remarked, *([unlearnt] if lost else []), *([first] if plan.first_decides else [])]
+    return [*remarks(recipes_of(plan)), *of_tasks(plan.evaluation), *([first] if plan.first_decides else [])]
 
 
 def warnings(plan: Plan, on_gpu: bool) -> list[str]:

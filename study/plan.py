@@ -31,7 +31,7 @@ from study.search.course import StudyCourse
 from study.search.finals import SearchFinals
 from study.search.ladder import Ladder, can_run
 from study.search.points import grid
-from study.search.samplers import DEFAULT_SAMPLER, SAMPLERS, SamplerEntry
+from study.search.samplers import DEFAULT_SAMPLER, SAMPLERS
 from study.search.schedulers import SCHEDULERS, SchedulerEntry
 from study.subject import Subject, named_space, overrides
 from study.trial import SourceFile, Trial
@@ -119,10 +119,6 @@ class Plan:
     def ledger(self) -> Ledger:
         """The records of its results, and which of its trials are done."""
         return Ledger(self.results / LEDGER, self.scoring_of)
-
-    @property
-    def sampler(self) -> SamplerEntry:
-        return _sampler(self.request)
 
     @property
     def scheduler(self) -> SchedulerEntry:
@@ -290,7 +286,8 @@ class Plan:
 def read_request(request: Request) -> Draft:
     """Run plugins, load or make the space, read assignments. `UserError` for a mistake in names and values."""
     plugins, limits = begin(request)
-    sampler, scheduler = _sampler(request), _scheduler(request)
+    SAMPLERS.get(request.sampler or DEFAULT_SAMPLER)  # `UserError` for a name that there is not
+    scheduler = _scheduler(request)
     subject = _subject(request)
     own = {Path(plugin.path).name for plugin in plugins}
     plugins = (*plugins, *(source for source in subject.plugins if Path(source.path).name not in own))
@@ -308,7 +305,7 @@ def read_request(request: Request) -> Draft:
     settled = (*fixed, "head.kind", "head.dim") if base.flat().get("objective.dims") else (*fixed,)
     space = dataclasses.replace(space, domains=tuple(d for d in space.domains if d.key not in settled), goals=goals)
     space.evaluation.override(of_evaluation)
-    _check_search(request.strategy, sampler, scheduler, space)
+    _check_search(request.strategy, scheduler, space)
     return Draft(
         request,
         plugins,
@@ -354,10 +351,6 @@ def decide(draft: Draft, gpus: float) -> Plan:
     return Plan(draft, _place(draft, scale), scale, reason, base, evaluation, rows, missing)
 
 
-def _sampler(request: Request) -> SamplerEntry:
-    return SAMPLERS[request.sampler or DEFAULT_SAMPLER]
-
-
 def _scheduler(request: Request) -> SchedulerEntry:
     return SCHEDULERS[request.scheduler or "none"]
 
@@ -375,12 +368,10 @@ def _place(draft: Draft, scale: Scale) -> ResultsLocation:
     return dataclasses.replace(place, folder=lasting(place.folder))
 
 
-def _check_search(strategy: Search, sampler: SamplerEntry, scheduler: SchedulerEntry, space: Space) -> None:
+def _check_search(strategy: Search, scheduler: SchedulerEntry, space: Space) -> None:
     """`UserError` where the space cannot be searched as asked."""
-    if strategy == "optuna":
-        if not space.domains:
-            raise UserError(f"the space {space.name!r} has no domains left, so there is nothing for Optuna to explore")
-        sampler.check(space)
+    if strategy == "optuna" and not space.domains:
+        raise UserError(f"the space {space.name!r} has no domains left, so there is nothing for Optuna to explore")
     late = [goal for goal in space.searched_goals if goal.cost]
     if late and scheduler.stops:
         raise UserError(

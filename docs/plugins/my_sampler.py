@@ -7,4 +7,4 @@ def evolution(seed):
     return optuna.samplers.NSGAIISampler(population_size=20, seed=seed)
 
 
-SAMPLERS.add(SamplerEntry("evolution", evolution, "crosses and mutates the best so far", needs_finished=True))
+SAMPLERS.add(SamplerEntry("evolution", evolution, "crosses and mutates the best so far", conditional=False))

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import optuna
-from optuna.samplers import BaseGASampler
 from optuna.trial import TrialState
 
 from search_spaces.space import Domain
@@ -92,15 +91,9 @@ class AskTell:
             distributions={domain.key: distribution(domain) for domain in self.domains if domain.key in params},
             values=list(values),
             user_attrs=dict(attributes),
-            system_attrs=self._ancestor(),
             constraints={f"limit {limit}": value for limit, value in enumerate(violation, 1)} or None,
         )
         self.study.add_trial(trial)
-
-    def _ancestor(self) -> dict[str, int]:
-        """Evolution learns from trials of its generations only: one from elsewhere is of the first."""
-        sampler = self.study.sampler
-        return {sampler._get_generation_key(): 0} if isinstance(sampler, BaseGASampler) else {}
 
     def begin(self, number: int, recipe: Recipe, seeds: Iterable[int]) -> bool:
         """Wait for these seeds of a recipe that was asked for. False where the recipe is waited for already: Optuna is

@@ -27,8 +27,7 @@ TWO, SHORT = "choices=(0.02, 0.05)", "low=0.02, high=0.05"
 CHANGES = [
     pytest.param(sampler, before, now, id=f"{sampler}-{before}-{now}")
     for samplers, before, now in [
-        ([name for name in SAMPLERS if SAMPLERS[name].choices], TWO, "choices=(0.02, 0.05, 0.1)"),
-        ([name for name in SAMPLERS if not SAMPLERS[name].choices], SHORT, "low=0.01, high=0.2"),
+        (SAMPLERS, TWO, "choices=(0.02, 0.05, 0.1)"),
         (["tpe"], SHORT, "low=0.03, high=0.2, log=True"),
         (["tpe"], SHORT, TWO),
         (["tpe"], TWO, "low=0.01, high=0.2"),

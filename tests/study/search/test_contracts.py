@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import pytest
 
-from search_spaces import load_space
 from study.cli.options import parse
 from study.plan import read_request
 from study.search.samplers import SAMPLERS, SamplerEntry
@@ -35,9 +34,6 @@ def test_the_contracts_can_fail() -> None:
     unseeded = SamplerEntry("unseeded", lambda seed: optuna.samplers.RandomSampler(), "draws what it likes")
     with pytest.raises(AssertionError):
         SamplerContract().test_a_seed_decides_the_draws(unseeded)
-    heedless = SamplerEntry("heedless", "study.search.optuna_samplers:random", "says that it learns from limits")
-    with pytest.raises(AssertionError):
-        SamplerContract().test_it_asks_for_fewer_trials_that_break_a_limit_if_it_says_so(heedless)
     lazy = SchedulerEntry("lazy", NeverStops, "says that it stops trials, and never does")
     with pytest.raises(AssertionError):
         SchedulerContract().test_every_rung_is_answered_and_the_best_trial_goes_on(lazy)
@@ -56,18 +52,9 @@ def single() -> Iterator[None]:
     [
         ("scl_tau", ("--sampler", "tpee"), "there is no sampler 'tpee'; did you mean 'tpe'"),
         ("scl_tau", ("--scheduler", "ahsa"), "there is no scheduler 'ahsa'; did you mean 'asha'"),
-        ("contrastive_all", ("--sampler", "cmaes"), "--sampler cmaes searches for one goal"),
-        ("clsr_main", ("--sampler", "cmaes"), r"with --set \(optimisation.batch_size, pooling.mode, head.kind\)"),
-        ("scl_tau", ("--sampler", "cmaes"), "--sampler cmaes needs two domains at least, and 'scl_tau' has one"),
         ("contrastive_all", ("--scheduler", "single"), "--scheduler single judges by one score"),
     ],
 )
 def test_what_does_not_fit_is_refused(space: str, options: tuple[str, ...], text: str) -> None:
     with pytest.raises(UserError, match=text):
         read_request(parse(["--space", space, "--search", "optuna", *options]))
-
-
-def test_a_sampler_says_which_package_it_lacks() -> None:
-    entry = SamplerEntry("far", "study.search.optuna_samplers:random", "needs what is not there", package="not_there")
-    with pytest.raises(UserError, match="--sampler far needs the package not_there; pip install not_there"):
-        entry.check(load_space("scl_tau"))

@@ -408,9 +408,9 @@ class TestStudy:
             assert list(trial.constraints.values()) == [pytest.approx(trial.values[1] / 100 - 1)]
         assert {trial.values[1] for trial in study.best_trials} == {90.0}
 
-    @pytest.mark.parametrize("sampler", [name for name, entry in SAMPLERS.items() if entry.several_goals])
+    @pytest.mark.parametrize("sampler", SAMPLERS)
     def test_every_sampler_searches_score_against_cost_under_a_limit(self, sampler: str, tmp_path: Path) -> None:
-        """More than a generation of trials, on a space of one number: dearer trials score better."""
+        """On a space of one number: dearer trials score better."""
         _, ledger, searcher = make(
             tmp_path, "--space", "scl_tau", "--search", "optuna", "--sampler", sampler, "--trials", "20",
             "--goals", "sts,seconds", "--limit", "seconds=80",
@@ -432,6 +432,24 @@ class TestStudy:
         late = [float(trial.params["objective.temperature"]) for trial in study.trials[20:]]
         assert sum(late) / len(late) < 0.5
         assert memory_study(SAMPLERS["random"].build(0)).direction.name == "MAXIMIZE"
+
+    @pytest.mark.parametrize("goals", [1, 2])
+    @pytest.mark.parametrize("stopped", [False, True])
+    def test_a_search_asks_for_less_of_what_breaks_a_limit_or_is_stopped(self, stopped: bool, goals: int) -> None:
+        late = []
+        for seed in (3, 4, 5):
+            study = memory_study(SAMPLERS["tpe"].build(seed), goals)
+            ask_tell = AskTell(study, Recipe(), [Domain("objective.temperature", low=0.01, high=2.0)])
+            for _ in range(40):
+                trial, recipe = ask_tell.ask()
+                assert ask_tell.begin(trial.number, recipe, [0])
+                over = float(trial.params["objective.temperature"]) - 1
+                if stopped and over > 0:
+                    ask_tell.tell(recipe.hash, 0, None, pruned=True, rungs=[(1, [9.0] * goals)])
+                else:
+                    ask_tell.tell(recipe.hash, 0, [1.0] * goals, violation=None if stopped else [over])
+            late += [trial.params["objective.temperature"] > 1 for trial in study.trials[20:]]
+        assert sum(late) < 0.3 * len(late)
 
     def test_a_seed_that_is_told_twice_counts_once(self) -> None:
         """A study that goes on tells the finished seeds of a recipe that was asked for twice again."""
