@@ -2,7 +2,7 @@
 
     found = importance(space.domains, [(recipe, score), ...])
     for effect in found.keys:
-        print(effect.keys, effect.share.value, effect.share.p, effect.share.above)
+        print(effect.key, effect.share.value, effect.share.p, effect.share.above)
 
 Chance is what the same analysis finds in shuffled scores: of 100 studies without any effect at most five name a key,
 whatever the number of keys.
@@ -13,11 +13,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
 
 import numpy as np
 
-from reports.importance.chance import SUBSETS, additive, errors, family_p, one_p, under_chance
+from reports.importance.chance import SUBSETS, errors, family_p, one_p, under_chance
 from reports.importance.coding import NOT_ASKED, Coded
 from reports.importance.curve import KeyCurve, curves
 from reports.importance.forest import Folds
@@ -29,7 +28,7 @@ __all__ = ["ENOUGH", "LEVEL", "Effect", "Importance", "KeyCurve", "Share", "impo
 ENOUGH = 20
 """The fewest recipes: with fewer, a fold holds less than four, which say nothing of a fit."""
 LEVEL = 0.05
-"""The chance that any key is said to be above noise where none is; the same of pairs."""
+"""The chance that any key is said to be above noise where none is."""
 
 
 @dataclass(frozen=True)
@@ -57,12 +56,12 @@ class Share:
 
 @dataclass(frozen=True)
 class Effect:
-    """A key, or two keys together beyond their sum. Its p counts any key, or any pair, that chance makes as strong."""
+    """Its p counts any key that chance makes as strong."""
 
-    keys: tuple[str, ...]
+    key: str
     share: Share
     recipes: int
-    """How many recipes were asked for it."""
+    """How many were asked for it."""
 
 
 @dataclass(frozen=True)
@@ -73,8 +72,6 @@ class Importance:
     explained: Share
     """R2 of held-out recipes; below zero where the fit is worse than the mean."""
     keys: tuple[Effect, ...]
-    pairs: tuple[Effect, ...]
-    """Empty where nothing at all is above noise."""
     curves: tuple[KeyCurve, ...]
     """Of the keys above noise."""
 
@@ -95,35 +92,21 @@ def importance(domains: Sequence[Domain], scored: Sequence[tuple[Mapping[str, Va
     coded = Coded.of(domains, recipes)
     if not coded.keys or not np.ptp(scores):
         return None
-    size = len(coded.keys)
-    pairs = [(a, b) for a, b in combinations(range(size), 2) if not (coded.descends(a, b) or coded.descends(b, a))]
-    folds = Folds(coded, pairs)
+    folds = Folds(coded)
     whole, error = folds.held(scores), errors(folds, scores)
-    shuffled = under_chance(Folds(coded), scores)
-    key_p = family_p(whole.shares, np.array([other.shares for other in shuffled]))
+    shuffled = under_chance(folds, scores)
     explained_p = one_p(whole.explained, [other.explained for other in shuffled])
-    in_use = coded.values != NOT_ASKED
-
-    def effect(columns: tuple[int, ...], place: int, p: float) -> Effect:
-        share = Share(float(whole.figures[place]), float(error[place]), float(p))
-        return Effect(tuple(coded.keys[n] for n in columns), share, int(in_use[:, list(columns)].all(axis=1).sum()))
-
-    keys = [effect((n,), 1 + n, key_p[n]) for n in range(size)]
-    joint = []
-    if min(explained_p, *key_p) <= LEVEL:  # where nothing is found, no two keys act together
-        added = under_chance(folds, scores, additive(coded, scores))
-        pair_p = family_p(whole.pair_shares, np.array([other.pair_shares for other in added]))
-        joint = [effect(pair, 1 + size + n, pair_p[n]) for n, pair in enumerate(pairs)]
-    above = [n for n, effect_of_key in enumerate(keys) if effect_of_key.share.above]
+    key_p = family_p(whole.shares, np.array([other.shares for other in shuffled]))
+    in_use = (coded.values != NOT_ASKED).sum(axis=0)
+    keys = [
+        Effect(key, Share(float(whole.shares[n]), float(error[1 + n]), float(key_p[n])), int(in_use[n]))
+        for n, key in enumerate(coded.keys)
+    ]
+    above = [n for n, effect in enumerate(keys) if effect.share.above]
     tried = [[recipe.get(key) for recipe in recipes] for key in coded.keys]
     return Importance(
         recipes=len(scores),
         explained=Share(whole.explained, float(error[0]), explained_p),
-        keys=_ranked(keys),
-        pairs=_ranked(joint),
+        keys=tuple(sorted(keys, key=lambda effect: (-effect.share.value, effect.key))),
         curves=curves(folds, sorted(above, key=lambda n: -keys[n].share.value), scores, tried),
     )
-
-
-def _ranked(effects: Sequence[Effect]) -> tuple[Effect, ...]:
-    return tuple(sorted(effects, key=lambda effect: (-effect.share.value, effect.keys)))

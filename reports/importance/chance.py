@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from reports.importance.coding import Array, Coded
-from reports.importance.forest import LEAF, Folds, OutOfSample
+from reports.importance.forest import Folds, OutOfSample
 
 SHUFFLES = 99
 """The smallest p value is one in a hundred."""
@@ -15,11 +15,10 @@ SUBSETS, LEFT_OUT = 25, 0.2
 """So many subsets for the intervals, each without that part of the recipes."""
 
 
-def under_chance(folds: Folds, scores: Array, explained: Array | None = None) -> list[OutOfSample]:
-    """The analysis of scores that were shuffled over the recipes; of what is beyond `explained` where that is given."""
+def under_chance(folds: Folds, scores: Array) -> list[OutOfSample]:
+    """The analysis of scores that were shuffled over the recipes."""
     chance = np.random.default_rng(1)
-    base = np.zeros_like(scores) if explained is None else explained
-    return [folds.held(base + chance.permutation(scores - base)) for _ in range(SHUFFLES)]
+    return [folds.held(chance.permutation(scores)) for _ in range(SHUFFLES)]
 
 
 def family_p(measured: Array, by_chance: Array) -> Array:
@@ -41,16 +40,8 @@ def one_p(measured: float, by_chance: Sequence[float]) -> float:
     return (1 + sum(other >= measured for other in by_chance)) / (1 + len(by_chance))
 
 
-def additive(coded: Coded, scores: Array) -> Array:
-    """(recipes,) A fit in which keys only add up: boosted trees of one split each."""
-    from sklearn.ensemble import GradientBoostingRegressor
-
-    stumps = GradientBoostingRegressor(max_depth=1, min_samples_leaf=LEAF, random_state=0)
-    return np.asarray(stumps.fit(coded.values, scores).predict(coded.values))
-
-
 def errors(folds: Folds, scores: Array) -> Array:
-    """(1 + keys + pairs,) Standard errors of `OutOfSample.figures`: a jackknife that leaves out a fifth of the recipes.
+    """(1 + keys,) Standard errors of `OutOfSample.figures`: a jackknife that leaves out a fifth of the recipes.
 
     An error over the held-out recipes alone would take the fits for given, and be half as large as it should be.
     """
@@ -59,6 +50,6 @@ def errors(folds: Folds, scores: Array) -> Array:
     subsets = []
     for _ in range(SUBSETS):
         rows = np.sort(chance.permutation(size)[: size - round(LEFT_OUT * size)])
-        part = Folds(Coded(folds.coded.domains, folds.coded.values[rows]), folds.pairs)
+        part = Folds(Coded(folds.coded.domains, folds.coded.values[rows]))
         subsets.append(part.held(scores[rows]).figures)
     return np.asarray(np.sqrt((1 - LEFT_OUT) / LEFT_OUT * np.var(subsets, axis=0, ddof=1)))

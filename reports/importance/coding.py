@@ -58,10 +58,6 @@ class Coded:
                 children_of.setdefault(parent, []).append((child, codes))
         return children_of
 
-    def descends(self, child: int, parent: int) -> bool:
-        """Whether one column depends on the other, directly or not."""
-        return any(own == child or self.descends(child, own) for own, _ in self.children.get(parent, []))
-
     def donors(self, chance: np.random.Generator) -> Array:
         """(recipes, keys) For each recipe and key a value of another recipe that was asked for it, at random."""
         columns = []

@@ -2,14 +2,12 @@
 
 The share of a key is cov(score, f(x) - f(x')) / var(score) over held-out recipes, where x' is the recipe with the key's
 value taken from another recipe. That is half of what the squared error grows by when the key is shuffled, without the
-part that is noise alone. It is linear in the fit, so that folds and repetitions are simply averaged. The share of a
-pair is the same of f(x) - f(x') - f(x'') + f(x'''), which is zero for any fit in which the two keys add up.
+part that is noise alone. It is linear in the fit, so that folds and repetitions are simply averaged.
 """
 
 from __future__ import annotations
 
 import inspect
-import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -50,7 +48,7 @@ class CrossFold:
     fitted: Array
     held: Array
     inputs: Array
-    """(held + draws x keys x held + draws x pairs x held, keys)"""
+    """(held + draws x keys x held, keys)"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,20 +58,18 @@ class OutOfSample:
     explained: float
     """R2."""
     shares: Array  # (keys,)
-    pair_shares: Array  # (pairs,)
 
     @property
     def figures(self) -> Array:
-        """(1 + keys + pairs,) All of it."""
-        return np.array([self.explained, *self.shares, *self.pair_shares])
+        """(1 + keys,) All of it."""
+        return np.array([self.explained, *self.shares])
 
 
 class Folds:
     """Folds, shuffles and seeds, drawn once: every set of scores of the same recipes is judged in the same way."""
 
-    def __init__(self, coded: Coded, pairs: Sequence[tuple[int, int]] = ()) -> None:
-        self.coded, self.pairs, self.chance = coded, pairs, np.random.RandomState(0)
-        self._ones, self._twos = [first for first, _ in pairs], [second for _, second in pairs]
+    def __init__(self, coded: Coded) -> None:
+        self.coded, self.chance = coded, np.random.RandomState(0)
         chance = np.random.default_rng(0)
         size = len(coded.values)
         self.parts: list[CrossFold] = []
@@ -99,31 +95,22 @@ class Folds:
 
     def held(self, scores: Array) -> OutOfSample:
         """Cross-validated."""
-        size, keys, pairs = len(scores), len(self.coded.keys), len(self.pairs)
-        missed, centred = np.zeros(size), np.zeros(size)
-        gained, joint = np.zeros(keys), np.zeros(pairs)
+        size, keys = len(scores), len(self.coded.keys)
+        missed, centred, gained = np.zeros(size), np.zeros(size), np.zeros(keys)
         for part in self.parts:
             count, mean = len(part.held), scores[part.fitted].mean()
             predicted = self.predict(self.trees(part, scores), part.inputs)
-            plain, others = predicted[:count], predicted[count:]
-            single = others[: DRAWS * keys * count].reshape(DRAWS, keys, count)
-            double = others[DRAWS * keys * count :].reshape(DRAWS, pairs, count)
+            plain, others = predicted[:count], predicted[count:].reshape(DRAWS, keys, count)
             own = scores[part.held] - mean
             centred[part.held] += own
             missed[part.held] += scores[part.held] - plain
-            gained += (plain - single.mean(axis=0)) @ own
-            mixed = plain - single[:, self._ones] - single[:, self._twos] + double
-            joint += np.vecdot(mixed.mean(axis=0), own)
+            gained += (plain - others.mean(axis=0)) @ own
         spread = float(((centred / REPEATS) ** 2).sum()) or 1.0  # scores that are all equal have none
         explained = 1 - float(((missed / REPEATS) ** 2).sum()) / spread
-        return OutOfSample(explained, gained / REPEATS / spread, joint / REPEATS / spread)
+        return OutOfSample(explained, gained / REPEATS / spread)
 
     def _inputs(self, held: Array, chance: np.random.Generator) -> Array:
-        rows, swapped = self.coded.values[held], self.coded.swapped
+        rows = self.coded.values[held]
         donors = [self.coded.donors(chance)[held] for _ in range(DRAWS)]
-        single = [[swapped(rows, key, own) for key in range(len(self.coded.keys))] for own in donors]
-        double = [
-            [swapped(of[first], second, own) for first, second in self.pairs]
-            for of, own in zip(single, donors, strict=True)
-        ]
-        return np.concatenate([rows, *itertools.chain(*single, *double)])
+        keys = range(len(self.coded.keys))
+        return np.concatenate([rows, *(self.coded.swapped(rows, key, own) for own in donors for key in keys)])

@@ -26,8 +26,8 @@ from search_spaces.goals import Goal
 from search_spaces.space import Domain
 from trainables.recipe import choosers
 
-DRAWN, PAIRS = 4, 3
-"""So many keys are drawn, and so many pairs told, the strongest first."""
+DRAWN = 4
+"""So many keys are drawn, the strongest first."""
 FEWEST_BOTH = 5
 """Fewer recipes say nothing of how alike two parts of the data order them."""
 RecordScores = list[tuple[Record, float]]
@@ -43,7 +43,7 @@ class Searched:
 
 
 def write(results: Results, pictures: Path) -> list[Block]:
-    """Of one score, or of each goal, every key's share, and what two keys do together."""
+    """Of one score, or of each goal, every key's share."""
     blocks: list[Block] = []
     for name, (_, fit) in _fits(results).items():
         if fit:
@@ -159,7 +159,7 @@ def _above(fit: Importance, name: str) -> str:
     named: list[str] = []
     for effect in fit.above:
         share = f"{percent(effect.share.value)}{what * (not named)}"
-        named.append(f"{code(effect.keys[0])} ({share}, p {probability(effect.share.p)})")
+        named.append(f"{code(effect.key)} ({share}, p {probability(effect.share.p)})")
     if not named:
         return f"**No setting is shown to matter** for the {name}: shuffled scores often give as large a share."
     be = "matters" if len(named) == 1 else "matter"
@@ -170,7 +170,7 @@ def _as_in_the_base(results: Results, fit: Importance) -> list[str]:
     """Which keys above noise the recipe to use leaves alone: its gain came from others."""
     answer = Answer.of(results)
     changed = {key for finalist in answer.picked for key in finalist.settings}
-    kept = [code(key) for key in (effect.keys[0] for effect in fit.above) if key not in changed]
+    kept = [code(effect.key) for effect in fit.above if effect.key not in changed]
     return [f"The answer has {listed(kept)} as in the base settings."] if kept and answer.kind == "use" else []
 
 
@@ -181,7 +181,7 @@ def _shares(results: Results, forest: Importance) -> list[Block]:
     quality = (
         f"{part} of the spread of their scores (R2 {fit.value:.2f}, 95 % {low:.2f} to {high:.2f}; p = {fit.p:.2f})"
     )
-    blocks: list[Block] = [
+    return [
         f"A forest was fitted to {forest.recipes} recipes of the search (with rows that it could have asked "
         f"for) and held against recipes that it had not seen, in five folds, twice. There it explains {quality}. "
         "A key's share is the part of that spread which the fit no longer predicts once the key's values are shuffled "
@@ -194,32 +194,11 @@ def _shares(results: Results, forest: Importance) -> list[Block]:
             left=2,
         ),
     ]
-    return blocks + (_pairs(forest) if forest.pairs else [])
-
-
-def _pairs(fit: Importance) -> list[Block]:
-    beyond = any(effect.share.above for effect in fit.pairs)
-    first = (
-        "Some keys act together, beyond the sum of what each does alone"
-        if beyond
-        else "No two keys act together beyond noise: what each does alone, added up, tells as much"
-    )
-    return [
-        f"{first}. Here p is how often keys that only add up, with the rest of the scores shuffled, give any pair such "
-        "a share:",
-        DataTable(
-            ["Two keys together", "recipes", "share", "95 %", "p", "above noise"],
-            [
-                [" × ".join(map(code, effect.keys)), str(effect.recipes), *_cells(effect.share)]
-                for effect in fit.pairs[:PAIRS]
-            ],
-        ),
-    ]
 
 
 def _line(results: Results, effect: Effect, recipes: int) -> list[str]:
     domains = results.space.domains
-    domain = next(domain for domain in domains if domain.key == effect.keys[0])
+    domain = next(domain for domain in domains if domain.key == effect.key)
     condition = _condition(domain, domains, effect.recipes == recipes)
     return [code(domain.key), condition, str(effect.recipes), *_cells(effect.share)]
 

@@ -139,7 +139,7 @@ def test_its_keys_are_searched_and_ranked(plug: Plug, outside: Path) -> None:
         scored.append((recipe.flat(), score))
         search.tell(recipe.hash, 0, [score])
     shares = importance(domains, scored)
-    assert [effect.keys for effect in shares.keys] == [("objective.power",), ("objective.evenness",)]
+    assert [effect.key for effect in shares.keys] == ["objective.power", "objective.evenness"]
     assert [effect.share.above for effect in shares.keys] == [True, False]
 
 
