@@ -37,7 +37,7 @@ AT_ONCE = 32768
 class EmbeddingStore:
     """An encoder's embeddings by row number. Row numbers are this object's own; another process may have others."""
 
-    def __init__(self, encoder: BaseEncoder, folder: Path | None, *, progress: bool = False) -> None:
+    def __init__(self, encoder: BaseEncoder, folder: Path | None) -> None:
         """`folder` None: one for this object's life."""
         self.encoder = encoder
         self.dim = encoder.dim
@@ -45,7 +45,7 @@ class EmbeddingStore:
             self._scratch = tempfile.TemporaryDirectory()  # it is removed with this object
             folder = Path(self._scratch.name)
         self._parent = folder
-        self.progress = progress
+        self.progress = False
         self._names: list[str] = []
         self._parts: list[np.ndarray] = []
         self._starts = np.zeros(1, dtype=np.int64)  # the first row of each part, and the number of all rows

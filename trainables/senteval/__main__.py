@@ -31,8 +31,6 @@ from trainables.senteval.tasks import TASKS, groups, task_names
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from trainables.encoders.contract import BaseEncoder
-    from trainables.senteval.evaluation import Encode
 
 _EXAMPLES = f"""\
 examples:
@@ -78,10 +76,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     encoder = load_encoder(config, pooling, evaluation_precision=options.precision)
 
     own = for_documents(encoder)
-    encode = _encode(encoder, options.cache, not options.quiet)
-    documents = None if own is None else _encode(own, options.cache, not options.quiet)
+    progress = not options.quiet
+    encode = functools.partial(encoder.encode, progress=progress)
+    documents = None if own is None else functools.partial(own.encode, progress=progress)
     embeddings = embed(encode, data, names, encode_documents=documents)
-    result = score_embeddings(embeddings, data, names, protocol, progress=not options.quiet)
+    result = score_embeddings(embeddings, data, names, protocol, progress=progress)
     averages = means(result, [name for name in named if name not in TASKS])
     if options.json:
         _write(options.json, as_json(result, averages, config.name))
@@ -91,14 +90,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for problem in result.errors.values():
         print(f"error: {problem}", file=sys.stderr)
     return 2 if result.errors else 0
-
-
-def _encode(encoder: BaseEncoder, cache: Path | None, progress: bool) -> Encode:
-    if cache is None:
-        return functools.partial(encoder.encode, progress=progress)
-    from trainables.encoders.embedding_store import EmbeddingStore
-
-    return EmbeddingStore(encoder, cache, progress=progress).encode
 
 
 def _sizes(sizes: Sizes, protocol: str) -> str:
@@ -214,7 +205,6 @@ def _parser() -> argparse.ArgumentParser:
     precisions = ("fp32", "tf32", "bf16")
     parser.add_argument("--precision", choices=precisions, default="fp32", help="of the encoder (default: fp32)")
     parser.add_argument("--json", type=expanded, metavar="OUT", help="write the scores there, too")
-    parser.add_argument("--cache", type=expanded, metavar="DIR", help="keep embeddings there, and take them from there")
     parser.add_argument("--sizes", action="store_true", help="score cut and coarser embeddings, too, in fewer bytes")
     parser.add_argument("--quiet", action="store_true", help="no progress")
     return parser

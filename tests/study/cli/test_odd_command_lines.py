@@ -158,7 +158,6 @@ LINES: list[tuple[str, ...]] = [
     # --- python -m trainables.senteval
     *lines_of("senteval", TASK, "", (*PLACES, FILE, FOLDER, "")),
     *lines_of("senteval", (*TASK, "scenes"), "--json", (*PLACES, FOLDER)),
-    *lines_of("senteval", (*TASK, "scenes"), "--cache", (LONG, NOBODY, LONE, FILE, "/proc/x")),
     *lines_of("senteval", (*TASK, "scenes"), "--plugin", (LONG, LONE, FOLDER, "../loop.py")),
     *lines_of("senteval", (*TASK, "scenes"), "--max-length", ("x", "0", "-5", BIG, "1e3")),
     *lines_of("senteval", (*TASK, "scenes"), "--pooling", ("", "x", LONG, LONE)),
