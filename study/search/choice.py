@@ -25,6 +25,12 @@ class PartScores:
     seconds: Mapping[str, float]
     """Of the trainings of all that ran there, also of those without a score."""
 
+    def above(self, base: str) -> list[str]:
+        """Those with a higher score than the base settings, the best first; all where these have none."""
+        least = self.scores.get(base, -math.inf)
+        higher = (key for key, score in self.scores.items() if score > least)
+        return sorted(higher, key=lambda key: -self.scores[key])
+
     def gives_way(self, key: str) -> bool:
         """Whether a much shorter training is better than that one, or as good."""
         as_good = (other for other, score in self.scores.items() if score >= self.scores[key] - NEAR)
@@ -85,9 +91,7 @@ def best_on_parts(by_parts: Iterable[PartScores], base: str) -> Iterator[list[st
     judged: set[str] = set()
     for part in by_parts:
         scores, seconds = part.scores, part.seconds
-        least = scores.get(base, -math.inf)
-        better = (key for key, score in scores.items() if score > least and key not in judged)
-        order = sorted(better, key=lambda key: -scores[key])
+        order = [key for key in part.above(base) if key not in judged]
         near = (key for key in order if scores[key] >= scores[order[0]] - NEAR)
         shorter = [key for key in near if LONGER * seconds[key] < seconds[order[0]]]
         yield [*shorter, *(key for key in order if key not in shorter)]
