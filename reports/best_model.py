@@ -9,7 +9,7 @@ from reports.ledger import Record, is_fresh
 from reports.results import Results
 from reports.seed_race import of_results
 from reports.standings import Ranked
-from search_spaces.goals import merit, values_of
+from search_spaces.goals import place_among
 from search_spaces.own_data import TF_IDF
 
 
@@ -24,12 +24,11 @@ def best_first(results: Results, records: list[Record]) -> list[Record]:
     """Trials in the same order, and where that is equal or unknown by seed; before all others those of the finals, of
     which an answer speaks."""
 
-    def place(record: Record) -> tuple[bool, bool, list[float], int]:
-        values = values_of(results.measured_goals, record.scores, record.cost)
-        merits = [-value for value in merit(results.measured_goals, values)] if values else []
-        return not is_fresh(record.seed), not values, merits, record.seed
+    def place(record: Record) -> tuple[bool, tuple[bool, tuple[float, ...]], int]:
+        own = place_among(results.measured_goals, record.scores, record.cost)
+        return is_fresh(record.seed), own, -record.seed
 
-    return sorted(records, key=place)
+    return sorted(records, key=place, reverse=True)
 
 
 def with_model(results: Results, records: Iterable[Record], fetch: Callable[[str], object]) -> Record | None:

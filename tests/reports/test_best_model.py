@@ -201,6 +201,8 @@ def test_where_the_first_seed_decided_a_recipe_is_ranked_by_the_others(tmp_path:
     assert (figures[steady], figures[alone], figures[lucky]) == ((70.0, 2), (65.0, 1), (61.0, 2))
     assert figures[diverged] == (57.5, 1)
     assert stopped not in figures
+    one_seed = dataclasses.replace(results, info=dataclasses.replace(results.info, seeds=[0]))
+    assert next(each for each in ranking(one_seed) if each.recipe_hash == lucky).values[0].seeds == 3
     text = markdown(explored.write(results, tmp_path / "pictures"))
     assert "5 recipes beyond the space's rows: 4 finished, 1 stopped early" in text
     assert text.count("A recipe's first seed decided") == 1

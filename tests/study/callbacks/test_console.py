@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import io
 import os
@@ -119,11 +120,14 @@ def test_a_line_has_every_goal_that_is_looked_for() -> None:
     )
 
 
-def best_so_far(shown: Console, score: float, seed: int = 0, seconds: float = 1.0, **changes: Value) -> list[str]:
+def best_so_far(
+    shown: Console, score: float, seed: int = 0, seconds: float = 1.0, judged: bool = False, **changes: Value
+) -> list[str]:
     """What is said once a trial of these settings has that score."""
     scores = {task: dict.fromkeys(numbers, score) for task, numbers in SCORES.items()}
     recipe = shown.state.plan.base.preferring(changes)
-    shown._count(made_record(recipe.flat(), recipe.hash, seed, scores=scores, cost={"seconds": seconds}))
+    record = made_record(recipe.flat(), recipe.hash, seed, scores=scores, cost={"seconds": seconds})
+    shown._count(dataclasses.replace(record, training={"rungs": [{}]} if judged else {}))
     return shown._best_so_far()
 
 
@@ -159,6 +163,8 @@ def test_the_best_so_far_is_the_recipe_that_leads_in_the_report(begin: Begin) ->
     assert best_so_far(shown, 62.0, 1, **other) == ["best so far: dev 56.00 (base settings 55.00)"]
     slow = {"objective.temperature": 0.2}
     assert best_so_far(shown, 90.0, seconds=10.0, **slow) == ["best so far: dev 56.00 (base settings 55.00)"]
+    shown.state.plan.seeds = [0, 1]
+    assert best_so_far(shown, 80.0, judged=True, **other) == ["best so far: dev 56.00 (base settings 55.00)"]
     two = Console(shown.state)
     two.goals = searched(("sts", "seconds"))
     assert best_so_far(two, 70.0, seconds=5.0) == ["best so far: sts 70.00, seconds 5.00"]
