@@ -24,7 +24,7 @@ def best_first(results: Results, records: list[Record]) -> list[Record]:
     """Trials in the same order, and where that is equal or unknown by seed; before all others those of the finals, of
     which an answer speaks."""
 
-    def place(record: Record) -> tuple[bool, tuple[bool, tuple[float, ...]], int]:
+    def place(record: Record) -> tuple[bool, tuple[float, ...], int]:
         own = place_among(results.measured_goals, record.scores, record.cost)
         return is_fresh(record.seed), own, -record.seed
 

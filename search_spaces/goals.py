@@ -313,10 +313,10 @@ def merit(goals: Sequence[Goal], values: Sequence[float]) -> tuple[float, ...]:
     return (*([fmean(scores)] if scores else []), *costs)
 
 
-def place_among(goals: Sequence[Goal], scores: Scores, cost: Cost) -> tuple[bool, tuple[float, ...]]:
+def place_among(goals: Sequence[Goal], scores: Scores, cost: Cost) -> tuple[float, ...]:
     """Of a trial among others, the higher the better; one without a value of every goal comes last."""
     values = values_of(goals, scores, cost)
-    return values is not None, merit(goals, values) if values else ()
+    return merit(goals, values) if values else ()
 
 
 def in_words(goals: Sequence[Goal], scores: Scores, cost: Cost) -> list[tuple[str, float | None]]:

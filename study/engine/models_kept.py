@@ -23,7 +23,7 @@ class ModelsKept:
         """`records`: of earlier runs; their models stay until they are beaten. `averages`: those of the finals stay
         until soups are made of them (`after_soups`)."""
         self.wish, self.goals, self.averages = wish, goals, averages
-        self._models: dict[str, tuple[Whose, tuple[bool, tuple[float, ...]]]] = {}  # by trial; see `place_among`
+        self._models: dict[str, tuple[Whose, tuple[float, ...]]] = {}  # by trial; see `place_among`
         for record in records:
             self._keep(record)
 

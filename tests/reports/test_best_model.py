@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from reports.answer import Answer
-from reports.best_model import ranking
+from reports.best_model import best_first, ranking
 from reports.commands import results_place
 from reports.document import markdown
 from reports.export import export
@@ -222,7 +222,9 @@ def test_of_equals_the_first_of_the_study_is_the_best(tmp_path: Path):
     for named in (hashes, hashes[::-1]):
         rows = dict(zip(made.info.row_hashes, named, strict=True))
         dataclasses.replace(made.info, row_hashes=rows).save(tmp_path)
-        assert [recipe.recipe_hash for recipe in ranking(Results.load(tmp_path))] == named
+        results = Results.load(tmp_path)
+        assert [recipe.recipe_hash for recipe in ranking(results)] == named
+        assert best_first(results, results.of_hash(named[0])[::-1])[0].seed == 0
 
 
 def test_tf_idf_is_no_best_recipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,7 @@ from reports.ledger import ledger as ledger_module
 from reports.ledger.progress import with_curve
 from reports.live import folder as folder_module
 from reports.live import html, listen, serve
-from reports.live.folder import Best, Folder, signature_of
+from reports.live.folder import Best, Folder, _best_first, signature_of
 from reports.live.picture import loss_picture, marks
 from reports.live.report_process import CachedReport, in_own_process
 from reports.live.server import LiveServer
@@ -220,6 +220,10 @@ class TestWhatIsShown:
         assert html.so_far(dataclasses.replace(view, best=(base, encoder))) == ""
         shown = html.so_far(dataclasses.replace(view, best=(base, Best("#3", "", (49.0,), 1, 0.0))))
         assert "No recipe is above the base settings so far; the best: <b>#3</b>" in shown
+
+    def test_those_on_more_of_the_data_come_first(self) -> None:
+        whole, part = (Best(name, "", (score,), 1, 0.0) for name, score in (("whole", 50.0), ("part", 60.0)))
+        assert _best_first([(0.125, (60.0,), part), (0.5, (50.0,), whole)]) == [whole, part]
 
     def test_of_several_scores_finals_go_by_their_mean(self, tmp_path: Path) -> None:
         make_results(tmp_path, rows=["SBERT baseline"], explored=2, seeds=(0,))

@@ -460,7 +460,7 @@ def test_the_room_for_whole_finals_is_that_of_the_best_on_a_part() -> None:
     assert finals.count(best.hash) == finals.count(BASE.hash) == search.course.finals.seeds
 
 
-def test_recipes_that_wait_leave_room_for_finals_with_the_best_so_far() -> None:
+def test_recipes_leave_room_for_finals_with_the_best_so_far() -> None:
     """Which takes ten times as long as they do; an earlier run had asked for all of them."""
     slow = 1e-3
     times = longer(lambda trial: 10.0 if trial.recipe.optimisation.learning_rate == slow else 1.0)
@@ -469,10 +469,33 @@ def test_recipes_that_wait_leave_room_for_finals_with_the_best_so_far() -> None:
     before = [run for run in ran[:3] if not is_fresh(run.trial.seed)]
     assert [run.trial.name for run in before] == ["untrained", "base", "rate 0.001"]
     again, clock, _ = agenda(220, explorer.rates, 1, before, explorer.proposed, parts=False)
+    kept_for = [*itertools.chain(*again.exploration.room_kept)]
+    assert kept_for.count(explorer.explored[0]) == kept_for.count(BASE.hash) == 5
     more = drive(again, clock, times)
     (pick,) = again.finalists or ()
     assert pick.name == "rate 0.001"
     assert seeds(more, pick.recipe) == seeds(more, BASE) == 5
+
+
+def test_a_recipe_whose_finals_would_have_no_room_does_not_begin() -> None:
+    """Its training alone would have: it takes six times as long as that of the base settings."""
+    search, clock, explorer = agenda(60, [1e-3], places=1, epochs=(6,), parts=False)
+    ran = drive(search, clock, outcome())
+    assert [run.name for run in explorer.proposed] == ["rate 0.001"]
+    assert not [run for run in ran if run.trial.recipe == explorer.proposed[0].recipe]
+    assert clock.seconds < 40 * MINUTE
+
+
+def test_no_finals_begin_before_it_is_known_on_which_part_recipes_begin() -> None:
+    """The base settings, which would have told their pace, have failed."""
+    search, _, _ = agenda(60)
+    probe, untrained, base = (search.next() for _ in range(3))
+    assert probe is not None
+    assert probe.part
+    search.tell(untrained.key, outcome()(untrained)[1])
+    search.tell(base.key, None)
+    assert search.next() is None
+    assert search.waits
 
 
 def test_who_has_no_room_for_a_seed_is_no_finalist() -> None:
