@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from reports.cached import cached
-from reports.ledger import Record
+from reports.ledger import Record, is_explored
 from reports.same_recipe import Ran, joined, shared_trials
 from reports.statistics import Measured
 from reports.true_scores import RecipeScores
@@ -82,10 +82,11 @@ class Standings:
     def deciding(self, records: Sequence[Record]) -> list[Record]:
         """Those of one recipe's trials that say how good it is.
 
-        None where a scheduler stopped the recipe. A trial that a scheduler let go on has scores that were selected: it
-        does not count where there are others. In a race from one seed on it counts, as what lost has no others.
+        None where a scheduler stopped the recipe, which it judges by no fresh seed. A trial that it let go on has
+        scores that were selected: it does not count where there are others. In a race from one seed on it counts, as
+        what lost has no others.
         """
-        if records and records[0].recipe_hash in self.stopped:
+        if records and records[0].recipe_hash in self.stopped and is_explored(records[0].seed):
             return []
         free = [record for record in records if not record.judged] if self.several_seeds else []
         return free or list(records)

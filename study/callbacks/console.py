@@ -172,13 +172,13 @@ class Console(Callback):
 
     def _best_so_far(self) -> list[str]:
         if self.best is None:
-            self.best = [] if self.judging else self._best_in_words()
+            shares = [] if self.judging else sorted(self.trained, reverse=True)
+            self.best = next(filter(None, map(self._best_on, shares)), [])
         return self.best
 
-    def _best_in_words(self) -> list[str]:
-        """Of the recipes on the largest share of the data the one that leads, by the means over its seeds."""
-        plan, share = self.state.plan, max(self.trained, default=1.0)
-        records = in_study_order(self.trained.get(share, ()), [self.base.get(share)])
+    def _best_on(self, share: float) -> list[str]:
+        """Of the recipes on that share of the data the one that leads, by the means over its seeds."""
+        plan, records = self.state.plan, in_study_order(self.trained[share], [self.base.get(share)])
         standings = RecordStandings(records, self.goals, plan.limits, len(plan.seeds) > 1)
         if not (ranked := standings.ranked()):
             return []

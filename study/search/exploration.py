@@ -225,7 +225,8 @@ class Exploration:
 
     @property
     def _best(self) -> str | None:
-        return self.progress.best(self.recipes)
+        """Of all that were asked for, by hash, the best on all of the data."""
+        return next((key for each in self.progress.ranked() if (key := each.recipe_hash) in self.recipes), None)
 
     def _enter(self, explored: Explored) -> list[Trial]:
         """Queue what begins an explored recipe; the explorer is told of what is done already."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from reports.ledger import Record, is_explored, is_fresh
 from reports.standings import Ranked, RecordStandings, in_study_order
@@ -74,10 +74,6 @@ class StudyProgress:
         """Of these the best first; those that left a race over seeds last."""
         raced = self.race.race.raced() if self.race else {}
         return self.standings.ranked(frozenset(key for key, recipe in raced.items() if recipe.lost))
-
-    def best(self, recipes: Container[str]) -> str | None:
-        """Of these, by hash, the one that is the best on all of the data."""
-        return next((each.recipe_hash for each in self.ranked() if each.recipe_hash in recipes), None)
 
     def fits(
         self,

@@ -17,7 +17,7 @@ from reports.commands import results_place
 from reports.document import markdown
 from reports.export import export
 from reports.findings import Findings
-from reports.ledger import LEDGER, Ledger, StudyInfo, is_fresh
+from reports.ledger import LEDGER, Ledger, StudyInfo, fresh_seeds, is_fresh
 from reports.ledger.location import ResultsLocation
 from reports.live.folder import Folder
 from reports.live.html import parts_of
@@ -201,6 +201,8 @@ def test_where_the_first_seed_decided_a_recipe_is_ranked_by_the_others(tmp_path:
     assert (figures[steady], figures[alone], figures[lucky]) == ((70.0, 2), (65.0, 1), (61.0, 2))
     assert figures[diverged] == (57.5, 1)
     assert stopped not in figures
+    fresh = [dataclasses.replace(record, seed=seed) for seed in fresh_seeds(1) for record in results.recipes[stopped]]
+    assert (results.deciding(results.recipes[stopped]), results.deciding(fresh)) == ([], fresh)
     one_seed = dataclasses.replace(results, info=dataclasses.replace(results.info, seeds=[0]))
     assert next(each for each in ranking(one_seed) if each.recipe_hash == lucky).values[0].seeds == 3
     text = markdown(explored.write(results, tmp_path / "pictures"))

@@ -124,7 +124,7 @@ def best_so_far(
     shown: Console, score: float, seed: int = 0, seconds: float = 1.0, judged: bool = False, **changes: Value
 ) -> list[str]:
     """What is said once a trial of these settings has that score."""
-    scores = {task: dict.fromkeys(numbers, score) for task, numbers in SCORES.items()}
+    scores = {task: dict.fromkeys(numbers, score) for task, numbers in SCORES.items() if score}
     recipe = shown.state.plan.base.preferring(changes)
     record = made_record(recipe.flat(), recipe.hash, seed, scores=scores, cost={"seconds": seconds})
     shown._count(dataclasses.replace(record, training={"rungs": [{}]} if judged else {}))
@@ -139,7 +139,8 @@ def test_the_best_so_far_is_of_the_largest_share_that_was_trained_on(begin: Begi
     assert best_so_far(shown, 95.0, **untrained, **{"encoder.name": "of a row"}) == []
     beside = " (untrained encoder 90.00)"
     assert best_so_far(shown, 50.0, PART, **part) == [f"best so far on 1/8 of the data: dev 50.00{beside}"]
-    assert best_so_far(shown, 40.0, **other) == [f"best so far: dev 40.00{beside}"]
+    assert best_so_far(shown, 0.0, **other) == [f"best so far on 1/8 of the data: dev 50.00{beside}"], "without a score"
+    assert best_so_far(shown, 40.0, 1, **other) == [f"best so far: dev 40.00{beside}"]
     assert best_so_far(shown, 60.0, **part) == [f"best so far: dev 60.00{beside}"], "a search may choose the share, too"
 
 
