@@ -153,10 +153,14 @@ class Answer:
     """Which model to ship of what is to be used; None where no models were averaged."""
 
     @property
+    def base(self) -> Finalist | None:
+        """The base settings; None where these have not run."""
+        return self.references.get("base")
+
+    @property
     def base_over_encoder(self) -> Gain | None:
         """What the base settings gain over the encoder; None where one of them has no figure."""
-        base = self.references.get("base")
-        return base.gains.get("encoder") if base else None
+        return self.base.gains.get("encoder") if self.base else None
 
     @property
     def averaged(self) -> str | None:
@@ -183,7 +187,7 @@ class Answer:
         """Whose model is the one to have, and what `--recipe` trains: the picked recipe, or the base where that stands
         or leads; None where none is known yet, and where the encoder is kept as it came."""
         if self.base_stands or self.base_leads:
-            return self.references.get("base")
+            return self.base
         return self.picked[0] if self.kind in ("use", "open") and self.picked else None
 
     @property

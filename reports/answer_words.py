@@ -50,8 +50,7 @@ def lines(answer: Answer, info: StudyInfo, say: Say) -> list[Line]:
             f"{larger} {IN_ALL} with what is done" if (larger := _larger_limit(info)) and not answer.finalists else ""
         )
         return [Line("Open", f"nothing can be told: {why}"), *([Line("Next", more)] if more else [])]
-    base = answer.references.get("base")
-    first = answer.picked[0] if answer.picked else answer.references["base"]
+    base, first = answer.base, answer.picked[0] if answer.picked else answer.references["base"]
     of_picked = answer.kind in ("use", "open") and not answer.base_leads
     """Whether it is about the picked recipe, and not about what is kept."""
     written = _verdict(answer, info, say)
@@ -199,8 +198,7 @@ def _misled(answer: Answer, first: Finalist) -> bool:
 
 
 def _sure(answer: Answer, first: Finalist) -> list[str]:
-    base = answer.references.get("base")
-    more = f", {base.seeds} of {OVER['base']}" if base and base.seeds != first.seeds else ""
+    more = f", {answer.base.seeds} of {OVER['base']}" if answer.base and answer.base.seeds != first.seeds else ""
     each = "each" if {finalist.seeds for finalist in answer.finalists} == {first.seeds} else "of it"
     seeds = f"{count(first.seeds, 'fresh seed')} {each}{more}"
     chose = "" if answer.chosen_on is None else f", {answer.chosen_on:,} to choose by"
@@ -226,8 +224,7 @@ def _lent(answer: Answer) -> list[str]:
     if answer.lent is None:
         return []
     by = "a guess from other data" if answer.lent <= math.sqrt(RECORDED.variance) else "by what ran twice"
-    base = answer.references.get("base")
-    alone = any(each.seeds == 1 for each in (*answer.finalists, *([base] if base else [])))
+    alone = any(each and each.seeds == 1 for each in (*answer.finalists, answer.base))
     points = f"{number(answer.lent)} points ({by})"
     if alone:
         return [f"intervals of one seed assume that another moves a score by {points}"]
@@ -253,7 +250,7 @@ def _notes(answer: Answer, info: StudyInfo, say: Say) -> list[str]:
         sentences.append(f"{_scored_higher(answer.ahead, say)}{_goes_on(answer, info)}")
     if answer.unrun > answer.tried and info.limited:
         sentences.append(f"{count(answer.unrun, 'more recipe')} were drawn and had no time{_goes_on(answer, info)}")
-    used, plain = answer.to_use or answer.references.get("base"), answer.references.get("baseline")
+    used, plain = answer.to_use or answer.base, answer.references.get("baseline")
     if plain and plain.name == TF_IDF and used and used.figure and plain.figure:
         ahead = plain.figure.gain - used.figure.gain
         without = f"TF-IDF without any model scores {number(ahead)} higher: try another encoder"
@@ -403,7 +400,7 @@ def mixed(share: float) -> str:
 
 
 def _cost(answer: Answer, first: Finalist) -> str:
-    base = answer.references.get("base")
+    base = answer.base
     if first.seconds is None or base is None or base.seconds is None:
         return ""
     used, average, again, base_again = answer.to_train, "", "", ""

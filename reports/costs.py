@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from reports.best_model import ranking
 from reports.guards.words import listed, rows_in_words
 from reports.ledger import Record
 from reports.markdown import code, count, number, text
@@ -75,22 +76,17 @@ def _took(means: Mapping[str, float]) -> str:
 
 def _best(results: Results) -> str:
     """The best that keeps the limits, beside the best that does not."""
-    goal = next((goal for goal in results.measured_goals if not goal.cost), results.goals[0])
-    scored = {
-        recipe: goal.upward(score.mean)
-        for recipe, records in results.recipes.items()
-        if (score := results.goal(records, goal)) is not None
-    }
-    allowed = {recipe: value for recipe, value in scored.items() if recipe not in results.above_limits}
-    beyond = {recipe: value for recipe, value in scored.items() if recipe in results.above_limits}
-    if not allowed:
-        return f"No recipe keeps the limit{'s' * (len(of_trials(results.info.limits)) > 1)}." if scored else ""
-    first = max(allowed, key=lambda recipe: (allowed[recipe], recipe))
-    sentence = (
-        f"The best {word(goal)} within is {number(goal.upward(allowed[first]))}, of {rows_in_words(results, [first])}"
-    )
-    if beyond:
-        sentence += f"; of those above the best is {number(goal.upward(max(beyond.values())))}"
+    goals, ranked = results.measured_goals, ranking(results)
+    place = next((place for place, goal in enumerate(goals) if not goal.cost), 0)
+    above = [values for key in results.above_limits if (values := results.of_goals(results.recipes[key]))]
+    if not ranked:
+        return f"No recipe keeps the limit{'s' * (len(of_trials(results.info.limits)) > 1)}." if above else ""
+    goal, first = goals[place], max(ranked, key=lambda each: (not each.lost, each.upward(goals)[place]))
+    named = rows_in_words(results, [first.recipe_hash])
+    sentence = f"The best {word(goal)} within is {number(first.values[place].mean)}, of {named}"
+    if above:
+        best = max((values[place].mean for values in above), key=goal.upward)
+        sentence += f"; of those above the best is {number(best)}"
     return f"{sentence}."
 
 

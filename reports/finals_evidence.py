@@ -9,7 +9,6 @@ import dataclasses
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from functools import cached_property
-from statistics import fmean
 
 import numpy as np
 
@@ -90,13 +89,9 @@ class FinalsEvidence:
 
     def development(self, recipe_hash: str) -> tuple[float | None, ...]:
         """Means of the fresh seeds by the measured goals, the higher the better."""
-        records = self.recipes[recipe_hash]
-        by_goal = [
-            [value for record in records if (value := goal.of(record.scores, record.cost)) is not None]
-            for goal in self.results.measured_goals
-        ]
-        goals = zip(self.results.measured_goals, by_goal, strict=True)
-        return tuple(goal.upward(fmean(values)) if values else None for goal, values in goals)
+        goals, results = self.results.measured_goals, self.evidence.results
+        scores = [results.goal(self.recipes[recipe_hash], goal) for goal in goals]
+        return tuple(goal.upward(score.mean) if score else None for goal, score in zip(goals, scores, strict=True))
 
     @cached_property
     def chosen_by(self) -> frozenset[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -14,11 +14,10 @@ from reports.ledger.finals import PART, apart, is_explored, is_fresh, is_soup, w
 from reports.ledger.looks import taken
 from reports.predictions import Predictions
 from reports.quantity import Quantity, average_quantity, goals_quantity, quantity
-from reports.same_recipe import Ran, joined, shared_trials
+from reports.standings import Standings, in_study_order
 from reports.statistics import Measured
 from search_spaces.averages import AVERAGES, averages
 from search_spaces.goals import Goal
-from search_spaces.limits import exceeded
 from search_spaces.space import Column, Space, Table
 from trainables.corpora.layouts import LAYOUTS
 from trainables.errors import UserError
@@ -39,8 +38,8 @@ class Difference:
 
 
 @dataclass(frozen=True)
-class Results:
-    """A study, its space and its records."""
+class Results(Standings):
+    """A study, its space and its records, by which its recipes stand."""
 
     folder: Path
     info: StudyInfo
@@ -59,6 +58,15 @@ class Results:
     """Finished ones that were evaluated, but not under the study's protocol and on its data: they are in no figure."""
     looks: Sequence[str] = ()
     """The looks that were taken at the study, in order (`reports.looks`)."""
+    goals: tuple[Goal, ...] = field(init=False)
+    """What the search looks for: the space's goals, or the selection."""
+    limits: Mapping[str, float] = field(init=False)
+    several_seeds: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "goals", self.space.searched_goals)
+        object.__setattr__(self, "limits", self.info.limits)
+        object.__setattr__(self, "several_seeds", len(self.info.seeds) > 1)
 
     @classmethod
     def load(cls, folder: Path) -> Results:
@@ -98,15 +106,6 @@ class Results:
     def of_row(self, label: str) -> list[Record]:
         """Finished records of a row, by seed."""
         return self.of_hash(self.info.row_hashes.get(label))
-
-    @cached_property
-    def recipes(self) -> dict[str, list[Record]]:
-        """Finished records by recipe hash."""
-        by_hash: dict[str, list[Record]] = {}
-        for record in self.records:
-            if record.status == "finished":
-                by_hash.setdefault(record.recipe_hash, []).append(record)
-        return by_hash
 
     @property
     def of_all_trials(self) -> list[Record]:
@@ -150,27 +149,10 @@ class Results:
         """By recipe hash what its trials did."""
         return {key: Recipe.from_flat(records[0].recipe) for key, records in self.recipes.items()}
 
-    @cached_property
-    def shared_trials(self) -> tuple[list[frozenset[str]], list[frozenset[str]]]:
-        """As `same_recipe.shared_trials`: recipes that are one in effect, and those that share a copied trial."""
-        return shared_trials(self.ran)
-
-    @cached_property
-    def ran(self) -> dict[str, Ran]:
-        """By recipe hash its trials, as they are told from those of another recipe."""
-        return {key: Ran(records) for key, records in self.recipes.items()}
-
-    @cached_property
-    def _counted_as(self) -> dict[str, str]:
-        """By the hash of a copy that of the recipe that it is counted with: the baseline, a row, or else another."""
-        baseline = self.info.row_hashes.get(self.space.baseline or "")
-        order = {key: place for place, key in enumerate(dict.fromkeys([baseline, *self.labels, *self.recipes]))}
-        groups = joined([group for groups in self.shared_trials for group in groups])
-        return {key: min(group, key=lambda recipe: order[recipe]) for group in groups for key in group}
-
-    def once(self, recipe_hash: str) -> str:
-        """What the recipe is counted as: copies of one recipe count once, wherever recipes are counted or compared."""
-        return self._counted_as.get(recipe_hash, recipe_hash)
+    @property
+    def counted_first(self) -> list[str | None]:
+        """The baseline, then the rows."""
+        return [self.info.row_hashes.get(self.space.baseline or ""), *self.labels]
 
     @cached_property
     def fixed(self) -> set[str]:
@@ -271,60 +253,9 @@ class Results:
 
     # Figures
 
-    def over_seeds(self, records: Sequence[Record], figure: Callable[[Record], float | None]) -> Measured | None:
-        """A figure over the seeds of one recipe, of the records that have it."""
-        values = [value for record in records if (value := figure(record)) is not None]
-        return Measured.of(values, fixed=bool(records) and records[0].recipe_hash in self.fixed)
-
     def of_figure(self, records: Sequence[Record], figure: Quantity) -> Measured | None:
         """A weighted sum of task scores, over the seeds of one recipe."""
         return self.over_seeds(records, lambda record: figure.of(record.scores))
-
-    @cached_property
-    def stopped(self) -> set[str]:
-        """Hashes of the recipes that a scheduler stopped early, or whose loss was no number while it judged them. In
-        studies of older versions it stopped them seed by seed, and those that went on have scores."""
-        return {record.recipe_hash for record in self.records if record.status == "pruned" and record.judged}
-
-    def deciding(self, records: Sequence[Record]) -> list[Record]:
-        """Those of one recipe's trials that say how good it is.
-
-        None where a scheduler stopped the recipe. A trial that a scheduler let go on has scores that were selected: it
-        does not count where there are others. In a race from one seed on it counts, as what lost has no others.
-        """
-        if records and records[0].recipe_hash in self.stopped:
-            return []
-        free = [record for record in records if not record.judged] if len(self.info.seeds) > 1 else []
-        return free or list(records)
-
-    def goal(self, records: Sequence[Record], goal: Goal) -> Measured | None:
-        """One of the search's goals, or another, over the deciding seeds of one recipe."""
-        return self.over_seeds(self.deciding(records), lambda record: goal.of(record.scores, record.cost))
-
-    @cached_property
-    def goals(self) -> tuple[Goal, ...]:
-        """What the search looks for: the space's goals, or the selection."""
-        return self.space.searched_goals
-
-    @cached_property
-    def measured_goals(self) -> tuple[Goal, ...]:
-        """The goals that some finished trial has a value of."""
-        recipes = self.recipes.values()
-        return tuple(goal for goal in self.goals if any(self.goal(records, goal) for records in recipes))
-
-    def of_goals(self, records: Sequence[Record]) -> tuple[Measured, ...] | None:
-        """All measured goals over the seeds of one recipe; None where one is missing."""
-        scores = [score for goal in self.measured_goals if (score := self.goal(records, goal)) is not None]
-        return tuple(scores) if len(scores) == len(self.measured_goals) else None
-
-    @cached_property
-    def above_limits(self) -> dict[str, dict[str, float]]:
-        """By recipe hash, the limits of trials that a recipe is above in the mean over its seeds, and that mean."""
-        above = {
-            recipe_hash: exceeded(self.info.limits, [record.cost for record in records])
-            for recipe_hash, records in self.recipes.items()
-        }
-        return {recipe_hash: means for recipe_hash, means in above.items() if means}
 
     def cell(self, table: Table, label: str, column: str) -> Measured | None:
         """Ours, for one row and column."""
@@ -437,11 +368,8 @@ class Results:
 
 
 def in_order(info: StudyInfo, space: Space, records: Sequence[Record]) -> list[Record]:
-    """By the place of their recipes in the study, rows first, and by seed: what recipes are called, and so the order of
-    their files, must decide no tie and no draw."""
-    named = [*(info.row_hashes.get(row.label) for row in space.rows), *info.explored]
-    places = {recipe_hash: place for place, recipe_hash in enumerate(dict.fromkeys(named))}
-    return sorted(records, key=lambda record: (places.get(record.recipe_hash, len(places)), record.seed))
+    """As the study has their recipes, rows first."""
+    return in_study_order(records, [*(info.row_hashes.get(row.label) for row in space.rows), *info.explored])
 
 
 def _same_names(paper: Value, ours: Value) -> bool:

@@ -313,6 +313,12 @@ def merit(goals: Sequence[Goal], values: Sequence[float]) -> tuple[float, ...]:
     return (*([fmean(scores)] if scores else []), *costs)
 
 
+def place_among(goals: Sequence[Goal], scores: Scores, cost: Cost) -> tuple[float, ...]:
+    """Of a trial among others, the higher the better; one without a value of every goal comes last."""
+    values = values_of(goals, scores, cost)
+    return merit(goals, values) if values else ()
+
+
 def in_words(goals: Sequence[Goal], scores: Scores, cost: Cost) -> list[tuple[str, float | None]]:
     """What a line of text shows of a record: `dev` and its score where one is searched for, else each goal by name; and
     what judges it, where that is not the averages that are shown anyway."""

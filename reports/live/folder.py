@@ -9,7 +9,6 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import fmean
 from typing import Literal, TypeVar
 
 from reports.best_model import ranking
@@ -31,6 +30,7 @@ from reports.ledger.moments import seconds_since
 from reports.ledger.progress import with_curve
 from reports.recipe_names import BASE, in_short, recipe_names
 from reports.results import Results, in_order
+from reports.statistics import Measured
 from search_spaces.goals import Goal
 from trainables.errors import UserError
 from trainables.recipe import Recipe, Value
@@ -206,15 +206,14 @@ class _Tried:
     def explored(self) -> Iterator[Best]:
         """Recipes on all of their data, then those on parts of it, which a limit lets a search begin with."""
         for recipe in ranking(self.results):
-            means = tuple(value.mean for value in recipe.values)
-            whole, seeds = Recipe.from_flat(recipe.records[0].recipe), max(value.seeds for value in recipe.values)
-            yield self._of(recipe.records, means, seeds, 1.0, whole)
+            whole = Recipe.from_flat(recipe.records[0].recipe)
+            yield self._of(recipe.records, recipe.values, 1.0, whole)
         parts = []
         for record in self.results.parts:
             share, whole = self.results.wholes.get(record.recipe_hash, (1.0, self.results.base))
-            if record.status == "finished" and (scores := self._scores([record])):
-                parts.append(self._of([record], scores, 1, share, whole))
-        yield from sorted(parts, key=lambda best: (best.share, self._upward(best)), reverse=True)
+            if record.status == "finished" and (values := self.results.of_goals([record])):
+                parts.append((share, self.results.merit(values), self._of([record], values, share, whole)))
+        yield from _best_first(parts)
 
     def finals(self) -> Iterator[Best]:
         """What has finished of them."""
@@ -224,23 +223,12 @@ class _Tried:
             if key not in compared:
                 continue  # of a learning curve
             finished = [record for record in records if record.status == "finished" and is_fresh(record.seed)]
-            if finished and (scores := self._scores(finished)):
+            if finished and (values := self.results.of_goals(finished)):
                 whole = Recipe.from_flat(finished[0].recipe)
-                judged.append(self._of(finished, scores, len(finished), 1.0, whole))
-        yield from sorted(judged, key=self._upward, reverse=True)
+                judged.append((1.0, self.results.merit(values), self._of(finished, values, 1.0, whole)))
+        yield from _best_first(judged)
 
-    def _scores(self, records: Sequence[Record]) -> tuple[float, ...]:
-        """The means by the goals; empty where one is missing."""
-        values = [[goal.of(each.scores, each.cost) for each in records] for goal in self.results.measured_goals]
-        means = [fmean(whole) for each in values if len(whole := [number for number in each if number is not None])]
-        return tuple(means) if len(means) == len(values) else ()
-
-    def _upward(self, best: Best) -> float:
-        return self.results.measured_goals[0].upward(best.scores[0])
-
-    def _of(
-        self, records: Sequence[Record], scores: tuple[float, ...], seeds: int, share: float, whole: Recipe
-    ) -> Best:
+    def _of(self, records: Sequence[Record], values: Sequence[Measured], share: float, whole: Recipe) -> Best:
         first, own, base = min(records, key=_ended), whole.flat(), self.results.base
         is_row = whole.hash in self.results.labels
         as_it_came = not whole.trains and whole.encoder.name == base.encoder.name
@@ -248,13 +236,18 @@ class _Tried:
         return Best(
             recipe_names(self.results).get(whole.hash, BASE),
             "" if is_row else in_short(base.flat(), own),
-            scores,
-            seeds,
+            tuple(value.mean for value in values),
+            max(value.seeds for value in values),
             max(0.0, _ended(first) - self._began),
             share,
             role,
             {domain.key: own[domain.key] for domain in self.results.space.domains if domain.key in own},
         )
+
+
+def _best_first(places: Sequence[tuple[float, tuple[float, ...], Best]]) -> list[Best]:
+    """`places`: each with its share of the data and its merit."""
+    return [best for *_, best in sorted(places, key=lambda place: place[:2], reverse=True)]
 
 
 def _ended(record: Record) -> float:

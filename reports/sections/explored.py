@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import fmean, stdev
 
 from reports.answer import Answer
-from reports.best_model import Ranked, ranking
+from reports.best_model import ranking
 from reports.costs import word
 from reports.document import Block, DataTable
 from reports.evidence import Evidence
@@ -20,6 +20,7 @@ from reports.markdown import DASH, code, count, duration, number, signed, span, 
 from reports.part_scores import PartScore, part_scores
 from reports.recipe_names import called
 from reports.results import Results
+from reports.standings import Ranked
 from reports.true_scores import true_scores
 from reports.wording import CHOSEN, changes
 

@@ -100,7 +100,7 @@ def _longer(passed: PassedOver, key: str) -> str:
 
 def _seeds(answer: Answer) -> list[str]:
     """Why the base settings have more or fewer seeds than a finalist."""
-    base = answer.references.get("base")
+    base = answer.base
     others = {finalist.seeds for finalist in answer.finalists if base and finalist.recipe != base.recipe}
     if base is None or not others or others == {base.seeds}:
         return []

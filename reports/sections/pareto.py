@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from reports.best_model import Ranked, ranking
+from reports.best_model import ranking
 from reports.cached import cached
 from reports.costs import incomparable
 from reports.document import Block, DataTable, Picture
@@ -19,6 +19,7 @@ from reports.markdown import DASH, code, count, number, spread, text
 from reports.plots.goals_front import Mark, pareto_picture
 from reports.recipe_names import called
 from reports.results import Results
+from reports.standings import Ranked
 from reports.statistics.fronts import on_front
 from reports.true_scores import TrueScores, true_scores
 from reports.wording import CHOSEN, changes

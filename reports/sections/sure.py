@@ -21,7 +21,7 @@ from reports.sections.conclusions import conclusions, named
 from reports.sections.pareto import pareto_in_short
 from reports.unfinished import needs_seeds, total
 from reports.wording import more_seeds, reason
-from search_spaces.goals import Goal, merit
+from search_spaces.goals import Goal
 
 MOST_WORDS = 4
 """A command that would need more words for its rows takes all of them."""
@@ -201,7 +201,7 @@ def _over_seeds(results: Results, best: Record) -> str:
     if not scores or scores[0].seeds < 2:
         return ""
     first = next((goal for goal in results.measured_goals if not goal.cost), results.measured_goals[0])
-    value = first.upward(merit(results.measured_goals, [score.mean for score in scores])[0])
+    value = first.upward(results.merit(scores)[0])
     return f" Over its {scores[0].seeds} seeds the recipe has {number(value)}."
 
 

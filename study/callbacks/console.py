@@ -21,6 +21,7 @@ from rich.text import Text
 from reports.ledger import Record, is_fresh, seed_in_words
 from reports.ledger.finals import PART, share_in_words, whole_of
 from reports.markdown import DASH, count, duration, number, time_left
+from reports.standings import RecordStandings, in_study_order
 from reports.wording import STAGES_IN_WORDS
 from search_spaces.averages import average
 from search_spaces.goals import Goal, in_words
@@ -68,14 +69,16 @@ class Console(Callback):
         """How many of them there were since."""
         self.begun = False
         """Whether a trial has."""
-        self.best: dict[float, list[float | None]] = {}
-        """By the share of the data that was trained on: of each goal, under the seeds that choose."""
+        self.trained: dict[float, list[Record]] = {}
+        """By the share of the data that was trained on, under the seeds that choose."""
         self.judging = False
         """Whether a trial of the finals has ended: from then on their seeds say more than the best of the search."""
-        self.of_base: dict[float, list[float | None]] = {}
-        """The same of the base settings."""
-        self.of_encoder: list[float | None] = []
+        self.base: dict[float, str] = {}
+        """By the share, what the base settings' hash is there."""
+        self.of_encoder: list[Record] = []
         """Of the untrained encoder, which no data train."""
+        self.best: list[str] | None = []
+        """The best so far in words; None where more is known since."""
         for record in state.ledger.sift()[0]:
             self._count(record)
 
@@ -92,22 +95,18 @@ class Console(Callback):
 
     def _count(self, record: Record) -> None:
         base = self.state.plan.base
-        self.judging = self.judging or is_fresh(record.seed)
-        untrained = base.trains and not record.recipe["optimisation.epochs"]
-        if record.status != "finished" or is_fresh(record.seed):
+        self.judging, self.best = self.judging or is_fresh(record.seed), None
+        if is_fresh(record.seed):
+            return
+        if base.trains and not record.recipe["optimisation.epochs"]:
+            if record.status == "finished" and record.recipe["encoder.name"] == base.encoder.name:
+                self.of_encoder = [record]
             return
         part = whole_of(record.recipe, base.flat()) if record.seed == PART else None
-        share, values = part[0] if part else 1.0, [goal.of(record.scores, record.cost) for goal in self.goals]
-        if untrained:
-            if record.recipe["encoder.name"] == base.encoder.name:
-                self.of_encoder = values
-            return
-        if (part[1].flat() if part else record.recipe) == base.flat():
-            self.of_base[share] = values
-        self.best[share] = [
-            max((number for number in pair if number is not None), key=goal.upward, default=None)
-            for goal, *pair in zip(self.goals, self.best.get(share, values), values, strict=True)
-        ]
+        share, whole = (part[0], part[1].flat()) if part else (1.0, record.recipe)
+        self.trained.setdefault(share, []).append(record)
+        if whole == base.flat():
+            self.base[share] = record.recipe_hash
 
     def failed(self, trial: Trial, reason: str) -> None:
         self._line(trial, f"FAILED: {printable(reason)}")
@@ -172,19 +171,30 @@ class Console(Callback):
         return ended, total, "  ".join([f"{100 * ended // total:>3} %", *self._best_so_far()])
 
     def _best_so_far(self) -> list[str]:
-        names = [name for name, _ in in_words(self.goals, {}, {})]
-        share = max(self.best, default=1.0)
-        values = zip(names, self.best.get(share, [None] * len(names)), strict=True)
-        best = [f"{name} {number(value)}" for name, value in values if value is not None]
-        beside = []
-        if of_base := self.of_base.get(share):
-            is_base = of_base == self.best[share]
-            beside = ["the base settings" if is_base else f"base settings {number(of_base[0])}"]
-        beside += [f"untrained encoder {number(value)}" for value in self.of_encoder]
-        if best and len(names) == 1 and beside:
+        if self.best is None:
+            shares = [] if self.judging else sorted(self.trained, reverse=True)
+            self.best = next(filter(None, map(self._best_on, shares)), [])
+        return self.best
+
+    def _best_on(self, share: float) -> list[str]:
+        """Of the recipes on that share of the data the one that leads, by the means over its seeds."""
+        plan, records = self.state.plan, in_study_order(self.trained[share], [self.base.get(share)])
+        standings = RecordStandings(records, self.goals, plan.limits, len(plan.seeds) > 1)
+        if not (ranked := standings.ranked()):
+            return []
+        names = {goal: name for goal, (name, _) in zip(self.goals, in_words(self.goals, {}, {}), strict=True)}
+        values = zip(standings.measured_goals, ranked[0].values, strict=True)
+        best, beside = [f"{names[goal]} {number(value.mean)}" for goal, value in values], []
+        base = standings.recipes.get(self.base.get(share, ""), [])
+        of_base, of_encoder = (standings.goal(each, self.goals[0]) for each in (base, self.of_encoder))
+        if of_base:
+            leads = base is ranked[0].records
+            beside = ["the base settings" if leads else f"base settings {number(of_base.mean)}"]
+        beside += [f"untrained encoder {number(of_encoder.mean)}"] if of_encoder else []
+        if len(self.goals) == 1 and beside:
             best[0] += f" ({', '.join(beside)})"
         where = "" if share == 1.0 else f" on {share_in_words(share)}"
-        return [f"best so far{where}: {', '.join(best)}"] if best and not self.judging else []
+        return [f"best so far{where}: {', '.join(best)}"]
 
     @property
     def _name_width(self) -> int:

@@ -8,10 +8,7 @@ from typing import Literal
 
 from reports.ledger import MODELS, Record, is_fresh, is_soup
 from reports.ledger.option_values import KeepModels
-from search_spaces.goals import Goal, merit, values_of
-
-Place = tuple[bool, tuple[float, ...]]
-"""Of a trial among others: the higher the better. One without a value of every goal comes last."""
+from search_spaces.goals import Goal, place_among
 
 Whose = tuple[str, Literal["own", "finals", "soups"]]
 """A recipe, and what its trials are of: a row in the finals keeps its own model, too."""
@@ -26,7 +23,7 @@ class ModelsKept:
         """`records`: of earlier runs; their models stay until they are beaten. `averages`: those of the finals stay
         until soups are made of them (`after_soups`)."""
         self.wish, self.goals, self.averages = wish, goals, averages
-        self._models: dict[str, tuple[Whose, Place]] = {}  # by trial
+        self._models: dict[str, tuple[Whose, tuple[float, ...]]] = {}  # by trial; see `place_among`
         for record in records:
             self._keep(record)
 
@@ -71,11 +68,7 @@ class ModelsKept:
     def _keep(self, record: Record) -> None:
         self._models.pop(record.key, None)
         if record.checkpoint is not None:
-            values = values_of(self.goals, record.scores, record.cost)
-            self._models[record.key] = (
-                self._whose(record),
-                (values is not None, merit(self.goals, values) if values else ()),
-            )
+            self._models[record.key] = self._whose(record), place_among(self.goals, record.scores, record.cost)
 
     @staticmethod
     def _whose(record: Record) -> Whose:

@@ -53,7 +53,7 @@ class Agenda:
         curve by name, asked for once the finals have run. `soups`: those that are to be scored, as far as they are
         known, asked for then, too, and once those have their scores."""
         self.course, self.budget, self.race, self.curve = course, budget, race, curve
-        self.progress = StudyProgress(course, budget, records, race)
+        self.progress = StudyProgress(course, budget, records, explorer, race)
         self.rounds = FinalRounds(self.progress)
         self.exploration = Exploration(self.progress, self.rounds, explorer)
         self.parts: list[FinalsRecipe] | None = None if curve else []

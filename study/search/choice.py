@@ -11,9 +11,9 @@ import numpy as np
 
 from reports.ledger.finals import LONGER, NEAR
 from reports.statistics.fronts import front_numbers, spread
-from study.search.course import Explored, StudyCourse
+from study.search.course import Explored
 from study.search.finals import FinalsRecipe, SearchFinals, seeds_of
-from study.search.merits import Merit
+from study.search.progress import StudyProgress
 from trainables.recipe import Recipe
 
 
@@ -25,6 +25,12 @@ class PartScores:
     seconds: Mapping[str, float]
     """Of the trainings of all that ran there, also of those without a score."""
 
+    def above(self, base: str) -> list[str]:
+        """Those with a higher score than the base settings, the best first; all where these have none."""
+        least = self.scores.get(base, -math.inf)
+        higher = (key for key, score in self.scores.items() if score > least)
+        return sorted(higher, key=lambda key: -self.scores[key])
+
     def gives_way(self, key: str) -> bool:
         """Whether a much shorter training is better than that one, or as good."""
         as_good = (other for other, score in self.scores.items() if score >= self.scores[key] - NEAR)
@@ -32,8 +38,7 @@ class PartScores:
 
 
 def by_merit(
-    ranked: Sequence[Merit],
-    course: StudyCourse,
+    progress: StudyProgress,
     finals: SearchFinals,
     explored: Mapping[str, Explored],
     able: Callable[[Recipe], bool],
@@ -43,22 +48,25 @@ def by_merit(
     Left out are what they are compared with, rows that train nothing where the base does, recipes for whose seed a
     limit has no room (`able`), and those that score no higher than the base settings. `explored` goes by hash.
     """
+    course, standings, ranked = progress.course, progress.standings, progress.ranked()
     fixed = {trial.recipe_hash: trial for trial in course.fixed}
-    out = {merit.counted_as for merit in ranked if merit.recipe_hash in finals.compared}
-    base = next((merit for merit in ranked if merit.recipe_hash == course.base.hash), None)
+    upward = {each.recipe_hash: each.upward(standings.measured_goals) for each in ranked}
+    out = {standings.once(key) for key in finals.compared & upward.keys()}
+    base = upward.get(course.base.hash)
     entrants = []
-    for merit in ranked:
-        trial = fixed.get(merit.recipe_hash)
-        origin = trial or explored.get(merit.recipe_hash)
+    for each in ranked:
+        key, values = each.recipe_hash, upward[each.recipe_hash]
+        trial = fixed.get(key)
+        origin = trial or explored.get(key)
         evaluated = trial is not None and trial.row and course.base.trains and not trial.recipe.trains
-        lower = base is not None and len(merit.values) == 1 and merit.values[0] <= base.values[0]
-        if origin is None or evaluated or lower or merit.counted_as in out or not able(origin.recipe):
+        lower = base is not None and len(values) == 1 and values <= base
+        if origin is None or evaluated or lower or standings.once(key) in out or not able(origin.recipe):
             continue
-        out.add(merit.counted_as)
+        out.add(standings.once(key))
         seeds = seeds_of(origin.recipe, finals.seeds, trial is not None and trial.row)
-        entrants.append((merit, FinalsRecipe(origin.recipe, origin.name, seeds)))
-    lost = sum(merit.lost for merit, _ in entrants)
-    places = choose([merit.values for merit, _ in entrants], finals.recipes, lost)
+        entrants.append((each, FinalsRecipe(origin.recipe, origin.name, seeds)))
+    lost = sum(each.lost for each, _ in entrants)
+    places = choose([upward[each.recipe_hash] for each, _ in entrants], finals.recipes, lost)
     return [entrants[place][1] for place in places]
 
 
@@ -83,9 +91,7 @@ def best_on_parts(by_parts: Iterable[PartScores], base: str) -> Iterator[list[st
     judged: set[str] = set()
     for part in by_parts:
         scores, seconds = part.scores, part.seconds
-        least = scores.get(base, -math.inf)
-        better = (key for key, score in scores.items() if score > least and key not in judged)
-        order = sorted(better, key=lambda key: -scores[key])
+        order = [key for key in part.above(base) if key not in judged]
         near = (key for key in order if scores[key] >= scores[order[0]] - NEAR)
         shorter = [key for key in near if LONGER * seconds[key] < seconds[order[0]]]
         yield [*shorter, *(key for key in order if key not in shorter)]

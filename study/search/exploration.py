@@ -8,7 +8,6 @@ on all of the data.
 from __future__ import annotations
 
 import itertools
-import math
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -226,7 +225,8 @@ class Exploration:
 
     @property
     def _best(self) -> str | None:
-        return self.progress.best(self.recipes)
+        """Of all that were asked for, by hash, the best on all of the data."""
+        return next((key for each in self.progress.ranked() if (key := each.recipe_hash) in self.recipes), None)
 
     def _enter(self, explored: Explored) -> list[Trial]:
         """Queue what begins an explored recipe; the explorer is told of what is done already."""
@@ -355,11 +355,11 @@ class Exploration:
         assert self.ladder is not None
         shares, parts = reversed(self.ladder.parts[1:]), self.by_parts()[1:]
         for larger, part in zip(shares, parts, strict=True):
-            scores = {**part.scores}
-            base = scores.pop(self.course.base.hash, -math.inf)
+            base = self.course.base.hash
+            scores = {key: score for key, score in part.scores.items() if key != base}
             explored = PartScores(scores, part.seconds)
-            best = sorted(scores, key=lambda key: scores[key], reverse=True)[: len(scores) // RATIO]
-            better = [self.recipes[key] for key in best if scores[key] > base and not explored.gives_way(key)]
+            best = part.above(base)[: len(scores) // RATIO]
+            better = [self.recipes[key] for key in best if not explored.gives_way(key)]
             for recipe in (self._base, *better) if better else ():
                 yield from self._parts_of(recipe, [larger])
 

@@ -102,7 +102,7 @@ class FinalRounds:
         able = functools.partial(self._has_room, fits=fits)
         finalists = by_part(by_parts, self.size, explored, able)
         if not finalists:
-            finalists = by_merit(self.progress.merits(), self.course, self.size, explored, able)
+            finalists = by_merit(self.progress, self.size, explored, able)
         return self._grown(finalists, fits)
 
     def _grown(self, finalists: list[FinalsRecipe], fits: Fits) -> tuple[SearchFinals, list[FinalsRecipe]]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
-from reports.ledger import Record, is_fresh
+from reports.ledger import Record, is_explored, is_fresh
+from reports.standings import Ranked, RecordStandings, in_study_order
 from study.search.budget import Budget, Running
-from study.search.course import StudyCourse
-from study.search.merits import Merit, merits
+from study.search.course import Explorer, StudyCourse
 from study.search.seed_race import StudySeedRace
 from study.trial import Trial
 from trainables.recipe import Recipe
@@ -17,9 +17,14 @@ class StudyProgress:
     """Of one study; its agenda keeps it, and what the agenda is made of reads it."""
 
     def __init__(
-        self, course: StudyCourse, budget: Budget, records: Iterable[Record], race: StudySeedRace | None
+        self,
+        course: StudyCourse,
+        budget: Budget,
+        records: Iterable[Record],
+        explorer: Explorer | None,
+        race: StudySeedRace | None,
     ) -> None:
-        self.course, self.budget, self.race = course, budget, race
+        self.course, self.budget, self.explorer, self.race = course, budget, explorer, race
         self.done = {record.key: record for record in records}
         self.running: dict[str, Trial] = {}
         self.failed: set[str] = set()
@@ -27,7 +32,7 @@ class StudyProgress:
         self.left_out: dict[str, Trial] = {}
         """By key, those that a limit had no room for when they were looked at last."""
         self._since: dict[str, float] = {}  # by key of a trial that runs
-        self._ranked: tuple[int, list[Merit]] = (-1, [])  # how many were done then
+        self._standings: tuple[int, RecordStandings | None] = (-1, None)  # how many were done then
 
     def begin(self, trial: Trial) -> None:
         self.running[trial.key], self._since[trial.key] = trial, self.budget.now
@@ -53,17 +58,22 @@ class StudyProgress:
         """Those that run and are none of the finals."""
         return [trial for trial in self.running.values() if not is_fresh(trial.seed)]
 
-    def merits(self) -> list[Merit]:
-        """Of recipes on all of the data, the best first."""
-        if self._ranked[0] != len(self.done):
-            course = self.course
-            ranked = merits(self.done.values(), course.goals, course.limits, self.race, len(course.seeds))
-            self._ranked = len(self.done), ranked
-        return self._ranked[1]
+    @property
+    def standings(self) -> RecordStandings:
+        """Of recipes on all of the data, as they are in the report."""
+        done, standings = self._standings
+        if standings is None or done != len(self.done):
+            course, explored = self.course, self.explorer.explored if self.explorer else ()
+            own = [record for record in self.done.values() if is_explored(record.seed)]
+            records = in_study_order(own, [*(trial.recipe_hash for trial in course.fixed), *explored])
+            standings = RecordStandings(records, course.goals, course.limits, len(course.seeds) > 1)
+            self._standings = len(self.done), standings
+        return standings
 
-    def best(self, recipes: Container[str]) -> str | None:
-        """Of these, by hash, the one that is the best on all of the data."""
-        return next((merit.recipe_hash for merit in self.merits() if merit.recipe_hash in recipes), None)
+    def ranked(self) -> list[Ranked]:
+        """Of these the best first; those that left a race over seeds last."""
+        raced = self.race.race.raced() if self.race else {}
+        return self.standings.ranked(frozenset(key for key, recipe in raced.items() if recipe.lost))
 
     def fits(
         self,

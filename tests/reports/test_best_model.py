@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from reports.answer import Answer
-from reports.best_model import ranking
+from reports.best_model import best_first, ranking
 from reports.commands import results_place
 from reports.document import markdown
 from reports.export import export
 from reports.findings import Findings
-from reports.ledger import LEDGER, Ledger, StudyInfo, is_fresh
+from reports.ledger import LEDGER, Ledger, StudyInfo, fresh_seeds, is_fresh
 from reports.ledger.location import ResultsLocation
 from reports.live.folder import Folder
 from reports.live.html import parts_of
@@ -201,6 +201,10 @@ def test_where_the_first_seed_decided_a_recipe_is_ranked_by_the_others(tmp_path:
     assert (figures[steady], figures[alone], figures[lucky]) == ((70.0, 2), (65.0, 1), (61.0, 2))
     assert figures[diverged] == (57.5, 1)
     assert stopped not in figures
+    fresh = [dataclasses.replace(record, seed=seed) for seed in fresh_seeds(1) for record in results.recipes[stopped]]
+    assert (results.deciding(results.recipes[stopped]), results.deciding(fresh)) == ([], fresh)
+    one_seed = dataclasses.replace(results, info=dataclasses.replace(results.info, seeds=[0]))
+    assert next(each for each in ranking(one_seed) if each.recipe_hash == lucky).values[0].seeds == 3
     text = markdown(explored.write(results, tmp_path / "pictures"))
     assert "5 recipes beyond the space's rows: 4 finished, 1 stopped early" in text
     assert text.count("A recipe's first seed decided") == 1
@@ -220,7 +224,9 @@ def test_of_equals_the_first_of_the_study_is_the_best(tmp_path: Path):
     for named in (hashes, hashes[::-1]):
         rows = dict(zip(made.info.row_hashes, named, strict=True))
         dataclasses.replace(made.info, row_hashes=rows).save(tmp_path)
-        assert [recipe.recipe_hash for recipe in ranking(Results.load(tmp_path))] == named
+        results = Results.load(tmp_path)
+        assert [recipe.recipe_hash for recipe in ranking(results)] == named
+        assert best_first(results, results.of_hash(named[0])[::-1])[0].seed == 0
 
 
 def test_tf_idf_is_no_best_recipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

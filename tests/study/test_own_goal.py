@@ -26,6 +26,7 @@ from reports.recipe_names import called, recipe_names
 from reports.results import Results
 from reports.sections import Write, explored, finals, pareto, sure
 from reports.sections.importance import _scored
+from reports.standings import RecordStandings
 from reports.testing import changed
 from reports.trials_csv import write_trials_csv
 from reports.wording import difference
@@ -40,7 +41,6 @@ from study.engine.models_kept import ModelsKept
 from study.plan import Plan
 from study.results_folder.prepare import prepare_results, save_info
 from study.search.explorer import OptunaExplorer
-from study.search.merits import merits
 from study.search.seed_race import StudySeedRace
 from study.trial import Trial
 from tests.study import plans
@@ -182,7 +182,7 @@ def raced(results: Results) -> str:
 
 
 def best_for_the_finals(results: Results) -> str:
-    return merits(results.records, searched(["mine"]), {})[0].recipe_hash
+    return RecordStandings(results.records, searched(["mine"]), {}).ranked()[0].recipe_hash
 
 
 def kept_model(results: Results) -> str:

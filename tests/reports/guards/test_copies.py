@@ -79,6 +79,14 @@ def test_copies_do_not_look_like_seeds_that_move_rows_together(tmp_path: Path):
     assert not evidence._seeds_move_together(figure)
 
 
+def test_a_copy_of_the_baseline_counts_as_that(tmp_path: Path) -> None:
+    results = Results.load(study(tmp_path, LAMBDA))
+    hashes = results.info.row_hashes
+    for baseline in (SCL, LAMBDA):
+        of = dataclasses.replace(results, space=dataclasses.replace(results.space, baseline=baseline))
+        assert {of.once(hashes[label] or "") for label in (SCL, LAMBDA)} == {hashes[baseline]}
+
+
 def test_claims_count_copies_once(tmp_path: Path):
     """Two of three comparisons are one; and a claim on a copy is the same test as that on its original."""
     evidence = Evidence.of(Results.load(study(tmp_path, LAMBDA)))

@@ -15,12 +15,12 @@ from typing import Any, cast
 import pytest
 
 from reports.findings import Findings
-from reports.ledger import LEDGER, Curve, Curves, Progress, StudyInfo, add_losses, trial_key
+from reports.ledger import LEDGER, Curve, Curves, Ledger, Progress, StudyInfo, add_losses, is_fresh, trial_key
 from reports.ledger import ledger as ledger_module
 from reports.ledger.progress import with_curve
 from reports.live import folder as folder_module
 from reports.live import html, listen, serve
-from reports.live.folder import Best, Folder, signature_of
+from reports.live.folder import Best, Folder, _best_first, signature_of
 from reports.live.picture import loss_picture, marks
 from reports.live.report_process import CachedReport, in_own_process
 from reports.live.server import LiveServer
@@ -29,7 +29,7 @@ from reports.results import Results
 from tests.live_folder import DONE, RUNNING, empty_study, fail, running_study
 from tests.live_pictures import served
 from tests.reports.test_answer import LIMITED
-from tests.synthetic_results import add_finals, make_results
+from tests.synthetic_results import add_finals, make_results, with_goals
 from trainables.errors import UserError
 
 NOTHING = {"answer": "", "verdicts": ""}
@@ -220,6 +220,20 @@ class TestWhatIsShown:
         assert html.so_far(dataclasses.replace(view, best=(base, encoder))) == ""
         shown = html.so_far(dataclasses.replace(view, best=(base, Best("#3", "", (49.0,), 1, 0.0))))
         assert "No recipe is above the base settings so far; the best: <b>#3</b>" in shown
+
+    def test_those_on_more_of_the_data_come_first(self) -> None:
+        whole, part = (Best(name, "", (score,), 1, 0.0) for name, score in (("whole", 50.0), ("part", 60.0)))
+        assert _best_first([(0.125, (60.0,), part), (0.5, (50.0,), whole)]) == [whole, part]
+
+    def test_of_several_scores_finals_go_by_their_mean(self, tmp_path: Path) -> None:
+        make_results(tmp_path, rows=["SBERT baseline"], explored=2, seeds=(0,))
+        info = add_finals(tmp_path, (3.0, 1.0), seeds=1)
+        dataclasses.replace(info, goals=["sts", "transfer"]).save(tmp_path)
+        points = dict(zip(info.finals.finalists, [(70.0, 50.0), (60.0, 80.0)], strict=True))
+        for record in Ledger(tmp_path / LEDGER).read():
+            if is_fresh(record.seed):
+                Ledger(tmp_path / LEDGER).write(with_goals(record, *points.get(record.recipe_hash, (40.0, 40.0))))
+        assert [best.scores for best in Folder(tmp_path).view().finals][:2] == [(60.0, 80.0), (70.0, 50.0)]
 
     def test_nothing_has_begun(self, tmp_path: Path) -> None:
         empty_study(tmp_path)

@@ -14,8 +14,10 @@ import matplotlib.figure
 import numpy as np
 import pytest
 
+from reports.best_model import ranking
 from reports.diff import diff
 from reports.findings import Findings
+from reports.guards.words import rows_in_words
 from reports.ledger import LEDGER, Ledger, Record, StudyInfo
 from reports.live.folder import _settled, signature_of
 from reports.plots.goals_front import Mark, pareto_picture
@@ -186,6 +188,26 @@ class TestLimits:
         assert text.count("finished recipe") == any(recipe in above for recipe in results.explored)
         assert listed(results, text, "`#") == ranked
         assert f"By development score for STS the best explored recipe is `{called(results, ranked[0])}`" in text
+
+    def test_the_best_within_is_the_best_of_the_whole_report(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Of equals the first of the study, and never TF-IDF; of several scores by the first."""
+        means = study(tmp_path, ["sts"], seconds=40.0)
+        for record in Ledger(tmp_path / LEDGER).read():
+            Ledger(tmp_path / LEDGER).write(with_goals(record, 60.0, 70.0))
+        results = Results.load(tmp_path)
+        for first in [recipe for recipe in results.labels if means[recipe][1] <= 40][:2]:
+            assert ranking(Results.load(tmp_path))[0].recipe_hash == first
+            best = f"STS within is 60.00, of {rows_in_words(results, [first])};"
+            assert best in section_text(tmp_path, "sure")
+            monkeypatch.setattr("reports.best_model.TF_IDF", results.labels[first])
+        for record in results.of_hash(first):
+            Ledger(tmp_path / LEDGER).write(with_goals(record, 59.0, 90.0))
+        monkeypatch.undo()
+        dataclasses.replace(results.info, goals=["sts", "transfer"]).save(tmp_path)
+        assert ranking(Results.load(tmp_path))[0].recipe_hash == first
+        assert "STS within is 60.00, of " in section_text(tmp_path, "sure")
 
     def test_the_best_model_keeps_the_limits(self, tmp_path: Path) -> None:
         means = study(tmp_path, None)

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from reports.best_model import Ranked
 from reports.ledger import Record
 from reports.results import Results
 from reports.sections.pareto import front, front_picture, pareto_in_short
+from reports.standings import Ranked
 from reports.statistics import Measured
 from reports.testing import changed
 from reports.true_scores import EQUAL, RecipeScores, TrueScores, common_variance, true_scores

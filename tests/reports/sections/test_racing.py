@@ -12,6 +12,7 @@ from reports.best_model import ranking
 from reports.boards import boards
 from reports.document import markdown
 from reports.evidence import Evidence
+from reports.guards.words import rows_in_words
 from reports.ledger import FAILURES, LEDGER, fresh_seeds, write_json
 from reports.results import Results
 from reports.sections import racing
@@ -80,3 +81,6 @@ def test_a_seed_that_failed_in_the_finals_takes_nobody_out_of_the_race(tmp_path:
     assert of_results(results)[best].lost
     lost = [recipe.lost for recipe in ranking(results)]
     assert lost == sorted(lost)  # it is not the best any longer
+    dataclasses.replace(results.info, limits={"seconds": 1e6}).save(tmp_path)
+    named = rows_in_words(results, [ranking(results)[0].recipe_hash])
+    assert re.search(rf"within is [\d.]+, of {re.escape(named)}\.", section_text(tmp_path, "sure"))

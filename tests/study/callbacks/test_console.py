@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import io
 import os
@@ -21,6 +22,7 @@ from study.callbacks import console
 from study.callbacks.console import Console, clock_time, describe, legend, passed
 from study.callbacks.notebook import notebook_cell
 from tests.simulated_study import SCORES, Machine, Study, planned, record_of, simulate
+from trainables.recipe import Value
 
 SHOWN = load_space("scl_ablation").shown
 
@@ -118,10 +120,14 @@ def test_a_line_has_every_goal_that_is_looked_for() -> None:
     )
 
 
-def best_so_far(shown: Console, score: float, seed: int = 0, **changes: object) -> list[str]:
+def best_so_far(
+    shown: Console, score: float, seed: int = 0, seconds: float = 1.0, judged: bool = False, **changes: Value
+) -> list[str]:
     """What is said once a trial of these settings has that score."""
-    scores = {task: dict.fromkeys(numbers, score) for task, numbers in SCORES.items()}
-    shown._count(made_record({**shown.state.plan.base.flat(), **changes}, "a", seed, scores=scores))
+    scores = {task: dict.fromkeys(numbers, score) for task, numbers in SCORES.items() if score}
+    recipe = shown.state.plan.base.preferring(changes)
+    record = made_record(recipe.flat(), recipe.hash, seed, scores=scores, cost={"seconds": seconds})
+    shown._count(dataclasses.replace(record, training={"rungs": [{}]} if judged else {}))
     return shown._best_so_far()
 
 
@@ -133,7 +139,8 @@ def test_the_best_so_far_is_of_the_largest_share_that_was_trained_on(begin: Begi
     assert best_so_far(shown, 95.0, **untrained, **{"encoder.name": "of a row"}) == []
     beside = " (untrained encoder 90.00)"
     assert best_so_far(shown, 50.0, PART, **part) == [f"best so far on 1/8 of the data: dev 50.00{beside}"]
-    assert best_so_far(shown, 40.0, **other) == [f"best so far: dev 40.00{beside}"]
+    assert best_so_far(shown, 0.0, **other) == [f"best so far on 1/8 of the data: dev 50.00{beside}"], "without a score"
+    assert best_so_far(shown, 40.0, 1, **other) == [f"best so far: dev 40.00{beside}"]
     assert best_so_far(shown, 60.0, **part) == [f"best so far: dev 60.00{beside}"], "a search may choose the share, too"
 
 
@@ -144,6 +151,25 @@ def test_the_best_so_far_stands_beside_the_base_settings(begin: Begin) -> None:
     assert best_so_far(shown, 40.0, **other) == ["best so far: dev 50.00 (the base settings)"]
     assert best_so_far(shown, 60.0, **third) == ["best so far: dev 60.00 (base settings 50.00)"]
     assert best_so_far(shown, 70.0, FIRST_FRESH) == [], "the finals have begun, and judge anew"
+
+
+def test_the_best_so_far_is_the_recipe_that_leads_in_the_report(begin: Begin) -> None:
+    """By its mean over seeds, and within the limits of trials; of equals the base settings."""
+    _, shown = begin(rows=1)
+    shown.state.plan.limits = {"seconds": 9.0}
+    other = {"objective.temperature": 0.3}
+    assert best_so_far(shown, 50.0, **other) == ["best so far: dev 50.00"]
+    assert best_so_far(shown, 50.0) == ["best so far: dev 50.00 (the base settings)"]
+    assert best_so_far(shown, 60.0, 1) == ["best so far: dev 55.00 (the base settings)"]
+    assert best_so_far(shown, 62.0, 1, **other) == ["best so far: dev 56.00 (base settings 55.00)"]
+    slow = {"objective.temperature": 0.2}
+    assert best_so_far(shown, 90.0, seconds=10.0, **slow) == ["best so far: dev 56.00 (base settings 55.00)"]
+    shown.state.plan.seeds = [0, 1]
+    assert best_so_far(shown, 80.0, judged=True, **other) == ["best so far: dev 56.00 (base settings 55.00)"]
+    two = Console(shown.state)
+    two.goals = searched(("sts", "seconds"))
+    assert best_so_far(two, 70.0, seconds=5.0) == ["best so far: sts 70.00, seconds 5.00"]
+    assert best_so_far(two, 60.0, **other) == ["best so far: sts 70.00, seconds 5.00"], "both are of one recipe"
 
 
 def test_words_are_explained_once_before_the_first_line(begin: Begin, capsys: pytest.CaptureFixture[str]) -> None:

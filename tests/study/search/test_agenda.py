@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from reports.ledger import Record, is_fresh
-from reports.ledger.finals import NEAR, PART
+from reports.ledger.finals import NEAR, PART, SoupVariant
 from reports.testing import made_record
 from search_spaces.goals import searched
 from study.rows import as_it_came
@@ -171,6 +171,42 @@ def test_without_a_limit_all_recipes_train_on_all_of_the_data_and_the_best_is_in
     assert seeds(ran, best) == seeds(ran, BASE) == 5
     assert not search.limited
     assert search.remaining == 0
+
+
+def test_what_a_fresh_seed_says_reaches_no_choice() -> None:
+    search, clock, explorer = agenda(rates=[1e-4, 1e-3], parts=False)
+    ran = drive(search, clock, outcome())
+    assert any(is_fresh(run.trial.seed) for run in ran)
+    assert {record.seed for record in explorer.outcomes.values() if record is not None} == {0}
+
+
+def test_a_soup_without_room_leaves_a_study_whole() -> None:
+    search, clock, _ = agenda(rates=[1e-3])
+    drive(search, clock, outcome())
+    (pick,) = search.finalists or ()
+    models = tuple(trial.key for trial in pick.trials)
+    search.soups = lambda _: [Trial(pick.recipe, SoupVariant(1.0).seed, "soup", averaged=models)]
+    search.progress.fits = lambda *given, **options: False
+    assert search.next() is None
+    assert not search.limited
+
+
+def test_a_row_without_room_holds_up_no_finals_and_one_that_has_not_begun_is_not_left_out() -> None:
+    """Twenty epochs take twice the limit. A study that goes on is limited only once it has no next trial."""
+    search, clock, explorer = agenda(30, RATES[:3], places=1, parts=False)
+    long = Trial(BASE.override({"optimisation.epochs": 20}), 0, "long", True)
+    course = dataclasses.replace(search.course, fixed=[*search.course.fixed, long])
+    search = Agenda(course, Budget(course.limits, (), 1, clock), (), explorer)
+    ran = drive(search, clock, outcome())
+    assert long.key not in {run.trial.key for run in ran}
+    assert seeds(ran, BASE) >= 2
+    assert search.limited
+    before = [run for run in ran if run.trial.recipe != BASE and not is_fresh(run.trial.seed)]
+    again, clock, _ = agenda(limits={"worker_hours": 0.3}, rates=RATES, before=before, proposed=explorer.proposed)
+    assert not again.exploration.opens_more
+    assert not again.limited
+    drive(again, clock, outcome())
+    assert again.limited
 
 
 def test_what_follows_the_finals_comes_also_where_a_limit_leaves_out_several_of_their_rounds() -> None:
@@ -408,6 +444,59 @@ def test_room_is_kept_for_the_best_recipe_though_its_training_is_long(minutes: f
     (pick,) = search.finalists or ()
     assert pick.recipe.optimisation.epochs == 6
     assert seeds(ran, pick.recipe) >= 1
+
+
+def test_the_room_for_whole_finals_is_that_of_the_best_on_a_part() -> None:
+    search, clock, explorer = agenda(60, places=1)
+    for _ in range(10):
+        trial = search.next()
+        assert trial is not None
+        seconds, record = outcome()(trial)
+        clock.seconds += seconds
+        search.tell(trial.key, record)
+    best = max((each.recipe for each in explorer.proposed if each.recipe.hash in explorer.outcomes), key=quality)
+    assert quality(best) > quality(BASE)
+    finals, _ = search.exploration.room_kept
+    assert finals.count(best.hash) == finals.count(BASE.hash) == search.course.finals.seeds
+
+
+def test_recipes_leave_room_for_finals_with_the_best_so_far() -> None:
+    """Which takes ten times as long as they do; an earlier run had asked for all of them. The untrained encoder, which
+    is better than all of them, is no finalist."""
+    slow = 1e-3
+    times = longer(lambda trial: 10.0 if trial.recipe.optimisation.learning_rate == slow else 1.0, untrained=99.0)
+    first, clock, explorer = agenda(rates=[slow, *RATES[:30]], places=1, parts=False)
+    ran = drive(first, clock, times)
+    before = [run for run in ran[:3] if not is_fresh(run.trial.seed)]
+    assert [run.trial.name for run in before] == ["untrained", "base", "rate 0.001"]
+    again, clock, _ = agenda(220, explorer.rates, 1, before, explorer.proposed, parts=False)
+    kept_for = [*itertools.chain(*again.exploration.room_kept)]
+    assert kept_for.count(explorer.explored[0]) == kept_for.count(BASE.hash) == 5
+    more = drive(again, clock, times)
+    (pick,) = again.finalists or ()
+    assert pick.name == "rate 0.001"
+    assert seeds(more, pick.recipe) == seeds(more, BASE) == 5
+
+
+def test_a_recipe_whose_finals_would_have_no_room_does_not_begin() -> None:
+    """Its training alone would have: it takes six times as long as that of the base settings."""
+    search, clock, explorer = agenda(60, [1e-3], places=1, epochs=(6,), parts=False)
+    ran = drive(search, clock, outcome())
+    assert [run.name for run in explorer.proposed] == ["rate 0.001"]
+    assert not [run for run in ran if run.trial.recipe == explorer.proposed[0].recipe]
+    assert clock.seconds < 40 * MINUTE
+
+
+def test_no_finals_begin_before_it_is_known_on_which_part_recipes_begin() -> None:
+    """The base settings, which would have told their pace, have failed."""
+    search, _, _ = agenda(60)
+    probe, untrained, base = (search.next() for _ in range(3))
+    assert probe is not None
+    assert probe.part
+    search.tell(untrained.key, outcome()(untrained)[1])
+    search.tell(base.key, None)
+    assert search.next() is None
+    assert search.waits
 
 
 def test_who_has_no_room_for_a_seed_is_no_finalist() -> None:

@@ -195,19 +195,39 @@ class TestAgenda:
         assert search.finalists == []
         assert seeds(ran, BASE) == 5
 
-    def test_of_copies_one_is_in_them_and_none_of_the_base(self) -> None:
-        """Two recipes that score the same to the last digit are one."""
+    @pytest.mark.parametrize("copied", [False, True])
+    def test_of_copies_one_is_in_them_and_none_of_the_base(self, copied: bool) -> None:
+        """Two recipes that score the same to the last digit are one; `copied`: their losses differ, so that one of them
+        may hold the other's trial."""
         copies = {1e-3: 70.0, 2e-3: 70.0, 3e-3: 60.0, 4e-3: 65.0}
 
         def of_rate(trial: Trial) -> tuple[float, Any]:
             score = copies.get(trial.recipe.optimisation.learning_rate, 60.0) + 1e-3 * (trial.seed % 7)
             numbers = dict.fromkeys(("dev_spearman_cosine", "spearman_cosine", "pearson", "dev_pearson"), score)
             scores = {"STSBenchmark": numbers if trial.recipe.trains else {**numbers, "pearson": 1.0}}
-            return 1.0, made_record(trial.recipe.flat(), trial.recipe_hash, trial.seed, scores=scores)
+            record = made_record(trial.recipe.flat(), trial.recipe_hash, trial.seed, scores=scores)
+            loss = trial.recipe.optimisation.learning_rate if copied else 1.0
+            return 1.0, dataclasses.replace(record, training={**record.training, "loss": loss})
 
         search, clock, _ = agenda(rates=[*copies], finals=of((3, 2)))
         drive(search, clock, of_rate)
         assert finalists(search) == ["rate 0.001", "rate 0.004"]
+
+    @pytest.mark.parametrize(
+        ("order", "above", "chosen"), [(1, 10, ["rate 0.0001"]), (-1, 10, ["rate 0.0001"]), (1, 0, [])]
+    )
+    def test_of_equals_the_first_of_the_search_is_in_them(self, order: int, above: float, chosen: list[str]) -> None:
+        """In whatever order they ended, or their files lie; none where they equal the base settings."""
+
+        def equal(trial: Trial) -> tuple[float, Any]:
+            scores = {"STSBenchmark": {"dev_spearman_cosine": 50.0 + above * (not trial.row)}}
+            return 1.0, made_record(trial.recipe.flat(), trial.recipe_hash, trial.seed, scores=scores)
+
+        first, clock, explorer = agenda(rates=RATES, finals=of((1, 2)))
+        ran = [run for run in drive(first, clock, equal) if not is_fresh(run.trial.seed)]
+        again, clock, _ = agenda(rates=RATES, before=ran[::order], proposed=explorer.proposed, finals=of((1, 2)))
+        drive(again, clock, equal)
+        assert finalists(again) == finalists(first) == chosen
 
     def test_of_two_goals_they_are_of_the_front(self) -> None:
         """One recipe is worse than another in both goals; of the others each is better in one."""

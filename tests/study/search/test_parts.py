@@ -95,7 +95,10 @@ def test_the_report_names_what_ran_on_a_part(whole: tuple[Path, list[Trial], Tun
     explored_names = {name for name in parts.values() if not name.endswith("base settings")}
     assert {names[key] for key in parts} >= explored_names
     assert all(names[each.recipe.hash] == each.name for each in searcher.explorer.proposed)
-    shown = Folder(folder).view().names
+    view = Folder(folder).view()
+    shares, shown = [best.share for best in view.best], view.names
+    assert shares == sorted(shares, reverse=True)
+    assert len({*shares}) > 2
     assert {shown[f"{key}-{PART}"] for key in parts} >= explored_names
     left = len({name.partition(": ")[2] for name in explored_names})
     text = markdown(explored.write(results, folder / "pictures"))
