@@ -19,14 +19,12 @@ from typing import Any
 
 from trainables.corpora.tables import Record
 from trainables.corpora.teacher_scores import ROLES, scores_of, teacher_says
-from trainables.errors import UserError, choices, is_text, listed, point_hint, shown
+from trainables.errors import UserError, choices, listed, point_hint, shown
 from trainables.labels import CONTRADICTION, ENTAILMENT, LABELS
-from trainables.tabular import NAMES, SEVERAL, roles_of, texts_of, without_zeros
+from trainables.tabular import NAMES, SEVERAL, RoleColumns, check_text, roles_of, texts_of, without_zeros
 
 Row = tuple[str, str, int, float]
 """Premise, hypothesis, label, and a teacher's score or NaN."""
-Columns = Mapping[str, tuple[str, ...]]
-"""The columns of each role: those of a labelled pair, or those of an anchor with its texts."""
 Located = Iterable[tuple[str, Record]]
 """Rows of a table, each after its place in the file."""
 
@@ -102,13 +100,13 @@ class Labels:
             )
 
 
-def read_rows(columns: Columns, records: Located, labels: Labels, lacking: Counter[str]) -> Iterator[Row | None]:
+def read_rows(columns: RoleColumns, records: Located, labels: Labels, lacking: Counter[str]) -> Iterator[Row | None]:
     """The labelled pairs of a table's records; None for one without a gold label. `lacking` counts empty cells of
     triplets by column. `UserError` for a record that lacks what it needs, or holds what cannot be used."""
     return _labelled(columns, records, labels) if "label" in columns else _triplets(columns, records, lacking)
 
 
-def _labelled(columns: Columns, records: Located, labels: Labels) -> Iterator[Row | None]:
+def _labelled(columns: RoleColumns, records: Located, labels: Labels) -> Iterator[Row | None]:
     """One row for each record, which needs all columns."""
     (first,), (second,), (judged,) = columns.values()
     for where, record in records:
@@ -121,7 +119,7 @@ def _labelled(columns: Columns, records: Located, labels: Labels) -> Iterator[Ro
             yield premise, hypothesis, label, math.nan
 
 
-def _triplets(columns: Columns, records: Located, lacking: Counter[str]) -> Iterator[Row]:
+def _triplets(columns: RoleColumns, records: Located, lacking: Counter[str]) -> Iterator[Row]:
     """An entailment for each positive and a contradiction for each negative, each different row once. Of an anchor with
     several positives, margins to the first are its scores."""
     yielded: set[tuple[str, str, int]] = set()
@@ -137,7 +135,7 @@ def _triplets(columns: Columns, records: Located, lacking: Counter[str]) -> Iter
             raise UserError(f"{where}: no positive in {choices(near)}")
         positives = len(rows)
         rows += [(anchor, text, CONTRADICTION) for column in far for text in texts[column]]
-        teacher = teacher_says(record, columns, where) if taught else []
+        teacher = teacher_says(record, columns, where)
         positive = rows[0][1] if len(teacher) < len(rows) else ""
         if taught and not teacher:
             lacking[taught[0]] += 1
@@ -150,7 +148,7 @@ def _triplets(columns: Columns, records: Located, lacking: Counter[str]) -> Iter
                 yield *row, score
 
 
-def named_columns(names: str | None) -> Columns | None:
+def named_columns(names: str | None) -> RoleColumns | None:
     """What `corpus.columns` says, as `premise=text_a,hypothesis=text_b,label=y` or
     `anchor=question,positive=answer,negative=wrong`; positive and negative may be named more than once."""
     if names is None:
@@ -168,7 +166,7 @@ def named_columns(names: str | None) -> Columns | None:
     return {role: named[role] for role in (*_PAIR, *_TRIPLET) if role in named}
 
 
-def find_columns(columns: Sequence[str], where: str, named: Columns | None) -> Columns:
+def find_columns(columns: Sequence[str], where: str, named: RoleColumns | None) -> RoleColumns:
     """The `named` columns, or else those with names that are known; `UserError` where one is missing."""
     if named is not None:
         missing = [column for column in chain.from_iterable(named.values()) if column not in columns]
@@ -249,8 +247,7 @@ def texts_in(record: Record, column: str, where: str) -> list[str]:
 def _text(value: Any, column: str, where: str) -> str:
     if not isinstance(value, str):
         raise UserError(f"{where}: {column} is not text but {shown(value)}")
-    if not is_text(value):
-        raise UserError(f"{where}: {column} holds half of a character (a lone surrogate): {shown(value)}")
+    check_text(value, column, where)
     if not value.strip():
         raise UserError(f"{where}: {column} is empty")
     return value.strip()

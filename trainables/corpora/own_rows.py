@@ -17,12 +17,10 @@ from trainables.corpora.columns import Labels, texts_in
 from trainables.corpora.tables import Record
 from trainables.errors import UserError, point_hint, shown
 from trainables.labels import LABELS
-from trainables.tabular import as_label, as_number, is_empty, no_number, texts_of
+from trainables.tabular import RoleColumns, as_label, as_number, has_any
 
 Normal = dict[str, Any]
 """A row in the normal form of its content; a value is a text, a list of texts or a number."""
-RoleColumns = Mapping[str, tuple[str, ...]]
-"""Role to the names of its columns."""
 _BRIEF = 40
 """Letters of a text that is shown."""
 
@@ -47,8 +45,10 @@ class Content:
 def read_row(content: str, record: Record, columns: RoleColumns, where: str, labels: Labels) -> Normal | str:
     """A row in normal form; of one that has nothing in a column that it needs, that column's role. `UserError` for a
     value that is there and cannot be used."""
-    lacking = next((role for role in CONTENTS[content].needed if _lacks(role, record, columns[role])), None)
-    return lacking or CONTENTS[content].read(record, columns, where, labels)
+    for role in CONTENTS[content].needed:
+        if not has_any(record, columns[role], numbers=role == "score"):
+            return role
+    return CONTENTS[content].read(record, columns, where, labels)
 
 
 def texts(row: Normal) -> list[str]:
@@ -72,11 +72,6 @@ def brief(text: object) -> str:
         return f"{text:g}" if isinstance(text, float) else str(text)
     plain = " ".join(text.split())
     return f'"{plain}"' if len(plain) <= _BRIEF else f'"{plain[: _BRIEF - 2].rstrip()} …"'
-
-
-def _lacks(role: str, record: Record, names: tuple[str, ...]) -> bool:
-    empty: Callable[[object], bool] = no_number if role == "score" else lambda cell: not texts_of(cell)
-    return all(empty(record.get(name)) for name in names)
 
 
 def _text(record: Record, column: str, where: str) -> str:
@@ -128,13 +123,12 @@ def _document(record: Record, columns: RoleColumns, where: str, labels: Labels) 
     """Its title, and its text or those of its sections, with the heading of each."""
     (name,) = columns["sentence"]
     texts = texts_in(record, name, where)
-    title, heading = ((columns.get(role) or (None,))[0] for role in ("title", "heading"))
-    row: Normal = {} if title is None or is_empty(record.get(title)) else {"title": _text(record, title, where)}
-    cell = None if heading is None else record.get(heading)
-    if isinstance(cell, list):  # a section may have none
+    titles, headings = columns.get("title", ()), columns.get("heading", ())
+    row: Normal = {"title": _text(record, titles[0], where)} if has_any(record, titles) else {}
+    if headings and isinstance(cell := record.get(headings[0]), list):  # a section may have none
         row["heading"] = [str(each or "").strip() for each in cell]
-    elif heading is not None and not is_empty(cell):
-        row["heading"] = [_text(record, heading, where)]
+    elif has_any(record, headings):
+        row["heading"] = [_text(record, headings[0], where)]
     if len(row.get("heading", texts)) != len(texts):
         raise UserError(f"{where}: it has {len(row['heading'])} headings and {len(texts)} texts; give one for each")
     return {**row, "text": texts}
