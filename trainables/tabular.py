@@ -190,6 +190,29 @@ def _of_passage(cell: object) -> object:
     return " ".join(filter(None, sides)) if sides and all(isinstance(side, str) for side in sides) else cell
 
 
+def texts_in(row: Mapping[str, object], column: str, where: str) -> list[str]:
+    """The texts of a row's column, without blanks at their ends. `UserError` for what is no text, or none that can be
+    written."""
+    return [_as_text(text, column, where) for text in texts_of(row.get(column))]
+
+
+def one_text(row: Mapping[str, object], column: str, where: str) -> str:
+    """The same of a column that holds one; `UserError` where it holds none or several, too."""
+    if column not in row:
+        raise UserError(f"{where}: column {column!r} is missing")
+    texts = texts_in(row, column, where)
+    if len(texts) != 1:
+        raise UserError(f"{where}: {column} {'holds several texts, and it needs one' if texts else 'is empty'}")
+    return texts[0]
+
+
+def _as_text(text: object, column: str, where: str) -> str:
+    if not isinstance(text, str):
+        raise UserError(f"{where}: {column} is not text but {shown(text)}")
+    check_text(text, column, where)
+    return text.strip()
+
+
 def check_text(text: str, name: str, where: str) -> None:
     """`UserError` for a text that cannot be written down; `name` says which it is."""
     if not is_text(text):

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from trainables.corpora import teacher_scores
-from trainables.corpora.columns import Labels, texts_in
+from trainables.corpora.columns import Labels
 from trainables.corpora.tables import Record
 from trainables.errors import UserError, point_hint, shown
 from trainables.labels import LABELS
-from trainables.tabular import RoleColumns, as_label, as_number, has_any
+from trainables.tabular import RoleColumns, as_label, as_number, has_any, one_text, texts_in
 
 Normal = dict[str, Any]
 """A row in the normal form of its content; a value is a text, a list of texts or a number."""
@@ -74,35 +74,32 @@ def brief(text: object) -> str:
     return f'"{plain}"' if len(plain) <= _BRIEF else f'"{plain[: _BRIEF - 2].rstrip()} …"'
 
 
-def _text(record: Record, column: str, where: str) -> str:
-    """The one text of a column."""
-    first, *more = texts_in(record, column, where)
-    if more:
-        raise UserError(f"{where}: {column} holds several texts, and it needs one")
-    return first
-
-
-def _pair(record: Record, columns: RoleColumns, where: str, labels: Labels) -> Normal | str:
-    (anchor,) = columns["anchor"]
-    if columns["anchor"] == columns["positive"]:  # a set, whose texts all say the same
-        first, *others = texts_in(record, anchor, where)
-        return {"anchor": first, "positive": others} if others else "positive"
+def anchored(record: Record, columns: RoleColumns, where: str) -> Normal:
+    """An anchor with its positives and negatives, as far as there are any, and what a teacher says of them."""
     sides = {
         role: [text for name in columns[role] for text in texts_in(record, name, where)]
-        for role in ("positive", "negative")
+        for role in teacher_scores.SIDES
         if role in columns
     }
-    teacher = teacher_scores.teacher_says(record, columns, where)
-    return {"anchor": _text(record, anchor, where), **sides, **({"teacher": teacher} if teacher else {})}
+    (anchor,), teacher = columns["anchor"], teacher_scores.teacher_says(record, columns, where)
+    return {"anchor": one_text(record, anchor, where), **sides, **({"teacher": teacher} if teacher else {})}
 
 
-def _labelled_pair(record: Record, columns: RoleColumns, where: str, labels: Labels) -> Normal | str:
+def labelled_pair(record: Record, columns: RoleColumns, where: str, labels: Labels) -> Normal | str:
     (first,), (second,), (name,) = columns["sentence1"], columns["sentence2"], columns["label"]
     code = labels.code(record.get(name), where)
     if code is None:
         return "label"
-    premise, hypothesis = _text(record, first, where), _text(record, second, where)
+    premise, hypothesis = one_text(record, first, where), one_text(record, second, where)
     return {"premise": premise, "hypothesis": hypothesis, "label": LABELS[code]}
+
+
+def _pair(record: Record, columns: RoleColumns, where: str, labels: Labels) -> Normal | str:
+    (anchor,) = columns["anchor"]
+    if columns["anchor"] != columns["positive"]:
+        return anchored(record, columns, where)
+    first, *others = texts_in(record, anchor, where)  # a set, whose texts all say the same
+    return {"anchor": first, "positive": others} if others else "positive"
 
 
 def _scored_pair(record: Record, columns: RoleColumns, where: str, labels: Labels) -> Normal:
@@ -111,12 +108,12 @@ def _scored_pair(record: Record, columns: RoleColumns, where: str, labels: Label
     score = as_number(cell)
     if score is None:
         raise UserError(f"{where}: {name} is {shown(cell)}, and a score is a number{point_hint(cell)}")
-    return {"sentence1": _text(record, first, where), "sentence2": _text(record, second, where), "score": score}
+    return {"sentence1": one_text(record, first, where), "sentence2": one_text(record, second, where), "score": score}
 
 
 def _labelled_text(record: Record, columns: RoleColumns, where: str, labels: Labels) -> Normal:
     (sentence,), (name,) = columns["sentence"], columns["label"]
-    return {"sentence": _text(record, sentence, where), "label": as_label(record.get(name), where)}
+    return {"sentence": one_text(record, sentence, where), "label": as_label(record.get(name), where)}
 
 
 def _document(record: Record, columns: RoleColumns, where: str, labels: Labels) -> Normal:
@@ -124,11 +121,11 @@ def _document(record: Record, columns: RoleColumns, where: str, labels: Labels) 
     (name,) = columns["sentence"]
     texts = texts_in(record, name, where)
     titles, headings = columns.get("title", ()), columns.get("heading", ())
-    row: Normal = {"title": _text(record, titles[0], where)} if has_any(record, titles) else {}
+    row: Normal = {"title": one_text(record, titles[0], where)} if has_any(record, titles) else {}
     if headings and isinstance(cell := record.get(headings[0]), list):  # a section may have none
         row["heading"] = [str(each or "").strip() for each in cell]
     elif has_any(record, headings):
-        row["heading"] = [_text(record, headings[0], where)]
+        row["heading"] = [one_text(record, headings[0], where)]
     if len(row.get("heading", texts)) != len(texts):
         raise UserError(f"{where}: it has {len(row['heading'])} headings and {len(texts)} texts; give one for each")
     return {**row, "text": texts}
@@ -141,7 +138,7 @@ CONTENTS: Mapping[str, Content] = {
     ),
     "nli": Content(
         "premises and hypotheses labelled entailment, neutral or contradiction",
-        _labelled_pair,
+        labelled_pair,
         ("sentence1", "sentence2", "label"),
     ),
     "scored": Content("pairs with scores", _scored_pair, ("sentence1", "sentence2", "score")),
