@@ -200,9 +200,13 @@ def one_text(row: Mapping[str, object], column: str, where: str) -> str:
     """The same of a column that holds one; `UserError` where it holds none or several, too."""
     if column not in row:
         raise UserError(f"{where}: column {column!r} is missing")
-    texts = texts_in(row, column, where)
-    if len(texts) != 1:
-        raise UserError(f"{where}: {column} {'holds several texts, and it needs one' if texts else 'is empty'}")
+    cell = row[column]
+    cells = [cell] if isinstance(cell, str) else texts_of(cell)  # signs that are not seen may be all that there is
+    texts = [_as_text(text, column, where) for text in cells]
+    if len(texts) > 1:
+        raise UserError(f"{where}: {column} holds several texts, and it needs one")
+    if not any(texts):
+        raise UserError(f"{where}: {column} is empty")
     return texts[0]
 
 

@@ -25,7 +25,7 @@ from trainables.corpora import scenes
 from trainables.corpora.columns import NUMBERS_READ, TRIPLETS_READ, Labels, find_columns, named_columns
 from trainables.corpora.own_rows import anchored, labelled_pair
 from trainables.corpora.tables import FORMS, Record, check_tables, find_tables, open_table, sources
-from trainables.corpora.teacher_scores import ROLES, SIDES, divisor, scores_of
+from trainables.corpora.teacher_scores import ROLES, SIDES, divisor, scores_of, teacher_says
 from trainables.errors import UserError, choices
 from trainables.labels import CONTRADICTION, ENTAILMENT, LABELS, NEUTRAL
 from trainables.process_cache import stamp
@@ -310,9 +310,10 @@ def _triplets(columns: RoleColumns, records: _Located, lacking: Counter[str]) ->
     for where, record in records:
         lacking.update(column for column in sides if not has_any(record, [column]))
         row = anchored(record, columns, where)
-        anchor, near, far, teacher = row["anchor"], row["positive"], row.get("negative", []), row.get("teacher", [])
+        anchor, near, far = row["anchor"], row["positive"], row.get("negative", [])
         if not near:
             raise UserError(f"{where}: no positive in {choices(columns['positive'])}")
+        teacher = teacher_says(record, columns, where)
         rows = [(anchor, text, ENTAILMENT) for text in near] + [(anchor, text, CONTRADICTION) for text in far]
         positive = near[0] if len(teacher) < len(rows) else ""
         if taught and not teacher:

@@ -75,14 +75,13 @@ def brief(text: object) -> str:
 
 
 def anchored(record: Record, columns: RoleColumns, where: str) -> Normal:
-    """An anchor with its positives and negatives, as far as there are any, and what a teacher says of them."""
-    sides = {
-        role: [text for name in columns[role] for text in texts_in(record, name, where)]
-        for role in teacher_scores.SIDES
-        if role in columns
-    }
-    (anchor,), teacher = columns["anchor"], teacher_scores.teacher_says(record, columns, where)
-    return {"anchor": one_text(record, anchor, where), **sides, **({"teacher": teacher} if teacher else {})}
+    """An anchor with its positives and negatives, as far as there are any."""
+    (anchor,) = columns["anchor"]
+    row: Normal = {"anchor": one_text(record, anchor, where)}
+    for role in teacher_scores.SIDES:
+        if role in columns:
+            row[role] = [text for name in columns[role] for text in texts_in(record, name, where)]
+    return row
 
 
 def labelled_pair(record: Record, columns: RoleColumns, where: str, labels: Labels) -> Normal | str:
@@ -96,10 +95,12 @@ def labelled_pair(record: Record, columns: RoleColumns, where: str, labels: Labe
 
 def _pair(record: Record, columns: RoleColumns, where: str, labels: Labels) -> Normal | str:
     (anchor,) = columns["anchor"]
-    if columns["anchor"] != columns["positive"]:
-        return anchored(record, columns, where)
-    first, *others = texts_in(record, anchor, where)  # a set, whose texts all say the same
-    return {"anchor": first, "positive": others} if others else "positive"
+    if columns["anchor"] == columns["positive"]:  # a set, whose texts all say the same
+        first, *others = texts_in(record, anchor, where)
+        return {"anchor": first, "positive": others} if others else "positive"
+    row = anchored(record, columns, where)
+    teacher = teacher_scores.teacher_says(record, columns, where)
+    return {**row, "teacher": teacher} if teacher else row
 
 
 def _scored_pair(record: Record, columns: RoleColumns, where: str, labels: Labels) -> Normal:

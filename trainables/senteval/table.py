@@ -85,8 +85,7 @@ class TaskTable:
     def whole(self, target: Target) -> tuple[TaskTable, list[str]]:
         """Without the lines that have nothing in a column that the target needs; a sentence says how many lack what.
         `UserError` where no line is left."""
-        first, second = ("sentence1", "sentence2") if self.has("sentence2") else ("sentence", "")
-        sides = ("anchor", "positive", "negative") if target == "documents" and self.has("anchor") else (first, second)
+        sides = ("anchor", "positive", "negative") if target == "documents" and self.has("anchor") else self._sides
         judged = {"scores": "score" if self.has("score") else "label", "classes": "label"}.get(target, "")
         needed = [role for role in (*sides, judged) if self.has(role)]
         lacks = [next((role for role in needed if self._lacks(line, role, target)), "") for line in self.lines]
@@ -114,9 +113,8 @@ class TaskTable:
 
     def sentences(self) -> tuple[list[str], list[str] | None]:
         """The sentences, and the second ones where the file has a column for them, of which each line needs one."""
-        paired = self.has("sentence2")
-        left = self._sentences("sentence1" if self.has("sentence1") else "sentence")
-        return left, self._sentences("sentence2") if paired else None
+        left, *right = map(self._sentences, self._sides)
+        return left, right[0] if right else None
 
     def labels(self) -> tuple[str, ...]:
         return tuple(sorted({label for line in self.lines if (label := self._label(line)) is not None}))
@@ -200,6 +198,11 @@ class TaskTable:
         """Whether the file has columns of these roles."""
         return self.roles.keys() >= {*roles}
 
+    @property
+    def _sides(self) -> tuple[str, ...]:
+        """The roles of its sentences."""
+        return ("sentence1" if self.has("sentence1") else "sentence", *(["sentence2"] * self.has("sentence2")))
+
     def _columns(self, role: str) -> tuple[str, ...]:
         """Those of a role; its own name, for a message, where there is none."""
         return self.roles.get(role, (role,))
@@ -216,10 +219,7 @@ class TaskTable:
         if not isinstance(value, str):
             raise UserError(f"{where}: {column!r} is {shown(value)}, not text")
         check_text(value, repr(column), where)
-        words = value.split()
-        if not words:
-            raise UserError(f"{where}: {column!r} is empty")
-        return " ".join(words)
+        return " ".join(value.split())
 
     @cached_property
     def _unlabelled(self) -> tuple[str, ...]:
