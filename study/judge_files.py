@@ -16,19 +16,18 @@ from pathlib import Path
 from typing import Any
 
 from trainables.corpora.hub import DataSet, configurations, is_data_set, load_data_set
-from trainables.corpora.own_rows import RoleColumns
 from trainables.corpora.tables import find_tables, open_table
 from trainables.errors import UserError, choices, listed
 from trainables.senteval.beir import CORPUS, JUDGED, QUERIES
 from trainables.senteval.own_tasks import named
-from trainables.tabular import texts_of
+from trainables.tabular import NLI_SIDES, RoleColumns, check_text, texts_of
 
 _SPLITS: Mapping[str, tuple[str, ...]] = {"dev": ("validation", "dev", "val", "valid"), "test": ("test",)}
 """What the split of a part may be called; the first that is there is taken where none is said."""
 _TEXTS = {"queries": QUERIES, "corpus": CORPUS}
 _IDS = ("query-id", "corpus-id", "score")
 _ROLES = ("anchor", "positive", "negative", "sentence", "sentence1", "sentence2", "score", "label")
-_OF_TASKS = {**{role: role for role in _ROLES}, "premise": "sentence1", "hypothesis": "sentence2"}
+_OF_TASKS = {**{role: role for role in _ROLES}, **NLI_SIDES}
 """What a task calls the roles that it reads."""
 
 
@@ -65,8 +64,8 @@ def _as_search(data_set: DataSet, place: str, part: str, folder: Path) -> None:
     (folder / JUDGED).mkdir(parents=True, exist_ok=True)
     for configuration, file in _TEXTS.items():
         rows = load_data_set(f"{source}:{configuration}", (configuration, "train", *_SPLITS[part]))
-        name = _column(f"{source}:{configuration}", rows, ("_id", "id"))
-        _write(folder / file, ({**row, "_id": str(row[name])} for row in rows))
+        name = _column(where := f"{source}:{configuration}", rows, ("_id", "id"))
+        _write(folder / file, ((where, {**row, "_id": str(row[name])}) for row in rows))
     qrels = load_data_set(f"{source}:{judged}:{data_set.split or ''}", _SPLITS[part])
     for name in _IDS:
         _column(f"{source}:{judged}", qrels, (name,))
@@ -106,7 +105,10 @@ def with_known_names(text: str, part: str, folder: Path, roles: RoleColumns | No
     records = table.read([column for columns in own.values() for column in columns])
     _write(
         target,
-        ({role: _value([record.get(column) for column in of]) for role, of in own.items()} for _, record in records),
+        (
+            (where, {role: _value([record.get(column) for column in of]) for role, of in own.items()})
+            for where, record in records
+        ),
     )
     return f"{name}={target}" if name else str(target)
 
@@ -116,6 +118,10 @@ def _value(cells: list[object]) -> object:
     return cells[0] if len(cells) == 1 else [text for cell in cells for text in texts_of(cell)]
 
 
-def _write(file: Path, rows: Iterable[Mapping[str, Any]]) -> None:
+def _write(file: Path, rows: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
+    """Rows, each after its place. `UserError` for one that cannot be written."""
     with open(file, "w", encoding="utf-8") as lines:
-        lines.writelines(json.dumps(row, ensure_ascii=False, default=str) + "\n" for row in rows)
+        for where, row in rows:
+            line = json.dumps(row, ensure_ascii=False, default=str)
+            check_text(line, "this row", where)
+            lines.write(line + "\n")

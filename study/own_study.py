@@ -261,7 +261,8 @@ def _prepare(
             prepared, leaked = held_against(prepared, tasks, drop_leaks, source.name, aside)
     except UserError as error:  # a person knows the file that was given, not the one that was made of it
         made = re.compile(re.escape(f"{folder}/") + r"[\w./]*(, line \d+|:\d+)?")
-        sentence, replaced = made.subn(f"what is put aside of {source.name}", str(error))
+        problem = re.sub(re.escape(f"{folder}/") + f"({'|'.join(files._fields)})/", r"--\1 ", str(error))
+        sentence, replaced = made.subn(f"what is put aside of {source.name}", problem)
         raise UserError(f"{sentence}; give --dev and --test" if replaced else sentence) from None
     if holding:
         of = " or ".join(f"--{part}" for part, texts in files._asdict().items() if texts)

@@ -3,6 +3,8 @@ memory is taken.
 
     arrays = arrays_in(read_content(Path("predictions.npz")))
     vectors = map_array(Path("vectors.npy"))
+
+And which of many rows stand for all (`drawn`).
 """
 
 from __future__ import annotations
@@ -17,6 +19,13 @@ from trainables.errors import unforeseen
 
 LARGEST = 1 << 30
 """Bytes of the arrays of an archive together at most; a usual one has some thousands."""
+DRAWN = 2023
+"""Draws the rows that stand for all, whatever the seed of a trial."""
+
+
+def drawn(count: int, most: int) -> np.ndarray:
+    """(`most` at most,) Which of so many rows are taken, in their order."""
+    return np.sort(np.random.default_rng(DRAWN).permutation(count)[:most])
 
 
 def read_content(path: Path) -> bytes:

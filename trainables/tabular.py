@@ -38,6 +38,8 @@ NAMES: Mapping[str, tuple[str, ...]] = {
 expressions."""
 SEVERAL = ("positive", "negative")
 """Roles of all columns that fit; of others it is the first column."""
+RoleColumns = Mapping[str, tuple[str, ...]]
+"""Role to the names of its columns."""
 _INDEX = re.compile(r"(.*_|pair|doc|row|q|p)?(id|idx|index|uuid|guid)|(unnamed:_|level_|__index_level_)\d+(__)?|")
 _UNSEEN = re.compile(r"[\s\u00ad\u200b-\u200f\u2060-\u2064\ufeff]*")
 """White space, and signs without a width."""
@@ -50,9 +52,16 @@ _FEW, _LABEL, _LETTERS, _READ = 20, 3, 60, 20
 that are looked at."""
 _TOPICS = {"topic", "category", "intent", "section", "sentiment", "emotion", "genre", "tag", "type", "target"}
 """What columns of labels are called, too: beside a single column of texts alone, as other tables have them besides."""
-_NLI = ("premise", "hypothesis", "gold_label")
+NLI_SIDES = {"premise": "sentence1", "hypothesis": "sentence2"}
+"""What the two texts of NLI are called, and their roles."""
+_GUESSED: Mapping[int, tuple[str, ...]] = {1: ("sentence",), 2: ("anchor", "positive")}
+"""By how many columns of texts there are: their roles, in order."""
 _NEARLY = 0.81
 """How alike a name is that may be misspelt: `anwser` is (0.83), `source` and `context` are like no known one."""
+
+
+_WHOLE_NUMBER = re.compile(r"(-?\d+)\.0+")
+"""As columns of whole numbers with gaps are often written."""
 
 
 def roles_of(columns: Sequence[str]) -> dict[str, tuple[str, ...]]:
@@ -66,9 +75,7 @@ def roles_of(columns: Sequence[str]) -> dict[str, tuple[str, ...]]:
     return roles
 
 
-def rivals_of(
-    roles: Mapping[str, Sequence[str]], columns: Sequence[str], rows: Sequence[Mapping[str, object]]
-) -> tuple[str, ...]:
+def rivals_of(roles: RoleColumns, columns: Sequence[str], rows: Sequence[Mapping[str, object]]) -> tuple[str, ...]:
     """Columns of known names in which some rows may have what others have in those of the `roles`, which are read: no
     row fills both."""
     read = [*chain.from_iterable(roles.values())]
@@ -77,18 +84,18 @@ def rivals_of(
         name
         for role, names in others.items()
         for name in names
-        if not any(_fills(row, [name]) and _fills(row, roles.get(role) or read) for row in rows)
+        if not any(has_any(row, [name]) and has_any(row, roles.get(role) or read) for row in rows)
     )
 
 
 def check_one_vocabulary(
-    lacking: str, row: Mapping[str, object], roles: Mapping[str, Sequence[str]], rivals: Sequence[str], where: str
+    lacking: str, row: Mapping[str, object], roles: RoleColumns, rivals: Sequence[str], where: str
 ) -> None:
     """`UserError` for a row that lacks one of the `roles`, whose columns are read, if it has it in one of the `rivals`,
     or has nothing but these."""
-    filled = roles_of([name for name in rivals if _fills(row, [name])]) if rivals else {}
+    filled = roles_of([name for name in rivals if has_any(row, [name])]) if rivals else {}
     read = [*chain.from_iterable(roles.values())]
-    if lacking in filled or (filled and not _fills(row, read)):
+    if lacking in filled or (filled and not has_any(row, read)):
         names = listed([*chain.from_iterable(filled.values())])
         raise UserError(
             f"{where}: this row has {names} where others have {listed(read)}, and would be lost; give all rows the "
@@ -96,8 +103,9 @@ def check_one_vocabulary(
         )
 
 
-def _fills(row: Mapping[str, object], columns: Iterable[str]) -> bool:
-    return any(texts_of(row.get(name)) for name in columns)
+def has_any(row: Mapping[str, object], columns: Iterable[str], numbers: bool = False) -> bool:
+    """Whether a row has something in one of these columns; where they hold `numbers`, NaN in words is nothing."""
+    return any(not no_number(cell) if numbers else texts_of(cell) for cell in map(row.get, columns))
 
 
 def near_role(column: str) -> tuple[str, str] | None:
@@ -118,28 +126,24 @@ def is_index(column: str) -> bool:
     return _INDEX.fullmatch(_plain(column)) is not None
 
 
-def columns_of_texts(columns: Sequence[str], rows: Sequence[Mapping[str, object]]) -> tuple[str, ...]:
-    """Where names do not tell: all columns but those that only number the rows, if each of them holds texts, and no two
-    the same ones; else none."""
-    names = tuple(name for name in columns if not is_index(name))
-    cells = [[row.get(name) for row in rows[:PEEKED]] for name in names]
-    if not rows or not all(map(_are_texts, cells)):
-        return ()
-    alike = (sum(map(operator.eq, *pair)) for pair in combinations(cells, 2))
-    return () if any(2 * equal > len(cells[0]) for equal in alike) else names
-
-
-def text_and_label(columns: Sequence[str], rows: Sequence[Mapping[str, object]]) -> tuple[str, ...]:
-    """A column of texts and one that is called as labels often are (`_TOPICS`) and holds nothing long, where these are
-    all but those that number the rows; else none."""
+def guessed_roles(columns: Sequence[str], rows: Sequence[Mapping[str, object]]) -> dict[str, tuple[str, ...]]:
+    """Where names do not tell: a text and a label that is called as labels often are (`_TOPICS`) and holds nothing
+    long; or a text; or two texts, by their order an anchor and its positive. Columns that only number the rows do not
+    count, all others must be among these, and no two hold the same texts; else no roles."""
     names = [name for name in columns if not is_index(name)]
+    cells = {name: [row.get(name) for row in rows[:PEEKED]] for name in names}
     labels = [name for name in names if _plain(name) in _TOPICS]
     texts = [name for name in names if name not in labels]
-    if len(texts) != 1 or len(labels) != 1 or not rows or not roles_of(texts).keys() <= {"sentence", "anchor"}:
-        return ()
-    cells = {name: [row.get(name) for row in rows[:PEEKED]] for name in names}
-    short = all(len(str(cell)) <= _LETTERS for cell in cells[labels[0]])
-    return (texts[0], labels[0]) if short and _are_texts(cells[texts[0]]) else ()
+    if not rows:
+        return {}
+    if len(texts) == len(labels) == 1 and roles_of(texts).keys() <= {"sentence", "anchor"}:
+        short = all(len(str(cell)) <= _LETTERS for cell in cells[labels[0]])
+        if short and _are_texts(cells[texts[0]]):
+            return {"sentence": (texts[0],), "label": (labels[0],)}
+    alike = (2 * sum(map(operator.eq, *pair)) > len(pair[0]) for pair in combinations(cells.values(), 2))
+    if not all(map(_are_texts, cells.values())) or any(alike):
+        return {}
+    return {role: (name,) for role, name in zip(_GUESSED.get(len(names), ()), names, strict=False)}
 
 
 def _are_texts(cells: Sequence[object]) -> bool:
@@ -169,12 +173,14 @@ def is_duplicate(column: str) -> bool:
 
 def is_empty(cell: object) -> bool:
     """Whether nothing is there: a cell that is missing, NaN, or of signs that are not seen."""
-    return cell is None or cell != cell or (isinstance(cell, str) and _UNSEEN.fullmatch(cell) is not None)
+    return _UNSEEN.fullmatch(cell) is not None if isinstance(cell, str) else cell is None or cell != cell
 
 
 def texts_of(cell: object) -> list[object]:
     """The texts of a cell that holds one, a list or none. A passage, as in `{"title": ..., "text": ...}`, is the text
     after its title. What is no text stands as it is."""
+    if isinstance(cell, str):  # nearly all are, of a million rows
+        return [] if is_empty(cell) else [cell]
     passages = cell if isinstance(cell, list) else [cell]
     return [text for passage in passages if not is_empty(text := _of_passage(passage))]
 
@@ -182,6 +188,39 @@ def texts_of(cell: object) -> list[object]:
 def _of_passage(cell: object) -> object:
     sides = [cell.get("title") or "", cell["text"]] if isinstance(cell, dict) and "text" in cell else []
     return " ".join(filter(None, sides)) if sides and all(isinstance(side, str) for side in sides) else cell
+
+
+def texts_in(row: Mapping[str, object], column: str, where: str) -> list[str]:
+    """The texts of a row's column, without blanks at their ends. `UserError` for what is no text, or none that can be
+    written."""
+    return [_as_text(text, column, where) for text in texts_of(row.get(column))]
+
+
+def one_text(row: Mapping[str, object], column: str, where: str) -> str:
+    """The same of a column that holds one; `UserError` where it holds none or several, too."""
+    if column not in row:
+        raise UserError(f"{where}: column {column!r} is missing")
+    cell = row[column]
+    cells = [cell] if isinstance(cell, str) else texts_of(cell)  # signs that are not seen may be all that there is
+    texts = [_as_text(text, column, where) for text in cells]
+    if len(texts) > 1:
+        raise UserError(f"{where}: {column} holds several texts, and it needs one")
+    if not any(texts):
+        raise UserError(f"{where}: {column} is empty")
+    return texts[0]
+
+
+def _as_text(text: object, column: str, where: str) -> str:
+    if not isinstance(text, str):
+        raise UserError(f"{where}: {column} is not text but {shown(text)}")
+    check_text(text, column, where)
+    return text.strip()
+
+
+def check_text(text: str, name: str, where: str) -> None:
+    """`UserError` for a text that cannot be written down; `name` says which it is."""
+    if not is_text(text):
+        raise UserError(f"{where}: {name} holds half of a character (a lone surrogate): {shown(text)}")
 
 
 def as_number(cell: object) -> float | None:
@@ -211,17 +250,19 @@ def no_number(cell: object) -> bool:
 def as_label(cell: object, where: str) -> str | None:
     """A label as text; None for an empty cell. A whole number is the same label however a file writes it. `UserError`
     for a list and the like, and for what cannot be written."""
-    if not (is_empty(cell) or isinstance(cell, str | Number)):
+    if is_empty(cell):
+        return None
+    if not isinstance(cell, str | Number):
         raise UserError(f"{where}: a label is a text or a number, and this is {shown(cell)}; write a row for each")
-    label = None if is_empty(cell) else without_zeros(str(cell).strip())
-    if label is not None and not is_text(label):
-        raise UserError(f"{where}: the label holds half of a character (a lone surrogate): {shown(cell)}")
-    return label
+    text = str(cell)
+    check_text(text, "the label", where)
+    return without_zeros(text.strip())
 
 
 def without_zeros(text: str) -> str:
-    """`1.0` as `1`: columns of whole numbers with gaps are often written so."""
-    return re.sub(r"^(-?\d+)\.0+$", r"\1", text)
+    """`1.0` as `1`."""
+    whole = _WHOLE_NUMBER.fullmatch(text)
+    return whole[1] if whole else text
 
 
 def is_graded(values: Sequence[object]) -> bool:
@@ -230,12 +271,13 @@ def is_graded(values: Sequence[object]) -> bool:
     return bool(numbers) and not numbers <= _CODES
 
 
-def unclear(roles: Mapping[str, Sequence[str]], labels: Sequence[object]) -> bool:
+def unclear(roles: RoleColumns, labels: Sequence[object]) -> bool:
     """Whether numbers as the labels of pairs may be those of NLI as well as say how alike the two texts are, and no
     name of a column tells."""
     named = [_plain(name) for role in ("sentence1", "sentence2", "label") for name in roles[role]]
     numbers = _numbers(labels)
-    return bool(numbers) and numbers <= _CODES and not any(name in _NLI or is_duplicate(name) for name in named)
+    clear = any(name in (*NLI_SIDES, "gold_label") or is_duplicate(name) for name in named)
+    return bool(numbers) and numbers <= _CODES and not clear
 
 
 _CODES = frozenset(map(float, range(-1, len(LABELS))))

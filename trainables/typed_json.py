@@ -37,8 +37,10 @@ Count = Annotated[int, at_least(0)]
 def parse_json(text: str | bytes) -> Any:
     """The value. `ValueError` says what is wrong: bytes that are no UTF-8 too, and a key that an object has twice."""
     text = text if isinstance(text, str) else text.decode()
+    if text.startswith("\ufeff"):
+        raise json.JSONDecodeError("Unexpected UTF-8 BOM (decode using utf-8-sig)", text, 0)
     try:
-        value = json.loads(text, object_pairs_hook=_once_each)
+        value = _DECODER.decode(text)
     except RecursionError:
         raise ValueError(_TOO_DEEP) from None
     if text.count("[") + text.count("{") > DEEPEST and _deeper(value, DEEPEST):
@@ -238,3 +240,6 @@ def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
         raise ValueError(f"it says {shown(twice)} twice")
     return content
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_once_each)  # `json.loads` would make one for each line of a file

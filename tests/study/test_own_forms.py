@@ -112,3 +112,12 @@ def test_columns_that_are_named_are_those_of_dev_and_test_too(names: tuple[str, 
     assert task.kind == "search"
     assert len(splits_of(task, "test")[0]) == 50
     assert Path(task.files[-1]).name == ("judge.csv" if names[0] == "anchor" else "judge.jsonl")
+
+
+def test_a_row_of_dev_or_test_that_is_wrong_is_said_of_that_file() -> None:
+    rows = "".join(f"what is it {n},this is it {n}\n" for n in range(60))
+    Path("mine.csv").write_text(f"Frage,Antwort\n{rows}")
+    Path("judge.jsonl").write_text('{"Frage": "what", "Antwort": 5}\n')
+    columns = ["--columns", "anchor=Frage,positive=Antwort"]
+    with pytest.raises(UserError, match=r"^--test judge\.jsonl, line 1: 'positive' is 5, not text$"):
+        plan_of("--train", "mine.csv", *SMALL, *columns, "--test", "judge.jsonl")

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from trainables import arrays
-from trainables.arrays import arrays_in, map_array, read_content
+from trainables.arrays import arrays_in, drawn, map_array, read_content
 
 WRITTEN = {
     "gold": np.arange(6, dtype=np.int8),
@@ -124,3 +124,9 @@ def test_a_mapped_array_is_all_there(tmp_path: Path, content: bytes):
     path.write_bytes(content)
     with pytest.raises(ValueError, match=r"."):
         map_array(path)
+
+
+def test_the_same_rows_always_stand_for_all() -> None:
+    """Records of old and new trials are of the same ones."""
+    assert drawn(100, 4).tolist() == [19, 21, 29, 34]
+    assert drawn(3, 4).tolist() == [0, 1, 2]

@@ -1,8 +1,6 @@
 """What the columns of a table mean: labelled pairs, or anchors with positives and negatives.
 
-    columns, lacking = find_columns(table.columns, table.first, named=None), Counter()
-    read = table.read([*chain.from_iterable(columns.values())])
-    for row in read_rows(columns, read, Labels(None), lacking):     # (premise, hypothesis, label, score), or None
+    find_columns(["premise", "hypothesis", "label"], "a.csv, line 2", named=None)     # {"sentence1": ("premise",), ...}
 
 Known are the names of `trainables.tabular`; others are named by `corpus.columns` and `corpus.labels`. Layouts of other
 columns take them by role (`role_columns`).
@@ -10,25 +8,15 @@ columns take them by role (`role_columns`).
 
 from __future__ import annotations
 
-import math
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any
 
-from trainables.corpora.tables import Record
-from trainables.corpora.teacher_scores import ROLES, scores_of, teacher_says
-from trainables.errors import UserError, choices, is_text, listed, point_hint, shown
-from trainables.labels import CONTRADICTION, ENTAILMENT, LABELS
-from trainables.tabular import NAMES, SEVERAL, roles_of, texts_of, without_zeros
-
-Row = tuple[str, str, int, float]
-"""Premise, hypothesis, label, and a teacher's score or NaN."""
-Columns = Mapping[str, tuple[str, ...]]
-"""The columns of each role: those of a labelled pair, or those of an anchor with its texts."""
-Located = Iterable[tuple[str, Record]]
-"""Rows of a table, each after its place in the file."""
+from trainables.corpora.teacher_scores import ROLES
+from trainables.errors import UserError, choices, listed, point_hint, shown
+from trainables.labels import LABELS
+from trainables.tabular import NAMES, NLI_SIDES, SEVERAL, RoleColumns, roles_of, without_zeros
 
 NUMBERS_READ = "numbers read as " + ", ".join(f"{code} {name}" for code, name in enumerate(LABELS))
 TRIPLETS_READ = "anchors with positives read as entailment, with negatives as contradiction"
@@ -53,7 +41,7 @@ _FIRST = {
 }
 """Names that go before all others of `NAMES`, exactly as they stand: what a recipe reads of a file stays the same when
 more names become known. So do `_LABELLED`, and anchors with `_NEGATIVE`."""
-_PAIR, _TRIPLET = ("premise", "hypothesis", "label"), ("anchor", "positive", "negative", *ROLES)
+_PAIR, _TRIPLET = (*NLI_SIDES, "label"), ("anchor", "positive", "negative", *ROLES)
 """The roles of the columns of a labelled pair, one each, and those of a triplet."""
 
 
@@ -102,55 +90,7 @@ class Labels:
             )
 
 
-def read_rows(columns: Columns, records: Located, labels: Labels, lacking: Counter[str]) -> Iterator[Row | None]:
-    """The labelled pairs of a table's records; None for one without a gold label. `lacking` counts empty cells of
-    triplets by column. `UserError` for a record that lacks what it needs, or holds what cannot be used."""
-    return _labelled(columns, records, labels) if "label" in columns else _triplets(columns, records, lacking)
-
-
-def _labelled(columns: Columns, records: Located, labels: Labels) -> Iterator[Row | None]:
-    """One row for each record, which needs all columns."""
-    (first,), (second,), (judged,) = columns.values()
-    for where, record in records:
-        _need((first, second, judged), record, where)
-        label = labels.code(record[judged], where)
-        if label is None:
-            yield None
-        else:
-            premise, hypothesis = (one_text(record, column, where) for column in (first, second))
-            yield premise, hypothesis, label, math.nan
-
-
-def _triplets(columns: Columns, records: Located, lacking: Counter[str]) -> Iterator[Row]:
-    """An entailment for each positive and a contradiction for each negative, each different row once. Of an anchor with
-    several positives, margins to the first are its scores."""
-    yielded: set[tuple[str, str, int]] = set()
-    compared: dict[str, str] = {}  # of an anchor the positive that its scores are margins to, or nothing
-    (name,), near, far = columns["anchor"], columns["positive"], columns.get("negative", ())
-    taught = [columns[role][0] for role in ROLES if role in columns]
-    for where, record in records:
-        anchor = one_text(record, name, where)
-        texts = {column: texts_in(record, column, where) for column in (*near, *far)}
-        lacking.update(column for column, cell in texts.items() if not cell)
-        rows = [(anchor, text, ENTAILMENT) for column in near for text in texts[column]]
-        if not rows:
-            raise UserError(f"{where}: no positive in {choices(near)}")
-        positives = len(rows)
-        rows += [(anchor, text, CONTRADICTION) for column in far for text in texts[column]]
-        teacher = teacher_says(record, columns, where) if taught else []
-        positive = rows[0][1] if len(teacher) < len(rows) else ""
-        if taught and not teacher:
-            lacking[taught[0]] += 1
-        elif teacher and compared.setdefault(anchor, positive) != positive:
-            lacking["a margin to its anchor's first positive"] += 1
-            teacher = []
-        for row, score in zip(rows, scores_of(teacher, positives, len(rows) - positives), strict=True):
-            if row not in yielded:
-                yielded.add(row)
-                yield *row, score
-
-
-def named_columns(names: str | None) -> Columns | None:
+def named_columns(names: str | None) -> RoleColumns | None:
     """What `corpus.columns` says, as `premise=text_a,hypothesis=text_b,label=y` or
     `anchor=question,positive=answer,negative=wrong`; positive and negative may be named more than once."""
     if names is None:
@@ -165,10 +105,10 @@ def named_columns(names: str | None) -> Columns | None:
             f"corpus.columns={names!r} must name premise, hypothesis and label, each once, or one anchor, its positive "
             "and, if there are any, negative and what a teacher says of them"
         )
-    return {role: named[role] for role in (*_PAIR, *_TRIPLET) if role in named}
+    return {NLI_SIDES.get(role, role): named[role] for role in (*_PAIR, *_TRIPLET) if role in named}
 
 
-def find_columns(columns: Sequence[str], where: str, named: Columns | None) -> Columns:
+def find_columns(columns: Sequence[str], where: str, named: RoleColumns | None) -> RoleColumns:
     """The `named` columns, or else those with names that are known; `UserError` where one is missing."""
     if named is not None:
         missing = [column for column in chain.from_iterable(named.values()) if column not in columns]
@@ -188,7 +128,7 @@ def find_columns(columns: Sequence[str], where: str, named: Columns | None) -> C
     if not labelled and roles.keys() >= {"sentence1", "sentence2", "label"}:
         labelled = roles["sentence1"][0], roles["sentence2"][0], roles["label"][0]
     if labelled:
-        return {role: (name,) for role, name in zip(_PAIR, labelled, strict=True)}
+        return {NLI_SIDES.get(role, role): (name,) for role, name in zip(_PAIR, labelled, strict=True)}
     if roles.keys() >= {"anchor", "positive"}:
         return {role: roles[role] for role in _TRIPLET if role in roles}
     raise UserError(
@@ -227,30 +167,3 @@ def assignments(text: str, where: str, names: Sequence[str], form: str = "NAME=V
             raise UserError(f"{where}: {part.strip()!r} is not {form}, where NAME is {choices(names)}")
         pairs.append((name, value))
     return pairs
-
-
-def one_text(record: Record, column: str, where: str) -> str:
-    """The text of a row, without blanks at its ends; `UserError` where there is none."""
-    _need((column,), record, where)
-    return _text(record[column], column, where)
-
-
-def _need(columns: Iterable[str], record: Iterable[str], where: str) -> None:
-    for column in columns:
-        if column not in record:
-            raise UserError(f"{where}: column {column!r} is missing")
-
-
-def texts_in(record: Record, column: str, where: str) -> list[str]:
-    """The texts of a record's column, which holds one, a list or none."""
-    return [_text(text, column, where) for text in texts_of(record.get(column))]
-
-
-def _text(value: Any, column: str, where: str) -> str:
-    if not isinstance(value, str):
-        raise UserError(f"{where}: {column} is not text but {shown(value)}")
-    if not is_text(value):
-        raise UserError(f"{where}: {column} holds half of a character (a lone surrogate): {shown(value)}")
-    if not value.strip():
-        raise UserError(f"{where}: {column} is empty")
-    return value.strip()

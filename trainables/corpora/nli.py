@@ -11,9 +11,10 @@ The rows of one premise are brought next to each other, as Liao 2021 relies on; 
 from __future__ import annotations
 
 import hashlib
+import math
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
@@ -21,13 +22,20 @@ from pathlib import Path
 import numpy as np
 
 from trainables.corpora import scenes
-from trainables.corpora.columns import NUMBERS_READ, TRIPLETS_READ, Labels, find_columns, named_columns, read_rows
-from trainables.corpora.tables import FORMS, check_tables, find_tables, open_table, sources
-from trainables.corpora.teacher_scores import divisor
-from trainables.errors import UserError
-from trainables.labels import CONTRADICTION, ENTAILMENT, NEUTRAL
+from trainables.corpora.columns import NUMBERS_READ, TRIPLETS_READ, Labels, find_columns, named_columns
+from trainables.corpora.own_rows import anchored, labelled_pair
+from trainables.corpora.tables import FORMS, Record, check_tables, find_tables, open_table, sources
+from trainables.corpora.teacher_scores import ROLES, SIDES, divisor, scores_of, teacher_says
+from trainables.errors import UserError, choices
+from trainables.labels import CONTRADICTION, ENTAILMENT, LABELS, NEUTRAL
 from trainables.process_cache import stamp
 from trainables.recipe import SCENES
+from trainables.tabular import RoleColumns, has_any
+
+_Row = tuple[str, str, int, float]
+"""Premise, hypothesis, label, and a teacher's score or NaN."""
+_Located = Iterable[tuple[str, Record]]
+"""Rows of a table, each after its place in the file."""
 
 
 @dataclass(frozen=True)
@@ -129,7 +137,7 @@ def load_nli(
         by_role = find_columns(table.columns, table.first, named)
         triplets |= "anchor" in by_role
         records = table.read([*chain.from_iterable(by_role.values())])
-        for row in read_rows(by_role, records, names, lacking):
+        for row in _labelled(by_role, records, names) if "label" in by_role else _triplets(by_role, records, lacking):
             if len(premises) == limit:
                 if names.unsure:
                     continue
@@ -278,6 +286,45 @@ def _places(source: str) -> list[Path | str]:
     if not source.strip():
         raise UserError(f"the NLI source is empty; give a hub id, a folder, files ({FORMS}) or 'scenes'")
     return find_tables(source)
+
+
+def _labelled(columns: RoleColumns, records: _Located, labels: Labels) -> Iterator[_Row | None]:
+    """One row for each record, which needs all columns; None for one without a gold label."""
+    for where, record in records:
+        missing = next((name for names in columns.values() for name in names if name not in record), None)
+        if missing is not None:
+            raise UserError(f"{where}: column {missing!r} is missing")
+        row = labelled_pair(record, columns, where, labels)
+        yield (
+            None if isinstance(row, str) else (row["premise"], row["hypothesis"], LABELS.index(row["label"]), math.nan)
+        )
+
+
+def _triplets(columns: RoleColumns, records: _Located, lacking: Counter[str]) -> Iterator[_Row]:
+    """An entailment for each positive and a contradiction for each negative, each different row once; `lacking` counts
+    empty cells by column. Of an anchor with several positives, margins to the first are its scores."""
+    yielded: set[tuple[str, str, int]] = set()
+    compared: dict[str, str] = {}  # of an anchor the positive that its scores are margins to, or nothing
+    sides = [column for role in SIDES for column in columns.get(role, ())]
+    taught = [columns[role][0] for role in ROLES if role in columns]
+    for where, record in records:
+        lacking.update(column for column in sides if not has_any(record, [column]))
+        row = anchored(record, columns, where)
+        anchor, near, far = row["anchor"], row["positive"], row.get("negative", [])
+        if not near:
+            raise UserError(f"{where}: no positive in {choices(columns['positive'])}")
+        teacher = teacher_says(record, columns, where)
+        rows = [(anchor, text, ENTAILMENT) for text in near] + [(anchor, text, CONTRADICTION) for text in far]
+        positive = near[0] if len(teacher) < len(rows) else ""
+        if taught and not teacher:
+            lacking[taught[0]] += 1
+        elif teacher and compared.setdefault(anchor, positive) != positive:
+            lacking["a margin to its anchor's first positive"] += 1
+            teacher = []
+        for pair, score in zip(rows, scores_of(teacher, len(near), len(far)), strict=True):
+            if pair not in yielded:
+                yielded.add(pair)
+                yield *pair, score
 
 
 def _order_by_premise(premises: list[str]) -> tuple[np.ndarray, int]:

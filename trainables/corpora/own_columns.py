@@ -7,22 +7,24 @@ read.content, read.columns        # "pairs", {"anchor": ("question",), "positive
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import NoReturn
 
 from trainables.corpora.columns import assignments
-from trainables.corpora.own_rows import CONTENTS, RoleColumns, brief
+from trainables.corpora.own_rows import CONTENTS, brief
 from trainables.corpora.tables import OpenTable, Record
 from trainables.errors import UserError, choices, did_you_mean, listed
 from trainables.tabular import (
     NAMES,
+    NLI_SIDES,
     PEEKED,
     SEVERAL,
+    RoleColumns,
     as_label,
     as_number,
-    columns_of_texts,
+    guessed_roles,
     is_duplicate,
     is_empty,
     is_graded,
@@ -31,13 +33,11 @@ from trainables.tabular import (
     no_number,
     rivals_of,
     roles_of,
-    text_and_label,
     unclear,
 )
 
-_MAY_NAME = (*NAMES, "premise", "hypothesis")
+_MAY_NAME = (*NAMES, *NLI_SIDES)
 """What `--columns` may name."""
-_NLI = {"premise": "sentence1", "hypothesis": "sentence2"}
 _NO_SIDE = {"negative", "label", "score", "teacher", "positive_scores", "negative_scores"}
 """Roles of columns that are neither side of a pair."""
 _LIST = re.compile(r"\s*\[\s*([\"']).*\1\s*\]\s*", re.S)
@@ -50,16 +50,21 @@ _DUPLICATES = "entailment=1,entailment=true,contradiction=0,contradiction=false"
 class Reading:
     """How a table is read."""
 
+    table: OpenTable
     content: str
     columns: RoleColumns
-    labels: str | None
+    labels: str | None = None
     """Names of its labels, by `--labels` or by the column's name."""
-    doubts: tuple[str, ...]
+    doubts: tuple[str, ...] = ()
     """Sentences on what may have been read wrongly."""
     unused: tuple[str, ...] = ()
     """Columns that are not read, but for those that number the rows."""
     rivals: tuple[str, ...] = ()
     """Those of known names, where `--columns` does not say which are read."""
+
+    def records(self) -> Iterator[tuple[str, Record]]:
+        """Each row after its place, with the columns that are read."""
+        return self.table.read([*dict.fromkeys(chain(*self.columns.values(), self.rivals))])
 
 
 def named_roles(names: str | None) -> dict[str, tuple[str, ...]] | None:
@@ -68,7 +73,7 @@ def named_roles(names: str | None) -> dict[str, tuple[str, ...]] | None:
         return None
     roles: dict[str, tuple[str, ...]] = {}
     for role, column in assignments(names, f"--columns {names!r}", _MAY_NAME, "NAME=COLUMN"):
-        if (role in roles and role not in SEVERAL) or _NLI.get(role) in roles:
+        if role not in SEVERAL and NLI_SIDES.get(role, role) in {NLI_SIDES.get(other, other) for other in roles}:
             raise UserError(
                 f"--columns {names!r} names two columns for one thing; only positive and negative may be several"
             )
@@ -120,7 +125,7 @@ def reading(table: OpenTable, named: RoleColumns | None, labels: str | None) -> 
     if content == "nli" and labels is None and is_duplicate(columns["label"][0]):
         labels = _DUPLICATES
     rivals = () if named else rivals_of(columns, others, rows)
-    return Reading(content, columns, labels, tuple(doubts), others, rivals)
+    return Reading(table, content, columns, labels, tuple(doubts), others, rivals)
 
 
 def _check_there(table: OpenTable, named: RoleColumns) -> None:
@@ -168,7 +173,7 @@ def _content(
     """By the roles, which become those of the content; the first rows tell whether a label of pairs is one of three or
     a number. `all_named`: all columns that are to be read are among them."""
     premises = "premise" in roles or "hypothesis" in roles
-    for name, role in _NLI.items():
+    for name, role in NLI_SIDES.items():
         if name in roles:
             roles[role] = roles.pop(name)
     if roles.keys() >= {"anchor", "positive"}:
@@ -207,20 +212,12 @@ def _ask(table: OpenTable, roles: RoleColumns, values: Sequence[object]) -> NoRe
 def _unnamed(table: OpenTable, roles: dict[str, tuple[str, ...]]) -> str | None:
     """Where roles do not tell: one column of text is texts alone, two of text are pairs, text and topic labelled."""
     columns = [name for name in table.columns if not is_index(name)]
-    if columns == [*roles.get("sentence", ())]:
-        return "texts"
-    rows = [] if _NO_SIDE & roles.keys() else _peek(table, columns)
-    if labelled := text_and_label(columns, rows):
-        roles["sentence"], roles["label"] = ((name,) for name in labelled)
-        return "labelled"
-    match columns_of_texts(columns, rows):
-        case (text,):
-            roles["sentence"] = (text,)
-            return "texts"
-        case (first, second):
-            roles["anchor"], roles["positive"] = (first,), (second,)
-            return "pairs"
-    return None
+    if columns != [*roles.get("sentence", ())]:
+        guessed = {} if _NO_SIDE & roles.keys() else guessed_roles(columns, _peek(table, columns))
+        if not guessed:
+            return None
+        roles.update(guessed)
+    return _content(table, roles, None, all_named=True)
 
 
 def _peek(table: OpenTable, names: Sequence[str]) -> list[Record]:

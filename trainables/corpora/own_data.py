@@ -20,17 +20,17 @@ import filecmp
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 
 from trainables.corpora.columns import Labels
 from trainables.corpora.own_columns import Reading, named_roles, reading
-from trainables.corpora.own_rows import CONTENTS, Normal, RoleColumns, read_row
-from trainables.corpora.tables import Record, find_tables, has_tables, open_table
-from trainables.corpora.text_files import documents, is_table, is_text_file, text_files
+from trainables.corpora.own_rows import CONTENTS, Normal, read_row
+from trainables.corpora.tables import find_tables, has_tables, open_table
+from trainables.corpora.text_files import is_table, is_text_file, open_texts, text_files
 from trainables.errors import UserError, listed
 from trainables.files import expanded
-from trainables.tabular import check_one_vocabulary
+from trainables.tabular import RoleColumns, check_one_vocabulary
 
 MOST_ROWS = 1_000_000
 """Default of `--max-rows`, of all files together: a minute."""
@@ -43,7 +43,7 @@ class TrainingFiles:
     """One or several files with one content."""
 
     content: str
-    tables: tuple[_TrainingFile, ...]
+    readings: tuple[Reading, ...]
     most_rows: int
 
     def rows(self, left_out: Counter[str]) -> Iterator[Normal]:
@@ -53,12 +53,12 @@ class TrainingFiles:
 
     def located(self, left_out: Counter[str]) -> Iterator[tuple[str, Normal]]:
         """The same, each after its file and the line that it begins in."""
-        labels = {names: Labels(names) for names in (table.labels for table in self.tables)}
-        records = ((table, where, record) for table in self.tables for where, record in table.records())
-        for table, where, record in islice(records, self.most_rows):
-            row = read_row(self.content, record, table.columns, where, labels[table.labels])
+        labels = {names: Labels(names) for names in (each.labels for each in self.readings)}
+        records = ((each, where, record) for each in self.readings for where, record in each.records())
+        for each, where, record in islice(records, self.most_rows):
+            row = read_row(self.content, record, each.columns, where, labels[each.labels])
             if isinstance(row, str):
-                check_one_vocabulary(row, record, table.columns, table.rivals, where)
+                check_one_vocabulary(row, record, each.columns, each.rivals, where)
                 left_out[f"with no {row}"] += 1
             else:
                 yield where, row
@@ -70,35 +70,24 @@ class TrainingFiles:
     @property
     def name(self) -> str:
         """The files, for a sentence."""
-        return ", ".join(table.name for table in self.tables)
+        return ", ".join(each.table.name for each in self.readings)
 
     @property
     def read_as(self) -> str:
         """`pairs: anchor = question, positive = answer; not used: split`; only `texts alone` of files of text."""
         readings = dict.fromkeys(
-            ", ".join(f"{role} = {listed(names)}" for role, names in table.columns.items())
-            for table in self.tables
-            if not (isinstance(table.place, Path) and _without_columns(table.place))
+            ", ".join(f"{role} = {listed(names)}" for role, names in each.columns.items())
+            for each in self.readings
+            if each.table.columns
         )
-        unused = [*dict.fromkeys(name for table in self.tables for name in table.unused)]
+        unused = [*dict.fromkeys(name for each in self.readings for name in each.unused)]
         beside = f"; not used: {listed(unused)}" if unused else ""
         return f"{CONTENTS[self.content].words}{': ' * bool(readings)}{' or '.join(readings)}{beside}"
 
     @property
     def doubts(self) -> list[str]:
         """Sentences on what may have been read wrongly."""
-        return [doubt for table in self.tables for doubt in table.doubts]
-
-
-@dataclass(frozen=True, kw_only=True)
-class _TrainingFile(Reading):
-    name: str
-    place: Path | str
-
-    def records(self) -> Iterator[tuple[str, Record]]:
-        if isinstance(self.place, Path) and _without_columns(self.place):
-            return documents(self.place)
-        return open_table(self.place, 1).read([*dict.fromkeys(chain(*self.columns.values(), self.rivals))])
+        return [doubt for each in self.readings for doubt in each.doubts]
 
 
 def training_files(
@@ -114,20 +103,20 @@ def training_files(
         if other is not None:
             problem = "is given twice" if place == other else f"has the same content as {other}"
             raise UserError(f"--train: {place} {problem}, and its rows would count twice; leave one of them out")
-    tables = [_table(place, named, labels, most_rows) for place in places]
-    by_content = {table.content: table for table in tables}
-    content = tables[0].content
+    readings = [_reading(place, named, labels, most_rows) for place in places]
+    by_content = {each.content: each for each in readings}
+    content = readings[0].content
     if by_content.keys() <= {"pairs", "triplets"}:
         content = "triplets" if "triplets" in by_content else content
     elif len(by_content) > 1:
-        held = [f"{table.name} holds {CONTENTS[each].words}" for each, table in by_content.items()]
+        held = [f"{each.table.name} holds {CONTENTS[content].words}" for content, each in by_content.items()]
         raise UserError(f"--train takes one kind of data, and {' while '.join(held[:2])}; give the files of one kind")
     if labels is not None and content != "nli":
         raise UserError(
             "--labels names the labels of premises and hypotheses, and "
-            f"{tables[0].name} holds {CONTENTS[content].words}"
+            f"{readings[0].table.name} holds {CONTENTS[content].words}"
         )
-    return TrainingFiles(content, tuple(tables), most_rows)
+    return TrainingFiles(content, tuple(readings), most_rows)
 
 
 def _places(source: str) -> list[Path | str]:
@@ -148,13 +137,13 @@ def _without_columns(place: Path) -> bool:
     return not has_tables(place) and bool(text_files(place))
 
 
-def _table(place: Path | str, named: RoleColumns | None, labels: str | None, most_rows: int) -> _TrainingFile:
+def _reading(place: Path | str, named: RoleColumns | None, labels: str | None, most_rows: int) -> Reading:
     if isinstance(place, Path) and _without_columns(place):
         if named:
             raise UserError(f"{place} is read as texts alone and has no columns; leave --columns out")
         columns = {"sentence": ("text",), "title": ("title",), "heading": ("heading",)}
-        return _TrainingFile("texts", columns, None, (), name=str(place), place=place)
+        return Reading(open_texts(place), "texts", columns)
     table = open_table(place, most_rows)
     if not table.columns:
         raise UserError(f"{table.name} holds no rows")
-    return _TrainingFile(**vars(reading(table, named, labels)), name=table.name, place=place)
+    return reading(table, named, labels)

@@ -13,16 +13,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from trainables.corpora import teacher_scores
-from trainables.corpora.columns import Labels, texts_in
+from trainables.corpora.columns import Labels
 from trainables.corpora.tables import Record
 from trainables.errors import UserError, point_hint, shown
 from trainables.labels import LABELS
-from trainables.tabular import as_label, as_number, is_empty, no_number, texts_of
+from trainables.tabular import RoleColumns, as_label, as_number, has_any, one_text, texts_in
 
 Normal = dict[str, Any]
 """A row in the normal form of its content; a value is a text, a list of texts or a number."""
-RoleColumns = Mapping[str, tuple[str, ...]]
-"""Role to the names of its columns."""
 _BRIEF = 40
 """Letters of a text that is shown."""
 
@@ -47,8 +45,10 @@ class Content:
 def read_row(content: str, record: Record, columns: RoleColumns, where: str, labels: Labels) -> Normal | str:
     """A row in normal form; of one that has nothing in a column that it needs, that column's role. `UserError` for a
     value that is there and cannot be used."""
-    lacking = next((role for role in CONTENTS[content].needed if _lacks(role, record, columns[role])), None)
-    return lacking or CONTENTS[content].read(record, columns, where, labels)
+    for role in CONTENTS[content].needed:
+        if not has_any(record, columns[role], numbers=role == "score"):
+            return role
+    return CONTENTS[content].read(record, columns, where, labels)
 
 
 def texts(row: Normal) -> list[str]:
@@ -74,17 +74,23 @@ def brief(text: object) -> str:
     return f'"{plain}"' if len(plain) <= _BRIEF else f'"{plain[: _BRIEF - 2].rstrip()} …"'
 
 
-def _lacks(role: str, record: Record, names: tuple[str, ...]) -> bool:
-    empty: Callable[[object], bool] = no_number if role == "score" else lambda cell: not texts_of(cell)
-    return all(empty(record.get(name)) for name in names)
+def anchored(record: Record, columns: RoleColumns, where: str) -> Normal:
+    """An anchor with its positives and negatives, as far as there are any."""
+    (anchor,) = columns["anchor"]
+    row: Normal = {"anchor": one_text(record, anchor, where)}
+    for role in teacher_scores.SIDES:
+        if role in columns:
+            row[role] = [text for name in columns[role] for text in texts_in(record, name, where)]
+    return row
 
 
-def _text(record: Record, column: str, where: str) -> str:
-    """The one text of a column."""
-    first, *more = texts_in(record, column, where)
-    if more:
-        raise UserError(f"{where}: {column} holds several texts, and it needs one")
-    return first
+def labelled_pair(record: Record, columns: RoleColumns, where: str, labels: Labels) -> Normal | str:
+    (first,), (second,), (name,) = columns["sentence1"], columns["sentence2"], columns["label"]
+    code = labels.code(record.get(name), where)
+    if code is None:
+        return "label"
+    premise, hypothesis = one_text(record, first, where), one_text(record, second, where)
+    return {"premise": premise, "hypothesis": hypothesis, "label": LABELS[code]}
 
 
 def _pair(record: Record, columns: RoleColumns, where: str, labels: Labels) -> Normal | str:
@@ -92,22 +98,9 @@ def _pair(record: Record, columns: RoleColumns, where: str, labels: Labels) -> N
     if columns["anchor"] == columns["positive"]:  # a set, whose texts all say the same
         first, *others = texts_in(record, anchor, where)
         return {"anchor": first, "positive": others} if others else "positive"
-    sides = {
-        role: [text for name in columns[role] for text in texts_in(record, name, where)]
-        for role in ("positive", "negative")
-        if role in columns
-    }
+    row = anchored(record, columns, where)
     teacher = teacher_scores.teacher_says(record, columns, where)
-    return {"anchor": _text(record, anchor, where), **sides, **({"teacher": teacher} if teacher else {})}
-
-
-def _labelled_pair(record: Record, columns: RoleColumns, where: str, labels: Labels) -> Normal | str:
-    (first,), (second,), (name,) = columns["sentence1"], columns["sentence2"], columns["label"]
-    code = labels.code(record.get(name), where)
-    if code is None:
-        return "label"
-    premise, hypothesis = _text(record, first, where), _text(record, second, where)
-    return {"premise": premise, "hypothesis": hypothesis, "label": LABELS[code]}
+    return {**row, "teacher": teacher} if teacher else row
 
 
 def _scored_pair(record: Record, columns: RoleColumns, where: str, labels: Labels) -> Normal:
@@ -116,25 +109,24 @@ def _scored_pair(record: Record, columns: RoleColumns, where: str, labels: Label
     score = as_number(cell)
     if score is None:
         raise UserError(f"{where}: {name} is {shown(cell)}, and a score is a number{point_hint(cell)}")
-    return {"sentence1": _text(record, first, where), "sentence2": _text(record, second, where), "score": score}
+    return {"sentence1": one_text(record, first, where), "sentence2": one_text(record, second, where), "score": score}
 
 
 def _labelled_text(record: Record, columns: RoleColumns, where: str, labels: Labels) -> Normal:
     (sentence,), (name,) = columns["sentence"], columns["label"]
-    return {"sentence": _text(record, sentence, where), "label": as_label(record.get(name), where)}
+    return {"sentence": one_text(record, sentence, where), "label": as_label(record.get(name), where)}
 
 
 def _document(record: Record, columns: RoleColumns, where: str, labels: Labels) -> Normal:
     """Its title, and its text or those of its sections, with the heading of each."""
     (name,) = columns["sentence"]
     texts = texts_in(record, name, where)
-    title, heading = ((columns.get(role) or (None,))[0] for role in ("title", "heading"))
-    row: Normal = {} if title is None or is_empty(record.get(title)) else {"title": _text(record, title, where)}
-    cell = None if heading is None else record.get(heading)
-    if isinstance(cell, list):  # a section may have none
+    titles, headings = columns.get("title", ()), columns.get("heading", ())
+    row: Normal = {"title": one_text(record, titles[0], where)} if has_any(record, titles) else {}
+    if headings and isinstance(cell := record.get(headings[0]), list):  # a section may have none
         row["heading"] = [str(each or "").strip() for each in cell]
-    elif heading is not None and not is_empty(cell):
-        row["heading"] = [_text(record, heading, where)]
+    elif has_any(record, headings):
+        row["heading"] = [one_text(record, headings[0], where)]
     if len(row.get("heading", texts)) != len(texts):
         raise UserError(f"{where}: it has {len(row['heading'])} headings and {len(texts)} texts; give one for each")
     return {**row, "text": texts}
@@ -147,7 +139,7 @@ CONTENTS: Mapping[str, Content] = {
     ),
     "nli": Content(
         "premises and hypotheses labelled entailment, neutral or contradiction",
-        _labelled_pair,
+        labelled_pair,
         ("sentence1", "sentence2", "label"),
     ),
     "scored": Content("pairs with scores", _scored_pair, ("sentence1", "sentence2", "score")),

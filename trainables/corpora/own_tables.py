@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 from trainables.corpora import scenes
 from trainables.corpora.batch import Sampler
-from trainables.corpora.columns import one_text, role_columns
+from trainables.corpora.columns import role_columns
 from trainables.corpora.layout import Layout
 from trainables.corpora.nli import drawn_share, stamps
 from trainables.corpora.request import SamplerRequest
@@ -24,6 +24,7 @@ from trainables.keys import Options, key
 from trainables.process_cache import PROCESS_CACHE
 from trainables.recipe import SCENES
 from trainables.sections import LIMIT, SHARE
+from trainables.tabular import one_text
 
 
 @dataclass(frozen=True)

@@ -50,7 +50,7 @@ class OpenTable:
 
     name: str
     columns: tuple[str, ...]
-    """Of all its rows, of which each may lack some; none where it has no row."""
+    """Of all its rows, of which each may lack some; none where it has no row, or is text alone."""
     first: str
     """The place of its first row, for messages."""
     read: Callable[[Sequence[str]], Iterator[tuple[str, Record]]]

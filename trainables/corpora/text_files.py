@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from itertools import groupby, islice
 from pathlib import Path
 
-from trainables.corpora.tables import Record
+from trainables.corpora.tables import OpenTable, Record
 from trainables.delimited import delimiter_of, outside_quotes
 from trainables.text_lines import numbered_lines
 
@@ -44,7 +44,12 @@ def text_files(folder: Path) -> list[Path]:
     )
 
 
-def documents(place: Path) -> Iterator[tuple[str, Record]]:
+def open_texts(place: Path) -> OpenTable:
+    """A file or a folder as a table without columns, of a record for each document."""
+    return OpenTable(str(place), (), str(place), lambda _: _documents(place))
+
+
+def _documents(place: Path) -> Iterator[tuple[str, Record]]:
     """Each document of a file or a folder, after its place. `UserError` for a file that is not UTF-8."""
     for file in text_files(place) if place.is_dir() else [place]:
         if file.name.lower().endswith(MARKDOWN):

@@ -15,6 +15,7 @@ from scipy.linalg import cholesky, solve_triangular
 from scipy.sparse import csr_array
 from threadpoolctl import threadpool_limits
 
+from trainables.arrays import drawn
 from trainables.encoders.availability import missing_tf_idf
 from trainables.encoders.contract import BaseEncoder, check_savable
 from trainables.encoders.fingerprint import digest
@@ -27,8 +28,6 @@ DIM = 4096
 MOST_LETTERS = 5_000_000
 """Of the file, which say how common letters are: some ten seconds."""
 AT_ONCE = 1000
-DRAWN = 2023
-"""Draws the texts that span the space."""
 NEAR_NOTHING = 1e-8
 """Is added to each text's product with itself, so that texts which repeat each other have coordinates, too."""
 
@@ -57,7 +56,9 @@ class TfIdf:
         self.counted = [words, letters] if has_words else [letters]
         self.counts = (make_union(*self.counted) if has_words else letters).fit(texts)
         self.reduced: _Hashed | _Span = (
-            _Span(self._counted(_drawn(texts))) if labelled else _Hashed(letters.get_feature_names_out())
+            _Span(self._counted([texts[place] for place in drawn(len(texts), DIM)]))
+            if labelled
+            else _Hashed(letters.get_feature_names_out())
         )
         self.dim = self.reduced.dim
 
@@ -119,12 +120,6 @@ class _Span:
         products = (self.counts @ counts.T).toarray()
         with threadpool_limits(1):
             return np.asarray(solve_triangular(self.factor, products, lower=True, overwrite_b=True).T)
-
-
-def _drawn(texts: Sequence[str]) -> list[str]:
-    """Those that span the space, in their order."""
-    chosen = np.random.default_rng(DRAWN).permutation(len(texts))[:DIM]
-    return [texts[place] for place in np.sort(chosen)]
 
 
 def load_tf_idf(request: EncoderRequest) -> BaseEncoder:

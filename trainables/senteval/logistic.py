@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from trainables.arrays import drawn
 from trainables.senteval.folds import fold_numbers
 
 PENALTIES = (0.4, 1.6, 6.4, 25.6, 102.4)
@@ -26,8 +27,6 @@ FOLDS = 5
 MOST, CHOOSING = 10_000, 1_000
 """Labelled rows that are fitted at most, and those of them whose folds choose the penalty: more would cost every trial
 more time than they tell of it."""
-DRAWN = 2023
-"""Draws those of more rows, whatever the seed of a trial."""
 _ITERATIONS = 5000
 """At most; a fit takes tens or hundreds."""
 
@@ -80,11 +79,6 @@ def best_penalty(features: np.ndarray, labels: np.ndarray) -> float:
         for place, predict in enumerate(_fits(features[~own], labels[~own], PENALTIES)):
             right[place] += (predict(features[own]) == labels[own]).sum()
     return PENALTIES[int(right.argmax())]
-
-
-def drawn(count: int, most: int) -> np.ndarray:
-    """(`most` at most,) Which of so many rows are taken, in their order."""
-    return np.sort(np.random.default_rng(DRAWN).permutation(count)[:most])
 
 
 def _fits(

@@ -10,14 +10,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from trainables.arrays import drawn
 from trainables.senteval.examples import Split, TaskData
 
 PENALTY = 0.01
 """Of the squared weights, as a share of the embeddings' mean variance, so that a scale changes nothing."""
 MOST = 4000
 """So many examples of a task are probed: its accuracy is then known to 0.8 points at worst."""
-DRAWN = 2023
-"""Draws the examples, always the same."""
 
 
 def left_out(embeddings: Tensor, labels: Tensor) -> Tensor:  # (examples, dim), (examples,) int64 -> (examples,) int64
@@ -59,5 +58,4 @@ def probed_part(data: TaskData) -> Split:
     right = [text for split in splits for text in split.right or []]
     labels = np.concatenate([split.labels for split in splits])
     most = len(left) // 2 if names == ["all"] else len(left)
-    chosen = np.sort(np.random.default_rng(DRAWN).permutation(len(left))[: min(most, MOST)])
-    return Split(left, right or None, labels).only(chosen)
+    return Split(left, right or None, labels).only(drawn(len(left), min(most, MOST)))

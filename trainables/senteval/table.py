@@ -16,26 +16,29 @@ Examples stay in the order of their files.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
 
 from trainables.corpora import tables
 from trainables.corpora.tables import Record
-from trainables.errors import UserError, is_text, listed, shown
+from trainables.errors import UserError, listed, shown
 from trainables.senteval.examples import FileLimit, JudgedDocuments, Split, Target
 from trainables.tabular import (
+    PEEKED,
+    RoleColumns,
     as_label,
     check_one_vocabulary,
-    columns_of_texts,
-    no_number,
+    check_text,
+    guessed_roles,
+    has_any,
     rivals_of,
     roles_of,
     score_within,
-    text_and_label,
     texts_of,
     unclear,
 )
@@ -52,7 +55,7 @@ _TEXTS = ("anchor", "positive", "negative", "sentence", "sentence1", "sentence2"
 def open_table(path: Path) -> TaskTable:
     """The table in a file; `UserError` where it is none, or has no line."""
     (place,) = tables.find_tables(str(path))
-    table = tables.open_table(place)
+    table = tables.open_table(place, 1)
     held = FileLimit(path)
     lines = []
     for where, values in table.read(table.columns):
@@ -60,12 +63,11 @@ def open_table(path: Path) -> TaskTable:
         lines.append((where, values))
     if not lines:
         raise UserError(f"{path} holds no example")
-    records = [record for _, record in lines]
-    if labelled := text_and_label(table.columns, records):
-        return TaskTable(path, table.columns, lines, dict(zip(("sentence", "label"), labelled, strict=True)))
-    named = roles_of(table.columns).keys() & {*_TEXTS, "label", "score"}
-    texts = () if named else columns_of_texts(table.columns, records)
-    return TaskTable(path, table.columns, lines, dict(zip(_PAIR, texts, strict=True)) if len(texts) == 2 else {})
+    columns = tuple(dict.fromkeys(chain.from_iterable(values for _, values in lines)))
+    guessed = guessed_roles(columns, [values for _, values in lines[:PEEKED]])
+    named = roles_of(columns).keys() & {*_TEXTS, "label", "score"}
+    is_read = "label" in guessed or ("anchor" in guessed and not named)
+    return TaskTable(path, columns, lines, guessed if is_read else {})
 
 
 @dataclass(frozen=True)
@@ -76,15 +78,14 @@ class TaskTable:
     columns: tuple[str, ...]
     """Of all lines, of which each may lack some."""
     lines: list[Line]
-    guessed: Mapping[str, str] = field(default_factory=dict)
+    guessed: RoleColumns = field(default_factory=dict)
     """Two columns by role that no names tell, as in training data: an anchor and its positive by their order, or a text
     and its label by its name."""
 
     def whole(self, target: Target) -> tuple[TaskTable, list[str]]:
         """Without the lines that have nothing in a column that the target needs; a sentence says how many lack what.
         `UserError` where no line is left."""
-        first, second = ("sentence1", "sentence2") if self.has("sentence2") else ("sentence", "")
-        sides = ("anchor", "positive", "negative") if target == "documents" and self.has("anchor") else (first, second)
+        sides = ("anchor", "positive", "negative") if target == "documents" and self.has("anchor") else self._sides
         judged = {"scores": "score" if self.has("score") else "label", "classes": "label"}.get(target, "")
         needed = [role for role in (*sides, judged) if self.has(role)]
         lacks = [next((role for role in needed if self._lacks(line, role, target)), "") for line in self.lines]
@@ -96,7 +97,7 @@ class TaskTable:
         of = f"of {len(self.lines):,} rows in {self.path} have no"
         notes = [f"{count:,} {of} {role}, and are left out" for role, count in Counter(lacks).items() if role]
         if self.guessed:
-            first, second = map(repr, self.guessed.values())
+            first, second = (repr(name) for (name,) in self.guessed.values())
             sides = ("text", "label", "its name") if "label" in self.guessed else (*_PAIR, "their order")
             notes.append(
                 "{}: {} is read as the {}, {} as its {}, by {}".format(self.path, first, sides[0], second, *sides[1:])
@@ -108,14 +109,12 @@ class TaskTable:
     def _lacks(self, line: Line, role: str, target: Target) -> bool:
         if role == "label" and target == "classes":
             return self._label(line) is None
-        cells = [line[1].get(column) for column in self.roles[role]]
-        return not any(map(texts_of, cells)) if role in _TEXTS else all(map(no_number, cells))
+        return not has_any(line[1], self.roles[role], numbers=role not in _TEXTS)
 
     def sentences(self) -> tuple[list[str], list[str] | None]:
         """The sentences, and the second ones where the file has a column for them, of which each line needs one."""
-        paired = self.has("sentence2")
-        left = self._sentences("sentence1" if self.has("sentence1") else "sentence")
-        return left, self._sentences("sentence2") if paired else None
+        left, *right = map(self._sentences, self._sides)
+        return left, right[0] if right else None
 
     def labels(self) -> tuple[str, ...]:
         return tuple(sorted({label for line in self.lines if (label := self._label(line)) is not None}))
@@ -191,13 +190,18 @@ class TaskTable:
         return () if self.has("score") or not self.has("label") else self.whole("classes")[0].labels()
 
     @cached_property
-    def roles(self) -> Mapping[str, tuple[str, ...]]:
+    def roles(self) -> RoleColumns:
         """The columns of each role that the file has."""
-        return roles_of(self.columns) | {role: (name,) for role, name in self.guessed.items()}
+        return {**roles_of(self.columns), **self.guessed}
 
     def has(self, *roles: str) -> bool:
         """Whether the file has columns of these roles."""
         return self.roles.keys() >= {*roles}
+
+    @property
+    def _sides(self) -> tuple[str, ...]:
+        """The roles of its sentences."""
+        return ("sentence1" if self.has("sentence1") else "sentence", *(["sentence2"] * self.has("sentence2")))
 
     def _columns(self, role: str) -> tuple[str, ...]:
         """Those of a role; its own name, for a message, where there is none."""
@@ -208,10 +212,14 @@ class TaskTable:
         return [self._sentence(line, column) for line in self.lines]
 
     def _sentence(self, line: Line, column: str) -> str:
-        words = self._text(line, column).split()
-        if not words:
-            raise UserError(f"{line[0]}: {column!r} is empty")
-        return " ".join(words)
+        where, values = line
+        value = values.get(column)
+        if value is None:
+            raise UserError(f"{where}: no {column!r}; the columns are {listed([*values])}")
+        if not isinstance(value, str):
+            raise UserError(f"{where}: {column!r} is {shown(value)}, not text")
+        check_text(value, repr(column), where)
+        return " ".join(value.split())
 
     @cached_property
     def _unlabelled(self) -> tuple[str, ...]:
@@ -229,14 +237,3 @@ class TaskTable:
             raise UserError(f"{line[0]}: no {column!r}; the columns are {listed([*line[1]])}")
         label = as_label(value, line[0])
         return None if label in self._unlabelled else label
-
-    def _text(self, line: Line, column: str) -> str:
-        where, values = line
-        value = values.get(column)
-        if value is None:
-            raise UserError(f"{where}: no {column!r}; the columns are {listed([*values])}")
-        if not isinstance(value, str):
-            raise UserError(f"{where}: {column!r} is {shown(value)}, not text")
-        if not is_text(value):
-            raise UserError(f"{where}: {column!r} holds half of a character (a lone surrogate): {shown(value)}")
-        return value

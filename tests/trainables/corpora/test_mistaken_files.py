@@ -172,6 +172,12 @@ def test_a_column_is_named_once(tmp_path: Path) -> None:
         rows_of(write_rows(tmp_path / "mine.jsonl", QUESTIONS), "anchor=question,positive=question")
 
 
+@pytest.mark.parametrize("columns", ["premise=question,sentence1=answer", "sentence1=question,premise=answer"])
+def test_a_thing_is_named_once_whatever_it_is_called(columns: str, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="names two columns for one thing; only positive and negative may be several"):
+        rows_of(write_rows(tmp_path / "mine.jsonl", QUESTIONS), columns)
+
+
 @pytest.mark.parametrize(
     ("columns", "sentence"),
     [

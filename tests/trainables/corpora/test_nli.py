@@ -117,6 +117,11 @@ BAD_FILES: dict[str, tuple[str | bytes, str]] = {
     "truth.jsonl": ('{"premise": "a", "hypothesis": "b", "label": true}\n', "line 1: unknown label True"),
     "text.jsonl": ('{"premise": 7, "hypothesis": "b", "label": 0}\n', "line 1: premise is not text but 7"),
     "blank.jsonl": ('{"premise": "a", "hypothesis": " ", "label": 0}\n', "line 1: hypothesis is empty"),
+    "null.jsonl": ('{"premise": null, "hypothesis": "b", "label": 0}\n', "line 1: premise is empty"),
+    "several.jsonl": (
+        '{"anchor": ["a", "b"], "positive": "c"}\n',
+        "line 1: anchor holds several texts, and it needs one",
+    ),
     "bytes.jsonl": (b'{"premise": "\xff"}\n', "line 1: not UTF-8"),
     "header.csv": ("one,two\na,b\n", "line 2: no columns premise"),
     "broken.parquet": ("PAR1 nonsense", "not a readable Parquet file"),

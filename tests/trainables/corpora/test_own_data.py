@@ -294,6 +294,11 @@ class TestTriplets:
         layout("pairs", source).check(request())
         assert make_sampler(layout("pairs", source), request())[1]["anchors"] == 3
 
+    def test_an_anchor_may_be_a_list_of_one_or_a_passage(self, tmp_path: Path):
+        anchors = [["a b"], {"title": "a", "text": "c"}, "\u200b"]
+        FORMS["a.jsonl"](tmp_path / "a.jsonl", [{"anchor": anchor, "positive": "d"} for anchor in anchors])
+        assert load_nli(str(tmp_path / "a.jsonl")).premises == ["a b", "a c", "\u200b"]
+
     def test_pairs_without_negatives(self, tmp_path: Path):
         records = [{"question": "q1", "answer": "a1"}, {"question": "q2", "answer": "a2"}]
         FORMS["a.csv"](tmp_path / "a.csv", records)

@@ -11,7 +11,7 @@ from typing import Any
 import pandas
 import pytest
 
-from study.judge_files import fetched
+from study.judge_files import fetched, with_known_names
 from tests.json_lines import write_rows
 from trainables.corpora.held_out import DEV, TEST, prepare
 from trainables.corpora.hub import load_data_set
@@ -357,3 +357,9 @@ def test_a_label_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     path.write_text('{"text": "a", "label": "b"}\n{"text": "c", "label": "\\ud800"}\n')
     with pytest.raises(UserError, match="line 2: the label holds half of a character"):
         [*training_files((str(path),), None, None).rows(Counter())]
+
+
+def test_so_is_a_row_of_a_test_whose_columns_are_named(tmp_path: Path) -> None:
+    file = write_rows(tmp_path / "faq.jsonl", [{"Frage": "a", "Antwort": "b"}, {"Frage": "\ud800", "Antwort": "c"}])
+    with pytest.raises(UserError, match=r"faq.jsonl, line 2: this row holds half of a character"):
+        with_known_names(file, "test", tmp_path, {"anchor": ("Frage",), "positive": ("Antwort",)})

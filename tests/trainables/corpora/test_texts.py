@@ -91,6 +91,7 @@ def test_columns_with_a_title_are_documents(tmp_path: Path) -> None:
     assert rows(tmp_path / "mine.csv") == [{"title": "A heron", "text": ["It waits."]}, {"text": ["It nests."]}]
     (tmp_path / "mine.csv").write_text("title,body\nA heron,It waits here.\n")
     assert training_files([str(tmp_path / "mine.csv")], "title=title,sentence=body").content == "texts"
+    assert rows(Path(write(tmp_path, [{"title": [""], "heading": {"text": ""}, "text": "a"}]))) == [{"text": ["a"]}]
     with pytest.raises(UserError, match="2 headings and 1 texts; give one for each"):
         rows(Path(write(tmp_path, [{"text": "a", "heading": ["b", "c"]}])))
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from trainables.arrays import drawn
 from trainables.errors import UserError, choices, shown
 from trainables.senteval.effects import accuracy_effects
 from trainables.senteval.embedded import Embedded
@@ -68,7 +69,7 @@ class TextClasses(MeanOverItems):
 
     def used(self, data: TaskData) -> TaskData:
         """Of more labelled rows than are fitted a draw; tests stay whole."""
-        from trainables.senteval.logistic import MOST, drawn
+        from trainables.senteval.logistic import MOST
 
         splits, left_out = dict(data.splits), list(data.left_out)
         for name in self.splits_without_test:
