@@ -158,6 +158,11 @@ class Answer:
         return self.references.get("base")
 
     @property
+    def incumbent(self) -> Reference:
+        """The reference that is kept where no recipe of the search is to be used."""
+        return "encoder" if self.kind == "as it came" else "base"
+
+    @property
     def base_over_encoder(self) -> Gain | None:
         """What the base settings gain over the encoder; None where one of them has no figure."""
         return self.base.gains.get("encoder") if self.base else None

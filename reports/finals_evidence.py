@@ -222,8 +222,8 @@ def items_and_rows(results: Results, record: Record, parts: Iterable[str]) -> tu
     """How many items these parts of a trial have, and how many rows: those that share a text are one item. None where
     their predictions were not kept."""
     answers = [results.predictions.of_task(record, part) for part in parts]
-    kept = [part for part in answers if part]
-    if not kept or len(kept) < len(answers):
+    present = [part for part in answers if part]
+    if not present or len(present) < len(answers):
         return None, None
-    items = sum(len(part.gold if part.groups is None else np.unique(part.groups)) for part in kept)
-    return items, sum(len(part.gold) for part in kept)
+    items = sum(len(part.gold if part.groups is None else np.unique(part.groups)) for part in present)
+    return items, sum(len(part.gold) for part in present)

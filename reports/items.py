@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from reports.answer import Answer, rounded
-from reports.answer_words import OVER
+from reports.answer_gains import OVER
 from reports.document import DataTable
 from reports.evidence import Evidence
 from reports.formats.page_data import texts_of

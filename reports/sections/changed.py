@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
-from reports.answer_words import OVER
+from reports.answer_gains import OVER
 from reports.commands import results_place
 from reports.document import Block, DataTable, Heading
 from reports.items import Item, Items, class_columns, classes_of, of_own_data, shortened

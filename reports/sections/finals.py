@@ -6,8 +6,8 @@ import math
 from pathlib import Path
 
 from reports.answer import Answer
+from reports.answer_gains import OVER, reference
 from reports.answer_parts import Finalist
-from reports.answer_words import OVER, reference
 from reports.document import Block, DataTable
 from reports.guards.words import listed
 from reports.ledger.finals import NEAR, share_in_words

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from reports.answer import Answer
-from reports.answer_words import OVER, reference
+from reports.answer_gains import OVER, reference
 from reports.boards import Board
 from reports.document import Block, Picture
 from reports.findings import Findings

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from reports.answer import Answer
-from reports.answer_words import OVER, of_data
+from reports.answer_gains import OVER
+from reports.answer_words import of_data
 from reports.document import Block, DataTable, Picture
 from reports.guards.words import listed
 from reports.learning_curve import DataCurve, DataPart

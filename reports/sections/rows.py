@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from reports.answer import Answer
-from reports.answer_words import noise
+from reports.answer_caveats import noise
 from reports.boards import Board, Standing
 from reports.document import Block
 from reports.guards.words import listed

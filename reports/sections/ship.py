@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from reports.answer import Answer
-from reports.answer_words import OVER, mixed, reference
+from reports.answer_gains import OVER, reference
+from reports.answer_words import mixed
 from reports.document import Block, DataTable
 from reports.markdown import DASH, code, number, text
 from reports.results import Results
