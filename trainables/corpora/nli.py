@@ -30,7 +30,7 @@ from trainables.errors import UserError, choices
 from trainables.labels import CONTRADICTION, ENTAILMENT, LABELS, NEUTRAL
 from trainables.process_cache import stamp
 from trainables.recipe import SCENES
-from trainables.tabular import RoleColumns, has_any
+from trainables.tabular import RoleColumns, texts_of
 
 _Row = tuple[str, str, int, float]
 """Premise, hypothesis, label, and a teacher's score or NaN."""
@@ -308,7 +308,9 @@ def _triplets(columns: RoleColumns, records: _Located, lacking: Counter[str]) ->
     sides = [column for role in SIDES for column in columns.get(role, ())]
     taught = [columns[role][0] for role in ROLES if role in columns]
     for where, record in records:
-        lacking.update(column for column in sides if not has_any(record, [column]))
+        for column in sides:
+            if not texts_of(record.get(column)):
+                lacking[column] += 1
         row = anchored(record, columns, where)
         anchor, near, far = row["anchor"], row["positive"], row.get("negative", [])
         if not near:
