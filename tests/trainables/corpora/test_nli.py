@@ -117,6 +117,8 @@ BAD_FILES: dict[str, tuple[str | bytes, str]] = {
     "truth.jsonl": ('{"premise": "a", "hypothesis": "b", "label": true}\n', "line 1: unknown label True"),
     "text.jsonl": ('{"premise": 7, "hypothesis": "b", "label": 0}\n', "line 1: premise is not text but 7"),
     "blank.jsonl": ('{"premise": "a", "hypothesis": " ", "label": 0}\n', "line 1: hypothesis is empty"),
+    "anchor.jsonl": ('{"anchor": "a", "positive": "b"}\n{"positive": "b"}\n', "line 2: column 'anchor' is missing"),
+    "marks.jsonl": ("\ufeff\ufeff{}\n", r"line 1: not a JSON object \(Unexpected UTF-8 BOM"),
     "null.jsonl": ('{"premise": null, "hypothesis": "b", "label": 0}\n', "line 1: premise is empty"),
     "several.jsonl": (
         '{"anchor": ["a", "b"], "positive": "c"}\n',

@@ -94,6 +94,7 @@ def test_columns_and_labels_of_other_names(tmp_path: Path) -> None:
     [
         ("a,b,c\n1,2,3\n", "line 2: what its columns mean is not known .found: a, b, c.; say it"),
         ("review,stars\nvery good,5\n", "what its columns mean is not known"),
+        ("amount,topic\n3,a\n4,b\n", "what its columns mean is not known"),
         ("id\n1\n2\n", "what its columns mean is not known .found: id"),
         ("anchor,positive\na dog,\n", "holds no rows to train on: 1 with no positive"),
         ("anchor,positive\n,a dog\n", "holds no rows to train on: 1 with no anchor"),

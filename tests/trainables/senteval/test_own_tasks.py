@@ -281,6 +281,12 @@ def test_pairs_without_labels_are_a_search_among_all_of_the_file(tmp_path: Path)
     assert data.left_out == (f"the 4 rows of {file} are 3 items: rows that share a query are one",)
 
 
+def test_their_order_says_nothing_where_a_name_says_something_else(tmp_path: Path) -> None:
+    (tmp_path / "mine.csv").write_text("text,remark\n" + "".join(f"one of {n},it is {n}\n" for n in range(9)))
+    with pytest.raises(UserError, match="the columns are text, remark; a task needs"):
+        own_tasks([], [str(tmp_path / "mine.csv")])
+
+
 def test_two_columns_of_texts_without_known_names_are_a_search_by_their_order(tmp_path: Path) -> None:
     file = tmp_path / "test.csv"
     file.write_text("id,title,body\n1,how to a,a is done so\n2,how to b,b is done so\n")
