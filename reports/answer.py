@@ -277,7 +277,7 @@ class _Finals(FinalsEvidence):
             kind="open" if unjudged and judged.answer == "keep the base" else KINDS[judged.answer],
             figure=figure.name,
             items=self._items(first, figure),
-            rows_of_items=items_and_rows(self.results, self.recipes[first][0], figure.tasks)[1],
+            rows_of_items=items_and_rows(self.results, self.recipes[first][0], figure.parts)[1],
             chosen_on=self.chosen_on(first),
             fresh_items=judged.fresh,
             picked=tuple(finalists[place] for place in chosen),

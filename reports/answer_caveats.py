@@ -57,7 +57,7 @@ def _lent(answer: Answer) -> list[str]:
     return [f"so few seeds cannot measure what a seed moves: intervals also count {points}"]
 
 
-def most(answer: Answer, say: Say) -> list[str]:
+def most(answer: Answer) -> list[str]:
     """How large a gain may be at most that is not shown."""
     if answer.flags or not answer.fresh_items or answer.most is None or answer.most <= 0:
         return []
@@ -99,9 +99,9 @@ def notes(answer: Answer, info: StudyInfo, say: Say) -> list[str]:
     if answer.remembered:
         items = count(answer.remembered, "test item")
         sentences.append(f"training saw a text of {items}; the gain would be shown without any of them")
-    most, finals = max((finalist.seeds for finalist in answer.finalists), default=0), info.finals
-    if finals is not None and 0 < most < finals.seeds and info.limited:
-        had = f"the limit had time for {most} of {count(finals.seeds, 'fresh seed')}"
+    seeds, finals = max((finalist.seeds for finalist in answer.finalists), default=0), info.finals
+    if finals is not None and 0 < seeds < finals.seeds and info.limited:
+        had = f"the limit had time for {seeds} of {count(finals.seeds, 'fresh seed')}"
         sentences.append(f"{had}{_goes_on(answer, info, finals.seeds)}")
     elif finals is not None and finals.smaller and answer.finalists:
         sentences.append("the finals have fewer seeds or recipes than usual, to fit the limit")

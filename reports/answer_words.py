@@ -49,7 +49,7 @@ def lines(answer: Answer, info: StudyInfo, say: Say) -> list[Line]:
         written += in_lines("Beside", besides if of_picked else _elsewhere(answer, say))
     written += [
         *in_lines("Check", _check(answer, say)),
-        *in_lines("Most", most(answer, say)),
+        *in_lines("Most", most(answer)),
         *([Line("Base", _settings(base, say))] if base and base.settings else []),
         *in_lines("Sure", sure(answer, first)),
         *(Line("Note", words) for words in notes(answer, info, say)),

@@ -105,8 +105,8 @@ def _part(share: str, records: list[Record], sample: Sample | None, figure: Quan
 
 
 def trained_on(records: Sequence[Record]) -> tuple[int | None, str]:
-    """How much a recipe trained on, and what is counted; None and `rows` where no record says so. Anchors where pairs
-    with their negatives are more."""
+    """How much a recipe trained on, and what is counted; None and `rows` where no record says so. Anchors where some
+    have several pairs, those with negatives among them."""
     for corpus in (record.data.get("corpus", {}) for record in records):
         if unit := next((unit for unit in UNITS if unit in corpus), None):
             amount: int = corpus[unit]  # type: ignore[literal-required]

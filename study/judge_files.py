@@ -4,7 +4,7 @@ names, as training data have them.
 fetched("nfcorpus=mteb/nfcorpus", "test", Path("data"))     # "nfcorpus=data/test/nfcorpus", a folder as BEIR has it
 fetched("sentence-transformers/stsb::validation", "dev", Path("data"))       # "data/dev/stsb.parquet"
 with_known_names("faq.csv", "test", Path("data"), {"anchor": ("Frage",), "positive": ("Antwort",)})
-# "data/test/faq.jsonl", with the columns anchor and positive; a file without these columns as it is
+# "data/test/faq.csv.jsonl", with the columns anchor and positive; a file without these columns as it is
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from trainables.senteval.beir import CORPUS, JUDGED, QUERIES
 from trainables.senteval.own_tasks import named
 from trainables.tabular import NLI_SIDES, RoleColumns, check_text, texts_of
 
+MADE = ".jsonl"
+"""What the name of a file with known columns has behind that of the file that it was made of."""
 _SPLITS: Mapping[str, tuple[str, ...]] = {"dev": ("validation", "dev", "val", "valid"), "test": ("test",)}
 """What the split of a part may be called; the first that is there is taken where none is said."""
 _TEXTS = {"queries": QUERIES, "corpus": CORPUS}
@@ -98,9 +100,9 @@ def with_known_names(text: str, part: str, folder: Path, roles: RoleColumns | No
     own = {role: columns for role, columns in own.items() if columns}
     if all(columns == [role] for role, columns in own.items()):
         return text
-    target = (folder / part / path.name.partition(".")[0]).with_suffix(".jsonl")
+    target = folder / part / f"{path.name}{MADE}"
     if target.exists():
-        raise UserError(f"--{part} {text}: two files are called {target.stem}; rename one of them")
+        raise UserError(f"--{part} {text}: two files are called {path.name}; rename one of them")
     target.parent.mkdir(parents=True, exist_ok=True)
     records = table.read([column for columns in own.values() for column in columns])
     _write(

@@ -35,7 +35,7 @@ from search_spaces.own_data import (
 from search_spaces.own_file import space_text
 from study.cli.terminal import say_lines
 from study.engine.cluster import lasting
-from study.judge_files import fetched, with_known_names
+from study.judge_files import MADE, fetched, with_known_names
 from study.one_recipe import read_recipe
 from study.own_leaks import held_against, rows_that_hold
 from study.own_words import held_back, of_data, of_lengths, of_measures
@@ -251,18 +251,19 @@ def _prepare(
     elif source.content == "texts" and len(parts) == 1:  # of two forms one would choose and the other judge
         parts = [] if files.dev else [DEV]
     # Before the split, so that what is put aside to choose by holds none of the tested items either.
-    judges = own_tasks(*files) if judged_by is None else judged_by
-    holding = rows_that_hold(source, judges, aside) if drop_leaks else frozenset()
-    prepared = prepare(source, folder, parts, holding, in_form_of(judges))
     try:
+        judges = own_tasks(*files) if judged_by is None else judged_by
+        holding = rows_that_hold(source, judges, aside) if drop_leaks else frozenset()
+        prepared = prepare(source, folder, parts, holding, in_form_of(judges))
         tasks = _tasks(prepared, files) if judged_by is None else judged_by
         leaked: list[str] = []
         if tasks:
             prepared, leaked = held_against(prepared, tasks, drop_leaks, source.name, aside)
     except UserError as error:  # a person knows the file that was given, not the one that was made of it
-        made = re.compile(re.escape(f"{folder}/") + r"[\w./]*(, line \d+|:\d+)?")
-        problem = re.sub(re.escape(f"{folder}/") + f"({'|'.join(files._fields)})/", r"--\1 ", str(error))
-        sentence, replaced = made.subn(f"what is put aside of {source.name}", problem)
+        inside, part = re.escape(f"{folder}/"), "|".join(files._fields)
+        of_judges = re.compile(rf"{inside}({part})/(.+?){re.escape(MADE)}(, line \d+)?")
+        made = re.compile(inside + r"[\w./]*(, line \d+|:\d+)?")
+        sentence, replaced = made.subn(f"what is put aside of {source.name}", of_judges.sub(_judge_file, str(error)))
         raise UserError(f"{sentence}; give --dev and --test" if replaced else sentence) from None
     if holding:
         of = " or ".join(f"--{part}" for part, texts in files._asdict().items() if texts)
@@ -274,6 +275,12 @@ def _prepare(
     }
     write_whole(folder / INPUTS, json.dumps(digits, indent=1))
     return prepared, leaked
+
+
+def _judge_file(made: re.Match[str]) -> str:
+    """`--test judge.csv` of the file that was made of it, with the line where that is the same one."""
+    part, name, line = made.groups()
+    return f"--{part} {name}{line or ''}" if name.endswith(MADE) else f"--{part} {name}"
 
 
 def _tasks(prepared: PreparedData, files: JudgeFiles) -> tuple[Task, ...]:

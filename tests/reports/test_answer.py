@@ -761,6 +761,9 @@ def test_rows_that_share_a_text_are_told_from_items(rows: int, words: str) -> No
 
 
 def test_items_count_texts_in_common_once() -> None:
+    answer = Answer.of(made(FULL, predictions=True))
+    assert answer.items is not None
+    assert answer.rows_of_items == answer.items
     grouped = SimpleNamespace(gold=np.arange(40), groups=np.arange(40) // 4)
     single = SimpleNamespace(gold=np.arange(7), groups=None)
     kept = SimpleNamespace(of_task=lambda record, part: {"a": grouped, "b": single}.get(part))

@@ -111,7 +111,7 @@ def test_columns_that_are_named_are_those_of_dev_and_test_too(names: tuple[str, 
     (task,) = (TASKS[name] for name in task_names(plan.evaluation.tasks) if name == "faq")
     assert task.kind == "search"
     assert len(splits_of(task, "test")[0]) == 50
-    assert Path(task.files[-1]).name == ("judge.csv" if names[0] == "anchor" else "judge.jsonl")
+    assert Path(task.files[-1]).name == ("judge.csv" if names[0] == "anchor" else "judge.csv.jsonl")
 
 
 def test_a_row_of_dev_or_test_that_is_wrong_is_said_of_that_file() -> None:
@@ -121,3 +121,9 @@ def test_a_row_of_dev_or_test_that_is_wrong_is_said_of_that_file() -> None:
     columns = ["--columns", "anchor=Frage,positive=Antwort"]
     with pytest.raises(UserError, match=r"^--test judge\.jsonl, line 1: 'positive' is 5, not text$"):
         plan_of("--train", "mine.csv", *SMALL, *columns, "--test", "judge.jsonl")
+    scored = "".join(f"a {n},b {n},{n}\n" for n in range(60))
+    Path("scored.csv").write_text(f"A,B,Wert\n{scored}")
+    Path("bad.csv").write_text("A,B,Wert\na,b,1\na,c,x\n")
+    columns = ["--columns", "sentence1=A,sentence2=B,score=Wert"]
+    with pytest.raises(UserError, match=r"^--test bad\.csv: score 'x' "):
+        plan_of("--train", "scored.csv", *SMALL, *columns, "--test", "bad.csv")

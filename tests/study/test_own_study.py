@@ -63,6 +63,17 @@ ROWS = {
         "what dog {0} does,a dog eats {0} and then sleeps near the house of its master in the sun until it is night",
     ),
 }
+DOUBTFUL = {
+    "a third": (
+        "anchor,positive,negative",
+        "a dog eats {0},an animal eats {0},{0} sleeps\na cat eats {0},it eats {0},\na pig eats {0},that eats {0},",
+    ),
+    "doubtful": (
+        "anchor,positive,negative",
+        "a dog eats {0},an animal eats {0},{0} sleeps\na cat eats {0},it eats {0},{0} waits\na pig {0},ham,ham",
+    ),
+}
+"""Rows of which few, or not all, are whole triplets."""
 LAYOUTS = {
     "triplets": "groups",
     "taught": "groups",
@@ -75,7 +86,7 @@ LAYOUTS = {
 
 
 def write(kind: str, count: int = 100, name: str = "mine.csv") -> str:
-    head, row = ROWS[kind]
+    head, row = (ROWS | DOUBTFUL)[kind]
     Path(name).write_text("\n".join([head, *(row.format(number) for number in range(count))]) + "\n")
     return name
 
@@ -376,6 +387,10 @@ def test_tests_of_ones_own_judge_what_a_part_of_the_training_data_chose() -> Non
         ("nli", "sentence1,sentence2,is_duplicate", "a {0},b {0},0\na {0},c {0},1", ("mine_test", "labelled_pairs")),
         ("nli", "sentence1,sentence2,same", "a {0},b {0},False\na {0},c {0},True", ("mine_test", "labelled_pairs")),
         ("unopposed", "sentence1,sentence2,score", "a {0},b {0},0.5\na {0},c {0},0.{0}", ("heldout", "search")),
+        ("unopposed", "sentence1,sentence2,is_duplicate", "a {0},b {0},0\na {0},c {0},1", ("heldout", "search")),
+        ("taught", "anchor,positive,neg_1,neg_2", "a cat {0},an animal {0},a car {0},b", ("heldout", "search")),
+        ("a third", "anchor,positive,negative", "a cat {0},an animal {0},a car {0}", ("heldout", "search")),
+        ("doubtful", "anchor,positive,negative", "a cat {0},an animal {0},a car {0}", ("mine_test", "triplets")),
     ],
 )
 def test_what_is_put_aside_is_measured_as_what_is_given(
@@ -396,6 +411,21 @@ def test_what_is_put_aside_is_measured_as_what_is_given(
     if name != "heldout":
         record = run_trial(plan.base.override({"optimisation.max_steps": 1}), 0, plan.evaluation)
         assert {chooses.development, chooses.metric} <= {*record.scores[name]}
+
+
+def test_a_name_that_was_given_is_that_of_the_task_whose_other_part_is_put_aside() -> None:
+    Path("mine_dev.csv").write_text("anchor,positive,negative\n" + "".join(f"a {n},b {n},c\n" for n in range(50)))
+    plan = plan_of("--train", write("triplets", name="rows.csv"), *SMALL, "--dev", "faq=mine_dev.csv")
+    (goal,) = plan.space.searched_goals
+    assert (goal.tasks, TASKS["faq"].kind, TASKS["faq"].splits) == (("faq",), "triplets", ("dev", "test"))
+    assert [Path(file).name for file in TASKS["faq"].files] == ["mine_dev.csv", "heldout_test.jsonl"]
+
+
+def test_where_a_search_judges_too_what_is_put_aside_is_a_search() -> None:
+    Path("one_test.csv").write_text("anchor,positive,negative\n" + "".join(f"a {n},b {n},c\n" for n in range(50)))
+    Path("two_test.csv").write_text("question,answer\n" + "".join(f"a {n},b {n}\n" for n in range(50)))
+    plan_of("--train", write("triplets", name="rows.csv"), *SMALL, "--test", "one_test.csv", "two_test.csv")
+    assert {task.kind for task in TASKS.values() if task.of_own_data and "dev" in task.splits} == {"search"}
 
 
 @pytest.mark.parametrize(

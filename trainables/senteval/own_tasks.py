@@ -29,6 +29,8 @@ from trainables.senteval.tasks import TASKS, Task, groups
 _MARKERS = "dev|development|val|valid|validation|eval|test"
 _MARKER = re.compile(rf"^({_MARKERS})([._-]+|$)|[._-]+({_MARKERS})$", re.IGNORECASE)
 _SCENES = "scenes:"
+ASIDE = "heldout"
+"""What a part that was put aside is called, unless the other part of its task has a name."""
 
 Row = dict[str, Any]
 """Of a table, or to train on in its normal form (`corpora/own_rows.py`)."""
@@ -117,7 +119,8 @@ def _task(parts: Sequence[_TaskPath]) -> Task:
     last = parts[-1]
     splits = tuple(part.split for part in parts)
     present = () if splits == KINDS[last.kind].splits else splits
-    name = last.name or parts[0].name or last.kind
+    names = [part.name for part in reversed(parts) if part.name]
+    name = next((name for name in names if name != ASIDE), names[0] if names else last.kind)
     if name in TASKS or name in groups():
         name = f"own_{name}"
     files = tuple(file for part in parts for file in part.files)

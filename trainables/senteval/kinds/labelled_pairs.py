@@ -42,13 +42,15 @@ class PairClassification(ByParts):
         return table.paired and {*table.pair_labels} in _BINARY
 
     def of_training_rows(self, rows: Sequence[Mapping[str, Any]], labels: Sequence[str]) -> list[dict[str, Any]]:
-        """Of NLI, without what is neutral: entailment has the higher of the two labels, which is that of a match."""
+        """Of NLI, without what is neutral: entailment has the higher of the two labels, which is that of a match. None
+        where all are alike."""
         named = dict(zip(("contradiction", "entailment"), labels, strict=True))
-        judged = (row for row in rows if row.get("label") in named)
-        return [
+        pairs = [
             {"sentence1": row["premise"], "sentence2": row["hypothesis"], "label": named[row["label"]]}
-            for row in judged
+            for row in rows
+            if row.get("label") in named
         ]
+        return pairs if len({pair["label"] for pair in pairs}) == len(named) else []
 
     def numbers_of(self, task: TaskFields) -> tuple[str, ...]:
         both = {*self.splits} == {*self.splits_of(task)}

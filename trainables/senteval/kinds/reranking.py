@@ -15,7 +15,7 @@ from trainables.senteval.examples import Split, TaskData
 from trainables.senteval.items import Answers
 from trainables.senteval.kinds.by_parts import MeanOverItems
 from trainables.senteval.kinds.search import measured
-from trainables.senteval.kinds.triplets import anchor_groups
+from trainables.senteval.kinds.triplets import anchor_groups, judges_its_texts
 from trainables.senteval.ranking import MAP, MRR, NDCG
 from trainables.senteval.task_fields import TaskFields
 
@@ -37,7 +37,9 @@ class Reranking(MeanOverItems):
         return table.has("anchor", "positive", "negative") and table.most != (1, 1)
 
     def of_training_rows(self, rows: Sequence[Mapping[str, Any]], labels: Sequence[str]) -> list[dict[str, Any]]:
-        return [dict(row) for row in rows if row.get("positive") and row.get("negative")]
+        """None where each is one triplet."""
+        judged = [dict(row) for row in rows if judges_its_texts(row)]
+        return judged if any(len(row["positive"]) + len(row["negative"]) > 2 for row in judged) else []
 
     def check_examples(self, task: TaskFields, data: TaskData, files: Mapping[str, Path]) -> None:
         super().check_examples(task, data, files)

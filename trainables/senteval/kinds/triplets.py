@@ -37,8 +37,11 @@ class Triplets(MeanOverItems):
 
     def of_training_rows(self, rows: Sequence[Mapping[str, Any]], labels: Sequence[str]) -> list[dict[str, Any]]:
         """By the first positive and the first negative."""
-        whole = (row for row in rows if row.get("positive") and row.get("negative"))
-        return [{"anchor": row["anchor"], **{side: row[side][0] for side in ("positive", "negative")}} for row in whole]
+        return [
+            {"anchor": row["anchor"], **{side: row[side][0] for side in ("positive", "negative")}}
+            for row in rows
+            if judges_its_texts(row)
+        ]
 
     def check_examples(self, task: TaskFields, data: TaskData, files: Mapping[str, Path]) -> None:
         super().check_examples(task, data, files)
@@ -65,6 +68,12 @@ class Triplets(MeanOverItems):
     def groups(self, splits: Sequence[Split]) -> np.ndarray | None:
         """The triplets of an anchor are drawn together."""
         return anchor_groups(splits)
+
+
+def judges_its_texts(row: Mapping[str, Any]) -> bool:
+    """Whether a row to train on has a positive and a negative, and no text that is both."""
+    near, far = ({" ".join(text.split()) for text in row.get(side, ())} for side in ("positive", "negative"))
+    return bool(near) and bool(far) and near.isdisjoint(far)
 
 
 def anchor_groups(splits: Sequence[Split]) -> np.ndarray:
