@@ -73,6 +73,8 @@ class Check:
     recipe: str
     """Its hash."""
     figure: str
+    numbers: tuple[str, ...]
+    """Those of the tasks (`TaskKind.checked`)."""
     level: Gain
     gains: Mapping[str, Gain]
     """Over `base`, `baseline` and `encoder`; the intervals of all hold at once."""

@@ -23,7 +23,11 @@ from reports.wording import GO_ON
 
 LISTED = 6
 """So many settings are named, more are counted."""
-BY_NEIGHBOURS = "by the ten nearest neighbours, without a classifier"
+CHECKED = {
+    "test_knn_accuracy": "by the ten nearest neighbours, without a classifier",
+    "test_ndcg@10": "as a search among all texts of the test (nDCG@10)",
+}
+"""By the number of a second reader (`TaskKind.checked`)."""
 ENDED = "the limit ended the study before the base settings had run"
 
 
@@ -88,7 +92,9 @@ def _verdict(answer: Answer, info: StudyInfo, say: Say) -> list[Line]:
 def _none_better(answer: Answer, info: StudyInfo) -> str:
     """Why the base settings are kept."""
     if answer.picked:
-        return "no recipe of the search is shown to be better"
+        judged, others = len(answer.finalists), answer.tried - 1
+        were = "was judged, and is not" if judged == 1 else "were judged, and none is"
+        return f"{judged} of {count(others, 'other recipe')} {were} shown to be better"
     if answer.tried <= 1:
         return "there was no time to try a recipe"
     several_goals = any(len(row.development) > 1 for row in answer.references.values())
@@ -112,6 +118,9 @@ def _why_open(answer: Answer, say: Say) -> str:
     if answer.picked and "encoder" in answer.picked[0].gains and answer.open == ("base",):
         shown = f"what was picked is shown to be better than {OVER['encoder']}"
         return f"{shown}; whether better than {OVER['base']} is not decided"
+    over = answer.picked[0].gains.get("encoder") if answer.picked and answer.open == ("encoder",) else None
+    if over:
+        return f"whether training helps is not decided ({gain_over(over, 'encoder')})"
     return "nothing can be told yet"
 
 
@@ -139,10 +148,12 @@ def _check(answer: Answer, say: Say) -> list[str]:
         shown = [(name, gain) for name, gain in gains.items() if not place or name == "base" or gain.below]
         over = [gain_over(gain, name, answer) for name, gain in shown]
         own = None if place else gains.get("encoder")
-        over += ["by these no gain is shown"] * (own is not None and not own.above and not own.below)
+        over += ["by this no gain is shown"] * bool(own and not own.above and not own.below)
+        over += ["by this it is shown to be worse"] * bool(own and own.below)
         whose = roles.get(check.recipe, "the best of the search")
         clauses += [", ".join([f"{whose} {level_in_words(check.level)}", *over[:1]]), *over[1:]]
-    return [f"{BY_NEIGHBOURS}: {clauses[0]}", *clauses[1:]] if clauses else []
+    readers = dict.fromkeys(CHECKED.get(number, number) for check in answer.checks for number in check.numbers)
+    return [f"{', '.join(readers)}: {clauses[0]}", *clauses[1:]] if clauses else []
 
 
 def _of_kept(answer: Answer, first: Finalist, say: Say) -> list[Line]:

@@ -189,7 +189,7 @@ class FinalsEvidence:
         looks = self.looks * max(1, len(against.keys() - {"baseline"}))  # which decides nothing
         gains = {name: self.gain(recipe_hash, self.references[name], other, looks) for name in against}
         gained: dict[str, Gain] = {name: Gain.of(gain) for name, gain in gains.items() if gain}
-        return Check(recipe_hash, other.name, level, gained)
+        return Check(recipe_hash, other.name, tuple(sorted({kind.checked for kind in kinds.values()})), level, gained)
 
     def by_task(self, recipe_hash: str, tasks: Iterable[Quantity], over: Sequence[str]) -> list[Other]:
         """The lowest gain first; their intervals hold all at once."""

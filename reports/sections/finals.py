@@ -68,7 +68,7 @@ def write(results: Results, pictures: Path) -> list[Block]:
     return [
         DataTable(head, lines),
         *([NONE_CHOSEN] * bool(finals and finals.chosen and not finals.finalists and not passed_over(results))),
-        *([CLASSIFIED] * bool(answer.checks)),
+        *([CLASSIFIED] * any("test_knn_accuracy" in check.numbers for check in answer.checks)),
         " ".join([f"{how}{flagged}", *_seeds(answer), *_busy(results)]),
         *_passed_over(results),
     ]

@@ -11,7 +11,7 @@ import pytest
 
 from reports.answer import Answer
 from reports.answer_parts import Check, Finalist
-from reports.answer_words import BY_NEIGHBOURS, _check
+from reports.answer_words import CHECKED, _check
 from reports.finals_evidence import FinalsEvidence
 from reports.gain import Gain
 from reports.quantity import Quantity
@@ -70,15 +70,20 @@ def test_figures_of_other_numbers_and_kinds_have_no_second_reader(score: tuple[s
 def test_the_answer_says_whose_it_is() -> None:
     """Of the recipe to use; where no recipe of the search is, of the best that it has, too."""
     gain = Gain(10.0, 9.0, 11.0)
-    base = Check("b", "labelled test_knn_accuracy", Gain(85.0, 84.0, 86.0), {"encoder": gain})
+    base = Check("b", "labelled test_knn_accuracy", ("test_knn_accuracy",), Gain(85.0, 84.0, 86.0), {"encoder": gain})
     picked = dataclasses.replace(base, recipe="p", gains={"base": Gain(3.0, 1.0, 5.0), "encoder": gain})
     finalist = Finalist("b", "a row", {}, None, (), 5, 0, None)
     best = dataclasses.replace(finalist, recipe="p", name="#7")
     answer = Answer("base", references={"base": finalist}, picked=(best,), checks=(base, picked))
+    by = CHECKED["test_knn_accuracy"]
     assert _check(answer, str) == [
-        f"{BY_NEIGHBOURS}: the base settings 85.00 [84.00, 86.00], +10.00 [+9.00, +11.00] over the untrained encoder",
+        f"{by}: the base settings 85.00 [84.00, 86.00], +10.00 [+9.00, +11.00] over the untrained encoder",
         "the best of the search 85.00 [84.00, 86.00], +3.00 [+1.00, +5.00] over the base settings",
     ]
     alone = dataclasses.replace(answer, kind="use", checks=(picked,))
     assert _check(alone, str)[1:] == ["+10.00 [+9.00, +11.00] over the untrained encoder"]
+    worse = dataclasses.replace(picked, numbers=("test_ndcg@10",), gains={"encoder": Gain(-9.0, -9.5, -8.5)})
+    by_search = _check(dataclasses.replace(alone, checks=(worse,)), str)
+    assert by_search[0].startswith(f"{CHECKED['test_ndcg@10']}: ")
+    assert by_search[1:] == ["by this it is shown to be worse"]
     assert _check(Answer("open"), str) == []

@@ -410,8 +410,8 @@ def test_one_part_alone_is_scored_in_both_ways(tmp_path: Path) -> None:
     TASKS.add(*own_tasks([built_in[0]], []), *own_tasks([], [built_in[1]]))
     check_data(tmp_path, ["first", "second"])
     whole = evaluate(bag_of_words, tmp_path, ["first", "second"])
-    assert [*whole.tasks["first"]] == ["dev_accuracy", "examples", "seconds"]
-    assert [*whole.tasks["second"]] == ["test_accuracy", "examples", "seconds"]
+    assert [*whole.tasks["first"]] == ["dev_accuracy", "dev_ndcg@10", "examples", "seconds"]
+    assert [*whole.tasks["second"]] == ["test_accuracy", "test_ndcg@10", "examples", "seconds"]
     assert {*whole.answers} == {"dev.first", "second"}
     alone = evaluate(bag_of_words, tmp_path, ["first", "second"], parts="development")
     assert alone.tasks["first"]["dev_accuracy"] == whole.tasks["first"]["dev_accuracy"]

@@ -167,8 +167,15 @@ def test_triplets_by_hand() -> None:
     vectors = {"a": angle(0), "near": angle(10, 5), "far": angle(40, 0.1), "as near": angle(-10)}
     grades = [{"near": 1, "far": 0}, {"far": 1, "near": 0}, {"near": 1, "as near": 0}, {"far": 0, "as near": 1}]
     given = embedded("triplets", {"test": judged("aaaa", grades)}, vectors)
-    assert numbers(given) == {"test_accuracy": 50.0}
+    assert numbers(given) == {"test_accuracy": 50.0, "test_ndcg@10": 100.0}  # all three are right for the one anchor
     assert KINDS["triplets"].groups([given.data.splits["test"]]).tolist() == [0, 0, 0, 0]
+
+
+def test_triplets_are_checked_by_a_search_among_all_their_texts() -> None:
+    """The positive of `a` is the second of three texts, that of `b` the first."""
+    vectors = {"a": angle(0), "near": angle(10), "far": angle(40), "b": angle(95), "off": angle(90)}
+    given = embedded("triplets", {"test": judged("ab", [{"far": 1, "off": 0}, {"off": 1, "near": 0}])}, vectors)
+    assert numbers(given) == {"test_accuracy": 100.0, "test_ndcg@10": pytest.approx(50 * (1 + 1 / np.log2(3)))}
 
 
 def drawn(random: np.random.Generator, names: Sequence[str]) -> dict[str, list[float]]:

@@ -1,4 +1,5 @@
-"""Anchors with a text that is like them and one that is not: how often the first lies nearer."""
+"""Anchors with a text that is like them and one that is not: how often the first lies nearer; and, as a check, how near
+it is among all texts, for who learns to tell two texts may forget all others."""
 
 from __future__ import annotations
 
@@ -14,10 +15,17 @@ from trainables.senteval.embedded import Embedded
 from trainables.senteval.examples import Split, TaskData
 from trainables.senteval.items import Answers
 from trainables.senteval.kinds.by_parts import MeanOverItems
+from trainables.senteval.protocol import Protocol
+from trainables.senteval.ranking import NDCG, measures, nearest
 from trainables.senteval.task_fields import TaskFields
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from trainables.senteval.table import TaskTable
+
+SHOWN = 10
+"""Texts of a search of which nDCG@10 is."""
 
 
 class Triplets(MeanOverItems):
@@ -28,7 +36,8 @@ class Triplets(MeanOverItems):
     name = "triplets"
     target = "documents"
     predicted = "classes"
-    measures = ("accuracy",)
+    measures = ("accuracy", NDCG)
+    checked = f"test_{NDCG}"
     columns = "anchor, positive and negative"
     scenes = "trainables.corpora.scenes_tasks:triplets"
 
@@ -60,7 +69,13 @@ class Triplets(MeanOverItems):
         anchors, texts = given.lookup(split.left), given.documents(split.documents.texts)
         in_order = [sorted(judged, key=judged.__getitem__) for judged in split.documents.judged]
         far, near = (cosine(given.embeddings, anchors, texts[list(side)]) for side in zip(*in_order, strict=True))
-        return Answers((near > far).astype(np.int8), np.ones(len(near), dtype=np.int8), split=part)
+        searched = {NDCG: _in_a_search(given, split, anchors, texts)}
+        return Answers((near > far).astype(np.int8), np.ones(len(near), dtype=np.int8), split=part, more=searched)
+
+    def numbers(self, task: TaskFields, answers: Answers, protocol: Protocol | None) -> dict[str, float | None]:
+        """Predictions of before the check have the accuracy alone."""
+        names = self.measures if NDCG in answers.more else self.measures[:1]
+        return {f"{answers.split}_{name}": 100 * self.measure(name, answers) for name in names}
 
     def hits(self, number: str, answers: Answers) -> np.ndarray | None:
         return answers.predicted == answers.gold
@@ -68,6 +83,19 @@ class Triplets(MeanOverItems):
     def groups(self, splits: Sequence[Split]) -> np.ndarray | None:
         """The triplets of an anchor are drawn together."""
         return anchor_groups(splits)
+
+
+def _in_a_search(given: Embedded, split: Split, anchors: Tensor, texts: Tensor) -> np.ndarray:  # (items,)
+    """nDCG@10 of each anchor's positives, of all its triplets, among all texts of the part."""
+    assert split.documents is not None
+    relevant: dict[str, dict[int, int]] = {}
+    for anchor, judged in zip(split.left, split.documents.judged, strict=True):
+        grades = relevant.setdefault(anchor, {})
+        grades |= {place: max(grade, grades.get(place, 0)) for place, grade in judged.items()}
+    nobody = anchors.new_full((len(anchors),), -1)
+    ranked = nearest(given.embeddings, anchors, texts, nobody, SHOWN).tolist()
+    each = (measures(places, relevant[anchor]) for anchor, places in zip(split.left, ranked, strict=True))
+    return np.array([values[NDCG] for values in each])
 
 
 def judges_its_texts(row: Mapping[str, Any]) -> bool:
