@@ -261,9 +261,11 @@ def _prepare(
             prepared, leaked = held_against(prepared, tasks, drop_leaks, source.name, aside)
     except UserError as error:  # a person knows the file that was given, not the one that was made of it
         inside, part = re.escape(f"{folder}/"), "|".join(files._fields)
-        of_judges = re.compile(rf"{inside}({part})/(.+?){re.escape(MADE)}(, line \d+)?")
+        # Without the line, which is another one in the file that was given; but `x.jsonl.jsonl, line 3` ends this match
+        # at its first ending, and what follows is right.
+        judge = re.sub(rf"{inside}({part})/(.+?){re.escape(MADE)}(, line \d+)?", r"--\1 \2", str(error))
         made = re.compile(inside + r"[\w./]*(, line \d+|:\d+)?")
-        sentence, replaced = made.subn(f"what is put aside of {source.name}", of_judges.sub(_judge_file, str(error)))
+        sentence, replaced = made.subn(f"what is put aside of {source.name}", judge)
         raise UserError(f"{sentence}; give --dev and --test" if replaced else sentence) from None
     if holding:
         of = " or ".join(f"--{part}" for part, texts in files._asdict().items() if texts)
@@ -275,12 +277,6 @@ def _prepare(
     }
     write_whole(folder / INPUTS, json.dumps(digits, indent=1))
     return prepared, leaked
-
-
-def _judge_file(made: re.Match[str]) -> str:
-    """`--test judge.csv` of the file that was made of it, with the line where that is the same one."""
-    part, name, line = made.groups()
-    return f"--{part} {name}{line or ''}" if name.endswith(MADE) else f"--{part} {name}"
 
 
 def _tasks(prepared: PreparedData, files: JudgeFiles) -> tuple[Task, ...]:

@@ -58,8 +58,6 @@ _GUESSED: Mapping[int, tuple[str, ...]] = {1: ("sentence",), 2: ("anchor", "posi
 """By how many columns of texts there are: their roles, in order."""
 _NEARLY = 0.81
 """How alike a name is that may be misspelt: `anwser` is (0.83), `source` and `context` are like no known one."""
-
-
 _WHOLE_NUMBER = re.compile(r"(-?\d+)\.0+")
 """As columns of whole numbers with gaps are often written."""
 

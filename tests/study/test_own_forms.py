@@ -114,16 +114,38 @@ def test_columns_that_are_named_are_those_of_dev_and_test_too(names: tuple[str, 
     assert Path(task.files[-1]).name == ("judge.csv" if names[0] == "anchor" else "judge.csv.jsonl")
 
 
-def test_a_row_of_dev_or_test_that_is_wrong_is_said_of_that_file() -> None:
-    rows = "".join(f"what is it {n},this is it {n}\n" for n in range(60))
-    Path("mine.csv").write_text(f"Frage,Antwort\n{rows}")
-    Path("judge.jsonl").write_text('{"Frage": "what", "Antwort": 5}\n')
-    columns = ["--columns", "anchor=Frage,positive=Antwort"]
-    with pytest.raises(UserError, match=r"^--test judge\.jsonl, line 1: 'positive' is 5, not text$"):
-        plan_of("--train", "mine.csv", *SMALL, *columns, "--test", "judge.jsonl")
-    scored = "".join(f"a {n},b {n},{n}\n" for n in range(60))
-    Path("scored.csv").write_text(f"A,B,Wert\n{scored}")
-    Path("bad.csv").write_text("A,B,Wert\na,b,1\na,c,x\n")
-    columns = ["--columns", "sentence1=A,sentence2=B,score=Wert"]
-    with pytest.raises(UserError, match=r"^--test bad\.csv: score 'x' "):
-        plan_of("--train", "scored.csv", *SMALL, *columns, "--test", "bad.csv")
+@pytest.mark.parametrize(
+    ("columns", "row", "judge", "broken", "sentence"),
+    [
+        (
+            "anchor=Frage,positive=Antwort",
+            "what is it {0},this is it {0}",
+            "judge.jsonl",
+            '{"Frage": "what", "Antwort": 5}',
+            r"judge\.jsonl, line 1: 'positive' is 5, not text$",
+        ),
+        (
+            "anchor=Frage,positive=Antwort",
+            "what is it {0},this is it {0}",
+            "a.b.jsonl",
+            '{"Frage": "what", "Antwort": 5}',
+            r"a\.b\.jsonl, line 1: 'positive' is 5, not text$",
+        ),
+        (
+            "sentence1=A,sentence2=B,score=Wert",
+            "a {0},b {0},{0}",
+            "bad.csv",
+            "A,B,Wert\na,b,1\na,c,x",
+            r"bad\.csv: score 'x' ",
+        ),
+    ],
+)
+def test_a_row_of_dev_or_test_that_is_wrong_is_said_of_that_file(
+    columns: str, row: str, judge: str, broken: str, sentence: str
+) -> None:
+    """With its line where that is the same in the table that is made of it."""
+    names = ",".join(part.partition("=")[2] for part in columns.split(","))
+    Path("mine.csv").write_text("\n".join([names, *(row.format(number) for number in range(60))]) + "\n")
+    Path(judge).write_text(f"{broken}\n")
+    with pytest.raises(UserError, match=f"^--test {sentence}"):
+        plan_of("--train", "mine.csv", *SMALL, "--columns", columns, "--test", judge)

@@ -20,8 +20,6 @@ from trainables.senteval.ranking import NDCG, measures, nearest
 from trainables.senteval.task_fields import TaskFields
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
     from trainables.senteval.table import TaskTable
 
 SHOWN = 10
@@ -64,13 +62,12 @@ class Triplets(MeanOverItems):
                     )
 
     def answers(self, given: Embedded, part: str, seed: int) -> Answers:
-        split = given.data.splits[part]
-        assert split.documents is not None
-        anchors, texts = given.lookup(split.left), given.documents(split.documents.texts)
-        in_order = [sorted(judged, key=judged.__getitem__) for judged in split.documents.judged]
-        far, near = (cosine(given.embeddings, anchors, texts[list(side)]) for side in zip(*in_order, strict=True))
-        searched = {NDCG: _in_a_search(given, split, anchors, texts)}
-        return Answers((near > far).astype(np.int8), np.ones(len(near), dtype=np.int8), split=part, more=searched)
+        nearer, searched = _nearer(given, part), {NDCG: _in_a_search(given, given.data.splits[part])}
+        return Answers(nearer.astype(np.int8), np.ones(len(nearer), dtype=np.int8), split=part, more=searched)
+
+    def development_score(self, given: Embedded) -> float:
+        """Without the search, which chooses nothing."""
+        return 100 * float(_nearer(given, "dev").mean())
 
     def numbers(self, task: TaskFields, answers: Answers, protocol: Protocol | None) -> dict[str, float | None]:
         """Predictions of before the check have the accuracy alone."""
@@ -85,9 +82,20 @@ class Triplets(MeanOverItems):
         return anchor_groups(splits)
 
 
-def _in_a_search(given: Embedded, split: Split, anchors: Tensor, texts: Tensor) -> np.ndarray:  # (items,)
+def _nearer(given: Embedded, part: str) -> np.ndarray:  # (items,) bool
+    """Whether the positive lies nearer."""
+    split = given.data.splits[part]
+    assert split.documents is not None
+    anchors, texts = given.lookup(split.left), given.documents(split.documents.texts)
+    in_order = [sorted(judged, key=judged.__getitem__) for judged in split.documents.judged]
+    far, near = (cosine(given.embeddings, anchors, texts[list(side)]) for side in zip(*in_order, strict=True))
+    return np.asarray(near > far)
+
+
+def _in_a_search(given: Embedded, split: Split) -> np.ndarray:  # (items,)
     """nDCG@10 of each anchor's positives, of all its triplets, among all texts of the part."""
     assert split.documents is not None
+    anchors, texts = given.lookup(split.left), given.documents(split.documents.texts)
     relevant: dict[str, dict[int, int]] = {}
     for anchor, judged in zip(split.left, split.documents.judged, strict=True):
         grades = relevant.setdefault(anchor, {})
