@@ -123,6 +123,27 @@ def test_whatever_parts_there_are(parts: Sequence[str], numbers: list[str], tmp_
             evaluate(bag_of_words, tmp_path, [task.name], parts="development")
 
 
+@pytest.mark.parametrize("columns", ["text,label", "sentence1,sentence2,class"])
+def test_how_long_embeddings_are_changes_no_score(columns: str, tmp_path: Path) -> None:
+    """As with a model's own last Normalize, which export writes again."""
+    random = np.random.default_rng(0)
+    texts = {text: random.normal(size=12) + (number % 3) for number, text in enumerate(f"text {n}" for n in range(400))}
+    rows = [f"{text},c{number % 3}" for number, text in enumerate(texts)]
+    if "sentence1" in columns:
+        rows = [f"{text},text {399 - number},c{number % 3}" for number, text in enumerate(texts)]
+    for part, lines in (("train", rows[:150]), ("test", rows[150:])):
+        (tmp_path / f"{part}.csv").write_text("\n".join([columns, *lines]) + "\n")
+    (task,) = own_tasks([], [str(tmp_path / "test.csv")])
+    TASKS.add(task := fitted_to(task, tmp_path / "train.csv", ["c0", "c1", "c2"]))
+    scores = []
+    for lengths in (np.ones(400), np.exp(random.normal(size=400) * 2)):
+        scaled = {text: row * length for (text, row), length in zip(texts.items(), lengths, strict=True)}
+        result = evaluate(lambda asked: np.stack([scaled[text] for text in asked]), tmp_path, [task.name])  # noqa: B023
+        scores.append([result.tasks[task.name][number] for number in task.numbers])
+    assert scores[0] == pytest.approx(scores[1], abs=0.41)  # a row in 250, by rounding
+    assert 55 < scores[0][0] < 99
+
+
 def test_an_encoder_that_knows_its_training_rows_by_heart_gains_nothing_by_it(tmp_path: Path) -> None:
     """Neither on the development part nor on the tests, which it has not seen."""
     task = task_of(tmp_path, "train", "dev", "test")

@@ -11,6 +11,7 @@ import numpy as np
 
 from trainables.arrays import drawn
 from trainables.errors import UserError, choices, shown
+from trainables.lazy_torch import torch
 from trainables.senteval.effects import accuracy_effects
 from trainables.senteval.embedded import Embedded
 from trainables.senteval.examples import Split, TaskData
@@ -32,7 +33,8 @@ NEIGHBOURS = "neighbours"
 class TextClasses(MeanOverItems):
     """Accuracies of two readers of embeddings (`logistic.py`), each of rows that it has not seen.
 
-    The readers of `dev` are fitted to `train`, those of `test` to both. A first part is read fold by fold.
+    Embeddings have length 1, so that a saved model's own last Normalize changes no score. The readers of `dev` are
+    fitted to `train`, those of `test` to both. A first part is read fold by fold.
     """
 
     varies = 24.0
@@ -88,6 +90,7 @@ class TextClasses(MeanOverItems):
         from trainables.senteval.logistic import read_classes, read_in_folds
 
         before = [name for name in self.splits[: self.splits.index(part)] if name in given.data.splits]
+        given = _of_length_one(given)
         labels, rows = given.labels(part), given.features(part)
         if before:
             read = read_classes(given.features(*before), given.labels(*before), rows)
@@ -116,4 +119,8 @@ class TextClasses(MeanOverItems):
         """Of a linear probe of the development part alone: compare it with its like only."""
         from trainables.senteval.probe import probe_accuracy
 
-        return probe_accuracy(given.features("dev"), given.labels("dev"))
+        return probe_accuracy(_of_length_one(given).features("dev"), given.labels("dev"))
+
+
+def _of_length_one(given: Embedded) -> Embedded:
+    return replace(given, embeddings=torch.nn.functional.normalize(given.embeddings, dim=1))
