@@ -63,7 +63,13 @@ ROWS = {
         "what dog {0} does,a dog eats {0} and then sleeps near the house of its master in the sun until it is night",
     ),
 }
+NLI = "premise,hypothesis,label"
 DOUBTFUL = {
+    "three labels": (
+        NLI,
+        "a dog eats {0},an animal eats {0},entailment\na dog eats {0},{0} sleeps,contradiction\n"
+        "a dog eats {0},{0} is hot,neutral",
+    ),
     "a third": (
         "anchor,positive,negative",
         "a dog eats {0},an animal eats {0},{0} sleeps\na cat eats {0},it eats {0},\na pig eats {0},that eats {0},",
@@ -386,6 +392,15 @@ def test_tests_of_ones_own_judge_what_a_part_of_the_training_data_chose() -> Non
         ("no negatives", "anchor,positive,negative", "a cat {0},an animal {0},a car {0}", ("heldout", "search")),
         ("nli", "sentence1,sentence2,is_duplicate", "a {0},b {0},0\na {0},c {0},1", ("mine_test", "labelled_pairs")),
         ("nli", "sentence1,sentence2,same", "a {0},b {0},False\na {0},c {0},True", ("mine_test", "labelled_pairs")),
+        (
+            "three labels",
+            NLI,
+            "a {0},{0} b,entailment\na {0},{0} c,neutral\na {0},{0} d,contradiction",
+            ("mine_test", "classes"),
+        ),
+        ("three labels", NLI, "a {0},{0} b,0\na {0},{0} c,1\na {0},{0} d,2", ("mine_test", "classes")),
+        ("three labels", NLI, "a {0},{0} b,cause\na {0},{0} c,effect\na {0},{0} d,none", ("heldout", "search")),
+        ("nli", NLI, "a {0},{0} b,0\na {0},{0} c,1\na {0},{0} d,2", ("heldout", "search")),
         ("unopposed", "sentence1,sentence2,score", "a {0},b {0},0.5\na {0},c {0},0.{0}", ("heldout", "search")),
         ("unopposed", "sentence1,sentence2,is_duplicate", "a {0},b {0},0\na {0},c {0},1", ("heldout", "search")),
         ("taught", "anchor,positive,neg_1,neg_2", "a cat {0},an animal {0},a car {0},b", ("heldout", "search")),

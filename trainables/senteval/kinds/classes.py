@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from trainables.arrays import drawn
 from trainables.errors import UserError, choices, shown
+from trainables.labels import LABELS
 from trainables.lazy_torch import torch
 from trainables.senteval.effects import accuracy_effects
 from trainables.senteval.embedded import Embedded
@@ -64,6 +65,15 @@ class TextClasses(MeanOverItems):
                 "say how alike the two texts are; call it class or score, or the texts premise and hypothesis"
             )
         return True
+
+    def of_training_rows(self, rows: Sequence[Mapping[str, Any]], labels: Sequence[str]) -> list[dict[str, Any]]:
+        """Of NLI, where both have its three labels, the file by name or by number."""
+        for names in (LABELS, tuple(map(str, range(len(LABELS))))):
+            named = dict(zip(LABELS, names, strict=True))
+            made = [{**row, "label": named[row["label"]]} for row in rows if "premise" in row and row["label"] in named]
+            if {*names} == {*labels} == {row["label"] for row in made}:
+                return made
+        return []
 
     def check_examples(self, task: TaskFields, data: TaskData, files: Mapping[str, Path]) -> None:
         super().check_examples(task, data, files)
