@@ -35,7 +35,7 @@ def sure(answer: Answer, first: Finalist) -> list[str]:
     clauses = [seeds if answer.picked else f"{count(first.seeds, 'seed')} of {OVER['base']}", *items]
     parts = f", {answer.whole} of them on all of the data" if answer.whole < answer.tried else ""
     clauses.append(f"{count(answer.tried, 'recipe')} tried{parts}, {duration(answer.seconds)} of trials added up")
-    return [*clauses, *noise(answer), *_lent(answer)]
+    return [*clauses, *(_lent(answer) or noise(answer))]
 
 
 def noise(answer: Answer) -> list[str]:
@@ -159,8 +159,10 @@ def next_steps(answer: Answer, info: StudyInfo) -> list[str]:
         else:
             clauses.append("more seeds would not settle it: the test items are too few for so small a gain")
         if answer.items and answer.shows:
-            half = f"{count(4 * answer.items, 'item')} from {number(answer.shows / 2)} on"
-            clauses.append(f"{count(answer.items, 'test item')} show gains from {number(answer.shows)} on, {half}")
+            rows = answer.rows_of_items or answer.items
+            more_items = count(4 * rows, "such row" if rows > answer.items else "item")
+            shown = f"{count(answer.items, 'test item')} show gains from {number(answer.shows)} on"
+            clauses.append(f"{shown}, {more_items} from {number(answer.shows / 2)} on")
         return [*clauses, more]
     seeds = answer.seeds if answer.seeds is not None else 5
     size = f"{max(1, len(answer.finalists))}x{seeds}"

@@ -716,9 +716,10 @@ def test_under_a_spent_limit_a_larger_one_is_named(make: Make, tmp_path: Path) -
         "Next   to show so small a gain would take 665 seeds each; more recipes (--limit minutes=80 in all) may find"
         in many
     )
-    never = dataclasses.replace(answer, never=True, seeds=None, items=200, shows=1.5)
-    written = " ".join("\n".join(as_text(lines(never, results.info, str))).split())
-    assert "200 test items show gains from 1.50 on, 800 items from 0.75 on; more recipes (--limit min" in written
+    for rows, four_times in ((None, "800 items"), (200, "800 items"), (350, "1,400 such rows")):
+        never = dataclasses.replace(answer, never=True, seeds=None, items=200, rows_of_items=rows, shows=1.5)
+        written = " ".join("\n".join(as_text(lines(never, results.info, str))).split())
+        assert f"200 test items show gains from 1.50 on, {four_times} from 0.75 on; more recipes (--limit m" in written
 
 
 def test_a_finalist_whose_trials_failed_is_not_told_as_ended_by_the_limit(make: Make, tmp_path: Path) -> None:

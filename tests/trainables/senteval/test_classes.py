@@ -138,7 +138,7 @@ def test_how_long_embeddings_are_changes_no_score(columns: str, tmp_path: Path) 
     scores = []
     for lengths in (np.ones(400), np.exp(random.normal(size=400) * 2)):
         scaled = {text: row * length for (text, row), length in zip(texts.items(), lengths, strict=True)}
-        result = evaluate(lambda asked: np.stack([scaled[text] for text in asked]), tmp_path, [task.name])  # noqa: B023
+        result = evaluate(lambda texts: np.stack([scaled[text] for text in texts]), tmp_path, [task.name])  # noqa: B023
         scores.append([result.tasks[task.name][number] for number in task.numbers])
     assert scores[0] == pytest.approx(scores[1], abs=0.41)  # a row in 250, by rounding
     assert 55 < scores[0][0] < 99
