@@ -83,13 +83,13 @@ def splits_of(task: Task, part: str) -> Sequence[Split]:
 
 
 def _texts(split: Split) -> Iterator[tuple[str, ...]]:
-    """The texts of each example; of a query itself and what is relevant to it."""
+    """The texts of each example; of a query itself and what is judged for it, relevant or not."""
     if split.documents is None:
         yield from split.items()
         return
     documents = split.documents
     for query, judged in zip(split.left, documents.judged, strict=True):
-        yield query, *(documents.texts[number] for number, grade in judged.items() if grade > 0)
+        yield query, *(documents.texts[number] for number in judged)
 
 
 def _sentences(parts: Mapping[str, PartLeaks], where: str) -> Iterator[str]:

@@ -114,6 +114,14 @@ def test_classes_are_held_against_the_training_data_too(tmp_path: Path) -> None:
     assert items == [[20, 20], [20, 0], [0, 20]]
 
 
+def test_a_texts_wrong_answer_is_a_part_of_its_item(tmp_path: Path) -> None:
+    """A training row that says so of both tells what the test asks."""
+    place = tmp_path / "mine_test.csv"
+    place.write_text("anchor,positive,negative\n" + "".join(f"a {noun},an {noun},no {noun}\n" for noun in NOUNS))
+    (task,) = own_tasks([], [str(place)])
+    assert items_of(task, "test")[0] == ("a dog", "an dog", "no dog")
+
+
 def test_what_nearly_stands_in_what_is_put_aside_is_counted_apart(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
