@@ -57,6 +57,22 @@ class Item:
 
 
 @dataclass(frozen=True)
+class OfLabel:
+    """What became of the items of one label."""
+
+    label: str
+    items: int
+    before: float
+    """The share that is right, the mean over seeds."""
+    after: float
+
+    @property
+    def moved(self) -> float:
+        """How many items more are right, or fewer."""
+        return self.items * abs(self.after - self.before)
+
+
+@dataclass(frozen=True)
 class Items:
     """What became of a task's test items."""
 
@@ -76,6 +92,8 @@ class Items:
     broke: tuple[Item, ...]
     no_texts: str = ""
     """Why the texts are not at hand."""
+    labels: tuple[OfLabel, ...] = ()
+    """In the order of their names; none where classes have no names."""
 
     @property
     def right_or_wrong(self) -> bool:
@@ -133,7 +151,8 @@ class Items:
                 for place in order
             )
 
-        return cls(task, name, judged.name, over, len(change), gain, changed_items(mended), changed_items(broke), why)
+        changes = changed_items(mended), changed_items(broke)
+        return cls(task, name, judged.name, over, len(change), gain, *changes, why, _by_label(classes, before, after))
 
     def as_json(self) -> dict[str, Any]:
         """For `json.dumps`: every item that changed."""
@@ -229,6 +248,17 @@ class _Seeds:
             right = stored[0].gold
             answered = np.where(own > HALF, right, _most_frequent([item.predicted for item in stored], right))
         return cls(stored[0].named, value, mean, adds_up, own, answered, right)
+
+
+def _by_label(classes: Sequence[str], before: _Seeds, after: _Seeds) -> tuple[OfLabel, ...]:
+    if after.right is None or before.own is None or after.own is None:
+        return ()
+    of_each = [(name, after.right == number) for number, name in enumerate(classes)]
+    return tuple(
+        OfLabel(name, int(own.sum()), float(before.own[own].mean()), float(after.own[own].mean()))
+        for name, own in of_each
+        if own.any()
+    )
 
 
 def _most_frequent(answers: Sequence[np.ndarray], right: np.ndarray) -> np.ndarray:  # (items,)

@@ -9,13 +9,15 @@ from pathlib import Path
 from reports.answer_gains import OVER
 from reports.commands import results_place
 from reports.document import Block, DataTable, Heading
-from reports.items import Item, Items, class_columns, classes_of, of_own_data, shortened
+from reports.items import Item, Items, OfLabel, class_columns, classes_of, of_own_data, shortened
 from reports.markdown import code, count, percent, signed, text, verbatim
 from reports.results import Results
 from trainables.errors import UserError
 
 SHOWN = 5
 """So many items of each kind."""
+LABELS = 8
+"""So many labels, those of which most items moved."""
 FEW = 2
 """So many tasks."""
 MEANING = {
@@ -56,6 +58,8 @@ def _of_task(items: Items, results: Results) -> list[Block]:
         f"{every} shows more of them." if not items.no_texts else f"Their texts are not here: {every} looks for them."
     )
     blocks: list[Block] = [" ".join(filter(None, [f"Against {OVER[items.over]} {code(name)} {changed}.", how, where]))]
+    if len(items.labels) > 1:
+        blocks.append(_by_label(items.labels))
     heads = ("Mended", "Broken") if items.right_or_wrong else ("Better", "Worse")
     for head, some in zip(heads, (items.mended, items.broke), strict=True):
         if some and not items.no_texts:
@@ -76,6 +80,13 @@ def _table(head: str, items: Sequence[Item], seeds: bool, shares: bool) -> DataT
     heads = [head, *named, *(["seeds right before", "now"] if seeds else ["before", "now"])]
     rows = [[_text(item), *map(text, classes_of(item)), percent(item.before), percent(item.after)] for item in items]
     return DataTable(heads, rows, left=1 + len(named))
+
+
+def _by_label(labels: Sequence[OfLabel]) -> DataTable:
+    most = sorted(labels, key=lambda each: -each.moved)[:LABELS]
+    head = "Label" if len(most) == len(labels) else f"Label ({len(most)} of {len(labels):,}, those that moved most)"
+    rows = [[text(each.label), f"{each.items:,}", percent(each.before), percent(each.after)] for each in most]
+    return DataTable([head, "items", "right before", "now"], rows)
 
 
 def _has_scores(item: Item) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import operator
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,7 @@ MENDED, BROKE = (3, 8, 21), (30,)
 """Places of items, from 0."""
 WRONG = (3, 8, 21, 35)
 """What the base gets wrong."""
+BEFORE, AFTER = operator.attrgetter("before"), operator.attrgetter("after")
 KIND = {"mine": "split", "folds": "nested_cv", "pairs": "relatedness"}
 
 
@@ -109,6 +111,11 @@ def test_items_that_were_mended_and_broken(results: Results) -> None:
     assert {(entry.before, entry.after) for entry in items.mended} == {(0.0, 0.8)}
     assert [entry.text for entry in items.broke] == ["a \x1b[31m sentence, number 30"]
     assert sum(entry.change > 0 for entry in items.mended) == 3
+    assert [(entry.label, entry.items) for entry in items.labels] == [("0", 22), ("1", 21)]
+    was, now = ([round(entry.items * share(entry), 6) for entry in items.labels] for share in (BEFORE, AFTER))
+    assert was == [22 - sum(place % 2 == 0 for place in WRONG), 21 - sum(place % 2 for place in WRONG)]
+    assert now == [was[0] + 0.8 * (1 - 1), was[1] + 0.8 * 2]
+    assert sum(now) - sum(was) == pytest.approx(items.gain * ITEMS / 100)
 
 
 @pytest.mark.parametrize("task", ["mine", "folds"])
@@ -161,6 +168,8 @@ def test_the_report_shows_some_of_them_with_their_texts(results: Results, monkey
     assert [cell.strip() for cell in lines[0].split("|")[2:7]] == ["1", "0", "1", "0 %", "80 %"]
     head = next(line for line in whole.splitlines() if line.startswith("| Mended"))
     assert [cell.strip() for cell in head.split("|")[2:5]] == ["label", "guess before", "guess now"]
+    by_label = [[cell.strip() for cell in line.split("|")[1:5]] for line in whole.splitlines() if line[:4] == "| 1 "]
+    assert by_label == [["1", "21", "86 %", "93 %"]]
 
     Path(TASKS["mine"].files[2]).unlink()
     without = markdown(section.write(results, results.folder))
