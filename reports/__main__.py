@@ -112,7 +112,7 @@ def _report(arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
     if options.live and options.check:
         raise UserError("--live and --check do not go together; give one of them")
-    from reports.guards import GUARDS
+    from reports.facts.guards import GUARDS
     from trainables.plugins import load_plugin
 
     for plugin in options.plugin:
@@ -158,8 +158,8 @@ def _brought(results: str) -> ResultsLocation:
 
 
 def _items(place: ResultsLocation, task: str, format: str, sentences: Path | None) -> int:
+    from reports.facts.results import Results
     from reports.items import Items
-    from reports.results import Results
 
     if format not in ("md", "json"):
         raise UserError(f"--items is shown on the console, or printed with --format json, not {format!r}")

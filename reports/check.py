@@ -15,13 +15,13 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from reports.commands import report_command
 from reports.differences import differences
+from reports.facts.guards import GUARDS
+from reports.facts.results import Results
 from reports.formats import FORMATS
-from reports.guards import GUARDS
 from reports.ledger import Record
 from reports.report import scratch_copy, write_unrecorded, written
-from reports.results import Results
+from reports.words.commands import report_command
 from trainables.errors import UserError
 
 REPORT_FORM = "md"

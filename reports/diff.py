@@ -13,17 +13,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from reports.boards import verdict
 from reports.document import Block, Bullets, DataTable, Heading, markdown
-from reports.evidence import Evidence
-from reports.findings import Findings
-from reports.guards import GUARDS, find_flags
+from reports.facts.boards import verdict
+from reports.facts.evidence import Evidence
+from reports.facts.findings import Findings
+from reports.facts.guards import GUARDS, find_flags
+from reports.facts.quantity import Quantity
+from reports.facts.results import Results
 from reports.ledger import Record
-from reports.markdown import code, count, number, text
-from reports.quantity import Quantity
-from reports.results import Results
 from reports.statistics import Comparison, Sample, compare, holm
-from reports.wording import interval, probability
+from reports.words.comparisons import interval, probability
+from reports.words.markdown import code, count, number, text
 from trainables.errors import UserError
 from trainables.registry import load
 from trainables.senteval.tasks import TASKS, kind_of

@@ -17,7 +17,7 @@ from difflib import SequenceMatcher
 from itertools import takewhile, zip_longest
 from typing import Any
 
-from reports.markdown import DASH
+from reports.words.markdown import DASH
 
 MARKUP = (".html", ".svg")
 NEAR = 0.01

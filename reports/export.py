@@ -18,20 +18,20 @@ from pathlib import Path
 
 import numpy as np
 
-from reports.answer import Answer
-from reports.best_model import best_first, with_model
-from reports.commands import study_command
 from reports.document import Block, Bullets, DataTable, markdown
-from reports.evidence import Evidence
-from reports.guards import sentence
+from reports.facts.answer import Answer
+from reports.facts.best_model import best_first, with_model
+from reports.facts.evidence import Evidence
+from reports.facts.guards import sentence
+from reports.facts.recipe_names import called
+from reports.facts.results import Results
+from reports.facts.soup import SHIPPED
 from reports.ledger import LEDGER, MODELS, Record, is_fresh, is_soup
 from reports.ledger.finals import seed_in_words
 from reports.ledger.names import to_write
-from reports.markdown import DASH, code, count, number, signed, text
-from reports.recipe_names import called
-from reports.results import Results
-from reports.soup import SHIPPED
-from reports.wording import CHOSEN, interval
+from reports.words.commands import study_command
+from reports.words.comparisons import CHOSEN, interval
+from reports.words.markdown import DASH, code, count, number, signed, text
 from search_spaces.own_data import TF_IDF
 from trainables.encoders.model_card import model_card, quoted, without_folders, write_card
 from trainables.errors import UserError, did_you_mean

@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from reports.answer import Answer, rounded
-from reports.answer_gains import OVER
 from reports.document import DataTable
-from reports.evidence import Evidence
+from reports.facts.answer import Answer, rounded
+from reports.facts.evidence import Evidence
+from reports.facts.results import Results
+from reports.facts.unfinished import finals_judged
 from reports.formats.page_data import texts_of
-from reports.markdown import count, percent, signed
-from reports.results import Results
-from reports.unfinished import finals_judged
+from reports.words.gains import OVER
+from reports.words.markdown import count, percent, signed
 from search_spaces.names import check_name
 from trainables.errors import UserError
 from trainables.lines import one_line

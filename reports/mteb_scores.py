@@ -18,12 +18,12 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from reports.best_model import best_first
+from reports.facts.best_model import best_first
+from reports.facts.recipe_names import called
+from reports.facts.results import Results
 from reports.ledger import Record
 from reports.ledger.location import ResultsLocation
 from reports.ledger.names import to_write
-from reports.recipe_names import called
-from reports.results import Results
 from trainables.encoders.model_card import hub_base
 from trainables.errors import UserError, did_you_mean, shown
 from trainables.files import write_whole

@@ -13,18 +13,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from reports.answer import FILE, Answer
 from reports.document import WrittenSection
+from reports.facts.answer import FILE, Answer
+from reports.facts.guards import GUARDS
+from reports.facts.looks import record
+from reports.facts.recipe_names import recipe_names
+from reports.facts.results import Results
 from reports.formats import FORMATS, Document
-from reports.guards import GUARDS
+from reports.formats.trials_csv import write_trials_csv
 from reports.ledger import PLUGINS, StudyInfo
 from reports.ledger.names import to_write
 from reports.ledger.own_code import SPACE_FILE
-from reports.looks import record
-from reports.recipe_names import recipe_names
-from reports.results import Results
 from reports.sections import in_order
-from reports.trials_csv import write_trials_csv
 from trainables.files import write_whole
 
 PICTURES = "pictures"
@@ -43,7 +43,7 @@ def write_report(
 ) -> Path:
     """Write the report, its pictures and `trials.csv` into the results folder; returns the path of the first format.
 
-    A report that may hold verdicts is recorded as a look at the study (`reports.looks`). `across` names guards across
+    A report that may hold verdicts is recorded as a look at the study (`facts.looks`). `across` names guards across
     whose flags it judges too, `sentences` a SentEval data folder whose sentences the page may show. Raises `UserError`
     for a folder that is no study's, where nothing is finished, and for an unknown format or guard.
     """

@@ -16,25 +16,25 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reports.answer import Answer
-from reports.best_model import best_first, ranking, with_model
 from reports.document import Block, DataTable, Picture, WrittenSection, markdown
-from reports.evidence import SURE
+from reports.facts.answer import Answer
+from reports.facts.best_model import best_first, ranking, with_model
+from reports.facts.evidence import SURE
+from reports.facts.predictions import protocol_of
+from reports.facts.quantity import Quantity, part_of
+from reports.facts.recipe_names import called
+from reports.facts.results import Results
 from reports.formats import FORMATS, Document
 from reports.ledger import Record
 from reports.ledger.location import ResultsLocation
 from reports.ledger.names import to_write
-from reports.markdown import DASH, code, count, number, text
 from reports.plots.courses import size_picture
-from reports.predictions import protocol_of
-from reports.quantity import Quantity, part_of
-from reports.recipe_names import called
-from reports.results import Results
 from reports.statistics import Sample, compare
 from reports.statistics.fronts import on_front
 from reports.statistics.influence import group_effects
 from reports.statistics.sample import pairable
-from reports.wording import interval
+from reports.words.comparisons import interval
+from reports.words.markdown import DASH, code, count, number, text
 from trainables.encoders import load_encoder
 from trainables.encoders.contract import for_documents
 from trainables.encoders.own_modules import as_it_is

@@ -28,11 +28,11 @@ import numpy as np
 import pytest
 
 from reports.document import Block, Bullets, CodeBlock, DataTable, Heading, WrittenSection, markdown
+from reports.facts.results import Results
 from reports.formats import Document, Format
 from reports.ledger import EVALUATED, LEDGER, PREDICTIONS, Evaluation, Ledger, Record, StudyInfo
 from reports.made_up import DATA, VERSIONS, with_predictions
 from reports.report import write_report
-from reports.results import Results
 from reports.sections import Section, in_order
 from search_spaces import load_space
 from trainables.files import write_whole

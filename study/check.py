@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from reports.markdown import count
+from reports.words.markdown import count
 from search_spaces.space import Domain
 from study.plan import Plan
 from study.search.after_finals import check_curve

@@ -6,10 +6,10 @@ import math
 from collections.abc import Mapping, Sequence
 from statistics import fmean
 
-from reports import recipe_names
+from reports.facts import recipe_names
 from reports.ledger import fresh_seeds
 from reports.ledger.finals import PART
-from reports.markdown import count, duration
+from reports.words.markdown import count, duration
 from search_spaces.goals import Goal
 from search_spaces.limits import LIMITS, of_study
 from study.cli.terminal import printable

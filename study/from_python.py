@@ -18,18 +18,18 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reports.answer import Answer
-from reports.answer_lines import as_text
-from reports.answer_words import lines
-from reports.findings import Findings
+from reports.facts.answer import Answer
+from reports.facts.findings import Findings
+from reports.facts.gain import Gain
+from reports.facts.results import Results
 from reports.formats import FORMATS
-from reports.gain import Gain
 from reports.ledger.folders import JOURNAL
 from reports.ledger.request import Request
 from reports.plots.forest import forest_figure
-from reports.results import Results
 from reports.sections.glance import groups_of
 from reports.statistics import Comparison
+from reports.words.answer import lines
+from reports.words.lines import as_text
 from study.run import run
 from trainables.errors import UserError
 from trainables.files import expanded, write_whole

@@ -13,14 +13,14 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from reports.answer import Answer
-from reports.commands import study_command
+from reports.facts.answer import Answer
+from reports.facts.recipe_names import BASE
+from reports.facts.results import Results
 from reports.ledger import STUDY
 from reports.ledger.finals import SHARE
 from reports.ledger.location import open_location
 from reports.ledger.request import Request
-from reports.recipe_names import BASE
-from reports.results import Results
+from reports.words.commands import study_command
 from search_spaces.goals import kept_by
 from search_spaces.paper import NEED_KEYS, Row
 from search_spaces.space import Scale, Space

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from reports.markdown import count
+from reports.words.markdown import count
 from trainables.corpora.held_out import PreparedData, leave_out, rows_of
 from trainables.corpora.leaks import LIKENESSES, Counts, PartLeaks, leaks
 from trainables.corpora.own_data import TrainingFiles

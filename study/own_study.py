@@ -19,7 +19,7 @@ from reports.ledger import STUDY, StudyInfo
 from reports.ledger.folders import OWN_DATA
 from reports.ledger.location import is_url
 from reports.ledger.request import Request
-from reports.markdown import count
+from reports.words.markdown import count
 from search_spaces.goals import GOALS
 from search_spaces.limits import parse_limits
 from search_spaces.own_data import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from reports.markdown import count
+from reports.words.markdown import count
 from search_spaces.own_data import OwnEncoder
 from trainables.corpora.held_out import DEV, LEFT_OUT, MOST, OF_LABEL, TEST, TRAIN, PreparedData, held_back_form
 from trainables.corpora.own_data import MORE, TrainingFiles

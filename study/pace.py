@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from reports.ledger.finals import SHARE
-from reports.markdown import duration
+from reports.words.markdown import duration
 from search_spaces.own_data import BATCH, EPOCHS
 from study.engine.cluster import Allotment
 from study.own_leaks import splits_of

@@ -13,11 +13,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from reports.facts.recipe_names import recipe_name
 from reports.ledger import LEDGER, STUDY, Ledger, Scoring, StudyInfo, is_explored, is_fresh
 from reports.ledger.finals import SHARE
 from reports.ledger.location import ResultsLocation, open_location
 from reports.ledger.request import Request
-from reports.recipe_names import recipe_name
 from search_spaces.goals import SELECTION, Goal, needed, searched
 from search_spaces.limits import of_study, of_trials
 from search_spaces.own_data import TF_IDF

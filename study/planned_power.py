@@ -10,17 +10,17 @@ from pathlib import Path
 
 import numpy as np
 
-from reports.evidence import chance_of
+from reports.facts.evidence import chance_of
+from reports.facts.looks import share
+from reports.facts.question import has_no_test, in_question, without
+from reports.facts.results import Results
 from reports.ledger import StudyInfo
 from reports.ledger.looks import taken
-from reports.looks import share
-from reports.markdown import number
-from reports.question import has_no_test, in_question, without
-from reports.results import Results
 from reports.statistics import Sample, finals
 from reports.statistics.collapse import collapsed
 from reports.statistics.measured import CONFIDENCE
 from reports.statistics.power import MOST_SEEDS, Spread, pooled_spread
+from reports.words.markdown import number
 from search_spaces.goals import needed
 from study.cli.terminal import printable
 from study.plan import Plan

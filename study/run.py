@@ -23,7 +23,7 @@ from study.signals import answered, leaves, stops_already
 from trainables.errors import UserError, answer_user_errors
 
 if TYPE_CHECKING:
-    from reports.answer import Answer
+    from reports.facts.answer import Answer
     from reports.ledger.location import ResultsLocation
     from reports.ledger.request import Request
 
@@ -169,12 +169,12 @@ def report(place: ResultsLocation) -> Answer | None:
 
     if not any(record.status == "finished" for record in Ledger(place.folder / LEDGER).read()):
         return None
-    from reports.answer import Answer
-    from reports.answer_lines import as_text
-    from reports.answer_words import lines
+    from reports.facts.answer import Answer
+    from reports.facts.looks import record
     from reports.formats import FORMATS
-    from reports.looks import record
     from reports.report import write_unrecorded
+    from reports.words.answer import lines
+    from reports.words.lines import as_text
 
     place.renew(LOOKS)  # a reader may have looked while the study ran
     results = write_unrecorded(place.folder, ("md",))
@@ -189,8 +189,8 @@ def report(place: ResultsLocation) -> Answer | None:
 def explain(place: ResultsLocation, left: float) -> None:
     """Say what stands in the way, where so many minutes of a limit are enough for it; else give the command that says
     it, as where it cannot be told: the study has its answer."""
-    from reports.commands import WHY_MINUTES, why_command
     from reports.ledger import StudyInfo
+    from reports.words.commands import WHY_MINUTES, why_command
     from study.why.page import write
 
     hint = why_command(StudyInfo.load(place.folder))

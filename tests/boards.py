@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from reports.boards import Board, Standing
-from reports.guards import Flag
-from reports.quantity import Quantity
+from reports.facts.boards import Board, Standing
+from reports.facts.guards import Flag
+from reports.facts.quantity import Quantity
 from reports.statistics.comparison import Comparison
 from reports.statistics.sample import Sample
 

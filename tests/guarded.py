@@ -10,9 +10,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from reports.guards import Flag, find_flags, sentence
+from reports.facts.guards import Flag, find_flags, sentence
+from reports.facts.results import Results
 from reports.ledger import LEDGER, Ledger, Record, StudyInfo
-from reports.results import Results
 from reports.testing import changed
 from tests.synthetic_results import make_results
 from trainables.recipe import Recipe

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from reports.seed_race import raced as race_of
+from reports.facts.seed_race import raced as race_of
 from reports.statistics.comparison import compare
 from reports.statistics.families import holm
 from reports.statistics.sample import Sample

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from benchmarks.tables import check_page, write_between
 from reports.document import DataTable
-from reports.markdown import DASH
+from reports.words.markdown import DASH
 from tests.peers import Case, by_entry
 from tests.trainables.corpora import test_mining, test_mix
 from tests.trainables.encoders import test_static

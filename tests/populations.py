@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from reports.facts.predictions import Predictions
+from reports.facts.results import Results
 from reports.ledger import LEDGER, PREDICTIONS, Ledger, Record, StudyInfo
-from reports.predictions import Predictions
-from reports.results import Results
 from reports.testing import changed
 from search_spaces import Space, spaces
 from tests.synthetic_results import make_record

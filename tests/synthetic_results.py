@@ -14,15 +14,15 @@ from statistics import fmean
 from typing import Any
 
 from reports.document import markdown
+from reports.facts.recipe_names import recipe_names
+from reports.facts.results import Results
+from reports.facts.soup import Soups
 from reports.ledger import LEDGER, MODELS, Finals, LearningCurve, Ledger, Record, StudyInfo, trial_key
 from reports.ledger.finals import FIRST_FRESH, SHARES, SoupVariant
 from reports.made_up import VERSIONS
-from reports.markdown import code
-from reports.recipe_names import recipe_names
-from reports.results import Results
 from reports.sections import SECTIONS, Section
-from reports.soup import Soups
 from reports.testing import SectionContract, changed, made_record, write_trial
+from reports.words.markdown import code
 from search_spaces import Row, Space, spaces
 from trainables.evaluation_config import EvaluationConfig, split
 from trainables.recipe import Recipe

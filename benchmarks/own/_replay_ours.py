@@ -20,13 +20,13 @@ from benchmarks.own._replay_peers import Proposer
 from benchmarks.own._replay_table import PLACES, WHOLE_SECONDS, Replayed
 from benchmarks.own._table import REST, SHARES
 from benchmarks.statistics.calibration import ITEMS_ERROR
-from reports.answer import KINDS, Answer
-from reports.answer_parts import Finalist
-from reports.gain import Gain
+from reports.facts.answer import KINDS, Answer
+from reports.facts.answer_parts import Finalist
+from reports.facts.gain import Gain
+from reports.facts.looks import share
 from reports.ledger import Record, is_fresh
 from reports.ledger.finals import FIRST_FRESH, SHARE
 from reports.ledger.request import FINALS, OPEN_TRIALS
-from reports.looks import share
 from reports.statistics.finals import Judgement, judge, lent_spread, pick
 from reports.statistics.sample import Sample
 from reports.testing import made_record

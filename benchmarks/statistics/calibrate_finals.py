@@ -23,7 +23,7 @@ from scipy.special import stdtrit
 from benchmarks.options import add_number, parser_of
 from benchmarks.statistics.calibration import ALPHA, CHANCE, ITEMS_ERROR, Rate, covers
 from benchmarks.tables import head, row
-from reports.looks import share
+from reports.facts.looks import share
 from reports.statistics.collapse import collapsed
 from reports.statistics.finals import Answer, Judgement, Reference, judge, lent_spread, pick
 from reports.statistics.power import pooled_spread

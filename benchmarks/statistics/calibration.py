@@ -23,7 +23,7 @@ from scipy.stats import rankdata
 
 from benchmarks.options import add_number, parser_of
 from benchmarks.tables import head, row
-from reports.looks import share
+from reports.facts.looks import share
 from reports.statistics.collapse import collapsed
 from reports.statistics.comparison import Comparison, compare, interaction, items_part
 from reports.statistics.equivalence import tost

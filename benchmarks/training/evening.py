@@ -23,7 +23,7 @@ from typing import Any
 
 from benchmarks.options import add_encoder, add_number, chosen_encoder, parser_of
 from benchmarks.tables import titled
-from reports.markdown import DASH
+from reports.words.markdown import DASH
 from trainables.errors import UserError
 
 OURS, PEER = "ours", "sentence_transformers"
@@ -83,9 +83,9 @@ def of_peer(line: Mapping[str, Any]) -> Evening:
 
 def of_study(folder: Path, began: float, ended: float, goal: float | None) -> Evening:
     """Of our study's folder. `began` and `ended` are seconds since 1970, `goal` is a development score."""
-    from reports.answer import Answer
+    from reports.facts.answer import Answer
+    from reports.facts.results import Results
     from reports.ledger.finals import PART
-    from reports.results import Results
 
     results = Results.load(folder)
     answer, (first, *_) = Answer.of(results), results.goals

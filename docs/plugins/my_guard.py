@@ -1,5 +1,5 @@
-from reports.guards import GUARDS, Flag, Guard
-from reports.guards.words import rows_in_words
+from reports.facts.guards import GUARDS, Flag, Guard
+from reports.words.guards import rows_in_words
 
 LONGEST = 3600
 

@@ -2,8 +2,8 @@
 
     [DataTable(["Row", "mean"], [["`a`", "66.06"]]), Bullets(["first", "second"])]
 
-A paragraph is a string. Words of all blocks are inline markdown (`reports.markdown`): emphasis, code and links. Other
-formats match on the types of blocks.
+A paragraph is a string. Words of all blocks are inline markdown (`reports.words.markdown`): emphasis, code and links.
+Other formats match on the types of blocks.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from reports.markdown import text
+from reports.words.markdown import text
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from reports.document import WrittenSection
+from reports.facts.results import Results
 from reports.ledger.names import to_write
-from reports.markdown import text
-from reports.results import Results
+from reports.words.markdown import text
 from trainables.files import write_whole
 from trainables.registry import Registry, load
 

@@ -6,13 +6,13 @@ import json
 from pathlib import Path
 from typing import Any
 
-from reports.answer import Answer, rounded
 from reports.document import WrittenSection, markdown
-from reports.findings import Findings
+from reports.facts.answer import Answer, rounded
+from reports.facts.findings import Findings
+from reports.facts.recipe_names import called
+from reports.facts.results import Results
 from reports.formats import Document
 from reports.ledger import seconds_of
-from reports.recipe_names import called
-from reports.results import Results
 from trainables.files import write_whole
 
 

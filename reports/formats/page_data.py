@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from reports.evidence import Evidence
+from reports.facts.evidence import Evidence
+from reports.facts.quantity import Quantity
+from reports.facts.results import Results
 from reports.formats import Document
 from reports.ledger import Record
-from reports.quantity import Quantity
-from reports.results import Results
 from trainables.errors import UserError
 from trainables.recipe import changed
 from trainables.senteval.items import digest

@@ -9,8 +9,8 @@ from pathlib import Path
 from reports.document import DataTable
 from reports.document.inline import plain
 from reports.formats import Document
-from reports.markdown import DASH
-from reports.trials_csv import inert
+from reports.formats.trials_csv import inert
+from reports.words.markdown import DASH
 from trainables.files import write_whole
 
 

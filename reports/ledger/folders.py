@@ -29,7 +29,7 @@ CURVES = "progress"
 OWN_DATA = "data"
 """A person's own data as they were prepared for the study, and the space that was made of them."""
 LOOKS = "looks"
-"""When a report that may hold verdicts was first made of which trials, `DIGEST.json` each (`reports.looks`)."""
+"""When a report that may hold verdicts was first made of which trials, `DIGEST.json` each (`reports.facts.looks`)."""
 
 Hash = Annotated[str, matching(r"[0-9a-f]{1,64}", "the hash of a recipe")]
 PluginFile = Annotated[str, matching(r"(?!\.)[^/\0]+\.py", "the name of a Python file")]

@@ -1,4 +1,4 @@
-"""The looks that were taken at a study, a file each: `reports.looks` says what a look is."""
+"""The looks that were taken at a study, a file each: `reports.facts.looks` says what a look is."""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ class StudyInfo:
     created_at: str = ""
     """UTC in ISO format."""
     across: list[str] = field(default_factory=list)
-    """The guards (`reports.guards`) across whose flags the reader chose to judge."""
+    """The guards (`reports.facts.guards`) across whose flags the reader chose to judge."""
     stopping: dict[str, str] = field(default_factory=dict)
     """By which `scheduler` explored trials were stopped early, the last one, and at which `rungs` (as `--rungs` takes
     them); empty where none was, and in studies of older versions."""

@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeVar
 
-from reports.best_model import ranking
+from reports.facts.best_model import ranking
+from reports.facts.recipe_names import BASE, in_short, recipe_names
+from reports.facts.results import Results, in_order
 from reports.ledger import (
     FAILURES,
     LEDGER,
@@ -28,8 +30,6 @@ from reports.ledger import (
 from reports.ledger.finals import apart, is_fresh
 from reports.ledger.moments import seconds_since
 from reports.ledger.progress import with_curve
-from reports.recipe_names import BASE, in_short, recipe_names
-from reports.results import Results, in_order
 from reports.statistics import Measured
 from search_spaces.goals import Goal
 from trainables.errors import UserError

@@ -21,8 +21,8 @@ from reports.ledger.moments import seconds_since
 from reports.live.folder import Best, View
 from reports.live.picture import colours, loss_picture, score_picture
 from reports.live.settings_picture import settings_picture
-from reports.markdown import DASH, count, duration, number, time_left
-from reports.wording import GO_ON, STAGES_IN_WORDS, difference
+from reports.words.comparisons import GO_ON, STAGES_IN_WORDS, difference
+from reports.words.markdown import DASH, count, duration, number, time_left
 from search_spaces.goals import Goal
 from search_spaces.limits import LIMITS
 

@@ -13,13 +13,13 @@ import json
 import sys
 from pathlib import Path
 
-from reports.answer import Answer
-from reports.answer_words import lines
-from reports.findings import Findings
-from reports.guards import sentence
-from reports.looks import record
+from reports.facts.answer import Answer
+from reports.facts.findings import Findings
+from reports.facts.guards import sentence
+from reports.facts.looks import record
+from reports.facts.results import Results
 from reports.report import write_unrecorded
-from reports.results import Results
+from reports.words.answer import lines
 from trainables.errors import answer_user_errors
 from trainables.lines import one_line
 

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 
+from reports.facts.recipe_names import short
 from reports.live.folder import Best
 from reports.live.picture import HEIGHT, WIDTH, svg
-from reports.markdown import DASH, number
-from reports.recipe_names import short
+from reports.words.markdown import DASH, number
 from trainables.evaluation_config import all_keys
 from trainables.recipe import Value
 

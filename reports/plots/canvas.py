@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from reports.gain import Gain
+    from reports.facts.gain import Gain
     from reports.plots.shown import ShownFigure
     from reports.statistics import Comparison
 

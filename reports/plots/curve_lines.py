@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reports.evidence import Evidence
+from reports.facts.evidence import Evidence
+from reports.facts.quantity import quantity
+from reports.facts.results import Results, average_column, topic_name
 from reports.plots.canvas import OURS, PUBLISHED, QUIET, Dot, draw_bars, ends_of, legend, make_figure, save
 from reports.plots.outliers import clip
-from reports.quantity import quantity
-from reports.results import Results, average_column, topic_name
 from search_spaces.space import Column, Table
 from trainables.recipe import keys
 

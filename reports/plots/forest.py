@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reports.markdown import signed
 from reports.plots.canvas import FLAGGED, LETTER, LINES, OURS, PUBLISHED, QUIET, legend, make_figure, once, save
-from reports.wording import difference
+from reports.words.comparisons import difference
+from reports.words.markdown import signed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from reports.document import Block, WrittenSection
-from reports.results import Results
+from reports.facts.results import Results
 from trainables.errors import UserError
 from trainables.registry import Registry, load
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from reports.answer import Answer
-from reports.answer_words import lines
 from reports.document import Block, Bullets
-from reports.markdown import text, verbatim
-from reports.results import Results
+from reports.facts.answer import Answer
+from reports.facts.results import Results
+from reports.words.answer import lines
+from reports.words.markdown import text, verbatim
 
 
 def write(results: Results, pictures: Path) -> list[Block]:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from reports.document import Block, DataTable
-from reports.markdown import DASH, code
-from reports.results import Results
+from reports.facts.results import Results
+from reports.words.markdown import DASH, code
 from trainables.evaluation_config import all_keys
 from trainables.recipe import Value
 

@@ -6,12 +6,12 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
-from reports.answer_gains import OVER
-from reports.commands import results_place
 from reports.document import Block, DataTable, Heading
+from reports.facts.results import Results
 from reports.items import Item, Items, OfLabel, class_columns, classes_of, of_own_data, shortened
-from reports.markdown import code, count, percent, signed, text, verbatim
-from reports.results import Results
+from reports.words.commands import results_place
+from reports.words.gains import OVER
+from reports.words.markdown import code, count, percent, signed, text, verbatim
 from trainables.errors import UserError
 
 SHOWN = 5

@@ -6,14 +6,14 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from reports.claim_comparisons import Compared
-from reports.claim_verdicts import Judged, Verdict
 from reports.document import Block, Bullets, DataTable
-from reports.findings import Findings
-from reports.guards.words import listed
-from reports.markdown import DASH, count, signed, text
-from reports.results import Results
-from reports.wording import interval, not_varied, one_recipe, probability
+from reports.facts.claim_comparisons import Compared
+from reports.facts.claim_verdicts import Judged, Verdict
+from reports.facts.findings import Findings
+from reports.facts.results import Results
+from reports.words.comparisons import interval, not_varied, one_recipe, probability
+from reports.words.guards import listed
+from reports.words.markdown import DASH, count, signed, text
 from search_spaces.paper import Claim
 
 FEW = 3

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from reports.boards import Board, Standing
-from reports.guards.words import listed
-from reports.markdown import code, count, number, signed, text
-from reports.wording import collapses, interval
+from reports.facts.boards import Board, Standing
+from reports.words.comparisons import collapses, interval
+from reports.words.guards import listed
+from reports.words.markdown import code, count, number, signed, text
 
 MOST = 5
 """So many rows of a best set are named, more are counted."""

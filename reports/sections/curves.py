@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from reports.document import Block, Picture
-from reports.markdown import code
+from reports.facts.results import Results, average_column
 from reports.plots.curve_lines import curve_picture
-from reports.results import Results, average_column
+from reports.words.markdown import code
 
 
 def write(results: Results, pictures: Path) -> list[Block]:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from reports.document import Block, DataTable
-from reports.markdown import DASH, code, short_paths, text
-from reports.results import Results
+from reports.facts.results import Results
+from reports.words.markdown import DASH, code, short_paths, text
 from trainables.senteval.tasks import GROUPS
 
 KINDS = {"corpus": "training corpus", "nli": "training pairs", "senteval": "SentEval"}

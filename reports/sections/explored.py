@@ -8,21 +8,21 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean, stdev
 
-from reports.answer import Answer
-from reports.best_model import ranking
-from reports.costs import word
 from reports.document import Block, DataTable
-from reports.evidence import Evidence
-from reports.guards.words import listed
+from reports.facts.answer import Answer
+from reports.facts.best_model import ranking
+from reports.facts.evidence import Evidence
+from reports.facts.part_scores import PartScore, part_scores
+from reports.facts.recipe_names import called
+from reports.facts.results import Results
+from reports.facts.standings import Ranked
 from reports.ledger import Record, seconds_of
 from reports.ledger.finals import share_in_words
-from reports.markdown import DASH, code, count, duration, number, signed, span, spread, text
-from reports.part_scores import PartScore, part_scores
-from reports.recipe_names import called
-from reports.results import Results
-from reports.standings import Ranked
-from reports.true_scores import true_scores
-from reports.wording import CHOSEN, changes
+from reports.statistics.true_scores import true_scores
+from reports.words.comparisons import CHOSEN, changes
+from reports.words.costs import word
+from reports.words.guards import listed
+from reports.words.markdown import DASH, code, count, duration, number, signed, span, spread, text
 
 SHOWN = 10
 """So many of the best explored recipes are in the table."""

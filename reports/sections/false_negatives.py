@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from reports.document import Block, DataTable
+from reports.facts.results import Results
 from reports.ledger import Record
-from reports.markdown import spread, text
-from reports.results import Results
+from reports.words.markdown import spread, text
 
 FALSE, CAUGHT, WRONG = "false_negatives", "caught_false_negatives", "wrongly_masked_negatives"
 MASKED = (CAUGHT, WRONG)

@@ -5,17 +5,17 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
-from reports.answer import Answer
-from reports.answer_gains import OVER, reference
-from reports.answer_parts import Finalist
 from reports.document import Block, DataTable
-from reports.guards.words import listed
+from reports.facts.answer import Answer
+from reports.facts.answer_parts import Finalist
+from reports.facts.part_scores import PassedOver, busy, passed_over
+from reports.facts.recipe_names import called
+from reports.facts.results import Results
 from reports.ledger.finals import NEAR, share_in_words
-from reports.markdown import code, duration, number, text
-from reports.part_scores import PassedOver, busy, passed_over
-from reports.recipe_names import called
-from reports.results import Results
-from reports.wording import interval, level
+from reports.words.comparisons import interval, level
+from reports.words.gains import OVER, reference
+from reports.words.guards import listed
+from reports.words.markdown import code, duration, number, text
 from search_spaces.goals import Goal
 
 FEW = 3

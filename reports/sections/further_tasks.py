@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from reports.document import Block, Bullets, DataTable
-from reports.markdown import code, spread, text
-from reports.quantity import Quantity
-from reports.results import Results
+from reports.facts.quantity import Quantity
+from reports.facts.results import Results
 from reports.sections.paper_tables import under_protocol
+from reports.words.markdown import code, spread, text
 from trainables.senteval.tasks import GROUPS, TASKS
 
 

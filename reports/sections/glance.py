@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from reports.answer import Answer
-from reports.answer_gains import OVER, reference
-from reports.boards import Board
 from reports.document import Block, Picture
-from reports.findings import Findings
+from reports.facts.answer import Answer
+from reports.facts.boards import Board
+from reports.facts.findings import Findings
+from reports.facts.results import Results
 from reports.plots.forest import FLAG, MOST, GainGroup, GainLine, forest_picture, scale
-from reports.results import Results
 from reports.sections.pareto import front_picture
+from reports.words.gains import OVER, reference
 
 FEW = 12
 """So many rows are drawn here."""

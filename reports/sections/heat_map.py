@@ -7,13 +7,13 @@ from pathlib import Path
 
 import numpy as np
 
-from reports.best_model import ranking
 from reports.document import Block, Bullets, DataTable, Picture
+from reports.facts.best_model import ranking
+from reports.facts.results import Results
 from reports.ledger import Record
-from reports.markdown import code, spread, text
 from reports.plots.cosine_panels import heat_map_picture
-from reports.results import Results
 from reports.statistics import Measured
+from reports.words.markdown import code, spread, text
 from trainables.arrays import arrays_in, read_content
 from trainables.errors import UserError
 

@@ -8,19 +8,19 @@ from pathlib import Path
 
 import numpy as np
 
-from reports.answer import Answer
-from reports.cached import cached
 from reports.document import Block, DataTable, Heading, Picture, SideBySide
-from reports.guards.words import listed
+from reports.facts.answer import Answer
+from reports.facts.cached import cached
+from reports.facts.part_scores import part_scores
+from reports.facts.recipe_names import short
+from reports.facts.results import Results
 from reports.importance import ENOUGH, LEVEL, Effect, Importance, Share, importance
 from reports.ledger import Record
 from reports.ledger.finals import share_in_words
-from reports.markdown import code, count, number, percent
-from reports.part_scores import part_scores
 from reports.plots.importance_panels import importance_picture
-from reports.recipe_names import short
-from reports.results import Results
-from reports.wording import probability
+from reports.words.comparisons import probability
+from reports.words.guards import listed
+from reports.words.markdown import code, count, number, percent
 from search_spaces.domain_values import contains
 from search_spaces.goals import Goal
 from search_spaces.space import Domain

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from reports.document import Block, Picture
+from reports.facts.recipe_names import called
+from reports.facts.results import Results
 from reports.ledger import Curves
 from reports.plots.courses import step_picture
-from reports.recipe_names import called
-from reports.results import Results
 
 HOW = (
     "The loss of a step's batch, a line for each fresh seed of a finalist and of the base settings. Losses of unlike "

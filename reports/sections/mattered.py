@@ -5,17 +5,17 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
-from reports.answer import Answer
-from reports.best_model import ranking
-from reports.commands import why_command
-from reports.costs import word
 from reports.document import Block, Picture
+from reports.facts.answer import Answer
+from reports.facts.best_model import ranking
+from reports.facts.results import Results
 from reports.ledger import seconds_of
-from reports.markdown import verbatim
 from reports.plots.courses import search_picture
-from reports.results import Results
 from reports.sections.explored import best_row
 from reports.sections.importance import in_short
+from reports.words.commands import why_command
+from reports.words.costs import word
+from reports.words.markdown import verbatim
 
 
 def write(results: Results, pictures: Path) -> list[Block]:

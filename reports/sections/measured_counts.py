@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from reports.document import Block, DataTable
-from reports.guards.words import rows_in_words
+from reports.facts.results import Results
 from reports.ledger import Record, mean_measured
-from reports.markdown import DASH, code, number, text
-from reports.results import Results
+from reports.words.guards import rows_in_words
+from reports.words.markdown import DASH, code, number, text
 from trainables.objectives import OBJECTIVES
 
 HOW = (

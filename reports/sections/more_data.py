@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from reports.answer import Answer
-from reports.answer_gains import OVER
-from reports.answer_words import of_data
 from reports.document import Block, DataTable, Picture
-from reports.guards.words import listed
-from reports.learning_curve import DataCurve, DataPart
-from reports.looks import look, share
-from reports.markdown import DASH, code, number, text
+from reports.facts.answer import Answer
+from reports.facts.learning_curve import DataCurve, DataPart
+from reports.facts.looks import look, share
+from reports.facts.results import Results
 from reports.plots.canvas import Dot, ends_of
 from reports.plots.courses import data_picture
-from reports.results import Results
 from reports.statistics import CONFIDENCE
-from reports.wording import interval, level
+from reports.words.answer import of_data
+from reports.words.comparisons import interval, level
+from reports.words.gains import OVER
+from reports.words.guards import listed
+from reports.words.markdown import DASH, code, number, text
 
 
 def write(results: Results, pictures: Path) -> list[Block]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from reports.document import Block, DataTable
-from reports.markdown import code, number, text
+from reports.facts.results import Results
 from reports.mteb_scores import FOLDER, kept_models, kept_scores
-from reports.results import Results
+from reports.words.markdown import code, number, text
 
 
 def write(results: Results, pictures: Path) -> list[Block]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from reports.document import Block, Bullets
-from reports.markdown import text
-from reports.results import Results
+from reports.facts.results import Results
+from reports.words.markdown import text
 
 
 def write(results: Results, pictures: Path) -> list[Block]:

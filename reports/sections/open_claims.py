@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from reports.claim_verdicts import Judged, Lack
 from reports.document import Block, Bullets
-from reports.findings import Findings
-from reports.markdown import code, count, text
-from reports.results import Results
+from reports.facts.claim_verdicts import Judged, Lack
+from reports.facts.findings import Findings
+from reports.facts.results import Results
 from reports.sections.claims import DECIDED, FEW, claims_table, where
+from reports.words.markdown import code, count, text
 
 LACKS: dict[Lack, str] = {
     "every row": "none of its rows was asked for in this study",

@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from reports.document import Block, DataTable, Heading, Picture
-from reports.evidence import Evidence
+from reports.facts.evidence import Evidence
+from reports.facts.quantity import quantity
+from reports.facts.results import Results
 from reports.ledger import Record
-from reports.markdown import count, number, short_paths, spread, text
 from reports.plots.canvas import Dot, ends_of
 from reports.plots.grid_panels import distribution_picture, lines_picture
-from reports.quantity import quantity
-from reports.results import Results
 from reports.statistics import Comparison, Measured
 from reports.statistics.comparison import by_itself
+from reports.words.markdown import count, number, short_paths, spread, text
 from search_spaces.space import Figure
 from trainables.recipe import Value, keys
 

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from reports.document import Block, Bullets, DataTable, Heading
-from reports.evidence import Evidence
-from reports.guards import sentence
+from reports.facts.evidence import Evidence
+from reports.facts.guards import sentence
+from reports.facts.quantity import Quantity, average_quantity, quantity
+from reports.facts.results import Results
 from reports.ledger import Record
-from reports.markdown import DASH, code, number, signed, spread, text
 from reports.plots.forest import FLAG
-from reports.quantity import Quantity, average_quantity, quantity
-from reports.results import Results
-from reports.wording import interval, reason
+from reports.words.comparisons import interval, reason
+from reports.words.markdown import DASH, code, number, signed, spread, text
 from search_spaces.averages import AVERAGES, describe
 from search_spaces.space import Column, Table
 from trainables.recipe import keys

@@ -10,19 +10,19 @@ from pathlib import Path
 
 import numpy as np
 
-from reports.best_model import ranking
-from reports.cached import cached
-from reports.costs import incomparable
 from reports.document import Block, DataTable, Picture
-from reports.guards.words import listed
-from reports.markdown import DASH, code, count, number, spread, text
+from reports.facts.best_model import ranking
+from reports.facts.cached import cached
+from reports.facts.recipe_names import called
+from reports.facts.results import Results
+from reports.facts.standings import Ranked
 from reports.plots.goals_front import Mark, pareto_picture
-from reports.recipe_names import called
-from reports.results import Results
-from reports.standings import Ranked
 from reports.statistics.fronts import on_front
-from reports.true_scores import TrueScores, true_scores
-from reports.wording import CHOSEN, changes
+from reports.statistics.true_scores import TrueScores, true_scores
+from reports.words.comparisons import CHOSEN, changes
+from reports.words.costs import incomparable
+from reports.words.guards import listed
+from reports.words.markdown import DASH, code, count, number, spread, text
 from search_spaces.goals import Goal
 from search_spaces.limits import of_trials
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from reports.document import Block, Bullets, DataTable
-from reports.markdown import DASH, count, number, short_paths, text
-from reports.results import Results
+from reports.facts.results import Results
+from reports.words.markdown import DASH, count, number, short_paths, text
 from search_spaces.space import PremiseCount
 
 MOST = 5

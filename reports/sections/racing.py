@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from reports.document import Block, DataTable
-from reports.markdown import code, count, number
-from reports.recipe_names import called
-from reports.results import Results
-from reports.seed_race import Question, Raced, of_results
+from reports.facts.recipe_names import called
+from reports.facts.results import Results
+from reports.facts.seed_race import Question, Raced, of_results
 from reports.statistics.sequential import LOST, LOST_AT_WORST, Course, State, looks
+from reports.words.markdown import code, count, number
 
 FEW = 3
 """So many recipes are named of those that are alike; the others are counted."""

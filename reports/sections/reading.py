@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from reports.document import Block, Heading
-from reports.findings import Findings
-from reports.results import Results
+from reports.facts.findings import Findings
+from reports.facts.results import Results
 from reports.sections.claims import how_to_read as of_claims
 from reports.sections.glance import boards_to_show
 from reports.sections.rows_in_full import how_to_read as of_rows
 from reports.sections.rows_in_full import independent
 from reports.sections.trust import clean
-from reports.wording import look
+from reports.words.comparisons import look
 
 
 def write(results: Results, pictures: Path) -> list[Block]:

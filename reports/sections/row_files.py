@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from urllib.parse import quote
 
-from reports.commands import study_command
 from reports.document import Block, Bullets, Heading
+from reports.facts.results import Results
 from reports.ledger import LEDGER, Record
-from reports.markdown import code, text, verbatim
-from reports.results import Results
-from reports.wording import reason
+from reports.words.commands import study_command
+from reports.words.comparisons import reason
+from reports.words.markdown import code, text, verbatim
 
 
 def write(results: Results, pictures: Path) -> list[Block]:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from reports.answer import Answer
-from reports.answer_caveats import noise
-from reports.boards import Board, Standing
 from reports.document import Block
-from reports.guards.words import listed
-from reports.markdown import DASH, text
+from reports.facts.answer import Answer
+from reports.facts.boards import Board, Standing
+from reports.facts.results import Results
 from reports.plots.forest import FLAG
-from reports.results import Results
 from reports.sections.glance import boards_to_show, in_finals
 from reports.sections.rows_in_full import flags_in_words, guards_of, measured, seeds_in_words, table_of, without_figure
-from reports.wording import interval
+from reports.words.caveats import noise
+from reports.words.comparisons import interval
+from reports.words.guards import listed
+from reports.words.markdown import DASH, text
 
 
 def write(results: Results, pictures: Path) -> list[Block]:

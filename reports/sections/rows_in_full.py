@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from reports.boards import Board, Standing
 from reports.document import Block, DataTable, Heading
-from reports.evidence import Evidence
-from reports.guards.words import listed
+from reports.facts.boards import Board, Standing
+from reports.facts.evidence import Evidence
+from reports.facts.results import Results
 from reports.ledger import mean_measured, seconds_of
-from reports.markdown import DASH, count, number, spread, text
 from reports.plots.forest import FLAG
-from reports.results import Results
 from reports.sections.conclusions import best_set
 from reports.sections.glance import FEW as FEW_DRAWN
 from reports.sections.glance import boards_to_show, gains_picture, of_board
 from reports.statistics import Measured
-from reports.wording import collapses, interval, order_limits, order_sentence, probability, reason
+from reports.words.comparisons import collapses, interval, order_limits, order_sentence, probability, reason
+from reports.words.guards import listed
+from reports.words.markdown import DASH, count, number, spread, text
 
 FEW = 3
 """So many rows without a figure are named, more are counted."""

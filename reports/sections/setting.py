@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from reports.document import Block, Bullets
-from reports.guards.words import listed
-from reports.markdown import code, text
-from reports.results import Difference, Results
+from reports.facts.results import Difference, Results
+from reports.words.guards import listed
+from reports.words.markdown import code, text
 from trainables.recipe import SCENES
 
 _OTHER = {

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from reports.answer import Answer
-from reports.answer_gains import OVER, reference
-from reports.answer_words import mixed
 from reports.document import Block, DataTable
-from reports.markdown import DASH, code, number, text
-from reports.results import Results
-from reports.soup import KEPT_GAIN, Ship, SoupScores
-from reports.wording import interval, level
+from reports.facts.answer import Answer
+from reports.facts.results import Results
+from reports.facts.soup import KEPT_GAIN, Ship, SoupScores
+from reports.words.answer import mixed
+from reports.words.comparisons import interval, level
+from reports.words.gains import OVER, reference
+from reports.words.markdown import DASH, code, number, text
 
 REMADE = "the average was made again without each of them."
 GUESSED = (

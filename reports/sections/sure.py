@@ -7,20 +7,20 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean
 
-from reports.answer import Answer
-from reports.boards import Board
-from reports.commands import patterns, study_command
-from reports.costs import limits_in_words
 from reports.document import Block, Bullets, CodeBlock
-from reports.findings import Findings
+from reports.facts.answer import Answer
+from reports.facts.boards import Board
+from reports.facts.findings import Findings
+from reports.facts.recipe_names import called
+from reports.facts.results import Results
+from reports.facts.unfinished import needs_seeds, total
 from reports.ledger import Record
-from reports.markdown import code, count, number, text
-from reports.recipe_names import called
-from reports.results import Results
 from reports.sections.conclusions import conclusions, named
 from reports.sections.pareto import pareto_in_short
-from reports.unfinished import needs_seeds, total
-from reports.wording import more_seeds, reason
+from reports.words.commands import patterns, study_command
+from reports.words.comparisons import more_seeds, reason
+from reports.words.costs import limits_in_words
+from reports.words.markdown import code, count, number, text
 from search_spaces.goals import Goal
 
 MOST_WORDS = 4

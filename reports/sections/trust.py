@@ -5,14 +5,14 @@ from __future__ import annotations
 from itertools import combinations
 from pathlib import Path
 
-from reports.answer import Answer
 from reports.document import Block, Bullets
-from reports.finals_evidence import VARIED
-from reports.findings import Findings
-from reports.guards import GUARDS, Flag, alike, grouped, sentence
-from reports.guards.words import follows, listed
-from reports.markdown import count, text, verbatim
-from reports.results import Results
+from reports.facts.answer import Answer
+from reports.facts.finals_evidence import VARIED
+from reports.facts.findings import Findings
+from reports.facts.guards import GUARDS, Flag, alike, grouped, sentence
+from reports.facts.results import Results
+from reports.words.guards import follows, listed
+from reports.words.markdown import count, text, verbatim
 
 FEW = 2
 """So many flags of a guard are shown, more are counted."""

@@ -9,11 +9,11 @@ from pathlib import Path
 from statistics import fmean
 
 from reports.document import Block, Bullets, DataTable
+from reports.facts.results import Results
+from reports.facts.unfinished import extents, total
 from reports.ledger import Record, seconds_of
-from reports.markdown import DASH, code, count, number, text, verbatim
-from reports.results import Results
 from reports.sections.data_read import data_table
-from reports.unfinished import extents, total
+from reports.words.markdown import DASH, code, count, number, text, verbatim
 
 
 def write(results: Results, pictures: Path) -> list[Block]:

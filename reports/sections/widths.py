@@ -6,10 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from reports.document import Block, DataTable
+from reports.facts.quantity import Quantity
+from reports.facts.results import Results
 from reports.ledger import Record
-from reports.markdown import spread, text
-from reports.quantity import Quantity
-from reports.results import Results
+from reports.words.markdown import spread, text
 
 HOW = (
     "The first numbers of each embedding alone, scored as the whole is, with classifiers of their own; a row that was "

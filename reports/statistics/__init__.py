@@ -1,6 +1,6 @@
 """What may be concluded from figures that were measured under a few seeds on a sample of test items.
 
-No part of it knows a results folder: it takes numbers (`Sample`) and gives numbers. `reports/evidence.py` makes the
+No part of it knows a results folder: it takes numbers (`Sample`) and gives numbers. `facts/evidence.py` makes the
 samples out of records and predictions. `python -m benchmarks calibration` measures its error rates.
 """
 

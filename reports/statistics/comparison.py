@@ -59,7 +59,7 @@ class Comparison:
     paired: bool = False
     """Whether the seeds were paired."""
     looks: float = 1.0
-    """By how much chance counts more, since a study may be extended and looked at again (`reports.looks`), and where
+    """By how much chance counts more, since a study may be extended and looked at again (`facts.looks`), and where
     numbers of seeds hang on the scores (`sequential.looks`). The interval and every p allow for it."""
 
     def flipped(self) -> Comparison:

@@ -129,7 +129,7 @@ def judge(
     """The fresh-seed test scores of finalists against those of the references; see above.
 
     `order`: whom to use, as `pick` gives it; of a front one at a time; empty without finalists. `references["encoder"]`
-    is fixed. `lent`: by `lent_spread`. `looks`: 1 / `reports.looks.share` of this look. `goals`: how many figures are
+    is fixed. `lent`: by `lent_spread`. `looks`: 1 / `facts.looks.share` of this look. `goals`: how many figures are
     judged beside each other; the level is shared among them.
     """
     counts, recipes = looks * goals, max(len(finalists), 1)

@@ -36,7 +36,7 @@ from reports.statistics.comparison import compare
 from reports.statistics.pairing import SURE, seed_effect_p
 from reports.statistics.sample import Array, Sample
 from reports.statistics.spreads import common_spread
-from reports.true_scores import FEWEST, common_variance
+from reports.statistics.true_scores import FEWEST, common_variance
 
 LOST = 0.1
 """How often the recipe that would win with the most seeds may leave the race, where spreads are not too unequal."""

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from reports.statistics.sample import Sample
-from reports.true_scores import common_variance
+from reports.statistics.true_scores import common_variance
 
 FEWEST = 3
 """Fewer recipes have nothing in common that could be told."""

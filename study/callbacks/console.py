@@ -18,11 +18,11 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from reports.facts.standings import RecordStandings, in_study_order
 from reports.ledger import Record, is_fresh, seed_in_words
 from reports.ledger.finals import PART, share_in_words, whole_of
-from reports.markdown import DASH, count, duration, number, time_left
-from reports.standings import RecordStandings, in_study_order
-from reports.wording import STAGES_IN_WORDS
+from reports.words.comparisons import STAGES_IN_WORDS
+from reports.words.markdown import DASH, count, duration, number, time_left
 from search_spaces.averages import average
 from search_spaces.goals import Goal, in_words
 from search_spaces.limits import exceeded

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from statistics import fmean
 
 from reports.ledger import Record
-from reports.markdown import count
+from reports.words.markdown import count
 from study.search.budget import lay_out, makespan
 from study.search.outlook import Outlook
 from study.trial import cost_key

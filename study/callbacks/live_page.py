@@ -7,8 +7,8 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from reports.commands import report_command
 from reports.live import listen
+from reports.words.commands import report_command
 from study.cli.terminal import say
 from study.engine.cluster import inside_job
 

@@ -8,10 +8,10 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from reports.facts.recipe_names import in_short
 from reports.ledger import Progress, Running, Waiting, add_losses
 from reports.ledger.finals import PART, SHARE
 from reports.ledger.moments import now
-from reports.recipe_names import in_short
 from study.callbacks.base import Callback
 from study.callbacks.state import RunningTrial, StudyState
 from study.cli.terminal import say

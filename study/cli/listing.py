@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
 
-from reports.markdown import count
+from reports.words.markdown import count
 from search_spaces import spaces
 from trainables.errors import choices
 from trainables.evaluation_config import all_keys

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from reports.ledger import LEDGER, MODELS, Finals, split_key
 from reports.ledger.finals import SoupVariant
 from reports.ledger.location import as_user_error
-from reports.markdown import duration
+from reports.words.markdown import duration
 from search_spaces.limits import LIMITS, ended_in_words
 from study.callbacks.dispatch import Dispatch
 from study.callbacks.live_page import show_live

@@ -17,13 +17,13 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from reports.answer import Answer
-from reports.evidence import Evidence
-from reports.guards.words import listed
+from reports.facts.answer import Answer
+from reports.facts.evidence import Evidence
+from reports.facts.results import Results
+from reports.facts.soup import Soups
 from reports.ledger import LearningCurve, trial_key
 from reports.ledger.finals import SHARE, SHARES, SOUP_SHARES, SoupVariant, part_name
-from reports.results import Results
-from reports.soup import Soups
+from reports.words.guards import listed
 from study.search.ladder import on_part
 from study.trial import Trial
 from trainables.errors import UserError

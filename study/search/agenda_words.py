@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from reports.guards.words import listed
 from reports.ledger.finals import share_in_words
-from reports.markdown import count, duration
+from reports.words.guards import listed
+from reports.words.markdown import count, duration
 from search_spaces.limits import LIMITS
 from study.search.agenda import Agenda
 from study.search.ladder import LOOKS

@@ -11,9 +11,9 @@ import itertools
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from reports.facts.recipe_names import BASE
 from reports.ledger import Record, is_fresh, training_seconds, trial_key
 from reports.ledger.finals import PART, SHARE, part_name
-from reports.recipe_names import BASE
 from search_spaces.goals import upward_values
 from search_spaces.limits import exceeded
 from study.search.choice import PartScores, best_on_parts

@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterator, Sequence
 import optuna
 from optuna.trial import TrialState
 
+from reports.facts.recipe_names import recipe_name
 from reports.ledger import Record
 from reports.ledger.finals import SHARE
-from reports.recipe_names import recipe_name
 from search_spaces.goals import values_at_rung, values_of
 from search_spaces.limits import violations
 from study.cli.terminal import printable

@@ -13,11 +13,11 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from reports.guards.words import listed
+from reports.facts.recipe_names import AS_IT_CAME, BASE
 from reports.ledger import Finals, LearningCurve, fresh_seeds
 from reports.ledger.finals import SHARES, SOUP_SHARES
-from reports.recipe_names import AS_IT_CAME, BASE
 from reports.statistics.finals import finalists_for
+from reports.words.guards import listed
 from study.rows import as_it_came
 from study.search.ladder import LOOKS
 from study.trial import Trial

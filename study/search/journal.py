@@ -17,7 +17,7 @@ from optuna.trial import FrozenTrial
 
 from reports.ledger.folders import JOURNAL
 from reports.ledger.names import to_write
-from reports.markdown import count
+from reports.words.markdown import count
 from search_spaces.goals import Goal
 from search_spaces.space import Domain
 from study.cli.terminal import printable, say

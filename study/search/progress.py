@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
+from reports.facts.standings import Ranked, RecordStandings, in_study_order
 from reports.ledger import Record, is_explored, is_fresh
-from reports.standings import Ranked, RecordStandings, in_study_order
 from study.search.budget import Budget, Running
 from study.search.course import Explorer, StudyCourse
 from study.search.seed_race import StudySeedRace

@@ -1,7 +1,7 @@
 """Which seeds run next where their number is a range (`--seeds 1:10`): more only where they can change an answer.
 
-The race itself is `reports.seed_race`: it goes in rounds, and decides by the scores alone. So a study that was killed
-goes on with the same race, in whatever order its trials ended.
+The race itself is `reports.facts.seed_race`: it goes in rounds, and decides by the scores alone. So a study that was
+killed goes on with the same race, in whatever order its trials ended.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from reports.facts.seed_race import Raced, entrant, raced
 from reports.ledger import Record, trial_key
-from reports.seed_race import Raced, entrant, raced
 from reports.statistics.sequential import Entrant, best_first
 from search_spaces.goals import Goal, upward_values
 from study.trial import Trial

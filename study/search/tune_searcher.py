@@ -8,10 +8,10 @@ from typing import Any
 
 from ray.tune.search import Searcher
 
-from reports.answer import Answer
+from reports.facts.answer import Answer
+from reports.facts.results import Results
 from reports.ledger import Finals, Ledger, Record, StudyInfo
 from reports.ledger.study_info import Limited
-from reports.results import Results
 from study.cli.terminal import printable, say
 from study.plan import Plan
 from study.search.after_finals import Parts, parts_of, soups_of

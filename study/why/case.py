@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from reports.answer import Answer
-from reports.commands import results_place
+from reports.facts.answer import Answer
+from reports.facts.quantity import Quantity
+from reports.facts.results import Results
 from reports.ledger.request import Request
-from reports.quantity import Quantity
-from reports.results import Results
+from reports.words.commands import results_place
 from search_spaces.goals import Goal
 from study.own_leaks import splits_of
 from study.rows import as_it_came

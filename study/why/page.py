@@ -12,11 +12,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from reports.document import Block, Bullets, CodeBlock, WrittenSection
+from reports.facts.results import Results
 from reports.formats import FORMATS, Document
 from reports.ledger.location import ResultsLocation
 from reports.ledger.names import to_write
-from reports.markdown import count, text
-from reports.results import Results
+from reports.words.markdown import count, text
 from study.why import words
 from study.why.case import Cause, StudyCase
 from study.why.changes import SUSPECTS, by_rows, without

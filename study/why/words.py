@@ -6,9 +6,9 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from reports.markdown import count, number
-from reports.recipe_names import plain
-from reports.wording import difference
+from reports.facts.recipe_names import plain
+from reports.words.comparisons import difference
+from reports.words.markdown import count, number
 from study.cli.listing import written
 from study.why.case import MOST, Cause, StudyCase
 from study.why.looks import RIGHT

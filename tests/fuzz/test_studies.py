@@ -18,15 +18,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from reports.commands import study_command
+from reports.facts.predictions import Predictions
 from reports.ledger import LEDGER, Curves, Ledger, Progress, Running, StudyInfo, Waiting, read_failures
 from reports.ledger.folders import is_key
 from reports.ledger.moments import now
 from reports.ledger.progress import add_losses
 from reports.live import html
 from reports.live.folder import Folder
-from reports.predictions import Predictions
 from reports.report import write_report
+from reports.words.commands import study_command
 from tests import guarded
 from tests.fuzzing import BYTES, INPUTS, broken, in_place, inputs, limited, mutate_json, read_or_refuse
 from tests.synthetic_results import make_results

@@ -62,6 +62,29 @@ MAY_IMPORT = {
     ),
     # What studies write and reports read stands below both. A task's kind says between which numbers its scores lie.
     "reports.ledger": ("reports.ledger", "search_spaces", "trainables.senteval.tasks", "trainables.plugins", *SHARED),
+    # Numbers, then facts, then words, then blocks: none knows the next.
+    "reports.statistics": ("reports.statistics",),
+    "reports.facts": (
+        "reports.facts",
+        "reports.ledger",
+        "reports.statistics",
+        "search_spaces",
+        "trainables.corpora.layouts",
+        "trainables.senteval.items",
+        "trainables.senteval.kinds",
+        "trainables.senteval.protocol",
+        "trainables.senteval.tasks",
+        *SHARED,
+    ),
+    "reports.words": (
+        "reports.words",
+        "reports.facts",
+        "reports.ledger",
+        "reports.statistics",
+        "search_spaces",
+        *SHARED,
+    ),
+    "reports.document": ("reports.document", "reports.words.markdown"),
     # A person says where trainings pause.
     "reports.ledger.request": (
         "reports.ledger",

@@ -16,13 +16,13 @@ import pytest
 import torch
 
 from reports.document import markdown
+from reports.facts.guards import GUARDS
+from reports.facts.results import Results
 from reports.formats import FORMATS, Format
-from reports.guards import GUARDS
 from reports.importance import ENOUGH, importance
 from reports.ledger import request as requests
 from reports.ledger.options import options_of
 from reports.report import write_report
-from reports.results import Results
 from reports.sections import SECTIONS, Section, trust
 from reports.testing import FormatContract, SectionContract
 from search_spaces import Domain, load_space

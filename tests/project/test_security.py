@@ -20,14 +20,14 @@ from hypothesis import strategies as st
 
 from reports.__main__ import main as report
 from reports.document import DataTable
+from reports.formats.trials_csv import inert
 from reports.ledger import STUDY, StudyInfo
 from reports.ledger.folders import is_key
 from reports.ledger.names import checked_name
 from reports.ledger.own_code import check_trusted, trust
 from reports.live.server import serve
-from reports.markdown import code, text, verbatim
 from reports.report import scratch_copy
-from reports.trials_csv import inert
+from reports.words.markdown import code, text, verbatim
 from study.cli.options import parse
 from study.plan import decide, read_request
 from study.results_folder.check import check_results

@@ -12,7 +12,7 @@ from reports.plots.canvas import make_figure, save
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.mark.parametrize("package", ["reports.quantity", "study"])
+@pytest.mark.parametrize("package", ["reports.facts.quantity", "study"])
 def test_our_packages_do_not_sum_floats_with_the_builtin(package: str):
     with pytest.raises(AssertionError, match=r"math\.fsum"):
         exec("sum([0.1, 0.2])", {"__name__": package})

@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 
 from reports.__main__ import main
-from reports.answer import Answer
 from reports.document import markdown
+from reports.facts.answer import Answer
+from reports.facts.results import Results
 from reports.items import Items, _most_frequent, _Seeds, of_own_data, turned
 from reports.ledger import LEDGER, PREDICTIONS, Ledger, Record
-from reports.results import Results
 from reports.sections import changed as section
 from reports.testing import changed
 from tests.synthetic_results import add_finals, made_once, make_results

@@ -19,9 +19,9 @@ import study.engine.launch
 import study.run
 from reports.__main__ import main
 from reports.document import markdown
+from reports.facts.results import Results
 from reports.ledger import LEDGER, Ledger
 from reports.mteb_scores import FOLDER
-from reports.results import Results
 from reports.sections import SECTIONS
 from reports.testing import make_study
 from study import Study

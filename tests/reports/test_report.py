@@ -12,13 +12,13 @@ from statistics import fmean, stdev
 
 import pytest
 
+from reports.facts.results import Results
 from reports.ledger import FAILURES, LEDGER, Ledger
 from reports.ledger.own_code import trust_folder
-from reports.markdown import number, signed, spread
 from reports.report import write_report
-from reports.results import Results
 from reports.statistics import Measured
 from reports.testing import changed
+from reports.words.markdown import number, signed, spread
 from search_spaces import load_space, spaces
 from tests.reports.test_archive import LATER
 from tests.synthetic_results import make_record, make_results, section_text

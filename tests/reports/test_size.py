@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from reports.__main__ import main
+from reports.facts.quantity import Quantity
 from reports.ledger import LEDGER, Ledger
-from reports.quantity import Quantity
 from reports.size import ScoredSize, SizeBudget, chosen, most_lost, on_development
 from reports.statistics import Sample
 from reports.testing import make_study

@@ -19,12 +19,12 @@ from reports.check import check
 from reports.diff import diff
 from reports.differences import differences
 from reports.export import export
+from reports.facts.results import Results
 from reports.formats import FORMATS
 from reports.ledger import FAILURES, LEDGER, Ledger, Record, StudyInfo
 from reports.ledger.own_code import trust_folder
 from reports.made_up import DATA
 from reports.report import scratch_copy, write_report
-from reports.results import Results
 from reports.testing import changed, make_study
 from search_spaces.goals import SELECTION
 from tests.synthetic_results import made_once

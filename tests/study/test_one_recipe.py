@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from reports.answer import Answer
+from reports.facts.answer import Answer
+from reports.facts.results import Results
 from reports.ledger import STUDY, StudyInfo
 from reports.ledger.finals import SHARE
 from reports.ledger.own_code import trust_folder
 from reports.ledger.request import Request
-from reports.results import Results
 from study.check import check_plan
 from study.one_recipe import read_recipe
 from study.plan import Plan

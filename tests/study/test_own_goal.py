@@ -13,23 +13,23 @@ from pathlib import Path
 
 import pytest
 
-from reports.answer import Answer
-from reports.answer_words import lines
-from reports.best_model import ranking
 from reports.document import markdown
 from reports.export import card
-from reports.findings import Findings
+from reports.facts.answer import Answer
+from reports.facts.best_model import ranking
+from reports.facts.findings import Findings
+from reports.facts.recipe_names import called, recipe_names
+from reports.facts.results import Results
+from reports.facts.standings import RecordStandings
 from reports.formats.data import _recipe
+from reports.formats.trials_csv import write_trials_csv
 from reports.ledger import LEDGER, Ledger, Record, StudyInfo
 from reports.live.folder import Folder
-from reports.recipe_names import called, recipe_names
-from reports.results import Results
 from reports.sections import Write, explored, finals, pareto, sure
 from reports.sections.importance import _scored
-from reports.standings import RecordStandings
 from reports.testing import changed
-from reports.trials_csv import write_trials_csv
-from reports.wording import difference
+from reports.words.answer import lines
+from reports.words.comparisons import difference
 from search_spaces.goals import searched
 from search_spaces.own_data import GENERAL_TASK
 from study.callbacks import StudyState

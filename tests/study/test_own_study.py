@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from reports.commands import recipe_command
 from reports.diff import diff
 from reports.ledger import LEDGER, Ledger, StudyInfo
 from reports.testing import changed
+from reports.words.commands import recipe_command
 from search_spaces.goals import searched
 from search_spaces.own_data import FIRST_FINISHED, FIRST_NARROW, FIRST_WIDE, GENERAL_TASK, RATE, TF_IDF
 from study import Outcome

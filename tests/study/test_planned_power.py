@@ -11,18 +11,18 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from reports.answer import Answer
-from reports.evidence import Evidence
+from reports.facts.answer import Answer
+from reports.facts.evidence import Evidence
+from reports.facts.looks import share
+from reports.facts.question import in_question
+from reports.facts.results import Results
 from reports.ledger import LEDGER, LOOKS, Ledger, StudyInfo
-from reports.looks import share
-from reports.markdown import number
-from reports.question import in_question
-from reports.results import Results
 from reports.statistics import Sample, finals
 from reports.statistics.finals import plan as planned
 from reports.statistics.power import Spread
 from reports.statistics.sample import pairable
 from reports.testing import made_record
+from reports.words.markdown import number
 from search_spaces.liao2021.averages import STS_AVERAGE
 from study.dry_run import preview
 from study.plan import Plan

@@ -37,7 +37,7 @@ WITHIN = (
     "study.engine.launch.save_info",
 )
 """Of the study."""
-AFTER = ("reports.report.write_unrecorded", "reports.looks.record")
+AFTER = ("reports.report.write_unrecorded", "reports.facts.looks.record")
 CODES = {signal.SIGTERM: 143, signal.SIGINT: 130}
 
 

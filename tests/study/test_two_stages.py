@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from reports.check import check
-from reports.guards import find_flags
+from reports.facts.guards import find_flags
+from reports.facts.results import Results
 from reports.ledger import LEDGER, Evaluation, Ledger, Record, StudyInfo
 from reports.report import write_report
-from reports.results import Results
 from reports.statistics import Measured
 from search_spaces import load_space
 from study.engine.launch import to_run

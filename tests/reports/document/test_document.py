@@ -19,7 +19,7 @@ from reports.document import (
     markdown,
 )
 from reports.document.inline import as_html, paragraphs, plain
-from reports.markdown import text
+from reports.words.markdown import text
 
 HOSTILE = text("# a | <b> `c` [d](e) ![f](g) *h* ```")
 PICTURE = Picture(Path("study/pictures/a.svg"), "Scores [a] of *b*")

@@ -19,9 +19,9 @@ from markdown_it.token import Token
 
 from reports.document import Bullets, DataTable
 from reports.ledger import FAILURES, LEDGER, Ledger, Record
-from reports.markdown import code, text, verbatim
 from reports.report import write_report
 from reports.testing import changed
+from reports.words.markdown import code, text, verbatim
 from search_spaces import load_space
 from tests import synthetic_results
 from tests.conftest import slow_case

@@ -18,16 +18,16 @@ from markdown_it import MarkdownIt
 
 from reports import report
 from reports.document import Bullets, CodeBlock, DataTable, Heading, Picture, SideBySide, WrittenSection, markdown
+from reports.facts.results import Results
 from reports.formats import FORMATS, Document, Format
 from reports.formats.page import page
 from reports.formats.page_data import page_data
 from reports.formats.pictures import inline
-from reports.markdown import code, text
 from reports.plots.canvas import make_figure, svg
 from reports.report import write_report
-from reports.results import Results
 from reports.sections import SECTIONS, Section
 from reports.testing import FormatContract, make_study
+from reports.words.markdown import code, text
 from trainables.errors import UserError
 from trainables.files import write_whole
 

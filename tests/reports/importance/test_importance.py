@@ -13,12 +13,12 @@ import pytest
 from sklearn.tree import ExtraTreeRegressor
 
 from reports.document import markdown
+from reports.facts.results import Results
 from reports.importance import ENOUGH, chance, forest, importance
 from reports.importance.chance import family_p
 from reports.importance.coding import NOT_ASKED, Coded, code
 from reports.importance.forest import Folds
 from reports.ledger import Record
-from reports.results import Results
 from reports.sections import explored
 from reports.sections import importance as importance_section
 from reports.testing import changed

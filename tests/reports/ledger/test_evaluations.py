@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
+from reports.facts.results import Results
 from reports.ledger import LEDGER, Evaluation, Ledger, Record, Scoring, StudyInfo
-from reports.results import Results
 from reports.testing import changed, make_study
 from tests.synthetic_results import section_text
 from trainables.recipe import Recipe
@@ -80,7 +80,7 @@ def test_other_data_is_said(tmp_path: Path) -> None:
     results = Results.load(tmp_path)
     assert {trial.seed for trial in results.records} == {0}
     assert {trial.seed for trial in results.elsewhere} == {1}
-    from reports.guards import find_flags
+    from reports.facts.guards import find_flags
 
     (flag,) = [flag for flag in find_flags(results).all if flag.guard == "protocol"]
     assert (flag.kind, flag.facts) == ("data", {"trials": 2})

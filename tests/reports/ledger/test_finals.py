@@ -6,13 +6,13 @@ import csv
 import dataclasses
 from pathlib import Path
 
-from reports import looks
-from reports.best_model import ranking
+from reports.facts import looks
+from reports.facts.best_model import ranking
+from reports.facts.results import Results
 from reports.ledger import LEDGER, Finals, Ledger, fresh_seeds, is_fresh
 from reports.ledger.option_values import MOST
 from reports.live.folder import Folder
 from reports.report import write_report
-from reports.results import Results
 from reports.testing import changed, make_study
 from trainables.recipe import Recipe
 

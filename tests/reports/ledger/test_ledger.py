@@ -16,11 +16,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reports.formats.trials_csv import write_trials_csv
 from reports.ledger import Finals, Ledger, Record, StudyInfo, split_key, trial_key
 from reports.ledger.own_code import trust_folder
 from reports.ledger.record import read_record
 from reports.testing import changed, made_record
-from reports.trials_csv import write_trials_csv
 from trainables.errors import UserError
 from trainables.recipe import Recipe
 

@@ -14,10 +14,10 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 import pytest
 
 from reports.__main__ import main as reports
+from reports.facts.results import Results
 from reports.ledger import LEDGER, Ledger, Record, StudyInfo
 from reports.live import html
 from reports.live.folder import Folder
-from reports.results import Results
 from reports.testing import changed
 from study.cli.listing import list_spaces
 from study.run import main as study

@@ -14,7 +14,9 @@ from typing import Any, cast
 
 import pytest
 
-from reports.findings import Findings
+from reports.facts.findings import Findings
+from reports.facts.recipe_names import AS_IT_CAME
+from reports.facts.results import Results
 from reports.ledger import LEDGER, Curve, Curves, Ledger, Progress, StudyInfo, add_losses, is_fresh, trial_key
 from reports.ledger import ledger as ledger_module
 from reports.ledger.progress import with_curve
@@ -24,11 +26,9 @@ from reports.live.folder import Best, Folder, _best_first, signature_of
 from reports.live.picture import loss_picture, marks
 from reports.live.report_process import CachedReport, in_own_process
 from reports.live.server import LiveServer
-from reports.recipe_names import AS_IT_CAME
-from reports.results import Results
 from tests.live_folder import DONE, RUNNING, empty_study, fail, running_study
 from tests.live_pictures import served
-from tests.reports.test_answer import LIMITED
+from tests.reports.facts.test_answer import LIMITED
 from tests.synthetic_results import add_finals, make_results, with_goals
 from trainables.errors import UserError
 

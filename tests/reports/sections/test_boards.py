@@ -10,21 +10,21 @@ from typing import Any
 
 import pytest
 
-from reports.boards import Standing
 from reports.document import markdown
-from reports.evidence import Evidence
-from reports.findings import Findings
+from reports.facts.boards import Standing
+from reports.facts.evidence import Evidence
+from reports.facts.findings import Findings
+from reports.facts.more_seeds import SeedsWanted
+from reports.facts.results import Results
 from reports.ledger import LEDGER
-from reports.more_seeds import SeedsWanted
 from reports.plots.forest import forest_picture, scale
-from reports.results import Results
 from reports.sections.conclusions import best_set, conclusions
 from reports.sections.glance import caption, of_board
 from reports.sections.rows_in_full import board_table, how_to_read
 from reports.sections.sure import best_model, settling, studied, unfinished
 from reports.sections.sure import write as short
 from reports.testing import make_study
-from reports.wording import order_sentence, reason
+from reports.words.comparisons import order_sentence, reason
 from tests.boards import STEPS, board, standing
 from tests.synthetic_results import make_results, section_text, table_lines
 

@@ -9,17 +9,17 @@ from typing import Any
 
 import pytest
 
-from reports.claim_verdicts import Judged, judge, judged, open_claims
 from reports.document import markdown
-from reports.evidence import Evidence
-from reports.guards import GUARDS, Flag, Flags
+from reports.facts.claim_verdicts import Judged, judge, judged, open_claims
+from reports.facts.evidence import Evidence
+from reports.facts.guards import GUARDS, Flag, Flags
+from reports.facts.results import Results
+from reports.facts.same_recipe import Ran, SameRecipe, one_in_effect
 from reports.ledger import Record, StudyInfo
-from reports.results import Results
-from reports.same_recipe import Ran, SameRecipe, one_in_effect
 from reports.sections import open_claims as open_section
 from reports.sections.claims import direction_in_words, how_to_read, verdict_in_words
 from reports.testing import changed, made_record
-from reports.wording import more_seeds, not_varied, one_recipe
+from reports.words.comparisons import more_seeds, not_varied, one_recipe
 from search_spaces import Claim, spaces
 from tests.populations import Population
 from tests.synthetic_results import make_results

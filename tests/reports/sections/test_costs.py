@@ -14,17 +14,17 @@ import matplotlib.figure
 import numpy as np
 import pytest
 
-from reports.best_model import ranking
 from reports.diff import diff
-from reports.findings import Findings
-from reports.guards.words import rows_in_words
+from reports.facts.best_model import ranking
+from reports.facts.findings import Findings
+from reports.facts.recipe_names import called
+from reports.facts.results import Results
 from reports.ledger import LEDGER, Ledger, Record, StudyInfo
 from reports.live.folder import _settled, signature_of
 from reports.plots.goals_front import Mark, pareto_picture
-from reports.recipe_names import called
-from reports.results import Results
 from reports.sections.pareto import pareto_in_short
 from reports.testing import changed
+from reports.words.guards import rows_in_words
 from tests.reports.sections.test_search import drawn
 from tests.synthetic_results import SPACES, make_results, named_in, section_text, with_goals
 
@@ -201,7 +201,7 @@ class TestLimits:
             assert ranking(Results.load(tmp_path))[0].recipe_hash == first
             best = f"STS within is 60.00, of {rows_in_words(results, [first])};"
             assert best in section_text(tmp_path, "sure")
-            monkeypatch.setattr("reports.best_model.TF_IDF", results.labels[first])
+            monkeypatch.setattr("reports.facts.best_model.TF_IDF", results.labels[first])
         for record in results.of_hash(first):
             Ledger(tmp_path / LEDGER).write(with_goals(record, 59.0, 90.0))
         monkeypatch.undo()

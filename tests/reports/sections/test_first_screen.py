@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 from markdown_it import MarkdownIt
 
-from reports.answer import Answer
-from reports.commands import patterns
 from reports.document.inline import plain
+from reports.facts.answer import Answer
+from reports.facts.results import Results
 from reports.plots.forest import GainGroup, GainLine, forest_figure, forest_picture
 from reports.report import write_report
-from reports.results import Results
 from reports.sections import SECTIONS, glance, in_order
 from reports.sections import rows as rows_section
 from reports.sections.glance import caption, of_finals
+from reports.words.commands import patterns
 from search_spaces import spaces
 from study.rows import chosen_rows
 from tests.synthetic_results import add_finals, make_results

@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from reports.facts.results import Results
+from reports.facts.standings import Ranked
 from reports.ledger import Record
-from reports.results import Results
 from reports.sections.pareto import front, front_picture, pareto_in_short
-from reports.standings import Ranked
 from reports.statistics import Measured
+from reports.statistics.true_scores import EQUAL, RecipeScores, TrueScores, common_variance, true_scores
 from reports.testing import changed
-from reports.true_scores import EQUAL, RecipeScores, TrueScores, common_variance, true_scores
 from search_spaces.goals import GOALS
 from tests.reports.sections.test_sections import rewrite, study
 from tests.synthetic_results import named_in, section_text, table_lines, with_goals
@@ -122,7 +122,7 @@ class TestTrueScores:
     @pytest.mark.parametrize(("apart", "unequal"), [(0.5, 0.0), (2.0, 0.0), (1.0, 1.0)])
     def test_what_is_stated_comes_true(self, monkeypatch: pytest.MonkeyPatch, apart: float, unequal: float):
         """Of recipes said to be on the front with 30 %, about 30 % are; so a printed front is as false as is said."""
-        monkeypatch.setattr("reports.true_scores.DRAWS", 300)
+        monkeypatch.setattr("reports.statistics.true_scores.DRAWS", 300)
         chance = np.random.default_rng(0)
         stated, true, printed = [], [], []
         for _ in range(60):

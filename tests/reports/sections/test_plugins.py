@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from reports.__main__ import main
-from reports.findings import Findings
+from reports.facts.findings import Findings
+from reports.facts.results import Results
 from reports.ledger import LEDGER, PLUGINS, Ledger, Record
 from reports.report import write_report
-from reports.results import Results
 from reports.sections import SECTIONS, Section, in_order
 from reports.testing import SectionContract, changed, make_study
 from tests.synthetic_results import keeps_its_contract, section_text, with_goals

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from reports.best_model import ranking
-from reports.boards import boards
 from reports.document import markdown
-from reports.evidence import Evidence
-from reports.guards.words import rows_in_words
+from reports.facts.best_model import ranking
+from reports.facts.boards import boards
+from reports.facts.evidence import Evidence
+from reports.facts.results import Results
+from reports.facts.seed_race import of_results
 from reports.ledger import FAILURES, LEDGER, fresh_seeds, write_json
-from reports.results import Results
 from reports.sections import racing
-from reports.seed_race import of_results
+from reports.words.guards import rows_in_words
 from tests.synthetic_results import make_results, section_text
 
 MOST = 4

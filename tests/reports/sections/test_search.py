@@ -11,14 +11,14 @@ import matplotlib.figure
 import pytest
 
 from reports.document import markdown
+from reports.facts.recipe_names import AS_IT_CAME, called
+from reports.facts.results import Results
 from reports.ledger import CURVES, Record, add_losses, trial_key
 from reports.ledger.finals import FIRST_FRESH
 from reports.plots import curve_lines
 from reports.plots.courses import search_picture
 from reports.plots.goals_front import Mark, pareto_picture
 from reports.plots.outliers import limits
-from reports.recipe_names import AS_IT_CAME, called
-from reports.results import Results
 from reports.sections import SECTIONS, curves
 from reports.testing import changed
 from tests.reports.sections.test_sections import rewrite, study

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from reports.facts.quantity import Quantity, average_quantity
+from reports.facts.results import Results
 from reports.ledger import LEDGER, Ledger, Record, StudyInfo
-from reports.quantity import Quantity, average_quantity
 from reports.report import write_report
-from reports.results import Results
 from reports.sections.paper_tables import made_of
 from reports.sections.premise_counts import _count
 from reports.testing import changed

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from types import SimpleNamespace
 
-from reports.guards import Flag
+from reports.facts.guards import Flag
 from reports.ledger import StudyInfo
 from reports.sections import trust
 from reports.testing import make_study

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from scipy.stats import beta
 
-from reports.boards import boards
-from reports.evidence import Evidence, chance_of
-from reports.quantity import average_quantity
-from reports.results import Results
+from reports.facts.boards import boards
+from reports.facts.evidence import Evidence, chance_of
+from reports.facts.quantity import average_quantity
+from reports.facts.results import Results
 from reports.sections.conclusions import conclusions
 from reports.sections.rows_in_full import board_table, how_to_read
 from reports.statistics.collapse import collapsed, rate_interval

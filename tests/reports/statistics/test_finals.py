@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from benchmarks.statistics.calibrate_finals import KINDS, AnswerRates, MadeUp, calibrate, main, scheme, search
-from reports.looks import share
+from reports.facts.looks import share
 from reports.statistics.finals import (
     INCUMBENTS,
     MOST_PICKED,

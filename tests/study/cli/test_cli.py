@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from reports.commands import results_place
 from reports.ledger import StudyInfo
 from reports.testing import made_record
+from reports.words.commands import results_place
 from search_spaces import spaces
 from study.cli.options import parse
 from study.engine.cluster import Cluster

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from reports.answer import Answer
-from reports.answer_words import lines
 from reports.export import export
+from reports.facts.answer import Answer
+from reports.facts.results import Results
 from reports.ledger import LEDGER, MODELS, Evaluation, Ledger, Record, fresh_seeds, trial_key
 from reports.ledger.finals import SoupVariant
 from reports.ledger.option_values import KeepModels
-from reports.results import Results
+from reports.words.answer import lines
 from search_spaces.goals import STS
 from study.cli.options import parse
 from study.engine.models_kept import ModelsKept, left_behind

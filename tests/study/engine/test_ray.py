@@ -15,10 +15,10 @@ from pathlib import Path
 
 import pytest
 
-from reports.answer import Answer
+from reports.facts.answer import Answer
+from reports.facts.results import Results
 from reports.ledger import Curves, Progress, is_soup
 from reports.ledger.finals import SOUP_SHARES
-from reports.results import Results
 from search_spaces.goals import SELECTION
 from tests.conftest import PLANTED, TOKEN
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from ray.tune.search import Searcher
 
+from reports.facts.results import Results
 from reports.ledger import LEDGER, Ledger
 from reports.report import write_report
-from reports.results import Results
 from study.cli.options import parse
 from study.plan import Plan, decide, read_request
 from study.results_folder.check import check_results

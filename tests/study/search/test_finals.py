@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
+from reports.facts.results import Results
 from reports.ledger import LEDGER, Finals, Ledger, StudyInfo, fresh_seeds, is_fresh
 from reports.ledger.finals import FIRST_FRESH
 from reports.ledger.folders import POPULATIONS
 from reports.ledger.option_values import size_of_finals
-from reports.results import Results
 from reports.testing import made_record
 from search_spaces.goals import SELECTION, searched
 from search_spaces.space import Domain

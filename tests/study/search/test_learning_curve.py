@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from reports.answer import Answer
+from reports.facts.answer import Answer
+from reports.facts.results import Results
 from reports.ledger import LearningCurve, Record, StudyInfo, fresh_seeds, is_fresh
 from reports.ledger.finals import SHARES
 from reports.made_up import DATA, VERSIONS
-from reports.results import Results
 from reports.testing import made_record, write_trial
 from study.check import check_plan
 from study.cli.options import parse

@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from reports.answer import Answer
 from reports.document import markdown
+from reports.facts.answer import Answer
+from reports.facts.part_scores import part_scores, passed_over
+from reports.facts.recipe_names import recipe_names
+from reports.facts.results import Results
 from reports.importance import ENOUGH
 from reports.ledger import FAILURES, LEDGER, Ledger, Record, is_fresh, training_seconds
 from reports.ledger.finals import PART, SHARE
 from reports.live.folder import Folder
-from reports.part_scores import part_scores, passed_over
-from reports.recipe_names import recipe_names
-from reports.results import Results
 from reports.sections import explored, mattered, what_was_run
 from reports.sections.finals import _passed_over
 from reports.sections.importance import FEWEST_BOTH, _agreement, _scored

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from reports.best_model import ranking
+from reports.facts.best_model import ranking
+from reports.facts.results import Results
 from reports.ledger import Record, StudyInfo, fresh_seeds
 from reports.ledger.finals import PART
-from reports.results import Results
 from reports.testing import made_record
 from search_spaces import load_space
 from study.search.budget import Budget

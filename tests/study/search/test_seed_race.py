@@ -7,8 +7,8 @@ import random
 import numpy as np
 import pytest
 
+from reports.facts.seed_race import Raced
 from reports.sections.racing import why
-from reports.seed_race import Raced
 from reports.statistics.sequential import PILOT, Entrant, race_for_best
 from study.search.seed_race import SeedRace
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from reports.answer import Answer
+from reports.facts.answer import Answer
+from reports.facts.results import Results
 from reports.ledger import Record, StudyInfo, fresh_seeds, is_fresh, is_soup, split_key
 from reports.ledger.finals import SOUP_SHARES, SoupVariant
-from reports.results import Results
 from reports.testing import write_trial
 from study.engine.launch import _drop_models, to_run
 from study.engine.models_kept import ModelsKept

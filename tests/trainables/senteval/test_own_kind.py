@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from reports.check import check
-from reports.evidence import Evidence
+from reports.facts.evidence import Evidence
+from reports.facts.quantity import Quantity
+from reports.facts.results import Results
 from reports.ledger import LEDGER, Ledger, Record
-from reports.quantity import Quantity
 from reports.report import write_report
-from reports.results import Results
 from reports.testing import changed, make_study
 from search_spaces.goals import Goal
 from tests.contributing import PLUGINS, added_lines

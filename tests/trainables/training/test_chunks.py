@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from reports.document import markdown
+from reports.facts.results import Results
 from reports.ledger import Record
-from reports.results import Results
 from reports.sections import measured_counts
 from search_spaces import spaces
 from tests.chunked import (

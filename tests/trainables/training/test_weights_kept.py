@@ -14,10 +14,10 @@ from torch import Tensor, nn
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from reports.document import markdown
+from reports.facts.results import Results
+from reports.formats.trials_csv import write_trials_csv
 from reports.ledger import Record
-from reports.results import Results
 from reports.sections import measured_counts
-from reports.trials_csv import write_trials_csv
 from search_spaces import spaces
 from tests.conftest import ROWS, pairs_of
 from tests.gloo_worker import Interrupting, Scored

@@ -1,0 +1,498 @@
+"""What a study answers: which settings to use, what they gain, how sure that is, what got worse. Facts without words.
+
+    answer = Answer.of(results)
+    answer.kind, answer.picked[0].gains["base"]
+
+A search ends in finals (`reports.ledger.finals`): `reports.statistics.finals` picks among the finalists by fresh
+development scores, and judges the pick. How it is said: `reports/words/answer.py`. Every report writes it to
+`RESULTS/answer.json`; docs/answer.md tells of its fields.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+from reports.facts.answer_parts import Ahead, Check, Finalist, Other, RowsAnswer
+from reports.facts.best_model import best_first, ranking
+from reports.facts.cached import cached
+from reports.facts.evidence import Evidence
+from reports.facts.finals_evidence import VARIED, FinalsEvidence, development_items, items_and_rows, noise
+from reports.facts.findings import Findings
+from reports.facts.gain import Gain
+from reports.facts.guards import Flag, grouped
+from reports.facts.learning_curve import DataCurve, data_curve, trained_on
+from reports.facts.looks import look, share
+from reports.facts.part_scores import MisleadingPart, busy, misleading_part, passed_over
+from reports.facts.quantity import Quantity, goals_quantity
+from reports.facts.question import kinds_of_tasks, plain_quantity
+from reports.facts.recipe_names import called, farthest
+from reports.facts.remembered import remembered
+from reports.facts.results import Results
+from reports.facts.soup import GENERAL, Ship, shipped
+from reports.facts.unfinished import Extent, finals_extent, finals_judged
+from reports.ledger import plain, seconds_of
+from reports.ledger.finals import NEAR, SHARE
+from reports.statistics.finals import (
+    INCUMBENTS,
+    Judgement,
+    Reference,
+    judge,
+    least_shown,
+    pick,
+    seeds_wanted,
+    told_by,
+)
+from trainables.senteval.tasks import TASKS, kind_of
+
+SCHEMA = 7
+"""Of `answer.json`. A field is added without a new number; one that goes, or means something else, has one."""
+FILE = "answer.json"
+DIGITS = 6
+"""Of its numbers, behind the point: the last ones differ from machine to machine."""
+
+Kind = Literal["use", "base", "as it came", "open", "unfinished", "rows"]
+"""Of a search with finals: use the picked settings; keep the base settings; keep the untrained encoder; nothing can be
+told yet; it still runs, or was killed. `rows`: without finals, what the rows say."""
+KINDS: Mapping[str, Kind] = {
+    "use": "use",
+    "keep the base": "base",
+    "keep the encoder": "as it came",
+    "nothing yet": "open",
+}
+"""By the answers of `reports.statistics.finals`."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Of a study."""
+
+    kind: Kind
+    figure: str | None = None
+    """What gains are of."""
+    items: int | None = None
+    """On how many test items; None where predictions were not kept, so that an interval knows only seeds."""
+    rows_of_items: int | None = None
+    """Rows of these items, of which one may have several that share a text; None where predictions were not kept."""
+    chosen_on: int | None = None
+    """On how many development items recipes were chosen; None where predictions were not kept."""
+    fresh_items: bool = True
+    """Whether its items had no part in the choice; without that there is no verdict."""
+    picked: tuple[Finalist, ...] = ()
+    """The one to use, or to look at; of several goals a front, the best by the figure first."""
+    finalists: tuple[Finalist, ...] = ()
+    """All of them, those picked too, best by the search's scores first."""
+    left_out: tuple[str, ...] = ()
+    """Those by name that a limit left without a fresh seed."""
+    failed: tuple[str, ...] = ()
+    """Those by name of which no fresh seed came to its end, as trials failed."""
+    references: Mapping[str, Finalist] = field(default_factory=dict)
+    """By `base`, `baseline`, `encoder`."""
+    checks: tuple[Check, ...] = ()
+    """Of the recipe to go on with, and of the picked one; empty where the figure has no second reader."""
+    beside: tuple[Other, ...] = ()
+    """The parts of the goals that the figure does not ask for, each on its fresh tasks."""
+    lost: tuple[Other, ...] = ()
+    """Of `base` and `as it came`: the figure's tasks on which the picked one is shown to be worse than what is kept."""
+    others: tuple[Other, ...] = ()
+    """The lowest first. Without tasks whose items chose the recipe, and those that a flag forbids to compare."""
+    general: Other | None = None
+    """Of them a general check, where no goal looks at it."""
+    flags: tuple[str, ...] = ()
+    """Guards whose flags forbid a verdict on the picked one: then nothing can be told."""
+    warnings: tuple[Flag, ...] = ()
+    """What guards found in the trials of the finals."""
+    remembered: int | None = None
+    """Test items with a text that the picked one's training saw and the encoder's did not, where the gain over that
+    stands even without these."""
+    open: tuple[str, ...] = ()
+    """Of `open`: the references against which nothing is shown."""
+    most: float | None = None
+    """But of `use`: the largest gain over the first of these, or over what is kept, that the data leave to any training
+    of the finals."""
+    seeds: int | None = None
+    """Of `open`: so many of each recipe would settle it, if the gain is as large as measured."""
+    never: bool = False
+    """Of `open`: no number of seeds would, since test items are too few."""
+    shows: float | None = None
+    """Of `open`: the smallest gain that the test items show in 80 % of studies, however many seeds there are."""
+    lent: float | None = None
+    """The standard deviation over seeds that recipes of at most three seeds borrow; None where none does."""
+    noise: tuple[float, ...] = ()
+    """The standard deviation of one seed's score, recipe by recipe of those that ran under several."""
+    tried: int = 0
+    """Recipes that were trained, rows and explored ones, were it on a part of the data."""
+    whole: int = 0
+    """Of them those that were trained on all of the data, so that they could be finalists."""
+    unrun: int = 0
+    """Recipes that the search drew and no trial ran."""
+    ahead: Ahead | None = None
+    """The best of those that a limit left out of the finals."""
+    busy: tuple[float, float] | None = None
+    """The seconds of two trainings of the same work, where the machine was so busy that these lie far apart."""
+    misleading: MisleadingPart | None = None
+    """The part of the data on which recipes began, where the base settings gain nothing there."""
+    seconds: float = 0.0
+    """Of all trials, the finals too."""
+    trained_on: int | None = None
+    """How many pairs, texts or documents the base settings train on, as `unit` says; None where no record does."""
+    unit: str = ""
+    share: float | None = None
+    """Of a person's own rows, on which the study trained; None where it was on all of them."""
+    trials: Extent | None = None
+    """Of the finals."""
+    rows: RowsAnswer | None = None
+    data: DataCurve | None = None
+    """What the recipe to use scores on parts of its data; None where nobody asked, or nothing is to be trained."""
+
+    ship: Ship | None = None
+    """Which model to ship of what is to be used; None where no models were averaged."""
+
+    @property
+    def base(self) -> Finalist | None:
+        """The base settings; None where these have not run."""
+        return self.references.get("base")
+
+    @property
+    def incumbent(self) -> Reference:
+        """The reference that is kept where no recipe of the search is to be used."""
+        return "encoder" if self.kind == "as it came" else "base"
+
+    @property
+    def base_over_encoder(self) -> Gain | None:
+        """What the base settings gain over the encoder; None where one of them has no figure."""
+        return self.base.gains.get("encoder") if self.base else None
+
+    @property
+    def averaged(self) -> str | None:
+        """The folder of the average to ship, within the results folder; None where one seed's model is shipped."""
+        return self.ship.averaged if self.ship else None
+
+    @property
+    def base_stands(self) -> bool:
+        """Whether the base settings are to be used, at least for now: nothing is shown to be better than they are, and
+        they are shown to be better than the untrained encoder."""
+        over = self.base_over_encoder
+        return self.kind == "base" or (self.kind == "open" and over is not None and over.above)
+
+    @property
+    def base_leads(self) -> bool:
+        """Of `open`, whether no finalist measured higher than the base settings: these are the best so far."""
+        if self.kind != "open" or not self.picked:
+            return self.kind == "open"
+        over = self.picked[0].gains.get("base")
+        return over is not None and over.gain <= 0
+
+    @property
+    def to_train(self) -> Finalist | None:
+        """Whose model is the one to have, and what `--recipe` trains: the picked recipe, or the base where that stands
+        or leads; None where none is known yet, and where the encoder is kept as it came."""
+        if self.base_stands or self.base_leads:
+            return self.base
+        return self.picked[0] if self.kind in ("use", "open") and self.picked else None
+
+    @property
+    def to_use(self) -> Finalist | None:
+        """What to go on with: `to_train`, or the encoder where it is kept as it came."""
+        return self.to_train or (self.references.get("encoder") if self.kind == "as it came" else None)
+
+    @staticmethod
+    @cached
+    def of(results: Results) -> Answer:
+        """The one answer of these results."""
+        return _answer(results)
+
+    def as_json(self) -> dict[str, Any]:
+        """For `json.dumps`: points and seconds; what is unknown is None."""
+        fields = {**vars(self), "warnings": [flag.as_json() for flag in self.warnings]}
+        return {"schema": SCHEMA, **rounded(fields)}
+
+
+def rounded(value: Any) -> Any:
+    """Data for JSON, whose numbers are the same on every machine."""
+    return plain(value, DIGITS)
+
+
+def _answer(results: Results) -> Answer:
+    parts = {results.once(recipe.hash) for _, recipe in results.wholes.values()}
+    whole = {results.once(key) for key in results.recipes if key in results.trained}
+    whole |= parts & {results.once(key) for key in results.finals}
+    ran = {record.recipe_hash for record in results.of_all_trials} | {*results.failures, *results.failed_parts}
+    ran |= {recipe.hash for _, recipe in results.wholes.values()}
+    sums = Answer(
+        "rows",
+        tried=len(whole | parts),
+        unrun=len({*results.explored} - ran),
+        ahead=_ahead(results),
+        busy=busy(results),
+        misleading=misleading_part(results),
+        whole=len(whole),
+        seconds=math.fsum(seconds_of(record, "seconds") or 0.0 for record in results.trials_and_soups),
+        share=_share(results),
+        trials=finals_extent(results),
+    )
+    if sums.trials is None:
+        return _of_rows(results, sums)
+    ready = finals_judged(results)
+    if not ready:
+        return dataclasses.replace(sums, kind="open" if results.info.limited else "unfinished")
+    return _Finals(results, ready).answer(sums)
+
+
+def _share(results: Results) -> float | None:
+    share = results.base.flat().get(SHARE, 1.0)
+    return share if results.info.request.train and isinstance(share, float) and share < 1 else None
+
+
+class _Finals(FinalsEvidence):
+    """The finals of a study, as far as an answer rests on them."""
+
+    def answer(self, sums: Answer) -> Answer:
+        if self.figure is None:
+            finalists_only = tuple(self._of(key, None) for key in self.finalists)
+            return dataclasses.replace(
+                sums, kind="open", finalists=finalists_only, left_out=self.left_out, failed=self.failed
+            )
+        development = [self.development(key) for key in self.finalists]
+        upward = [[value for value in values if value is not None] for values in development]
+        whole = all(len(values) == len(self.results.measured_goals) > 0 for values in upward)
+        order = pick(upward) if whole and upward else [0][: len(upward)]
+        judged, chosen, figure = self._judged(order, self.figure)
+        beside = self._beside(figure)
+        finalists = [self._of(key, figure, judged, place, beside) for place, key in enumerate(self.finalists)]
+        more_seeds, shows = self._further(judged, figure)
+        never = more_seeds == math.inf
+        first = self.finalists[chosen[0]] if chosen else self.references["base"]
+        parts = finalists[chosen[0]].beside.items() if chosen else ()
+        over_it = not self.forbidding(first, figure, ["encoder"])
+        others = self._others(first, figure, [name for name in ("base", "encoder") if chosen or name == "encoder"])
+        general = next((other for other in others if other.task in GENERAL and other.over == "encoder"), None)
+        unjudged = not finalists and bool(sums.ahead or self.left_out or self.failed)
+        answer = dataclasses.replace(
+            sums,
+            kind="open" if unjudged and judged.answer == "keep the base" else KINDS[judged.answer],
+            figure=figure.name,
+            items=self._items(first, figure),
+            rows_of_items=items_and_rows(self.results, self.recipes[first][0], figure.parts)[1],
+            chosen_on=self.chosen_on(first),
+            fresh_items=judged.fresh,
+            picked=tuple(finalists[place] for place in chosen),
+            finalists=tuple(finalists),
+            left_out=self.left_out,
+            failed=self.failed,
+            references=self._compared_with(figure, judged),
+            beside=tuple(Other(task, "base", gain) for task, gain in parts),
+            lost=tuple(self._lost(first, figure, INCUMBENTS[judged.answer])) if judged.answer in INCUMBENTS else (),
+            others=tuple(others),
+            general=None if self.needs & {*GENERAL} else general,
+            remembered=remembered(self.evidence, first, self.references.get("encoder"), figure) if over_it else None,
+            flags=tuple(dict.fromkeys(flag.guard for flag in self.forbidding(first, figure))),
+            open=judged.open,
+            most=judged.most,
+            seeds=None if more_seeds is None or never else math.ceil(more_seeds),
+            never=never,
+            shows=shows,
+            warnings=tuple(flag for flag in grouped(self.evidence.flags.all) if flag.guard not in VARIED),
+            lent=self.borrowed(figure),
+            noise=noise(self.samples(figure, self.recipes)),
+            data=data_curve(self.evidence, figure, self.looks_of_pick),
+        )
+        rows, unit = trained_on(self.recipes.get(self.references.get("base", ""), ()))
+        used = answer.to_train
+        ship = shipped(self, used.recipe, figure) if used else None
+        of_use = {each.recipe: None for each in (answer.to_use, *answer.picked[:1]) if each}
+        checks = tuple(check for key in of_use if (check := self.checked(key, figure)))
+        return dataclasses.replace(answer, ship=ship, checks=checks, trained_on=rows, unit=unit)
+
+    def _compared_with(self, figure: Quantity, judged: Judgement) -> dict[str, Finalist]:
+        """The references: of the base its gains over the encoder and the baseline, and what it has of what is searched;
+        of the encoder its gain over the baseline."""
+        base, encoder, baseline = (self.references.get(name, "") for name in ("base", "encoder", "baseline"))
+        looks = self.looks * self._figures
+        gains = {
+            "base": {"encoder": judged.base_over_encoder, "baseline": self.gain(base, baseline, figure, looks)},
+            "encoder": {"baseline": self.gain(encoder, baseline, figure, looks)},
+        }
+        flat, domains = self.results.base.flat(), self.results.space.domains
+        searched = {domain.key: flat[domain.key] for domain in domains if domain.key in flat}
+        compared = {}
+        for name, key in self.references.items():
+            row = self._of(key, figure)
+            own = {other: Gain.of(gain) for other, gain in gains.get(name, {}).items() if gain}
+            compared[name] = dataclasses.replace(row, gains=own, settings=searched if name == "base" else row.settings)
+        return compared
+
+    def _judged(self, order: Sequence[int], figure: Quantity) -> tuple[Judgement, Sequence[int], Quantity]:
+        """With one goal whom to use, of those in the order; of several goals those of the front that are to be used by
+        any goal's figure, or else all of it. And the figure that says so, by which the best comes first."""
+        if not self._several or not order:
+            judged = self._judge(order, figure)
+            return judged, [] if judged.picked is None else [judged.picked], figure
+        figures = [figure, *self._parts]
+        means = [sample.mean for sample in self.samples(figure, self.finalists)]
+        places = sorted(order, key=lambda item: -means[item])
+        front = [[self._judge([place], item, len(figures)) for item in figures] for place in places]
+        member, deciding = told_by(front)
+        used = [place for place, own in enumerate(front) if any(item.answer == "use" for item in own)]
+        others = [place for place in used or range(len(front)) if place != member]
+        others.sort(key=lambda place: front[place][deciding].answer != "use")
+        return front[member][deciding], [places[place] for place in (member, *others)], figures[deciding]
+
+    @cached_property
+    def _several(self) -> bool:
+        """Whether the answer is a front."""
+        return len(self.results.measured_goals) > 1
+
+    @property
+    def _figures(self) -> int:
+        """How many are judged beside each other."""
+        return 1 + len(self._parts) if self._several else 1
+
+    def _judge(self, order: Sequence[int], figure: Quantity, goals: int = 1) -> Judgement:
+        above = self.evidence.results.above_limits
+        within = [place for place in order if self.finalists[place] not in above] or order
+        free = [place for place in within if not self.forbidding(self.finalists[place], figure)]
+        sound = bool(free) if order else not self.forbidding(self.references["base"], figure)
+        fresh, order = sound and not self.chosen_by & figure.tasks, free or order
+        return judge(
+            self.samples(figure, self.finalists),
+            order,
+            self.compared(figure),
+            lent=self.lent(figure),
+            looks=self.looks,
+            goals=goals,
+            fresh=fresh,
+        )
+
+    def _further(self, judged: Judgement, figure: Quantity) -> tuple[float | None, float | None]:
+        """How many seeds would settle an open answer, and the smallest gain that the items show."""
+        goals, later = self._figures, 1 / share(look(self.results) + 1)
+        finalists, compared = self.samples(figure, self.finalists), self.compared(figure)
+        return (
+            seeds_wanted(judged, finalists, compared, lent=self.lent(figure), looks=later, goals=goals),
+            least_shown(judged, finalists, compared, looks=later, goals=goals),
+        )
+
+    def _items(self, recipe_hash: str, figure: Quantity) -> int | None:
+        sample = self.evidence.sample(recipe_hash, figure)
+        return None if sample is None or sample.effects is None else sample.effects.shape[1]
+
+    def _of(
+        self,
+        recipe_hash: str,
+        figure: Quantity | None,
+        judged: Judgement | None = None,
+        place: int = 0,
+        beside: Sequence[tuple[Quantity, Judgement]] = (),
+    ) -> Finalist:
+        records, results = self.recipes[recipe_hash], self.results
+        flat, base = records[0].recipe, results.base.flat()
+        unlike = [key for key in flat if flat[key] != base.get(key, ...)]  # a row may change what is not searched
+        saved = [record for record in best_first(results, records) if record.checkpoint]
+        took = [seconds for record in records if (seconds := seconds_of(record, "train_seconds")) is not None]
+        gained = judged.gains.items() if judged else ()
+        gains: dict[str, Gain] = {name: Gain.of(by_place[place]) for name, by_place in gained}
+        return Finalist(
+            recipe_hash,
+            called(results, recipe_hash),
+            {key: flat[key] for key in dict.fromkeys([*farthest(flat, base, results.space.domains), *unlike])},
+            self.level(recipe_hash, figure) if figure else None,
+            self.development(recipe_hash),
+            len(records),
+            len(self.evidence.collapses.get(recipe_hash, ())) + len(self.ready[recipe_hash]) - len(records),
+            math.fsum(took) / len(took) if took else None,
+            gains,
+            {
+                part.name: Gain.of(own.gains["base"][place])
+                for part, own in beside
+                if not self.forbidding(recipe_hash, part, ["base"])
+            },
+            saved[0].checkpoint if saved else None,
+        )
+
+    @cached_property
+    def _parts(self) -> list[Quantity]:
+        """The goals' parts, where the figure is not one of them, on fresh tasks that all finalists and the base have:
+        of averages those alone whose tasks ask models for something else than the figure's do."""
+        figure = self.figure
+        fresh, parts = self.first.scores.keys() - self.chosen_by, dict[str, Quantity]()
+        for goal in (part for whole in self.results.goals for part in whole.parts or (whole,)):
+            part = goals_quantity([goal], fresh)
+            if part is None or figure is None or part == figure:
+                continue
+            if self.results.own_figure or not kinds_of_tasks(part.tasks) & kinds_of_tasks(figure.tasks):
+                of = f" ({', '.join(sorted(part.tasks))})" if part.tasks != {goal.short} else ""
+                parts[goal.short] = Quantity(f"{goal.short}{of}", part.weights)
+        base = self.references.get("base")
+        compared = [*self.finalists, base] if base else []
+        return [
+            quantity
+            for quantity in parts.values()
+            if compared and all(self.evidence.sample(key, quantity) for key in compared)
+        ]
+
+    def _beside(self, figure: Quantity) -> list[tuple[Quantity, Judgement]]:
+        """The goals' parts, and of several goals the figure in question, but for the one that the answer is told by."""
+        figures = [self.figure, *self._parts] if self._several and self.figure else self._parts
+        order = [0][: len(self.finalists)]
+        return [(part, self._judge(order, part, len(figures))) for part in figures if part is not figure]
+
+    def _others(self, recipe_hash: str, figure: Quantity, over: Sequence[str]) -> list[Other]:
+        """Tasks that are not in the figure; without those that a flag forbids to compare."""
+        scores = self.recipes[recipe_hash][0].scores
+        names = [task for task in scores if task in TASKS and task not in figure.tasks | self.chosen_by]
+        tasks = [plain_quantity(task, scores[task]) for task in names]
+        return self.by_task(recipe_hash, tasks, [name for name in over if name in self.references])
+
+    def _lost(self, recipe_hash: str, figure: Quantity, over: Reference) -> list[Other]:
+        others = self.by_task(recipe_hash, figure.by_task().values(), [over])
+        return [other for other in others if other.gain.below]
+
+
+def _ahead(results: Results) -> Ahead | None:
+    """Not of costs, nor beside finalists of those so near that they gave way to a shorter training."""
+    passed, finals = passed_over(results), results.info.finals
+    if passed is None or results.goals[0].cost:
+        return None
+    best, more = next(iter(passed.by.items()))
+    if finals is not None and finals.finalists and not (results.info.limited and more > NEAR):
+        return None
+    first, last = (passed.scores[key] for key in (best, passed.last))
+    tasks = results.goals[0].needs
+    items = development_items(results, first.record, tasks)
+    error = max(kind_of(task).varies for task in tasks) / math.sqrt(items) if items else None
+    return Ahead(called(results, best), first.value, called(results, passed.last), last.value, passed.share, error)
+
+
+def _best_explored(results: Results) -> str | None:
+    """By name, rows among them."""
+    ranked = ranking(results) if results.explored else []
+    return called(results, ranked[0].recipe_hash) if ranked else None
+
+
+def _of_rows(results: Results, answer: Answer) -> Answer:
+    findings = Findings.of(results)
+    board = next(iter(findings.boards), None)
+    gains = [item for item in board.counted if item.gain] if board else []
+    judged = [item for item in gains if item.verdict != "no verdict"]
+    first = max(judged, key=lambda item: item.gain.gain if item.gain else 0.0, default=None)
+    verdicts = [item.verdict for item in findings.claims]
+    samples = [Evidence.of(results).sample(key, board.quantity) for key in results.recipes] if board else []
+    rows = RowsAnswer(
+        board.quantity.name if board else None,
+        board.baseline if board else None,
+        len(gains),
+        len(gains) - len(judged),
+        tuple(item.name for item in gains if item.verdict == "above"),
+        first.name if first else None,
+        Gain.of(first.gain) if first and first.gain else None,
+        bool(first and first.gain and first.gain.one_seed),
+        {verdict: verdicts.count(verdict) for verdict in dict.fromkeys(verdicts)},
+        _best_explored(results),
+        called(results, findings.best.recipe_hash) if findings.best else None,
+    )
+    return dataclasses.replace(answer, rows=rows, noise=noise(filter(None, samples)))

@@ -1,0 +1,41 @@
+"""Which recipe of a study is the best by the goals of its search, and which of a recipe's trained models."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from reports.facts.cached import cached
+from reports.facts.results import Results
+from reports.facts.seed_race import of_results
+from reports.facts.standings import Ranked
+from reports.ledger import Record, is_fresh
+from search_spaces.goals import place_among
+from search_spaces.own_data import TF_IDF
+
+
+@cached
+def ranking(results: Results) -> list[Ranked]:
+    """As `Standings.ranked`, by the study's race over seeds; without TF-IDF, which is no model."""
+    lost = frozenset(key for key, recipe in of_results(results).items() if recipe.lost)
+    return [each for each in results.ranked(lost) if results.labels.get(each.recipe_hash) != TF_IDF]
+
+
+def best_first(results: Results, records: list[Record]) -> list[Record]:
+    """Trials in the same order, and where that is equal or unknown by seed; before all others those of the finals, of
+    which an answer speaks."""
+
+    def place(record: Record) -> tuple[bool, tuple[float, ...], int]:
+        own = place_among(results.measured_goals, record.scores, record.cost)
+        return is_fresh(record.seed), own, -record.seed
+
+    return sorted(records, key=place, reverse=True)
+
+
+def with_model(results: Results, records: Iterable[Record], fetch: Callable[[str], object]) -> Record | None:
+    """The first of the trials whose model is in the folder, or is brought into it by `fetch`."""
+    for record in records:
+        if record.checkpoint:
+            fetch(record.checkpoint)
+            if (results.folder / record.checkpoint).is_dir():
+                return record
+    return None

@@ -1,0 +1,158 @@
+"""The comparisons that a claim of the paper is made of: what each is of, whether it tests anything, and how surely."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from reports.facts.evidence import SURE, Evidence
+from reports.facts.guards import Flag
+from reports.facts.quantity import Quantity, quantity
+from reports.facts.same_recipe import SameRecipe, one_in_effect
+from reports.statistics import Comparison
+from reports.statistics.equivalence import p_above, p_below, tost
+from search_spaces.space import Claim
+
+Status = Literal["compared", "one seed", "missing", "no input", "flagged", "one recipe"]
+"""`no input`: a row lacks an input, such as word vectors. `flagged`: a flag forbids a verdict. `one recipe`: the two
+rows are one recipe in effect, so that nothing was tested."""
+Direction = Literal["as claimed", "against", "undecided", ""]
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One of a claim's comparisons: the better row minus the worse one."""
+
+    better: str
+    worse: str
+    status: Status
+    comparison: Comparison | None
+    """None where a row is missing."""
+    published: float | None
+    why: SameRecipe | None = None
+    """Why the rows are one recipe in effect."""
+    flags: tuple[Flag, ...] = ()
+    """What forbids a verdict."""
+    lacking: tuple[str, ...] = ()
+    """Rows that lack an input."""
+    of_gaps: bool = False
+    """Whether it compares the two rows' difference here with that in another table (`Claim.smaller_in`)."""
+    figure: Quantity | None = None
+    """What is compared."""
+    hashes: tuple[str, str] = ("", "")
+    """Of the two recipes."""
+    again: bool = False
+    """Whether an earlier comparison is of the same two recipes under other names: it is shown, and counts once."""
+
+    @property
+    def out(self) -> bool:
+        """Whether it is kept out of the verdict."""
+        return self.status in ("no input", "flagged", "one recipe")
+
+    @property
+    def counts(self) -> bool:
+        """Whether it takes part in the verdict."""
+        return not self.out and not self.again
+
+    def decided(self, claim: Claim) -> Direction:
+        """Which way it lies taken by itself at 95 %, without a correction for any other comparison."""
+        if self.status != "compared":
+            return ""
+        holding, failing = self.chances(claim)
+        if 2 * min(holding, failing) >= SURE:
+            return "undecided"
+        return "as claimed" if holding < failing else "against"
+
+    def more_seeds(self, evidence: Evidence, bound: float, alpha: float) -> float | None:
+        """As `Evidence.more_seeds`; one that is decided already needs none."""
+        if self.figure is None:
+            return None
+        if self.comparison is not None:
+            sides = p_above(self.comparison, bound), p_below(self.comparison, bound)
+            if any(p is not None and 2 * p < alpha for p in sides):
+                return 0
+        return evidence.more_seeds(*self.hashes, self.figure, bound, alpha)
+
+    def chances(self, claim: Claim) -> tuple[float, float]:
+        """One-sided: of its figures where the claimed relation does not hold, and where it does."""
+        relation, points = ("above", 0.0) if self.of_gaps else (claim.relation, claim.points)
+        if relation in ("above", "not below"):
+            low = points if relation == "above" else -points
+            return self.above(low), self.below(low)
+        low, high = (0.0, points) if relation == "slightly above" else (-points, points)
+        assert self.comparison is not None
+        inside = tost(self.comparison, (high - low) / 2, around=(high + low) / 2)
+        return 1.0 if inside is None else inside, min(1.0, 2 * min(self.below(low), self.above(high)))
+
+    def above(self, bound: float) -> float:
+        """The chance of its figures where the difference is not above the bound."""
+        return self._one_sided(bound, p_above, 1)
+
+    def below(self, bound: float) -> float:
+        """The same where it is not below it."""
+        return self._one_sided(bound, p_below, -1)
+
+    def _one_sided(self, bound: float, chance: Callable[[Comparison, float], float | None], sign: int) -> float:
+        """With a bound of 0 it is half the comparison's own p, which may be an exact one."""
+        comparison = self.comparison
+        if comparison is None or comparison.p is None:
+            return 1.0
+        if bound == 0:
+            return comparison.p / 2 if sign * comparison.gain > 0 else 1 - comparison.p / 2
+        p = chance(comparison, bound)
+        return 1.0 if p is None else p
+
+
+def compared(evidence: Evidence, claim: Claim) -> tuple[Compared, ...]:
+    """All comparisons that a claim is made of."""
+    results = evidence.results
+    paper = results.space.table(claim.table)
+    figure = quantity(paper, paper.column(claim.column))
+    items = [_pair(evidence, claim, better, worse, figure) for better, worse in claim.comparisons]
+    pairs = [recipes_of(evidence, item) for item in items]
+    items = [replace(item, again=pairs[place] in pairs[:place]) for place, item in enumerate(items)]
+    if claim.smaller_in is not None:
+        number, column = claim.smaller_in
+        other = results.space.table(number)
+        own = quantity(other, other.column(column))
+        better, worse = claim.comparisons[0]
+        gap, elsewhere = items[0].published, _published(evidence, number, column, better, worse)
+        item = _pair(evidence, claim, better, worse, figure.minus(own))
+        published = None if gap is None or elsewhere is None else gap - elsewhere
+        items.append(replace(item, published=published, of_gaps=True))
+    return tuple(items)
+
+
+def _pair(evidence: Evidence, claim: Claim, better: str, worse: str, figure: Quantity) -> Compared:
+    info = evidence.results.info
+    published = _published(evidence, claim.table, claim.column, better, worse)
+    lacking = tuple(label for label in (better, worse) if info.row_hashes.get(label, "") is None)
+    if lacking:
+        return Compared(better, worse, "no input", None, published, lacking=lacking)
+    first, second = info.row_hashes.get(better) or "", info.row_hashes.get(worse) or ""
+    comparison = evidence.compare(first, second, figure)
+    if comparison is None:
+        return Compared(better, worse, "missing", None, published)
+    pair = Compared(better, worse, "compared", comparison, published, figure=figure, hashes=(first, second))
+    flags = evidence.between(first, second, figure)
+    # A copied trial brings along what its training measured, so its limits say nothing.
+    copied = any(flag.guard == "copies" and flag.crossed_by == "any" for flag in flags)
+    same = None if copied else one_in_effect(evidence.results.ran[first], evidence.results.ran[second])
+    if same:
+        return replace(pair, status="one recipe", why=same)
+    if flags:
+        return replace(pair, status="flagged", flags=flags)
+    return replace(pair, status="one seed") if comparison.one_seed else pair
+
+
+def _published(evidence: Evidence, table: str, column: str, better: str, worse: str) -> float | None:
+    results = evidence.results
+    paper = results.space.table(table)
+    first, second = results.published(paper, better, column), results.published(paper, worse, column)
+    return None if first is None or second is None else first - second
+
+
+def recipes_of(evidence: Evidence, item: Compared) -> tuple[str, ...]:
+    """The two recipes that are compared, copies as one; by name where one is missing."""
+    return tuple(map(evidence.results.once, item.hashes)) if all(item.hashes) else (item.better, item.worse)

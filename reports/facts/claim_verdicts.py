@@ -1,0 +1,269 @@
+"""What the paper says in words, held against our figures: by direction, by size, and by what was really tested.
+
+Facts, without words: `reports/sections/claims.py` says them.
+
+All claims of a report are judged together: the chance that any of their verdicts is false is at most 5 % (Holm).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from reports.facts.claim_comparisons import Compared, Direction, compared, recipes_of
+from reports.facts.evidence import SURE, Evidence
+from reports.facts.guards import Flag
+from reports.facts.more_seeds import SeedsWanted
+from reports.facts.results import Results
+from reports.facts.same_recipe import CAPS, NotVaried, differing, not_varied
+from reports.statistics import holm
+from search_spaces.space import Claim
+
+Verdict = Literal[
+    "agrees",
+    "agrees in part",
+    "disagrees",
+    "undecided",
+    "undecided: one seed",
+    "no verdict",
+    "not tested here",
+    "not finished",
+    "not run",
+]
+"""`not finished`: what is there does not refute the claim, and comparisons that it needs are missing."""
+Lack = Literal["every row", "a row", "an input", "trials", "scores"]
+"""`every row` or `a row` of it was not asked for; rows lack an input, or trials; its tasks have no scores."""
+Size = Literal["as stated", "smaller", "larger", "undecided", ""]
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A claim with our comparisons."""
+
+    claim: Claim
+    compared: tuple[Compared, ...]
+    verdict: Verdict
+    direction: Direction
+    """Whether the claimed relation holds, surely; empty where it was not tested."""
+    size: Size
+    """How our difference lies to the stated one; empty where none is stated, or nothing was tested."""
+    p: float | None
+    """Of the direction, two-sided, Holm over all claims of the report."""
+    more_seeds: float | None = None
+    """Of an undecided claim: so many more seeds of its rows would settle its direction at power 80 %, if all
+    differences are as measured. Infinity where no number would; None where it is not known, or decided."""
+    not_varied: NotVaried | None = None
+    """What the claim's rows should differ in and do not, as far as they have run."""
+    without: tuple[str, ...] = ()
+    """Its rows that have no finished trial."""
+    lacks: Lack | None = None
+    """Of a claim that was not run, what it lacks most."""
+
+    @property
+    def deciding(self) -> Compared | None:
+        """The comparison that the verdict hangs on: the surest one against a claim that fails, else the least sure.
+
+        One with a single seed only where no other is there; None where nothing was compared.
+        """
+        pairs = [item for item in self.compared if item.comparison is not None and not item.of_gaps]
+        taking_part = [item for item in pairs if not item.out] or pairs
+        seeded = [item for item in taking_part if item.status == "compared"] or taking_part
+        if not seeded:
+            return None
+        chances = [item.chances(self.claim) for item in seeded]
+        if self.direction == "against":
+            return seeded[min(range(len(seeded)), key=lambda place: chances[place][1])]
+        return seeded[max(range(len(seeded)), key=lambda place: chances[place][0])]
+
+    @property
+    def gaps(self) -> tuple[float | None, ...]:
+        """Better minus worse in points, of every comparison of two rows; None where one is missing."""
+        comparisons = (item.comparison for item in self.compared if not item.of_gaps)
+        return tuple(None if comparison is None else comparison.gain for comparison in comparisons)
+
+    @property
+    def published(self) -> tuple[float | None, ...]:
+        """The paper's differences."""
+        return tuple(item.published for item in self.compared if not item.of_gaps)
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """Rows that lack an input."""
+        return tuple(sorted({row for item in self.compared for row in item.lacking}))
+
+    @property
+    def flags(self) -> tuple[Flag, ...]:
+        """What kept comparisons out of the verdict."""
+        return tuple(dict.fromkeys(flag for item in self.compared for flag in item.flags))
+
+
+def judged(results: Results) -> tuple[Judged, ...]:
+    """Every claim of the study's space, in its order."""
+    return judge(Evidence.of(results), results.space.claims)
+
+
+def judge(evidence: Evidence, claims: Sequence[Claim]) -> tuple[Judged, ...]:
+    """Claims that stand together: Holm over the directions and stated sizes of all of them."""
+    pairs = [(claim, compared(evidence, claim)) for claim in claims]
+    chances = [_chances(*pair) for pair in pairs]
+    directions = [None if both is None else min(1.0, 2 * min(both)) for both in chances]
+    sizes = [_size_p(*pair) for pair in pairs]
+    tests = [_test(evidence, *pair) for pair in pairs]
+    sizes_tested = [(claim.stated, *test) for claim, test in zip(claims, tests, strict=True)]
+    adjusted = holm([*directions, *sizes], [*tests, *sizes_tested])
+    judgements = [
+        _judged(*pair, both, adjusted[place], adjusted[len(claims) + place])
+        for place, (pair, both) in enumerate(zip(pairs, chances, strict=True))
+    ]
+    return tuple(_with_rows(evidence, _with_seeds(evidence, item, len(claims))) for item in judgements)
+
+
+def open_claims(claims: Sequence[Judged]) -> SeedsWanted:
+    """How many more seeds the undecided claims need, by their texts."""
+    undecided = [item for item in claims if item.verdict in ("undecided", "undecided: one seed")]
+    return SeedsWanted({item.claim.text: item.more_seeds for item in undecided})
+
+
+def _with_rows(evidence: Evidence, item: Judged) -> Judged:
+    """With what became of its rows."""
+    results, labels = evidence.results, item.claim.labels
+    without = tuple(label for label in sorted(labels) if not results.of_row(label))
+    lacks = _lacks(item, set(results.asked_rows), without) if item.verdict == "not run" else None
+    return replace(item, not_varied=_unvaried(evidence, item), without=without, lacks=lacks)
+
+
+def _lacks(item: Judged, rows: set[str], without: Sequence[str]) -> Lack:
+    if not item.claim.labels & rows:
+        return "every row"
+    if not item.claim.labels <= rows:
+        return "a row"
+    return "an input" if item.left_out else "trials" if without else "scores"
+
+
+def _unvaried(evidence: Evidence, item: Judged) -> NotVaried | None:
+    """Of a claim about limits: what its rows differ in nowhere."""
+    results = evidence.results
+    recipes = {label: results.recipe(label) for label in sorted(item.claim.labels)}
+    if not all(differing(recipes[better], recipes[worse]) <= CAPS.keys() for better, worse in item.claim.comparisons):
+        return None
+    return not_varied([(recipe, results.of_row(label)) for label, recipe in recipes.items()])
+
+
+def _test(evidence: Evidence, claim: Claim, items: Sequence[Compared]) -> tuple[Hashable, ...]:
+    """What the claim asks of which recipes: claims for which it is the same are one test."""
+    recipes = frozenset((recipes_of(evidence, item), item.figure) for item in items)
+    return claim.relation, claim.points, claim.quantifier, recipes
+
+
+# Chances
+
+
+def _chances(claim: Claim, items: Sequence[Compared]) -> tuple[float, float] | None:
+    """How likely such figures are where the claim is false, and where it is true; None where nothing was tested.
+
+    Of m comparisons the claim needs n, and m - n + 1 against it refute it. Those that are missing, or have one seed,
+    say nothing either way; the others alone may decide it, as one counterexample does where all must hold.
+    """
+    taking_part = [item for item in items if item.counts]
+    compared = [item.chances(claim) for item in taking_part if item.status == "compared"]
+    if not compared:
+        return None
+    total = len(taking_part)
+    needed = total if claim.quantifier == "all" else total // 2 + 1
+    holding, failing = zip(*compared, strict=True)
+    return _at_least(needed, holding), _at_least(total - needed + 1, failing)
+
+
+def _at_least(needed: int, chances: Sequence[float]) -> float:
+    """How likely such figures are where fewer than `needed` of the comparisons are real (Benjamini and Heller 2008).
+
+    The n-th smallest chance of m, times m - n + 1: of all it is the largest, of one it is Bonferroni's.
+    """
+    if needed > len(chances):
+        return 1.0
+    return min(1.0, (len(chances) - needed + 1) * sorted(chances)[needed - 1])
+
+
+def _size_p(claim: Claim, items: Sequence[Compared]) -> float | None:
+    """Two-sided, of the difference that the paper states; None where none is stated, or nothing was tested."""
+    if claim.stated is None or items[0].status != "compared":
+        return None
+    return min(1.0, 2 * min(items[0].above(claim.stated), items[0].below(claim.stated)))
+
+
+# Verdicts
+
+
+def _judged(
+    claim: Claim,
+    items: tuple[Compared, ...],
+    chances: tuple[float, float] | None,
+    p: float | None,
+    p_size: float | None,
+) -> Judged:
+    direction: Direction = ""
+    if chances is not None and p is not None:
+        direction = "undecided" if p >= SURE else "as claimed" if chances[0] < chances[1] else "against"
+    size = _size(claim, items, p_size) if direction else ""
+    return Judged(claim, items, _verdict(items, direction, size), direction, size, p)
+
+
+def _size(claim: Claim, items: Sequence[Compared], p_size: float | None) -> Size:
+    """By the 95 % interval where it holds the stated size, by Holm's p where it does not."""
+    comparison = items[0].comparison
+    if claim.stated is None or comparison is None or comparison.low is None or comparison.high is None:
+        return ""
+    if comparison.low <= claim.stated <= comparison.high:
+        return "as stated"
+    if p_size is None or p_size >= SURE:
+        return "undecided"
+    return "smaller" if comparison.gain < claim.stated else "larger"
+
+
+def _verdict(items: Sequence[Compared], direction: Direction, size: Size) -> Verdict:
+    """A direction that holds is an agreement in part where the size differs or some comparisons were kept out.
+
+    An undecided direction whose stated size is surely another one is a disagreement: the stated effect is excluded.
+    """
+    statuses = {item.status for item in items}
+    if direction == "as claimed":
+        whole = not any(item.out for item in items) and size in ("", "as stated")
+        return "agrees" if whole else "agrees in part"
+    if direction == "against" or (direction == "undecided" and size in ("smaller", "larger")):
+        return "disagrees"
+    if "missing" in statuses:
+        return "not finished" if any(item.comparison is not None for item in items) else "not run"
+    if "one seed" in statuses:
+        return "undecided: one seed"
+    if "compared" in statuses:
+        return "undecided"
+    if "flagged" in statuses:
+        return "no verdict"
+    return "not tested here" if "one recipe" in statuses else "not run"
+
+
+def _with_seeds(evidence: Evidence, item: Judged, claims: int) -> Judged:
+    """With `more_seeds`: those of the comparisons that would have to be decided, for the claim or against it."""
+    claim = item.claim
+    taking_part = [pair for pair in item.compared if pair.counts]
+    if item.verdict not in ("undecided", "undecided: one seed") or claim.relation in ("equal", "slightly above"):
+        return item
+    bound = claim.points if claim.relation == "above" else -claim.points
+    holding: list[float] = []
+    failing: list[float] = []
+    for pair in taking_part:
+        gain = 0.0 if pair.comparison is None else pair.comparison.gain
+        over = 0.0 if pair.of_gaps else bound
+        needed = pair.more_seeds(evidence, over, SURE / claims)
+        if needed is None:
+            return item
+        (holding if gain > over else failing).append(needed)
+    total = len(taking_part)
+    deciding = total if claim.quantifier == "all" else total // 2 + 1
+    ways = [
+        sorted(side)[count - 1]
+        for side, count in ((holding, deciding), (failing, total - deciding + 1))
+        if len(side) >= count
+    ]
+    return replace(item, more_seeds=min(ways))

@@ -1,0 +1,229 @@
+"""The finals of a search as evidence: whose trials are there, what each gains over another, which flags forbid that.
+
+Everything here is of one look at a study; `reports/facts/answer.py` makes the answer of it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from functools import cached_property
+
+import numpy as np
+
+from reports.facts.answer_parts import Check, Other
+from reports.facts.cached import cached
+from reports.facts.evidence import Evidence
+from reports.facts.gain import Gain
+from reports.facts.guards import Flag
+from reports.facts.looks import look, share
+from reports.facts.quantity import Quantity
+from reports.facts.question import has_no_test, in_question, without
+from reports.facts.recipe_names import called
+from reports.facts.remembered import OVERLAP, stands_without_memory
+from reports.facts.results import Results
+from reports.ledger import Record
+from reports.statistics import Sample
+from reports.statistics.comparison import Comparison
+from reports.statistics.finals import Reference, gain_over, lent_spread
+from reports.statistics.spreads import FEW_SEEDS, OWN, Common
+from search_spaces.goals import needed
+from trainables.senteval.tasks import kind_of
+
+PERCENT = 200.0
+"""How far the ends of a figure in percent lie apart at most; `lent_spread` is of such figures."""
+
+VARIED = frozenset({"steps", "tokens", "caps", "seeds"})
+"""Guards of what a search varies on purpose: the question is which settings to use, and their cost is told."""
+
+
+class FinalsEvidence:
+    """The trials that an answer rests on, as samples and gains."""
+
+    def __init__(self, results: Results, ready: Mapping[str, Sequence[Record]]) -> None:
+        self.results, self.ready = results, ready
+        records = [record for own in ready.values() for record in own if record.status == "finished"]
+        self.evidence = Evidence(dataclasses.replace(results, records=records))
+        self.recipes = self.evidence.results.recipes
+        finals = results.info.finals
+        assert finals is not None
+        without = [key for key in finals.finalists if key not in ready]
+        self.failed = tuple(called(results, key) for key in without if key in results.failed_finals)
+        self.left_out = tuple(called(results, key) for key in without if key not in results.failed_finals)
+        named = {"base": finals.base, "encoder": finals.as_it_came, "baseline": finals.baseline}
+        self.references = {name: key for name, key in named.items() if key is not None and key in self.recipes}
+        if self.references.get("baseline") in {self.references.get("base"), self.references.get("encoder")}:
+            del self.references["baseline"]
+        self.finalists = [key for key in finals.finalists if key in self.recipes]
+        self.looks = 1 / share(look(results))
+
+    @property
+    def first(self) -> Record:
+        """A trial of the finals, which says what all were scored on."""
+        return next(iter(self.recipes.values()))[0]
+
+    @property
+    def looks_of_pick(self) -> float:
+        """`looks` of what is said of the one that was picked among the finalists."""
+        return self.looks * max(len(self.finalists), 1)
+
+    @cached_property
+    def figure(self) -> Quantity | None:
+        """What all finalists and the base have a test value of: of what sums the study up, or else of the goals' own
+        tasks, the first that asks for what the goals ask for. Without tasks that are not fresh, where others are left.
+        """
+        compared = [*self.finalists, *(key for name, key in self.references.items() if name == "base")]
+        if not compared:
+            return None
+        figures = [
+            part
+            for part in in_question(self.results, self.first.scores, self.chosen_by)
+            if all(self.evidence.sample(key, part) for key in compared)
+        ]
+        return without(figures[0], self.chosen_by) if figures else None
+
+    @cached_property
+    def needs(self) -> frozenset[str]:
+        return needed(self.results.goals)
+
+    def development(self, recipe_hash: str) -> tuple[float | None, ...]:
+        """Means of the fresh seeds by the measured goals, the higher the better."""
+        goals, results = self.results.measured_goals, self.evidence.results
+        scores = [results.goal(self.recipes[recipe_hash], goal) for goal in goals]
+        return tuple(goal.upward(score.mean) if score else None for goal, score in zip(goals, scores, strict=True))
+
+    @cached_property
+    def chosen_by(self) -> frozenset[str]:
+        """The tasks whose tested items gave the goals' development scores: of nested cross-validation, or because the
+        development part is the test part."""
+        scored = self.needs & self.first.scores.keys()
+        return frozenset(task for task in scored if self._tests_choose(self.first, task))
+
+    def chosen_on(self, recipe_hash: str) -> int | None:
+        """As `development_items`, of the first trial of a recipe."""
+        return development_items(self.evidence.results, self.recipes[recipe_hash][0], self.needs)
+
+    def _tests_choose(self, record: Record, task: str) -> bool:
+        if has_no_test(task):
+            return True
+        predictions = self.evidence.results.predictions
+        dev, tested = (predictions.of_task(record, part) for part in (f"dev.{task}", task))
+        return dev is not None and tested is not None and dev.named == tested.named != ""
+
+    def samples(self, figure: Quantity, recipes: Iterable[str]) -> list[Sample]:
+        """Of those of the recipes that have the figure."""
+        return [sample for key in recipes if (sample := self.evidence.sample(key, figure)) is not None]
+
+    @cached
+    def lent(self, figure: Quantity) -> Common:
+        """What is lent to recipes of at most three seeds: by the finals, and by all seeds of the base and of rows,
+        which no score chose."""
+        least, most = figure.ends
+        if most - least > PERCENT:
+            return OWN
+        rows = {*self.results.labels, self.references.get("base")}
+        searched = [
+            record for record in self.results.records if record.recipe_hash in rows and record.status == "finished"
+        ]
+        records = {record.key: record for record in [*searched, *self.evidence.results.records]}
+        every = Evidence(dataclasses.replace(self.results, records=[*records.values()]))
+        return lent_spread(filter(None, (every.sample(key, figure) for key in every.results.recipes)))
+
+    def borrowed(self, figure: Quantity) -> float | None:
+        """The standard deviation that recipes of at most three seeds borrow; None where none does."""
+        if all(sample.fixed or sample.count > FEW_SEEDS for sample in self.samples(figure, self.recipes)):
+            return None
+        return math.sqrt(self.lent(figure).variance) or None
+
+    def gain(self, first: str, second: str, figure: Quantity, looks: float) -> Comparison | None:
+        """Of recipes, by hash; None where one of them lacks the figure."""
+        own, other = self.evidence.sample(first, figure), self.evidence.sample(second, figure)
+        return None if own is None or other is None else gain_over(own, other, self.lent(figure), looks)
+
+    def level(self, recipe_hash: str, figure: Quantity) -> Gain | None:
+        """The figure of a recipe."""
+        sample = self.evidence.sample(recipe_hash, figure)
+        return None if sample is None else Gain.level(sample, figure, self.lent(figure))
+
+    def compared(self, figure: Quantity) -> dict[Reference, Sample]:
+        """The references that have the figure."""
+        names: tuple[Reference, ...] = ("base", "encoder", "baseline")
+        samples = {name: self.evidence.sample(self.references.get(name, ""), figure) for name in names}
+        return {name: sample for name, sample in samples.items() if sample is not None}
+
+    def forbidding(self, recipe_hash: str, figure: Quantity, over: Collection[str] = ("base", "encoder")) -> list[Flag]:
+        """The flags between the recipe and what it is compared with, but for those of what the search varies."""
+        searched = {domain.key.partition(".")[0] for domain in self.results.space.domains}
+        varied = VARIED | ({"encoder"} & searched) | ({"data"} if searched & {"corpus", "spans"} else frozenset())
+        others = [key for name, key in self.references.items() if name in over]
+        by_other = {other: self.evidence.between(recipe_hash, other, figure) for other in others}
+        return [
+            flag
+            for other, flags in by_other.items()
+            for flag in flags
+            if flag.guard not in varied
+            and not (
+                flag.guard == OVERLAP
+                and (gain := self.gain(recipe_hash, other, figure, self.looks_of_pick)) is not None
+                and stands_without_memory(self.evidence, recipe_hash, other, figure, gain)
+            )
+        ]
+
+    def checked(self, recipe_hash: str, figure: Quantity) -> Check | None:
+        """What a recipe gains by the other reader of the same embeddings (`TaskKind.checked`), for which nothing is
+        fitted: a gain that a classifier alone makes does not stand there. All low ends hold at once, and all high ones.
+        None where the figure, or a part of it, has no second reader.
+        """
+        kinds = {task: kind_of(task) for task in figure.tasks}
+        if any(number != kinds[task].main or not kinds[task].checked for task, number in figure.weights):
+            return None
+        other = Quantity(
+            ", ".join(f"{task} {kinds[task].checked}" for task in sorted(kinds)),
+            {(task, kinds[task].checked): weight for (task, _), weight in figure.weights.items()},
+        )
+        level, against = self.level(recipe_hash, other), self.compared(other)
+        against = {name: sample for name, sample in against.items() if self.references[name] != recipe_hash}
+        if level is None:
+            return None
+        looks = self.looks * max(1, len(against.keys() - {"baseline"}))  # which decides nothing
+        gains = {name: self.gain(recipe_hash, self.references[name], other, looks) for name in against}
+        gained: dict[str, Gain] = {name: Gain.of(gain) for name, gain in gains.items() if gain}
+        return Check(recipe_hash, other.name, tuple(sorted({kind.checked for kind in kinds.values()})), level, gained)
+
+    def by_task(self, recipe_hash: str, tasks: Iterable[Quantity], over: Sequence[str]) -> list[Other]:
+        """The lowest gain first; their intervals hold all at once."""
+        pairs = [
+            (task, name)
+            for task in tasks
+            for name in over
+            if all(self.evidence.sample(key, task) for key in (recipe_hash, self.references[name]))
+            and not self.forbidding(recipe_hash, task, [name])
+        ]
+        gains = [self.gain(recipe_hash, self.references[name], task, self.looks * len(pairs)) for task, name in pairs]
+        gained = [
+            Other(task.name, name, Gain.of(gain)) for (task, name), gain in zip(pairs, gains, strict=True) if gain
+        ]
+        return sorted(gained, key=lambda other: (other.gain.gain, other.task, other.over))
+
+
+def noise(samples: Iterable[Sample]) -> tuple[float, ...]:
+    """How far one seed moves a score: the standard deviations of those that have two."""
+    return tuple(sample.std for sample in samples if sample.std is not None)
+
+
+def development_items(results: Results, record: Record, tasks: Set[str]) -> int | None:
+    """How many development items these tasks of a trial have; None where their predictions were not kept."""
+    items, _ = items_and_rows(results, record, [f"dev.{task}" for task in tasks & record.scores.keys()])
+    return items
+
+
+def items_and_rows(results: Results, record: Record, parts: Iterable[str]) -> tuple[int | None, int | None]:
+    """How many items these parts of a trial have, and how many rows: those that share a text are one item. None where
+    their predictions were not kept."""
+    answers = [results.predictions.of_task(record, part) for part in parts]
+    present = [part for part in answers if part]
+    if not present or len(present) < len(answers):
+        return None, None
+    items = sum(len(part.gold if part.groups is None else np.unique(part.groups)) for part in present)
+    return items, sum(len(part.gold) for part in present)

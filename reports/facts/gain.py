@@ -1,0 +1,41 @@
+"""A gain in points, with its interval."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from reports.facts.quantity import Quantity
+from reports.statistics import Comparison, Sample
+from reports.statistics.comparison import by_itself
+from reports.statistics.spreads import ALONE, Common
+
+
+@dataclass(frozen=True)
+class Gain:
+    """In points, with its interval; None where that is not known."""
+
+    gain: float
+    low: float | None
+    high: float | None
+
+    @property
+    def above(self) -> bool:
+        """Whether it is shown to be above zero."""
+        return self.low is not None and self.low > 0
+
+    @property
+    def below(self) -> bool:
+        """Whether it is shown to be below zero."""
+        return self.high is not None and self.high < 0
+
+    @classmethod
+    def of(cls, comparison: Comparison) -> Gain:
+        """Of a comparison."""
+        return cls(comparison.gain, comparison.low, comparison.high)
+
+    @classmethod
+    def level(cls, sample: Sample, figure: Quantity, common: Common = ALONE) -> Gain:
+        """Of a figure by itself: its interval ends where the figure does."""
+        alone, (least, most) = by_itself(sample, common), figure.ends
+        low, high = (None if end is None else min(max(end, least), most) for end in (alone.low, alone.high))
+        return cls(alone.gain, low, high)

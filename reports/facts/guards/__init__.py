@@ -1,0 +1,194 @@
+"""What may make a comparison worthless: different code, data or budgets, broken scores, leaked test sentences.
+
+    flags = find_flags(results)
+    flags.of_recipe(recipe_hash, parts)      # what a reader must know of a figure that is made of these tasks
+    flags.between(first, second, parts)      # what forbids a verdict on two recipes
+
+A guard looks at the results and raises flags; a comparison across a flag gets no verdict unless the reader asks for it
+(`StudyInfo.across`, `--across GUARD`). A flag holds facts; its sentence is made where it is printed, by the guard's
+`words` (ours: `reports/words/guards.py`). A plugin adds a guard as docs/plugins/my_guard.py does.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+from reports.facts.cached import cached
+from reports.facts.results import Results
+from trainables.registry import Registry, load
+
+Value = str | float | tuple[tuple[int, str], ...] | None
+"""What must be the same in two recipes; a tuple has each seed's, where these differ, and None is unknown."""
+
+
+@dataclass(frozen=True)
+class Flag:
+    """One thing that a reader must know about some recipes, or about some of their scores."""
+
+    guard: str
+    """The guard's name, as `--across` takes it."""
+    kind: str
+    """What the guard found, among all that it looks for."""
+    recipes: frozenset[str]
+    """The hashes of the recipes that it touches; empty where the guard could not look."""
+    tasks: frozenset[str] = frozenset()
+    """The tasks whose test scores it touches, and `dev.TASK` for a development score (`Quantity.parts`); empty: all."""
+    facts: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    """Numbers, names and hashes by what they are, ready for JSON."""
+    parts: tuple[Mapping[str, Any], ...] = field(default=(), hash=False)
+    """Further facts: flags that differ in these alone are printed as one, which has the parts of all (`grouped`)."""
+    blocks: bool = True
+    """Whether comparisons across it get no verdict."""
+    marks: bool = True
+    """Whether it is marked at every row and figure that it touches; else only the trust box has it."""
+    crossed_by: Literal["any", "unequal", "both"] = "any"
+    """Which comparisons cross it: `any` with a recipe that it touches; `unequal`: those of two recipes that have not
+    the same of `values`; `both`: those of two recipes that it touches, as they are one in effect."""
+    values: Mapping[str, Value] = field(default_factory=dict, hash=False)
+    """For `unequal`: what must be the same, by the hash of every recipe that has such a thing."""
+    tolerance: float = 0.0
+    """For `unequal`: numbers may differ by this share of the larger one."""
+
+    def touches(self, recipe_hash: str, tasks: frozenset[str]) -> bool:
+        """Whether it concerns a figure of that recipe that is made of these tasks."""
+        return recipe_hash in self.recipes and self._concerns(tasks)
+
+    def stands_between(self, first: str, second: str, tasks: frozenset[str]) -> bool:
+        """Whether a comparison of two recipes, in a figure that is made of these tasks, crosses it."""
+        if not self._concerns(tasks):
+            return False
+        if self.crossed_by == "unequal":
+            both = first in self.values and second in self.values
+            return both and not alike(self.values[first], self.values[second], self.tolerance)
+        touched = (first in self.recipes, second in self.recipes)
+        return all(touched) if self.crossed_by == "both" else any(touched)
+
+    def _concerns(self, tasks: frozenset[str]) -> bool:
+        return not self.tasks or bool(self.tasks & tasks)
+
+    def as_json(self) -> dict[str, Any]:
+        """For `json.dumps`."""
+        return {
+            "guard": self.guard,
+            "kind": self.kind,
+            "blocks": self.blocks,
+            "recipes": sorted(self.recipes),
+            "tasks": sorted(self.tasks),
+            "facts": dict(self.facts),
+            "parts": list(self.parts),
+        }
+
+
+def alike(first: Value, second: Value, tolerance: float = 0.0) -> bool:
+    """Whether two values are the same, numbers within a share of the larger one; what is unknown is like nothing."""
+    if isinstance(first, int | float) and isinstance(second, int | float):
+        return abs(first - second) <= tolerance * max(abs(first), abs(second))
+    return first is not None and first == second
+
+
+def grouped(flags: Iterable[Flag]) -> list[Flag]:
+    """To be printed, not to judge by: flags of one kind that differ in their parts alone become one."""
+    groups: list[list[Flag]] = []
+    for flag in flags:
+        group = next((group for group in groups if flag.parts and _differ_in_parts(group[0], flag)), None)
+        if group is None:
+            groups.append([flag])
+        else:
+            group.append(flag)
+    return [_joined(group) for group in groups]
+
+
+def _differ_in_parts(first: Flag, second: Flag) -> bool:
+    names = ("guard", "kind", "facts", "blocks", "crossed_by")
+    same = all(getattr(first, name) == getattr(second, name) for name in names)
+    return same and bool(first.recipes) == bool(second.recipes)
+
+
+def _joined(flags: Sequence[Flag]) -> Flag:
+    return dataclasses.replace(
+        flags[0],
+        parts=tuple(part for flag in flags for part in flag.parts),
+        recipes=frozenset().union(*(flag.recipes for flag in flags)),
+        tasks=frozenset().union(*(flag.tasks for flag in flags)) if all(flag.tasks for flag in flags) else frozenset(),
+    )
+
+
+@dataclass(frozen=True)
+class Guard:
+    """An entry of `GUARDS`."""
+
+    name: str
+    label: str
+    """What it looks at, in a few words."""
+    find: Callable[[Results], list[Flag]] | str
+    """From the results to its flags, or `"module:function"`."""
+    words: Callable[[Results, Flag], str] | str
+    """A flag of it as a clause of markdown without its full stop, all that comes from outside escaped
+    (`reports.words.markdown`); or `"module:function"`."""
+
+
+def _own(name: str, label: str, module: str, words: str = "") -> Guard:
+    return Guard(name, label, f"reports.facts.guards.{module}:{name}", f"reports.words.guards:{words or name}")
+
+
+GUARDS = Registry(
+    "guard",
+    _own("code", "the code that trials ran", "conditions", "condition"),
+    _own("protocol", "SentEval's protocol", "conditions"),
+    _own("data", "the data that was read", "conditions", "condition"),
+    _own("encoder", "the encoder before training", "conditions", "condition"),
+    _own("steps", "training steps", "conditions", "condition"),
+    _own("tokens", "tokens read in training", "conditions", "condition"),
+    _own("hardware", "the machine", "conditions", "condition"),
+    _own("precision", "the numbers' precision in training", "conditions", "condition"),
+    _own("streams", "workers that drew dropout", "conditions", "condition"),
+    _own("seeds", "seeds", "trials"),
+    _own("copies", "trials with the same scores", "trials"),
+    _own("untrained", "parameters that nobody trained", "trials"),
+    _own("caps", "limits that never bind", "limits"),
+    _own("filters", "filters that leave no negatives", "limits"),
+    _own("items", "predictions behind the scores", "scores"),
+    _own("degenerate", "collapsed embeddings and predictions that are all the same", "scores"),
+    _own("sizes", "numbers of test items", "scores"),
+    _own("overlap", "test items seen whole in training", "scores"),
+)
+"""What a report looks at before it says anything."""
+
+
+def sentence(results: Results, flag: Flag) -> str:
+    """A flag in its guard's words: markdown, escaped, without a full stop."""
+    words: Callable[[Results, Flag], str] = load(GUARDS[flag.guard].words)
+    return words(results, flag)
+
+
+@dataclass(frozen=True)
+class Flags:
+    """All flags of a study."""
+
+    all: tuple[Flag, ...]
+    across: frozenset[str] = frozenset()
+    """The guards that the reader chose to judge across."""
+
+    def of_recipe(self, recipe_hash: str, tasks: frozenset[str]) -> tuple[Flag, ...]:
+        """Every flag to be marked at a figure of that recipe that is made of these tasks (`Quantity.parts`)."""
+        return tuple(flag for flag in self.all if flag.marks and flag.touches(recipe_hash, tasks))
+
+    def between(self, first: str, second: str, tasks: frozenset[str]) -> tuple[Flag, ...]:
+        """The flags that forbid a verdict on two recipes in a figure that is made of these tasks."""
+        return tuple(flag for flag in self.forbidding if flag.stands_between(first, second, tasks))
+
+    @cached_property
+    def forbidding(self) -> tuple[Flag, ...]:
+        """Those that forbid verdicts, but for the guards that the reader chose to judge across."""
+        return tuple(flag for flag in self.all if flag.blocks and flag.guard not in self.across)
+
+
+@cached
+def find_flags(results: Results) -> Flags:
+    """What every guard finds, in the guards' order; found once for the same results."""
+    finders: list[Callable[[Results], list[Flag]]] = [load(guard.find) for guard in GUARDS.values()]
+    return Flags(tuple(flag for find in finders for flag in find(results)), frozenset(results.info.across))

@@ -1,0 +1,76 @@
+"""Trials that are not what they seem: seeds that repeat each other, copies, parameters that nobody trained."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+from reports.facts.guards import Flag
+from reports.facts.results import Results
+from reports.ledger import Record
+
+
+def seeds(results: Results) -> list[Flag]:
+    """Seeds that repeat each other although training follows the seed, and rows with fewer seeds than others."""
+    seeded = {recipe: records for recipe, records in results.recipes.items() if recipe not in results.fixed}
+    repeated = {}
+    for recipe in seeded:
+        scores = [(seed, numbers) for seed, (numbers, *_) in results.ran[recipe].by_seed.items() if numbers]
+        if pairs := [(first, second) for (first, a), (second, b) in combinations(scores, 2) if a == b]:
+            repeated[recipe] = pairs
+    flags = []
+    if repeated:
+        flags.append(Flag("seeds", "repeated", frozenset(repeated), facts={"seeds": next(iter(repeated.values()))[:2]}))
+    planned = set(results.info.seeds)
+    if not any(planned <= {record.seed for record in records} for records in results.recipes.values()):
+        return flags
+    ran = {recipe: {record.seed for record in records} for recipe, records in seeded.items()}
+    fewer = {recipe: len(own) for recipe, own in ran.items() if planned - own}
+    single = frozenset(recipe for recipe, number in fewer.items() if number == 1)
+    some = {recipe: number for recipe, number in fewer.items() if number > 1}
+    if single:
+        flags.append(Flag("seeds", "single", single, facts={"planned": len(planned)}, blocks=False))
+    if some:
+        facts = {"least": min(some.values()), "most": max(some.values()), "planned": len(planned)}
+        flags.append(Flag("seeds", "fewer", frozenset(some), facts=facts, blocks=False))
+    return flags
+
+
+def copies(results: Results) -> list[Flag]:
+    """Different recipes with the same scores under a seed: one recipe in effect, or a copied trial.
+
+    One in effect (caps that never bind, say) trains to the same loss and agrees under every seed that both have. Then
+    only a comparison of the two is worthless; else one of them is not what it says, and neither can be judged.
+    """
+    alike, copied = results.shared_trials
+    return [
+        *(Flag("copies", "alike", group, crossed_by="both") for group in alike),
+        *(Flag("copies", "copied", group) for group in copied),
+    ]
+
+
+def untrained(results: Results) -> list[Flag]:
+    """Recipes whose embeddings pass through parameters that were drawn at random and never trained."""
+    by_reason: dict[tuple[str, str, int], list[str]] = {}
+    for recipe, records in results.recipes.items():
+        if reason := _untrained(records, recipe in results.trained):
+            by_reason.setdefault(reason, []).append(recipe)
+    return [
+        Flag("untrained", kind, frozenset(own), facts={"name": name, "parameters": parameters})
+        for (kind, name, parameters), own in by_reason.items()
+    ]
+
+
+def _untrained(records: list[Record], trained: bool) -> tuple[str, str, int] | None:
+    """The flag's kind, the adapter or the first of the parameters, and how many of these there are."""
+    adapter = records[0].recipe["encoder.adapter"]
+    fresh = dict.fromkeys(name for trial in records for name in trial.data.get("encoder", {}).get("fresh", []))
+    if trained:
+        if any(record.training.get("steps") == 0 for record in records):
+            return "no steps", "", 0
+        # An adapter freezes what it stands on, and is fresh itself, but trained.
+        names = [name for name in fresh if adapter != "none" and name.startswith("backbone.")]
+        return ("below adapter", names[0], len(names)) if names else None
+    if adapter == "mlp":
+        return "adapter", adapter, 0
+    names = [name for name in fresh if not name.startswith("mlm_head.")]
+    return ("fresh", names[0], len(names)) if names else None

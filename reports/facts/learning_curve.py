@@ -1,0 +1,124 @@
+"""Would more data help? What the recipe to use scores on parts of its data, and what each doubling brought.
+
+A gain is that of `reports.statistics.compare`, which pairs the test items. The parts have the finals' seeds. The recipe
+was picked among K finalists by scores of these seeds, which may flatter it, and does not flatter its parts: so each
+interval is at 1/K of the level, as those of the finals are. A part counts once it has all of its seeds, so that nobody
+stops where it looks well.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from reports.facts.evidence import Evidence
+from reports.facts.gain import Gain
+from reports.facts.quantity import Quantity
+from reports.facts.recipe_names import called
+from reports.facts.remembered import OVERLAP, stands_without_memory
+from reports.facts.unfinished import Extent
+from reports.ledger import Record
+from reports.ledger.finals import SHARES
+from reports.statistics import Comparison, Sample, compare
+from reports.statistics.spreads import common_spread
+
+ALL = "all"
+UNITS = ("pairs", "texts", "documents")
+"""What a record may count its training data in."""
+LESS = frozenset({"steps", "tokens", "caps"})
+"""Guards of what fewer data mean: a learning curve varies it on purpose."""
+
+
+@dataclass(frozen=True)
+class DataPart:
+    """The recipe on a share of its data."""
+
+    share: str
+    """`1/8`, or `all`."""
+    rows: int | None
+    """Of training data; None where no trial says so."""
+    steps: int | None
+    seeds: int
+    """Fresh ones, without those under which its training collapsed."""
+    figure: Gain | None
+    """With its own interval; None for a part without all of its trials, and for one that is too small."""
+    gain: Gain | None = None
+    """Over half as much data."""
+    flags: tuple[str, ...] = ()
+    """Guards that forbid a verdict on this gain."""
+
+
+@dataclass(frozen=True)
+class DataCurve:
+    """A learning curve."""
+
+    name: str
+    """Of the recipe."""
+    unit: str
+    """What `rows` are: anchors, pairs, texts, documents."""
+    trials: Extent
+    """Of the parts; all of the data are the finals' own trials."""
+    parts: tuple[DataPart, ...]
+    """The smallest first, all of the data last."""
+
+
+def data_curve(evidence: Evidence, figure: Quantity, looks: float) -> DataCurve | None:
+    """That of a study, in this figure. `evidence` is of the finals; `looks` as in `compare`: of this look, times the
+    finalists. None where nobody asked for it, and where no recipe is known to train."""
+    results = evidence.results
+    finals = results.info.finals
+    if finals is None or finals.curve is None or finals.curve.whole not in results.recipes:
+        return None
+    parts = {share: finals.curve.parts.get(share) for share in reversed([*SHARES])}
+    done = {key: min(len(results.finals.get(key, ())), finals.seeds) for key in parts.values() if key}
+    whole = {key for key, count in done.items() if count == finals.seeds}
+    further = [trial for key in whole for trial in results.finals[key] if trial.status == "finished"]
+    evidence = Evidence(dataclasses.replace(results, records=[*results.records, *further]))
+    keys = {**parts, ALL: finals.curve.whole}
+    samples = {share: evidence.sample(key, figure) if key else None for share, key in keys.items()}
+    records = {share: evidence.results.recipes.get(key or "", []) for share, key in keys.items()}
+    common = common_spread(filter(None, (evidence.sample(key, figure) for key in evidence.results.recipes)))
+    of_shares = {share: _part(share, records[share], sample, figure) for share, sample in samples.items()}
+    for smaller, larger in pairwise(keys):
+        half, twice = samples[smaller], samples[larger]
+        if half is not None and twice is not None:
+            gain = compare(twice, half, common=common, looks=looks)
+            flags = _forbidding(evidence, keys[larger] or "", keys[smaller] or "", figure, gain)
+            of_shares[larger] = dataclasses.replace(of_shares[larger], gain=Gain.of(gain), flags=flags)
+    _, unit = trained_on(records[ALL])
+    trials = Extent(sum(done.values()), finals.seeds * len(done))
+    return DataCurve(called(results, finals.curve.whole or ""), unit, trials, tuple(of_shares.values()))
+
+
+def _part(share: str, records: list[Record], sample: Sample | None, figure: Quantity) -> DataPart:
+    rows, _ = trained_on(records)
+    steps = next((record.training["steps"] for record in records if "steps" in record.training), None)
+    return DataPart(
+        share,
+        rows,
+        None if steps is None else int(steps),
+        sample.count if sample else 0,
+        Gain.level(sample, figure) if sample else None,
+    )
+
+
+def trained_on(records: Sequence[Record]) -> tuple[int | None, str]:
+    """How much a recipe trained on, and what is counted; None and `rows` where no record says so. Anchors where some
+    have several pairs, those with negatives among them."""
+    for corpus in (record.data.get("corpus", {}) for record in records):
+        if unit := next((unit for unit in UNITS if unit in corpus), None):
+            amount: int = corpus[unit]  # type: ignore[literal-required]
+            anchors = corpus.get("anchors") if unit == "pairs" else None
+            return (int(anchors), "anchors") if anchors and anchors < amount else (amount, unit)
+    return None, "rows"
+
+
+def _forbidding(evidence: Evidence, larger: str, smaller: str, figure: Quantity, gain: Comparison) -> tuple[str, ...]:
+    """The guards of the flags between the two, but for those of what fewer data mean."""
+    flags = evidence.between(larger, smaller, figure)
+    guards = dict.fromkeys(flag.guard for flag in flags if flag.guard not in LESS)
+    if OVERLAP in guards and stands_without_memory(evidence, larger, smaller, figure, gain):
+        del guards[OVERLAP]
+    return tuple(guards)

@@ -1,0 +1,142 @@
+"""What recipes scored, and how long they trained, on parts of the data and on all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from reports.facts.cached import cached
+from reports.facts.results import Results
+from reports.ledger import Record, by_work, training_seconds
+from search_spaces.goals import Goal
+
+
+@dataclass(frozen=True)
+class PartScore:
+    """Of a recipe on a share of the data."""
+
+    value: float
+    """By the goal, in its own unit and direction."""
+    seconds: float | None
+    """Of one training, see `training_seconds`."""
+    record: Record
+    """Of the training; of several seeds the first one."""
+
+
+@cached
+def part_scores(results: Results, goal: Goal) -> dict[str, dict[float, PartScore]]:
+    """By the hash of the whole recipe and by share, of those that trained on a part; 1.0 is all of the data."""
+    scores: dict[str, dict[float, PartScore]] = {}
+    seconds = _seconds(results)
+    for record in results.parts:
+        share, whole = results.wholes.get(record.recipe_hash, (1.0, None))
+        value = goal.of(record.scores, record.cost) if record.status == "finished" else None
+        if whole is not None and value is not None:
+            scores.setdefault(whole.hash, {})[share] = PartScore(value, seconds.get(record.key), record)
+    for key, by_share in scores.items():
+        by_share |= _on_all(results.of_hash(key), results, goal)
+    return scores
+
+
+def _on_all(records: Sequence[Record], results: Results, goal: Goal) -> dict[float, PartScore]:
+    """The score on all of the data of one recipe, as it stands among those on parts; empty without one."""
+    score = results.goal(records, goal)
+    return {1.0: PartScore(score.mean, _seconds(results).get(records[0].key), records[0])} if score else {}
+
+
+@cached
+def _seconds(results: Results) -> dict[str, float]:
+    """Of all trainings before the finals, see `training_seconds`."""
+    return training_seconds([*results.records, *results.parts])
+
+
+@dataclass(frozen=True)
+class MisleadingPart:
+    """The part of the data on which recipes began, where training with the base settings gains nothing: there what
+    trains least may look best. Scores by the first goal, in its own unit and direction."""
+
+    share: float
+    base: float
+    encoder: float
+    """As it came."""
+
+
+def misleading_part(results: Results) -> MisleadingPart | None:
+    """None where the base settings gain there, and where no recipe trained on a part."""
+    finals, goal = results.info.finals, results.goals[0]
+    if finals is None or finals.base is None or finals.as_it_came is None or goal.cost:
+        return None
+    scores = part_scores(results, goal)
+    shares = {share for key, by_share in scores.items() if key != finals.base for share in by_share if share < 1}
+    untrained = results.of_hash(finals.as_it_came) or results.finals.get(finals.as_it_came, [])
+    encoder = results.goal(untrained, goal)
+    base = scores.get(finals.base, {}).get(min(shares, default=1.0))
+    if not shares or base is None or encoder is None or goal.upward(base.value) > goal.upward(encoder.mean):
+        return None
+    return MisleadingPart(min(shares), base.value, encoder.mean)
+
+
+@dataclass(frozen=True)
+class PassedOver:
+    """Recipes that had scored higher than the last finalist before the finals; without finalists, than the base."""
+
+    last: str
+    """The hash of the finalist, or of the base."""
+    share: float
+    """Of the data; 1.0 is all of them."""
+    by: dict[str, float]
+    """By hash, how many points more each had, the most first; of copies one."""
+    scores: dict[str, PartScore]
+    """Of all recipes on that share."""
+
+
+def passed_over(results: Results) -> PassedOver | None:
+    """Those that trained on no larger part than the finalists; None without any. A limit leaves such ones out, of a
+    trial, or of the study, whose finals had no room for them or had begun; or they give way to a much shorter training
+    (`study/search/choice.py`)."""
+    finals, goal = results.info.finals, results.goals[0]
+    scores = part_scores(results, goal)
+    if finals is None:
+        return None
+    if judged := [key for key in finals.finalists if key in scores]:
+        return _ahead_of(results, scores, judged, max(share for key in judged for share in scores[key]))
+    if finals.finalists or finals.base is None:
+        return None
+    others = (key for key in (finals.base, *results.explored) if key not in {*scores, *results.above_limits})
+    whole = {key: _on_all(results.recipes.get(key, []), results, goal) for key in others}
+    scores = {**scores, **whole}
+    shares = sorted(scores.get(finals.base, ()), reverse=True)
+    parts = (_ahead_of(results, scores, [finals.base], share) for share in shares)
+    return next((passed for passed in parts if passed), None)
+
+
+def _ahead_of(
+    results: Results, scores: Mapping[str, Mapping[float, PartScore]], judged: Sequence[str], share: float
+) -> PassedOver | None:
+    """Those that scored higher on that share than the last of the judged ones, and trained on no larger one."""
+    finals, goal = results.info.finals, results.goals[0]
+    same_part = {key: by_share[share] for key, by_share in scores.items() if share in by_share}
+    upward = {key: goal.upward(score.value) for key, score in same_part.items()}
+    last = min((key for key in judged if key in upward), key=lambda key: upward[key])
+    compared = {results.once(key) for key in (finals.hashes if finals else ())}
+    rest = [key for key in upward if results.once(key) not in compared and max(scores[key]) == share]
+    ahead = sorted((key for key in rest if upward[key] > upward[last]), key=lambda key: -upward[key])
+    firsts: dict[str, str] = {}
+    for key in ahead:  # a copy stands for itself: what it copies may have no score on that part
+        firsts.setdefault(results.once(key), key)
+    by = {key: upward[key] - upward[last] for key in firsts.values()}
+    return PassedOver(last, share, by, same_part) if by else None
+
+
+BUSY, APART = 1.5, 10.0
+"""So many times as long, and so many seconds longer, one training takes than another of the same work where the machine
+was busy."""
+
+
+@cached
+def busy(results: Results) -> tuple[float, float] | None:
+    """The seconds of two trainings of the same work that lie farthest apart; None where they hardly do."""
+    times = [own.values() for own in by_work(results.of_all_trials).values()]
+    spans = [(min(seconds), max(seconds)) for seconds in times]
+    apart = [(low, high) for low, high in spans if high >= max(BUSY * low, low + APART)]
+    return max(apart, key=lambda span: span[1] / span[0], default=None)

@@ -1,0 +1,166 @@
+"""What a trial predicted on the test items, read from its file when asked, and how its scores depend on these items."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from reports.facts.cached import cached
+from reports.facts.quantity import part_of
+from reports.ledger import Record
+from reports.statistics.influence import group_effects
+from trainables.arrays import arrays_in, read_content
+from trainables.senteval.items import Answers, answers_in
+from trainables.senteval.kinds import TaskKind
+from trainables.senteval.protocol import PROTOCOLS, Protocol
+from trainables.senteval.tasks import TASKS, Task, kind_of
+
+Array = np.ndarray
+
+ROUNDING = 0.005
+"""So far, in points, a score that is computed again may lie from the ledger's."""
+SMALL, FILES = 1 << 21, 256
+"""Bytes of a file's arrays at most, and how many files, whose answers the process remembers: a page of a running study
+reads all of them again and again. All 28 tasks of SentEval take about as many."""
+
+_ANSWERS: OrderedDict[bytes, Mapping[str, Answers | None]] = OrderedDict()
+"""By the digest of a file's content, the last used one last."""
+_LOCK = threading.Lock()
+
+
+class Predictions:
+    """The predictions of a study's trials. A file that is missing or broken is unknown, and `problems` names it."""
+
+    def __init__(self, results: Path) -> None:
+        self.folder = results
+        self.problems: dict[str, str] = {}
+        """By a trial's key, what is wrong with its file. A file that was never kept is no problem."""
+        self._read: dict[str, dict[str, Answers]] = {}
+
+    def effects(
+        self, record: Record, task: str, number: str, *, named: bool = True, grouped: bool = True
+    ) -> tuple[Array, str] | None:
+        """(items,) float32 effects of the items on that number, in points, and a digest that names the items.
+
+        `grouped`: items that are drawn together count as one. None where nothing was kept, or the ledger's number does
+        not follow from it. The digest is that of the items' texts; of the right answers where the file has none, or
+        without `named`.
+        """
+        stored = self.behind(record, task, number)
+        if stored is None or number not in self.again(record, task) or not self.fits(record, task):
+            return None
+        effects = _effects(stored, kind_of(task), TASKS[task], number, protocol_of(record.protocol))
+        if effects is None:
+            return None
+        name = f"{part_of(task, number)} {(stored.named if named else '') or stored.by_gold}"
+        if not grouped or stored.groups is None:
+            return effects, name
+        together = group_effects(effects, stored.groups)
+        return None if together is None else (together.astype(np.float32), f"{name} in groups")
+
+    def shares(self, record: Record, task: str, number: str) -> Array | None:
+        """(items,) What each item adds to that number, in points, where it is the sum of that; None of any other, and
+        where there are no effects."""
+        stored = self.behind(record, task, number)
+        if stored is None or self.effects(record, task, number) is None:
+            return None
+        return kind_of(task).shares(number, stored, protocol_of(record.protocol))
+
+    def hits(self, record: Record, task: str, number: str) -> Array | None:
+        """(items,) Whether each was answered rightly, of a number that is the share of these; None of anything else.
+
+        Those of items that are drawn together are not told one by one.
+        """
+        stored = self.behind(record, task, number)
+        if stored is None or not self.fits(record, task):
+            return None
+        if stored.groups is not None and len(np.unique(stored.groups)) < len(stored.groups):
+            return None
+        return kind_of(task).hits(number, stored)
+
+    def behind(self, record: Record, task: str, number: str) -> Answers | None:
+        """What was kept of the items that the number is of."""
+        return self.of_task(record, part_of(task, number))
+
+    def of_task(self, record: Record, task: str) -> Answers | None:
+        """What was kept of the task and can be read; of its development part, where it is called `dev.TASK`."""
+        return self._of(record).get(task)
+
+    def fits(self, record: Record, task: str) -> bool | None:
+        """Whether every number that can be computed again is the ledger's; None where there is none."""
+        again, scores = self.again(record, task), record.scores.get(task, {})
+        if not again:
+            return None
+        return all(
+            value is not None and abs(value - scores[name]) <= ROUNDING
+            for name, value in again.items()
+            if scores.get(name) is not None
+        )
+
+    def again(self, record: Record, task: str) -> dict[str, float | None]:
+        """The task's numbers, in percent, as far as its kind tells them from what was kept; None for one that these
+        answers cannot have. Empty of a task that is not known any more."""
+        parts = [self.of_task(record, name) for name in (task, f"dev.{task}")] if task in TASKS else []
+        numbers: dict[str, float | None] = {}
+        for stored in filter(None, parts):
+            numbers |= _numbers(stored, kind_of(task), TASKS[task], protocol_of(record.protocol))
+        return numbers
+
+    def _of(self, record: Record) -> Mapping[str, Answers]:
+        if record.key not in self._read:
+            loaded = [self._load(record.key, self.folder / file) for file in record.predictions]
+            self._read[record.key] = {task: stored for answers in loaded for task, stored in answers.items()}
+        return self._read[record.key]
+
+    def _load(self, key: str, path: Path) -> dict[str, Answers]:
+        if not path.is_file():
+            return {}
+        try:
+            answers = _answers(read_content(path))
+        except ValueError as error:
+            self.problems[key] = f"{path.name} cannot be read ({error})"
+            return {}
+        for task in (task for task, stored in answers.items() if stored is None):
+            self.problems[key] = f"{path.name} holds no usable predictions of {task}"
+        return {task: stored for task, stored in answers.items() if stored is not None}
+
+
+def _answers(content: bytes) -> Mapping[str, Answers | None]:
+    """By task the answers of a predictions file; `ValueError` where it is none."""
+    digest = hashlib.sha256(content).digest()
+    with _LOCK:
+        if digest in _ANSWERS:
+            _ANSWERS.move_to_end(digest)
+            return _ANSWERS[digest]
+    arrays = arrays_in(content)
+    answers = dict(answers_in(arrays))
+    if sum(array.nbytes for array in arrays.values()) <= SMALL:
+        with _LOCK:
+            _ANSWERS[digest] = answers
+            if len(_ANSWERS) > FILES:
+                _ANSWERS.popitem(last=False)
+    return answers
+
+
+@cached
+@np.errstate(all="ignore")
+def _numbers(answers: Answers, kind: TaskKind, task: Task, protocol: Protocol | None) -> Mapping[str, float | None]:
+    return kind.numbers(task, answers, protocol)
+
+
+@cached
+@np.errstate(all="ignore")
+def _effects(answers: Answers, kind: TaskKind, task: Task, number: str, protocol: Protocol | None) -> Array | None:
+    """(items,) float32; None where there are none."""
+    values = np.asarray(kind.effects(task, number, answers, protocol), dtype=np.float32)
+    return values if np.isfinite(values).all() else None
+
+
+def protocol_of(name: str) -> Protocol | None:
+    """How classifiers were fitted; None of a protocol that is not known any more."""
+    return next((protocol for protocol in PROTOCOLS.values() if protocol.name == name), None)

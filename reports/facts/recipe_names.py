@@ -1,0 +1,129 @@
+"""What people call the recipes of a study: a row by its label, an explored recipe by its number and by what sets it
+most apart from the base, as `#17 tau 0.05, batch 128, cls`. Hashes are for files.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from reports.facts.cached import cached
+from reports.facts.results import Results
+from reports.ledger.finals import SHARES, part_name
+from search_spaces.space import Domain
+from trainables.evaluation_config import all_keys
+from trainables.keys import Key
+from trainables.recipe import Value, changed, choosers
+
+NAMED = 3
+"""So many keys are in a name."""
+NONE = "none"
+BASE, AS_IT_CAME = "base settings", "untrained encoder"
+"""What finals compare with, where it is neither a row nor explored."""
+
+Flat = Mapping[str, Value]
+
+
+@cached
+def recipe_names(results: Results) -> dict[str, str]:
+    """By hash the name of every row and explored recipe, of what finals compare with, and of the same on parts of the
+    data. No two share one."""
+    recipes: dict[str, Flat] = {recipe.hash: recipe.flat() for _, recipe in results.wholes.values()}
+    recipes |= {record.recipe_hash: record.recipe for record in results.of_all_trials}
+    base, domains = results.base.flat(), results.space.domains
+    names = {
+        key: recipe_name(number, recipes.get(key, base), base, domains)
+        for key, number in explored_numbers(results.info.explored).items()
+    }
+    finals = results.info.finals
+    compared = {finals.base: BASE, finals.as_it_came: AS_IT_CAME} if finals else {}
+    whole_names = {key: name for key, name in compared.items() if key} | names | results.labels
+    parts = {
+        key: part_name(share, whole_names.get(whole_recipe.hash, BASE))
+        for key, (share, whole_recipe) in results.wholes.items()
+    }
+    if finals is not None and finals.curve is not None and finals.curve.whole is not None:
+        whole = whole_names[finals.curve.whole]
+        parts |= {key: part_name(SHARES[share], whole) for share, key in finals.curve.parts.items() if key}
+    return parts | whole_names
+
+
+def called(results: Results, recipe_hash: str) -> str:
+    """A recipe's name; its hash where it is neither a row nor explored."""
+    return recipe_names(results).get(recipe_hash, recipe_hash)
+
+
+def explored_numbers(explored: Sequence[str]) -> dict[str, int]:
+    """By hash the number of each explored recipe, from 1 on: its place among all that the search asked for."""
+    numbers: dict[str, int] = {}
+    for number, recipe_hash in enumerate(explored, start=1):
+        numbers.setdefault(recipe_hash, number)
+    return numbers
+
+
+def recipe_name(number: int, recipe: Flat, base: Flat, domains: Sequence[Domain]) -> str:
+    """Of an explored recipe; the number alone where it is the base."""
+    keys = farthest(recipe, base, domains)
+    named = [key for key in keys if not any(_implies(other, key, domains) for other in keys)]
+    return f"#{number} {', '.join(brief(key, recipe[key]) for key in named[:NAMED])}".strip()
+
+
+def _implies(key: str, chooser: str, domains: Sequence[Domain]) -> bool:
+    """Whether only one of what a search may choose for the other key has this one, as mined negatives mean groups."""
+    having = choosers(key).get(chooser, ())
+    choices = next((domain.choices for domain in domains if domain.key == chooser), ())
+    return sum(value in having for value in choices) == 1
+
+
+def farthest(recipe: Flat, base: Flat, domains: Sequence[Domain]) -> list[str]:
+    """The searched keys in which a recipe is not as the base, the farthest apart first; numbers that the base has not
+    at all, as they come with another choice, last."""
+    own = changed(base, recipe)
+    apart = {
+        domain.key: _distance(domain, own[domain.key], base.get(domain.key)) for domain in domains if domain.key in own
+    }
+    return sorted(apart, key=lambda key: -apart[key] * (key in base or isinstance(own[key], str)))
+
+
+def _distance(domain: Domain, value: Value, base: Value) -> float:
+    """As a share of what the search may choose from; 1 between words."""
+    ends = [domain.low, domain.high] if domain.low is not None else [*domain.choices]
+    numbers = [float(end) for end in (*ends, value, base) if isinstance(end, int | float) and not isinstance(end, bool)]
+    if len(numbers) < len(ends) + 2:
+        return 1.0
+    if domain.log or (not domain.low and min(numbers) > 0):  # choices of numbers are mostly 16, 32, 64 or 1e-5, 3e-5
+        numbers = [math.log(number) for number in numbers]
+    *others, first, second = numbers
+    return abs(first - second) / ((max(others) - min(others)) or 1.0)
+
+
+def brief(key: str, value: Value) -> str:
+    """A key's value in few letters: `tau 0.05`, `batch 128`; a word alone, as `cls`."""
+    item = all_keys()[key]
+    if isinstance(value, str) and value != NONE and not item.place:
+        return value
+    return _valued(item.label.partition(" (")[0].removesuffix(" size"), item, value)
+
+
+def plain(key: str, value: Value) -> str:
+    """The same in words for who does not know the letters: `temperature 0.05`, `batch size 128`, `pooling cls`."""
+    item = all_keys()[key]
+    label, bracket, meaning = item.label.partition(" (")
+    return _valued(meaning.removesuffix(")") if bracket else label, item, value)
+
+
+def _valued(label: str, item: Key, value: Value) -> str:
+    if isinstance(value, bool):
+        return label if value else f"no {label}"
+    return f"{label} {Path(str(value)).name if item.place and value is not None else short(value)}"
+
+
+def in_short(base: Flat, recipe: Flat) -> str:
+    """What a recipe changes of the base recipe: `objective.temperature=0.0127 head.dim=32`."""
+    return " ".join(f"{key}={short(value)}" for key, value in changed(base, recipe).items())
+
+
+def short(value: Value) -> str:
+    """A recipe's value in few letters."""
+    return f"{value:.3g}" if isinstance(value, float) else NONE if value is None else str(value)

@@ -1,0 +1,389 @@
+"""A results folder as a report reads it: which records belong to which row, our figures beside the published ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from reports.facts.cached import cached
+from reports.facts.predictions import Predictions
+from reports.facts.quantity import Quantity, average_quantity, goals_quantity, quantity
+from reports.facts.standings import Standings, in_study_order
+from reports.ledger import LEDGER, Ledger, Record, StudyInfo, read_failures
+from reports.ledger.finals import PART, apart, is_explored, is_fresh, is_soup, whole_of
+from reports.ledger.looks import taken
+from reports.statistics import Measured
+from search_spaces.averages import AVERAGES, averages
+from search_spaces.goals import Goal
+from search_spaces.space import Column, Space, Table
+from trainables.corpora.layouts import LAYOUTS
+from trainables.errors import UserError
+from trainables.evaluation_config import EvaluationConfig, all_keys
+from trainables.recipe import SCENES, Recipe, Value
+
+FEW = 3
+"""So many records that cannot be used are named."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Where this study's base recipe departs from the paper's."""
+
+    key: str
+    paper: Value
+    ours: Value
+
+
+@dataclass(frozen=True)
+class Results(Standings):
+    """A study, its space and its records, by which its recipes stand."""
+
+    folder: Path
+    info: StudyInfo
+    space: Space
+    records: list[Record]
+    """Those that can be right, `in_order`, but for the finals'."""
+    finals: Mapping[str, Sequence[Record]] = field(default_factory=dict)
+    """By recipe hash, those of the finals, by seed. Of a row that no seed changes its one record is here, too."""
+    parts: Sequence[Record] = ()
+    """Of recipes on a part of their data, which said what to explore further: they are in no figure."""
+    soups: Sequence[Record] = ()
+    """Averages of the finals' models: they are in no figure but their own."""
+    set_aside: Mapping[str, str] = field(default_factory=dict)
+    """Files of the ledger that cannot, by name, with the reason."""
+    elsewhere: Sequence[Record] = ()
+    """Finished ones that were evaluated, but not under the study's protocol and on its data: they are in no figure."""
+    looks: Sequence[str] = ()
+    """The looks that were taken at the study, in order (`reports.facts.looks`)."""
+    goals: tuple[Goal, ...] = field(init=False)
+    """What the search looks for: the space's goals, or the selection."""
+    limits: Mapping[str, float] = field(init=False)
+    several_seeds: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "goals", self.space.searched_goals)
+        object.__setattr__(self, "limits", self.info.limits)
+        object.__setattr__(self, "several_seeds", len(self.info.seeds) > 1)
+
+    @classmethod
+    def load(cls, folder: Path) -> Results:
+        """`UserError` where the folder is no study's, or nothing in it is finished."""
+        info = StudyInfo.load(folder)
+        return cls.of(folder, info, info.load_space(folder))  # runs the plugins, whose names recipes may have
+
+    @classmethod
+    def of(cls, folder: Path, info: StudyInfo, space: Space) -> Results:
+        """What the folder's ledger says of this study; `UserError` where nothing is finished."""
+        records, set_aside = Ledger(folder / LEDGER).sift()
+        if not any(record.status == "finished" for record in records):
+            raise UserError(
+                f"no trial in {folder / LEDGER} is finished yet, so there is nothing to report"
+                if not set_aside
+                else f"no trial in {folder / LEDGER} can be used: "
+                + "; ".join(f"{name} {reason}" for name, reason in list(set_aside.items())[:FEW])
+            )
+        records_here = [record.under(info.scoring) for record in records]
+        elsewhere = [
+            whole
+            for whole, own in zip(records, records_here, strict=True)
+            if whole.status == "finished" and whole.evaluations and not own.evaluations
+        ]
+        missed = {record.key for record in elsewhere}
+        scored = (record for record in records_here if record.key not in missed)
+        kinds = apart(scored, info.row_hashes.values(), info.finals)
+        own, looks = in_order(info, space, kinds.own), taken(folder)
+        return cls(folder, info, space, own, kinds.finals, kinds.parts, kinds.soups, set_aside, elsewhere, looks)
+
+    # Records
+
+    def of_hash(self, recipe_hash: str | None) -> list[Record]:
+        """Finished records of a recipe, by seed."""
+        return self.recipes.get(recipe_hash or "", [])
+
+    def of_row(self, label: str) -> list[Record]:
+        """Finished records of a row, by seed."""
+        return self.of_hash(self.info.row_hashes.get(label))
+
+    @property
+    def of_all_trials(self) -> list[Record]:
+        """The records and those of parts and finals, each once; without soups, which trained nothing."""
+        finals = [record for records in self.finals.values() for record in records]
+        return list({record.key: record for record in [*self.records, *self.parts, *finals]}.values())
+
+    def trials_of(self, recipe_hash: str) -> list[Record]:
+        """All finished trials of a recipe, those of parts and finals too."""
+        trials = (record for record in self.of_all_trials if record.status == "finished")
+        return [record for record in trials if record.recipe_hash == recipe_hash]
+
+    @property
+    def trials_and_soups(self) -> list[Record]:
+        """All that was scored in this study."""
+        return [*self.of_all_trials, *self.soups]
+
+    @cached_property
+    def wholes(self) -> dict[str, tuple[float, Recipe]]:
+        """By the hash of a recipe on a part of its data, as `whole_of`."""
+        by_hash = {record.recipe_hash: whole_of(record.recipe, self.base.flat()) for record in self.parts}
+        return {key: whole for key, whole in by_hash.items() if whole}
+
+    @cached_property
+    def predictions(self) -> Predictions:
+        """What the trials predicted, read when asked."""
+        return Predictions(self.folder)
+
+    @cached_property
+    def base(self) -> Recipe:
+        """What every row starts from in this study."""
+        return self.info.recipe(self.space)
+
+    @cached_property
+    def evaluation(self) -> EvaluationConfig:
+        """How every trained model is scored in this study."""
+        return self.info.scored(self.space)
+
+    @cached_property
+    def followed(self) -> dict[str, Recipe]:
+        """By recipe hash what its trials did."""
+        return {key: Recipe.from_flat(records[0].recipe) for key, records in self.recipes.items()}
+
+    @property
+    def counted_first(self) -> list[str | None]:
+        """The baseline, then the rows."""
+        return [self.info.row_hashes.get(self.space.baseline or ""), *self.labels]
+
+    @cached_property
+    def fixed(self) -> set[str]:
+        """Hashes of the recipes that score the same under every seed."""
+        return {key for key, recipe in self.followed.items() if not recipe.uses_seed}
+
+    @cached_property
+    def trained(self) -> set[str]:
+        """Hashes of the recipes that train anything."""
+        return {key for key, recipe in self.followed.items() if recipe.trains}
+
+    @property
+    def protocol(self) -> str:
+        """The protocol that the study's scores are measured under."""
+        return self.info.scoring.protocol
+
+    @cached_property
+    def paper_settings(self) -> dict[str, Value]:
+        """The paper's base recipe and its evaluation, flat."""
+        return {**self.space.base.flat(), **self.space.evaluation.flat()}
+
+    @cached_property
+    def settings(self) -> dict[str, Value]:
+        """This study's."""
+        return {**self.base.flat(), **self.evaluation.flat()}
+
+    @cached_property
+    def labels(self) -> dict[str, str]:
+        """Recipe hash to row label."""
+        return {recipe_hash: label for label, recipe_hash in self.info.row_hashes.items() if recipe_hash}
+
+    @cached_property
+    def explored(self) -> list[str]:
+        """Hashes of the recipes that the search asked for beyond the paper's rows, in its order."""
+        return [recipe_hash for recipe_hash in dict.fromkeys(self.info.explored) if recipe_hash not in self.labels]
+
+    @cached_property
+    def asked_rows(self) -> list[str]:
+        """Labels of the rows that the study set out to run, in the space's order."""
+        return [row.label for row in self.space.rows if row.label in self.info.row_hashes]
+
+    @cached_property
+    def failures(self) -> dict[str, str]:
+        """Recipe hash to the reason why a trial of it failed, but for those of parts and finals."""
+        own = [failure for failure in read_failures(self.folder) if is_explored(failure.seed)]
+        return {failure.recipe_hash: f"failed: {failure.reason}" for failure in own}
+
+    @cached_property
+    def failed_parts(self) -> set[str]:
+        """Hashes of the explored recipes of which a trial on a part of the data failed."""
+        own = [failure.recipe for failure in read_failures(self.folder) if failure.seed == PART]
+        wholes = [whole_of(recipe, self.base.flat()) for recipe in own]
+        return {whole.hash for _, whole in filter(None, wholes)} & {*self.info.explored}
+
+    @cached_property
+    def failed_finals(self) -> set[str]:
+        """Hashes of the recipes of which a trial of the finals failed."""
+        failures = read_failures(self.folder)
+        return {each.recipe_hash for each in failures if is_fresh(each.seed) and not is_soup(each.seed)}
+
+    def is_foreign(self, label: str) -> bool:
+        """Whether the row is a model of other people, which is at most evaluated here."""
+        row = self.space.row(label)
+        return row.needs == "checkpoint" and row.overrides.get("optimisation.epochs") == 0
+
+    def is_untrained(self, label: str) -> bool:
+        """Whether the row was evaluated, but not trained here."""
+        return any(record.recipe["optimisation.epochs"] == 0 for record in self.of_row(label))
+
+    def is_complete(self, label: str) -> bool:
+        """Every seed of the row is there that can change its scores."""
+        seeds = {record.seed for record in self.of_row(label)}
+        return seeds >= set(self.info.seeds) or (bool(seeds) and self.info.row_hashes[label] in self.fixed)
+
+    def why_missing(self, label: str) -> str:
+        """The reason for a row's dashes."""
+        row = self.space.row(label)
+        if label not in self.info.row_hashes:
+            return "not asked for in this study"
+        recipe_hash = self.info.row_hashes[label]
+        if recipe_hash is None:
+            if row.needs == "word_vectors":
+                return "no word vectors were given (--word-vectors)"
+            reason = self.info.missing.get(label) or "an input is missing"
+            return reason.replace(f"'{label}=", "'ROW=")  # so that rows with one reason are named together
+        other = next((record for record in self.elsewhere if record.recipe_hash == recipe_hash), None)
+        if other is not None:
+            return "measured " + (
+                f"under another protocol than {self.protocol}" if other.protocol != self.protocol else "on other data"
+            )
+        stopped = next((record for record in self.records if record.recipe_hash == recipe_hash), None)
+        if stopped is not None:
+            return str(stopped.training.get("stopped") or "stopped early")
+        aside = next((why for name, why in self.set_aside.items() if name.startswith(f"{recipe_hash}-")), None)
+        if aside is not None:
+            return f"its record was set aside: {aside}"
+        return self.failures.get(recipe_hash, "not finished")
+
+    # Figures
+
+    def of_figure(self, records: Sequence[Record], figure: Quantity) -> Measured | None:
+        """A weighted sum of task scores, over the seeds of one recipe."""
+        return self.over_seeds(records, lambda record: figure.of(record.scores))
+
+    def cell(self, table: Table, label: str, column: str) -> Measured | None:
+        """Ours, for one row and column."""
+        return self.of_figure(self.of_row(label), quantity(table, table.column(column)))
+
+    def published(self, table: Table, label: str, column: str) -> float | None:
+        """The paper's figure; the baseline's comes from `baseline_table` where this table does not print it."""
+        figure = self.space.published(table.number, label, column)
+        if figure is None and label == self.space.baseline and table.baseline_table is not None:
+            return self.space.published(table.baseline_table, label, column)
+        return figure
+
+    def published_gain(self, table: Table, label: str, column: str) -> float | None:
+        """The paper's difference to its baseline row."""
+        if self.space.baseline is None:
+            return None
+        ours, base = self.published(table, label, column), self.published(table, self.space.baseline, column)
+        return None if ours is None or base is None else ours - base
+
+    @cached_property
+    def topics(self) -> list[tuple[Table, Column]]:
+        """What sums the study up: for each topic its first table, and the average column there."""
+        by_topic: dict[str, tuple[Table, Column]] = {}
+        for table in self.space.tables:
+            by_topic.setdefault(table.topic or f"Table {table.number}", (table, average_column(table)))
+        return list(by_topic.values())
+
+    @cached_property
+    def own_figure(self) -> Quantity | None:
+        """The test numbers that judge the goals; None where averages judge them all, and where nothing was scored."""
+        return self._by_goals if any(goal.is_own for goal in self.goals) else None
+
+    @property
+    def _by_goals(self) -> Quantity | None:
+        """What judges the goals, of the tasks that were scored."""
+        return goals_quantity(self.goals, {task for record in self.of_all_trials for task in record.scores})
+
+    @cached_property
+    def figures(self) -> list[Quantity]:
+        """What sums the study up: what judges its own goals, and the topics' averages. Without tables what the space
+        shows of a trial; where no trial has that, every test average that one has, or else what judges the goals."""
+        own = [self.own_figure] if self.own_figure else []
+        if self.topics:
+            return [*own, *(quantity(table, column, topic_name(table, column)) for table, column in self.topics)]
+        computed = [averages(record.scores).items() for record in self.records]
+        names = sorted({name for items in computed for name, value in items if value is not None})
+        usual = [average_quantity(name, f"{label} Avg.") for label, name in self.space.shown if name in names]
+        others = [average_quantity(name) for name in names if not AVERAGES[name].development]
+        goals = [self._by_goals] if self._by_goals and not own else []
+        return [*own, *(usual or others or goals)]
+
+    # How far this study is from the paper's
+
+    @cached_property
+    def differences(self) -> list[Difference]:
+        """Base recipe keys in which this study measures something else than the paper."""
+        paper, ours = self.paper_settings, self.settings
+        return [
+            Difference(key, paper[key], ours[key])
+            for key in paper
+            if key in ours and ours[key] != paper[key] and not self._is_alike(key, paper[key], ours[key])
+        ]
+
+    def _is_alike(self, key: str, paper: Value, ours: Value) -> bool:
+        """Whether the study measures what the paper measures, although this key of the base recipe differs."""
+        if not all_keys()[key].measures:
+            return ours != SCENES
+        if all_keys()[key].place and _same_names(paper, ours):
+            return True
+        sources = {layout.reads for layout in LAYOUTS.values()}
+        if self.sources_read and key in sources - self.sources_read:
+            return True
+        if key == "corpus.nli":  # the same pairs in local files, as far as their number tells
+            pairs = max((int(record.training.get("pairs") or 0) for record in self.records), default=0)
+            published = (self.space.training_pairs or 0) * int(self.info.base.get("optimisation.epochs", 1))
+            return ours != SCENES and published > 0 and abs(pairs - published) <= 0.01 * published
+        return False
+
+    @cached_property
+    def sources_read(self) -> set[str]:
+        """The recipe keys that name the data which the trained trials read."""
+        layouts = {r.recipe.get("corpus.layout", "rows") for r in self.records if r.recipe["optimisation.epochs"]}
+        return {LAYOUTS[layout].reads for layout in layouts}
+
+    @property
+    def comparable(self) -> bool:
+        """Whether levels, and not only differences, may be set beside the paper's."""
+        return not self.differences
+
+    @cached_property
+    def has_published(self) -> bool:
+        """Whether any of our figures has a paper's beside it."""
+        return any(
+            self.cell(table, label, column.name) is not None and self.published(table, label, column.name) is not None
+            for table in self.space.tables
+            for _, label in table.rows
+            for column in table.columns
+        )
+
+    @property
+    def has_paper(self) -> bool:
+        """Whether the base recipe is a paper's: the space holds its published figures, its claims or its pictures."""
+        return any(row.published for row in self.space.rows) or bool(self.space.claims or self.space.figures)
+
+    @cached
+    def recipe(self, label: str) -> Mapping[str, Any]:
+        """A row's flat recipe in this study: as its trials ran it, else as it would run."""
+        records = self.of_row(label)
+        return records[0].recipe if records else self.base.preferring(self.space.row(label).overrides).flat()
+
+
+def in_order(info: StudyInfo, space: Space, records: Sequence[Record]) -> list[Record]:
+    """As the study has their recipes, rows first."""
+    return in_study_order(records, [*(info.row_hashes.get(row.label) for row in space.rows), *info.explored])
+
+
+def _same_names(paper: Value, ours: Value) -> bool:
+    """Whether ours are local folders, or files, of the paper's names: `/data/snli` for `stanfordnlp/snli`."""
+    named = [[Path(part.strip()).name for part in str(value).split(",")] for value in (paper, ours)]
+    return named[0] == named[1]
+
+
+def average_column(table: Table) -> Column:
+    """The column that a table is summed up by: its last mean of other columns, else its last column."""
+    return ([column for column in table.columns if column.mean_of] or table.columns)[-1]
+
+
+def topic_name(table: Table, column: Column) -> str:
+    """What a topic's column is called outside its table."""
+    topic = table.topic or f"Table {table.number}"
+    return topic if topic == column.name else f"{topic} {column.name}"

@@ -1,0 +1,102 @@
+"""A race over seeds: which recipes need more seeds, which do not, and by which question.
+
+A study asks while it runs, and a report asks again from the ledger; both get the same answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import Literal
+
+import numpy as np
+
+from reports.facts.cached import cached
+from reports.facts.results import Results
+from reports.statistics.sequential import Course, Entrant, race_against, race_for_best
+from search_spaces.goals import upward_values
+
+Question = Literal["best", "best row", "baseline"]
+
+
+@dataclass(frozen=True)
+class Raced:
+    """A recipe, and how far it has come on every question that it takes part in."""
+
+    has: int
+    """Seeds."""
+    most: int
+    fixed: bool
+    courses: Mapping[Question, Course]
+
+    @property
+    def seeds(self) -> int:
+        """So many it needs, as far as is known now."""
+        return max((course.seeds for course in self.courses.values()), default=self.has)
+
+    @property
+    def going(self) -> bool:
+        """Whether more seeds may still be asked for."""
+        return not self.fixed and any(course.state == "going" for course in self.courses.values())
+
+    @property
+    def lost(self) -> bool:
+        """Whether it has left the race for the best."""
+        return "best" in self.courses and self.courses["best"].state in ("behind", "failed")
+
+    @property
+    def gap(self) -> float:
+        """How many points the closest rival is ahead of it, by the question that it is nearest to winning."""
+        return min((course.gap for course in self.courses.values() if course.state == "going"), default=0.0)
+
+
+def raced(
+    entrants: Mapping[str, Entrant], rows: Collection[str], baseline: str | None, least: int, most: int
+) -> dict[str, Raced]:
+    """By hash, every entrant. The questions: who is best, who is the best row, and which rows are above the baseline.
+
+    An entrant with fewer than the least seeds takes part in nothing.
+    """
+    ready = {
+        name: entrant for name, entrant in entrants.items() if len(entrant.values) >= (1 if entrant.fixed else least)
+    }
+    of_rows = {name: entrant for name, entrant in ready.items() if name in rows}
+    answers: dict[Question, dict[str, Course]] = {"best": race_for_best(ready, least, most)}
+    if len(of_rows) < len(ready):
+        answers["best row"] = race_for_best(of_rows, least, most)
+    if baseline is not None and baseline in of_rows:
+        answers["baseline"] = race_against(baseline, of_rows, least, most)
+    return {
+        name: Raced(
+            len(entrant.values),
+            most,
+            entrant.fixed,
+            {question: courses[name] for question, courses in answers.items() if name in courses},
+        )
+        for name, entrant in entrants.items()
+    }
+
+
+def entrant(by_seed: Mapping[int, Sequence[float] | None], goals: int, fixed: bool, failed: bool = False) -> Entrant:
+    """From a recipe's values by seed: those from seed 0 on up to the first that is missing, or has none."""
+    values = [*takewhile(lambda own: own is not None, map(by_seed.get, range(len(by_seed))))]
+    return Entrant(np.array(values, dtype=float).reshape(len(values), goals), fixed, failed)
+
+
+@cached
+def of_results(results: Results) -> dict[str, Raced]:
+    """The race of a study; empty where it has none."""
+    info = results.info
+    if not info.raced or info.most_seeds is None:
+        return {}
+    rows = [recipe_hash for label in results.asked_rows if (recipe_hash := info.row_hashes[label])]
+    ended = {record.recipe_hash for record in results.records if record.status == "pruned"} | set(results.failures)
+    entrants = {}
+    for recipe_hash in dict.fromkeys([*rows, *results.explored]):
+        records = results.recipes.get(recipe_hash, [])
+        by_seed = {record.seed: upward_values(results.goals, record.scores, record.cost) for record in records}
+        fixed = recipe_hash in results.fixed
+        entrants[recipe_hash] = entrant(by_seed, len(results.goals), fixed, recipe_hash in ended)
+    baseline = info.row_hashes.get(results.space.baseline or "")
+    return raced(entrants, rows, baseline, len(info.seeds), info.most_seeds)

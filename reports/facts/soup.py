@@ -1,0 +1,241 @@
+"""What to ship of the recipe to use: one of its seeds' models, or their average mixed with the untrained encoder.
+
+A soup has the mean of the weights of all fresh seeds. The more of the untrained encoder is mixed in, the less is
+forgotten. Development scores alone choose the share, so the test judges a soup as it judges a finalist: the best soup;
+where a general check tells what is forgotten, of those that keep `KEPT_GAIN` of its gain over the encoder the one with
+the least training; none where one seed is as good on average. One seed is shipped where the soup measured on the test
+less than `KEPT_GAIN` of the seeds' own gain.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from statistics import fmean
+
+from reports.facts.evidence import Evidence
+from reports.facts.finals_evidence import FinalsEvidence
+from reports.facts.gain import Gain
+from reports.facts.quantity import Quantity
+from reports.facts.question import plain_quantity
+from reports.facts.recipe_names import called
+from reports.facts.results import Results
+from reports.ledger import Record, split_key
+from reports.ledger.finals import SOUP_SHARES, SoupVariant
+from reports.statistics import Sample, compare
+from reports.statistics.finals import gain_over
+from reports.statistics.jackknife import jackknifed
+from reports.statistics.pairing import same_seeds
+from search_spaces.goals import Goal, needed
+from search_spaces.own_data import GENERAL_TASK
+from trainables.senteval.tasks import TASKS
+
+KEPT_GAIN = 0.95
+GENERAL = ("STSBenchmark", GENERAL_TASK)
+"""What tells whether a model that learned a person's data still knows English."""
+SHIPPED = "soup"
+"""What `python -m reports export` calls it."""
+
+
+@dataclass(frozen=True)
+class SoupScores:
+    """One soup's."""
+
+    share: float
+    """Of the training."""
+    development: float | None
+    """By the first goal."""
+    figure: float | None
+    general: float | None
+    """On the general check."""
+
+
+@dataclass(frozen=True)
+class Ship:
+    """Which model to ship."""
+
+    name: str
+    """Of the recipe."""
+    seeds: int
+    """Whose models are averaged."""
+    share: float | None
+    """How much of the training the soup has; None where one seed is as good."""
+    soups: tuple[SoupScores, ...]
+    one_seed: SoupScores
+    """The mean over the seeds alone; its share is 1."""
+    figure: Gain | None = None
+    over_seed: Gain | None = None
+    """What the soup gains over one seed."""
+    remade: bool = False
+    """Whether the soup was made again without each seed: else its intervals take from other trainings how far further
+    seeds would move it."""
+    gains: Mapping[str, Gain] = dataclasses.field(default_factory=dict)
+    """Over `base`, `baseline` and `encoder`."""
+    general: str | None = None
+    """The task that checks what else the encoder knew."""
+    untrained_general: float | None = None
+    keeps: bool = False
+    """Whether the soup kept `KEPT_GAIN` of the seeds' gain on the test; else one seed is shipped."""
+    model: str | None = None
+    """The soup's folder, within the results folder."""
+
+    @property
+    def averaged(self) -> str | None:
+        """The folder of the soup to ship; None where one seed is shipped."""
+        return self.model if self.keeps else None
+
+
+def chosen_share(
+    soups: Mapping[float, float], one_seed: float, untrained: float | None, given_up: float = 0.0
+) -> float | None:
+    """By development scores, the higher the better: of each share, of one seed on average, of the untrained encoder.
+    `given_up`: how much of the best gain less training may cost. None where one seed is as good."""
+    best = max(soups.values(), default=one_seed)
+    if best <= one_seed:
+        return None
+    gain = 0.0 if untrained is None else max(0.0, best - untrained)
+    return min(share for share, score in soups.items() if score >= best - given_up * gain)
+
+
+class Soups:
+    """Those of a recipe, as far as they were scored."""
+
+    def __init__(self, results: Results, recipe_hash: str) -> None:
+        self.results, self.recipe = results, recipe_hash
+        records = [each for each in results.soups if each.recipe_hash == recipe_hash and each.status == "finished"]
+        whole = [record for record in records if SoupVariant.of(record.seed).without is None]
+        self.seeds = _averaged(whole[0]) if whole else []
+        """Whose models are averaged, fresh ones; empty while nothing is scored."""
+        self.records = {record.seed: record for record in records if self._is_whole(record)}
+        self.by_share = {
+            share: self.records[seed] for share in SOUP_SHARES if (seed := SoupVariant(share).seed) in self.records
+        }
+
+    @property
+    def trained(self) -> list[Record]:
+        """The trials whose models are averaged."""
+        return [record for record in self.results.finals.get(self.recipe, ()) if record.seed in self.seeds]
+
+    def _is_whole(self, record: Record) -> bool:
+        without = SoupVariant.of(record.seed).without
+        return _averaged(record) == [seed for seed in self.seeds if seed != without]
+
+    @cached_property
+    def goal(self) -> Goal | None:
+        """The development score that chooses: the first of the goals that is no cost."""
+        return next((goal for goal in self.results.measured_goals if not goal.cost), None)
+
+    def development(self, records: Sequence[Record]) -> float | None:
+        """The mean by that goal."""
+        return _mean_of_all([self.goal.of(record.scores, record.cost) for record in records]) if self.goal else None
+
+    @cached_property
+    def scores(self) -> dict[float, float]:
+        """Development scores by share; empty while not all are known."""
+        by_share = {
+            share: score for share, record in self.by_share.items() if (score := self.development([record])) is not None
+        }
+        return by_share if len(by_share) == len(SOUP_SHARES) else {}
+
+    @cached_property
+    def share(self) -> float | None:
+        """The chosen one; None where one seed is as good, and while not all shares are scored."""
+        one_seed, finals = self.development(self.trained), self.results.info.finals
+        if one_seed is None or not self.scores:
+            return None
+        key = (finals.as_it_came if finals else None) or ""
+        untrained = [*self.results.finals.get(key, ())] or self.results.recipes.get(key, [])
+        given_up = 0.0 if self.general is None else 1 - KEPT_GAIN
+        return chosen_share(self.scores, one_seed, self.development(untrained), given_up)
+
+    @cached_property
+    def general(self) -> Quantity | None:
+        """The check of what else the encoder knew; None where none was scored, or a goal looks at it."""
+        scores = self.trained[0].scores if self.trained else {}
+        task = next((task for task in GENERAL if task in scores and task in TASKS), None)
+        if task is None or needed(self.results.goals) & {*GENERAL}:
+            return None
+        return plain_quantity(task, scores[task])
+
+    @property
+    def without(self) -> list[SoupVariant]:
+        """The soups that tell how far other seeds would move the chosen one."""
+        share = self.share
+        return [] if share is None else [SoupVariant(share, seed) for seed in self.seeds]
+
+    def sample(self, share: float, figure: Quantity) -> Sample | None:
+        """Of the soup of that share: jackknifed over its seeds where all without one are scored; else it has one."""
+        whole = self._sample([self.by_share[share]], figure)
+        variants = [SoupVariant(share, seed) for seed in self.seeds]
+        records = [self.records[each.seed] for each in variants if each.seed in self.records]
+        if whole is None or len(records) < len(variants):
+            return whole
+        without = self._sample(records, figure)
+        if without is None or without.count < len(variants):
+            return whole
+        return dataclasses.replace(
+            jackknifed(whole, without), seeds=tuple(SoupVariant.of(seed).without or 0 for seed in without.seeds)
+        )
+
+    def _sample(self, records: list[Record], figure: Quantity) -> Sample | None:
+        return Evidence(dataclasses.replace(self.results, records=records)).sample(self.recipe, figure)
+
+
+def shipped(finals: FinalsEvidence, recipe_hash: str, figure: Quantity) -> Ship | None:
+    """Of the recipe to use; None where not all soups of its models are scored."""
+    looks = finals.looks_of_pick / 2  # each end holds by itself, as in `gain_over`
+    soups, seeds = Soups(finals.results, recipe_hash), finals.evidence.sample(recipe_hash, figure)
+    if not soups.scores or seeds is None:
+        return None
+
+    def scores(share: float, records: Sequence[Record]) -> SoupScores:
+        return SoupScores(share, soups.development(records), _mean(figure, records), _mean(soups.general, records))
+
+    encoder = finals.recipes.get(finals.references.get("encoder", ""), [])
+    ship = Ship(
+        called(finals.results, recipe_hash),
+        len(soups.seeds),
+        soups.share,
+        tuple(scores(share, [record]) for share, record in soups.by_share.items()),
+        scores(1.0, soups.trained),
+        general=soups.general.name if soups.general else None,
+        untrained_general=_mean(soups.general, encoder),
+    )
+    sample = None if ship.share is None else soups.sample(ship.share, figure)
+    if ship.share is None or sample is None:
+        return ship
+    lent, untrained = finals.lent(figure), _mean(figure, encoder)
+    gained = 0.0 if untrained is None else max(0.0, seeds.mean - untrained)
+    others = {
+        name: other
+        for name, other in finals.compared(figure).items()
+        if finals.references[name] != recipe_hash and not finals.forbidding(recipe_hash, figure, [name])
+    }
+    return dataclasses.replace(
+        ship,
+        keeps=sample.mean >= seeds.mean - (1 - KEPT_GAIN) * gained,
+        remade=sample.count > 1,
+        figure=Gain.level(sample, figure, lent),
+        over_seed=Gain.of(
+            compare(sample, seeds, common=lent, paired=same_seeds(sample, seeds), looks=looks),
+        ),
+        gains={name: Gain.of(gain_over(sample, other, lent, finals.looks_of_pick)) for name, other in others.items()},
+        model=soups.by_share[ship.share].checkpoint,
+    )
+
+
+def _averaged(record: Record) -> list[int]:
+    """The seeds of the models in a soup."""
+    return [split_key(key)[1] for key in record.data.get("averaged", {}).get("models", ())]
+
+
+def _mean(figure: Quantity | None, records: Sequence[Record]) -> float | None:
+    return _mean_of_all([figure.of(record.scores) for record in records]) if figure else None
+
+
+def _mean_of_all(values: Sequence[float | None]) -> float | None:
+    """None where there is none, or one is missing."""
+    whole = [value for value in values if value is not None]
+    return fmean(whole) if whole and len(whole) == len(values) else None

@@ -1,0 +1,89 @@
+"""How much of what a study was asked for is there: trials of the rows, each under every seed that matters to it, and of
+the finals."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from reports.facts.results import Results
+from reports.ledger import Finals, Record
+from trainables.recipe import Recipe
+
+
+@dataclass(frozen=True)
+class Extent:
+    """Trials of a row, or of all rows."""
+
+    done: int
+    """Finished, or stopped early on purpose."""
+    planned: int
+
+
+def extents(results: Results) -> dict[str, Extent]:
+    """Of every row that can be run, by label. A row that no seed changes wants one trial."""
+    return {
+        label: _extent(results, label, recipe_hash)
+        for label in results.asked_rows
+        if (recipe_hash := results.info.row_hashes[label])
+    }
+
+
+def _extent(results: Results, label: str, recipe_hash: str) -> Extent:
+    done = {record.seed for record in results.of_row(label)}
+    done |= {r.seed for r in results.records if r.recipe_hash == recipe_hash and r.status == "pruned"}
+    if not needs_seeds(results, label):
+        return Extent(min(1, len(done)), 1)
+    return Extent(len(done & set(results.info.seeds)), len(results.info.seeds))
+
+
+def needs_seeds(results: Results, label: str) -> bool:
+    """Whether a seed changes what the row scores."""
+    records = results.of_row(label)
+    if records:
+        return records[0].recipe_hash not in results.fixed
+    return results.base.preferring(results.space.row(label).overrides).uses_seed
+
+
+def finals_extent(results: Results) -> Extent | None:
+    """Of the trials of the finals; nothing is done, and nobody knows how many are planned, while the search explores.
+    None where the study has no finals."""
+    finals = results.info.finals
+    if finals is None or not (finals.finalists or finals.chosen):
+        return None if finals is None else Extent(0, 0)
+    return total([*finals_extents(results, finals).values()])
+
+
+def finals_extents(results: Results, finals: Finals) -> dict[str, Extent]:
+    """Of each recipe of the finals, by hash."""
+    planned = dict.fromkeys(filter(None, [*finals.finalists, finals.baseline, finals.base]), finals.seeds)
+    planned |= {finals.as_it_came: 1} if finals.as_it_came else {}
+    done = {key: results.finals.get(key, ()) for key in planned}
+    fixed = (key for key, records in done.items() if records and not Recipe.from_flat(records[0].recipe).uses_seed)
+    planned |= dict.fromkeys(fixed, 1)
+    return {key: Extent(min(len(done[key]), most), most) for key, most in planned.items()}
+
+
+def finals_judged(results: Results) -> Mapping[str, Sequence[Record]]:
+    """The trials that an answer rests on, by the recipes of the finals: all where these are complete. Where a limit has
+    ended the study those that are there, for it was the clock that chose, and no score; of the base and the encoder as
+    it came, which no score chose, those of the search where no fresh one is there. None of finals that still run, and
+    none without the base."""
+    finals = results.info.finals
+    if finals is None:
+        return {}
+    extents = finals_extents(results, finals) if finals.finalists or finals.chosen else {}
+    whole = bool(extents) and all(extent.done == extent.planned for extent in extents.values())
+    if not whole and not results.info.limited:
+        return {}
+    keys = [key for key in (*finals.finalists, finals.base, finals.as_it_came, finals.baseline) if key]
+    by_recipe: dict[str, Sequence[Record]] = {key: results.finals.get(key, []) for key in dict.fromkeys(keys)}
+    for key in filter(None, (finals.base, finals.as_it_came)):
+        by_recipe[key] = by_recipe[key] or results.recipes.get(key, [])
+    begun = {key: records for key, records in by_recipe.items() if records}
+    return begun if whole or finals.base in begun else {}
+
+
+def total(extents: Collection[Extent]) -> Extent:
+    """Over all rows."""
+    return Extent(sum(extent.done for extent in extents), sum(extent.planned for extent in extents))

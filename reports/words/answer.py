@@ -1,0 +1,304 @@
+"""How an answer is said, in the first lines of console, report, page and live page: a word, and what there is of it.
+
+Only `use` says "Use". Every number stands beside its error, and nothing is called by a hash. A line is one sentence of
+at most 30 words with at most one bracket; what would be longer goes on in a line of the same head.
+"""
+
+from __future__ import annotations
+
+import shlex
+
+from reports.facts.answer import Answer
+from reports.facts.answer_parts import Finalist, RowsAnswer
+from reports.facts.learning_curve import DataCurve
+from reports.facts.recipe_names import BASE, plain
+from reports.facts.soup import SHIPPED, Ship
+from reports.ledger import StudyInfo
+from reports.words.caveats import IN_ALL, carried_over, larger_limit, most, next_steps, noise, notes, sure
+from reports.words.commands import recipe_command, results_place, study_command
+from reports.words.comparisons import GO_ON
+from reports.words.gains import FEW, OVER, gain_over, level_in_words, points
+from reports.words.lines import Line, Say, first_few, fits, in_lines
+from reports.words.markdown import count, duration, signed
+
+LISTED = 6
+"""So many settings are named, more are counted."""
+CHECKED = {
+    "test_knn_accuracy": "by the ten nearest neighbours, without a classifier",
+    "test_ndcg@10": "as a search among all texts of the test (nDCG@10)",
+}
+"""By the number of a second reader (`TaskKind.checked`)."""
+ENDED = "the limit ended the study before the base settings had run"
+
+
+def lines(answer: Answer, info: StudyInfo, say: Say) -> list[Line]:
+    """The answer as a person reads it; empty where nothing at all can be said."""
+    if answer.rows is not None:
+        return _of_rows(answer, answer.rows, info, say)
+    if answer.kind == "unfinished":
+        return _unfinished(answer, info)
+    if answer.figure is None:
+        why = "what the finals compare has no test score in common" if answer.finalists else ENDED
+        more = f"{larger} {IN_ALL} with what is done" if (larger := larger_limit(info)) and not answer.finalists else ""
+        return [Line("Open", f"nothing can be told: {why}"), *([Line("Next", more)] if more else [])]
+    base, first = answer.base, answer.picked[0] if answer.picked else answer.references["base"]
+    of_picked = answer.kind in ("use", "open") and not answer.base_leads
+    """Whether it is about the picked recipe, and not about what is kept."""
+    written = _verdict(answer, info, say)
+    for place, finalist in enumerate(answer.picked if answer.kind == "use" else [first]):
+        written += [Line("Or", _settings(finalist, say))] * (place > 0)
+        gains = in_lines("Gain", _gain(answer, finalist, say)) if of_picked else _of_kept(answer, finalist, say)
+        written += gains
+        besides = [f"{say(task)} {gain_over(gain, 'base')}" for task, gain in finalist.beside.items()]
+        written += in_lines("Beside", besides if of_picked else _elsewhere(answer, say))
+    written += [
+        *in_lines("Check", _check(answer, say)),
+        *in_lines("Most", most(answer)),
+        *([Line("Base", _settings(base, say))] if base and base.settings else []),
+        *in_lines("Sure", sure(answer, first)),
+        *(Line("Note", words) for words in notes(answer, info, say)),
+        *in_lines("Note", carried_over(answer, first, say)),
+    ]
+    if answer.kind == "open":
+        written += in_lines("Next", next_steps(answer, info))
+    if of_picked:
+        written += in_lines("Worse", _worse(answer, say))
+    if answer.kind in ("use", "open"):
+        shown = first if of_picked else base
+        written += [Line("Cost", words) for words in [_cost(answer, shown) if shown else ""] if words]
+    written += in_lines("Data", of_data(answer.data, say)) if answer.data else []
+    to_train = answer.to_train
+    written += in_lines("Ship", _ship(answer.ship, say)) if answer.ship else []
+    averaged = SHIPPED if answer.averaged else None
+    written += [_model(averaged or to_train.name, info)] if to_train and (averaged or to_train.model) else []
+    return [*written, *([Line("Again", recipe_command(info), command=True)] if to_train else [])]
+
+
+def _verdict(answer: Answer, info: StudyInfo, say: Say) -> list[Line]:
+    if answer.kind == "use":
+        return [Line("Use", _settings(answer.picked[0], say))]
+    if answer.kind == "base":
+        return [Line("Keep", f"{OVER['base']}, and train with them: {_none_better(answer, info)}")]
+    if answer.kind == "as it came":
+        trained = [*(finalist.gains.get("encoder") for finalist in answer.finalists), answer.base_over_encoder]
+        worse = all(gain and gain.below for gain in trained)
+        training = "every training of the finals is shown to be worse" if worse else "training is not shown to help"
+        return [Line("Keep", f"{OVER['encoder']}: {training} on {say(answer.figure or '')}")]
+    why = "what the search picked measured no higher" if answer.picked else _none_better(answer, info)
+    best = f"{OVER['base']}; {why}" if answer.base_leads else _settings(answer.picked[0], say)
+    return [Line("Open", _why_open(answer, say)), Line("Best", f"so far: {best}")]
+
+
+def _none_better(answer: Answer, info: StudyInfo) -> str:
+    """Why the base settings are kept."""
+    if answer.picked:
+        judged, others = len(answer.finalists), answer.tried - 1
+        were = "was judged, and is not" if judged == 1 else "were judged, and none is"
+        return f"{judged} of {count(others, 'other recipe')} {were} shown to be better"
+    if answer.tried <= 1:
+        return "there was no time to try a recipe"
+    several_goals = any(len(row.development) > 1 for row in answer.references.values())
+    if answer.left_out or answer.failed or several_goals:
+        return "no recipe of the search was judged"
+    if answer.ahead:
+        return "no recipe of the search had room in the finals"
+    seeds = count(len(info.seeds), "seed") + " or more" * info.raced
+    items = "" if answer.chosen_on is None else f" on {count(answer.chosen_on, 'item')}"
+    return f"no recipe of the search scored above them in development ({seeds} each{items})"
+
+
+def _why_open(answer: Answer, say: Say) -> str:
+    if answer.flags:
+        return f"no verdict, for the flag {' and '.join(map(say, answer.flags))}"
+    if not answer.fresh_items:
+        return "nothing can be told of new sentences: these ones chose the settings"
+    if answer.base_over_encoder is not None and answer.base_stands:
+        gain = gain_over(answer.base_over_encoder, "encoder")
+        return f"keep {OVER['base']} for now ({gain}); whether the search gained more is not decided"
+    if answer.picked and "encoder" in answer.picked[0].gains and answer.open == ("base",):
+        shown = f"what was picked is shown to be better than {OVER['encoder']}"
+        return f"{shown}; whether better than {OVER['base']} is not decided"
+    over = answer.picked[0].gains.get("encoder") if answer.picked and answer.open == ("encoder",) else None
+    if over:
+        return f"whether training helps is not decided ({gain_over(over, 'encoder')})"
+    return "nothing can be told yet"
+
+
+def _settings(finalist: Finalist, say: Say) -> str:
+    """`temperature 0.05, batch size 128, pooling cls`; of a row its label."""
+    if not finalist.settings:
+        return say(finalist.name)
+    row = "" if finalist.name.startswith("#") or finalist.name == BASE else f"{say(finalist.name)}: "
+    return row + ", ".join(first_few([say(plain(key, value)) for key, value in finalist.settings.items()], LISTED, row))
+
+
+def _gain(answer: Answer, finalist: Finalist, say: Say) -> list[str]:
+    over = [gain_over(gain, name, answer) for name, gain in finalist.gains.items()] or ["nothing to compare it with"]
+    chosen_by = "" if answer.fresh_items or answer.flags else ", on the data it was chosen by"
+    return [f"{say(answer.figure or '')} {level_in_words(finalist.figure)}{chosen_by}: {over[0]}", *over[1:]]
+
+
+def _check(answer: Answer, say: Say) -> list[str]:
+    """What the recipe to go on with gains by the second reader, and whether that shows a gain over the encoder; and the
+    best of the search, where that is another. Not over TF-IDF, which nobody reads so."""
+    clauses = list[str]()
+    roles = {answer.references[name].recipe: OVER[name] for name in ("base", "encoder") if name in answer.references}
+    for place, check in enumerate(answer.checks):
+        gains = {name: gain for name, gain in check.gains.items() if name != "baseline"}
+        shown = [(name, gain) for name, gain in gains.items() if not place or name == "base" or gain.below]
+        over = [gain_over(gain, name, answer) for name, gain in shown]
+        own = None if place else gains.get("encoder")
+        over += ["by this no gain is shown"] * bool(own and not own.above and not own.below)
+        over += ["by this it is shown to be worse"] * bool(own and own.below)
+        whose = roles.get(check.recipe, "the best of the search")
+        clauses += [", ".join([f"{whose} {level_in_words(check.level)}", *over[:1]]), *over[1:]]
+    readers = dict.fromkeys(CHECKED.get(number, number) for check in answer.checks for number in check.numbers)
+    return [f"{', '.join(readers)}: {clauses[0]}", *clauses[1:]] if clauses else []
+
+
+def _of_kept(answer: Answer, first: Finalist, say: Say) -> list[Line]:
+    """Where no recipe of the search is to be used: what is kept, and how far the best of the search is from it."""
+    incumbent = answer.incumbent
+    row, written = answer.references[incumbent], list[Line]()
+    level = f"{say(answer.figure or '')} of {OVER[incumbent]} {level_in_words(row.figure)}"
+    over = [gain_over(gain, name, answer) for name, gain in row.gains.items()]
+    if incumbent == "encoder" and answer.base_over_encoder:
+        over.append(f"{OVER['base']} {points(answer.base_over_encoder)} against it")
+    written += in_lines("Gain" if incumbent == "base" else "Score", [": ".join([level, *over[:1]]), *over[1:]])
+    if answer.picked:
+        gain = first.gains[incumbent]
+        chance = ["that may be chance"] * (not gain.above and not gain.below)
+        best = f"its best, {say(first.name)}: {points(gain)} against {OVER[incumbent]}"
+        written += in_lines("Search", [best, *chance])
+    return written
+
+
+def _elsewhere(answer: Answer, say: Say) -> list[str]:
+    """What the best of the search gains on other tasks over what is kept, the most first."""
+    incumbent = answer.incumbent
+    others = [other for other in answer.others if other.over == incumbent] if answer.picked else []
+    over = sorted(others, key=lambda other: -other.gain.gain)
+    clauses = [f"{say(other.task)} {points(other.gain)}" for other in over[:FEW]]
+    return [f"the best of the search against {OVER[incumbent]}: {clauses[0]}", *clauses[1:]] if clauses else []
+
+
+def _worse(answer: Answer, say: Say) -> list[str]:
+    others = answer.others
+    if not others:
+        return ["not checked: no other task was evaluated (--senteval DIR, with STSBenchmark, checks one)"]
+    below = [other for other in others if other.gain.below]
+    shown = below[:FEW] or others[:1]
+    clauses = [f"{say(item.task)} {points(item.gain)} against {OVER[item.over]}" for item in shown]
+    if not below:
+        clauses[0] = f"no loss is shown on another task; the lowest: {clauses[0]}"
+    clauses += [count(len(below) - FEW, "more task")] * (len(below) > FEW)
+    item = answer.general
+    if item is not None and item not in shown:
+        clauses.append(f"a general check, {say(item.task)}: {points(item.gain)} against {OVER[item.over]}")
+    return clauses
+
+
+def _ship(ship: Ship, say: Say) -> list[str]:
+    """Which model, what it gains over one seed, and what it takes back of the forgetting."""
+    if ship.share is None:
+        best = "the model of one seed, the best by development scores"
+        return [f"{best}: no average of {ship.seeds} is better by these"]
+    if not ship.keeps and ship.over_seed:
+        return [f"the model of one seed: the average of {ship.seeds} measured {points(ship.over_seed)} against it"]
+    clauses = [f"the average of the models of {ship.seeds} trainings{mixed(ship.share)}"]
+    over = {"base": f"one training with {OVER['base']}", "encoder": OVER["encoder"]}
+    clauses += [f"{points(ship.gains[name])} over {what}" for name, what in over.items() if name in ship.gains]
+    if ship.over_seed:
+        shown = "" if ship.over_seed.above or ship.over_seed.below else ", not shown to be better"
+        shown += "" if ship.remade else ", as a guess of what seeds move widens this"
+        clauses.append(f"{points(ship.over_seed)} over one seed{shown}")
+    soup = next(each for each in ship.soups if each.share == ship.share)
+    before, after, seed = ship.untrained_general, soup.general, ship.one_seed.general
+    if before is not None and after is not None and seed is not None:
+        lost = f"{signed(after - before)} against {OVER['encoder']}, one seed {signed(seed - before)}"
+        clauses.append(f"{say(ship.general)} {lost}")
+    return clauses
+
+
+def mixed(share: float) -> str:
+    """How much of an average is not trained."""
+    return "" if share == 1 else f", mixed with {1 - share:.0%} of {OVER['encoder']}"
+
+
+def _cost(answer: Answer, first: Finalist) -> str:
+    base = answer.base
+    if first.seconds is None or base is None or base.seconds is None:
+        return ""
+    used, average, again, base_again = answer.to_train, "", "", ""
+    if answer.averaged and answer.ship and used and used.seconds:
+        average = f"; all {answer.ship.seeds} of the average {duration(answer.ship.seeds * used.seconds)}"
+        again, base_again = (" (Again)", "") if used.recipe == first.recipe else ("", " (Again)")
+    beside = "" if first.recipe == base.recipe else f", with {OVER['base']}{base_again} {duration(base.seconds)}"
+    return f"one training{again} takes {duration(first.seconds)}{beside}{average}"
+
+
+def of_data(data: DataCurve, say: Say) -> list[str]:
+    """What the last doubling of the data brought: no promise of a further one."""
+    *_, half, whole = data.parts
+    if whole.gain is None:
+        if data.trials.done < data.trials.planned:
+            return [f"{data.trials.done} of {count(data.trials.planned, 'trial')} of the learning curve are done"]
+        return ["half of the data are too few for the recipe, so what more would bring is unknown"]
+    sizes = "" if half.rows is None or whole.rows is None else f", from {half.rows:,} to {whole.rows:,} {data.unit},"
+    flagged = [f"no verdict, for the flag {' and '.join(map(say, whole.flags))}"] if whole.flags else []
+    brought = f"the last doubling of the data{sizes} brought {points(whole.gain)}"
+    return [brought, *flagged, "what another one would bring was not measured"]
+
+
+def _unfinished(answer: Answer, info: StudyInfo) -> list[Line]:
+    if answer.trials is None or not answer.trials.planned:
+        words = "the answer comes with the finals"
+    else:
+        words = f"{answer.trials.done} of {count(answer.trials.planned, 'trial')} of the finals are done"
+    return [Line("Wait", words), Line(GO_ON, study_command(info), command=True)]
+
+
+def _of_rows(answer: Answer, rows: RowsAnswer, info: StudyInfo, say: Say) -> list[Line]:
+    """Which are better than the baseline, by how much, how many claims hold."""
+    written = []
+    if rows.figure and rows.baseline and rows.compared:
+        be = "is" if len(rows.better) == 1 else "are"
+        which = f"{len(rows.better) or 'none'} of {count(rows.compared, 'row')}" if rows.compared > 1 else "no row"
+        no_verdict = f", {rows.unjudged} {'has' if rows.unjudged == 1 else 'have'} no verdict" * bool(rows.unjudged)
+        words = f"{which} {be if rows.better else 'is'} shown to be better than {say(rows.baseline)}{no_verdict}"
+        named = first_few([say(name) for name in rows.better], FEW)
+        whole = f"{words}: {'; '.join(named)}" if named else words
+        written += [Line("Better", whole)] if fits(whole) else [Line("Better", words), *in_lines("These", named)]
+    if rows.gain and rows.best and rows.gain.low is not None:
+        largest = f"the largest{' with a verdict' * bool(rows.unjudged)}"
+        words = f"{largest} is {points(rows.gain)} in {say(rows.figure)}: {say(rows.best)}"
+        written += in_lines("Gain", [words, *["with one seed that may be chance"] * rows.one_seed])
+    elif rows.gain:
+        written.append(
+            Line("Gain", "unknown: one seed cannot tell how far another one would be" if rows.one_seed else "unknown")
+        )
+    written += in_lines("Sure", noise(answer))
+    if rows.claims:
+        written.append(Line("Claims", _claims(rows)))
+    if rows.explored:
+        clauses = [f"the best so far is {say(rows.explored)}", "its own seeds chose it, so its gain is unknown"]
+        written += in_lines("Search", clauses)
+    return [*written, *([_model(rows.model, info)] if rows.model else [])]
+
+
+def _claims(rows: RowsAnswer) -> str:
+    every = sum(rows.claims.values())
+    held, part, refuted = (rows.claims.get(verdict, 0) for verdict in ("agrees", "agrees in part", "disagrees"))
+    rest = every - held - part - refuted
+    if rest == every:
+        return f"of the paper's {count(every, 'claim')} none is decided"
+    words = (f"{held} {'holds' if held == 1 else 'hold'}", f"{part} in part", f"{refuted} not")
+    counted = [word for number, word in zip((held, part, refuted), words, strict=True) if number]
+    decided = f"{every - rest} {'is' if every - rest == 1 else 'are'} decided"
+    return f"of the paper's {count(every, 'claim')} {decided}: {', '.join(counted)}"
+
+
+def _model(name: str, info: StudyInfo) -> Line:
+    """The command that brings a recipe's model."""
+    named = name.partition(" ")[0] if name.startswith("#") else name
+    return Line("Model", shlex.join(["python", "-m", "reports", "export", results_place(info), named]), command=True)

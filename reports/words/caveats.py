@@ -1,0 +1,194 @@
+"""How sure an answer is, what a reader must know besides, what would settle it: the lines Sure, Most, Note, Next."""
+
+from __future__ import annotations
+
+import math
+
+from reports.facts.answer import Answer
+from reports.facts.answer_parts import Ahead, Finalist
+from reports.facts.recipe_names import BASE
+from reports.ledger import StudyInfo
+from reports.ledger.finals import share_in_words
+from reports.statistics.finals import RECORDED
+from reports.words.gains import FEW, OVER, gain_over
+from reports.words.lines import Say, first_few
+from reports.words.markdown import count, duration, number, signed, span
+from search_spaces.limits import rounded_up
+from search_spaces.own_data import TF_IDF
+
+MOST_ADVISED = 100
+"""Seeds of each recipe; what takes more is not advised."""
+IN_ALL = "in all goes on"
+"""A study's limit counts what it has used."""
+
+
+def sure(answer: Answer, first: Finalist) -> list[str]:
+    """On how many seeds, items and recipes it rests; `first` is whom it is about."""
+    more = f", {answer.base.seeds} of {OVER['base']}" if answer.base and answer.base.seeds != first.seeds else ""
+    each = "each" if {finalist.seeds for finalist in answer.finalists} == {first.seeds} else "of it"
+    seeds = f"{count(first.seeds, 'fresh seed')} {each}{more}"
+    chose = "" if answer.chosen_on is None else f", {answer.chosen_on:,} to choose by"
+    trained = "" if answer.trained_on is None else f", {answer.trained_on:,} {answer.unit} to train on"
+    several = answer.items is not None and (answer.rows_of_items or 0) > answer.items
+    rows = f" (of {answer.rows_of_items:,} rows: what shares a text is one item)" if several else ""
+    items = [] if answer.items is None else [f"{count(answer.items, 'test item')}{rows}{chose}{trained}"]
+    clauses = [seeds if answer.picked else f"{count(first.seeds, 'seed')} of {OVER['base']}", *items]
+    parts = f", {answer.whole} of them on all of the data" if answer.whole < answer.tried else ""
+    clauses.append(f"{count(answer.tried, 'recipe')} tried{parts}, {duration(answer.seconds)} of trials added up")
+    return [*clauses, *(_lent(answer) or noise(answer))]
+
+
+def noise(answer: Answer) -> list[str]:
+    """How far another seed moves a score, where that is known."""
+    if not answer.noise:
+        return []
+    return [f"seeds move test scores by {span(answer.noise)} (standard deviation)"]
+
+
+def _lent(answer: Answer) -> list[str]:
+    """What intervals of few seeds take for known."""
+    if answer.lent is None:
+        return []
+    by = "a guess from other data" if answer.lent <= math.sqrt(RECORDED.variance) else "by what ran twice"
+    alone = any(each and each.seeds == 1 for each in (*answer.finalists, answer.base))
+    points = f"{number(answer.lent)} points ({by})"
+    if alone:
+        return [f"intervals of one seed assume that another moves a score by {points}"]
+    return [f"so few seeds cannot measure what a seed moves: intervals also count {points}"]
+
+
+def most(answer: Answer) -> list[str]:
+    """How large a gain may be at most that is not shown."""
+    if answer.flags or not answer.fresh_items or answer.most is None or answer.most <= 0:
+        return []
+    over = answer.open[0] if answer.open else answer.incumbent
+    judged = [OVER["base"]] if over == "encoder" and answer.base_over_encoder else []
+    recipes = len(answer.finalists)
+    judged += ["the recipe judged" if recipes == 1 else f"the {recipes} recipes judged"] if recipes else []
+    gain = "gains" if judged == ["the recipe judged"] else "gain"
+    return [
+        f"{' and '.join(judged)} {gain} at most {signed(answer.most)} over {OVER[over]}, by the end of the interval"
+    ]
+
+
+def notes(answer: Answer, info: StudyInfo, say: Say) -> list[str]:
+    """What a reader must know besides, each a sentence."""
+    sentences = list[str]()
+    if answer.share is not None:
+        whole = "Again trains on all of them" if answer.to_train else "on all of them the answer may be another"
+        sentences.append(f"the study trained on {100 * answer.share:.2g}% of the rows; {whole}")
+    if collapsed := sum(finalist.collapsed for finalist in answer.finalists):
+        sentences.append(f"training collapsed under {count(collapsed, 'seed')}, left out here")
+    if left := len(answer.left_out):
+        sentences.append(f"the limit ended the finals before {count(left, 'finalist')} had run")
+    if failed := len(answer.failed):
+        sentences.append(f"all trials of {count(failed, 'finalist')} in the finals failed")
+    if part := answer.misleading:
+        less = f"{OVER['base']} scored {number(part.base)} in development, {OVER['encoder']} {number(part.encoder)}"
+        sentences.append(f"on {share_in_words(part.share)} {less}: there what trains least may look best")
+    if answer.ahead and info.limited:
+        sentences.append(f"{_scored_higher(answer.ahead, say)}{_goes_on(answer, info)}")
+    if answer.unrun > answer.tried and info.limited:
+        sentences.append(f"{count(answer.unrun, 'more recipe')} were drawn and had no time{_goes_on(answer, info)}")
+    used, plain = answer.to_use or answer.base, answer.references.get("baseline")
+    if plain and plain.name == TF_IDF and used and used.figure and plain.figure:
+        ahead = plain.figure.gain - used.figure.gain
+        without = f"TF-IDF without any model scores {number(ahead)} higher: try another encoder"
+        surely = plain.figure.low is not None and bool(plain.figure.low > used.figure.gain)
+        sentences += [without] * surely
+    if answer.remembered:
+        items = count(answer.remembered, "test item")
+        sentences.append(f"training saw a text of {items}; the gain would be shown without any of them")
+    seeds, finals = max((finalist.seeds for finalist in answer.finalists), default=0), info.finals
+    if finals is not None and 0 < seeds < finals.seeds and info.limited:
+        had = f"the limit had time for {seeds} of {count(finals.seeds, 'fresh seed')}"
+        sentences.append(f"{had}{_goes_on(answer, info, finals.seeds)}")
+    elif finals is not None and finals.smaller and answer.finalists:
+        sentences.append("the finals have fewer seeds or recipes than usual, to fit the limit")
+    if answer.busy and info.limited:
+        span_of = " and ".join(map(duration, answer.busy))
+        sentences.append(f"the machine was busy: trainings of the same work took {span_of}")
+    return sentences
+
+
+def _scored_higher(ahead: Ahead, say: Say) -> str:
+    where = "before the finals" if ahead.share == 1 else f"on {share_in_words(ahead.share)}"
+    last = OVER["base"] if ahead.last == BASE else say(ahead.last)
+    scores = f"{say(ahead.name)} scored {number(ahead.value)} in development, {last} {number(ahead.last_value)}"
+    chance = "" if ahead.error is None else f" (chance: ±{number(ahead.error)})"
+    return f"{where} {scores}{chance}: no room was left to judge it"
+
+
+def carried_over(answer: Answer, first: Finalist, say: Say) -> list[str]:
+    """Where the development scores misled the search: on which tasks its best settings gain, and on which they lose."""
+    if answer.kind not in ("base", "as it came") or not answer.picked or not _misled(answer, first):
+        return []
+    gained = [other for other in answer.others if other.gain.above]
+    clauses = [
+        f"the gain carried over to {say(other.task)}, {gain_over(other.gain, other.over)}" for other in gained[:FEW]
+    ]
+    lost = first_few([say(other.task) for other in answer.lost], FEW) or [say(answer.figure or "")]
+    worse = f"the best of the search is shown to be worse than {OVER[answer.incumbent]} on {', '.join(lost)}"
+    return ["by the development scores the search had found better settings", *clauses, worse]
+
+
+def _misled(answer: Answer, first: Finalist) -> bool:
+    """Whether the development scores chose what is shown to be worse than what is kept."""
+    incumbent = answer.incumbent
+    pairs = zip(first.development, answer.references[incumbent].development, strict=True)
+    gain, better = first.gains[incumbent], [None not in pair and pair[0] > pair[1] for pair in pairs]  # type: ignore[operator]
+    return gain.below and any(better)
+
+
+def next_steps(answer: Answer, info: StudyInfo) -> list[str]:
+    """What would settle it; where a limit has ended the study, under which larger one."""
+    if answer.flags == ("overlap",) and info.request.train and not info.request.drop_leaks:
+        return ["--drop-leaks, with other --results, leaves out the training rows that hold test items"]
+    if answer.flags:
+        return ["see the warnings of the report; what they name must be mended before anything can be told"]
+    if not answer.fresh_items:
+        return ["test sentences that did not choose the settings would settle it"]
+    larger = f"{larger_limit(info)} in all" if info.limited else "--trials"
+    if not answer.finalists and answer.base_stands:
+        return [f"{larger} may have time to judge a recipe beside {OVER['base']}"] if info.limited else []
+    clauses, more = [], f"more recipes ({larger}) may find a larger one"
+    if answer.never:
+        measured = answer.picked[0].gains.get(answer.open[0]) if answer.open and answer.picked else None
+        if measured is not None and measured.gain <= 0:
+            clauses.append("as measured there is no gain, which more seeds would not change")
+        else:
+            clauses.append("more seeds would not settle it: the test items are too few for so small a gain")
+        if answer.items and answer.shows:
+            rows = answer.rows_of_items or answer.items
+            more_items = count(4 * rows, "such row" if rows > answer.items else "item")
+            shown = f"{count(answer.items, 'test item')} show gains from {number(answer.shows)} on"
+            clauses.append(f"{shown}, {more_items} from {number(answer.shows / 2)} on")
+        return [*clauses, more]
+    seeds = answer.seeds if answer.seeds is not None else 5
+    size = f"{max(1, len(answer.finalists))}x{seeds}"
+    finals = f"--search {info.search} --finals {size} {larger_limit(info, seeds)}".strip()
+    if answer.seeds is not None and answer.seeds > MOST_ADVISED:
+        clauses.append(f"to show so small a gain would take {answer.seeds} seeds each")
+        clauses.append(more)
+    elif answer.seeds is not None:
+        clauses.append(f"{finals} would settle it in 4 of 5 cases, if the gain is as large as measured")
+    else:
+        clauses.append("how many seeds would settle it is unknown")
+        clauses += [f"{larger} has time for more"] if (larger := larger_limit(info)) else []
+    return clauses
+
+
+def _goes_on(answer: Answer, info: StudyInfo, seeds: int | None = None) -> str:
+    """Under which limit, where `next_steps` does not say so."""
+    named = answer.kind == "open" and not answer.flags and answer.fresh_items
+    return "" if named else f"; {larger_limit(info, seeds)} {IN_ALL}"
+
+
+def larger_limit(info: StudyInfo, seeds: int | None = None) -> str:
+    """`--limit minutes=80`: of the limit that ended the study twice as much, or as much more as so many seeds of the
+    finals are, whose share of a limit is fixed, or what a search needs at least; empty where none has ended it."""
+    if not info.limited:
+        return ""
+    times = max(2.0, seeds / info.finals.seeds if seeds and info.finals else 0.0)
+    number = max(info.limited["number"] * times, info.limited.get("least") or 0.0)
+    return f"--limit {info.limited['limit']}={rounded_up(number):g}"
