@@ -16,10 +16,10 @@ from reports.ledger.finals import SHARE
 from reports.words.markdown import duration
 from search_spaces.own_data import BATCH, EPOCHS
 from study.engine.cluster import Allotment
-from study.own_leaks import splits_of
+from study.own.leaks import splits_of
 from study.plan import Draft, Plan
 from study.search.ladder import STEPS
-from trainables.corpora.held_out import rows_of
+from trainables.corpora.own.held_out import rows_of
 from trainables.corpora.own_rows import Normal, texts
 from trainables.evaluation_config import parse_assignment
 from trainables.recipe import Recipe

@@ -25,7 +25,7 @@ from search_spaces.paper import NEED_KEYS
 from search_spaces.space import Domain, Row, Scale, Search, Space
 from study.engine.cluster import lasting
 from study.one_recipe import read_recipe
-from study.own_study import begin, own_space
+from study.own.space import begin, own_space
 from study.rows import chosen_rows, given_models, inputs_of
 from study.search.course import StudyCourse
 from study.search.finals import SearchFinals

@@ -73,7 +73,7 @@ def _run(request: Request) -> int:
 
         scored_by = tasks_of(request.mteb)
     if request.write_space is not None:
-        from study.own_study import write_space
+        from study.own.space import write_space
 
         write_space(request)
         return 0

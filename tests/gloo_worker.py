@@ -25,7 +25,7 @@ from torch import nn
 
 from tests.conftest import ROWS, pairs_of
 from trainables.corpora.batch import Sampler
-from trainables.corpora.mix import Joined, OneCorpusABatch
+from trainables.corpora.layouts.mix import Joined, OneCorpusABatch
 from trainables.corpora.samplers import GroupSampler, PairSampler, RowSampler
 from trainables.encoders.kinds import EncoderRequest
 from trainables.encoders.passes import full_passes

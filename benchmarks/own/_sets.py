@@ -25,7 +25,7 @@ from search_spaces import load_space
 from search_spaces.goals import Goal, searched
 from search_spaces.space import Domain
 from study.cli.options import parse
-from study.own_study import SPACE, write_space
+from study.own.space import SPACE, write_space
 from trainables.errors import UserError, choices
 from trainables.evaluation_config import EvaluationConfig
 from trainables.recipe import Recipe

@@ -19,10 +19,10 @@ from reports.facts.results import Results
 from reports.ledger.request import Request
 from reports.words.commands import results_place
 from search_spaces.goals import Goal
-from study.own_leaks import splits_of
+from study.own.leaks import splits_of
 from study.rows import as_it_came
-from trainables.corpora.held_out import DEV, HELD_OUT, TEST, rows_of
-from trainables.corpora.own_data import training_files
+from trainables.corpora.own.held_out import DEV, HELD_OUT, TEST, rows_of
+from trainables.corpora.own.training_files import training_files
 from trainables.corpora.own_rows import Normal
 from trainables.encoders.contract import for_documents
 from trainables.encoders.embedding_store import EmbeddingStore

@@ -16,7 +16,7 @@ import numpy as np
 from reports.size import sample_of
 from reports.statistics import compare
 from search_spaces.own_data import BATCH, EPOCHS, RATE, TEMPERATURE, USUAL_BATCH
-from study.own_leaks import items_of
+from study.own.leaks import items_of
 from study.planned_power import FEW_ITEMS, TestSize
 from study.why.case import Cause, StudyCase
 from trainables.corpora.leaks import NEAR, leaks, plain

@@ -29,8 +29,8 @@ from tests.whole_files import (
     table,
 )
 from trainables.corpora.documents import SUFFIXES, load_documents
+from trainables.corpora.layouts.stsb_pairs import load_similar
 from trainables.corpora.nli import load_nli
-from trainables.corpora.stsb_pairs import load_similar
 from trainables.corpora.tables import READERS as TABLES
 from trainables.errors import UserError
 from trainables.registry import load

@@ -17,7 +17,7 @@ from tests.fuzzing import read_or_refuse
 from tests.whole_files import OfLengths, load_pairs, npy, read_vectors
 from trainables import text_lines
 from trainables.corpora.documents import SUFFIXES, load_documents
-from trainables.corpora.stsb_pairs import load_similar
+from trainables.corpora.layouts.stsb_pairs import load_similar
 from trainables.senteval.captions import read_captions
 from trainables.senteval.examples import TaskData
 from trainables.senteval.read_task import read_task

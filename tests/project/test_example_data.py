@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 from tests.example_data import read_premises, triplets, write_labelled, write_scored, write_search
-from trainables.corpora.own_data import training_files
+from trainables.corpora.own.training_files import training_files
 from trainables.senteval.own_tasks import own_tasks
 from trainables.senteval.read_task import kept_task
 

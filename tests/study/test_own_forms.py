@@ -8,12 +8,12 @@ import pytest
 
 from reports.ledger.request import OPTIONS
 from study.cli.options import parse
-from study.own_leaks import splits_of
+from study.own.leaks import splits_of
 from study.plan import read_request
 from study.run import main
 from tests.study.plans import plan_of
 from tests.study.test_own_study import SMALL, write
-from trainables.corpora.own_data import MOST_ROWS
+from trainables.corpora.own.training_files import MOST_ROWS
 from trainables.errors import UserError
 from trainables.senteval.tasks import TASKS, task_names
 from trainables.trial.run import run_trial

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from study.cli.options import parse
-from study.own_leaks import items_of
+from study.own.leaks import items_of
 from study.plan import decide, read_request
 from study.results_folder.prepare import prepare_results
-from trainables.corpora.held_out import rows_of
+from trainables.corpora.own.held_out import rows_of
 from trainables.corpora.own_rows import texts
 from trainables.senteval.own_tasks import own_tasks
 

@@ -17,7 +17,7 @@ from search_spaces.goals import searched
 from search_spaces.own_data import FIRST_FINISHED, FIRST_NARROW, FIRST_WIDE, GENERAL_TASK, RATE, TF_IDF
 from study import Outcome
 from study.check import check_plan
-from study.own_study import NO_TF_IDF
+from study.own.space import NO_TF_IDF
 from study.plan import Plan
 from study.results_folder.check import check_results
 from study.results_folder.prepare import prepare_results
@@ -285,7 +285,7 @@ def test_what_lies_where_the_prepared_data_go_is_never_deleted(tmp_path: Path, m
     assert [path.name for path in Path("data").iterdir()] == ["mine.csv"]
     plan_of(*arguments, "--results", "results")
     written = Path("results/data/train.jsonl").stat().st_ino
-    monkeypatch.setattr("study.own_study._put", set())  # as in another process
+    monkeypatch.setattr("study.own.space._put", set())  # as in another process
     plan_of(*arguments, "--results", "results")
     with pytest.raises(UserError, match="holds something else"):
         plan_of(*arguments, "--dev", write("scored", name="sts.csv"), "--results", "results")
@@ -481,7 +481,7 @@ def test_tf_idf_is_scored_where_not_too_many_texts_are_tested(
     assert plan.finals.baseline == plan.rows[TF_IDF]
     assert plan.space.baseline is None
     assert Path(plan.rows[TF_IDF].encoder.name) == Path("few/data/train.jsonl").absolute()
-    monkeypatch.setattr("study.own_study.MOST_COUNTED", 30)
+    monkeypatch.setattr("study.own.space.MOST_COUNTED", 30)
     plan = plan_of("--train", write("pairs"), *SMALL, "--results", "many")
     assert (plan.finals.baseline, TF_IDF in plan.rows) == (None, False)
     assert NO_TF_IDF in plan.space.notes

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from trainables.corpora.held_out import prepare
-from trainables.corpora.own_data import training_files
+from trainables.corpora.own.held_out import prepare
+from trainables.corpora.own.training_files import training_files
 from trainables.errors import UserError
 from trainables.senteval.own_tasks import own_tasks
 from trainables.senteval.read_task import read_task

@@ -3,7 +3,7 @@
     row = read_row("pairs", {"question": "q", "answer": "a"}, {"anchor": ("question",), "positive": ("answer",)}, where,
                    Labels(None))        # {"anchor": "q", "positive": ["a"]}; or, of one that lacks something, what
 
-To add one: an entry of `CONTENTS`, the columns that tell it in `own_columns.py`, its counts in `own_census.py`.
+To add one: an entry of `CONTENTS`, the columns that tell it in `own/columns.py`, its counts in `own/census.py`.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 
-from trainables.corpora.layout import Layout
+from trainables.corpora.layouts.contract import Layout
 from trainables.encoders.projection import Projection
 from trainables.objectives.objective import Objective
 from trainables.recipe import Recipe, keys

@@ -384,7 +384,7 @@ def test_broken_stsbenchmark(recipe: Recipe, file: str, content: str | None, sen
 
 
 def test_local_files_are_read_once_for_all_recipes(recipe: Recipe, monkeypatch: pytest.MonkeyPatch):
-    from trainables.corpora import nli_layouts
+    from trainables.corpora.layouts import nli as nli_layouts
 
     reads = []
 

@@ -16,7 +16,7 @@ import pytest
 from tests.json_lines import write_rows
 from tests.peers import Both, Case
 from trainables.corpora import mining
-from trainables.corpora.layout import Layout
+from trainables.corpora.layouts.contract import Layout
 from trainables.corpora.mining import Embed, Mining, mined_table, with_table
 from trainables.corpora.nli import NLIPairs, load_nli
 from trainables.errors import UserError

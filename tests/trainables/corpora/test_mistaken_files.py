@@ -13,7 +13,7 @@ import pytest
 
 from tests.json_lines import write_rows
 from tests.trainables.test_refuse_or_count import CORPUS, QRELS, QUERIES, benchmark
-from trainables.corpora.own_data import training_files
+from trainables.corpora.own.training_files import training_files
 from trainables.errors import UserError, point_hint
 from trainables.senteval.own_tasks import own_tasks
 from trainables.senteval.read_task import read_task

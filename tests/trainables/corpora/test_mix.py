@@ -16,7 +16,7 @@ from tests.json_lines import write_rows
 from tests.peers import Both, Case
 from trainables.corpora.batch import Batch, Sampler
 from trainables.corpora.layouts import Layout, make_sampler, training_sentences
-from trainables.corpora.mix import OneCorpusABatch, joined, shared_out
+from trainables.corpora.layouts.mix import OneCorpusABatch, joined, shared_out
 from trainables.corpora.samplers import PairSampler
 from trainables.corpora.shuffled import kept_apart
 from trainables.errors import UserError

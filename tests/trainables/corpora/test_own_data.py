@@ -15,8 +15,8 @@ import pytest
 import trainables.lines
 from trainables.corpora.columns import find_columns, role_columns
 from trainables.corpora.layouts import LAYOUTS, Layout, SamplerRequest, make_sampler
+from trainables.corpora.layouts.scored_pairs import ScoredPairLayout, between_0_and_1
 from trainables.corpora.nli import NLIPairs, check_nli, load_nli
-from trainables.corpora.scored_pairs import ScoredPairLayout, between_0_and_1
 from trainables.errors import UserError
 from trainables.labels import LABELS
 from trainables.lines import bounded_lines

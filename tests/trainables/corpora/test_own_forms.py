@@ -11,12 +11,12 @@ from typing import Any
 import pandas
 import pytest
 
-from study.judge_files import fetched, with_known_names
+from study.own.judge_files import fetched, with_known_names
 from tests.json_lines import write_rows
-from trainables.corpora.held_out import DEV, TEST, prepare
 from trainables.corpora.hub import load_data_set
 from trainables.corpora.nli import load_nli
-from trainables.corpora.own_data import MORE, training_files
+from trainables.corpora.own.held_out import DEV, TEST, prepare
+from trainables.corpora.own.training_files import MORE, training_files
 from trainables.errors import UserError
 from trainables.senteval.own_tasks import own_tasks
 from trainables.senteval.read_task import read_task

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from trainables.corpora.held_out import DEV, FEWEST, LEFT_OUT, MOST, OF_LABEL, TEST, TRAIN, HashedTexts, prepare
 from trainables.corpora.leaks import plain
-from trainables.corpora.own_census import take_census
-from trainables.corpora.own_data import training_files
+from trainables.corpora.own.census import take_census
+from trainables.corpora.own.held_out import DEV, FEWEST, LEFT_OUT, MOST, OF_LABEL, TEST, TRAIN, HashedTexts, prepare
+from trainables.corpora.own.training_files import training_files
 from trainables.corpora.own_rows import row_in_words, texts
 from trainables.errors import UserError
 from trainables.senteval.own_tasks import own_tasks

@@ -15,8 +15,7 @@ from scipy import stats
 
 from tests.conftest import lend_scenes
 from trainables.corpora.documents import TokenizedDocuments
-from trainables.corpora.request import SamplerRequest
-from trainables.corpora.spans import (
+from trainables.corpora.layouts.spans import (
     SpanLayout,
     SpanOptions,
     Spans,
@@ -25,6 +24,7 @@ from trainables.corpora.spans import (
     sample_spans,
     shortest_document,
 )
+from trainables.corpora.request import SamplerRequest
 from trainables.errors import UserError
 from trainables.recipe import Recipe
 

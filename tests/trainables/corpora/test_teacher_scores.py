@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from tests.json_lines import write_rows
-from trainables.corpora.layout import Layout
 from trainables.corpora.layouts import SamplerRequest, make_sampler
+from trainables.corpora.layouts.contract import Layout
 from trainables.corpora.nli import load_nli
-from trainables.corpora.own_data import training_files
+from trainables.corpora.own.training_files import training_files
 from trainables.errors import UserError
 from trainables.labels import ENTAILMENT
 from trainables.recipe import Recipe

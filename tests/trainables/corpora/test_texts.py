@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.json_lines import write_rows
-from trainables.corpora.own_census import take_census
-from trainables.corpora.own_data import training_files
-from trainables.corpora.positives import CUT_FROM, LONGEST, SHORTEST, SOURCES, TitledText
+from trainables.corpora.layouts.positives import CUT_FROM, LONGEST, SHORTEST, SOURCES, TitledText
+from trainables.corpora.layouts.texts import TextLayout
+from trainables.corpora.own.census import take_census
+from trainables.corpora.own.training_files import training_files
 from trainables.corpora.request import SamplerRequest
-from trainables.corpora.text_layout import TextLayout
 from trainables.errors import UserError
 
 MARKDOWN = """About birds.

@@ -12,7 +12,7 @@ import numpy as np
 import pandas
 import pytest
 
-from trainables.corpora.own_data import training_files
+from trainables.corpora.own.training_files import training_files
 from trainables.corpora.own_rows import texts
 from trainables.corpora.tables import open_table
 from trainables.errors import UserError

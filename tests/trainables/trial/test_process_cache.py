@@ -240,7 +240,7 @@ class TestOverlapInATrial:
             read.append(given)
             return load_nli(*given, **more)
 
-        monkeypatch.setattr("trainables.corpora.nli_layouts.load_nli", load)
+        monkeypatch.setattr("trainables.corpora.layouts.nli.load_nli", load)
         recipe = base.override({"corpus.nli": str(file), "optimisation.batch_size": 2})
         file.write_text("\n".join(json.dumps(row) for row in CORPUS))
         assert run_trial(recipe, 1, EVALUATION).evaluated["overlap"]["STSBenchmark"]["seen"] == 0

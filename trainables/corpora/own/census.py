@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from trainables.corpora.own_data import MORE
+from trainables.corpora.layouts.positives import SOURCES, TitledText
+from trainables.corpora.own.training_files import MORE
 from trainables.corpora.own_rows import Normal
-from trainables.corpora.positives import SOURCES, TitledText
 from trainables.errors import UserError, shown
 
 MOST_TOGETHER = 4

@@ -35,16 +35,16 @@ from search_spaces.own_data import (
 from search_spaces.own_file import space_text
 from study.cli.terminal import say_lines
 from study.engine.cluster import lasting
-from study.judge_files import MADE, fetched, with_known_names
 from study.one_recipe import read_recipe
-from study.own_leaks import held_against, rows_that_hold
-from study.own_words import held_back, of_data, of_lengths, of_measures
+from study.own.judge_files import MADE, fetched, with_known_names
+from study.own.leaks import held_against, rows_that_hold
+from study.own.words import held_back, of_data, of_lengths, of_measures
 from study.rows import absolute
 from study.subject import Subject, named_space, plugin
 from study.trial import SourceFile
-from trainables.corpora.held_out import DEV, TEST, PreparedData, prepare
-from trainables.corpora.own_columns import named_roles
-from trainables.corpora.own_data import TrainingFiles, training_files
+from trainables.corpora.own.columns import named_roles
+from trainables.corpora.own.held_out import DEV, TEST, PreparedData, prepare
+from trainables.corpora.own.training_files import TrainingFiles, training_files
 from trainables.encoders.availability import known_layers, known_width
 from trainables.encoders.check import check_encoder
 from trainables.encoders.module_files import own_pooling

@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from trainables.corpora.spans import SpanOptions, sample_spans
+from trainables.corpora.layouts.spans import SpanOptions, sample_spans
 from trainables.registry import Registry
 
 LONGEST = 300

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 from trainables.corpora import scenes
 from trainables.corpora.batch import Sampler
 from trainables.corpora.columns import role_columns
-from trainables.corpora.layout import Layout
+from trainables.corpora.layouts.contract import Layout
 from trainables.corpora.nli import drawn_share, stamps
 from trainables.corpora.request import SamplerRequest
 from trainables.corpora.tables import OpenTable, check_tables, find_tables, open_table

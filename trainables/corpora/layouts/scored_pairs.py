@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from trainables.corpora.batch import Sampler
-from trainables.corpora.own_tables import TableLayout, ValuedRows
+from trainables.corpora.layouts.valued_texts import TableLayout, ValuedRows
 from trainables.corpora.request import SamplerRequest, check_batch_size
 from trainables.corpora.samplers import PairSampler
 from trainables.corpora.tables import OpenTable, open_table

@@ -11,10 +11,10 @@ import numpy as np
 from trainables.corpora import scenes
 from trainables.corpora.batch import Batch
 from trainables.corpora.columns import Labels, role_columns
+from trainables.corpora.layouts.nli import GroupLayout, Made
+from trainables.corpora.layouts.positives import SOURCES, Source, TitledText
 from trainables.corpora.nli import NLIPairs, PairCensus, census, drawn_share, number, stamps
-from trainables.corpora.nli_layouts import GroupLayout, Made
 from trainables.corpora.own_rows import read_row
-from trainables.corpora.positives import SOURCES, Source, TitledText
 from trainables.corpora.request import SamplerRequest
 from trainables.corpora.samplers import paired
 from trainables.corpora.shuffled import Shuffled
@@ -53,7 +53,7 @@ class TextLayout(GroupLayout):
     positives_from: str = key(
         "crops",
         "Where the positives of texts alone come from.",
-        registry="trainables.corpora.positives:SOURCES",
+        registry="trainables.corpora.layouts.positives:SOURCES",
         label="positives from",
     )
 

@@ -34,7 +34,7 @@ import numpy as np
 
 from trainables.corpora.batch import Batch, Sampler
 from trainables.corpora.documents import TokenizedDocuments, check_batch, check_documents, load_documents
-from trainables.corpora.layout import Layout
+from trainables.corpora.layouts.contract import Layout
 from trainables.corpora.request import SamplerRequest
 from trainables.corpora.shuffled import once_an_epoch
 from trainables.errors import UserError

@@ -15,10 +15,10 @@ from typing import Any, ClassVar
 
 from trainables.corpora.batch import Sampler
 from trainables.corpora.columns import TRIPLETS_IN_WORDS, TRIPLETS_READ
-from trainables.corpora.layout import Layout
+from trainables.corpora.layouts.contract import Layout
+from trainables.corpora.layouts.valued_texts import Tables
 from trainables.corpora.mining import Mining, RenewedSampler, mined_table, with_table
 from trainables.corpora.nli import NLIPairs, PairCensus, census, check_nli, count_premises, load_nli, stamps
-from trainables.corpora.own_tables import Tables
 from trainables.corpora.request import SamplerRequest, check_batch_size
 from trainables.corpora.samplers import GroupSampler, PairSampler, RowSampler
 from trainables.errors import UserError, shown

@@ -24,7 +24,7 @@ from itertools import islice
 from pathlib import Path
 
 from trainables.corpora.columns import Labels
-from trainables.corpora.own_columns import Reading, named_roles, reading
+from trainables.corpora.own.columns import Reading, named_roles, reading
 from trainables.corpora.own_rows import CONTENTS, Normal, read_row
 from trainables.corpora.tables import find_tables, has_tables, open_table
 from trainables.corpora.text_files import is_table, is_text_file, open_texts, text_files

@@ -11,7 +11,7 @@ from typing import Any
 
 from trainables.corpora import scenes
 from trainables.corpora.batch import Sampler
-from trainables.corpora.layout import Layout
+from trainables.corpora.layouts.contract import Layout
 from trainables.corpora.request import SamplerRequest, check_batch_size
 from trainables.corpora.samplers import PairSampler
 from trainables.corpora.tables import sts_rows

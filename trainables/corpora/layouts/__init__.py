@@ -5,7 +5,7 @@
     sampler, description = make_sampler(layout, request)
     sampler.batch(0)
 
-To add one: a subclass of `Layout` (`layout.py`), whose fields are its keys, added here or in a plugin file.
+To add one: a subclass of `Layout` (`contract.py`), whose fields are its keys, added here or in a plugin file.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from itertools import islice
 from typing import Any
 
 from trainables.corpora.batch import Sampler
-from trainables.corpora.layout import Layout
-from trainables.corpora.mix import MixLayout
-from trainables.corpora.nli_layouts import GroupLayout, PairLayout, RowLayout, SentenceLayout
+from trainables.corpora.layouts.contract import Layout
+from trainables.corpora.layouts.mix import MixLayout
+from trainables.corpora.layouts.nli import GroupLayout, PairLayout, RowLayout, SentenceLayout
+from trainables.corpora.layouts.same_label import SameLabelLayout
+from trainables.corpora.layouts.scored_pairs import ScoredPairLayout
+from trainables.corpora.layouts.spans import SpanLayout
+from trainables.corpora.layouts.stsb_pairs import SimilarPairLayout
+from trainables.corpora.layouts.texts import TextLayout
 from trainables.corpora.request import SamplerRequest, SpanEncoder
-from trainables.corpora.same_label import SameLabelLayout
-from trainables.corpora.scored_pairs import ScoredPairLayout
-from trainables.corpora.spans import SpanLayout
-from trainables.corpora.stsb_pairs import SimilarPairLayout
-from trainables.corpora.text_layout import TextLayout
 from trainables.errors import UserError
 from trainables.registry import Registry
 

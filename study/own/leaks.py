@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from reports.words.markdown import count
-from trainables.corpora.held_out import PreparedData, leave_out, rows_of
 from trainables.corpora.leaks import LIKENESSES, Counts, PartLeaks, leaks
-from trainables.corpora.own_data import TrainingFiles
+from trainables.corpora.own.held_out import PreparedData, leave_out, rows_of
+from trainables.corpora.own.training_files import TrainingFiles
 from trainables.corpora.own_rows import texts
 from trainables.senteval.examples import Split
 from trainables.senteval.kinds import KINDS

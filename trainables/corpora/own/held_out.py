@@ -23,11 +23,11 @@ from typing import Any
 
 import numpy as np
 
+from trainables.corpora.layouts.positives import CUT_FROM, SOURCES, TitledText
 from trainables.corpora.leaks import plain
-from trainables.corpora.own_census import Agreement, Census, take_census
-from trainables.corpora.own_data import TrainingFiles
+from trainables.corpora.own.census import Agreement, Census, take_census
+from trainables.corpora.own.training_files import TrainingFiles
 from trainables.corpora.own_rows import Normal, texts
-from trainables.corpora.positives import CUT_FROM, SOURCES, TitledText
 from trainables.errors import UserError
 
 TRAIN, DEV, TEST, LEFT_OUT = range(4)

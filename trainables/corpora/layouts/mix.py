@@ -13,9 +13,9 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 
 from trainables.corpora.batch import Batch, Prompts, Sampler
-from trainables.corpora.layout import Layout
+from trainables.corpora.layouts.contract import Layout
+from trainables.corpora.layouts.nli import NLISource, Shape
 from trainables.corpora.nli import stamps
-from trainables.corpora.nli_layouts import NLISource, Shape
 from trainables.corpora.request import SamplerRequest
 from trainables.corpora.shuffled import once_an_epoch
 from trainables.corpora.tables import sources

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from reports.words.markdown import count
 from search_spaces.own_data import OwnEncoder
-from trainables.corpora.held_out import DEV, LEFT_OUT, MOST, OF_LABEL, TEST, TRAIN, PreparedData, held_back_form
-from trainables.corpora.own_data import MORE, TrainingFiles
+from trainables.corpora.layouts.positives import SOURCES
+from trainables.corpora.own.held_out import DEV, LEFT_OUT, MOST, OF_LABEL, TEST, TRAIN, PreparedData, held_back_form
+from trainables.corpora.own.training_files import MORE, TrainingFiles
 from trainables.corpora.own_rows import row_in_words
-from trainables.corpora.positives import SOURCES
 from trainables.encoders.module_files import own_length
 from trainables.recipe import SCENES_ENCODER
 from trainables.senteval.tasks import Task

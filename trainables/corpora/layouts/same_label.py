@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from trainables.corpora.batch import Sampler
-from trainables.corpora.own_tables import TableLayout, ValuedRows
+from trainables.corpora.layouts.valued_texts import TableLayout, ValuedRows
 from trainables.corpora.request import SamplerRequest, check_batch_size
 from trainables.corpora.samplers import SameLabelSampler
 from trainables.corpora.tables import OpenTable, Record
