@@ -17,7 +17,8 @@ from benchmarks.tables import check_page, write_between
 from reports.document import DataTable
 from reports.words.markdown import DASH
 from tests.peers import Case, by_entry
-from tests.trainables.corpora import test_mining, test_mix
+from tests.trainables.corpora import test_mining
+from tests.trainables.corpora.layouts import test_mix
 from tests.trainables.encoders import test_static
 from tests.trainables.objectives import test_peers
 from trainables.errors import answer_user_errors

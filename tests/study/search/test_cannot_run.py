@@ -19,8 +19,8 @@ from study.search.explorer import OptunaExplorer
 from study.testing.agenda import SimulatedClock, SimulatedTrial, drive
 from study.trial import Trial
 from tests.conftest import slow_case
+from tests.study.own.test_study import write
 from tests.study.plans import plan_of
-from tests.study.test_own_study import write
 from trainables.senteval.tasks import TASKS
 from trainables.trial import check_recipes
 

@@ -24,7 +24,7 @@ import torch
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from tests.trials import PAIRS, without_seconds
-from trainables.corpora import nli_layouts
+from trainables.corpora.layouts import nli as nli_layouts
 from trainables.corpora.request import SamplerRequest
 from trainables.encoders import load_encoder
 from trainables.encoders.pooling import Mean

@@ -12,8 +12,8 @@ import pytest
 from study.check import check_plan
 from study.rows import as_it_came
 from tests.conftest import NO_WEIGHTS
+from tests.study.own.test_study import write
 from tests.study.plans import model_folder, plan_of
-from tests.study.test_own_study import write
 from trainables.errors import UserError
 
 pytestmark = pytest.mark.usefixtures("own_folder")

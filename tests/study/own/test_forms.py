@@ -11,8 +11,8 @@ from study.cli.options import parse
 from study.own.leaks import splits_of
 from study.plan import read_request
 from study.run import main
+from tests.study.own.test_study import SMALL, write
 from tests.study.plans import plan_of
-from tests.study.test_own_study import SMALL, write
 from trainables.corpora.own.training_files import MOST_ROWS
 from trainables.errors import UserError
 from trainables.senteval.tasks import TASKS, task_names

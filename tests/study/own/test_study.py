@@ -234,7 +234,7 @@ def test_a_dry_run_ends_with_what_is_done_after_the_space_file(capsys: pytest.Ca
 @pytest.mark.slow
 def test_a_dry_run_says_that_recipes_begin_on_a_part_of_the_data(capsys: pytest.CaptureFixture[str]) -> None:
     """Where an eighth is enough to train on."""
-    sample = Path(__file__).parents[2] / "docs" / "sample" / "packages.csv"
+    sample = Path(__file__).parents[3] / "docs" / "sample" / "packages.csv"
     assert main(["--train", str(sample), *SMALL, "--limit", "minutes=60", "--dry-run"]) == 0
     assert (
         "a search of 200 recipes from Optuna at most, on a part of the data first, then finals"
