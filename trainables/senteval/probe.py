@@ -6,6 +6,8 @@ on. Its accuracies are its own: compare them with each other only, never with Se
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -19,12 +21,13 @@ MOST = 4000
 """So many examples of a task are probed: its accuracy is then known to 0.8 points at worst."""
 
 
-def left_out(embeddings: Tensor, labels: Tensor) -> Tensor:  # (examples, dim), (examples,) int64 -> (examples,) int64
-    """The class that a ridge classifier gives each example after a fit to all the others.
+def left_out(embeddings: Tensor, labels: Tensor, groups: np.ndarray | None = None) -> Tensor:
+    """(examples,) int64: the class that a ridge classifier gives each of (examples, dim), with (examples,) labels, by a
+    fit to all the others; to those of other (examples,) groups, where there are groups.
 
     One least-squares fit of every class's indicator, with an intercept, serves all examples: with hat matrix H and
-    fitted values f, the fit without example i predicts y_i - (y_i - f_i) / (1 - H_ii) for it. Embeddings that are all
-    the same give the larger class.
+    fitted values f, the fit without example i predicts y_i - (y_i - f_i) / (1 - H_ii) for it; without a group, with
+    its block of H in place of H_ii. Embeddings that are all the same give the larger class.
     """
     count = len(embeddings)
     centred = embeddings - embeddings.mean(dim=0)
@@ -39,13 +42,26 @@ def left_out(embeddings: Tensor, labels: Tensor) -> Tensor:  # (examples, dim), 
     half = torch.linalg.solve_triangular(factor, centred.mT, upper=False)  # (dim, examples)
     leverage = half.square().sum(dim=0) + 1 / count  # the intercept's part is 1 / n
     fitted = half.mT @ (half @ (targets - mean)) + mean
-    return (targets - (targets - fitted) / (1 - leverage).unsqueeze(1)).argmax(dim=1)
+    error = targets - fitted
+    unseen = error / (1 - leverage).unsqueeze(1)
+    for rows in _together(groups):
+        others = torch.eye(len(rows)).to(half) - half[:, rows].mT @ half[:, rows] - 1 / count
+        unseen[rows] = torch.linalg.solve(others, error[rows])
+    return (targets - unseen).argmax(dim=1)
 
 
-def probe_accuracy(embeddings: Tensor, labels: np.ndarray) -> float:  # (examples, dim), (examples,) int64
+def _together(groups: np.ndarray | None) -> Iterator[np.ndarray]:
+    """The examples of each group that has several, but for one that has all."""
+    if groups is not None:
+        order = np.argsort(groups, kind="stable")
+        cuts = np.flatnonzero(np.diff(groups[order])) + 1
+        yield from (rows for rows in np.split(order, cuts) if 1 < len(rows) < len(groups))
+
+
+def probe_accuracy(embeddings: Tensor, labels: np.ndarray, groups: np.ndarray | None = None) -> float:
     """In percent, the share of examples that `left_out` gives their class."""
     right = torch.from_numpy(labels)
-    return 100 * float((left_out(embeddings, right) == right).double().mean())
+    return 100 * float((left_out(embeddings, right, groups) == right).double().mean())
 
 
 def probed_part(data: TaskData) -> Split:

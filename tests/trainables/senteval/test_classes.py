@@ -71,6 +71,18 @@ def test_neighbours_are_the_nearest_by_cosine() -> None:
     assert same.mean() > 0.8
 
 
+def test_rows_of_a_group_are_never_read_by_each_other() -> None:
+    """Each group has a row of each label, and nothing else tells: divided groups would say which label is missing."""
+    random = np.random.default_rng(0)
+    groups, labels = np.repeat(np.arange(150), 3), np.tile(np.arange(3), 150)
+    features = random.normal(size=(150, 40))[groups] + random.normal(size=(450, 40)) / 50
+    divided, whole = (read_in_folds(features, labels, each) for each in (None, groups))
+    for reader in ("regressed", "nearest"):
+        assert (getattr(divided, reader) == labels).mean() < 0.15
+        assert (getattr(whole, reader) == labels).mean() == pytest.approx(1 / 3, abs=0.08)
+    assert (read_in_folds(features, labels, groups * 0).regressed == labels).mean() < 0.15
+
+
 def test_embeddings_that_are_all_the_same_and_one_label_alone_are_no_error() -> None:
     same = np.ones((12, 3))
     assert {*read_in_folds(same, np.arange(12) % 2).regressed.tolist()} <= {0, 1}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -9,8 +10,8 @@ from torch import Tensor
 from trainables.senteval.probe import PENALTY, left_out, probe_accuracy
 
 
-def _one_by_one(embeddings: Tensor, labels: Tensor) -> Tensor:
-    """A ridge fit for each example, to all the others."""
+def _one_by_one(embeddings: Tensor, labels: Tensor, groups: Tensor) -> Tensor:
+    """A ridge fit for each example, to those of all other groups."""
     count, dim = embeddings.shape
     centred = embeddings - embeddings.mean(dim=0)
     targets = torch.nn.functional.one_hot(labels).double()
@@ -19,20 +20,28 @@ def _one_by_one(embeddings: Tensor, labels: Tensor) -> Tensor:
     penalty[dim, dim] = 0  # the intercept is free
     accuracies = []
     for i in range(count):
-        others = torch.arange(count) != i
+        others = groups != groups[i]
         kept = columns[others]
         weights = torch.linalg.solve(kept.mT @ kept + penalty, kept.mT @ targets[others])
         accuracies.append((columns[i] @ weights).argmax())
     return torch.stack(accuracies)
 
 
+@pytest.mark.parametrize("sharing", [1, 3])
 @pytest.mark.parametrize(("count", "dim", "classes"), [(30, 4, 2), (47, 9, 3), (12, 20, 2)])
-def test_it_is_the_fit_without_the_example(count: int, dim: int, classes: int):
+def test_it_is_the_fit_without_the_example_or_its_group(count: int, dim: int, classes: int, sharing: int):
     torch.manual_seed(count)
     embeddings = 3 + 0.01 * torch.randn(count, dim, dtype=torch.float64)  # small: the penalty must be, too
     labels = (embeddings[:, 0] * 150 + torch.randn(count)).argsort().argsort() * classes // count
-    expected = _one_by_one(embeddings, labels)
-    assert left_out(embeddings, labels).equal(expected)
+    groups = torch.arange(count).roll(count // 3) // sharing  # of uneven sizes, one of them in two places
+    expected = _one_by_one(embeddings, labels, groups)
+    assert left_out(embeddings, labels, None if sharing == 1 else groups.numpy()).equal(expected)
+
+
+def test_one_group_of_all_is_none():
+    torch.manual_seed(0)
+    embeddings, labels = torch.randn(40, 5, dtype=torch.float64), torch.arange(40) % 3
+    assert left_out(embeddings, labels, np.zeros(40)).equal(left_out(embeddings, labels))
 
 
 def test_what_an_example_says_of_itself_does_not_count():

@@ -35,7 +35,7 @@ class TextClasses(MeanOverItems):
     """Accuracies of two readers of embeddings (`logistic.py`), each of rows that it has not seen.
 
     Embeddings have length 1, so that a saved model's own last Normalize changes no score. The readers of `dev` are
-    fitted to `train`, those of `test` to both. A first part is read fold by fold.
+    fitted to `train`, those of `test` to both. A first part is read fold by fold, pairs that share a text in one.
     """
 
     varies = 24.0
@@ -101,11 +101,12 @@ class TextClasses(MeanOverItems):
 
         before = [name for name in self.splits[: self.splits.index(part)] if name in given.data.splits]
         given = _of_length_one(given)
-        labels, rows = given.labels(part), given.features(part)
+        labels, rows, fitted = given.labels(part), given.features(part), before or [part]
+        groups = self.groups([given.data.splits[name] for name in fitted])
         if before:
-            read = read_classes(given.features(*before), given.labels(*before), rows)
+            read = read_classes(given.features(*before), given.labels(*before), rows, groups)
         else:
-            read = read_in_folds(rows, labels)
+            read = read_in_folds(rows, labels, groups)
         return Answers(read.regressed, labels, split=part, more={NEIGHBOURS: read.nearest})
 
     def values(self, name: str, answers: Answers) -> np.ndarray:
@@ -129,7 +130,8 @@ class TextClasses(MeanOverItems):
         """Of a linear probe of the development part alone: compare it with its like only."""
         from trainables.senteval.probe import probe_accuracy
 
-        return probe_accuracy(_of_length_one(given).features("dev"), given.labels("dev"))
+        groups = self.groups([given.data.splits["dev"]])
+        return probe_accuracy(_of_length_one(given).features("dev"), given.labels("dev"), groups)
 
 
 def _of_length_one(given: Embedded) -> Embedded:
