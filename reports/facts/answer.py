@@ -268,7 +268,9 @@ class _Finals(FinalsEvidence):
         never = more_seeds == math.inf
         first = self.finalists[chosen[0]] if chosen else self.references["base"]
         parts = finalists[chosen[0]].beside.items() if chosen else ()
-        over_it = not self.forbidding(first, figure, ["encoder"])
+        encoder = self.references.get("encoder")
+        gain = self.gain(first, encoder, figure, self.looks_of_pick) if encoder and figure else None
+        shown = gain is not None and bool(gain.low and gain.low > 0) and not self.forbidding(first, figure, ["encoder"])
         others = self._others(first, figure, [name for name in ("base", "encoder") if chosen or name == "encoder"])
         general = next((other for other in others if other.task in GENERAL and other.over == "encoder"), None)
         unjudged = not finalists and bool(sums.ahead or self.left_out or self.failed)
@@ -289,7 +291,7 @@ class _Finals(FinalsEvidence):
             lost=tuple(self._lost(first, figure, INCUMBENTS[judged.answer])) if judged.answer in INCUMBENTS else (),
             others=tuple(others),
             general=None if self.needs & {*GENERAL} else general,
-            remembered=remembered(self.evidence, first, self.references.get("encoder"), figure) if over_it else None,
+            remembered=remembered(self.evidence, first, encoder, figure) if shown else None,
             flags=tuple(dict.fromkeys(flag.guard for flag in self.forbidding(first, figure))),
             open=judged.open,
             most=judged.most,

@@ -21,7 +21,7 @@ from reports.facts.looks import look, share
 from reports.facts.quantity import Quantity
 from reports.facts.question import has_no_test, in_question, without
 from reports.facts.recipe_names import called
-from reports.facts.remembered import OVERLAP, stands_without_memory
+from reports.facts.remembered import OVERLAP, on_unseen, stands_without_memory
 from reports.facts.results import Results
 from reports.ledger import Record
 from reports.statistics import Sample
@@ -163,12 +163,22 @@ class FinalsEvidence:
             for other, flags in by_other.items()
             for flag in flags
             if flag.guard not in varied
-            and not (
-                flag.guard == OVERLAP
-                and (gain := self.gain(recipe_hash, other, figure, self.looks_of_pick)) is not None
-                and stands_without_memory(self.evidence, recipe_hash, other, figure, gain)
-            )
+            and not (flag.guard == OVERLAP and self._is_no_memory(recipe_hash, other, figure))
         ]
+
+    def _is_no_memory(self, first: str, second: str, figure: Quantity) -> bool:
+        """Whether the same is shown without the test items that training saw: at worst, or by those that it did not."""
+        gain = self.gain(first, second, figure, self.looks_of_pick)
+        if gain is None:
+            return False
+        if stands_without_memory(self.evidence, first, second, figure, gain):
+            return True
+        unseen = on_unseen(self.evidence, (first, second), figure)
+        own, other = (unseen.sample(key, figure) if unseen else None for key in (first, second))
+        if own is None or other is None or own.effect is None or other.effect is None:
+            return False
+        left = gain_over(own, other, self.lent(figure), self.looks_of_pick)
+        return _verdict(gain) == _verdict(left) is not None
 
     def checked(self, recipe_hash: str, figure: Quantity) -> Check | None:
         """What a recipe gains by the other reader of the same embeddings (`TaskKind.checked`), for which nothing is
@@ -205,6 +215,13 @@ class FinalsEvidence:
             Other(task.name, name, Gain.of(gain)) for (task, name), gain in zip(pairs, gains, strict=True) if gain
         ]
         return sorted(gained, key=lambda other: (other.gain.gain, other.task, other.over))
+
+
+def _verdict(gain: Comparison) -> int | None:
+    """1 for a gain, -1 for a loss, 0 where neither is shown; None where it has no interval."""
+    if gain.low is None or gain.high is None:
+        return None
+    return int(gain.low > 0) - int(gain.high < 0)
 
 
 def noise(samples: Iterable[Sample]) -> tuple[float, ...]:

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -16,6 +16,8 @@ DIGITS = 16
 LARGEST = 1e30
 """Nothing that is predicted is as large, and sums of squares of such numbers are no numbers."""
 _SIGNED = (np.int8, np.int16, np.int32)  # never unsigned: a difference of two arrays must not wrap around
+SEEN = "seen"
+"""Beside the answers to a test: whether training saw a text of each item."""
 _OWN = ("gold", "parts", "items", "groups")
 """What a predictions file calls the arrays that every kind of task may have."""
 
@@ -46,6 +48,19 @@ class Answers:
     def by_gold(self) -> str:
         """A digest of right answers and sizes, which names the items of older files as well as it can be done."""
         return hashlib.sha256(self.gold.tobytes() + self.sizes.astype(np.int64).tobytes()).hexdigest()[:16]
+
+    def only(self, chosen: np.ndarray) -> Answers:
+        """Those to some of the items, by (items,) whether each is one of them."""
+        cuts = np.cumsum(self.sizes)[:-1]
+        return replace(
+            self,
+            predicted=self.predicted[chosen],
+            gold=self.gold[chosen],
+            parts=None if self.parts is None else np.array([part.sum() for part in np.split(chosen, cuts)]),
+            more={name: array[chosen] for name, array in self.more.items()},
+            named=f"{self.named}{hashlib.sha256(np.packbits(chosen).tobytes()).hexdigest()[:DIGITS]}",
+            groups=None if self.groups is None else self.groups[chosen],
+        )
 
     def in_parts(self) -> list[tuple[np.ndarray, np.ndarray]]:
         """What was predicted and what is right, sub-corpus by sub-corpus."""

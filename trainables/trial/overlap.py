@@ -1,4 +1,4 @@
-"""How many test items hold a sentence that the model was trained on."""
+"""Which test items hold a sentence that the model was trained on."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import functools
 from collections.abc import Iterable
 from pathlib import Path
 
+import numpy as np
+
 from trainables.corpora.layouts import Layout, SamplerRequest, all_sentences
 from trainables.corpora.leaks import plain
 from trainables.recipe import Recipe
-from trainables.record_parts import Overlap
 from trainables.senteval.read_task import kept_task
 from trainables.senteval.tasks import TASKS, kind_of
 from trainables.trial.data_requests import sampler_request
@@ -17,27 +18,26 @@ from trainables.trial.data_requests import sampler_request
 
 def overlap(
     recipe: Recipe, senteval: Path, tasks: Iterable[str], fingerprints: tuple[str | None, str | None]
-) -> dict[str, Overlap] | None:
-    """By task with a test part: `items`, how many test items it has, and `seen`, how many hold a sentence of the
-    corpus. None for a recipe without training, and for a layout without sentences.
+) -> dict[str, np.ndarray] | None:
+    """By task with a test part, (items,): whether each item holds a sentence of the corpus. None for a recipe without
+    training, and for a layout without sentences.
 
     Sentences are compared without case, white space and punctuation. `senteval` is the tasks' folder, `fingerprints`
     are those of corpus and tasks. Errors are those of reading them.
     """
     if not recipe.trains or not recipe.part(Layout).has_sentences:
         return None
-    by_task = _counted(recipe.part(Layout), sampler_request(recipe, seed=0), senteval, tuple(tasks), fingerprints)
-    return {name: counts.copy() for name, counts in by_task.items()}
+    return _seen(recipe.part(Layout), sampler_request(recipe, seed=0), senteval, tuple(tasks), fingerprints)
 
 
 @functools.lru_cache(maxsize=32)
-def _counted(
+def _seen(
     layout: Layout,
     request: SamplerRequest,
     senteval: Path,
     tasks: tuple[str, ...],
     fingerprints: tuple[str | None, str | None],
-) -> dict[str, Overlap]:
+) -> dict[str, np.ndarray]:
     """`fingerprints` change with the files, so that they are read once as long as they stay as they are.
 
     Only test sentences are kept, which are few; those of the corpus pass by one after another.
@@ -45,10 +45,7 @@ def _counted(
     items = {name: texts for name in tasks if (texts := _test_items(name, senteval))}
     tested = {sentence for texts in items.values() for item in texts for sentence in item}
     trained_on = tested.intersection(map(plain, all_sentences(layout, request)))
-    return {
-        name: {"items": len(texts), "seen": sum(not trained_on.isdisjoint(item) for item in texts)}
-        for name, texts in items.items()
-    }
+    return {name: np.array([not trained_on.isdisjoint(item) for item in texts]) for name, texts in items.items()}
 
 
 def _test_items(name: str, senteval: Path) -> list[tuple[str, ...]]:

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import cast
+
+import numpy as np
 
 from trainables.encoders.contract import BaseEncoder, Encoder
 from trainables.encoders.model_card import model_card, write_card
@@ -20,6 +23,7 @@ from trainables.recipe import Recipe
 from trainables.record_parts import Evaluated, TaskScores, Trained, TrainingNumbers, TrialCost
 from trainables.senteval import SentEvalResult, import_late
 from trainables.senteval.evaluation import Embeddings
+from trainables.senteval.items import SEEN, Answers
 from trainables.senteval.sizes import Sizes, Variant
 from trainables.trial.data_requests import senteval_folder
 from trainables.trial.evaluation import Evaluator, describe_senteval, score_senteval
@@ -87,7 +91,9 @@ def score(unscored: Unscored, *, gpus: float = 0.0, peak: Peak | None = None) ->
         peak = Peak()
     evaluation = score_senteval(config, unscored.embeddings)
     evaluated: Evaluated = {**before.evaluated, "senteval": describe_senteval(config, evaluation)}
-    evaluated |= _overlap(recipe, config, evaluation, before.data, evaluated)
+    seen = _seen(recipe, config, evaluation, before.data, evaluated)
+    if seen is not None:
+        evaluated["overlap"] = {task: {"items": len(each), "seen": int(each.sum())} for task, each in seen.items()}
     widths = scores_at_widths(recipe, config, unscored.embeddings)
     card = model_card(
         recipe.flat(),
@@ -101,7 +107,7 @@ def score(unscored: Unscored, *, gpus: float = 0.0, peak: Peak | None = None) ->
     return replace(
         before,
         scores=_scores(evaluation),
-        predictions={**evaluation.kept, **before.predictions},
+        predictions={**replace(evaluation, answers=marked(evaluation.answers, seen or {})).kept, **before.predictions},
         geometry=evaluation.geometry,
         cost=after_scoring(before.cost, seconds, gpus, peak.taken() if peak else None),
         data={**before.data, **widths},
@@ -123,17 +129,27 @@ def _scores(evaluation: SentEvalResult) -> dict[str, TaskScores]:
     return cast(dict[str, TaskScores], evaluation.tasks)  # a plugin's kind of task may have more numbers
 
 
-def _overlap(
+def marked(answers: Mapping[str, Answers], seen: Mapping[str, np.ndarray]) -> dict[str, Answers]:
+    """Answers by task, those to tests with what says which items training saw, where that is known of each."""
+    return {
+        name: replace(own, more={**own.more, SEEN: seen[name].astype(np.int8)})
+        if name in seen and len(seen[name]) == len(own.gold)
+        else own
+        for name, own in answers.items()
+    }
+
+
+def _seen(
     recipe: Recipe, config: EvaluationConfig, evaluation: SentEvalResult, data: Trained, evaluated: Evaluated
-) -> Evaluated:
-    """For the record; empty where it is not known. Whatever goes wrong here, the trained and scored trial is kept."""
+) -> dict[str, np.ndarray] | None:
+    """Which test items training saw; None where it is not known. Whatever goes wrong here, the trained and scored trial
+    is kept."""
     fingerprints = data.get("corpus", {}).get("fingerprint"), evaluated["senteval"].get("fingerprint")
     tested = [task for task in evaluation.tasks if task in evaluation.answers]
     if not tested:
-        return {}
+        return None
     try:
-        counts = overlap(recipe, senteval_folder(config.senteval), tested, fingerprints)
+        return overlap(recipe, senteval_folder(config.senteval), tested, fingerprints)
     except Exception as error:  # a plugin's layout may raise anything
         print(f"test sentences seen in training are not counted ({unforeseen(error)})", file=sys.stderr, flush=True)
-        return {}
-    return {} if counts is None else {"overlap": counts}
+        return None

@@ -11,7 +11,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import Normalizer, StandardScaler
 
 from benchmarks.options import minilm
 from trainables.encoders import load_encoder
@@ -84,14 +84,14 @@ def test_labels_are_read_as_well_as_by_scikit_learn(
     fit = theirs_by_folds()
     fit.fit(embed([text for text, _ in known]), [label for _, label in known])
     theirs = 100 * fit.score(embed([text for text, _ in tested]), [label for _, label in tested])
-    assert numbers["test_accuracy"] == pytest.approx(theirs, abs=2.0)
+    assert numbers["test_accuracy"] == pytest.approx(theirs, abs=3.0)  # 500 questions have a standard error of 1.8
     assert (numbers["test_accuracy"] or 0) > 65
     assert numbers["test_accuracy"] > numbers["test_knn_accuracy"] > 50  # type: ignore[operator]
 
 
 def theirs_by_folds() -> GridSearchCV:
-    """Standardised features, and five folds that choose C."""
-    fit = make_pipeline(StandardScaler(), LogisticRegression(max_iter=5_000))
+    """Embeddings of length 1, standardised, and five folds that choose C."""
+    fit = make_pipeline(Normalizer(), StandardScaler(), LogisticRegression(max_iter=5_000))
     return GridSearchCV(fit, {"logisticregression__C": [1e-3, 3e-3, 1e-2, 3e-2, 1e-1]}, cv=5)
 
 

@@ -22,8 +22,9 @@ from trainables.evaluation_config import EvaluationConfig
 from trainables.recipe import EncoderConfig, Recipe
 from trainables.senteval import items
 from trainables.senteval.examples import Split, TaskData
+from trainables.senteval.read_task import kept_task
 from trainables.senteval.scoring import geometry
-from trainables.senteval.tasks import kind_of
+from trainables.senteval.tasks import TASKS, kind_of
 from trainables.trial import TrialResult
 from trainables.trial.overlap import overlap
 from trainables.trial.run import run_trial
@@ -155,23 +156,24 @@ class TestOverlap:
         return Recipe().preferring({"encoder.name": "scenes-small", "corpus.nli": str(tmp_path / "nli.jsonl")})
 
     def test_counted_by_hand(self, recipe: Recipe, tmp_path: Path) -> None:
-        expected = {"STSBenchmark": {"items": 4, "seen": 2}, "TREC": {"items": 3, "seen": 2}}
-        assert overlap(recipe, tmp_path / "senteval", ["STSBenchmark", "TREC"], (None, "0")) == expected
-        assert overlap(recipe.override({"corpus.limit": 1}), tmp_path / "senteval", ["TREC"], (None, "0")) == {
-            "TREC": {"items": 3, "seen": 1}
-        }
+        seen = overlap(recipe, tmp_path / "senteval", ["STSBenchmark", "TREC"], (None, "0"))
+        assert seen["TREC"].tolist() == [False, True, True]
+        split = kept_task(TASKS["STSBenchmark"], tmp_path / "senteval").splits["test"]
+        assert {*split.only(np.flatnonzero(seen["STSBenchmark"])).left} == {"a man is sleeping", "y"}
+        few = overlap(recipe.override({"corpus.limit": 1}), tmp_path / "senteval", ["TREC"], (None, "0"))
+        assert few["TREC"].sum() == 1
 
     def test_files_are_read_once_as_long_as_they_stay(
         self, recipe: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        first = overlap(recipe, tmp_path / "senteval", ["TREC"], ("corpus", "tasks"))
+        (first,) = overlap(recipe, tmp_path / "senteval", ["TREC"], ("corpus", "tasks")).values()
 
         def fail(*_: object) -> None:
             raise AssertionError("read again")
 
         monkeypatch.setattr("trainables.trial.overlap.all_sentences", fail)
         again = recipe.override({"objective.temperature": 0.3, "pooling.mode": "cls"})
-        assert overlap(again, tmp_path / "senteval", ["TREC"], ("corpus", "tasks")) == first
+        assert overlap(again, tmp_path / "senteval", ["TREC"], ("corpus", "tasks"))["TREC"] is first
         with pytest.raises(AssertionError, match="read again"):
             overlap(recipe, tmp_path / "senteval", ["TREC"], ("another", "tasks"))
 
@@ -270,6 +272,8 @@ def test_a_trial_tells_all_of_it(base: Recipe, tmp_path: Path) -> None:
     assert "overlap" not in untrained.data
     overlap = results[0].evaluated["overlap"]["STSBenchmark"]
     assert overlap["items"] == len(results[0].predictions["STSBenchmark"])
+    assert results[0].predictions["seen.STSBenchmark"].tolist() == [0] * overlap["items"]
+    assert "seen.STSBenchmark" not in untrained.predictions
     assert results[0].geometry["anisotropy"] != untrained.geometry["anisotropy"]
     assert results[0].predictions["items.STSBenchmark"].item() == untrained.predictions["items.STSBenchmark"].item()
     # An adapter's own parameters are fresh, and its base is not trained.
