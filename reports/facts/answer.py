@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
-from reports.facts.answer_parts import Ahead, Check, Finalist, Other, RowsAnswer
+from reports.facts.answer_parts import Ahead, Check, Finalist, Other, Remembered, RowsAnswer
 from reports.facts.best_model import best_first, ranking
 from reports.facts.cached import cached
 from reports.facts.evidence import Evidence
@@ -31,7 +31,6 @@ from reports.facts.part_scores import MisleadingPart, busy, misleading_part, pas
 from reports.facts.quantity import Quantity, goals_quantity
 from reports.facts.question import kinds_of_tasks, plain_quantity
 from reports.facts.recipe_names import called, farthest
-from reports.facts.remembered import remembered
 from reports.facts.results import Results
 from reports.facts.soup import GENERAL, Ship, shipped
 from reports.facts.unfinished import Extent, finals_extent, finals_judged
@@ -106,9 +105,8 @@ class Answer:
     """Guards whose flags forbid a verdict on the picked one: then nothing can be told."""
     warnings: tuple[Flag, ...] = ()
     """What guards found in the trials of the finals."""
-    remembered: int | None = None
-    """Test items with a text that the picked one's training saw and the encoder's did not, where the gain over that
-    stands even without these."""
+    remembered: Remembered | None = None
+    """Where the picked one's gain over the encoder is shown without the test items that its training saw."""
     open: tuple[str, ...] = ()
     """Of `open`: the references against which nothing is shown."""
     most: float | None = None
@@ -268,9 +266,6 @@ class _Finals(FinalsEvidence):
         never = more_seeds == math.inf
         first = self.finalists[chosen[0]] if chosen else self.references["base"]
         parts = finalists[chosen[0]].beside.items() if chosen else ()
-        encoder = self.references.get("encoder")
-        gain = self.gain(first, encoder, figure, self.looks_of_pick) if encoder and figure else None
-        shown = gain is not None and bool(gain.low and gain.low > 0) and not self.forbidding(first, figure, ["encoder"])
         others = self._others(first, figure, [name for name in ("base", "encoder") if chosen or name == "encoder"])
         general = next((other for other in others if other.task in GENERAL and other.over == "encoder"), None)
         unjudged = not finalists and bool(sums.ahead or self.left_out or self.failed)
@@ -291,7 +286,7 @@ class _Finals(FinalsEvidence):
             lost=tuple(self._lost(first, figure, INCUMBENTS[judged.answer])) if judged.answer in INCUMBENTS else (),
             others=tuple(others),
             general=None if self.needs & {*GENERAL} else general,
-            remembered=remembered(self.evidence, first, encoder, figure) if shown else None,
+            remembered=self.remembered(first, figure),
             flags=tuple(dict.fromkeys(flag.guard for flag in self.forbidding(first, figure))),
             open=judged.open,
             most=judged.most,

@@ -49,6 +49,16 @@ class Other:
 
 
 @dataclass(frozen=True)
+class Remembered:
+    """What training saw of the test, which the encoder did not."""
+
+    items: int
+    """Test items of which it saw a text."""
+    gain: Gain
+    """Over the encoder, on the others."""
+
+
+@dataclass(frozen=True)
 class Ahead:
     """A recipe that scored higher than a finalist before the finals, or without one than the base, and had no room
     there."""

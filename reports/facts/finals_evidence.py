@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from reports.facts.answer_parts import Check, Other
+from reports.facts.answer_parts import Check, Other, Remembered
 from reports.facts.cached import cached
 from reports.facts.evidence import Evidence
 from reports.facts.gain import Gain
@@ -21,7 +21,7 @@ from reports.facts.looks import look, share
 from reports.facts.quantity import Quantity
 from reports.facts.question import has_no_test, in_question, without
 from reports.facts.recipe_names import called
-from reports.facts.remembered import OVERLAP, on_unseen, stands_without_memory
+from reports.facts.remembered import OVERLAP, alike, on_unseen
 from reports.facts.results import Results
 from reports.ledger import Record
 from reports.statistics import Sample
@@ -162,23 +162,28 @@ class FinalsEvidence:
             flag
             for other, flags in by_other.items()
             for flag in flags
-            if flag.guard not in varied
-            and not (flag.guard == OVERLAP and self._is_no_memory(recipe_hash, other, figure))
+            if flag.guard not in varied and not (flag.guard == OVERLAP and self._unseen(recipe_hash, other, figure))
         ]
 
-    def _is_no_memory(self, first: str, second: str, figure: Quantity) -> bool:
-        """Whether the same is shown without the test items that training saw: at worst, or by those that it did not."""
-        gain = self.gain(first, second, figure, self.looks_of_pick)
-        if gain is None:
-            return False
-        if stands_without_memory(self.evidence, first, second, figure, gain):
-            return True
-        unseen = on_unseen(self.evidence, (first, second), figure)
-        own, other = (unseen.sample(key, figure) if unseen else None for key in (first, second))
-        if own is None or other is None or own.effect is None or other.effect is None:
-            return False
-        left = gain_over(own, other, self.lent(figure), self.looks_of_pick)
-        return _verdict(gain) == _verdict(left) is not None
+    def _unseen(self, first: str, second: str, figure: Quantity) -> tuple[int, Comparison] | None:
+        """How many test items training saw, and the gain on the others; None where that is another verdict."""
+        gain, unseen = (
+            self.gain(first, second, figure, self.looks_of_pick),
+            on_unseen(self.evidence, first, second, figure),
+        )
+        if gain is None or unseen is None:
+            return None
+        left = gain_over(unseen.own, unseen.other, self.lent(figure), self.looks_of_pick)
+        return (unseen.seen, left) if alike(gain, left) else None
+
+    def remembered(self, recipe_hash: str, figure: Quantity) -> Remembered | None:
+        """Of a gain over the encoder that is shown; None where training saw no more of the test than the encoder."""
+        encoder = self.references.get("encoder", "")
+        flags = self.evidence.between(recipe_hash, encoder, figure) if encoder else ()
+        unseen = self._unseen(recipe_hash, encoder, figure) if OVERLAP in {flag.guard for flag in flags} else None
+        if unseen is None or (gain := Gain.of(unseen[1])).low is None or gain.low <= 0:
+            return None
+        return Remembered(unseen[0], gain)
 
     def checked(self, recipe_hash: str, figure: Quantity) -> Check | None:
         """What a recipe gains by the other reader of the same embeddings (`TaskKind.checked`), for which nothing is
@@ -215,13 +220,6 @@ class FinalsEvidence:
             Other(task.name, name, Gain.of(gain)) for (task, name), gain in zip(pairs, gains, strict=True) if gain
         ]
         return sorted(gained, key=lambda other: (other.gain.gain, other.task, other.over))
-
-
-def _verdict(gain: Comparison) -> int | None:
-    """1 for a gain, -1 for a loss, 0 where neither is shown; None where it has no interval."""
-    if gain.low is None or gain.high is None:
-        return None
-    return int(gain.low > 0) - int(gain.high < 0)
 
 
 def noise(samples: Iterable[Sample]) -> tuple[float, ...]:

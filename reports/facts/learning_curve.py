@@ -12,12 +12,13 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 from reports.facts.evidence import Evidence
 from reports.facts.gain import Gain
 from reports.facts.quantity import Quantity
 from reports.facts.recipe_names import called
-from reports.facts.remembered import OVERLAP, stands_without_memory
+from reports.facts.remembered import OVERLAP, alike, on_unseen
 from reports.facts.unfinished import Extent
 from reports.ledger import Record
 from reports.ledger.finals import SHARES
@@ -85,7 +86,9 @@ def data_curve(evidence: Evidence, figure: Quantity, looks: float) -> DataCurve 
         half, twice = samples[smaller], samples[larger]
         if half is not None and twice is not None:
             gain = compare(twice, half, common=common, looks=looks)
-            flags = _forbidding(evidence, keys[larger] or "", keys[smaller] or "", figure, gain)
+            flags = _forbidding(
+                evidence, (keys[larger] or "", keys[smaller] or ""), figure, gain, common=common, looks=looks
+            )
             of_shares[larger] = dataclasses.replace(of_shares[larger], gain=Gain.of(gain), flags=flags)
     _, unit = trained_on(records[ALL])
     trials = Extent(sum(done.values()), finals.seeds * len(done))
@@ -115,10 +118,13 @@ def trained_on(records: Sequence[Record]) -> tuple[int | None, str]:
     return None, "rows"
 
 
-def _forbidding(evidence: Evidence, larger: str, smaller: str, figure: Quantity, gain: Comparison) -> tuple[str, ...]:
-    """The guards of the flags between the two, but for those of what fewer data mean."""
-    flags = evidence.between(larger, smaller, figure)
-    guards = dict.fromkeys(flag.guard for flag in flags if flag.guard not in LESS)
-    if OVERLAP in guards and stands_without_memory(evidence, larger, smaller, figure, gain):
+def _forbidding(
+    evidence: Evidence, pair: tuple[str, str], figure: Quantity, gain: Comparison, **compared: Any
+) -> tuple[str, ...]:
+    """The guards of the flags between the two, but for those of what fewer data mean. `compared`: as `compare` made
+    their gain."""
+    guards = dict.fromkeys(flag.guard for flag in evidence.between(*pair, figure) if flag.guard not in LESS)
+    unseen = on_unseen(evidence, *pair, figure) if OVERLAP in guards else None
+    if unseen and alike(gain, compare(unseen.own, unseen.other, **compared)):
         del guards[OVERLAP]
     return tuple(guards)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
@@ -12,8 +13,7 @@ from reports.facts.evidence import Evidence
 from reports.facts.predictions import Predictions
 from reports.facts.quantity import Quantity
 from reports.ledger import Record
-from reports.statistics import Comparison
-from reports.statistics.influence import most_of_memory
+from reports.statistics import Comparison, Sample
 from trainables.record_parts import TaskScores
 from trainables.senteval.items import SEEN, Answers
 from trainables.senteval.tasks import TASKS
@@ -22,33 +22,30 @@ OVERLAP = "overlap"
 """The guard of test sentences that were seen in training."""
 
 
-def stands_without_memory(
-    evidence: Evidence, recipe_hash: str, other_hash: str, figure: Quantity, gain: Comparison
-) -> bool:
-    """Whether the recipe's gain over the other, or its loss, would be shown if all test items that only its training
-    saw were those that speak most for it."""
-    own, other = evidence.sample(recipe_hash, figure), evidence.sample(other_hash, figure)
-    items = seen_items(evidence, recipe_hash, figure)
-    memory = None if own is None or other is None or items is None else most_of_memory(own, other, items)
-    if gain.low is None or gain.high is None or memory is None:
-        return False
-    return gain.low > memory or gain.high < 0
+@dataclass(frozen=True, eq=False)
+class Unseen:
+    """Two samples on the test items of which neither recipe's training saw a text."""
+
+    seen: int
+    """How many others there are."""
+    own: Sample
+    other: Sample
 
 
-def on_unseen(evidence: Evidence, recipes: Sequence[str], figure: Quantity) -> Evidence | None:
-    """The evidence of these recipes on the test items of which no training of theirs saw a text. None where trials do
-    not say which these are, or the figure does not follow from them."""
+def on_unseen(evidence: Evidence, recipe_hash: str, other_hash: str, figure: Quantity) -> Unseen | None:
+    """None where trials do not say which items training saw, or the figure does not follow from what is left."""
     results, seen = evidence.results, dict[str, np.ndarray]()
-    records = [(record, recipe in results.trained) for recipe in recipes for record in results.recipes[recipe]]
+    pair = recipe_hash, other_hash
+    records = [(record, recipe in results.trained) for recipe in pair for record in results.recipes[recipe]]
     for record, trained in records:
         for task in figure.tasks:
             answers = results.predictions.of_task(record, task)
             if answers is None or (trained and SEEN not in answers.more):
                 return None
-            own = answers.more[SEEN].astype(bool) if trained else np.zeros(len(answers.gold), dtype=bool)
-            if len(seen.setdefault(task, own)) != len(own):
+            marks = answers.more[SEEN].astype(bool) if trained else np.zeros(len(answers.gold), dtype=bool)
+            if len(seen.setdefault(task, marks)) != len(marks):
                 return None
-            seen[task] = seen[task] | own
+            seen[task] = seen[task] | marks
     if all(each.all() for each in seen.values()):
         return None
     predictions = _OfUnseen(results.predictions, seen)
@@ -57,7 +54,22 @@ def on_unseen(evidence: Evidence, recipes: Sequence[str], figure: Quantity) -> E
         return None
     view = dataclasses.replace(results, records=rescored)
     vars(view)["predictions"] = predictions
-    return Evidence(view)
+    own, other = (Evidence(view).sample(recipe, figure) for recipe in pair)
+    if own is None or other is None or own.effect is None or other.effect is None:
+        return None
+    return Unseen(sum(int(each.sum()) for each in seen.values()), own, other)
+
+
+def alike(gain: Comparison, other: Comparison) -> bool:
+    """Whether both show a gain, both a loss, or both neither."""
+    return _verdict(gain) == _verdict(other) is not None
+
+
+def _verdict(gain: Comparison) -> int | None:
+    """1 for a gain, -1 for a loss, 0 where neither is shown; None where it has no interval."""
+    if gain.low is None or gain.high is None:
+        return None
+    return int(gain.low > 0) - int(gain.high < 0)
 
 
 class _OfUnseen(Predictions):
@@ -89,19 +101,3 @@ class _OfUnseen(Predictions):
                 for each in record.evaluations
             ],
         )
-
-
-def remembered(evidence: Evidence, recipe_hash: str, other_hash: str | None, figure: Quantity) -> int | None:
-    """Test items with a text that the recipe's training saw; None where the other's saw as many."""
-    if other_hash is None or all(flag.guard != OVERLAP for flag in evidence.between(recipe_hash, other_hash, figure)):
-        return None
-    return seen_items(evidence, recipe_hash, figure)
-
-
-def seen_items(evidence: Evidence, recipe_hash: str, figure: Quantity) -> int | None:
-    """Test items with a text that the recipe's training saw, the most under any seed; None where that is unknown."""
-    records = evidence.results.recipes[recipe_hash]
-    counts = [[record.read.get("overlap", {}).get(task) for record in records] for task in sorted(figure.tasks)]
-    if any(count is None for of_task in counts for count in of_task):
-        return None
-    return sum(max(count["seen"] for count in of_task) for of_task in counts)

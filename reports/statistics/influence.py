@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from reports.statistics.sample import Array, Sample
+from reports.statistics.sample import Array
 
 
 def group_effects(effects: Array, groups: Array) -> Array | None:
@@ -35,16 +35,3 @@ def mcnemar(first_hits: Array, second_hits: Array) -> float:
     only_first, only_second = int((first & ~second).sum()), int((second & ~first).sum())
     discordant = only_first + only_second
     return float(binomtest(only_first, discordant).pvalue) if discordant else 1.0
-
-
-def most_of_memory(own: Sample, other: Sample, items: int) -> float | None:
-    """The points that a gain of `own` over `other` may lose at most when so many test items are left out, as training
-    may have seen so many and nobody knows which: exact for an accuracy, and for a correlation by the items' influences.
-    None where the two do not pair item by item.
-    """
-    if own.effect is None or other.effect is None or not own.items or own.items != other.items:
-        return None
-    counts = np.sort(own.effect - other.effect)[::-1]  # (items,)
-    if items >= len(counts):
-        return None
-    return float(np.maximum(counts[:items], 0.0).sum() * len(counts) / (len(counts) - items))

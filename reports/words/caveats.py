@@ -97,8 +97,9 @@ def notes(answer: Answer, info: StudyInfo, say: Say) -> list[str]:
         surely = plain.figure.low is not None and bool(plain.figure.low > used.figure.gain)
         sentences += [without] * surely
     if answer.remembered:
-        items = count(answer.remembered, "test item")
-        sentences.append(f"training saw a text of {items}; the gain would be shown without any of them")
+        items = count(answer.remembered.items, "test item")
+        gain = gain_over(answer.remembered.gain, "encoder")
+        sentences.append(f"training saw a text of {items}; on the others it gains {gain}")
     seeds, finals = max((finalist.seeds for finalist in answer.finalists), default=0), info.finals
     if finals is not None and 0 < seeds < finals.seeds and info.limited:
         had = f"the limit had time for {seeds} of {count(finals.seeds, 'fresh seed')}"
