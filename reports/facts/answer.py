@@ -14,7 +14,7 @@ import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Literal
 
 from reports.facts.answer_parts import Ahead, Check, Finalist, Other, Remembered, RowsAnswer
@@ -46,6 +46,7 @@ from reports.statistics.finals import (
     seeds_wanted,
     told_by,
 )
+from reports.statistics.spreads import FEW_SEEDS
 from trainables.senteval.tasks import TASKS, kind_of
 
 SCHEMA = 7
@@ -266,6 +267,8 @@ class _Finals(FinalsEvidence):
         never = more_seeds == math.inf
         first = self.finalists[chosen[0]] if chosen else self.references["base"]
         parts = finalists[chosen[0]].beside.items() if chosen else ()
+        base = self.references.get("base", first)
+        forbidding = self.forbidding(first, figure) + ([] if judged.fresh else self.forbidding(base, figure))
         others = self._others(first, figure, [name for name in ("base", "encoder") if chosen or name == "encoder"])
         general = next((other for other in others if other.task in GENERAL and other.over == "encoder"), None)
         unjudged = not finalists and bool(sums.ahead or self.left_out or self.failed)
@@ -287,7 +290,7 @@ class _Finals(FinalsEvidence):
             others=tuple(others),
             general=None if self.needs & {*GENERAL} else general,
             remembered=self.remembered(first, figure),
-            flags=tuple(dict.fromkeys(flag.guard for flag in self.forbidding(first, figure))),
+            flags=tuple(dict.fromkeys(flag.guard for flag in forbidding)),
             open=judged.open,
             most=judged.most,
             seeds=None if more_seeds is None or never else math.ceil(more_seeds),
@@ -295,7 +298,7 @@ class _Finals(FinalsEvidence):
             shows=shows,
             warnings=tuple(flag for flag in grouped(self.evidence.flags.all) if flag.guard not in VARIED),
             lent=self.borrowed(figure),
-            noise=noise(self.samples(figure, self.recipes)),
+            noise=noise(self.samples(figure, self.recipes), FEW_SEEDS + 1),
             data=data_curve(self.evidence, figure, self.looks_of_pick),
         )
         rows, unit = trained_on(self.recipes.get(self.references.get("base", ""), ()))
@@ -352,18 +355,20 @@ class _Finals(FinalsEvidence):
     def _judge(self, order: Sequence[int], figure: Quantity, goals: int = 1) -> Judgement:
         above = self.evidence.results.above_limits
         within = [place for place in order if self.finalists[place] not in above] or order
-        free = [place for place in within if not self.forbidding(self.finalists[place], figure)]
-        sound = bool(free) if order else not self.forbidding(self.references["base"], figure)
-        fresh, order = sound and not self.chosen_by & figure.tasks, free or order
-        return judge(
+        free = [place for place in within if not self.forbidding(self.finalists[place], figure, beside=goals)]
+        base = self.references.get("base", "")
+        sound = bool(free) if order else not self.forbidding(base, figure, beside=goals)
+        judged = partial(
+            judge,
             self.samples(figure, self.finalists),
-            order,
+            free or order,
             self.compared(figure),
             lent=self.lent(figure),
             looks=self.looks,
             goals=goals,
-            fresh=fresh,
         )
+        whole = judged(fresh=sound and not self.chosen_by & figure.tasks)
+        return judged(fresh=False) if whole.answer == "base" and self.forbidding(base, figure, beside=goals) else whole
 
     def _further(self, judged: Judgement, figure: Quantity) -> tuple[float | None, float | None]:
         """How many seeds would settle an open answer, and the smallest gain that the items show."""

@@ -152,8 +152,11 @@ class FinalsEvidence:
         samples = {name: self.evidence.sample(self.references.get(name, ""), figure) for name in names}
         return {name: sample for name, sample in samples.items() if sample is not None}
 
-    def forbidding(self, recipe_hash: str, figure: Quantity, over: Collection[str] = ("base", "encoder")) -> list[Flag]:
-        """The flags between the recipe and what it is compared with, but for those of what the search varies."""
+    def forbidding(
+        self, recipe_hash: str, figure: Quantity, over: Collection[str] = ("base", "encoder"), beside: int = 1
+    ) -> list[Flag]:
+        """The flags between the recipe and what it is compared with, but for those of what the search varies. `beside`:
+        how many such gains hold at once."""
         searched = {domain.key.partition(".")[0] for domain in self.results.space.domains}
         varied = VARIED | ({"encoder"} & searched) | ({"data"} if searched & {"corpus", "spans"} else frozenset())
         others = [key for name, key in self.references.items() if name in over]
@@ -162,25 +165,25 @@ class FinalsEvidence:
             flag
             for other, flags in by_other.items()
             for flag in flags
-            if flag.guard not in varied and not (flag.guard == OVERLAP and self._unseen(recipe_hash, other, figure))
+            if flag.guard not in varied
+            and not (flag.guard == OVERLAP and self._unseen(recipe_hash, other, figure, beside))
         ]
 
-    def _unseen(self, first: str, second: str, figure: Quantity) -> tuple[int, Comparison] | None:
+    @cached
+    def _unseen(self, first: str, second: str, figure: Quantity, beside: int) -> tuple[int, Comparison] | None:
         """How many test items training saw, and the gain on the others; None where that is another verdict."""
-        gain, unseen = (
-            self.gain(first, second, figure, self.looks_of_pick),
-            on_unseen(self.evidence, first, second, figure),
-        )
+        looks = self.looks_of_pick * beside
+        gain, unseen = self.gain(first, second, figure, looks), on_unseen(self.evidence, first, second, figure)
         if gain is None or unseen is None:
             return None
-        left = gain_over(unseen.own, unseen.other, self.lent(figure), self.looks_of_pick)
+        left = gain_over(unseen.own, unseen.other, self.lent(figure), looks)
         return (unseen.seen, left) if alike(gain, left) else None
 
     def remembered(self, recipe_hash: str, figure: Quantity) -> Remembered | None:
         """Of a gain over the encoder that is shown; None where training saw no more of the test than the encoder."""
         encoder = self.references.get("encoder", "")
         flags = self.evidence.between(recipe_hash, encoder, figure) if encoder else ()
-        unseen = self._unseen(recipe_hash, encoder, figure) if OVERLAP in {flag.guard for flag in flags} else None
+        unseen = self._unseen(recipe_hash, encoder, figure, 1) if OVERLAP in {flag.guard for flag in flags} else None
         if unseen is None or (gain := Gain.of(unseen[1])).low is None or gain.low <= 0:
             return None
         return Remembered(unseen[0], gain)
@@ -208,13 +211,13 @@ class FinalsEvidence:
 
     def by_task(self, recipe_hash: str, tasks: Iterable[Quantity], over: Sequence[str]) -> list[Other]:
         """The lowest gain first; their intervals hold all at once."""
-        pairs = [
+        measured = [
             (task, name)
             for task in tasks
             for name in over
             if all(self.evidence.sample(key, task) for key in (recipe_hash, self.references[name]))
-            and not self.forbidding(recipe_hash, task, [name])
         ]
+        pairs = [pair for pair in measured if not self.forbidding(recipe_hash, pair[0], [pair[1]], len(measured))]
         gains = [self.gain(recipe_hash, self.references[name], task, self.looks * len(pairs)) for task, name in pairs]
         gained = [
             Other(task.name, name, Gain.of(gain)) for (task, name), gain in zip(pairs, gains, strict=True) if gain
@@ -222,9 +225,9 @@ class FinalsEvidence:
         return sorted(gained, key=lambda other: (other.gain.gain, other.task, other.over))
 
 
-def noise(samples: Iterable[Sample]) -> tuple[float, ...]:
-    """How far one seed moves a score: the standard deviations of those that have two."""
-    return tuple(sample.std for sample in samples if sample.std is not None)
+def noise(samples: Iterable[Sample], fewest: int = 2) -> tuple[float, ...]:
+    """How far one seed moves a score: the standard deviations of those that have so many."""
+    return tuple(sample.std for sample in samples if sample.std is not None and sample.count >= fewest)
 
 
 def development_items(results: Results, record: Record, tasks: Set[str]) -> int | None:

@@ -86,7 +86,7 @@ def _by_label(labels: Sequence[OfLabel]) -> DataTable:
     most = sorted(labels, key=lambda each: -each.moved)[:LABELS]
     head = "Label" if len(most) == len(labels) else f"Label ({len(most)} of {len(labels):,}, those that moved most)"
     rows = [[text(each.label), f"{each.items:,}", percent(each.before), percent(each.after)] for each in most]
-    return DataTable([head, "items", "right before", "now"], rows)
+    return DataTable([head, "items", "share right before", "now"], rows)
 
 
 def _has_scores(item: Item) -> bool:

@@ -35,7 +35,7 @@ def sure(answer: Answer, first: Finalist) -> list[str]:
     clauses = [seeds if answer.picked else f"{count(first.seeds, 'seed')} of {OVER['base']}", *items]
     parts = f", {answer.whole} of them on all of the data" if answer.whole < answer.tried else ""
     clauses.append(f"{count(answer.tried, 'recipe')} tried{parts}, {duration(answer.seconds)} of trials added up")
-    return [*clauses, *(_lent(answer) or noise(answer))]
+    return [*clauses, *noise(answer), *_lent(answer)]
 
 
 def noise(answer: Answer) -> list[str]:

@@ -89,7 +89,7 @@ def _texts(split: Split) -> Iterator[tuple[str, ...]]:
         return
     documents = split.documents
     for query, judged in zip(split.left, documents.judged, strict=True):
-        yield query, *(documents.texts[number] for number in judged)
+        yield query, *(documents.texts[number] for number in judged if number >= 0)  # others are in no corpus
 
 
 def _sentences(parts: Mapping[str, PartLeaks], where: str) -> Iterator[str]:

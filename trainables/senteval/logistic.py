@@ -13,6 +13,7 @@ whole ones; by neighbours 25 and 43.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -94,8 +95,10 @@ def _folds(labels: np.ndarray, groups: np.ndarray | None) -> np.ndarray | None: 
         return alone
     numbers = np.empty(len(labels), dtype=np.int64)
     parts = StratifiedGroupKFold(whole, shuffle=True, random_state=SEED).split(labels, labels, groups)
-    for number, (_, own) in enumerate(parts):
-        numbers[own] = number
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of a label with fewer rows than there are folds
+        for number, (_, own) in enumerate(parts):
+            numbers[own] = number
     return numbers
 
 

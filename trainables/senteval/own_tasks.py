@@ -98,8 +98,7 @@ def in_form_of(tasks: Sequence[Task]) -> Callable[[Sequence[Row]], Sequence[Row]
     def table(rows: Sequence[Row]) -> Sequence[Row]:
         for task in tasks:
             kind = KINDS[task.kind]
-            labels = open_table(Path(task.files[0])).pair_labels if kind.target == "classes" else ()
-            made = kind.of_training_rows(rows, labels)
+            made = kind.of_training_rows(rows, open_table(Path(task.files[0])))
             if 2 * len(made) > len(rows):
                 return made
         return ()

@@ -122,6 +122,17 @@ def test_a_texts_wrong_answer_is_a_part_of_its_item(tmp_path: Path) -> None:
     assert items_of(task, "test")[0] == ("a dog", "an dog", "no dog")
 
 
+def test_a_judged_text_that_no_corpus_has_is_no_text(tmp_path: Path) -> None:
+    (tmp_path / "qrels").mkdir()
+    for name, held in (("queries", ["a dog"]), ("corpus", ["a cat", "a horse"])):
+        rows = (json.dumps({"_id": f"{name}{number}", "text": text}) for number, text in enumerate(held))
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(rows) + "\n")
+    judged = "".join(f"queries0\t{text}\t{grade}\n" for text, grade in (("corpus0", 1), ("gone", 0), ("lost", 0)))
+    (tmp_path / "qrels" / "test.tsv").write_text(f"query-id\tcorpus-id\tscore\n{judged}")
+    (task,) = own_tasks([], [f"mine={tmp_path}"])
+    assert items_of(task, "test") == [("a dog", "a cat")]
+
+
 def test_what_nearly_stands_in_what_is_put_aside_is_counted_apart(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -400,6 +400,8 @@ def test_tests_of_ones_own_judge_what_a_part_of_the_training_data_chose() -> Non
         ),
         ("three labels", NLI, "a {0},{0} b,0\na {0},{0} c,1\na {0},{0} d,2", ("mine_test", "classes")),
         ("three labels", NLI, "a {0},{0} b,cause\na {0},{0} c,effect\na {0},{0} d,none", ("heldout", "search")),
+        ("three labels", "sentence,label", "a {0},0\nb {0},1\nc {0},2", ("heldout", "search")),
+        ("three labels", "sentence1,sentence2,class", "a {0},b,0\na {0},c,1\na {0},d,2", ("heldout", "search")),
         ("nli", NLI, "a {0},{0} b,0\na {0},{0} c,1\na {0},{0} d,2", ("heldout", "search")),
         ("unopposed", "sentence1,sentence2,score", "a {0},b {0},0.5\na {0},c {0},0.{0}", ("heldout", "search")),
         ("unopposed", "sentence1,sentence2,is_duplicate", "a {0},b {0},0\na {0},c {0},1", ("heldout", "search")),

@@ -83,6 +83,13 @@ def test_rows_of_a_group_are_never_read_by_each_other() -> None:
     assert (read_in_folds(features, labels, groups * 0).regressed == labels).mean() < 0.15
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_label_of_two_rows_is_read_in_groups_without_a_warning() -> None:
+    labels, groups = np.array([0] * 20 + [1] * 20 + [2] * 2), np.arange(42) // 2
+    features = np.random.default_rng(0).normal(size=(42, 5)) + labels[:, None] * 4
+    assert (read_in_folds(features, labels, groups).regressed[:40] == labels[:40]).mean() > 0.9
+
+
 def test_embeddings_that_are_all_the_same_and_one_label_alone_are_no_error() -> None:
     same = np.ones((12, 3))
     assert {*read_in_folds(same, np.arange(12) % 2).regressed.tolist()} <= {0, 1}

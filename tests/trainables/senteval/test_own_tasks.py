@@ -531,3 +531,14 @@ def test_a_file_that_is_too_large_to_be_held_is_refused(
     monkeypatch.setattr(examples, limit, most - 1)
     with pytest.raises(UserError, match=rf"{name}, line {lines}: a dev or test file may have .* give a part of it"):
         read()
+
+
+def test_some_of_the_answers_keep_their_parts_and_groups() -> None:
+    numbers = np.arange(6)
+    answers = Answers(numbers, numbers % 2, np.array([4, 2]), {"seen": numbers > 2}, named="abc", groups=numbers // 2)
+    some = answers.only(np.array([True, False, False, True, True, False]))
+    assert (some.predicted.tolist(), some.gold.tolist(), some.sizes.tolist()) == ([0, 3, 4], [0, 1, 0], [2, 1])
+    assert (some.more["seen"].tolist(), some.groups.tolist()) == ([False, True, True], [0, 1, 2])
+    assert some.named.startswith("abc")
+    assert some.named != answers.only(numbers > 2).named
+    assert Answers(numbers, numbers).only(numbers > 2).parts is None

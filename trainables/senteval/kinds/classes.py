@@ -66,12 +66,15 @@ class TextClasses(MeanOverItems):
             )
         return True
 
-    def of_training_rows(self, rows: Sequence[Mapping[str, Any]], labels: Sequence[str]) -> list[dict[str, Any]]:
-        """Of NLI, where both have its three labels, the file by name or by number."""
+    def of_training_rows(self, rows: Sequence[Mapping[str, Any]], table: TaskTable) -> list[dict[str, Any]]:
+        """Of NLI, where both have its three labels, the file by name, or by number beside premises."""
+        if not table.paired:
+            return []
         for names in (LABELS, tuple(map(str, range(len(LABELS))))):
             named = dict(zip(LABELS, names, strict=True))
             made = [{**row, "label": named[row["label"]]} for row in rows if "premise" in row and row["label"] in named]
-            if {*names} == {*labels} == {row["label"] for row in made}:
+            means_nli = names is LABELS or not unclear(table.roles, names)
+            if means_nli and {*names} == {*table.pair_labels} == {row["label"] for row in made}:
                 return made
         return []
 
@@ -100,7 +103,7 @@ class TextClasses(MeanOverItems):
         from trainables.senteval.logistic import read_classes, read_in_folds
 
         before = [name for name in self.splits[: self.splits.index(part)] if name in given.data.splits]
-        given = _of_length_one(given)
+        given = _of_length_one(given, *before, part)
         labels, rows, fitted = given.labels(part), given.features(part), before or [part]
         groups = self.groups([given.data.splits[name] for name in fitted])
         if before:
@@ -131,8 +134,15 @@ class TextClasses(MeanOverItems):
         from trainables.senteval.probe import probe_accuracy
 
         groups = self.groups([given.data.splits["dev"]])
-        return probe_accuracy(_of_length_one(given).features("dev"), given.labels("dev"), groups)
+        return probe_accuracy(_of_length_one(given, "dev").features("dev"), given.labels("dev"), groups)
 
 
-def _of_length_one(given: Embedded) -> Embedded:
-    return replace(given, embeddings=torch.nn.functional.normalize(given.embeddings, dim=1))
+def _of_length_one(given: Embedded, *names: str) -> Embedded:
+    """The texts of these splits alone, since those of other tasks may be many."""
+    texts = [text for name in names for item in given.data.splits[name].items() for text in item]
+    places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
+    return replace(
+        given,
+        embeddings=torch.nn.functional.normalize(given.embeddings[given.lookup([*places])], dim=1),
+        lookup=lambda some: torch.tensor([places[text] for text in some], dtype=torch.long),
+    )

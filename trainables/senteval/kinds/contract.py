@@ -118,9 +118,9 @@ class TaskKind(ABC):
         an earlier one may refuse a file, so forms must not overlap."""
         return False
 
-    def of_training_rows(self, rows: Sequence[Mapping[str, Any]], labels: Sequence[str]) -> list[dict[str, Any]]:
-        """Rows that `fits` takes, of rows to train on in their normal form, so that those put aside judge as a given
-        file does, whose labels are `labels`; without those of which none can be made."""
+    def of_training_rows(self, rows: Sequence[Mapping[str, Any]], table: TaskTable) -> list[dict[str, Any]]:
+        """Rows that `fits` takes, of rows to train on in their normal form, so that those put aside judge as the file
+        of that table does; without those of which none can be made."""
         return []
 
     def numbers_of(self, task: TaskFields) -> tuple[str, ...]:

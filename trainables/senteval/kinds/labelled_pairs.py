@@ -41,10 +41,10 @@ class PairClassification(ByParts):
     def fits(self, table: TaskTable) -> bool:
         return table.paired and {*table.pair_labels} in _BINARY
 
-    def of_training_rows(self, rows: Sequence[Mapping[str, Any]], labels: Sequence[str]) -> list[dict[str, Any]]:
+    def of_training_rows(self, rows: Sequence[Mapping[str, Any]], table: TaskTable) -> list[dict[str, Any]]:
         """Of NLI, without what is neutral: entailment has the higher of the two labels, which is that of a match. None
         where all are alike."""
-        named = dict(zip(("contradiction", "entailment"), labels, strict=True))
+        named = dict(zip(("contradiction", "entailment"), table.pair_labels, strict=True))
         pairs = [
             {"sentence1": row["premise"], "sentence2": row["hypothesis"], "label": named[row["label"]]}
             for row in rows

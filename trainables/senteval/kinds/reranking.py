@@ -36,7 +36,7 @@ class Reranking(MeanOverItems):
     def fits(self, table: TaskTable) -> bool:
         return table.has("anchor", "positive", "negative") and table.most != (1, 1)
 
-    def of_training_rows(self, rows: Sequence[Mapping[str, Any]], labels: Sequence[str]) -> list[dict[str, Any]]:
+    def of_training_rows(self, rows: Sequence[Mapping[str, Any]], table: TaskTable) -> list[dict[str, Any]]:
         """None where each is one triplet."""
         judged = [dict(row) for row in rows if judges_its_texts(row)]
         return judged if any(len(row["positive"]) + len(row["negative"]) > 2 for row in judged) else []

@@ -42,7 +42,7 @@ class Triplets(MeanOverItems):
     def fits(self, table: TaskTable) -> bool:
         return table.has("anchor", "positive", "negative") and table.most == (1, 1)
 
-    def of_training_rows(self, rows: Sequence[Mapping[str, Any]], labels: Sequence[str]) -> list[dict[str, Any]]:
+    def of_training_rows(self, rows: Sequence[Mapping[str, Any]], table: TaskTable) -> list[dict[str, Any]]:
         """By the first positive and the first negative."""
         return [
             {"anchor": row["anchor"], **{side: row[side][0] for side in ("positive", "negative")}}
