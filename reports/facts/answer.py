@@ -46,7 +46,6 @@ from reports.statistics.finals import (
     seeds_wanted,
     told_by,
 )
-from reports.statistics.spreads import FEW_SEEDS
 from trainables.senteval.tasks import TASKS, kind_of
 
 SCHEMA = 7
@@ -107,7 +106,7 @@ class Answer:
     warnings: tuple[Flag, ...] = ()
     """What guards found in the trials of the finals."""
     remembered: Remembered | None = None
-    """Where the picked one's gain over the encoder is shown without the test items that its training saw."""
+    """Where the gain over the encoder of what is to be used is shown without the test items that training saw."""
     open: tuple[str, ...] = ()
     """Of `open`: the references against which nothing is shown."""
     most: float | None = None
@@ -289,7 +288,6 @@ class _Finals(FinalsEvidence):
             lost=tuple(self._lost(first, figure, INCUMBENTS[judged.answer])) if judged.answer in INCUMBENTS else (),
             others=tuple(others),
             general=None if self.needs & {*GENERAL} else general,
-            remembered=self.remembered(first, figure),
             flags=tuple(dict.fromkeys(flag.guard for flag in forbidding)),
             open=judged.open,
             most=judged.most,
@@ -298,7 +296,7 @@ class _Finals(FinalsEvidence):
             shows=shows,
             warnings=tuple(flag for flag in grouped(self.evidence.flags.all) if flag.guard not in VARIED),
             lent=self.borrowed(figure),
-            noise=noise(self.samples(figure, self.recipes), FEW_SEEDS + 1),
+            noise=noise(self.samples(figure, self.recipes), measured_alone=True),
             data=data_curve(self.evidence, figure, self.looks_of_pick),
         )
         rows, unit = trained_on(self.recipes.get(self.references.get("base", ""), ()))
@@ -306,7 +304,8 @@ class _Finals(FinalsEvidence):
         ship = shipped(self, used.recipe, figure) if used else None
         of_use = {each.recipe: None for each in (answer.to_use, *answer.picked[:1]) if each}
         checks = tuple(check for key in of_use if (check := self.checked(key, figure)))
-        return dataclasses.replace(answer, ship=ship, checks=checks, trained_on=rows, unit=unit)
+        seen = self.remembered(used.recipe, figure) if used and not answer.flags else None
+        return dataclasses.replace(answer, ship=ship, checks=checks, remembered=seen, trained_on=rows, unit=unit)
 
     def _compared_with(self, figure: Quantity, judged: Judgement) -> dict[str, Finalist]:
         """The references: of the base its gains over the encoder and the baseline, and what it has of what is searched;
@@ -368,16 +367,17 @@ class _Finals(FinalsEvidence):
             goals=goals,
         )
         whole = judged(fresh=sound and not self.chosen_by & figure.tasks)
-        return judged(fresh=False) if whole.answer == "base" and self.forbidding(base, figure, beside=goals) else whole
+        of_base = whole.answer in ("keep the base", "nothing yet") and base
+        return judged(fresh=False) if of_base and self.forbidding(base, figure, beside=goals) else whole
 
     def _further(self, judged: Judgement, figure: Quantity) -> tuple[float | None, float | None]:
         """How many seeds would settle an open answer, and the smallest gain that the items show."""
         goals, later = self._figures, 1 / share(look(self.results) + 1)
         finalists, compared = self.samples(figure, self.finalists), self.compared(figure)
-        return (
-            seeds_wanted(judged, finalists, compared, lent=self.lent(figure), looks=later, goals=goals),
-            least_shown(judged, finalists, compared, looks=later, goals=goals),
-        )
+        seeds = seeds_wanted(judged, finalists, compared, lent=self.lent(figure), looks=later, goals=goals)
+        if seeds == math.inf and any(each.count == 1 and not each.fixed for each in [*finalists, *compared.values()]):
+            return None, None  # what one seed moves item by item looks like what the items do
+        return seeds, least_shown(judged, finalists, compared, looks=later, goals=goals)
 
     def _items(self, recipe_hash: str, figure: Quantity) -> int | None:
         sample = self.evidence.sample(recipe_hash, figure)

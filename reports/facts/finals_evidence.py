@@ -225,8 +225,9 @@ class FinalsEvidence:
         return sorted(gained, key=lambda other: (other.gain.gain, other.task, other.over))
 
 
-def noise(samples: Iterable[Sample], fewest: int = 2) -> tuple[float, ...]:
-    """How far one seed moves a score: the standard deviations of those that have so many."""
+def noise(samples: Iterable[Sample], measured_alone: bool = False) -> tuple[float, ...]:
+    """How far one seed moves a score: the standard deviations of those that have two; or that borrow none."""
+    fewest = FEW_SEEDS + 1 if measured_alone else 2
     return tuple(sample.std for sample in samples if sample.std is not None and sample.count >= fewest)
 
 

@@ -10,6 +10,7 @@ from reports.facts.answer import Answer
 from reports.facts.finals_evidence import VARIED
 from reports.facts.findings import Findings
 from reports.facts.guards import GUARDS, Flag, alike, grouped, sentence
+from reports.facts.remembered import OVERLAP
 from reports.facts.results import Results
 from reports.words.guards import follows, listed
 from reports.words.markdown import count, text, verbatim
@@ -93,7 +94,8 @@ def _forbids(results: Results, flag: Flag) -> str:
         "unequal": "between rows that differ in it",
         "both": "between these rows",
     }[flag.crossed_by]
-    return f"**No verdict** {rows}{where}."
+    unless = ", unless the others show the same" if flag.guard == OVERLAP and results.info.finals else ""
+    return f"**No verdict** {rows}{where}{unless}."
 
 
 def _set_aside(results: Results) -> list[str]:

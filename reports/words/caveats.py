@@ -99,7 +99,8 @@ def notes(answer: Answer, info: StudyInfo, say: Say) -> list[str]:
     if answer.remembered:
         items = count(answer.remembered.items, "test item")
         gain = gain_over(answer.remembered.gain, "encoder")
-        sentences.append(f"training saw a text of {items}; on the others it gains {gain}")
+        subject = f"{OVER['base']} gain" if answer.to_train == answer.base else "it gains"
+        sentences.append(f"training saw a text of {items}; on the others {subject} {gain}")
     seeds, finals = max((finalist.seeds for finalist in answer.finalists), default=0), info.finals
     if finals is not None and 0 < seeds < finals.seeds and info.limited:
         had = f"the limit had time for {seeds} of {count(finals.seeds, 'fresh seed')}"

@@ -325,27 +325,7 @@ def test_what_training_saw_of_the_test_forbids_no_verdict_that_stands_without_it
     leaks: int, marked: str, kind: str, make: Make, tmp_path: Path
 ) -> None:
     """By the items that it did not see; where trials do not say which these are, there is none."""
-    before = make((6.0, 1.0, 0.5), base_over_encoder=25.0, predictions=True)
-    tried, untrained = (
-        before.finals[key][0] for key in (before.info.finals.finalists[0], before.info.finals.as_it_came)
-    )
-    for record in Ledger(tmp_path / LEDGER).read():
-        if record.recipe["optimisation.epochs"]:
-            overlap = {task: {"items": 60, "seen": leaks} for task in record.scores}
-            Ledger(tmp_path / LEDGER).write(changed(record, data={**record.read, "overlap": overlap}))
-            for file in record.predictions if marked != "not" else ():
-                with np.load(tmp_path / file) as arrays:
-                    tasks = [task for task in record.scores if task in arrays]
-                    order = {task: np.arange(60) * 7 % 60 for task in tasks}
-                    if marked == "where it gained":
-                        order = {task: np.argsort(-_moves(before, tried, untrained, task)) for task in tasks}
-                    most = {task: 60 if marked.endswith(task) else leaks for task in tasks}
-                    seen = {
-                        f"seen.{task}": np.isin(np.arange(60), own[: most[task]]).astype(np.int8)
-                        for task, own in order.items()
-                    }
-                    content = {**arrays, **seen}
-                np.savez_compressed(tmp_path / file, **content)
+    _remember(make((6.0, 1.0, 0.5), base_over_encoder=25.0, predictions=True), leaks, marked)
     results = Results.load(tmp_path)
     answer = Answer.of(results)
     assert answer.kind == kind, (answer.flags, answer.picked)
@@ -358,6 +338,42 @@ def test_what_training_saw_of_the_test_forbids_no_verdict_that_stands_without_it
         written = lines(answer, dataclasses.replace(results.info, requests=[request]), str)
         mends = any(line.head == "Next" and line.words.startswith("--drop-leaks") for line in written)
         assert mends == (kind == "open" and own and not drop)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("unmarked", [False, True])
+def test_a_base_that_would_be_kept_is_asked_too(unmarked: bool, make: Make, tmp_path: Path) -> None:
+    before = make((-4.0, -5.0, -6.0), base_over_encoder=25.0, predictions=True)
+    _remember(before, 40, "evenly", spared=before.info.finals.base if unmarked else "")
+    results = Results.load(tmp_path)
+    answer = Answer.of(results)
+    assert (answer.kind, answer.flags) == (("open", ("overlap",)) if unmarked else ("base", ()))
+    assert ("test items; on the others the base settings gain +" in text_of(results)) is not unmarked
+
+
+def _remember(results: Results, leaks: int, marked: str, spared: str = "") -> None:
+    """Let every training have seen so many items of each task; trials keep which these are, but for those of a recipe
+    that is spared."""
+    finals = results.info.finals
+    tried, untrained = (results.finals[key][0] for key in (finals.finalists[0], finals.as_it_came))
+    for record in Ledger(results.folder / LEDGER).read():
+        if not record.recipe["optimisation.epochs"]:
+            continue
+        overlap = {task: {"items": 60, "seen": leaks} for task in record.scores}
+        Ledger(results.folder / LEDGER).write(changed(record, data={**record.read, "overlap": overlap}))
+        for file in record.predictions if marked != "not" and record.recipe_hash != spared else ():
+            with np.load(results.folder / file) as arrays:
+                tasks = [task for task in record.scores if task in arrays]
+                order = {task: np.arange(60) * 7 % 60 for task in tasks}
+                if marked == "where it gained":
+                    order = {task: np.argsort(-_moves(results, tried, untrained, task)) for task in tasks}
+                most = {task: 60 if marked.endswith(task) else leaks for task in tasks}
+                seen = {
+                    f"seen.{task}": np.isin(np.arange(60), own[: most[task]]).astype(np.int8)
+                    for task, own in order.items()
+                }
+                content = {**arrays, **seen}
+            np.savez_compressed(results.folder / file, **content)
 
 
 def _moves(results: Results, record: Record, other: Record, task: str) -> np.ndarray:  # (items,)
