@@ -161,17 +161,19 @@ class Items:
     def as_text(self) -> str:
         """For a console."""
         verbs = ("mended", "broke") if self.right_or_wrong else ("better for", "worse for")
-        lines = [
-            f"{self.task}: {self.recipe} against {OVER[self.over]}, {signed(self.gain)} points of {self.number}; of "
-            f"{count(self.items, 'test item')} {verbs[0]} {len(self.mended):,}, {verbs[1]} {len(self.broke):,}"
-        ]
+        compared = f"{self.task}: {self.recipe} against {OVER[self.over]}, {signed(self.gain)} points of {self.number}"
+        counts = f"{verbs[0]} {len(self.mended):,}, {verbs[1]} {len(self.broke):,}"
+        if not self.right_or_wrong and all(item.after is None for item in (*self.mended, *self.broke)):
+            counts = "these add most, and take most"  # what an item does to a correlation hangs on all the others
+        lines = [f"{compared}; of {count(self.items, 'test item')} {counts}"]
         lines += [self.no_texts] if self.no_texts else []
         for verb, changed in zip(verbs, (self.mended, self.broke), strict=True):
             if changed:
                 more = f", the first {SHOWN}" if len(changed) > SHOWN else ""
+                own = f" {count(len(changed), 'item')}{more}" if verb in counts else ""
                 lines += [
                     "",
-                    f"{verb} {count(len(changed), 'item')}{more}:",
+                    f"{verb}{own}:",
                     _table(changed[:SHOWN], not self.no_texts),
                 ]
         # what is in a file can steer no terminal

@@ -47,7 +47,8 @@ def _of_task(items: Items, results: Results) -> list[Block]:
     scored = any(_has_scores(item) for item in (*items.mended, *items.broke))
     changed = f"{better} {len(items.mended):,} of {count(items.items, 'test item')} and {worse} {broke}"
     if not items.right_or_wrong and not scored:  # what an item does to a correlation hangs on all the others
-        changed = f"gains most by some of {count(items.items, 'test item')}, and loses most by others"
+        whole = f"is compared on {count(items.items, 'test item')} as a whole"
+        changed = f"{whole}; these add most to its gain, and take most from it"
     of_seeds = {share for item in (*items.mended, *items.broke) for share in (item.before, item.after)}
     shares = items.right_or_wrong and not of_seeds <= {0.0, 1.0}  # else each is right under all seeds or under none
     how = "Right is what most seeds get right; where half of them do, nothing changed." if shares else ""

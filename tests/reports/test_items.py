@@ -139,7 +139,9 @@ def test_where_nothing_is_right_or_wrong_items_add_to_the_gain(results: Results)
     assert np.sum(changes) == pytest.approx(items.gain, rel=1e-3)
     assert items.mended[0].change == max(changes)
     assert " ⟷ and another " in items.mended[0].text
-    assert "better for" in items.as_text()
+    console, report = items.as_text(), markdown(section.write(results, results.folder))
+    assert f"of {ITEMS} test items these add most, and take most\n\nbetter for:\n" in console
+    assert "43 test items and worse on" not in report
 
 
 def test_the_command(results: Results, capsys: pytest.CaptureFixture[str]) -> None:
