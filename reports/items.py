@@ -100,6 +100,13 @@ class Items:
         """Whether the task knows right and wrong answers."""
         return kind_of(self.task).predicted == "classes"
 
+    @property
+    def as_a_whole(self) -> bool:
+        """Whether no item has a score of its own, as in a correlation, where what one does hangs on all the others."""
+        return not self.right_or_wrong and all(
+            None in (item.before, item.after) for item in (*self.mended, *self.broke)
+        )
+
     @classmethod
     def of(cls, results: Results, task: str, folder: Path | None = None) -> Items:
         """`folder` is where SentEval's data lies now, if not where the study read it. `UserError` where the study has
@@ -163,14 +170,14 @@ class Items:
         verbs = ("mended", "broke") if self.right_or_wrong else ("better for", "worse for")
         compared = f"{self.task}: {self.recipe} against {OVER[self.over]}, {signed(self.gain)} points of {self.number}"
         counts = f"{verbs[0]} {len(self.mended):,}, {verbs[1]} {len(self.broke):,}"
-        if not self.right_or_wrong and all(item.after is None for item in (*self.mended, *self.broke)):
-            counts = "these add most, and take most"  # what an item does to a correlation hangs on all the others
+        if self.as_a_whole:
+            counts = "these add most, and take most"
         lines = [f"{compared}; of {count(self.items, 'test item')} {counts}"]
         lines += [self.no_texts] if self.no_texts else []
         for verb, changed in zip(verbs, (self.mended, self.broke), strict=True):
             if changed:
                 more = f", the first {SHOWN}" if len(changed) > SHOWN else ""
-                own = f" {count(len(changed), 'item')}{more}" if verb in counts else ""
+                own = f" {count(len(changed), 'item')}{more}" if not self.as_a_whole else ""
                 lines += [
                     "",
                     f"{verb}{own}:",

@@ -48,7 +48,7 @@ from reports.statistics.finals import (
 )
 from trainables.senteval.tasks import TASKS, kind_of
 
-SCHEMA = 7
+SCHEMA = 8
 """Of `answer.json`. A field is added without a new number; one that goes, or means something else, has one."""
 FILE = "answer.json"
 DIGITS = 6
@@ -266,8 +266,8 @@ class _Finals(FinalsEvidence):
         never = more_seeds == math.inf
         first = self.finalists[chosen[0]] if chosen else self.references["base"]
         parts = finalists[chosen[0]].beside.items() if chosen else ()
-        base = self.references.get("base", first)
-        forbidding = self.forbidding(first, figure) + ([] if judged.fresh else self.forbidding(base, figure))
+        about = [first] if judged.fresh else [first, self.references.get("base", first)]
+        flags = [flag.guard for key in about for flag in self.forbidding(key, figure, beside=self._figures)]
         others = self._others(first, figure, [name for name in ("base", "encoder") if chosen or name == "encoder"])
         general = next((other for other in others if other.task in GENERAL and other.over == "encoder"), None)
         unjudged = not finalists and bool(sums.ahead or self.left_out or self.failed)
@@ -288,7 +288,7 @@ class _Finals(FinalsEvidence):
             lost=tuple(self._lost(first, figure, INCUMBENTS[judged.answer])) if judged.answer in INCUMBENTS else (),
             others=tuple(others),
             general=None if self.needs & {*GENERAL} else general,
-            flags=tuple(dict.fromkeys(flag.guard for flag in forbidding)),
+            flags=tuple(dict.fromkeys(flags)),
             open=judged.open,
             most=judged.most,
             seeds=None if more_seeds is None or never else math.ceil(more_seeds),
@@ -304,7 +304,7 @@ class _Finals(FinalsEvidence):
         ship = shipped(self, used.recipe, figure) if used else None
         of_use = {each.recipe: None for each in (answer.to_use, *answer.picked[:1]) if each}
         checks = tuple(check for key in of_use if (check := self.checked(key, figure)))
-        seen = self.remembered(used.recipe, figure) if used and not answer.flags else None
+        seen = self.remembered(used.recipe, figure, self._figures) if used and not answer.flags else None
         return dataclasses.replace(answer, ship=ship, checks=checks, remembered=seen, trained_on=rows, unit=unit)
 
     def _compared_with(self, figure: Quantity, judged: Judgement) -> dict[str, Finalist]:
@@ -355,8 +355,9 @@ class _Finals(FinalsEvidence):
         above = self.evidence.results.above_limits
         within = [place for place in order if self.finalists[place] not in above] or order
         free = [place for place in within if not self.forbidding(self.finalists[place], figure, beside=goals)]
-        base = self.references.get("base", "")
-        sound = bool(free) if order else not self.forbidding(base, figure, beside=goals)
+        base = self.references.get("base")
+        flagged = base is not None and bool(self.forbidding(base, figure, beside=goals))
+        sound = bool(free) if order else not flagged
         judged = partial(
             judge,
             self.samples(figure, self.finalists),
@@ -367,8 +368,7 @@ class _Finals(FinalsEvidence):
             goals=goals,
         )
         whole = judged(fresh=sound and not self.chosen_by & figure.tasks)
-        of_base = whole.answer in ("keep the base", "nothing yet") and base
-        return judged(fresh=False) if of_base and self.forbidding(base, figure, beside=goals) else whole
+        return judged(fresh=False) if flagged and whole.answer in ("keep the base", "nothing yet") else whole
 
     def _further(self, judged: Judgement, figure: Quantity) -> tuple[float | None, float | None]:
         """How many seeds would settle an open answer, and the smallest gain that the items show."""

@@ -21,7 +21,7 @@ from reports.facts.looks import look, share
 from reports.facts.quantity import Quantity
 from reports.facts.question import has_no_test, in_question, without
 from reports.facts.recipe_names import called
-from reports.facts.remembered import OVERLAP, alike, on_unseen
+from reports.facts.remembered import OVERLAP, on_unseen, same_verdict
 from reports.facts.results import Results
 from reports.ledger import Record
 from reports.statistics import Sample
@@ -177,13 +177,14 @@ class FinalsEvidence:
         if gain is None or unseen is None:
             return None
         left = gain_over(unseen.own, unseen.other, self.lent(figure), looks)
-        return (unseen.seen, left) if alike(gain, left) else None
+        return (unseen.seen, left) if same_verdict(gain, left) else None
 
-    def remembered(self, recipe_hash: str, figure: Quantity) -> Remembered | None:
-        """Of a gain over the encoder that is shown; None where training saw no more of the test than the encoder."""
+    def remembered(self, recipe_hash: str, figure: Quantity, beside: int) -> Remembered | None:
+        """Of a gain over the encoder that is shown; None where training saw no more of the test than the encoder.
+        `beside`: as of `forbidding`."""
         encoder = self.references.get("encoder", "")
-        flags = self.evidence.between(recipe_hash, encoder, figure) if encoder else ()
-        unseen = self._unseen(recipe_hash, encoder, figure, 1) if OVERLAP in {flag.guard for flag in flags} else None
+        guards = {flag.guard for flag in self.evidence.between(recipe_hash, encoder, figure)} if encoder else set()
+        unseen = self._unseen(recipe_hash, encoder, figure, beside) if OVERLAP in guards else None
         if unseen is None or (gain := Gain.of(unseen[1])).low is None or gain.low <= 0:
             return None
         return Remembered(unseen[0], gain)

@@ -9,16 +9,16 @@ stops where it looks well.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
-from typing import Any
 
 from reports.facts.evidence import Evidence
 from reports.facts.gain import Gain
 from reports.facts.quantity import Quantity
 from reports.facts.recipe_names import called
-from reports.facts.remembered import OVERLAP, alike, on_unseen
+from reports.facts.remembered import OVERLAP, on_unseen, same_verdict
 from reports.facts.unfinished import Extent
 from reports.ledger import Record
 from reports.ledger.finals import SHARES
@@ -81,14 +81,13 @@ def data_curve(evidence: Evidence, figure: Quantity, looks: float) -> DataCurve 
     samples = {share: evidence.sample(key, figure) if key else None for share, key in keys.items()}
     records = {share: evidence.results.recipes.get(key or "", []) for share, key in keys.items()}
     common = common_spread(filter(None, (evidence.sample(key, figure) for key in evidence.results.recipes)))
+    compared = partial(compare, common=common, looks=looks)
     of_shares = {share: _part(share, records[share], sample, figure) for share, sample in samples.items()}
     for smaller, larger in pairwise(keys):
         half, twice = samples[smaller], samples[larger]
         if half is not None and twice is not None:
-            gain = compare(twice, half, common=common, looks=looks)
-            flags = _forbidding(
-                evidence, (keys[larger] or "", keys[smaller] or ""), figure, gain, common=common, looks=looks
-            )
+            gain, pair = compared(twice, half), (keys[larger] or "", keys[smaller] or "")
+            flags = _forbidding(evidence, pair, figure, gain, compared)
             of_shares[larger] = dataclasses.replace(of_shares[larger], gain=Gain.of(gain), flags=flags)
     _, unit = trained_on(records[ALL])
     trials = Extent(sum(done.values()), finals.seeds * len(done))
@@ -119,12 +118,15 @@ def trained_on(records: Sequence[Record]) -> tuple[int | None, str]:
 
 
 def _forbidding(
-    evidence: Evidence, pair: tuple[str, str], figure: Quantity, gain: Comparison, **compared: Any
+    evidence: Evidence,
+    pair: tuple[str, str],
+    figure: Quantity,
+    gain: Comparison,
+    compared: Callable[[Sample, Sample], Comparison],
 ) -> tuple[str, ...]:
-    """The guards of the flags between the two, but for those of what fewer data mean. `compared`: as `compare` made
-    their gain."""
+    """The guards of the flags between the two, but for those of what fewer data mean. `compared` made their gain."""
     guards = dict.fromkeys(flag.guard for flag in evidence.between(*pair, figure) if flag.guard not in LESS)
     unseen = on_unseen(evidence, *pair, figure) if OVERLAP in guards else None
-    if unseen and alike(gain, compare(unseen.own, unseen.other, **compared)):
+    if unseen and same_verdict(gain, compared(unseen.own, unseen.other)):
         del guards[OVERLAP]
     return tuple(guards)

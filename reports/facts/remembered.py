@@ -64,7 +64,7 @@ def on_unseen(evidence: Evidence, recipe_hash: str, other_hash: str, figure: Qua
     return Unseen(sum(int(each.sum()) for each in seen.values()), own, other)
 
 
-def alike(gain: Comparison, other: Comparison) -> bool:
+def same_verdict(gain: Comparison, other: Comparison) -> bool:
     """Whether both show a gain, or both a loss. That neither shows any says nothing of few items."""
     if gain.low is None or gain.high is None or other.low is None or other.high is None:
         return False

@@ -44,15 +44,14 @@ def _of_task(items: Items, results: Results) -> list[Block]:
     better, worse = ("mends", "breaks") if items.right_or_wrong else ("does better on", "worse on")
     name = items.recipe.partition(" ")[0] if items.recipe.startswith("#") else items.recipe
     broke = f"{len(items.broke):,}" if items.broke else "none"
-    scored = any(_has_scores(item) for item in (*items.mended, *items.broke))
     changed = f"{better} {len(items.mended):,} of {count(items.items, 'test item')} and {worse} {broke}"
-    if not items.right_or_wrong and not scored:  # what an item does to a correlation hangs on all the others
+    if items.as_a_whole:
         whole = f"is compared on {count(items.items, 'test item')} as a whole"
         changed = f"{whole}; these add most to its gain, and take most from it"
     of_seeds = {share for item in (*items.mended, *items.broke) for share in (item.before, item.after)}
     shares = items.right_or_wrong and not of_seeds <= {0.0, 1.0}  # else each is right under all seeds or under none
     how = "Right is what most seeds get right; where half of them do, nothing changed." if shares else ""
-    if not items.right_or_wrong and not items.no_texts and scored:
+    if not (items.right_or_wrong or items.as_a_whole or items.no_texts):
         meaning = MEANING.get(items.number, "100 % at best")
         how = f"Before and now are each item's own {code(items.number)}: {meaning}."
     place, task = shlex.quote(results_place(results.info)), shlex.quote(items.task)

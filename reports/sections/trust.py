@@ -94,7 +94,8 @@ def _forbids(results: Results, flag: Flag) -> str:
         "unequal": "between rows that differ in it",
         "both": "between these rows",
     }[flag.crossed_by]
-    unless = ", unless the others show the same" if flag.guard == OVERLAP and results.info.finals else ""
+    judged_unseen = flag.guard == OVERLAP and results.info.finals
+    unless = ", unless the test items that training did not see show the same" if judged_unseen else ""
     return f"**No verdict** {rows}{where}{unless}."
 
 
