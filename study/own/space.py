@@ -43,7 +43,8 @@ from study.rows import absolute
 from study.subject import Subject, named_space, plugin
 from study.trial import SourceFile
 from trainables.corpora.own.columns import named_roles
-from trainables.corpora.own.held_out import DEV, TEST, PreparedData, prepare
+from trainables.corpora.own.held_out import PreparedData, prepare
+from trainables.corpora.own.split import DEV, TEST
 from trainables.corpora.own.training_files import TrainingFiles, training_files
 from trainables.encoders.availability import known_layers, known_width
 from trainables.encoders.check import check_encoder

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from reports.words.markdown import count
 from search_spaces.own_data import OwnEncoder
 from trainables.corpora.layouts.positives import SOURCES
-from trainables.corpora.own.held_out import DEV, LEFT_OUT, MOST, OF_LABEL, TEST, TRAIN, PreparedData, held_back_form
+from trainables.corpora.own.held_out import PreparedData, held_back_form
+from trainables.corpora.own.split import DEV, LEFT_OUT, MOST, OF_LABEL, TEST, TRAIN
 from trainables.corpora.own.training_files import MORE, TrainingFiles
 from trainables.corpora.own_rows import row_in_words
 from trainables.encoders.module_files import own_length
@@ -45,8 +46,15 @@ def of_data(source: TrainingFiles, prepared: PreparedData, leaked: Sequence[str]
         lost = f"; {parts[LEFT_OUT]:,} left out, which share a text with these" if parts[LEFT_OUT] else ""
         why = f"only to train on, of too few texts or beyond the {MOST // OF_LABEL} largest"
         few = f"; {count(prepared.unjudged, 'label')} {why}" if prepared.unjudged else ""
-        exactly = f"the {count(parts[TRAIN], 'row')} to train on hold none of these texts exactly (near ones: leaks)"
-        yield f"put aside {aside}; {exactly}{lost}{few}"
+        held = "texts" if not prepared.shared else "anchors"
+        exactly = f"the {count(parts[TRAIN], 'row')} to train on hold none of these {held} exactly (near ones: leaks)"
+        fewer = f"; {prepared.fewer:,} of these lost negatives that are put aside" if prepared.fewer else ""
+        yield f"put aside {aside}; {exactly}{lost}{fewer}{few}"
+        if prepared.shared:
+            yield (
+                f"{count(prepared.shared, 'positive')} of those put aside are trained on, too, with other anchors: so "
+                "few have so many anchors that else most rows would be left out. A gain is one of new anchors alone"
+            )
         yield from held_back(prepared)
     if prepared.census.sources:
         units = ", ".join(f"{name} ({number:,})" for name, number in prepared.census.sources.items())

@@ -21,7 +21,8 @@ from reports.words.commands import results_place
 from search_spaces.goals import Goal
 from study.own.leaks import splits_of
 from study.rows import as_it_came
-from trainables.corpora.own.held_out import DEV, HELD_OUT, TEST, rows_of
+from trainables.corpora.own.held_out import HELD_OUT, rows_of
+from trainables.corpora.own.split import DEV, TEST
 from trainables.corpora.own.training_files import training_files
 from trainables.corpora.own_rows import Normal
 from trainables.encoders.contract import for_documents

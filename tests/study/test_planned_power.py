@@ -29,7 +29,7 @@ from study.plan import Plan
 from study.planned_power import ASSUMED, FEW_ITEMS, WHY, TestSize, few_items, gain_in_words, own_tests
 from tests.study import plans
 from tests.study.plans import ALLOTMENT, CLUSTER
-from trainables.corpora.own.held_out import FEWEST
+from trainables.corpora.own.split import FEWEST
 from trainables.files import write_whole
 from trainables.senteval.kinds.classes import TextClasses
 from trainables.senteval.kinds.scored_pairs import PairSimilarity

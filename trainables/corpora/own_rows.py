@@ -8,8 +8,9 @@ To add one: an entry of `CONTENTS`, the columns that tell it in `own/columns.py`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from typing import Any
 
 from trainables.corpora import teacher_scores
@@ -58,6 +59,18 @@ def texts(row: Normal) -> list[str]:
     ]
     titles = [row["title"]] if "title" in row else []
     return [*both, *titles, *row.get("text", ()), *row.get("positive", ()), *row.get("negative", ())]
+
+
+def only_texts(row: Normal, stays: Sequence[bool]) -> Normal:
+    """An anchor without some of its positives and negatives, and without what a teacher says of these. `stays` is of
+    `texts(row)`."""
+    positives, negatives = row["positive"], row.get("negative", [])
+    of_positives, of_negatives = stays[1 : 1 + len(positives)], stays[1 + len(positives) :]
+    made = {**row, "positive": [*compress(positives, of_positives)], "negative": [*compress(negatives, of_negatives)]}
+    if "teacher" in row:
+        of_all = len(row["teacher"]) == len(positives) + len(negatives)
+        made["teacher"] = [*compress(row["teacher"], stays[1:] if of_all else of_negatives)]
+    return made
 
 
 def row_in_words(row: Normal) -> str:

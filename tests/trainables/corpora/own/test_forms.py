@@ -15,7 +15,8 @@ from study.own.judge_files import fetched, with_known_names
 from tests.json_lines import write_rows
 from trainables.corpora.hub import load_data_set
 from trainables.corpora.nli import load_nli
-from trainables.corpora.own.held_out import DEV, TEST, prepare
+from trainables.corpora.own.held_out import prepare
+from trainables.corpora.own.split import DEV, TEST
 from trainables.corpora.own.training_files import MORE, training_files
 from trainables.errors import UserError
 from trainables.senteval.own_tasks import own_tasks

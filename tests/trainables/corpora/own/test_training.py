@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 from collections import Counter
@@ -12,7 +13,8 @@ import pytest
 
 from trainables.corpora.leaks import plain
 from trainables.corpora.own.census import take_census
-from trainables.corpora.own.held_out import DEV, FEWEST, LEFT_OUT, MOST, OF_LABEL, TEST, TRAIN, HashedTexts, prepare
+from trainables.corpora.own.held_out import prepare
+from trainables.corpora.own.split import DEV, FEWEST, LEFT_OUT, MOST, OF_LABEL, TEST, TRAIN, HashedTexts
 from trainables.corpora.own.training_files import training_files
 from trainables.corpora.own_rows import row_in_words, texts
 from trainables.errors import UserError
@@ -186,7 +188,7 @@ def split(rows: list[list[str]], parts: tuple[int, ...] = (DEV, TEST)) -> np.nda
     data = HashedTexts()
     for row in rows:
         data.add(row)
-    return data.split(parts, "mine.csv")
+    return data.split(parts, "mine.csv").code
 
 
 def on_several_sides(rows: list[list[str]], part: np.ndarray) -> set[str]:
@@ -216,6 +218,86 @@ def test_no_text_stands_on_two_sides(common: int, seed: int) -> None:
     assert not on_several_sides(rows, part)
     assert all(30 <= counts[part] <= 70 for part in (DEV, TEST))
     assert counts[TRAIN] > 150
+
+
+def mined(rows: int, negatives: int, draw: random.Random) -> list[tuple[str, list[str], list[str]]]:
+    """Questions with their answers, and the answers of others as wrong ones."""
+    answers = [f"answer {number}" for number in range(rows)]
+    return [
+        (f"question {number}", [answers[number]], draw.sample(answers[:number] + answers[number + 1 :], negatives))
+        for number in range(rows)
+    ]
+
+
+def as_lines(path: Path, rows: list[tuple[str, list[str], list[str]]]) -> str:
+    path.write_text("".join(json.dumps({"query": q, "pos": p, "neg": n}) + "\n" for q, p, n in rows))
+    return str(path)
+
+
+@pytest.mark.parametrize("negatives", [1, 7])
+@pytest.mark.parametrize("parts", [(DEV,), (DEV, TEST)])
+def test_negatives_mined_among_the_positives_of_others_cost_no_rows(
+    negatives: int, parts: tuple[int, ...], tmp_path: Path
+) -> None:
+    """No text stands on two sides all the same: what another part has is no negative there."""
+    rows = mined(300, negatives, random.Random(0))
+    data = prepare(training_files([as_lines(tmp_path / "mined.jsonl", rows)]), tmp_path / "data", parts)
+    assert data.parts == {TRAIN: 300 - 30 * len(parts), LEFT_OUT: 0, **dict.fromkeys(parts, 30)}
+    trained_on = lines(data.train)
+    sides = [{text for row in trained_on for text in texts(row)}]
+    for folder in data.held_out.values():
+        files = [folder / name for name in ("corpus.jsonl", "queries.jsonl")]
+        sides.append({str(row["text"]) for file in files for row in lines(file)})
+    assert all(not first & other for first, other in itertools.combinations(sides, 2))
+    aside = {text for side in sides[1:] for text in side if text.startswith("answer")}
+    before = {anchor: [text for text in wrong if text not in aside] for anchor, _, wrong in rows}
+    assert all(row["negative"] == before[str(row["anchor"])] for row in trained_on)
+    assert data.fewer == sum(len(before[str(row["anchor"])]) < negatives for row in trained_on) > 0
+
+
+def test_few_answers_of_many_questions_stand_on_both_sides(tmp_path: Path) -> None:
+    """Only anchors are kept apart there, in whatever role; answers that have few questions are not shared."""
+    rows = [(f"question {number}", [f"answer {number % 5}"], list[str]()) for number in range(200)]
+    rows += [(f"note {number}", [f"question {number}"], ["answer 0"]) for number in range(0, 200, 40)]
+    data = prepare(training_files([as_lines(tmp_path / "few.jsonl", rows)]), tmp_path / "data", (DEV, TEST))
+    trained_on = lines(data.train)
+    anchors = [str(row["text"]) for file in data.held_out.values() for row in lines(file / "queries.jsonl")]
+    assert data.shared == 5
+    assert data.parts[TRAIN] == len(trained_on) > 150
+    assert len({*anchors}) == data.parts[DEV] + data.parts[TEST] == len(anchors)
+    assert not {*anchors} & {text for row in trained_on for text in texts(row)}
+    few = [(question, [f"answer {number % 100}"], list[str]()) for number, (question, *_) in enumerate(rows[:200])]
+    apart = prepare(training_files([as_lines(tmp_path / "apart.jsonl", few)]), tmp_path / "apart", (DEV, TEST))
+    assert (apart.shared, apart.parts) == (0, {TRAIN: 160, DEV: 20, TEST: 20, LEFT_OUT: 0})
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_whatever_the_rows_share_no_text_that_is_kept_apart_has_two_parts(seed: int) -> None:
+    draw = random.Random(seed)
+    anchors, positives = draw.choice([50, 400, 2000]), draw.choice([8, 60, 600])
+    rows = [
+        (
+            f"anchor {draw.randrange(anchors)}",
+            [f"text {draw.randrange(positives)}" for _ in range(draw.randrange(1, 3))],
+            [f"text {draw.randrange(positives)}" for _ in range(draw.randrange(4))] + [f"anchor {draw.randrange(9)}"],
+        )
+        for _ in range(600)
+    ]
+    data = HashedTexts()
+    for anchor, right, wrong in rows:
+        data.add([anchor, *right, *wrong], negatives=len(wrong))
+    made = data.split((DEV, TEST), "mine", may_share=True)
+    sides: dict[str, set[int]] = {}
+    for number, (anchor, right, wrong) in enumerate(rows):
+        stays = made.fewer.get(number, [True] * (1 + len(right) + len(wrong)))
+        if made.code[number] != LEFT_OUT:
+            assert stays[0]
+            assert any(stays[1 : 1 + len(right)])
+            apart = [] if made.shared else [*right, *wrong]
+            for text in itertools.compress([anchor, *apart], stays):
+                sides.setdefault(text, set()).add(int(made.code[number]))
+    assert max(map(len, sides.values())) == 1
+    assert made.count(TRAIN) >= 60
 
 
 def test_the_split_goes_by_the_rows_alone() -> None:
@@ -337,7 +419,7 @@ def test_no_part_of_uneven_labels_has_more_than_a_thousand(sizes: list[int]) -> 
     data, labels = HashedTexts(), np.repeat(np.arange(len(sizes)), sizes)
     for number, label in enumerate(labels):
         data.add([f"text {number}"], str(label))
-    code = data.split((DEV, TEST), "mine")
+    code = data.split((DEV, TEST), "mine").code
     for part in (DEV, TEST):
         assert 990 <= (code == part).sum() <= MOST
         assert np.unique(labels[code == part], return_counts=True)[1].min() >= OF_LABEL
@@ -348,7 +430,7 @@ def test_no_part_of_uneven_groups_has_more_than_a_thousand() -> None:
     for group in range(150):
         for row in range(90):
             data.add([f"anchor {group}", f"positive {group} {row}"])
-    code = data.split((DEV, TEST), "mine")
+    code = data.split((DEV, TEST), "mine").code
     assert min((code == part).sum() for part in (DEV, TEST)) >= 900
     assert max((code == part).sum() for part in (DEV, TEST)) <= MOST
 
