@@ -84,7 +84,7 @@ def leaks(
     for name, items in parts.items():
         for item in items:
             items_of_part[name].add([numbers.setdefault(text, len(numbers)) for text in item])
-    texts = _PartTexts(numbers)
+    texts = AlikeTexts(numbers)
     drop, count = [], 0
     for number, row in enumerate(rows):
         count += 1
@@ -107,8 +107,8 @@ def _shingles(plain_text: str) -> frozenset[str]:
     return frozenset((*words, *map(" ".join, pairwise(words))))
 
 
-class _PartTexts:
-    """The texts of all parts by number, and which of them a text is like."""
+class AlikeTexts:
+    """Texts by number, and which of them another text is like: the same, the same as `plain` has it, or nearly."""
 
     def __init__(self, numbers: Mapping[str, int]) -> None:
         self._numbers = numbers

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 
 from trainables.corpora.layouts import Layout, SamplerRequest, all_sentences
-from trainables.corpora.leaks import plain
+from trainables.corpora.leaks import AlikeTexts
 from trainables.recipe import Recipe
 from trainables.senteval.read_task import kept_task
 from trainables.senteval.tasks import TASKS, kind_of
@@ -22,8 +23,8 @@ def overlap(
     """By task with a test part, (items,): whether each item holds a sentence of the corpus. None for a recipe without
     training, and for a layout without sentences.
 
-    Sentences are compared without case, white space and punctuation. `senteval` is the tasks' folder, `fingerprints`
-    are those of corpus and tasks. Errors are those of reading them.
+    Near duplicates count, as `leaks` tells them. `senteval` is the tasks' folder, `fingerprints` are those of corpus
+    and tasks. Errors are those of reading them.
     """
     if not recipe.trains or not recipe.part(Layout).has_sentences:
         return None
@@ -43,12 +44,19 @@ def _seen(
     Only test sentences are kept, which are few; those of the corpus pass by one after another.
     """
     items = {name: texts for name in tasks if (texts := _test_items(name, senteval))}
-    tested = {sentence for texts in items.values() for item in texts for sentence in item}
-    trained_on = tested.intersection(map(plain, all_sentences(layout, request)))
-    return {name: np.array([not trained_on.isdisjoint(item) for item in texts]) for name, texts in items.items()}
+    numbers: dict[str, int] = {}
+    for item in itertools.chain.from_iterable(items.values()):
+        for text in item:
+            numbers.setdefault(text, len(numbers))
+    tested, seen = AlikeTexts(numbers), np.zeros(len(numbers), dtype=bool)
+    for sentence in all_sentences(layout, request):
+        seen[[*tested.like(sentence)]] = True
+    return {
+        name: np.array([any(seen[numbers[text]] for text in item) for item in texts]) for name, texts in items.items()
+    }
 
 
 def _test_items(name: str, senteval: Path) -> list[tuple[str, ...]]:
     """The texts of each test item."""
     splits = kind_of(name).tested(kept_task(TASKS[name], senteval))
-    return [tuple(map(plain, item)) for split in splits for item in split.items()]
+    return [tuple(item) for split in splits for item in split.items()]

@@ -163,6 +163,15 @@ class TestOverlap:
         few = overlap(recipe.override({"corpus.limit": 1}), tmp_path / "senteval", ["TREC"], (None, "0"))
         assert few["TREC"].sum() == 1
 
+    def test_near_duplicates_count(self, recipe: Recipe, tmp_path: Path) -> None:
+        """They share four fifths of their words and pairs of words; another sentence of the same words does not."""
+        words = "the old man at the corner of our street sold fresh bread every single morning".split()
+        row = {"premise": " ".join(words), "hypothesis": "a man sells bread", "label": "entailment"}
+        (tmp_path / "nli.jsonl").write_text(json.dumps(row))
+        near, other = " ".join([*words[:-1], "day"]), " ".join(reversed(words))
+        (tmp_path / "senteval/downstream/TREC/TREC_10.label").write_text(f"DESC:x {near}\nHUM:x {other}\n")
+        assert overlap(recipe, tmp_path / "senteval", ["TREC"], (None, "1"))["TREC"].tolist() == [True, False]
+
     def test_files_are_read_once_as_long_as_they_stay(
         self, recipe: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
