@@ -165,10 +165,10 @@ class TestOverlap:
 
     def test_near_duplicates_count(self, recipe: Recipe, tmp_path: Path) -> None:
         """They share four fifths of their words and pairs of words; another sentence of the same words does not."""
-        words = "the old man at the corner of our street sold fresh bread every single morning".split()
-        row = {"premise": " ".join(words), "hypothesis": "a man sells bread", "label": "entailment"}
+        text = "the old man at the corner of our street sold fresh bread every single morning"
+        row = {"premise": text, "hypothesis": "a man sells bread", "label": "entailment"}
         (tmp_path / "nli.jsonl").write_text(json.dumps(row))
-        near, other = " ".join([*words[:-1], "day"]), " ".join(reversed(words))
+        near, other = text.replace("morning", "day"), " ".join(reversed(text.split()))
         (tmp_path / "senteval/downstream/TREC/TREC_10.label").write_text(f"DESC:x {near}\nHUM:x {other}\n")
         assert overlap(recipe, tmp_path / "senteval", ["TREC"], (None, "1"))["TREC"].tolist() == [True, False]
 
