@@ -52,8 +52,8 @@ def of_data(source: TrainingFiles, prepared: PreparedData, leaked: Sequence[str]
         yield f"put aside {aside}; {exactly}{lost}{fewer}{few}"
         if prepared.shared:
             yield (
-                f"{count(prepared.shared, 'positive')} of those put aside are trained on, too, with other anchors: so "
-                "few have so many anchors that else most rows would be left out. A gain is one of new anchors alone"
+                "most rows hang together by their positives, so only anchors are new: of the positives put aside "
+                f"{prepared.shared:,} are trained on, too"
             )
         yield from held_back(prepared)
     if prepared.census.sources:

@@ -21,7 +21,7 @@ import numpy as np
 
 from trainables.corpora.layouts.positives import CUT_FROM, SOURCES, TitledText
 from trainables.corpora.own.census import Agreement, Census, take_census
-from trainables.corpora.own.split import DEV, LEFT_OUT, TEST, TRAIN, HashedTexts, Split
+from trainables.corpora.own.split import DEV, LEFT_OUT, TEST, TRAIN, HashedTexts, RowParts
 from trainables.corpora.own.training_files import TrainingFiles
 from trainables.corpora.own_rows import Normal, only_texts, texts
 from trainables.errors import UserError
@@ -83,7 +83,7 @@ def prepare(
             agreement.add(row, line)
             file.write(line)
     census = take_census(rows_of(whole), source.content, source.name, left_out)
-    train, rows, split = folder / "train.jsonl", census.rows, Split(np.full(census.rows, TRAIN, np.int8))
+    train, rows, split = folder / "train.jsonl", census.rows, RowParts(np.full(census.rows, TRAIN, np.int8))
     if not parts:
         whole.rename(train)
     else:
@@ -123,7 +123,7 @@ def leave_out(prepared: PreparedData, rows: Sequence[int], where: str) -> Prepar
     code = np.full(prepared.parts[TRAIN], TRAIN, np.int8)
     code[list(rows)] = LEFT_OUT
     whole = prepared.train.rename(prepared.train.with_name("all.jsonl"))
-    _part_rows(whole, Split(code), {TRAIN: prepared.train})
+    _part_rows(whole, RowParts(code), {TRAIN: prepared.train})
     whole.unlink()
     census = take_census(rows_of(prepared.train), prepared.content, f"{where}, what is left of it to train on,")
     return replace(prepared, census=census, parts={**prepared.parts, TRAIN: census.rows})
@@ -135,7 +135,7 @@ def rows_of(file: Path) -> Iterator[Normal]:
         yield from map(json.loads, lines)
 
 
-def _part_rows(whole: Path, split: Split, places: Mapping[int, Path]) -> None:
+def _part_rows(whole: Path, split: RowParts, places: Mapping[int, Path]) -> None:
     with contextlib.ExitStack() as stack:
         files = {part: stack.enter_context(open(path, "w", encoding="utf-8")) for part, path in places.items()}
         lines = stack.enter_context(open(whole, encoding="utf-8"))

@@ -8,12 +8,13 @@ together. Where nearly all are connected, as in NLI, anchors that share few text
 them are left out. Of labelled texts each part gets some of every label with enough texts.
 
 Negatives connect no rows, for they are often mined among the positives of others: a row loses those that stand in
-another part. Where few answers have many questions, and most rows would be left out, only anchors are kept apart:
-positives stand on both sides.
+another part. Where most rows hang together, as few answers have many questions, only anchors are kept apart: what could
+be put aside else would be answers of few questions alone, or leave little to train on.
 """
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from array import array
 from collections.abc import Mapping, Sequence
@@ -37,7 +38,7 @@ OF_LABEL = 2
 
 
 @dataclass(frozen=True)
-class Split:
+class RowParts:
     """What becomes of the rows of a file."""
 
     code: np.ndarray  # (rows,) int8: TRAIN, DEV, TEST or LEFT_OUT
@@ -74,10 +75,10 @@ class HashedTexts:
         self._sides.extend([ANCHOR, *[POSITIVE] * (len(texts) - 1 - negatives), *[NEGATIVE] * negatives])
         self._ends.append(len(self._texts))
 
-    def split(self, parts: Sequence[int], where: str, may_share: bool = False) -> Split:
+    def split(self, parts: Sequence[int], where: str, may_share: bool = False) -> RowParts:
         """The part of each row, among `TRAIN`, `LEFT_OUT` and those asked for: `DEV`, `TEST`. The rows alone decide it.
-        `may_share`: positives may stand on both sides where else most rows would be left out. `UserError` where there
-        are too few rows."""
+        `may_share`: positives may stand on both sides where most rows hang together. `UserError` where there are too
+        few rows."""
         rows = len(self._ends) - 1
         if rows < FEWEST:
             raise UserError(
@@ -86,10 +87,11 @@ class HashedTexts:
             )
         places = _Places.of(self._texts, self._sides, self._ends)
         if self._label:
-            return Split(_split_labelled(places.rows(POSITIVE), np.array(self._label), parts, where))
+            return RowParts(_split_labelled(places.rows(POSITIVE), np.array(self._label), parts, where))
         target = min(MOST, round(SHARE * rows))
-        split = places.split(_split(places.rows(POSITIVE), parts, target), POSITIVE)
-        if may_share and split.count(TRAIN) < max(1, split.count(LEFT_OUT)):
+        rows_apart = places.rows(POSITIVE)
+        split = places.split(_split(rows_apart, parts, target), POSITIVE)
+        if may_share and 2 * np.isin(rows_apart.piece, rows_apart.small(target)).sum() < rows:
             shared = places.split(_split(places.rows(ANCHOR), parts, target), ANCHOR)
             if 2 * shared.aside(parts) >= split.aside(parts):
                 split = shared
@@ -124,7 +126,7 @@ class _Places:
         places = np.unique(self.row[tied] * len(self.order) + self.text[tied])
         return _Rows(places // len(self.order), places % len(self.order), self.text[self.starts[:-1]], self.order)
 
-    def split(self, code: np.ndarray, apart: int) -> Split:
+    def split(self, code: np.ndarray, apart: int) -> RowParts:
         """Each row without what of its texts another part has. What is kept apart in some row is of the part of that
         row, a text that is a negative everywhere of what is trained on, or else of what judges; positives that are not
         kept apart stay on all sides. A row without positives is left out."""
@@ -142,7 +144,7 @@ class _Places:
         part = code[self.row]
         fewer = np.unique(self.row[~stays & (part != LEFT_OUT)]).tolist()
         sides = (self.text[positive & stays & np.isin(part, codes)] for codes in ([TRAIN], [DEV, TEST]))
-        return Split(
+        return RowParts(
             code,
             {number: stays[self.starts[number] : self.starts[number + 1]].tolist() for number in fewer},
             len(np.intersect1d(*sides)),
@@ -158,7 +160,8 @@ class _Rows:
     anchor: np.ndarray  # (rows,) int64, the anchor's text
     order: np.ndarray  # (texts,) uint64, a hash of the text, to order by
 
-    def together(self) -> np.ndarray:
+    @functools.cached_property
+    def piece(self) -> np.ndarray:
         """(rows,) int64: number of the connected component; rows that share a text are connected."""
         from scipy.sparse import coo_array
         from scipy.sparse.csgraph import connected_components
@@ -168,20 +171,24 @@ class _Rows:
         _, component = connected_components(edges, directed=False)
         return np.unique(component[:rows], return_inverse=True)[1]
 
+    def small(self, target: int) -> np.ndarray:
+        """Numbers of the pieces of which ten or more make `target` rows, in the order of their first anchors."""
+        size = np.bincount(self.piece)
+        first = np.full(len(size), np.iinfo(np.uint64).max, np.uint64)
+        np.minimum.at(first, self.piece, self.order[self.anchor])
+        pieces = np.argsort(first, kind="stable")
+        return pieces[size[pieces] <= max(1, target // 10)]
+
 
 def _split(rows: _Rows, parts: Sequence[int], target: int) -> np.ndarray:
     code = np.full(len(rows.anchor), TRAIN, np.int8)
-    whole = rows.together()
-    size = np.bincount(whole)
-    first = np.full(len(size), np.iinfo(np.uint64).max, np.uint64)
-    np.minimum.at(first, whole, rows.order[rows.anchor])
-    small = np.argsort(first, kind="stable")
-    small = small[size[small] <= max(1, target // 10)]
-    before = np.cumsum(size[small]) - size[small]
+    small = rows.small(target)
+    size = np.bincount(rows.piece)[small]
+    before = np.cumsum(size) - size
     for number, part in enumerate(parts):
-        chosen = small[(before >= number * target) & (before + size[small] <= (number + 1) * target)]
-        code[np.isin(whole, chosen)] = part
-    if size[small].sum() < len(parts) * target:
+        chosen = small[(before >= number * target) & (before + size <= (number + 1) * target)]
+        code[np.isin(rows.piece, chosen)] = part
+    if size.sum() < len(parts) * target:
         _cut(rows, code, parts, target)
     return code
 
