@@ -172,7 +172,7 @@ def read_table(task: Task, paths: Sequence[Path]) -> TaskData:
     """The layout `table`: every file is a split, in the order that the task's kind asks for, or a sub-corpus.
 
     A kind whose target is classes takes the column `label`, one of scores takes `score`. Classes are those of
-    `Task.labels`, or else those of the first file in the order of the alphabet.
+    `Task.labels`, or else those of the first file in the order of the alphabet: examples of few others are left out.
     """
     kind = KINDS[task.kind]
     names = task.splits or task.files
@@ -191,6 +191,10 @@ def read_table(task: Task, paths: Sequence[Path]) -> TaskData:
             if (items := len(splits[name])) < len(table.lines)
         )
         return TaskData(splits, left_out=left_out + merged)
-    labels = task.labels or tables[names[0]].labels()
+    first = tables[names[0]]
+    labels = task.labels or first.labels()
+    for name in () if task.labels else names[1:]:
+        tables[name], sentences = tables[name].of_labels(labels, first.path)
+        left_out += tuple(sentences)
     splits = {name: Split(*table.sentences(), table.classes(labels)) for name, table in tables.items()}
     return TaskData(splits, len(labels), left_out, labels)

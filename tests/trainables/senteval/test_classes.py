@@ -20,6 +20,7 @@ from trainables.senteval.folds import SEED
 from trainables.senteval.kinds.contract import THREE
 from trainables.senteval.logistic import FOLDS, NEIGHBOURS, PENALTIES, best_penalty, read_classes, read_in_folds
 from trainables.senteval.own_tasks import fitted_to, own_tasks
+from trainables.senteval.read_task import read_task
 from trainables.senteval.tasks import TASKS, Task
 from trainables.testing.tasks import bag_of_words
 
@@ -187,10 +188,17 @@ def test_labels_of_another_task_are_not_fitted_to(tmp_path: Path) -> None:
     assert fitted_to(pairs, tmp_path / "train.csv", [*WORDS]) is pairs
 
 
-def test_a_label_that_nothing_is_fitted_to_is_refused_by_its_line(tmp_path: Path) -> None:
+def test_examples_of_labels_that_nothing_is_fitted_to_are_left_out_while_they_are_few(tmp_path: Path) -> None:
     task = task_of(tmp_path, "train", "dev", "test")
+    whole = read_task(task, tmp_path).splits["test"]
     with open(task.files[2], "a") as file:
-        file.write("a stone,minerals\n")
+        file.write("a stone,minerals\nan oak,plants\na rock,minerals\n")
+    data = read_task(task, tmp_path)
+    assert data.splits["test"].left == whole.left
+    (note,) = data.left_out
+    assert note.startswith(f"3 of 63 rows in {task.files[2]} have labels that {task.files[0]} lacks (minerals, plants)")
+    with open(task.files[2], "a") as file:
+        file.write("a stone,minerals\n" * 57)
     TASKS.add(task)
     with pytest.raises(UserError, match=r"test.csv, line 62: label 'minerals' is none of animals, things"):
         check_data(tmp_path, [task.name])
