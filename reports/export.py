@@ -211,7 +211,7 @@ def _intervals(results: Results, row: str | None, record: Record) -> Iterator[Bl
     )
     if lines:
         yield DataTable(["Task", "Number", "This model", "95 % over items"], lines, left=2)
-    evidence, base = Evidence.of(results), results.info.row_hashes.get(results.space.baseline or "")
+    evidence, base = Evidence.of(results), results.baseline_hash
     lines, one_seed = [], False
     for figure in evidence.figures:
         sample = evidence.sample(record.recipe_hash, figure)

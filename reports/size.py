@@ -95,12 +95,14 @@ class Choice:
 def sample_of(result: SentEvalResult, figure: Quantity) -> Sample | None:
     """A figure of one scored model with the effects of its items; None where a part of it is missing."""
     value = figure.of(result.tasks)
+    if value is None:
+        return None
     protocol = protocol_of(result.protocol)
     effects: dict[str, np.ndarray] = {}
     for (task, name), weight in sorted(figure.weights.items()):
         part = part_of(task, name)
         answers = result.answers.get(part)
-        if value is None or answers is None:
+        if answers is None:
             return None
         own = kind_of(task).effects(TASKS[task], name, answers, protocol)
         if own is not None and answers.groups is not None:
@@ -109,8 +111,6 @@ def sample_of(result: SentEvalResult, figure: Quantity) -> Sample | None:
             return None
         items = f"{part} {answers.named}"
         effects[items] = effects.get(items, np.zeros(len(own))) + weight * own
-    if value is None:
-        return None
     return Sample(np.array([value]), (0,), True, np.concatenate([*effects.values()])[None], " ".join(effects))
 
 

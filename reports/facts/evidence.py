@@ -116,35 +116,28 @@ class Evidence:
         """
         by_items: dict[str, np.ndarray] = {}
         for (task, number), weight in sorted(figure.weights.items()):
-            named, grouped = self._items_known(task, number)
-            stored = self.results.predictions.effects(record, task, number, named=named, grouped=grouped)
+            stored = self.results.predictions.effects(record, task, number)
             if stored is None:
                 return None
             effect, items = np.float32(weight) * stored[0], stored[1]
             by_items[items] = by_items[items] + effect if items in by_items else effect
         return np.concatenate(list(by_items.values())), " ".join(by_items)
 
-    @cached
-    def _items_known(self, task: str, number: str) -> tuple[bool, bool]:
-        """Whether every trial that kept these predictions says which items they are of, and which of these are drawn
-        together; older ones do not."""
-        records = [trial for own in self.results.recipes.values() for trial in own]
-        stored = [self.results.predictions.behind(record, task, number) for record in records]
-        answers = [each for each in stored if each is not None]
-        return all(each.named for each in answers), all(each.groups is not None for each in answers)
-
     @property
     def ungrouped(self) -> list[str]:
         """The tasks of the boards whose items count as independent, since what they share is not known."""
         parts = [part for figure in self.shown for part in sorted(figure.weights)]
-        return list(dict.fromkeys(task for task, number in parts if not self._items_known(task, number)[1]))
+        trials = [trial for own in self.results.recipes.values() for trial in own]
+        behind = self.results.predictions.behind
+        answers = [(task, behind(trial, task, number)) for task, number in parts for trial in trials]
+        return list(dict.fromkeys(task for task, each in answers if each and each.groups is None))
 
     # Comparisons
 
     @cached
     def compare(self, first_hash: str, second_hash: str, figure: Quantity) -> Comparison | None:
         """One recipe minus another; None where either lacks the figure. Flags are another matter: `between`."""
-        base = self.results.info.row_hashes.get(self.results.space.baseline or "")
+        base = self.results.baseline_hash
         if first_hash == base != second_hash:
             comparison = self.compare(second_hash, first_hash, figure)
             return None if comparison is None else comparison.flipped()
@@ -186,7 +179,7 @@ class Evidence:
     @cached
     def _seeds_move_together(self, figure: Quantity) -> bool:
         """Whether rows are compared seed by seed in this figure; decided once, for all of them."""
-        base = self.results.info.row_hashes.get(self.results.space.baseline or "")
+        base = self.results.baseline_hash
         order = sorted(dict.fromkeys(map(self.results.once, self.rows.values())), key=lambda key: key != base)
         samples = [sample for key in order if (sample := self.sample(key, figure)) and not sample.fixed]
         return len(samples) > 1 and pair_by_seed(samples[0], samples[1:])

@@ -24,6 +24,7 @@ from reports.facts.more_seeds import SeedsWanted
 from reports.facts.results import Results
 from reports.facts.unfinished import Extent, extents
 from reports.ledger import Record
+from reports.statistics import Sample
 
 
 @dataclass(frozen=True)
@@ -110,20 +111,20 @@ def _board(board: Board) -> dict[str, Any]:
         "figure": board.quantity.name,
         "baseline": board.baseline,
         "best": [item.name for item in board.best],
-        "rows": [_row(item) for item in board.standings if item.sample is not None],
+        "rows": [_row(item, item.sample) for item in board.standings if item.sample is not None],
         "flags": [flag.as_json() for flag in board.flags],
         "more_seeds": _seeds(board.more_seeds),
     }
 
 
-def _row(item: Standing) -> dict[str, Any]:
-    sample, gain = item.sample, item.gain
+def _row(item: Standing, sample: Sample) -> dict[str, Any]:
+    gain = item.gain
     return {
         "name": item.name,
         "recipe": item.recipe_hash,
         "copy_of": item.copy_of or None,
-        "seeds": [] if sample is None else list(sample.seeds),
-        "mean": None if sample is None else sample.mean,
+        "seeds": list(sample.seeds),
+        "mean": sample.mean,
         "gain": None if gain is None else gain.gain,
         "low": None if gain is None else gain.low,
         "high": None if gain is None else gain.high,

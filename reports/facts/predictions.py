@@ -42,14 +42,11 @@ class Predictions:
         """By a trial's key, what is wrong with its file. A file that was never kept is no problem."""
         self._read: dict[str, dict[str, Answers]] = {}
 
-    def effects(
-        self, record: Record, task: str, number: str, *, named: bool = True, grouped: bool = True
-    ) -> tuple[Array, str] | None:
+    def effects(self, record: Record, task: str, number: str, *, grouped: bool = True) -> tuple[Array, str] | None:
         """(items,) float32 effects of the items on that number, in points, and a digest that names the items.
 
         `grouped`: items that are drawn together count as one. None where nothing was kept, or the ledger's number does
-        not follow from it. The digest is that of the items' texts; of the right answers where the file has none, or
-        without `named`.
+        not follow from it. The digest is that of the items' texts; of the right answers where the file has none.
         """
         stored = self.behind(record, task, number)
         if stored is None or number not in self.again(record, task) or not self.fits(record, task):
@@ -57,7 +54,7 @@ class Predictions:
         effects = _effects(stored, kind_of(task), TASKS[task], number, protocol_of(record.protocol))
         if effects is None:
             return None
-        name = f"{part_of(task, number)} {(stored.named if named else '') or stored.by_gold}"
+        name = f"{part_of(task, number)} {stored.named or stored.by_gold}"
         if not grouped or stored.groups is None:
             return effects, name
         together = group_effects(effects, stored.groups)

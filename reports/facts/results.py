@@ -150,9 +150,14 @@ class Results(Standings):
         return {key: Recipe.from_flat(records[0].recipe) for key, records in self.recipes.items()}
 
     @property
+    def baseline_hash(self) -> str | None:
+        """Of the space's baseline row; None where it has none, or that cannot run."""
+        return self.info.row_hashes.get(self.space.baseline or "")
+
+    @property
     def counted_first(self) -> list[str | None]:
         """The baseline, then the rows."""
-        return [self.info.row_hashes.get(self.space.baseline or ""), *self.labels]
+        return [self.baseline_hash, *self.labels]
 
     @cached_property
     def fixed(self) -> set[str]:

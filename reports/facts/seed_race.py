@@ -98,5 +98,4 @@ def of_results(results: Results) -> dict[str, Raced]:
         by_seed = {record.seed: upward_values(results.goals, record.scores, record.cost) for record in records}
         fixed = recipe_hash in results.fixed
         entrants[recipe_hash] = entrant(by_seed, len(results.goals), fixed, recipe_hash in ended)
-    baseline = info.row_hashes.get(results.space.baseline or "")
-    return raced(entrants, rows, baseline, len(info.seeds), info.most_seeds)
+    return raced(entrants, rows, results.baseline_hash, len(info.seeds), info.most_seeds)

@@ -24,12 +24,11 @@ from reports.ledger.folders import (
     MODELS,
     PLUGINS,
     PREDICTIONS,
-    PROGRESS,
     STUDY,
     split_key,
     trial_key,
 )
-from reports.ledger.json_files import plain, read_json, read_whole, write_json
+from reports.ledger.json_files import plain, write_json
 from reports.ledger.ledger import Ledger
 from reports.ledger.progress import STAGES, Curve, Curves, Progress, Running, StageTime, Waiting, add_losses
 from reports.ledger.record import (
@@ -55,7 +54,6 @@ __all__ = [
     "MODELS",
     "PLUGINS",
     "PREDICTIONS",
-    "PROGRESS",
     "STAGES",
     "STUDY",
     "Curve",
@@ -82,8 +80,6 @@ __all__ = [
     "mean_measured",
     "plain",
     "read_failures",
-    "read_json",
-    "read_whole",
     "seconds_of",
     "seconds_trained",
     "seed_in_words",

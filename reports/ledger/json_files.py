@@ -41,32 +41,23 @@ def plain(value: Any, digits: int | None = None) -> Any:
     raise TypeError(f"a record holds JSON values only, not {value!r}")
 
 
-def read_json(path: Path, what: str) -> dict[str, Any]:
-    """A JSON object from a file, or `UserError` naming the file."""
-    try:
-        check_plain(path)
-        content = parse_json(path.read_bytes())
-    except (OSError, ValueError) as error:
-        raise UserError(f"{path} is not {what} ({reason(error)})") from None
-    if not isinstance(content, dict):
-        raise UserError(f"{path} is not {what} (it holds no JSON object)")
-    return content
-
-
 def read_whole(kind: type[T], path: Path, what: str) -> T:
     """A dataclass from its file, every field of the type that it says; `UserError` names the file and the field.
 
     One with a field `schema` is refused where that is not today's.
     """
-    content = read_json(path, what)
     names = {item.name for item in dataclasses.fields(kind)}  # type: ignore[arg-type]
-    if "schema" in names and (schema := content.get("schema")) != SCHEMA:
-        newer = isinstance(schema, int) and schema > SCHEMA
-        way = "take a newer version" if newer else "run the study anew, into another folder"
-        raise UserError(f"{path} has the schema {shown(schema)}, and this version reads {SCHEMA}; {way}")
     try:
+        check_plain(path)
+        content = parse_json(path.read_bytes())
+        if not isinstance(content, dict):
+            raise ValueError("it holds no JSON object")
+        if "schema" in names and (schema := content.get("schema")) != SCHEMA:
+            newer = isinstance(schema, int) and schema > SCHEMA
+            way = "take a newer version" if newer else "run the study anew, into another folder"
+            raise UserError(f"{path} has the schema {shown(schema)}, and this version reads {SCHEMA}; {way}")
         return read_fields(kind, content)
-    except ValueError as error:
+    except (OSError, ValueError) as error:
         raise UserError(f"{path} is not {what} ({reason(error)})") from None
 
 

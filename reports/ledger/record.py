@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -189,12 +188,10 @@ class Record:
 
     @property
     def ran_on(self) -> str:
-        """The machine in a few words, empty where it is unknown: `no GPU, Xeon`. An older record has its cluster's
-        (`1 node, 2 CPUs, no GPU (Xeon)`), of which the numbers go, or any other text, which stays as it is."""
+        """The machine in a few words, `no GPU, Xeon`; its cluster where it is unknown, empty where that is too."""
         if self.machine:
             return f"{self.machine.get('device') or 'no GPU'}, {self.machine.get('processor')}"
-        parts = re.fullmatch(r"\d+ nodes?, \S+ CPUs(, no GPU|, \S+ GPUs?) \((.*)\)", self.hardware)
-        return f"{'no GPU' if 'no' in parts[1] else 'GPU'}, {parts[2]}" if parts else self.hardware
+        return self.hardware
 
     @cached_property
     def work(self) -> Work:

@@ -53,7 +53,7 @@ def curve_picture(results: Results, key: str, path: Path) -> bool | None:
 def _ours(results: Results, table: Table) -> list[Dot]:
     """Sorted by value."""
     column, evidence = average_column(table), Evidence.of(results)
-    base = results.info.row_hashes.get(results.space.baseline or "")
+    base = results.baseline_hash
     points = []
     for _, label in table.rows:
         x = float(results.recipe(label)[table.curve or ""])

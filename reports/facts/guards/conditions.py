@@ -139,8 +139,8 @@ def _unequal(
         return [flag] * bool(values)
     if not unknown and (alike(min(numbers), max(numbers), tolerance) if numbers else len(set(every)) == 1):
         return []
-    baseline = results.info.row_hashes.get(results.space.baseline or "") or ""
-    usual = by_recipe.get(baseline) or next(iter(Counter(by_recipe.values()).most_common(1)), (None,))[0]
+    of_baseline = by_recipe.get(results.baseline_hash or "")
+    usual = of_baseline or next(iter(Counter(by_recipe.values()).most_common(1)), (None,))[0]
     odd = frozenset(r for r, value in values.items() if not alike(value, usual, tolerance)) or frozenset(values)
     if digests:
         part = _who_differs(by_seed, by_recipe, usual)

@@ -163,16 +163,11 @@ def _farthest(results: Results, record: Record, task: str) -> dict[str, Any]:
 
 def _other_items(results: Results) -> list[Flag]:
     """A flag for each task whose test items are not the same in all recipes."""
-    predictions = [
-        (record, task, answers)
-        for record, task in _cells(results)
-        if (answers := results.predictions.of_task(record, task)) is not None
-    ]
-    unnamed = {task for _, task, answers in predictions if not answers.named}
     digests: dict[str, dict[str, set[str]]] = {}
-    for record, task, answers in predictions:
-        digest = answers.by_gold if task in unnamed else answers.named
-        digests.setdefault(task, {}).setdefault(record.recipe_hash, set()).add(digest)
+    for record, task in _cells(results):
+        if (answers := results.predictions.of_task(record, task)) is not None:
+            own = digests.setdefault(task, {}).setdefault(record.recipe_hash, set())
+            own.add(answers.named or answers.by_gold)
     flags = []
     for task, of_recipe in digests.items():
         if len(set().union(*of_recipe.values())) > 1:

@@ -130,6 +130,9 @@ def test_all_agree_on_the_best(
     first, *_ = printed_by_the_page(tmp_path, capsys)
     assert first.startswith(f"{label} {', '.join(mean)} ")
 
+    Ledger(tmp_path / LEDGER).write(dataclasses.replace(best, checkpoint=None))  # then the other seed has the model
+    assert Findings.of(Results.load(tmp_path)).best == results.of_row(label)[1 - seed]
+
 
 @pytest.mark.parametrize("row", [True, False])
 @pytest.mark.parametrize("gain", [3.0, -0.5])

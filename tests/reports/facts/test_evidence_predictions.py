@@ -160,16 +160,6 @@ def test_a_development_cosine_is_kept_as_a_task_of_its_own(tmp_path: Path):
     assert pair[1] == "dev.STSBenchmark abc"
 
 
-def test_old_files_without_names_pair_with_new_ones_by_their_answers(tmp_path: Path):
-    hashes = small_study(tmp_path)
-    first = tmp_path / PREDICTIONS / f"{hashes[0]}-0.npz"
-    arrays = arrays_in(first.read_bytes())
-    write_arrays(first, {**arrays, **{f"items.{task}": np.array("new") for task in SMALL.tasks}})
-    evidence = Evidence.of(Results.load(tmp_path))
-    comparison = evidence.compare(hashes[0], hashes[1], evidence.figures[0])
-    assert comparison.basis == "seeds and items"
-
-
 def test_pairs_that_share_a_sentence_are_drawn_together(tmp_path: Path):
     hashes = small_study(tmp_path)
 
@@ -181,14 +171,10 @@ def test_pairs_that_share_a_sentence_are_drawn_together(tmp_path: Path):
         return sample.effects.shape[1], evidence.ungrouped
 
     assert draws() == (5 * 40, list(SMALL.tasks))
-    files = sorted((tmp_path / PREDICTIONS).iterdir())
-    for path in files:
+    for path in (tmp_path / PREDICTIONS).iterdir():
         arrays = arrays_in(path.read_bytes())
         write_arrays(path, {**arrays, **{f"groups.{task}": np.arange(40) // 4 for task in SMALL.tasks}})
     assert draws() == (5 * 10, [])
-    silent = {name: own for name, own in arrays_in(files[0].read_bytes()).items() if not name.startswith("groups.")}
-    write_arrays(files[0], silent)  # one trial of before, which does not say: all items count by themselves again
-    assert draws() == (5 * 40, list(SMALL.tasks))
 
 
 def test_a_pair_belongs_to_its_sentence_that_more_pairs_have():

@@ -14,7 +14,6 @@ import matplotlib.figure
 import numpy as np
 import pytest
 
-from reports.diff import diff
 from reports.facts.best_model import ranking
 from reports.facts.findings import Findings
 from reports.facts.recipe_names import called
@@ -144,17 +143,6 @@ class TestComparable:
             assert words in section_text(tmp_path, "pareto")
         dataclasses.replace(StudyInfo.load(tmp_path), goals=["sts", "transfer"]).save(tmp_path)
         assert "not all comparable" not in section_text(tmp_path, "pareto")
-
-    @pytest.mark.slow
-    def test_an_older_record_on_the_same_machine_is_like_a_newer_one(self, tmp_path: Path) -> None:
-        some, *others = study(tmp_path, ["sts", "seconds"])
-        rewrite(tmp_path, {some}, hardware="1 node, 2 CPUs, no GPU (Xeon)")
-        rewrite(tmp_path, {*others}, machine={"processor": "Xeon", "device": None, "bf16": False})
-        assert "not all comparable" not in section_text(tmp_path, "pareto")
-        elsewhere = tmp_path.parent / f"{tmp_path.name}-elsewhere"
-        shutil.copytree(tmp_path, elsewhere)
-        rewrite(elsewhere, {some}, hardware="3 nodes, 64 CPUs, no GPU (Xeon)")
-        assert "| hardware" not in diff(tmp_path, elsewhere)
 
 
 class TestLimits:

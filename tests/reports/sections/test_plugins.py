@@ -10,13 +10,12 @@ from typing import Any
 import pytest
 
 from reports.__main__ import main
-from reports.facts.findings import Findings
 from reports.facts.results import Results
-from reports.ledger import LEDGER, PLUGINS, Ledger, Record
+from reports.ledger import LEDGER, PLUGINS, Ledger
 from reports.report import write_report
 from reports.sections import SECTIONS, Section, in_order
 from reports.testing import SectionContract, changed, make_study
-from tests.synthetic_results import keeps_its_contract, section_text, with_goals
+from tests.synthetic_results import keeps_its_contract, section_text
 from trainables.errors import UserError
 from trainables.plugins import load_plugin
 from trainables.recipe import Recipe
@@ -108,27 +107,6 @@ def test_two_sections_after_one_stand_in_the_order_of_their_coming():
     finally:
         SECTIONS.remove("one")
         SECTIONS.remove("two")
-
-
-def test_the_best_model(tmp_path: Path):
-    results = make_study(tmp_path)
-    assert Findings.of(Results.load(tmp_path)).best is None
-    ledger = Ledger(tmp_path / LEDGER)
-    first, second = (results.of_row(label) for label in results.asked_rows)
-
-    def keep(record: Record, sts: float, kept: bool = True) -> None:
-        folder = f"models/{record.key}" if kept else None
-        ledger.write(dataclasses.replace(with_goals(record, sts, 60.0), checkpoint=folder))
-
-    for record, sts in zip((*first, *second), (70.0, 40.0, 62.0, 66.0), strict=True):
-        keep(record, sts)
-    best = Findings.of(Results.load(tmp_path)).best
-    assert best.checkpoint == f"models/{first[0].key}"  # no row is shown to be better than the baseline
-    sentence = f"The model is row `{results.asked_rows[0]}`, seed 0, for its development score 65.00"
-    assert sentence in section_text(tmp_path, "sure")
-    keep(first[0], 70.0, kept=False)
-    best = Findings.of(Results.load(tmp_path)).best
-    assert best.checkpoint == f"models/{first[1].key}"
 
 
 def test_a_task_of_ones_own_has_a_table(tmp_path: Path, request: pytest.FixtureRequest):
