@@ -46,7 +46,7 @@ def of_data(source: TrainingFiles, prepared: PreparedData, leaked: Sequence[str]
         lost = f"; {parts[LEFT_OUT]:,} left out, which share a text with these" if parts[LEFT_OUT] else ""
         why = f"only to train on, of too few texts or beyond the {MOST // OF_LABEL} largest"
         few = f"; {count(prepared.unjudged, 'label')} {why}" if prepared.unjudged else ""
-        held = "texts" if not prepared.shared else "anchors"
+        held = "anchors" if prepared.shared else "anchors and positives" if prepared.content == "triplets" else "texts"
         exactly = f"the {count(parts[TRAIN], 'row')} to train on hold none of these {held} exactly (near ones: leaks)"
         fewer = f"; {prepared.fewer:,} of these lost negatives that are put aside" if prepared.fewer else ""
         yield f"put aside {aside}; {exactly}{lost}{fewer}{few}"

@@ -9,7 +9,6 @@ Which rows: `trainables/corpora/own/split.py`.
 
 from __future__ import annotations
 
-import contextlib
 import json
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
@@ -84,6 +83,7 @@ def prepare(
             file.write(line)
     census = take_census(rows_of(whole), source.content, source.name, left_out)
     train, rows, split = folder / "train.jsonl", census.rows, RowParts(np.full(census.rows, TRAIN, np.int8))
+    aside: Mapping[int, Sequence[_Aside]] = {}
     if not parts:
         whole.rename(train)
     else:
@@ -94,12 +94,11 @@ def prepare(
                 "layout"
             )
         split = hashes.split(parts, source.name, source.content in SHARED)
-        _part_rows(whole, split, {TRAIN: train, **{part: folder / f"{HELD_OUT[part]}.jsonl" for part in parts}})
-        whole.unlink()
+        aside = _part_rows(whole, split, train)
         census = take_census(rows_of(train), source.content, f"{source.name}, what is left of it to train on,")
     form = held_back_form(census.sources)
-    files = {part: _as_task(folder / f"{HELD_OUT[part]}.jsonl", source.content, part, form, as_given) for part in parts}
-    judged = {row["label"] for file in files.values() if source.content == "labelled" for row in rows_of(file)}
+    files = {part: _as_task(folder, source.content, part, own, form, as_given) for part, own in aside.items()}
+    judged = {each.row["label"] for own in aside.values() for each in own if source.content == "labelled"}
     unjudged = len({*census.labels} - judged) if judged else 0
     codes = (TRAIN, *parts, LEFT_OUT) if parts else (TRAIN,)
     return PreparedData(
@@ -123,8 +122,7 @@ def leave_out(prepared: PreparedData, rows: Sequence[int], where: str) -> Prepar
     code = np.full(prepared.parts[TRAIN], TRAIN, np.int8)
     code[list(rows)] = LEFT_OUT
     whole = prepared.train.rename(prepared.train.with_name("all.jsonl"))
-    _part_rows(whole, RowParts(code), {TRAIN: prepared.train})
-    whole.unlink()
+    _part_rows(whole, RowParts(code), prepared.train)
     census = take_census(rows_of(prepared.train), prepared.content, f"{where}, what is left of it to train on,")
     return replace(prepared, census=census, parts={**prepared.parts, TRAIN: census.rows})
 
@@ -135,14 +133,28 @@ def rows_of(file: Path) -> Iterator[Normal]:
         yield from map(json.loads, lines)
 
 
-def _part_rows(whole: Path, split: RowParts, places: Mapping[int, Path]) -> None:
-    with contextlib.ExitStack() as stack:
-        files = {part: stack.enter_context(open(path, "w", encoding="utf-8")) for part, path in places.items()}
-        lines = stack.enter_context(open(whole, encoding="utf-8"))
-        for number, (line, part) in enumerate(zip(lines, split.code.tolist(), strict=True)):
-            if part in files:
-                stays = split.fewer.get(number)
-                files[part].write(line if stays is None else _line(only_texts(json.loads(line), stays)))
+@dataclass(frozen=True)
+class _Aside:
+    """A row that is put aside."""
+
+    row: Normal
+    alone: Normal
+    """Without negatives that other parts hold."""
+
+
+def _part_rows(whole: Path, made: RowParts, train: Path) -> dict[int, list[_Aside]]:
+    """Write the rows to train on and remove the file of all; the rows of each part that is put aside."""
+    aside: dict[int, list[_Aside]] = {part: [] for part in HELD_OUT if made.count(part)}
+    with open(whole, encoding="utf-8") as lines, open(train, "w", encoding="utf-8") as file:
+        for number, (line, part) in enumerate(zip(lines, made.code.tolist(), strict=True)):
+            stays = made.fewer.get(number)
+            if part == TRAIN:
+                file.write(line if stays is None else _line(only_texts(json.loads(line), stays)))
+            elif part != LEFT_OUT:
+                row = json.loads(line)
+                aside[part].append(_Aside(row, row if stays is None else only_texts(row, stays)))
+    whole.unlink()
+    return aside
 
 
 def held_back_form(sources: Container[str]) -> str | None:
@@ -152,14 +164,19 @@ def held_back_form(sources: Container[str]) -> str | None:
 
 
 def _as_task(
-    file: Path, content: str, part: int, form: str | None, as_given: Callable[[Sequence[Normal]], Sequence[Normal]]
+    folder: Path,
+    content: str,
+    part: int,
+    aside: Sequence[_Aside],
+    form: str | None,
+    as_given: Callable[[Sequence[Normal]], Sequence[Normal]],
 ) -> Path:
     """Scored pairs and labelled texts stay a table. Of anchors and positives it makes a search, as a file of pairs is
-    when it is given: among what stands beside the anchors, in BEIR's files. Of texts alone by the pairs of a source."""
-    if content in ("scored", "labelled"):
-        return file
-    rows = [*rows_of(file)] if form is None else _pairs(file, form)
-    if table := as_given(rows):
+    when it is given: among what stands beside the anchors, in BEIR's files, but for what is trained on. Of texts alone
+    by the pairs of a source. A table as the given one keeps its negatives, for it is of nothing else."""
+    file, whole = folder / f"{HELD_OUT[part]}.jsonl", [each.row for each in aside]
+    rows = [each.alone for each in aside] if form is None else _pairs(whole, form)
+    if table := whole if content in ("scored", "labelled") else as_given(whole if form is None else rows):
         _write(file, table)
         return file
     folder = file.with_suffix("")
@@ -173,13 +190,12 @@ def _as_task(
     judgements = "".join(f"{numbers[anchor]}\t{numbers[positive]}\t1\n" for anchor, positive in right)
     name = "dev" if part == DEV else "test"
     (folder / "qrels" / f"{name}.tsv").write_text(f"query-id\tcorpus-id\tscore\n{judgements}", encoding="utf-8")
-    file.unlink()
     return folder
 
 
-def _pairs(file: Path, form: str) -> list[Normal]:
+def _pairs(rows: Sequence[Normal], form: str) -> list[Normal]:
     """A pair of each document, by a source of positives; where the source draws views, those of a first epoch."""
-    source, rows = SOURCES[form], rows_of(file)
+    source = SOURCES[form]
     pairs = [units[0] for row in rows if (units := source.units(TitledText.of(row)))]
     first, second = [anchor for anchor, _ in pairs], [text for _, text in pairs]
     if source.views is not None:

@@ -6,6 +6,7 @@ import itertools
 import json
 import random
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -253,6 +254,16 @@ def test_negatives_mined_among_the_positives_of_others_cost_no_rows(
     before = {anchor: [text for text in wrong if text not in aside] for anchor, _, wrong in rows}
     assert all(row["negative"] == before[str(row["anchor"])] for row in trained_on)
     assert data.fewer == sum(len(before[str(row["anchor"])]) < negatives for row in trained_on) > 0
+
+
+def test_a_table_as_the_given_one_keeps_negatives_that_are_trained_on(tmp_path: Path) -> None:
+    rows = mined(300, 3, random.Random(0))
+    source = training_files([as_lines(tmp_path / "mined.jsonl", rows)])
+    seen: list[Sequence[Mapping[str, object]]] = []
+    data = prepare(source, tmp_path / "data", (DEV,), as_given=lambda aside: seen.append(aside) or aside)
+    assert lines(data.held_out[DEV]) == seen[0]
+    wrong = {anchor: negatives for anchor, _, negatives in rows}
+    assert all(row["negative"] == wrong[str(row["anchor"])] for row in seen[0])
 
 
 def test_few_answers_of_many_questions_stand_on_both_sides(tmp_path: Path) -> None:
