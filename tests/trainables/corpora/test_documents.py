@@ -77,14 +77,6 @@ def test_json_keeps_any_text_but_for_its_white_space(lines, tmp_path_factory):
     assert list(texts(str(path))) == [" ".join(line.split()) for line in lines if line.strip()]
 
 
-def test_scenes_are_a_source(tokenizer, tmp_path):
-    check_documents("scenes")
-    loaded = load_documents("scenes", tokenizer, 300, cache=tmp_path)
-    assert loaded.read == 200
-    assert 100 < len(loaded) < 200
-    assert tokenizer.unk_token_id not in loaded.tokens
-
-
 def test_limit_and_share(tokenizer, tmp_path):
     path = write(tmp_path / "docs.txt", [f"dog {'runs ' * (i % 7)}" for i in range(200)])
 

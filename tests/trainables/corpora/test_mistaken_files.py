@@ -167,14 +167,16 @@ def test_what_was_downloaded_instead_is_said(content: str, sentence: str, name: 
         rows_of(str(tmp_path / name))
 
 
-def test_a_column_is_named_once(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="names the column 'question' twice; give each thing one of its own"):
-        rows_of(write_rows(tmp_path / "mine.jsonl", QUESTIONS), "anchor=question,positive=question")
-
-
-@pytest.mark.parametrize("columns", ["premise=question,sentence1=answer", "sentence1=question,premise=answer"])
-def test_a_thing_is_named_once_whatever_it_is_called(columns: str, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="names two columns for one thing; only positive and negative may be several"):
+@pytest.mark.parametrize(
+    ("columns", "sentence"),
+    [
+        ("anchor=question,positive=question", "names the column 'question' twice; give each thing one of its own"),
+        ("premise=question,sentence1=answer", "names two columns for one thing; only positive and negative may be"),
+        ("sentence1=question,premise=answer", "names two columns for one thing; only positive and negative may be"),
+    ],
+)
+def test_a_column_and_a_thing_are_named_once(columns: str, sentence: str, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=sentence):
         rows_of(write_rows(tmp_path / "mine.jsonl", QUESTIONS), columns)
 
 
