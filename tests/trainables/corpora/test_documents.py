@@ -208,14 +208,6 @@ def test_no_source_and_a_folder_without_documents_are_refused(tmp_path):
             check_documents(source)
 
 
-def test_all_too_short_names_the_longest(source, tokenizer, tmp_path):
-    with pytest.raises(
-        UserError, match=r"all 4 documents .* the longest has 8 tokens, and the recipe needs 100"
-    ) as caught:
-        load_documents(str(source), tokenizer, 100, cache=tmp_path)
-    assert "spans.longest" in str(caught.value)
-
-
 def test_a_cache_that_cannot_be_written_is_one_sentence(source, tokenizer, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(UserError, match=r"cannot keep the tokens of .* XDG_CACHE_HOME"):
