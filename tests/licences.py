@@ -14,6 +14,8 @@ from importlib.metadata import Distribution, distributions
 from pathlib import Path
 from typing import Any
 
+from packaging.utils import canonicalize_name
+
 ROOT = Path(__file__).resolve().parents[1]
 FAMILIES = {
     "Apache-2.0": r"Apache([ -]2(\.0)?)?( Software)?( License)?",
@@ -40,11 +42,16 @@ def families(expression: str) -> list[str]:
     return list(dict.fromkeys(names)) or ["unknown: nothing is said"]
 
 
+def pinned() -> set[str]:
+    """The packages of `constraints.txt`, by names as the package index compares them."""
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    return {canonicalize_name(line.partition("==")[0]) for line in lines}
+
+
 def licences() -> Iterator[tuple[str, str, list[str]]]:
     """Name, version and families of everything that `constraints.txt` pins and that is installed here."""
-    pinned = {normal(line.partition("==")[0]) for line in (ROOT / "constraints.txt").read_text().splitlines()}
-    installed: dict[str, Distribution] = {normal(item.metadata["Name"]): item for item in distributions()}
-    for name in sorted(installed.keys() & pinned):
+    installed: dict[str, Distribution] = {canonicalize_name(item.metadata["Name"]): item for item in distributions()}
+    for name in sorted(installed.keys() & pinned()):
         yield name, installed[name].version, families(stated(installed[name].metadata))
 
 
@@ -55,11 +62,6 @@ def stated(metadata: Message | Any) -> str:
     words = [line.rpartition(" :: ")[2] for line in metadata.get_all("Classifier") or [] if line.startswith("License")]
     short = [re.sub(r" \([\w. ]+\)$", "", word) for word in words]  # `ISC License (ISCL)`
     return " OR ".join(short) or str(metadata.get("License") or "")
-
-
-def normal(name: str) -> str:
-    """A name as the package index compares it."""
-    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ import numpy as np
 from benchmarks.options import add_number, parser_of
 from benchmarks.own import _replay_ours, _replay_peers
 from benchmarks.own._portfolio import portfolio
-from benchmarks.own._replay_peers import PEERS, Peer
+from benchmarks.own._replay_peers import PEERS
 from benchmarks.own._replay_table import Replayed, in_space
 from benchmarks.own._table import RECORDS, SMALLEST_GAIN, OwnTable, load
 from benchmarks.tables import check_page, titled, write_between
@@ -51,7 +51,7 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--out", type=Path, metavar="PAGE", help=f"a page to write the tables into, after {BEGIN}")
     options = parser.parse_args(arguments)
     check_page(options.out, BEGIN)
-    text = page(replayed(records(options.records), options.repeats, processes=options.processes))
+    text = page(replayed(records(options.records), options.repeats, options.processes))
     print(text)
     write_between(options.out, BEGIN, text, END)
 
@@ -70,37 +70,28 @@ def records(names: Sequence[str]) -> dict[str, OwnTable]:
     return tables
 
 
-def replayed(
-    tables: Mapping[str, OwnTable],
-    repeats: int,
-    peers: Sequence[Peer] = PEERS,
-    *,
-    times: Sequence[float] = TIMES,
-    processes: int = 1,
-) -> list[Run]:
+def replayed(tables: Mapping[str, OwnTable], repeats: int, processes: int = 1) -> list[Run]:
     """Every repeat of every side on every set, in a fixed order. Deterministic."""
-    on_set = functools.partial(_on_set, tables, repeats, [peer.name for peer in peers], tuple(times))
+    on_set = functools.partial(_on_set, tables, repeats)
     if processes == 1:
         return [run for name in tables for run in on_set(name)]
     with ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) as pool:
         return [run for runs in pool.map(on_set, tables) for run in runs]
 
 
-def _on_set(
-    tables: Mapping[str, OwnTable], repeats: int, peers: Sequence[str], times: Sequence[float], name: str
-) -> list[Run]:
+def _on_set(tables: Mapping[str, OwnTable], repeats: int, name: str) -> list[Run]:
     others = [table for table in tables.values() if table.name != tables[name].name]
     own = Replayed.of(tables[name], others)
     alike = [table for table in others if table.record == tables[name].record]
     first = portfolio(alike, LONGEST, {own.numbers[own.base]: own.space_base.optimisation.learning_rate})
     runs = []
     for repeat in range(repeats):
-        for time in times:
+        for time in TIMES:
             ended = _replay_ours.search(own, time, first, repeat)
             runs.append(Run.of((name, repeat, OURS, time), ended.kind, ended.place, own))
             runs.append(Run.of((name, repeat, PICKED, time), ended.kind, ended.picked, own))
-        for peer in (peer for peer in PEERS if peer.name in peers):
-            for time, place in zip(times, _replay_peers.search(own, times, first, repeat, peer), strict=True):
+        for peer in PEERS:
+            for time, place in zip(TIMES, _replay_peers.search(own, TIMES, first, repeat, peer), strict=True):
                 runs.append(Run.of((name, repeat, peer.name, time), None, place, own))
     return runs
 

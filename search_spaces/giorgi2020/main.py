@@ -23,6 +23,7 @@ from search_spaces.giorgi2020.shared import (
     STRATEGY,
     TAU,
     UNTRAINED,
+    average_columns,
     row_of,
 )
 from search_spaces.paper import ACCURACY, Claim, Column, Overrides, Table
@@ -80,16 +81,11 @@ def _columns(names: tuple[str, ...]) -> tuple[Column, ...]:
     return tuple(Column(name, _SCORES.get(name, (_NAMES.get(name, name), "test_accuracy"))) for name in names)
 
 
-_AVERAGE_COLUMNS = (
-    Column("Downstream", average=DOWNSTREAM.name),
-    Column("Probing", average=PROBING.name),
-    Column("Avg.", average=ALL.name),
-)
 _MAIN_TABLES = (
     Table(
         number="1",
         title="SentEval, averages",
-        columns=_AVERAGE_COLUMNS,
+        columns=average_columns(DOWNSTREAM, PROBING, ALL),
         rows=tuple(same(FIGURES["1"]).items()),
         topic="SentEval",
         aggregation="averages of 18 downstream and 10 probing tasks and the mean of the two, test scores",

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from search_spaces.averages import USUAL
 from search_spaces.giorgi2020.averages import DEV_ALL, DEV_DOWNSTREAM, DEV_PROBING, DOWNSTREAM, PROBING
-from search_spaces.paper import Column, Need, Overrides, Row
+from search_spaces.paper import Average, Column, Need, Overrides, Row
 from search_spaces.published import read_figures
 from search_spaces.shared import needed
 from search_spaces.space import Domain
@@ -75,11 +75,12 @@ def row_of(
     return Row(label, overrides, published, needs, f"{note}{size}{dim} dimensions as printed")
 
 
-DEV_COLUMNS = (
-    Column("Downstream", average=DEV_DOWNSTREAM.name),
-    Column("Probing", average=DEV_PROBING.name),
-    Column("Avg.", average=DEV_ALL.name),
-)
+def average_columns(*averages: Average) -> tuple[Column, ...]:
+    """A column for each of `AVERAGES`."""
+    return tuple(Column(name, average=average.name) for name, average in zip(AVERAGES, averages, strict=True))
+
+
+DEV_COLUMNS = average_columns(DEV_DOWNSTREAM, DEV_PROBING, DEV_ALL)
 DEV_AGGREGATION = (
     "averages of 18 downstream and 10 probing tasks and the mean of the two, development scores (STS12 to 16 have no "
     "development part and stand with their test scores)"

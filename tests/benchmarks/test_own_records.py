@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from benchmarks.own import own_records
-from benchmarks.own._page import page, pages
+from benchmarks.own._page import pages
 from benchmarks.own._portfolio import left_out, portfolio, regrets
 from benchmarks.own._recipes import AS_IT_CAME, BASE, DRAWN, LISTED, RATE, designed
 from benchmarks.own._sets import Rows, drawn, of_files, sections
@@ -187,12 +187,6 @@ def test_regrets_fall_to_nothing_and_each_set_is_left_out(tables: Mapping[str, O
     assert lost.shape == (4, 5)
     assert lost[:, -1] == pytest.approx(0.0)
     assert lost[3, 0] == pytest.approx(0.5)  # the others say 3, and 5 would be best
-
-
-def test_the_page_has_every_set(tables: Mapping[str, OwnTable]) -> None:
-    text = page(tables)
-    assert text.count("\n| a |") == 2
-    assert "The portfolio of all sets: 3 learning_rate 0.0005;" in text
 
 
 @pytest.mark.slow

@@ -183,9 +183,10 @@ def test_a_set_is_judged_by_what_other_data_taught_under_its_encoder(
         taught.append([table.name for table in others])
         return []
 
-    monkeypatch.setattr("benchmarks.own.own_replay.portfolio", spied)
+    for name, value in {"portfolio": spied, "PEERS": (), "TIMES": (8.0,)}.items():
+        monkeypatch.setattr(f"benchmarks.own.own_replay.{name}", value)
     six = {f"{name}, minilm-6": dataclasses.replace(tables[name], record="minilm-6") for name in "ab"}
-    replayed({**tables, **six}, 1, (), times=(8.0,))
+    replayed({**tables, **six}, 1)
     assert taught == [["b", "c"], ["a", "c"], ["a", "b"], ["b"], ["a"]]
 
 

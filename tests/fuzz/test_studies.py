@@ -11,6 +11,7 @@ import contextlib
 import json
 import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -269,34 +270,34 @@ def asked_of(searcher: Any) -> None:
     searcher.explorer.ask(1.0)
 
 
-def test_journals(tmp_path: Path) -> None:
+def begun_search(results: Path, recipes: int) -> tuple[Path, Callable[[], Any]]:
+    """The journal of a search that has asked for so many recipes, and what goes on from it."""
     from study.search.tune_searcher import TuneSearcher
     from tests.study.search.test_search import make
 
-    plan, ledger, searcher = make(tmp_path / "results", "--space", "scl_lambda", "--search", "optuna", "--trials", "4")
+    plan, ledger, searcher = make(results, "--space", "scl_lambda", "--search", "optuna", "--trials", "4")
     for _ in range(40):
-        if len(searcher.explored) < 4:
+        if len(searcher.explored) < recipes:
             asked_of(searcher)
-    file = plan.results / "optuna.journal"
+    return plan.results / "optuna.journal", lambda: TuneSearcher(plan, ledger)
+
+
+def test_journals(tmp_path: Path) -> None:
+    file, go_on = begun_search(tmp_path / "results", 4)
     for _ in broken(file, "journal"):
-        read_or_refuse(lambda: TuneSearcher(plan, ledger), [file])
-    in_place(file, lambda: TuneSearcher(plan, ledger))
+        read_or_refuse(go_on, [file])
+    in_place(file, go_on)
 
 
 def test_a_journal_whose_last_line_is_torn_goes_on(tmp_path: Path) -> None:
     """Cut at every byte of its last line: the search goes on, and what it writes can be read again."""
-    from study.search.tune_searcher import TuneSearcher
-    from tests.study.search.test_search import make
-
-    plan, ledger, searcher = make(tmp_path / "results", "--space", "scl_lambda", "--search", "optuna", "--trials", "4")
-    asked_of(searcher)
-    file = plan.results / "optuna.journal"
+    file, go_on = begun_search(tmp_path / "results", 1)
     whole = file.read_bytes()
     last = len(whole.splitlines()[-1])
     for cut in range(1, last, max(1, last // INPUTS)):
         file.write_bytes(whole[:-cut])
-        asked_of(TuneSearcher(plan, ledger))
-        assert TuneSearcher(plan, ledger).explored
+        asked_of(go_on())
+        assert go_on().explored
 
 
 def test_who_trains_together(tmp_path: Path) -> None:

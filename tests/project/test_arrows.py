@@ -51,12 +51,10 @@ MAY_IMPORT = {
         "reports",
         "search_spaces",
         "trainables.objectives.OBJECTIVES",
-        "trainables.senteval.protocol",
         "trainables.senteval.file_layouts",
         "trainables.senteval.items",
         "trainables.senteval.kinds",
         "trainables.senteval.tasks",
-        "trainables.corpora.layouts",
         "trainables.plugins",
         *SHARED,
     ),
@@ -110,7 +108,7 @@ MAY_IMPORT = {
     ),
     # Which names are the hub's, the card says.
     "reports.mteb_scores": ("reports", "trainables.encoders.model_card", *SHARED),
-    "reports.formats.page_data": ("reports", "search_spaces", "trainables.senteval", *SHARED),
+    "reports.formats.page_data": ("reports", "trainables.senteval", *SHARED),
     # A space is checked when it loads, so it knows the light registries of tasks, objectives and layouts.
     "search_spaces": (
         "search_spaces",

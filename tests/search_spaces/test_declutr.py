@@ -97,14 +97,6 @@ def test_averages_of_development_scores(number: str):
             assert mean == pytest.approx(figures["Avg."], abs=0.00501)
 
 
-def test_laptop_documents_are_long_enough():
-    """The scenes' documents have 190 words or more."""
-    for space in SPACES.values():
-        for row in space.rows:
-            spans = space.recipe("laptop").override(row.overrides).flat()
-            assert 2 * int(spans.get("spans.anchors", 0)) * int(spans.get("spans.longest", 0)) <= 190
-
-
 def test_tables_s3_and_s4_have_all_28_tasks():
     tasks = {column.score[0] for number in ("S3", "S4") for column in MAIN.table(number).columns if column.score}
     assert tasks == set(GROUPS["all"])

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import WordEncoder
-from tests.json_lines import write_rows
+from tests.trainables.corpora.layouts.test_layouts import recipe_of
 from trainables.corpora.layouts import LAYOUTS, Layout, SamplerRequest
-from trainables.keys import keys_of
 from trainables.plugins import load_plugin
 from trainables.testing.layouts import LayoutContract
 
@@ -25,27 +24,9 @@ def plugin() -> Iterator[None]:
 
 @pytest.fixture
 def layout(tmp_path: Path, own_cache: None, entry: type[Layout]) -> Layout:
-    """Over a folder that has a small corpus for every layout."""
-    rows = [
-        {"premise": f"premise {i}", "hypothesis": f"hypothesis {i} {label}", "label": label}
-        | {"sentence1": f"one {i}", "sentence2": f"two {i} {label}", "score": i, "sentence": f"{label} {i}"}
-        for i in range(6)
-        for label in ("entailment", "neutral", "contradiction")
-    ]
-    (tmp_path / "docs.txt").write_text("".join(f"{i} " * 60 + "\n" for i in range(7)))
-    folder = tmp_path / "downstream" / "STS" / "STSBenchmark"
-    folder.mkdir(parents=True)
-    for split in ("train", "dev", "test"):
-        scored = (f"g\tf\ty\t{i}\t4.5\t{split} {i}\tthe {split} {i}\n" for i in range(3))
-        (folder / f"sts-{split}.csv").write_text("".join(scored))
-    given = {
-        "nli": write_rows(tmp_path / "pairs.jsonl", rows),
-        "documents": str(tmp_path / "docs.txt"),
-        "senteval": str(tmp_path),
-        "shortest": 2,
-        "longest": 8,
-    }
-    return entry(**{name: given[name] for name in keys_of(entry) if name in given})
+    """Over a small corpus, which every layout can read."""
+    rows = [(f"premise {i}", f"hypothesis {i} {label}", label) for i in range(6) for label in range(3)]
+    return recipe_of(tmp_path, rows).override({"corpus.layout": entry.name}).part(Layout)
 
 
 @pytest.fixture

@@ -77,14 +77,6 @@ def test_json_keeps_any_text_but_for_its_white_space(lines, tmp_path_factory):
     assert list(texts(str(path))) == [" ".join(line.split()) for line in lines if line.strip()]
 
 
-def test_scenes_are_a_source(tokenizer, tmp_path):
-    check_documents("scenes")
-    loaded = load_documents("scenes", tokenizer, 300, cache=tmp_path)
-    assert loaded.read == 200
-    assert 100 < len(loaded) < 200
-    assert tokenizer.unk_token_id not in loaded.tokens
-
-
 def test_limit_and_share(tokenizer, tmp_path):
     path = write(tmp_path / "docs.txt", [f"dog {'runs ' * (i % 7)}" for i in range(200)])
 
@@ -214,14 +206,6 @@ def test_no_source_and_a_folder_without_documents_are_refused(tmp_path):
     for source, says in ((" ", r"corpus\.documents is empty"), (str(tmp_path), "holds no documents")):
         with pytest.raises(UserError, match=says):
             check_documents(source)
-
-
-def test_all_too_short_names_the_longest(source, tokenizer, tmp_path):
-    with pytest.raises(
-        UserError, match=r"all 4 documents .* the longest has 8 tokens, and the recipe needs 100"
-    ) as caught:
-        load_documents(str(source), tokenizer, 100, cache=tmp_path)
-    assert "spans.longest" in str(caught.value)
 
 
 def test_a_cache_that_cannot_be_written_is_one_sentence(source, tokenizer, tmp_path):

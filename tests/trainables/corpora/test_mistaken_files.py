@@ -29,6 +29,12 @@ def rows_of(file: str, columns: str | None = None) -> tuple[int, Counter[str]]:
     return len([*training_files([file], columns).rows(left_out)]), left_out
 
 
+def rows_of_test(place: str | Path) -> int:
+    """How many rows a test of a file, or of a benchmark's folder, has."""
+    (task,) = own_tasks([], [str(place)])
+    return len(read_task(task, Path()).splits["test"])
+
+
 VOCABULARIES = {
     "others": (ANCHORS + QUESTIONS, "line 10: this row has question, answer where others have anchor, positive"),
     "half of them": (
@@ -48,9 +54,8 @@ def test_rows_of_two_vocabularies_are_refused(case: str, tmp_path: Path) -> None
     file = write_rows(tmp_path / "mine.jsonl", rows)
     with pytest.raises(UserError, match=f"{sentence}.* would be lost; give all rows the same names"):
         rows_of(file)
-    (task,) = own_tasks([], [file])
     with pytest.raises(UserError, match=sentence):
-        read_task(task, Path())
+        rows_of_test(file)
 
 
 @pytest.mark.parametrize("form", ["csv", "parquet"])
@@ -76,8 +81,7 @@ def test_a_second_column_of_one_kind_is_no_other_vocabulary(form: str, tmp_path:
     lacking = {"answers": "positive", "labels": "label", "scores": "score"}[form]
     file = write_rows(tmp_path / "mine.jsonl", [*rows, {**rows[0], lacking: ""}])
     assert rows_of(file) == (9, {f"with no {lacking}": 1})
-    (task,) = own_tasks([], [file])
-    assert len(read_task(task, Path()).splits["test"]) == 9
+    assert rows_of_test(file) == 9
 
 
 def test_columns_that_are_not_used_are_named(tmp_path: Path) -> None:
@@ -90,8 +94,7 @@ def test_columns_that_are_not_used_are_named(tmp_path: Path) -> None:
 def test_a_label_in_letters_is_one_whatever_they_are(label: str, tmp_path: Path) -> None:
     file = write_rows(tmp_path / "mine.jsonl", [*TEXTS, {"text": "And another.", "label": label}])
     assert rows_of(file) == (10, {})
-    (task,) = own_tasks([], [file])
-    assert len(read_task(task, Path()).splits["test"]) == 10
+    assert rows_of_test(file) == 10
 
 
 @pytest.mark.parametrize("name", ["tab.txt", "comma.txt", "comma.tsv", "tab.csv"])
@@ -100,8 +103,7 @@ def test_a_table_under_another_name_is_one(rows: list[dict[str, str]], name: str
     pandas.DataFrame(rows).to_csv(file := tmp_path / name, sep="\t" if "tab" in name else ",", index=False)
     assert training_files([str(file)]).content == ("pairs" if rows is QUESTIONS else "labelled")
     assert rows_of(str(file)) == (9, {})
-    (task,) = own_tasks([], [str(file)])
-    assert len(read_task(task, Path()).splits["test"]) == 9
+    assert rows_of_test(file) == 9
 
 
 def test_lines_with_commas_are_no_table(tmp_path: Path) -> None:
@@ -167,14 +169,16 @@ def test_what_was_downloaded_instead_is_said(content: str, sentence: str, name: 
         rows_of(str(tmp_path / name))
 
 
-def test_a_column_is_named_once(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="names the column 'question' twice; give each thing one of its own"):
-        rows_of(write_rows(tmp_path / "mine.jsonl", QUESTIONS), "anchor=question,positive=question")
-
-
-@pytest.mark.parametrize("columns", ["premise=question,sentence1=answer", "sentence1=question,premise=answer"])
-def test_a_thing_is_named_once_whatever_it_is_called(columns: str, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="names two columns for one thing; only positive and negative may be several"):
+@pytest.mark.parametrize(
+    ("columns", "sentence"),
+    [
+        ("anchor=question,positive=question", "names the column 'question' twice; give each thing one of its own"),
+        ("premise=question,sentence1=answer", "names two columns for one thing; only positive and negative may be"),
+        ("sentence1=question,premise=answer", "names two columns for one thing; only positive and negative may be"),
+    ],
+)
+def test_a_column_and_a_thing_are_named_once(columns: str, sentence: str, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=sentence):
         rows_of(write_rows(tmp_path / "mine.jsonl", QUESTIONS), columns)
 
 
@@ -209,13 +213,13 @@ def test_a_score_of_very_many_digits_is_looked_at_once() -> None:
 def test_a_benchmark_with_its_columns_the_other_way(tmp_path: Path) -> None:
     folder = benchmark(tmp_path / "faq", QUERIES, CORPUS, [f"d{n}\tq{n}\t1" for n in range(3)])
     with pytest.raises(UserError, match=r"test.tsv names documents before queries; its columns are query-id, corpus-"):
-        read_task(own_tasks([], [str(folder)])[0], Path())
+        rows_of_test(folder)
 
 
 def test_a_benchmark_whose_ids_are_called_id(tmp_path: Path) -> None:
     queries, corpus = ([{"id": row["_id"], "text": row["text"]} for row in rows] for rows in (QUERIES, CORPUS))
     folder = benchmark(tmp_path / "faq", queries, corpus, QRELS)
-    assert len(read_task(own_tasks([], [str(folder)])[0], Path()).splits["test"]) == 3
+    assert rows_of_test(folder) == 3
 
 
 @pytest.mark.parametrize("text", ["\u200b\u200b", "\ufeff \u2060", "\u00ad"])

@@ -301,17 +301,6 @@ def test_ensure_writes_once_whole_and_under_its_version(tmp_path, monkeypatch):
     assert [p.name for p in tmp_path.iterdir()] == [place.name]
 
 
-def test_nothing_half_written_is_left(tmp_path, monkeypatch):
-    def broken(folder: Path, seed: int, size: float) -> None:
-        (folder / "docs").mkdir()
-        raise RuntimeError("the disk is full")
-
-    monkeypatch.setattr(scenes, "write_all", broken)
-    with pytest.raises(RuntimeError):
-        scenes.ensure(tmp_path)
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_another_process_that_was_faster_is_no_error(tmp_path, monkeypatch):
     def overtaken(folder: Path, seed: int, size: float) -> None:
         (folder / "docs").mkdir()

@@ -213,8 +213,7 @@ class MixLayout(GroupsAmong, NLISource, Layout):
         return sampler, {**description, "shares": of_all, unit: shares, "parts": parts}
 
     def check(self, request: SamplerRequest) -> None:
-        local = stamps(self.nli) is not None
-        requests = self._requests(request) if local else self._first(request)
+        requests = self._requests(request) if self.local else self._first(request)
         for corpus, own in zip(self.corpora, requests, strict=True):
             corpus.layout.check(own)
 

@@ -98,7 +98,7 @@ class TextLayout(GroupLayout):
         return corpus.pairs.copy()
 
     def _count(self) -> PairCensus | None:
-        if stamps(self.nli) is not None:
+        if self.local:
             return self.corpus().census
         check_tables(self.nli)
         return None

@@ -48,6 +48,11 @@ class Tables(Options):
     limit: int | None = LIMIT()
     share: float = SHARE()
 
+    @property
+    def local(self) -> bool:
+        """Whether all files are local, so that they can be read before anything starts."""
+        return stamps(self.nli) is not None
+
 
 @dataclass(frozen=True)
 class ValuedRows:
@@ -93,11 +98,6 @@ class TableLayout(Tables, Layout):
         sampler, counts = self.sampler(request, rows)
         without = {f"without_{list(self.roles)[-1]}": rows.without}
         return sampler, {"source": self.nli, **without, "fingerprint": rows.fingerprint, **counts}
-
-    @property
-    def local(self) -> bool:
-        """Whether all files are local, so that they can be read before anything starts."""
-        return stamps(self.nli) is not None
 
     def check(self, request: SamplerRequest) -> None:
         if self.local:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from tests.conftest import lend_scenes
-from trainables.corpora.documents import TokenizedDocuments
+from trainables.corpora.documents import TokenizedDocuments, check_documents
 from trainables.corpora.layouts.spans import (
     SpanLayout,
     SpanOptions,
@@ -350,13 +350,16 @@ def made_of(recipe: Recipe, encoder: Any) -> Any:
 
 def test_a_request_becomes_a_sampler_and_a_description(encoder):
     recipe = Recipe().preferring(SCENES)
+    check_documents("scenes")
     made, description = made_of(recipe, encoder)
     assert description["source"] == "scenes"
     assert description["documents"] + description["too_short"] == description["read"] == 200
     assert description["shortest"] == 2 * 2 * 48
+    assert 100 < description["documents"] < 200
     assert made.steps_per_epoch == description["documents"] // 8
     tokens = made.batch(0).tokens
     assert len(tokens) == 8 * 2 * 3
+    assert encoder.tokenizer.unk_token_id not in {token for item in tokens for token in item}
     assert all(item[0] == encoder.tokenizer.cls_token_id and len(item) <= 128 for item in tokens)
     half, _ = made_of(recipe.override({"corpus.share": 0.5}), encoder)
     assert half.steps_per_epoch == round(description["documents"] / 2) // 8
@@ -373,7 +376,10 @@ def test_a_request_becomes_a_sampler_and_a_description(encoder):
     [
         ({"spans.shortest": 49}, "spans.shortest 49 is over spans.longest 48"),
         ({"spans.longest": 129}, "spans.longest 129 is over the 128 tokens that the encoder takes"),
-        ({"spans.longest": 128, "spans.anchors": 4}, "all 200 documents of 'scenes' are too short"),
+        (
+            {"spans.longest": 128, "spans.anchors": 4},
+            "all 200 documents of 'scenes' are too short: the longest has 606 tokens, .* needs 1,024; lower spans",
+        ),
         ({"corpus.share": 0.001}, "corpus.share 0.001 of"),
     ],
 )

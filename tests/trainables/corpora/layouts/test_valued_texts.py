@@ -64,11 +64,6 @@ class TestScoredPairs:
         assert pairs[:2] == [("a", "b", 0.5), ("c", "d", 1.0)]
         assert pairs[2:] in ([], [("e", "f", 0.0)])
 
-    def test_a_folder_of_senteval(self, tmp_path: Path):
-        (tmp_path / "SICK_train.txt").write_text(SICK + "1\ta\tb\t3\tN\n2\tc\td\t5\tN\n")
-        (tmp_path / "SICK_trial.txt").write_text(SICK)
-        assert [row[:2] for row in pairs_of(layout("scored_pairs", tmp_path))] == [("a", "b"), ("c", "d")]
-
     def test_the_built_in_corpus_and_what_is_said_of_it(self):
         made = layout("scored_pairs", "scenes", limit=50)
         sampler, described = make_sampler(made, request(50))

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gzip
 import io
-import json
 from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
@@ -13,6 +11,7 @@ from typing import Any
 import pytest
 
 import trainables.lines
+from tests.whole_files import Records, delimited, in_lines, table
 from trainables.corpora.columns import find_columns, role_columns
 from trainables.corpora.layouts import LAYOUTS, Layout, SamplerRequest, make_sampler
 from trainables.corpora.layouts.scored_pairs import ScoredPairLayout, between_0_and_1
@@ -39,42 +38,27 @@ def as_rows(pairs: NLIPairs) -> list[tuple[str, str, str]]:
     ]
 
 
-def delimited(records: list[dict[str, Any]], delimiter: str) -> str:
-    def field(value: Any) -> str:
-        return '"' + str(value).replace('"', '""') + '"'
-
-    lines = [list(records[0]), *([field(value) for value in record.values()] for record in records)]
-    return "".join(delimiter.join(line) + "\n" for line in lines)
-
-
-def dataset(records: list[dict[str, Any]], names: list[str] | None = None) -> Any:
+def dataset(records: Records, names: list[str] | None = None) -> Any:
     import datasets
 
     data = datasets.Dataset.from_list(records)
     return data.cast_column("label", datasets.ClassLabel(names=names)) if names else data
 
 
-def save_dict(folder: Path, records: list[dict[str, Any]]) -> None:
+def save_dict(folder: Path, records: Records) -> None:
     import datasets
 
     datasets.DatasetDict(train=dataset(records)).save_to_disk(str(folder))
 
 
-def lines(records: list[dict[str, Any]]) -> str:
-    return "".join(json.dumps(record) + "\n" for record in records)
-
-
-FORMS: dict[str, Callable[[Path, list[dict[str, Any]]], object]] = {
-    "a.jsonl": lambda file, records: file.write_text(lines(records)),
-    "a.json": lambda file, records: file.write_text(json.dumps(records, indent=1)),
-    "lines.json": lambda file, records: file.write_text(lines(records)),
-    "a.jsonl.gz": lambda file, records: file.write_bytes(gzip.compress(lines(records).encode())),
-    "a.json.gz": lambda file, records: file.write_bytes(gzip.compress(json.dumps(records).encode())),
-    "a.csv": lambda file, records: file.write_text(delimited(records, ",")),
-    "semicolons.csv": lambda file, records: file.write_text(delimited(records, ";")),
-    "tabs.csv": lambda file, records: file.write_text(delimited(records, "\t")),
-    "a.csv.gz": lambda file, records: file.write_bytes(gzip.compress(delimited(records, ";").encode())),
-    "a.tsv": lambda file, records: file.write_text(delimited(records, "\t")),
+FORMS: dict[str, Callable[[Path, Records], object]] = {
+    **{
+        f"a{suffix}": lambda file, records, suffix=suffix: file.write_bytes(table(suffix, records))
+        for suffix in (".jsonl", ".json", ".jsonl.gz", ".json.gz", ".csv", ".csv.gz", ".tsv")
+    },
+    "lines.json": lambda file, records: file.write_bytes(in_lines(records)),
+    "semicolons.csv": lambda file, records: file.write_bytes(delimited(records, ";")),
+    "tabs.csv": lambda file, records: file.write_bytes(delimited(records, "\t")),
     "a.parquet": lambda file, records: dataset(records).to_parquet(str(file)),
     "folder": lambda folder, records: dataset(records).save_to_disk(str(folder)),
     "folder_of_splits": save_dict,
@@ -233,7 +217,7 @@ class TestColumns:
 
 POSITIVES = {"a dog": ["a pet", "an animal"], "a man": ["a person"]}
 NEGATIVES = {"a dog": ["a cat"], "a man": ["a tree", "a stone"]}
-TRIPLETS: dict[str, list[dict[str, Any]]] = {
+TRIPLETS: dict[str, Records] = {
     "triplets": [
         {"anchor": anchor, "positive": near, "negative": far}
         for anchor in POSITIVES
@@ -277,22 +261,14 @@ class TestTriplets:
         assert set(as_rows(pairs)) == expected
         assert pairs.triplets
 
-    def test_they_feed_groups_and_pairs(self, tmp_path: Path):
+    def test_what_they_are_read_as_is_said(self, tmp_path: Path):
         FORMS["a.jsonl"](tmp_path / "a.jsonl", TRIPLETS["lists"])
-        source = tmp_path / "a.jsonl"
-        layout("groups", source).check(request())
-        sampler, description = make_sampler(layout("groups", source), request())
-        batch = sampler.batch(0)
-        sides_of: dict[str, tuple[list[str], list[str]]] = {}
-        for premise, hypothesis, label in zip(batch.premise, batch.hypothesis, batch.label, strict=True):
-            sides = sides_of.setdefault(batch.sentences[premise], ([], []))
-            sides[int(label) // 2].append(batch.sentences[hypothesis])
-        assert sides_of == {anchor: (POSITIVES[anchor], NEGATIVES[anchor]) for anchor in POSITIVES}
-        assert description["labels"].startswith("anchors with positives read as entailment")
-        (remark,) = layout("groups", source).remarks(request())
-        assert ": each anchor is to be near its positives, and far from its negatives where it has any" in remark
-        layout("pairs", source).check(request())
-        assert make_sampler(layout("pairs", source), request())[1]["anchors"] == 3
+        for name in ("groups", "pairs"):
+            made = layout(name, tmp_path / "a.jsonl")
+            made.check(request())
+            assert make_sampler(made, request())[1]["labels"].startswith("anchors with positives read as entailment")
+            (remark,) = made.remarks(request())
+            assert ": each anchor is to be near its positives, and far from its negatives where it has any" in remark
 
     def test_an_anchor_may_be_a_list_of_one_or_a_passage(self, tmp_path: Path):
         anchors = [["a b"], {"title": "a", "text": "c"}, "\u200b"]
