@@ -116,7 +116,7 @@ def test_changed_data_is_refused(recipe: Recipe, tmp_path: Path):
 
 
 @pytest.mark.slow
-def test_seconds_are_counted_once(recipe: Recipe, monkeypatch: pytest.MonkeyPatch):
+def test_seconds_are_counted_once(recipe: Recipe):
     handed = run_trial(recipe, 1, EVALUATION, hand_over=True, reporter=Reporter())
     assert isinstance(handed, Unscored)
     before, after = handed.result.cost, score(handed).cost

@@ -55,9 +55,7 @@ def dev(result: Any) -> float:
 
 
 @pytest.mark.slow
-def test_a_trial_is_evaluated_and_saved_with_its_best_weights(
-    trial: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_trial_is_evaluated_and_saved_with_its_best_weights(trial: Recipe, tmp_path: Path) -> None:
     """Brute force: the same training is ended after each scored step by its schedule, which is constant."""
     alone = {
         step: dev(run_trial(trial.override({"optimisation.max_steps": step}), 1, EVALUATION)) for step in range(2, 9, 2)
@@ -168,10 +166,9 @@ def test_the_hash_tells_what_weights_are_kept_by() -> None:
 
 
 @pytest.mark.slow
-def test_a_training_that_overtrains_ends_with_its_best_weights(trial: Recipe, tmp_path: Path) -> None:
+def test_a_training_that_overtrains_ends_with_its_best_weights(trial: Recipe) -> None:
     """By an own task's score, with a rate that spoils the encoder: brute force over trainings of every length."""
-    long = {"optimisation.epochs": 3, "optimisation.learning_rate": 3e-2}
-    trial = trial.override(long)
+    trial = trial.override({"optimisation.epochs": 3, "optimisation.learning_rate": 3e-2})
     evaluation = EvaluationConfig("scenes", ("search",), "fast")
 
     def ndcg(result: Any) -> float:

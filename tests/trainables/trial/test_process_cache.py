@@ -229,7 +229,7 @@ class TestOverlapInATrial:
         monkeypatch.setattr("trainables.trial.save_and_score.overlap", fail)
         result = run_trial(base, 1, EVALUATION)
         assert result.scores["STSBenchmark"]["test_spearman_cosine"] is not None
-        assert "overlap" not in result.data
+        assert "overlap" not in result.evaluated
         lines = [line for line in capsys.readouterr().err.splitlines() if "seen in training" in line]
         assert lines == ["test sentences seen in training are not counted (RuntimeError: a file is gone)"]
 
@@ -269,7 +269,7 @@ def test_a_trial_tells_all_of_it(base: Recipe, tmp_path: Path) -> None:
     assert first["name"] == "scenes-small"
     assert first["fresh"] == ["head.weight", "head.bias"]
     assert untrained.data["encoder"] == {**first, "fresh": []}
-    assert "overlap" not in untrained.data
+    assert "overlap" not in untrained.evaluated
     overlap = results[0].evaluated["overlap"]["STSBenchmark"]
     assert overlap["items"] == len(results[0].predictions["STSBenchmark"])
     assert results[0].predictions["seen.STSBenchmark"].tolist() == [0] * overlap["items"]
