@@ -20,13 +20,11 @@ from trainables.senteval.own_tasks import own_tasks
 from trainables.senteval.tasks import TASKS
 from trainables.testing.tasks import bag_of_words
 from trainables.training.distributed import Workers
-from trainables.training.rungs import parse_rungs
 from trainables.trial import Reporter, TrialResult, check_recipes, remarks
 from trainables.trial.evaluation import chosen_by
 from trainables.trial.kept_by import keeping_measure
 from trainables.trial.run import run_trial
 
-EIGHTHS = parse_rungs("8")
 EVALUATION = EvaluationConfig("scenes", ("STSBenchmark",), "fast")
 
 
@@ -47,19 +45,6 @@ def trial() -> Recipe:
             "corpus.senteval": "scenes",
         }
     )
-
-
-def test_a_trial_that_a_scheduler_stops_keeps_nothing(trial: Recipe) -> None:
-    class Stopping(Reporter):
-        rung_plan = EIGHTHS
-
-        def rung(self, number: int, scores: Mapping[str, float]) -> bool:
-            return number < 4
-
-    result = run_trial(trial.override({"optimisation.keep": "best"}), 1, EVALUATION, reporter=Stopping())
-    assert isinstance(result, TrialResult)
-    assert result.stopped == "stopped at rung 4"
-    assert "kept" not in result.training
 
 
 # --- by which score

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import io
 import json
-import time
 from pathlib import Path
 from typing import Any
 
@@ -250,13 +249,6 @@ class TestOverlapInATrial:
         file.write_text("\n".join(json.dumps(row) for row in (*CORPUS, *CORPUS)))
         assert run_trial(recipe, 1, EVALUATION).data["corpus"]["pairs"] == 2 * len(CORPUS)
         assert len(read) == 2, "a changed file is read again"
-
-    @pytest.mark.slow
-    def test_its_time_is_part_of_the_cost(self, base: Recipe, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("trainables.trial.save_and_score.overlap", lambda *_: time.sleep(0.3))
-        cost = run_trial(base, 1, EVALUATION).cost
-        assert cost["evaluation_seconds"] > cost["evaluating_seconds"] > 0.3
-        assert cost["seconds"] == pytest.approx(cost["train_seconds"] + cost["evaluation_seconds"])
 
 
 @pytest.mark.slow
