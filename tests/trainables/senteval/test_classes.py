@@ -187,15 +187,6 @@ def test_labels_of_another_task_are_not_fitted_to(tmp_path: Path) -> None:
     assert fitted_to(pairs, tmp_path / "train.csv", [*WORDS]) is pairs
 
 
-def test_a_label_that_nothing_is_fitted_to_is_refused_by_its_line(tmp_path: Path) -> None:
-    task = task_of(tmp_path, "train", "dev", "test")
-    with open(task.files[2], "a") as file:
-        file.write("a stone,minerals\n")
-    TASKS.add(task)
-    with pytest.raises(UserError, match=r"test.csv, line 62: label 'minerals' is none of animals, things"):
-        check_data(tmp_path, [task.name])
-
-
 def test_of_many_labelled_rows_a_draw_is_fitted_and_that_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
