@@ -24,7 +24,7 @@ from trainables.recipe import SCENES, EncoderConfig
 from trainables.senteval.evaluation import SentEvalResult, embed, score_embeddings
 from trainables.senteval.kinds.contract import Numbers
 from trainables.senteval.protocol import PROTOCOLS
-from trainables.senteval.read_task import MissingData, check_folder, check_task, senteval_folder
+from trainables.senteval.read_task import MissingData, check_folder, check_task
 from trainables.senteval.sizes import MILLION, Sizes
 from trainables.senteval.tasks import TASKS, groups, task_names
 
@@ -63,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         raise UserError(f"--json {options.json} is a folder; name a file")
     if options.precision == "bf16" and options.word_vectors:
         raise UserError(f"--precision bf16 is for transformers; {options.word_vectors} is scored in fp32 only")
-    data = senteval_folder(options.data)
+    data = _folder(options.data)
     _check(data, names)
 
     from trainables.encoders import check_encoder, load_encoder
@@ -146,6 +146,15 @@ def _line(scores: Numbers) -> str:
         return f"—  {scores['reason']}"
     shown = [f"{key} {value:.2f}" for key, value in scores.items() if isinstance(value, float) and key != "seconds"]
     return "  ".join([*shown, f"{scores['seconds']:.1f} s"])
+
+
+def _folder(data: str) -> Path:
+    """SentEval's data folder; the built-in corpus is written where it is not there yet."""
+    if data != SCENES:
+        return Path(data)
+    from trainables.corpora import scenes
+
+    return scenes.ensure() / "senteval"
 
 
 def _check(data: Path, names: Sequence[str]) -> None:

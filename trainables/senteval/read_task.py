@@ -8,7 +8,6 @@ from pathlib import Path
 
 from trainables.errors import UserError
 from trainables.process_cache import PROCESS_CACHE, stamp
-from trainables.recipe import SCENES
 from trainables.registry import load
 from trainables.senteval.examples import TaskData
 from trainables.senteval.file_layouts import FILE_LAYOUTS
@@ -21,15 +20,6 @@ _HASHED_WHOLE = 64 * 2**20
 
 class MissingData(Exception):  # noqa: N818
     """No file of a task is there. Its scores are dashes; it is no error."""
-
-
-def senteval_folder(name: str) -> Path:
-    """The folder in SentEval's layout; `scenes` writes the built-in corpus on its first use."""
-    if name != SCENES:
-        return Path(name)
-    from trainables.corpora import scenes
-
-    return scenes.ensure() / "senteval"
 
 
 def check_folder(data: Path, tasks: Sequence[str]) -> None:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from trainables.corpora import scenes
 from trainables.corpora.augment import NONE, Augmentation
 from trainables.corpora.layouts import SamplerRequest, SpanEncoder
 from trainables.objectives import Objective, group_shape
-from trainables.recipe import Recipe
-from trainables.senteval.read_task import senteval_folder
+from trainables.recipe import SCENES, Recipe
 
-__all__ = ["sampler_request", "senteval_folder"]
+
+def senteval_folder(name: str) -> Path:
+    """The folder in SentEval's layout; `scenes` writes the built-in corpus on its first use."""
+    return scenes.ensure() / "senteval" if name == SCENES else Path(name)
 
 
 def sampler_request(recipe: Recipe, seed: int, encoder: SpanEncoder | None = None) -> SamplerRequest:
