@@ -122,18 +122,11 @@ def _at_hand(name: str) -> Path | None:
     """The folder of a model, in the hub's cache where it is of the hub."""
     if Path(name).exists():
         return Path(name)
-    cached = _cached(name, "config.json")
-    return cached.parent if cached else None
-
-
-def _cached(name: str, file: str) -> Path | None:
-    """A file of a model on the hub, where the hub's cache has it."""
-    # It takes half a second to import, which a study of local models need not wait for.
     from huggingface_hub import try_to_load_from_cache
 
     place, revision = on_hub(name)
-    cached = try_to_load_from_cache(place, file, revision=revision)
-    return Path(cached) if isinstance(cached, str) else None
+    cached = try_to_load_from_cache(place, "config.json", revision=revision)
+    return Path(cached).parent if isinstance(cached, str) else None
 
 
 def _plain(name: str) -> Missing:
@@ -156,13 +149,16 @@ def _foreign_modules(folder: Path) -> Missing | None:
 
 
 def _missing_on_hub(name: str, file: str) -> Missing | None:
+    # It takes half a second to import, which a study of local models need not wait for.
+    from huggingface_hub import try_to_load_from_cache
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, RepositoryNotFoundError, RevisionNotFoundError
 
     elsewhere = f"name a model's folder instead, or the built-in encoder, {SCENES_ENCODER!r}"
     place, revision = on_hub(name)
     try:
-        cached = _cached(name, file)
-        if cached and any(file for ends in ("*.safetensors", "*.bin") for file in cached.parent.rglob(ends)):
+        cached = try_to_load_from_cache(place, file, revision=revision)
+        snapshot = Path(cached).parent if isinstance(cached, str) else None
+        if snapshot and any(file for ends in ("*.safetensors", "*.bin") for file in snapshot.rglob(ends)):
             return None  # one that was only begun to be fetched has no weights
         if _unreachable:
             return _unreached(name), elsewhere
@@ -185,13 +181,14 @@ def _missing_on_hub(name: str, file: str) -> Missing | None:
 def from_hub(name: str, file: str) -> Path | None:
     """A small file of a model on the hub, fetched if need be; None where the model has none, or the hub is not
     reached, which is found out once in a process."""
-    from huggingface_hub import hf_hub_download
+    from huggingface_hub import hf_hub_download, try_to_load_from_cache
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError
 
     place, revision = on_hub(name)
     try:
-        if cached := _cached(name, file):
-            return cached
+        cached = try_to_load_from_cache(place, file, revision=revision)
+        if isinstance(cached, str):
+            return Path(cached)
         in_repository = not _unreachable and file in _files(name)
         return Path(hf_hub_download(place, file, revision=revision)) if in_repository else None
     except (HFValidationError, HfHubHTTPError):
