@@ -52,10 +52,10 @@ class Fold:
         return random
 
 
-def hold_out(train: np.ndarray, seed: int, share: float = 0.05) -> Fold:
-    """A fold that stops on a random share of the training rows."""
+def hold_out(train: np.ndarray, seed: int) -> Fold:
+    """A fold that stops on a random twentieth of the training rows."""
     order = train[RandomState(seed).permutation(len(train))]
-    held = max(1, int(share * len(train)))
+    held = max(1, int(0.05 * len(train)))
     return Fold(order[held:], order[:held], drawn=len(train))
 
 

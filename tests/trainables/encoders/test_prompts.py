@@ -43,9 +43,11 @@ def chain() -> Batch:
     )
 
 
-def test_a_sentence_in_two_roles_becomes_two_items_of_one_text():
-    batch = TokenizedBatch.of(chain(), load(QUERY, DOCUMENT))
-    texts = ["the dog a man sleeps", "the dog a man rests", "two women a boy runs", "two women a man rests"]
+@pytest.mark.parametrize("query", [QUERY, None])
+def test_a_sentence_in_two_roles_becomes_two_items_of_one_text(query: str | None):
+    batch = TokenizedBatch.of(chain(), load(query, DOCUMENT))
+    before = query or ""
+    texts = [f"{before}a man sleeps", f"{before}a man rests", "two women a boy runs", "two women a man rests"]
     assert batch.tokens == load().tokenize(texts)
     assert batch.premise.tolist() == [0, 1]
     assert batch.hypothesis.tolist() == [3, 2]
@@ -58,12 +60,6 @@ def test_one_prompt_leaves_the_items_as_they_are(query: Any, document: Any):
     batch = TokenizedBatch.of(chain(), load(query, document))
     assert batch.tokens == load().tokenize([f"{query or ''}{sentence}" for sentence in chain().sentences])
     assert batch.hypothesis.tolist() == [1, 2]
-
-
-def test_a_document_prompt_alone_leaves_queries_bare():
-    batch = TokenizedBatch.of(chain(), load(None, DOCUMENT))
-    texts = ["a man sleeps", "a man rests", "two women a boy runs", "two women a man rests"]
-    assert batch.tokens == load().tokenize(texts)
 
 
 def test_what_is_evaluated_has_the_query_s(tmp_path: Path):

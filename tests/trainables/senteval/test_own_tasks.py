@@ -308,7 +308,7 @@ def test_a_column_called_topic_beside_a_text_is_its_label(tmp_path: Path) -> Non
     assert data.left_out == (f"{file}: 'message' is read as the text, 'topic' as its label, by its name",)
 
 
-SCORED, TRIPLETS = "sentence1,sentence2,score\na,b,1\nc,d,2\n", "anchor,positive,negative\n"
+TRIPLETS = "anchor,positive,negative\n"
 
 
 @pytest.mark.parametrize(

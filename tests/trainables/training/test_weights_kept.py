@@ -25,7 +25,6 @@ from tests.reports.sections.test_sections import rewrite
 from tests.synthetic_results import make_results
 from trainables.corpora.samplers import RowSampler
 from trainables.errors import UserError
-from trainables.evaluation_config import EvaluationConfig
 from trainables.recipe import Recipe
 from trainables.training.checkpoint import TrainingProgress
 from trainables.training.distributed import Workers
@@ -50,7 +49,6 @@ BEST = LAST.override({"optimisation.keep": "best", "optimisation.keep_every": 3}
 AVERAGE = LAST.override({"optimisation.keep": "average", "optimisation.keep_share": 0.5})
 
 EIGHTHS = parse_rungs("8")
-EVALUATION = EvaluationConfig("scenes", ("STSBenchmark",), "fast")
 
 
 class Scores(Interrupting):

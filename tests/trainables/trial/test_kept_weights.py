@@ -20,13 +20,11 @@ from trainables.senteval.own_tasks import own_tasks
 from trainables.senteval.tasks import TASKS
 from trainables.testing.tasks import bag_of_words
 from trainables.training.distributed import Workers
-from trainables.training.rungs import parse_rungs
 from trainables.trial import Reporter, TrialResult, check_recipes, remarks
 from trainables.trial.evaluation import chosen_by
 from trainables.trial.kept_by import keeping_measure
 from trainables.trial.run import run_trial
 
-EIGHTHS = parse_rungs("8")
 EVALUATION = EvaluationConfig("scenes", ("STSBenchmark",), "fast")
 
 
@@ -47,58 +45,6 @@ def trial() -> Recipe:
             "corpus.senteval": "scenes",
         }
     )
-
-
-def dev(result: Any) -> float:
-    assert isinstance(result, TrialResult)
-    return float(result.scores["STSBenchmark"]["dev_spearman_cosine"])
-
-
-@pytest.mark.slow
-def test_a_trial_is_evaluated_and_saved_with_its_best_weights(
-    trial: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Brute force: the same training is ended after each scored step by its schedule, which is constant."""
-    alone = {
-        step: dev(run_trial(trial.override({"optimisation.max_steps": step}), 1, EVALUATION)) for step in range(2, 9, 2)
-    }
-    losses: dict[str, list[float]] = {}
-
-    class Losses(Reporter):
-        def __init__(self, keep: str) -> None:
-            self.losses = losses.setdefault(keep, [])
-
-        def step(self, step: int, scalars: Mapping[str, float]) -> None:
-            self.losses.append(scalars["loss"])
-
-    run_trial(trial, 1, EVALUATION, reporter=Losses("last"))
-    best = trial.override({"optimisation.keep": "best"})
-    result = run_trial(best, 1, EVALUATION, model_folder=tmp_path / "model", reporter=Losses("best"))
-    assert isinstance(result, TrialResult)
-    step = max(alone, key=lambda step: alone[step])
-    kept = result.training["kept"]
-    assert (kept["keep"], kept["step"], kept["scored"]) == ("best", step, 4)
-    assert kept["score"] == pytest.approx(alone[step], abs=1e-6)
-    assert dev(result) == pytest.approx(alone[step], abs=1e-6)
-    assert len({round(score, 3) for score in alone.values()}) > 1
-    assert losses["best"] == losses["last"]
-    card = (tmp_path / "model" / "README.md").read_text(encoding="utf-8")
-    assert f"| kept.step | {step} |" in card
-    again = trial.override({"encoder.name": str(tmp_path / "model"), "encoder.layers": None, "optimisation.epochs": 0})
-    assert dev(run_trial(again, 1, EVALUATION)) == pytest.approx(dev(result), abs=1e-3)
-
-
-def test_a_trial_that_a_scheduler_stops_keeps_nothing(trial: Recipe) -> None:
-    class Stopping(Reporter):
-        rung_plan = EIGHTHS
-
-        def rung(self, number: int, scores: Mapping[str, float]) -> bool:
-            return number < 4
-
-    result = run_trial(trial.override({"optimisation.keep": "best"}), 1, EVALUATION, reporter=Stopping())
-    assert isinstance(result, TrialResult)
-    assert result.stopped == "stopped at rung 4"
-    assert "kept" not in result.training
 
 
 # --- by which score
@@ -167,30 +113,47 @@ def test_the_hash_tells_what_weights_are_kept_by() -> None:
     assert Recipe({"optimisation.keep_by": ("triplets",)}).hash == Recipe().hash, "of the last weights it is no key"
 
 
+class Losses(Reporter):
+    """Of each step."""
+
+    def __init__(self) -> None:
+        self.losses: list[float] = []
+
+    def step(self, step: int, scalars: Mapping[str, float]) -> None:
+        self.losses.append(scalars["loss"])
+
+
 @pytest.mark.slow
-def test_a_training_that_overtrains_ends_with_its_best_weights(trial: Recipe, tmp_path: Path) -> None:
-    """By an own task's score, with a rate that spoils the encoder: brute force over trainings of every length."""
-    long = {"optimisation.epochs": 3, "optimisation.learning_rate": 3e-2}
-    trial = trial.override(long)
+def test_a_training_that_overtrains_is_scored_and_saved_with_its_best_weights(trial: Recipe, tmp_path: Path) -> None:
+    """By an own task's score, with a rate that spoils the encoder: brute force over trainings of every length, which
+    their schedule ends; it is constant."""
+    trial = trial.override({"optimisation.epochs": 3, "optimisation.learning_rate": 3e-2})
     evaluation = EvaluationConfig("scenes", ("search",), "fast")
 
     def ndcg(result: Any) -> float:
         return float(result.scores["search"]["dev_ndcg@10"])
 
     patient = {"optimisation.keep": "best", "optimisation.keep_by": ("search",), "optimisation.patience": 2}
-    result = run_trial(trial.override(patient), 1, evaluation)
+    kept = Losses()
+    result = run_trial(trial.override(patient), 1, evaluation, model_folder=tmp_path / "model", reporter=kept)
     assert isinstance(result, TrialResult)
     training = result.training
-    alone = {
-        step: ndcg(run_trial(trial.override({"optimisation.max_steps": step}), 1, evaluation))
-        for step in range(2, training["steps"] + 1, 2)
-    }
+    alone = {}
+    for step in range(2, training["steps"] + 1, 2):
+        last = Losses()
+        alone[step] = ndcg(run_trial(trial.override({"optimisation.max_steps": step}), 1, evaluation, reporter=last))
     best = max(alone, key=lambda step: alone[step])
     score = pytest.approx(alone[best])
     assert training["kept"] == {"keep": "best", "step": best, "score": score, "scored": len(alone)}
     assert ndcg(result) == score
+    assert len({round(score, 3) for score in alone.values()}) > 1
     assert training["steps"] == best + 4 < training["planned_steps"] == 24
     assert result.stopped is None
+    assert kept.losses == last.losses
+    card = (tmp_path / "model" / "README.md").read_text(encoding="utf-8")
+    assert f"| kept.step | {best} |" in card
+    again = trial.override({"encoder.name": str(tmp_path / "model"), "encoder.layers": None, "optimisation.epochs": 0})
+    assert ndcg(run_trial(again, 1, evaluation)) == pytest.approx(ndcg(result), abs=1e-3)
 
 
 @pytest.mark.parametrize(

@@ -150,12 +150,15 @@ def test_end_to_end(recipe: Recipe, evaluation: EvaluationConfig, tmp_path: Path
 
 
 def test_stopped_at_a_rung(recipe: Recipe, evaluation: EvaluationConfig, tmp_path: Path):
+    """It keeps no weights, whatever is asked for."""
     reporter = Scheduler(rung_plan=EIGHTHS, stop_at=4)
-    stopped = run_trial(recipe, 2, evaluation, reporter=reporter, model_folder=tmp_path / "model")
+    best = {"optimisation.keep": "best", "optimisation.keep_every": 2, "corpus.senteval": evaluation.senteval}
+    stopped = run_trial(recipe.override(best), 2, evaluation, reporter=reporter, model_folder=tmp_path / "model")
     assert stopped.stopped == "stopped at rung 4"
     assert stopped.scores == {}
     assert stopped.training["steps"] == 5
     assert stopped.training["planned_steps"] == STEPS
+    assert "kept" not in stopped.training
     assert [rung["step"] for rung in stopped.training["rungs"]] == [2, 3, 4, 5]
     assert reporter.rungs == [1, 2, 3, 4]
     assert not (tmp_path / "model").exists()
