@@ -188,14 +188,6 @@ class TestOfResults:
 
 
 class TestOfASpace:
-    def test_a_row(self) -> None:
-        plan = plan_of("--space", "scl_ablation", "--recipe", "SBERT baseline")
-        whole = plan_of("--space", "scl_ablation")
-        assert list(plan.rows) == ["SBERT baseline"]
-        expected = whole.rows["SBERT baseline"]
-        assert only(plan).hash == expected.hash
-        assert plan.results.name == "scl_ablation-recipe-SBERT-baseline-laptop"
-
     @pytest.mark.parametrize("name", sorted(SPACES))
     def test_every_row_of_every_space_is_the_row(self, name: str) -> None:
         whole = plan_of("--space", name)

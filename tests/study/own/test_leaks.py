@@ -82,12 +82,6 @@ def test_drop_leaks_leaves_them_out_of_what_is_put_aside_too(tmp_path: Path) -> 
     assert not {*kept} & {*PAIRS[:70]}
 
 
-def test_a_clean_set_is_not_flagged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    space, _ = made(tmp_path, PAIRS[60:])
-    assert "leaks: no text of dev and test stands in the training data" in capsys.readouterr().out
-    assert "single texts" not in space
-
-
 def test_the_notes_of_a_space_are_the_studys(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.write_text(

@@ -161,25 +161,6 @@ def seeds(ran: Sequence[SimulatedTrial], recipe: Recipe) -> int:
     return sum(is_fresh(run.trial.seed) and run.trial.recipe == recipe and run.record is not None for run in ran)
 
 
-def test_without_a_limit_all_recipes_train_on_all_of_the_data_and_the_best_is_in_the_finals() -> None:
-    search, clock, explorer = agenda(rates=[1e-4, 1e-3, 1e-5])
-    ran = drive(search, clock, outcome())
-    names = [run.trial.name for run in ran]
-    assert names[:5] == ["untrained", "base", "rate 0.0001", "rate 0.001", "rate 1e-05"]
-    assert [entrant.name for entrant in search.finalists or ()] == ["rate 0.001"]
-    best = explorer.proposed[1].recipe
-    assert seeds(ran, best) == seeds(ran, BASE) == 5
-    assert not search.limited
-    assert search.remaining == 0
-
-
-def test_what_a_fresh_seed_says_reaches_no_choice() -> None:
-    search, clock, explorer = agenda(rates=[1e-4, 1e-3], parts=False)
-    ran = drive(search, clock, outcome())
-    assert any(is_fresh(run.trial.seed) for run in ran)
-    assert {record.seed for record in explorer.outcomes.values() if record is not None} == {0}
-
-
 def test_a_soup_without_room_leaves_a_study_whole() -> None:
     search, clock, _ = agenda(rates=[1e-3])
     drive(search, clock, outcome())

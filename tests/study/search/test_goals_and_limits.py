@@ -15,7 +15,7 @@ from ray.tune.search import Searcher
 
 from reports.ledger import Ledger, Record
 from reports.testing import made_record
-from search_spaces.goals import GOALS, SELECTION, Goal, searched, values_of
+from search_spaces.goals import GOALS, Goal
 from search_spaces.limits import LIMITS, Limit, ended_in_words, exceeded, parse_limits, violations
 from search_spaces.space import Domain
 from study.check import check_plan
@@ -119,13 +119,6 @@ class TestRegistries:
         costs = [{"seconds": 90.0}, {"seconds": 120.0}]
         assert exceeded({"seconds": 100.0}, costs) == {"seconds": 105.0}
         assert exceeded({"seconds": 110.0}, costs) == {}
-
-    def test_without_goals_the_selection_is_searched_for(self) -> None:
-        scores = {"STSBenchmark": {"dev_spearman_cosine": 60.0}, "MR": {"dev_accuracy": 80.0}}
-        assert searched(()) == (SELECTION,)
-        assert values_of(searched(()), scores, {}) == [SELECTION.of(scores, {})] == [70.0]
-        assert values_of(searched(("sts", "seconds")), scores, COST) == [60.0, 90.0]
-        assert values_of(searched(("sts", "seconds")), scores, {}) is None
 
     def test_a_goal_is_one_thing(self) -> None:
         with pytest.raises(UserError, match="goal 'mine' needs tasks with a number, or parts, or a cost"):
