@@ -36,11 +36,11 @@ from study.engine.cluster import (
 )
 from study.engine.launch import _begin_clock
 from study.engine.ray_internals import ONE_MACHINE
-from study.plan import decide, read_request
 from study.search.budget import Budget
 from study.testing.agenda import SimulatedClock
 from study.trial import Resources
 from tests.conftest import end_head, free_port, start_head
+from tests.study.plans import plan_of
 from trainables.errors import UserError
 
 HEAD = {"CPU": 4.0}
@@ -416,13 +416,9 @@ def test_only_a_job_with_a_working_directory_runs_in_a_copy(
 
 
 class TestSchedulersNeedARungScore:
-    def check(self, *arguments: str, space: str = "scl_tau") -> None:
+    def check(self, *arguments: str) -> None:
         search = ("--search", "grid", "--scheduler", "asha", "--scale", "laptop")
-        check_plan(decide(read_request(parse(["--space", space, *search, *arguments])), 0))
-
-    def test_with_stsbenchmark_it_passes(self) -> None:
-        self.check()
-        self.check("--set", "evaluation.tasks=sts,STSBenchmark")
+        check_plan(plan_of("--space", "scl_tau", *search, *arguments))
 
     def test_without_it_a_sentence_says_what_would_work(self) -> None:
         with pytest.raises(UserError) as refused:
