@@ -166,7 +166,7 @@ def test_a_soup_without_room_leaves_a_study_whole() -> None:
     drive(search, clock, outcome())
     (pick,) = search.finalists or ()
     models = tuple(trial.key for trial in pick.trials)
-    search.soups = lambda _: [Trial(pick.recipe, SoupVariant(1.0).seed, "soup", averaged=models)]
+    search.soups = lambda: [Trial(pick.recipe, SoupVariant(1.0).seed, "soup", averaged=models)]
     search.progress.fits = lambda *given, **options: False
     assert search.next() is None
     assert not search.limited
@@ -194,7 +194,7 @@ def test_what_follows_the_finals_comes_also_where_a_limit_leaves_out_several_of_
     """Each of their trainings takes twice as long as those before."""
     search, clock, _ = agenda(20)
     following = list[Agenda]()
-    search.soups = lambda agenda: following.append(agenda) or []  # type: ignore[func-returns-value]
+    search.soups = lambda: following.append(search) or []  # type: ignore[func-returns-value]
     ran = drive(search, clock, longer(lambda trial: 2.0 if is_fresh(trial.seed) else 1.0))
     assert search.finals is not None
     assert 1 <= seeds(ran, BASE) <= search.finals.seeds - 2
