@@ -577,13 +577,6 @@ def test_where_time_is_short_the_best_of_a_part_is_a_finalist_at_once() -> None:
     assert quality(pick.recipe) == max(quality(run.recipe) for run in explorer.proposed)
 
 
-def test_what_no_recipe_surpasses_has_no_finalist() -> None:
-    search, clock, _ = agenda(rates=[1e-6, 3e-6])
-    ran = drive(search, clock, outcome())
-    assert search.finalists == []
-    assert seeds(ran, BASE) == 5
-
-
 @pytest.mark.parametrize(("limit", "places"), [(15, 1), (15, 3), slow_case(40, 2), slow_case(90, 1), slow_case(90, 3)])
 def test_killed_at_any_time_a_study_goes_on_with_what_is_done(limit: int, places: int) -> None:
     """No trial that has a record runs again, and finals that have begun keep their size."""
