@@ -16,12 +16,11 @@ from reports.testing import made_record
 from search_spaces import spaces
 from study.check import check_plan
 from study.cli.options import parse
-from study.engine.cluster import Allotment, Cluster, allot
+from study.engine.cluster import Cluster, allot
 from study.plan import Plan
 from study.results_folder.prepare import prepare_results
 from study.rows import as_it_came
 from study.search.ladder import on_part
-from study.trial import Resources
 from tests.conftest import NO_WEIGHTS, lend_scenes
 from tests.study import plans
 from tests.study.plans import preview_of
@@ -174,14 +173,6 @@ def test_grid_is_every_combination_once_with_conditions(tmp_path: Path) -> None:
 
 
 # --- resources
-
-
-def test_defaults_fill_a_cpu_machine_and_a_gpu_cluster() -> None:
-    laptop = allot(cluster_of((2, 0)), request_of())
-    assert laptop == Allotment(Resources(), 2)
-    cluster = allot(cluster_of((8, 0), (64, 8), (64, 8)), request_of())
-    assert cluster == Allotment(Resources(cpus=7, gpus=1), 16)
-    assert cluster.resources.per_worker == {"CPU": 7, "GPU": 1}
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3, 4])

@@ -167,13 +167,3 @@ def test_a_study_of_own_data_goes_on_with_new_paths_and_its_report_is_made_there
         study = Results.load(results)
         assert {record.key for record in study.of_all_trials} == keys
         assert not study.set_aside
-
-
-@pytest.mark.usefixtures("own_spaces")
-def test_a_study_of_own_data_that_changed_on_the_way_is_refused(tmp_path: Path) -> None:
-    own_data(tmp_path / "old")
-    own_run(tmp_path / "old", limit=3)
-    new = (tmp_path / "old").rename(tmp_path / "new")
-    (new / "sts_test.csv").write_text((new / "sts_test.csv").read_text() + "a cow,a goat,3\n")
-    with pytest.raises(UserError, match="holds a study of other data for --test"):
-        own_run(new)

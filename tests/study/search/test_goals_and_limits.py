@@ -401,18 +401,6 @@ class TestStudy:
             assert list(trial.constraints.values()) == [pytest.approx(trial.values[1] / 100 - 1)]
         assert {trial.values[1] for trial in study.best_trials} == {90.0}
 
-    @pytest.mark.parametrize("sampler", SAMPLERS)
-    def test_every_sampler_searches_score_against_cost_under_a_limit(self, sampler: str, tmp_path: Path) -> None:
-        """On a space of one number: dearer trials score better."""
-        _, ledger, searcher = make(
-            tmp_path, "--space", "scl_tau", "--search", "optuna", "--sampler", sampler, "--trials", "20",
-            "--goals", "sts,seconds", "--limit", "seconds=80",
-        )  # fmt: skip
-        for config in suggestions(searcher):
-            tau = float(config["trials"][0].recipe.flat().get("objective.temperature", 1.0))
-            finish(searcher, ledger, config, 50 + 10 * tau, cost={"seconds": 100 * tau})
-        assert searcher.agenda.remaining == 0
-
     def test_a_search_for_a_cost_finds_cheap_trials(self) -> None:
         """The sampler is told costs as they are, in a study that minimises them."""
         optuna.logging.set_verbosity(optuna.logging.ERROR)

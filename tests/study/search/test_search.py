@@ -195,14 +195,6 @@ def test_a_study_goes_on_with_its_search_where_the_command_does_not_say_it_again
     assert (info.search, info.trials, len(info.explored)) == ("optuna", 5, 5)
 
 
-def test_a_study_goes_on_with_its_grid(tmp_path: Path) -> None:
-    _, ledger, searcher = again(tmp_path, "--space", "scl_tau", "--search", "grid")
-    points = len(run_all(searcher, ledger))
-    plan, _, searcher = again(tmp_path, "--space", "scl_tau", "--seeds", "2")
-    assert plan.request.search == "grid"
-    assert searcher.agenda.remaining == points
-
-
 def test_conditional_domains_are_asked_only_where_they_apply(tmp_path: Path) -> None:
     _, ledger, searcher = make(tmp_path, "--space", "scl_ablation", "--search", "optuna", "--trials", "25")
     recipes = [c["trials"][0].recipe for c in run_all(searcher, ledger) if c["trials"][0].name.startswith("#")]
