@@ -135,7 +135,8 @@ class TestCores:
             assert cores - allotment.concurrent * expected >= gpus
 
     def test_the_nodes_that_may_come_count_too(self) -> None:
-        allotment = allot(Cluster(True, (HEAD,), (GPU_NODES,)), request_of("--scale", "paper"))
+        """A head without a GPU, of few cores, bounds nobody's."""
+        allotment = allot(Cluster(True, ({"CPU": 2.0},), (GPU_NODES,)), request_of("--scale", "paper"))
         assert allotment.resources.per_worker == {"CPU": 3, "GPU": 1}
 
 
