@@ -46,8 +46,8 @@ class Agenda:
         records: Iterable[Record] = (),
         explorer: Explorer | None = None,
         race: StudySeedRace | None = None,
-        curve: Callable[[Agenda], Mapping[str, Recipe]] | None = None,
-        soups: Callable[[Agenda], Sequence[Trial]] | None = None,
+        curve: Callable[[], Mapping[str, Recipe]] | None = None,
+        soups: Callable[[], Sequence[Trial]] | None = None,
     ) -> None:
         """`records`: of trials that are done already, of which the budget knows. `curve`: the recipes of a learning
         curve by name, asked for once the finals have run. `soups`: those that are to be scored, as far as they are
@@ -204,7 +204,7 @@ class Agenda:
         if self.soups is None or not self._finals_over:
             return
         if not self.progress.running and self._soup[0] != len(self.progress.done):
-            self._soup = len(self.progress.done), self.soups(self)
+            self._soup = len(self.progress.done), self.soups()
         yield from self._soup[1]
 
     def _curve(self) -> Iterator[Trial]:
@@ -216,7 +216,7 @@ class Agenda:
             seeds = self.finals.seeds
             self.parts = [
                 FinalsRecipe(recipe, name, seeds_of(recipe, seeds, False), part=True)
-                for name, recipe in self.curve(self).items()
+                for name, recipe in self.curve().items()
             ]
         yield from (trial for entrant in self.parts for trial in entrant.trials)
 
@@ -234,7 +234,7 @@ class Agenda:
             return False
         if any(is_fresh(split_key(key)[1]) for key in self.progress.failed):
             return False
-        trials = self.soups(self)
+        trials = self.soups()
         return all(trial.key in self.progress.done for trial in trials) and not self.limited
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 
 import optuna
-from optuna.samplers import BaseSampler, RandomSampler, TPESampler
+from optuna.samplers import BaseSampler, TPESampler
 
 
 def tpe(seed: int) -> BaseSampler:
@@ -13,8 +13,3 @@ def tpe(seed: int) -> BaseSampler:
     with warnings.catch_warnings():  # of each part that Optuna may still change; its version is fixed here
         warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
         return TPESampler(seed=seed, multivariate=True, group=True, constant_liar=True)
-
-
-def random(seed: int) -> BaseSampler:
-    """Each draw by itself."""
-    return RandomSampler(seed=seed)

@@ -58,5 +58,5 @@ SAMPLERS = Registry(
         "Optuna's tree-structured Parzen estimator (default)",
         forgetful=True,
     ),
-    SamplerEntry("random", "study.search.optuna_samplers:random", "independent draws", forgetful=True),
+    SamplerEntry("random", "optuna.samplers:RandomSampler", "independent draws", forgetful=True),
 )

@@ -136,16 +136,16 @@ class TuneSearcher(Searcher):
             race.enter(Trial(explored.recipe, 0, explored.name))
         return race
 
-    def _curve(self, agenda: Agenda) -> Mapping[str, Recipe]:
+    def _curve(self) -> Mapping[str, Recipe]:
         """What a learning curve trains: the answer is known now."""
-        self.curve = parts_of(self._results, self._finals_recipes(agenda), self.plan.evaluation)
+        self.curve = parts_of(self._results, self._finals_recipes, self.plan.evaluation)
         for sentence in self.curve.sentences:
             say(printable(sentence))
         return self.curve.recipes
 
-    def _soups(self, agenda: Agenda) -> Sequence[Trial]:
+    def _soups(self) -> Sequence[Trial]:
         """Which soups are scored: the answer is known now."""
-        return soups_of(self._results, self._finals_recipes(agenda))
+        return soups_of(self._results, self._finals_recipes)
 
     def shipped(self) -> str | None:
         """The key of the trial of the soup to ship; None where there is none."""
@@ -168,6 +168,8 @@ class TuneSearcher(Searcher):
         info = dataclasses.replace(before, explored=explored, finals=self.finals, limited=self.limited)
         return Results.of(self.plan.results, info, self.plan.space)
 
-    def _finals_recipes(self, agenda: Agenda) -> list[Recipe]:
+    @property
+    def _finals_recipes(self) -> list[Recipe]:
+        agenda = self.agenda
         entrants = [*(agenda.finalists or ()), *(agenda.finals.beside if agenda.finals else ())]
         return [entrant.recipe for entrant in entrants]

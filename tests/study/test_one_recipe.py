@@ -75,17 +75,6 @@ class TestOfResults:
         monkeypatch.setattr("study.one_recipe._answered", lambda *_: (flat, "the best", "1", "what a search chose"))
         assert read_recipe(Request(recipe="mine", train=train)).space.base.flat()[SHARE] == share
 
-    def test_the_report_knows_the_space_without_the_first_study(self, mine: Path) -> None:
-        plan = plan_of("--recipe", "mine")
-        check_results(plan)
-        prepare_results(plan, "2 cores")
-        shutil.rmtree(mine)
-        info = StudyInfo.load(plan.results)
-        space = info.load_space(plan.results)
-        assert space == plan.space
-        assert info.recipe(space).hash == only(plan).hash
-        assert info.row_hashes == {row.label: only(plan).hash for row in space.rows}
-
     @pytest.mark.slow
     def test_it_trains_again_bit_for_bit_what_the_search_trained(self, mine: Path, tmp_path: Path) -> None:
         """The finalist's recorded recipe and that of `--recipe`, both made short."""
@@ -188,14 +177,6 @@ class TestOfResults:
 
 
 class TestOfASpace:
-    def test_a_row(self) -> None:
-        plan = plan_of("--space", "scl_ablation", "--recipe", "SBERT baseline")
-        whole = plan_of("--space", "scl_ablation")
-        assert list(plan.rows) == ["SBERT baseline"]
-        expected = whole.rows["SBERT baseline"]
-        assert only(plan).hash == expected.hash
-        assert plan.results.name == "scl_ablation-recipe-SBERT-baseline-laptop"
-
     @pytest.mark.parametrize("name", sorted(SPACES))
     def test_every_row_of_every_space_is_the_row(self, name: str) -> None:
         whole = plan_of("--space", name)

@@ -15,11 +15,11 @@ import pytest
 
 from reports.ledger import Ledger, StudyInfo
 from reports.testing import made_record
-from study.engine.cluster import Cluster
 from study.plan import Plan
 from study.run import main
 from study.signals import deferred
 from tests.study.cli.test_cli import TINY
+from tests.study.plans import CLUSTER
 
 BEFORE = (
     "study.cli.options.parse",
@@ -44,14 +44,16 @@ CODES = {signal.SIGTERM: 143, signal.SIGINT: 130}
 def finish_one(plan: Plan, *_: object) -> int:
     trial = plan.fixed_trials()[0]
     scores = {"STSBenchmark": {"dev_spearman_cosine": 61.0}}
-    recipe, protocol = trial.recipe, plan.evaluation.protocol
-    plan.ledger.write(made_record(recipe.flat(), recipe.hash, trial.seed, scores=scores, protocol=protocol))
+    recipe, protocol, model = trial.recipe, plan.evaluation.protocol, f"models/{trial.key}"
+    plan.ledger.write(
+        made_record(recipe.flat(), recipe.hash, trial.seed, scores=scores, protocol=protocol, checkpoint=model)
+    )
     return 0
 
 
 @pytest.fixture
 def without_ray(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("study.engine.cluster.find_cluster", lambda: Cluster(True, ({"CPU": 2.0},)))
+    monkeypatch.setattr("study.engine.cluster.find_cluster", lambda: CLUSTER)
     monkeypatch.setattr("study.engine.launch.start_cluster", lambda cluster: None)
     monkeypatch.setattr("study.engine.launch._run_trials", finish_one)
 
@@ -96,6 +98,7 @@ def test_a_signal_is_answered_at_every_stage(
     assert "no trial had finished" not in out
     assert StudyInfo.load(results).status_counts["finished"] == 1
     assert (f"report: {results / 'report.md'}" in out) == (stage in WITHIN)
+    assert ("\nModel  python -m reports export " in out) == (stage in WITHIN)
     assert len(Ledger(results / "ledger").read()) == 1
 
 

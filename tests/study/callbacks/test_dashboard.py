@@ -88,13 +88,3 @@ def test_goals_rows_and_recipes_have_names(
 def journal(results: Path) -> list[optuna.trial.FrozenTrial]:
     backend = optuna.storages.journal.JournalFileBackend(str(results / JOURNAL))
     return optuna.load_study(study_name=None, storage=optuna.storages.JournalStorage(backend)).trials
-
-
-@pytest.mark.parametrize("space", ["scl_tau", "contrastive_all"])
-def test_a_study_is_continued_with_the_same_recipes_and_names(space: str, tmp_path: Path) -> None:
-    before, rows = search(tmp_path, space), [trial for trial in journal(tmp_path) if "row" in trial.user_attrs]
-    looked = study_state(tmp_path, space, "--search", "optuna", "--trials", "2")
-    searcher = TuneSearcher(looked.plan, Ledger(tmp_path / LEDGER))
-    assert searcher.agenda.waiting()[:2] == before  # then the finals
-    assert rows
-    assert [trial for trial in journal(tmp_path) if "row" in trial.user_attrs] == rows  # told once

@@ -12,15 +12,13 @@ from pathlib import Path
 import pytest
 
 from reports.ledger import StudyInfo
-from reports.testing import made_record
 from reports.words.commands import results_place
 from search_spaces import spaces
 from study.cli.options import parse
-from study.engine.cluster import Cluster
-from study.plan import Plan, decide, read_request
 from study.results_folder.prepare import prepare_results
 from study.run import main
 from tests.conftest import lend_scenes
+from tests.study.plans import CLUSTER, plan_of
 from trainables.errors import answer_user_errors
 from trainables.objectives import OBJECTIVES
 from trainables.recipe import keys
@@ -137,19 +135,6 @@ def test_the_papers_scale_without_hub_or_data_is_a_sentence_and_never_the_scenes
     assert "google/bert_uncased_L-8_H-512_A-8" in stderr
 
 
-def test_a_results_folder_of_another_study_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    base = decide(read_request(parse(TINY)), 0).base
-    results = tmp_path / "results"
-    StudyInfo(space="scl_tau", scale="laptop", base=base.flat()).save(results)
-    code, stderr = answer(capsys, *TINY, "--results", str(results))
-    assert code == 2
-    assert "holds another study (scl_tau" in stderr
-    StudyInfo(space="scl_ablation", scale="laptop", base=base.flat()).save(results)
-    code, stderr = answer(capsys, *TINY, "--results", str(results), "--set", "optimisation.max_steps=3")
-    assert code == 2
-    assert "optimisation.max_steps" in stderr
-
-
 def test_dry_run_prints_trials_resources_and_cost_and_writes_nothing(
     elsewhere: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -166,7 +151,7 @@ def test_dry_run_prints_trials_resources_and_cost_and_writes_nothing(
 def begun(results: str, *arguments: str) -> list[str]:
     """The command of a study that has written what it is, and not more."""
     command = ["--space", "scl_lambda", "--scale", "laptop", "--results", results]
-    prepare_results(decide(read_request(parse([*command, *arguments])), 0), "hardware")
+    prepare_results(plan_of(*command, *arguments), "hardware")
     return command
 
 
@@ -267,7 +252,7 @@ def test_keys_are_all_listed_with_what_they_say_of_themselves(
 
 def test_in_a_ray_job_results_lie_below_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def results(*more: str) -> Path:
-        return decide(read_request(parse([*TINY, *more])), 0).results
+        return plan_of(*TINY, *more).results
 
     assert results("--results", "mine") == Path("mine").absolute()
     assert results() == Path("results/scl_ablation-laptop").absolute()
@@ -284,7 +269,7 @@ def test_in_a_ray_job_results_lie_below_the_home_folder(tmp_path: Path, monkeypa
 def test_a_ray_job_says_where_its_results_are(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("study.engine.cluster.find_cluster", lambda: Cluster(True, ({"CPU": 2.0},)))
+    monkeypatch.setattr("study.engine.cluster.find_cluster", lambda: CLUSTER)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("RAY_JOB_CONFIG_JSON_ENV_VAR", JOB_WITH_COPY)
     for more, times in ((("--results", "mine"), 1), (("--results", str(tmp_path / "mine")), 0), ((), 0)):
@@ -301,29 +286,18 @@ def test_a_ray_job_s_study_keeps_where_its_results_are(tmp_path: Path, monkeypat
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("RAY_JOB_CONFIG_JSON_ENV_VAR", JOB_WITH_COPY)
     for more in (("--results", "mine"), ("--results=mine", "--seeds", "2"), ()):
-        plan = decide(read_request(parse([*TINY, *more])), 0)
+        plan = plan_of(*TINY, *more)
         info = prepare_results(plan, "2 cores")
         assert results_place(info) == str(plan.results)
         assert "SBERT baseline" in info.commands[-1]
 
 
-@pytest.mark.parametrize("finished", [True, False])
-def test_after_ctrl_c_there_is_a_report_of_what_is_done(
-    finished: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_after_ctrl_c_without_a_finished_trial_there_is_no_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def interrupted(plan: Plan, *_: object) -> int:
-        if finished:
-            trial = plan.fixed_trials()[0]
-            recipe = trial.recipe
-            record = made_record(
-                recipe.flat(),
-                recipe.hash,
-                trial.seed,
-                scores={"STSBenchmark": {"dev_spearman_cosine": 61.0}},
-                protocol=plan.evaluation.protocol,
-                checkpoint=f"models/{trial.key}",
-            )
-            plan.ledger.write(record)
+    """`test_signals.py` has studies of which a trial has finished."""
+
+    def interrupted(*_: object) -> int:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("study.engine.launch._run_trials", interrupted)
@@ -331,16 +305,16 @@ def test_after_ctrl_c_there_is_a_report_of_what_is_done(
     results = tmp_path / "results"
     assert main([*TINY, "--results", str(results)]) == 130
     out = capsys.readouterr().out
+    assert "no trial had finished" in out
     assert "stopped; run the same command again to continue" in out
-    assert (f"report: {results / 'report.md'}" in out) == finished == (results / "report.md").is_file()
-    assert ("\nModel  python -m reports export " in out) == finished
-    assert StudyInfo.load(results).status_counts["finished"] == finished
+    assert not (results / "report.md").exists()
+    assert StudyInfo.load(results).status_counts["finished"] == 0
 
 
 def test_a_slow_precision_is_said_before_anything_starts(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("study.engine.cluster.find_cluster", lambda: Cluster(True, ({"CPU": 2.0},)))
+    monkeypatch.setattr("study.engine.cluster.find_cluster", lambda: CLUSTER)
     monkeypatch.setattr("trainables.encoders.precision.native_bf16", lambda device: False)
     assert main([*TINY, "--dry-run", "--set", "encoder.precision=bf16"]) == 0
     assert capsys.readouterr().out.count("warning: encoder.precision is bf16, which this processor has no") == 1

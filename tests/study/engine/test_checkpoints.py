@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from study.engine.checkpoints import DIGESTS, TaskCheckpoints, places
-from study.engine.transport import Deliveries
 
 KEY = "0123456789ab-0"
 
@@ -121,9 +120,3 @@ def test_a_checkpoint_of_an_older_version_is_gone_on_from(tmp_path: Path) -> Non
     checkpoints.fetch(tmp_path / "from")
     send(checkpoints, tmp_path / "8", 8)
     assert fetched(tmp_path / "results", tmp_path / "again") == 8
-
-
-def test_what_a_training_leaves_is_removed_by_its_places(results: Path) -> None:
-    for place in places(KEY):
-        Deliveries(results).remove(place)
-    assert list((results / "train").iterdir()) == []

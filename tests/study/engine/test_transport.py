@@ -175,13 +175,6 @@ class TestDeliveries:
         assert same(sent, tmp_path / "results" / "models" / "a-0")
         assert sorted(path.name for path in (tmp_path / "results").iterdir()) == ["models"]
 
-    def test_at_a_url_too(self, s3: str, tmp_path: Path):
-        sent = model(tmp_path / "sent")
-        storage(s3).send(sent, "models/a-0")
-        assert {f"models/a-0/{path.relative_to(sent)}" for path in sent.rglob("*") if path.is_file()} <= set(
-            storage(s3).list()
-        )
-
     def test_death_between_the_two_names(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         deliveries = Deliveries(tmp_path)
         for delivery, data in (("1", b"old"), ("2", b"new")):

@@ -10,8 +10,9 @@ import pytest
 
 from study.cli.options import parse
 from study.own.leaks import items_of
-from study.plan import decide, read_request
+from study.plan import read_request
 from study.results_folder.prepare import prepare_results
+from tests.study.plans import plan_of
 from trainables.corpora.own.held_out import rows_of
 from trainables.corpora.own_rows import texts
 from trainables.senteval.own_tasks import own_tasks
@@ -82,20 +83,14 @@ def test_drop_leaks_leaves_them_out_of_what_is_put_aside_too(tmp_path: Path) -> 
     assert not {*kept} & {*PAIRS[:70]}
 
 
-def test_a_clean_set_is_not_flagged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    space, _ = made(tmp_path, PAIRS[60:])
-    assert "leaks: no text of dev and test stands in the training data" in capsys.readouterr().out
-    assert "single texts" not in space
-
-
 def test_the_notes_of_a_space_are_the_studys(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.write_text(
         "import dataclasses\nfrom search_spaces import load_space\n"
         "SPACE = dataclasses.replace(load_space('scl_tau'), name='noted', notes=('leaks: of note',))\n"
     )
-    request = parse(["--space", str(file), "--scale", "laptop", "--results", str(tmp_path / "results")])
-    assert "leaks: of note" in prepare_results(decide(read_request(request), 0), "").notes
+    plan = plan_of("--space", str(file), "--scale", "laptop", "--results", str(tmp_path / "results"))
+    assert "leaks: of note" in prepare_results(plan, "").notes
 
 
 def test_classes_are_held_against_the_training_data_too(tmp_path: Path) -> None:

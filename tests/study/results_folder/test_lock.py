@@ -12,19 +12,19 @@ from typing import Any
 import pytest
 
 from reports.ledger.folders import LOCK
-from study.cli.options import parse
 from study.engine import launch
 from study.engine.cluster import Allotment, Cluster
 from study.engine.launch import run_study
-from study.plan import Plan, decide, read_request
+from study.plan import Plan
 from study.results_folder.check import check_results
 from study.results_folder.lock import locked
 from study.trial import Resources
+from tests.study import plans
 from trainables.errors import UserError
 
 
 def plan_of(results: Path) -> Plan:
-    return decide(read_request(parse(["--space", "scl_ablation", "--scale", "laptop", "--results", str(results)])), 0)
+    return plans.plan_of("--space", "scl_ablation", "--scale", "laptop", "--results", str(results))
 
 
 def test_a_second_study_is_refused_until_the_first_has_ended_or_was_killed(tmp_path: Path) -> None:

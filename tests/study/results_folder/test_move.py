@@ -11,11 +11,11 @@ from ray.tune.search import Searcher
 from reports.facts.results import Results
 from reports.ledger import LEDGER, Ledger
 from reports.report import write_report
-from study.cli.options import parse
-from study.plan import Plan, decide, read_request
+from study.plan import Plan
 from study.results_folder.check import check_results
 from study.results_folder.prepare import prepare_results, save_info
 from tests.conftest import NO_WEIGHTS
+from tests.study.plans import plan_of
 from tests.study.search.test_search import finish, run_all, searcher_of
 from trainables.corpora import scenes
 from trainables.errors import UserError
@@ -46,7 +46,7 @@ def plan_in(home: Path) -> Plan:
     (home / "space.py").write_text(SPACE.format(home=home))
     options = ["--search", "optuna", "--trials", "4", "--finals", "2x2", "--scale", "laptop"]
     places = ["--space", str(home / "space.py"), "--results", str(home / "results")]
-    return decide(read_request(parse([*places, *options])), 0)
+    return plan_of(*places, *options)
 
 
 def run(plan: Plan, limit: int = 1000) -> list[str]:
@@ -125,7 +125,7 @@ def own_run(home: Path, limit: int = 1000) -> list[str]:
     """The command of a study of own data with the paths of that folder; the keys of what ran."""
     places = ["--train", "pairs.csv", "--encoder", "encoder", "--test", "sts_test.csv", "--results", "results"]
     words = [word if word.startswith("--") else str(home / word) for word in places]
-    plan = decide(read_request(parse([*words, "--trials", "4", "--finals", "2x2"])), 0)
+    plan = plan_of(*words, "--trials", "4", "--finals", "2x2")
     check_results(plan)
     info = prepare_results(plan, "hardware")
     ledger = Ledger(plan.results / LEDGER, plan.scoring_of)
@@ -167,13 +167,3 @@ def test_a_study_of_own_data_goes_on_with_new_paths_and_its_report_is_made_there
         study = Results.load(results)
         assert {record.key for record in study.of_all_trials} == keys
         assert not study.set_aside
-
-
-@pytest.mark.usefixtures("own_spaces")
-def test_a_study_of_own_data_that_changed_on_the_way_is_refused(tmp_path: Path) -> None:
-    own_data(tmp_path / "old")
-    own_run(tmp_path / "old", limit=3)
-    new = (tmp_path / "old").rename(tmp_path / "new")
-    (new / "sts_test.csv").write_text((new / "sts_test.csv").read_text() + "a cow,a goat,3\n")
-    with pytest.raises(UserError, match="holds a study of other data for --test"):
-        own_run(new)

@@ -15,7 +15,7 @@ from ray.tune.search import Searcher
 
 from reports.ledger import Ledger, Record
 from reports.testing import made_record
-from search_spaces.goals import GOALS, SELECTION, Goal, searched, values_of
+from search_spaces.goals import GOALS, Goal
 from search_spaces.limits import LIMITS, Limit, ended_in_words, exceeded, parse_limits, violations
 from search_spaces.space import Domain
 from study.check import check_plan
@@ -119,13 +119,6 @@ class TestRegistries:
         costs = [{"seconds": 90.0}, {"seconds": 120.0}]
         assert exceeded({"seconds": 100.0}, costs) == {"seconds": 105.0}
         assert exceeded({"seconds": 110.0}, costs) == {}
-
-    def test_without_goals_the_selection_is_searched_for(self) -> None:
-        scores = {"STSBenchmark": {"dev_spearman_cosine": 60.0}, "MR": {"dev_accuracy": 80.0}}
-        assert searched(()) == (SELECTION,)
-        assert values_of(searched(()), scores, {}) == [SELECTION.of(scores, {})] == [70.0]
-        assert values_of(searched(("sts", "seconds")), scores, COST) == [60.0, 90.0]
-        assert values_of(searched(("sts", "seconds")), scores, {}) is None
 
     def test_a_goal_is_one_thing(self) -> None:
         with pytest.raises(UserError, match="goal 'mine' needs tasks with a number, or parts, or a cost"):
@@ -407,18 +400,6 @@ class TestStudy:
         for trial in done:  # rows, too
             assert list(trial.constraints.values()) == [pytest.approx(trial.values[1] / 100 - 1)]
         assert {trial.values[1] for trial in study.best_trials} == {90.0}
-
-    @pytest.mark.parametrize("sampler", SAMPLERS)
-    def test_every_sampler_searches_score_against_cost_under_a_limit(self, sampler: str, tmp_path: Path) -> None:
-        """On a space of one number: dearer trials score better."""
-        _, ledger, searcher = make(
-            tmp_path, "--space", "scl_tau", "--search", "optuna", "--sampler", sampler, "--trials", "20",
-            "--goals", "sts,seconds", "--limit", "seconds=80",
-        )  # fmt: skip
-        for config in suggestions(searcher):
-            tau = float(config["trials"][0].recipe.flat().get("objective.temperature", 1.0))
-            finish(searcher, ledger, config, 50 + 10 * tau, cost={"seconds": 100 * tau})
-        assert searcher.agenda.remaining == 0
 
     def test_a_search_for_a_cost_finds_cheap_trials(self) -> None:
         """The sampler is told costs as they are, in a study that minimises them."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,6 @@ from study.engine.models_kept import ModelsKept
 from study.plan import Plan
 from study.results_folder.check import continued
 from study.results_folder.prepare import prepare_results, save_info
-from study.search.budget import Budget
 from study.trial import Trial
 from tests.conftest import slow_case
 from tests.study.plans import ALLOTMENT, CLUSTER
@@ -260,17 +258,6 @@ class TestLimit:
         assert [trial.part for trial in fresh[:FINALS]] == [False] * FINALS
         assert explored == 42 - FINALS - 3
         assert [trial.recipe.flat()["corpus.share"] for trial in parts(ran)] == [0.5] * 3
-
-    def test_a_part_is_guessed_by_its_share(self, tmp_path: Path) -> None:
-        """Of an epoch of 60 s half an epoch takes 30 s, and what comes beside it stays."""
-        plan, *_ = make(tmp_path, *CURVE)
-        base = plan.base.override({"optimisation.max_steps": None, "optimisation.epochs": 1})
-        half = base.override({"corpus.share": 0.5})
-        done = Trial(base, 0, "base")
-        record = dataclasses.replace(record_of(done, plan, 100.0), cost={"seconds": 100.0, "train_seconds": 60.0})
-        budget = Budget({"worker_hours": 1.0}, [record])
-        budget.expect([half])
-        assert (budget.guess("worker_hours", half.hash) or 0) * 3600 == pytest.approx(70.0)
 
 
 class TestAsked:

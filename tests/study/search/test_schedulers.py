@@ -85,15 +85,6 @@ def test_the_units_of_the_goals_do_not_matter(values: np.ndarray, units: list[tu
         assert trials_before(changed, trial) == trials_before(values, trial)
 
 
-@given(goal_values())
-def test_one_goal_is_the_order_of_its_values(values: np.ndarray) -> None:
-    first_goal = values[:, :1]
-    twice = np.repeat(first_goal, 2, axis=1)
-    for trial in range(len(first_goal)):
-        assert trials_before(first_goal, trial) == sum(other > first_goal[trial, 0] for other in first_goal[:, 0])
-        assert trials_before(twice, trial) == trials_before(first_goal, trial)
-
-
 def test_a_front_that_only_partly_fits_is_thinned_evenly() -> None:
     front = np.array([[x, 1 - x] for x in np.linspace(0, 1, 9)])
     assert sorted(spread(front)[:2].tolist()) == [0, 8]

@@ -195,41 +195,6 @@ def test_a_study_goes_on_with_its_search_where_the_command_does_not_say_it_again
     assert (info.search, info.trials, len(info.explored)) == ("optuna", 5, 5)
 
 
-def test_a_study_goes_on_with_its_grid(tmp_path: Path) -> None:
-    _, ledger, searcher = again(tmp_path, "--space", "scl_tau", "--search", "grid")
-    points = len(run_all(searcher, ledger))
-    plan, _, searcher = again(tmp_path, "--space", "scl_tau", "--seeds", "2")
-    assert plan.request.search == "grid"
-    assert searcher.agenda.remaining == points
-
-
-def test_a_recipe_that_was_asked_for_and_interrupted_is_run_again(tmp_path: Path) -> None:
-    arguments = (*TAU, "2", "--seeds", "2")
-    _, ledger, searcher = make(tmp_path, *arguments)
-    rows = len(searcher.agenda.waiting())
-    started = [searcher.suggest(f"t{n}") for n in range(rows + 1)]
-    for config in started[:-1]:
-        finish(searcher, ledger, config, 50.0)
-    interrupted = started[-1]  # killed here: its first seed runs, its second waits
-    _, ledger, searcher = make(tmp_path, *arguments)
-    again = run_all(searcher, ledger)
-    assert [c["key"] for c in again[:2]] == [interrupted["key"], interrupted["key"][:-1] + "1"]
-    assert len(again) == 4
-    states = [trial.state for trial in asked_trials(searcher)]
-    assert states == [TrialState.COMPLETE] * 2
-
-
-def test_stopped_and_failed_trials_are_told_as_such(tmp_path: Path) -> None:
-    _, ledger, searcher = make(tmp_path, *TAU, "3")
-    outcomes: list[dict[str, Any]] = [{"status": "pruned"}, {}, {"score": 60.0}]
-    for config in suggestions(searcher):
-        explored = config["trials"][0].name.startswith("#")
-        outcome = dict(outcomes.pop(0)) if explored else {"score": 50.0}
-        finish(searcher, ledger, config, outcome.pop("score", None), **outcome)
-    states = [trial.state for trial in asked_trials(searcher)]
-    assert states == [TrialState.PRUNED, TrialState.FAIL, TrialState.COMPLETE]
-
-
 def test_conditional_domains_are_asked_only_where_they_apply(tmp_path: Path) -> None:
     _, ledger, searcher = make(tmp_path, "--space", "scl_ablation", "--search", "optuna", "--trials", "25")
     recipes = [c["trials"][0].recipe for c in run_all(searcher, ledger) if c["trials"][0].name.startswith("#")]
