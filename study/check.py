@@ -51,7 +51,8 @@ def notes(plan: Plan) -> list[str]:
         f"--scheduler {plan.scheduler.name} judges an explored recipe under its first seed; the others run where that "
         "one came to its end, and alone say how good the recipe is"
     )
-    return [*remarks(recipes_of(plan)), *of_tasks(plan.evaluation), *([first] if plan.first_decides else [])]
+    tasks = [] if plan.request.of_own_data else of_tasks(plan.evaluation)  # which its space names
+    return [*remarks(recipes_of(plan)), *tasks, *([first] if plan.first_decides else [])]
 
 
 def warnings(plan: Plan, on_gpu: bool) -> list[str]:

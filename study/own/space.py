@@ -349,7 +349,8 @@ def _space(
     general, census, fast = _general(folder, tasks), prepared.census, _tf_idf_is_quick(tasks)
     if general is not None:
         print(f"{general.name} is scored, too: a check that general sentences do not get worse; no search looks at it")
-    doubts = [*of_measures(tasks), *([] if fast else [NO_TF_IDF])]
+    unscored = [f"{task.name}: {note}" for task in tasks for note in kept_task(task, Path()).left_out]
+    doubts = [*unscored, *of_measures(tasks), *([] if fast else [NO_TF_IDF])]
     say_lines(doubts)
     title = f"{', '.join(encoder.label for encoder in encoders)} trained on {Path(source.name).name}"
     return space_text(

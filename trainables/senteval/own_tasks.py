@@ -191,10 +191,9 @@ def read_table(task: Task, paths: Sequence[Path]) -> TaskData:
             if (items := len(splits[name])) < len(table.lines)
         )
         return TaskData(splits, left_out=left_out + merged)
-    first = tables[names[0]]
-    labels = task.labels or first.labels()
-    for name in () if task.labels else names[1:]:
-        tables[name], sentences = tables[name].of_labels(labels, first.path)
+    labels, splits = task.labels or tables[names[0]].labels(), {}
+    for name, table in tables.items():
+        own, sentences = (table, []) if task.labels else table.of_labels(labels)
+        splits[name] = Split(*own.sentences(), own.classes(labels))
         left_out += tuple(sentences)
-    splits = {name: Split(*table.sentences(), table.classes(labels)) for name, table in tables.items()}
     return TaskData(splits, len(labels), left_out, labels)

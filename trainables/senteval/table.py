@@ -119,17 +119,17 @@ class TaskTable:
     def labels(self) -> tuple[str, ...]:
         return tuple(sorted({label for line in self.lines if (label := self._label(line)) is not None}))
 
-    def of_labels(self, labels: Sequence[str], of: Path) -> tuple[TaskTable, list[str]]:
-        """Without the lines of other labels than these of a file that classifiers are fitted to; a sentence says how
-        many. Where half of the lines have others, they are not of that file's labels, and all stay."""
+    def of_labels(self, labels: Sequence[str]) -> tuple[TaskTable, list[str]]:
+        """Without the lines of other labels than these, which classifiers are fitted to; a sentence says how many. Where
+        half of the lines have others all stay: the labels are not of this file."""
         numbers = self._numbers(labels)
         strange = [str(self._label(line)) not in numbers for line in self.lines]
         if not any(strange) or 2 * sum(strange) >= len(self.lines):
             return self, []
         others = sorted({str(self._label(line)) for line, own in zip(self.lines, strange, strict=True) if own})
         lines = [line for line, own in zip(self.lines, strange, strict=True) if not own]
-        note = f"{sum(strange):,} of {len(self.lines):,} rows in {self.path} have labels that {of} lacks "
-        return replace(self, lines=lines), [f"{note}({listed(others)}), and are left out"]
+        note = f"{sum(strange):,} of {len(self.lines):,} rows in {self.path} have labels that nothing is fitted to"
+        return replace(self, lines=lines), [f"{note} ({listed(others)}), and are left out"]
 
     def _numbers(self, labels: Sequence[str]) -> dict[str, int]:
         return {str(as_label(label, str(self.path))): number for number, label in enumerate(labels)}

@@ -196,7 +196,7 @@ def test_examples_of_labels_that_nothing_is_fitted_to_are_left_out_while_they_ar
     data = read_task(task, tmp_path)
     assert data.splits["test"].left == whole.left
     (note,) = data.left_out
-    assert note.startswith(f"3 of 63 rows in {task.files[2]} have labels that {task.files[0]} lacks (minerals, plants)")
+    assert note.startswith(f"3 of 63 rows in {task.files[2]} have labels that nothing is fitted to (minerals, plants)")
     with open(task.files[2], "a") as file:
         file.write("a stone,minerals\n" * 57)
     TASKS.add(task)
