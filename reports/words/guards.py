@@ -239,8 +239,8 @@ def overlap(results: Results, flag: Flag) -> str:
         "hardly touched",
     }[flag.kind]
     return (
-        f"test sentences stand among the training sentences of {rows_in_words(results, flag.recipes)} ({largest} of "
-        f"the test items): {meaning}"
+        "test sentences, or near copies, stand among the training sentences of "
+        f"{rows_in_words(results, flag.recipes)} ({largest} of the test items): {meaning}"
     )
 
 

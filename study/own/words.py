@@ -46,15 +46,10 @@ def of_data(source: TrainingFiles, prepared: PreparedData, leaked: Sequence[str]
         lost = f"; {parts[LEFT_OUT]:,} left out, which share a text with these" if parts[LEFT_OUT] else ""
         why = f"only to train on, of too few texts or beyond the {MOST // OF_LABEL} largest"
         few = f"; {count(prepared.unjudged, 'label')} {why}" if prepared.unjudged else ""
-        held = "anchors" if prepared.shared else "anchors and positives" if prepared.content == "triplets" else "texts"
-        exactly = f"the {count(parts[TRAIN], 'row')} to train on hold none of these {held} exactly (near ones: leaks)"
-        fewer = f"; {prepared.fewer:,} of these lost negatives that are put aside" if prepared.fewer else ""
+        apart = "anchors" if prepared.anchors_only else "texts"
+        exactly = f"the {count(parts[TRAIN], 'row')} to train on hold none of these {apart} exactly (near ones: leaks)"
+        fewer = f"; {len(prepared.fewer):,} of them lost texts that are put aside" if prepared.fewer else ""
         yield f"put aside {aside}; {exactly}{lost}{fewer}{few}"
-        if prepared.shared:
-            yield (
-                "most rows hang together by their positives, so only anchors are new: of the positives put aside "
-                f"{prepared.shared:,} are trained on, too"
-            )
         yield from held_back(prepared)
     if prepared.census.sources:
         units = ", ".join(f"{name} ({number:,})" for name, number in prepared.census.sources.items())
@@ -64,14 +59,24 @@ def of_data(source: TrainingFiles, prepared: PreparedData, leaked: Sequence[str]
 
 
 def held_back(prepared: PreparedData) -> list[str]:
-    """Of texts alone, a sentence on what judges models."""
-    form = held_back_form(prepared.census.sources) if prepared.held_out else None
-    if form is None:
-        return []
-    return [
-        f"no real queries are known: what is put aside is judged in a form of the training's own, {form} "
-        f"({SOURCES[form].meaning}); --dev and --test give real ones"
-    ]
+    """What judges models where it is put aside, as far as that is not what a person would expect."""
+    sentences = []
+    if prepared.anchors_only:
+        sentences.append(
+            "rows share their positives, so only the anchors put aside are new: of their positives "
+            f"{prepared.shared:,} are trained on, too"
+        )
+    if prepared.unsearched:
+        sentences.append(
+            f"{count(prepared.unsearched, 'negative')} of the rows put aside are trained on, so that none of these is "
+            "searched among: scores are higher than among all texts"
+        )
+    if prepared.held_out and (form := held_back_form(prepared.census.sources)) is not None:
+        sentences.append(
+            f"no real queries are known: what is put aside is judged in a form of the training's own, {form} "
+            f"({SOURCES[form].meaning}); --dev and --test give real ones"
+        )
+    return sentences
 
 
 def of_measures(tasks: Sequence[Task]) -> list[str]:

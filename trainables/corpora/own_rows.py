@@ -64,13 +64,12 @@ def texts(row: Normal) -> list[str]:
 def only_texts(row: Normal, stays: Sequence[bool]) -> Normal:
     """An anchor without some of its positives and negatives, and without what a teacher says of these. `stays` is of
     `texts(row)`."""
-    positives, negatives = row["positive"], row.get("negative", [])
-    of_positives, of_negatives = stays[1 : 1 + len(positives)], stays[1 + len(positives) :]
-    made = {**row, "positive": [*compress(positives, of_positives)], "negative": [*compress(negatives, of_negatives)]}
+    positives, negatives = (len(row.get(side, ())) for side in teacher_scores.SIDES)
+    of_side = dict(zip(teacher_scores.SIDES, (stays[1 : 1 + positives], stays[1 + positives :]), strict=True))
     if "teacher" in row:
-        of_all = len(row["teacher"]) == len(positives) + len(negatives)
-        made["teacher"] = [*compress(row["teacher"], stays[1:] if of_all else of_negatives)]
-    return made
+        of_side["teacher"] = stays[1:] if len(row["teacher"]) == positives + negatives else of_side["negative"]
+    made = {**row, **{role: [*compress(row[role], own)] for role, own in of_side.items() if role in row}}
+    return {role: value for role, value in made.items() if role != "teacher" or value}
 
 
 def row_in_words(row: Normal) -> str:

@@ -50,6 +50,8 @@ GRADES = {1: "positive", 0: "negative"}
 
 _PAIR = ("anchor", "positive")
 _TEXTS = ("anchor", "positive", "negative", "sentence", "sentence1", "sentence2")
+FEW = 0.1
+"""Of a file's lines, how many may have labels that nothing is fitted to."""
 
 
 def open_table(path: Path) -> TaskTable:
@@ -120,16 +122,16 @@ class TaskTable:
         return tuple(sorted({label for line in self.lines if (label := self._label(line)) is not None}))
 
     def of_labels(self, labels: Sequence[str]) -> tuple[TaskTable, list[str]]:
-        """Without the lines of other labels than these, which classifiers are fitted to; a sentence says how many. Where
-        half of the lines have others all stay: the labels are not of this file."""
+        """Without the lines of other labels than these, which classifiers are fitted to; a sentence says how many. If
+        these are more than `FEW`, all stay: the labels are not of this file."""
         numbers = self._numbers(labels)
-        strange = [str(self._label(line)) not in numbers for line in self.lines]
-        if not any(strange) or 2 * sum(strange) >= len(self.lines):
+        labelled = [(line, str(self._label(line))) for line in self.lines]
+        others = Counter(label for _, label in labelled if label not in numbers)
+        if not others or others.total() > FEW * len(labelled):
             return self, []
-        others = sorted({str(self._label(line)) for line, own in zip(self.lines, strange, strict=True) if own})
-        lines = [line for line, own in zip(self.lines, strange, strict=True) if not own]
-        note = f"{sum(strange):,} of {len(self.lines):,} rows in {self.path} have labels that nothing is fitted to"
-        return replace(self, lines=lines), [f"{note} ({listed(others)}), and are left out"]
+        note = f"{others.total():,} of {len(labelled):,} rows in {self.path} have labels that nothing is fitted to"
+        lines = [line for line, label in labelled if label in numbers]
+        return replace(self, lines=lines), [f"{note} ({listed(sorted(others))}), and are left out"]
 
     def _numbers(self, labels: Sequence[str]) -> dict[str, int]:
         return {str(as_label(label, str(self.path))): number for number, label in enumerate(labels)}
@@ -140,7 +142,10 @@ class TaskTable:
         if other:
             where, _ = self.lines[next(place for place, label in enumerate(names) if label in other)]
             more = f", nor are those of {other.total() - 1:,} more rows" if other.total() > 1 else ""
-            raise UserError(f"{where}: label {shown(next(iter(other)))} is none of {listed(labels)}{more}")
+            raise UserError(
+                f"{where}: label {shown(next(iter(other)))} is none of {listed(labels)}{more}; leave such rows "
+                "out, or train on some, too"
+            )
         return np.array([numbers[label] for label in names], dtype=np.int64)
 
     def scores(self, scale: tuple[float, float]) -> np.ndarray:  # (lines,)

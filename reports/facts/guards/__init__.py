@@ -154,7 +154,7 @@ GUARDS = Registry(
     _own("items", "predictions behind the scores", "scores"),
     _own("degenerate", "collapsed embeddings and predictions that are all the same", "scores"),
     _own("sizes", "numbers of test items", "scores"),
-    _own("overlap", "test items seen whole in training", "scores"),
+    _own("overlap", "test items seen in training", "scores"),
 )
 """What a report looks at before it says anything."""
 

@@ -95,7 +95,7 @@ def sizes(results: Results) -> list[Flag]:
 
 
 def overlap(results: Results) -> list[Flag]:
-    """Test items with a sentence that also stands in the training sentences.
+    """Test items with a sentence that also stands, or nearly, in the training sentences.
 
     One is enough to be said: levels are then too high. Verdicts are forbidden where two recipes saw shares of a task's
     test items that are more than 1 point apart; where both saw the same, their difference stands.

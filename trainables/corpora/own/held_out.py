@@ -42,7 +42,7 @@ class PreparedData:
     rows: int
     """That were read."""
     parts: Mapping[int, int]
-    """Rows of each part; `LEFT_OUT` are those that share a text with DEV or TEST."""
+    """Rows of each part; `LEFT_OUT` are those that share texts with other parts that are kept apart."""
     left_out: Mapping[str, int]
     """Rows that cannot be trained on, by why."""
     census: Census
@@ -52,10 +52,12 @@ class PreparedData:
     """Of the rows that were read, as `Agreement` counts them."""
     unjudged: int
     """Labels of which none is put aside: those of too few texts, and those beyond the `MOST // OF_LABEL` largest."""
-    fewer: int = 0
-    """Rows to train on without some of their negatives, which are put aside in other rows."""
+    fewer: tuple[int, ...] = ()
+    """Numbers, from 0, of the rows to train on that lost texts, which are put aside in other rows."""
+    anchors_only: bool = False
     shared: int = 0
-    """Positives that are put aside and trained on, where only anchors are kept apart."""
+    unsearched: int = 0
+    """As of `RowParts`."""
 
 
 def prepare(
@@ -82,8 +84,8 @@ def prepare(
             agreement.add(row, line)
             file.write(line)
     census = take_census(rows_of(whole), source.content, source.name, left_out)
-    train, rows, split = folder / "train.jsonl", census.rows, RowParts(np.full(census.rows, TRAIN, np.int8))
-    aside: Mapping[int, Sequence[_Aside]] = {}
+    train, rows, made = folder / "train.jsonl", census.rows, RowParts(np.full(census.rows, TRAIN, np.int8))
+    aside: Mapping[int, Sequence[Normal]] = {}
     if not parts:
         whole.rename(train)
     else:
@@ -93,12 +95,12 @@ def prepare(
                 "good model is; give --dev a file of pairs with scores, labelled texts, triplets or a folder in BEIR's "
                 "layout"
             )
-        split = hashes.split(parts, source.name, source.content in SHARED)
-        aside = _part_rows(whole, split, train)
+        made = hashes.split(parts, source.name, source.content in SHARED)
+        aside = _part_rows(whole, made, train)
         census = take_census(rows_of(train), source.content, f"{source.name}, what is left of it to train on,")
     form = held_back_form(census.sources)
     files = {part: _as_task(folder, source.content, part, own, form, as_given) for part, own in aside.items()}
-    judged = {each.row["label"] for own in aside.values() for each in own if source.content == "labelled"}
+    judged = {row["label"] for own in aside.values() for row in own if source.content == "labelled"}
     unjudged = len({*census.labels} - judged) if judged else 0
     codes = (TRAIN, *parts, LEFT_OUT) if parts else (TRAIN,)
     return PreparedData(
@@ -106,14 +108,16 @@ def prepare(
         train,
         files,
         rows,
-        {part: split.count(part) for part in codes},
+        {part: made.count(part) for part in codes},
         left_out,
         census,
         agreement.contradicted,
         agreement.repeated,
         unjudged,
-        sum(split.code[row] == TRAIN for row in split.fewer),
-        split.shared,
+        _among(np.flatnonzero(made.code == TRAIN), [*made.fewer]),
+        made.anchors_only,
+        made.shared,
+        made.unsearched,
     )
 
 
@@ -124,7 +128,13 @@ def leave_out(prepared: PreparedData, rows: Sequence[int], where: str) -> Prepar
     whole = prepared.train.rename(prepared.train.with_name("all.jsonl"))
     _part_rows(whole, RowParts(code), prepared.train)
     census = take_census(rows_of(prepared.train), prepared.content, f"{where}, what is left of it to train on,")
-    return replace(prepared, census=census, parts={**prepared.parts, TRAIN: census.rows})
+    fewer = _among(np.flatnonzero(code == TRAIN), prepared.fewer)
+    return replace(prepared, census=census, parts={**prepared.parts, TRAIN: census.rows}, fewer=fewer)
+
+
+def _among(rows: np.ndarray, numbers: Sequence[int]) -> tuple[int, ...]:
+    """At which places of the rows these numbers are."""
+    return tuple(np.flatnonzero(np.isin(rows, numbers)).tolist())
 
 
 def rows_of(file: Path) -> Iterator[Normal]:
@@ -133,26 +143,20 @@ def rows_of(file: Path) -> Iterator[Normal]:
         yield from map(json.loads, lines)
 
 
-@dataclass(frozen=True)
-class _Aside:
-    """A row that is put aside."""
-
-    row: Normal
-    alone: Normal
-    """Without negatives that other parts hold."""
-
-
-def _part_rows(whole: Path, made: RowParts, train: Path) -> dict[int, list[_Aside]]:
+def _part_rows(whole: Path, made: RowParts, train: Path) -> dict[int, list[Normal]]:
     """Write the rows to train on and remove the file of all; the rows of each part that is put aside."""
-    aside: dict[int, list[_Aside]] = {part: [] for part in HELD_OUT if made.count(part)}
+    aside: dict[int, list[Normal]] = {part: [] for part in HELD_OUT if made.count(part)}
     with open(whole, encoding="utf-8") as lines, open(train, "w", encoding="utf-8") as file:
         for number, (line, part) in enumerate(zip(lines, made.code.tolist(), strict=True)):
             stays = made.fewer.get(number)
-            if part == TRAIN:
-                file.write(line if stays is None else _line(only_texts(json.loads(line), stays)))
+            if part == TRAIN and stays is None:
+                file.write(line)
             elif part != LEFT_OUT:
-                row = json.loads(line)
-                aside[part].append(_Aside(row, row if stays is None else only_texts(row, stays)))
+                row = json.loads(line) if stays is None else only_texts(json.loads(line), stays)
+                if part == TRAIN:
+                    file.write(_line(row))
+                else:
+                    aside[part].append(row)
     whole.unlink()
     return aside
 
@@ -167,16 +171,16 @@ def _as_task(
     folder: Path,
     content: str,
     part: int,
-    aside: Sequence[_Aside],
+    rows: Sequence[Normal],
     form: str | None,
     as_given: Callable[[Sequence[Normal]], Sequence[Normal]],
 ) -> Path:
     """Scored pairs and labelled texts stay a table. Of anchors and positives it makes a search, as a file of pairs is
-    when it is given: among what stands beside the anchors, in BEIR's files, but for what is trained on. Of texts alone
-    by the pairs of a source. A table as the given one keeps its negatives, for it is of nothing else."""
-    file, whole = folder / f"{HELD_OUT[part]}.jsonl", [each.row for each in aside]
-    rows = [each.alone for each in aside] if form is None else _pairs(whole, form)
-    if table := whole if content in ("scored", "labelled") else as_given(whole if form is None else rows):
+    when it is given: among what stands beside the anchors, in BEIR's files. Of texts alone by the pairs of a source."""
+    file = folder / f"{HELD_OUT[part]}.jsonl"
+    rows = rows if form is None else _pairs(rows, form)
+    table = rows if content in ("scored", "labelled") else as_given(rows)
+    if table:
         _write(file, table)
         return file
     folder = file.with_suffix("")

@@ -8,8 +8,8 @@ together. Where nearly all are connected, as in NLI, anchors that share few text
 them are left out. Of labelled texts each part gets some of every label with enough texts.
 
 Negatives connect no rows, for they are often mined among the positives of others: a row loses those that stand in
-another part. Where most rows hang together, as few answers have many questions, only anchors are kept apart: what could
-be put aside else would be answers of few questions alone, or leave little to train on.
+another part. Where answers have so many questions, or share so many, that a split without common ones would be of the
+rarest answers alone or leave out much, only anchors are kept apart, and positives stand on both sides.
 """
 
 from __future__ import annotations
@@ -35,6 +35,11 @@ FEWEST = 40
 """Rows from which some can be put aside."""
 OF_LABEL = 2
 """Texts of a label at least in each part, and in what is left to train on."""
+PIECES = 10
+"""Of a part, at least: no rows that hang together are more than such a share of it."""
+SPARED, LOST = 0.2, 0.5
+"""Of all rows, how many may be left out to keep positives apart; of the negatives to train on, how many may go to the
+parts that judge."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +49,12 @@ class RowParts:
     code: np.ndarray  # (rows,) int8: TRAIN, DEV, TEST or LEFT_OUT
     fewer: Mapping[int, list[bool]] = field(default_factory=dict)
     """By number of a row that loses some of its texts: whether each stays."""
+    anchors_only: bool = False
+    """Whether only anchors are kept apart."""
     shared: int = 0
-    """Positives that are put aside and trained on."""
+    """Positives that are put aside and trained on: none where they are kept apart."""
+    unsearched: int = 0
+    """Negatives of rows put aside that are trained on, so that nobody searches among them."""
 
     def count(self, part: int) -> int:
         """The rows of a part."""
@@ -77,8 +86,7 @@ class HashedTexts:
 
     def split(self, parts: Sequence[int], where: str, may_share: bool = False) -> RowParts:
         """The part of each row, among `TRAIN`, `LEFT_OUT` and those asked for: `DEV`, `TEST`. The rows alone decide it.
-        `may_share`: positives may stand on both sides where most rows hang together. `UserError` where there are too
-        few rows."""
+        `may_share`: whether positives may stand on both sides. `UserError` where there are too few rows."""
         rows = len(self._ends) - 1
         if rows < FEWEST:
             raise UserError(
@@ -89,18 +97,17 @@ class HashedTexts:
         if self._label:
             return RowParts(_split_labelled(places.rows(POSITIVE), np.array(self._label), parts, where))
         target = min(MOST, round(SHARE * rows))
-        rows_apart = places.rows(POSITIVE)
-        split = places.split(_split(rows_apart, parts, target), POSITIVE)
-        if may_share and 2 * np.isin(rows_apart.piece, rows_apart.small(target)).sum() < rows:
-            shared = places.split(_split(places.rows(ANCHOR), parts, target), ANCHOR)
-            if 2 * shared.aside(parts) >= split.aside(parts):
-                split = shared
-        if split.aside(parts) < min(target, FEWEST) // 2 or not split.count(TRAIN):
+        made = places.parted(_split(places.rows(POSITIVE), parts, target), POSITIVE)
+        if may_share and (made.count(LEFT_OUT) > SPARED * rows or places.popular(target // PIECES)):
+            by_anchor = places.parted(_split(places.rows(ANCHOR), parts, target), ANCHOR)
+            if 2 * by_anchor.aside(parts) >= made.aside(parts):
+                made = by_anchor
+        if made.aside(parts) < min(target, FEWEST) // 2 or not made.count(TRAIN):
             raise UserError(
                 f"{where}: its rows hang together by their texts, so too few can be put aside to judge models by "
                 "without standing in what is left; give --dev and --test"
             )
-        return split
+        return made
 
 
 @dataclass(frozen=True)
@@ -126,28 +133,48 @@ class _Places:
         places = np.unique(self.row[tied] * len(self.order) + self.text[tied])
         return _Rows(places // len(self.order), places % len(self.order), self.text[self.starts[:-1]], self.order)
 
-    def split(self, code: np.ndarray, apart: int) -> RowParts:
-        """Each row without what of its texts another part has. What is kept apart in some row is of the part of that
-        row, a text that is a negative everywhere of what is trained on, or else of what judges; positives that are not
-        kept apart stay on all sides. A row without positives is left out."""
-        code, part = code.copy(), code[self.row]
-        used, tied = part != LEFT_OUT, self.side <= apart
-        everywhere = ~np.isin(self.text, self.text[used & (self.side <= POSITIVE)])
-        owner = np.full(len(self.order), LEFT_OUT, np.int8)  # LEFT_OUT: none
-        for places in (everywhere, tied):
-            for each in (DEV, TEST, TRAIN):
+    def popular(self, many: int) -> bool:
+        """Whether most rows have a positive that more than so many rows have."""
+        positive = self.side == POSITIVE
+        pairs = np.unique(self.row[positive] * len(self.order) + self.text[positive])
+        common = np.bincount(pairs % len(self.order)) > max(1, many)
+        rows = np.unique((pairs // len(self.order))[common[pairs % len(self.order)]])
+        return 2 * len(rows) >= len(self.starts)
+
+    def parted(self, code: np.ndarray, apart: int) -> RowParts:
+        """Each row without what of its texts another part has. Texts of the sides up to `apart` belong to the part of
+        their rows, and other positives to all. What is a negative everywhere belongs to what judges, if that leaves
+        enough to train on, first to the test. A row without positives is left out."""
+        few = self._parted(code, apart, (TRAIN, DEV, TEST))
+        part, negative = few.code[self.row], self.side == NEGATIVE
+        lost = sum(len(stays) - sum(stays) for row, stays in few.fewer.items() if few.code[row] == TRAIN)
+        if lost <= LOST * (negative & (part == TRAIN)).sum():
+            return few
+        return self._parted(code, apart, (DEV, TEST, TRAIN))
+
+    def _parted(self, code: np.ndarray, apart: int, order: Sequence[int]) -> RowParts:
+        """`order`: of the parts, the last of which has what is a negative everywhere."""
+        nobody, code, part = LEFT_OUT, code.copy(), code[self.row]
+        tied, positive = self.side <= apart, self.side == POSITIVE
+        wrong = ~np.isin(self.text, self.text[(part != LEFT_OUT) & (self.side <= POSITIVE)])
+        owner = np.full(len(self.order), nobody, np.int8)
+        for places in (wrong, tied):
+            for each in order:
                 owner[self.text[places & (part == each)]] = each
-        of_text, positive = owner[self.text], self.side == POSITIVE
-        stays = tied | (of_text == LEFT_OUT) | (of_text == part)
+        of_text = owner[self.text]
+        stays = tied | (of_text == nobody) | (of_text == part)
         before, now = (np.bincount(self.row[places], minlength=len(code)) for places in (positive, positive & stays))
         code[(before > 0) & (now == 0)] = LEFT_OUT
         part = code[self.row]
+        aside = np.isin(part, (DEV, TEST))
+        trained_on = self.text[stays & (part == TRAIN)]
         fewer = np.unique(self.row[~stays & (part != LEFT_OUT)]).tolist()
-        sides = (self.text[positive & stays & np.isin(part, codes)] for codes in ([TRAIN], [DEV, TEST]))
         return RowParts(
             code,
             {number: stays[self.starts[number] : self.starts[number + 1]].tolist() for number in fewer},
-            len(np.intersect1d(*sides)),
+            anchors_only=apart == ANCHOR,
+            shared=len(np.intersect1d(self.text[stays & positive & aside], trained_on)),
+            unsearched=len(np.intersect1d(self.text[~stays & aside & (self.side == NEGATIVE)], trained_on)),
         )
 
 
@@ -172,12 +199,12 @@ class _Rows:
         return np.unique(component[:rows], return_inverse=True)[1]
 
     def small(self, target: int) -> np.ndarray:
-        """Numbers of the pieces of which ten or more make `target` rows, in the order of their first anchors."""
+        """Numbers of the pieces of which `PIECES` or more make `target` rows, in the order of their first anchors."""
         size = np.bincount(self.piece)
         first = np.full(len(size), np.iinfo(np.uint64).max, np.uint64)
         np.minimum.at(first, self.piece, self.order[self.anchor])
         pieces = np.argsort(first, kind="stable")
-        return pieces[size[pieces] <= max(1, target // 10)]
+        return pieces[size[pieces] <= max(1, target // PIECES)]
 
 
 def _split(rows: _Rows, parts: Sequence[int], target: int) -> np.ndarray:

@@ -6,7 +6,6 @@ import itertools
 import json
 import random
 from collections import Counter
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -14,10 +13,10 @@ import pytest
 
 from trainables.corpora.leaks import plain
 from trainables.corpora.own.census import take_census
-from trainables.corpora.own.held_out import prepare
+from trainables.corpora.own.held_out import leave_out, prepare
 from trainables.corpora.own.split import DEV, FEWEST, LEFT_OUT, MOST, OF_LABEL, TEST, TRAIN, HashedTexts
 from trainables.corpora.own.training_files import training_files
-from trainables.corpora.own_rows import row_in_words, texts
+from trainables.corpora.own_rows import only_texts, row_in_words, texts
 from trainables.errors import UserError
 from trainables.senteval.own_tasks import own_tasks
 from trainables.senteval.read_task import read_task
@@ -253,17 +252,48 @@ def test_negatives_mined_among_the_positives_of_others_cost_no_rows(
     aside = {text for side in sides[1:] for text in side if text.startswith("answer")}
     before = {anchor: [text for text in wrong if text not in aside] for anchor, _, wrong in rows}
     assert all(row["negative"] == before[str(row["anchor"])] for row in trained_on)
-    assert data.fewer == sum(len(before[str(row["anchor"])]) < negatives for row in trained_on) > 0
+    lost = [number for number, row in enumerate(trained_on) if len(before[str(row["anchor"])]) < negatives]
+    assert [*data.fewer] == lost != []
+    assert not data.anchors_only
+    fewer = leave_out(data, lost[::2], "mined.jsonl")
+    assert [lines(fewer.train)[number] for number in fewer.fewer] == [trained_on[number] for number in lost[1::2]]
 
 
-def test_a_table_as_the_given_one_keeps_negatives_that_are_trained_on(tmp_path: Path) -> None:
-    rows = mined(300, 3, random.Random(0))
-    source = training_files([as_lines(tmp_path / "mined.jsonl", rows)])
-    seen: list[Sequence[Mapping[str, object]]] = []
-    data = prepare(source, tmp_path / "data", (DEV,), as_given=lambda aside: seen.append(aside) or aside)
-    assert lines(data.held_out[DEV]) == seen[0]
-    wrong = {anchor: negatives for anchor, _, negatives in rows}
-    assert all(row["negative"] == wrong[str(row["anchor"])] for row in seen[0])
+def test_a_pool_of_wrong_texts_goes_to_what_judges_while_enough_is_left(tmp_path: Path) -> None:
+    """So that a search is among them; of a small pool, which training needs, none is searched among."""
+    for pool, unsearched in ((4000, 0), (20, 20)):
+        draw = random.Random(0)
+        rows = [
+            (f"question {number}", [f"answer {number}"], [f"wrong {draw.randrange(pool)}" for _ in range(4)])
+            for number in range(300)
+        ]
+        data = prepare(training_files([as_lines(tmp_path / f"{pool}.jsonl", rows)]), tmp_path / str(pool), (DEV, TEST))
+        corpora = [{str(row["text"]) for row in lines(own / "corpus.jsonl")} for own in data.held_out.values()]
+        trained_on = lines(data.train)
+        assert not corpora[0] & corpora[1]
+        assert not set.union(*corpora) & {text for row in trained_on for text in texts(row)}
+        assert (data.unsearched, max(map(len, corpora)) > 100) == (unsearched, not unsearched)
+        assert sum(len(row["negative"]) for row in trained_on) > 0.5 * 4 * len(trained_on)  # type: ignore[arg-type]
+
+
+def test_positives_are_kept_apart_where_that_costs_little(tmp_path: Path) -> None:
+    """Rows that hang together by their anchors, but for a few positives."""
+    shops = [(f"shop {number % 100}", [f"product {number % 3950}"], list[str]()) for number in range(4000)]
+    data = prepare(training_files([as_lines(tmp_path / "shops.jsonl", shops)]), tmp_path / "data", (DEV, TEST))
+    assert (data.anchors_only, data.shared) == (False, 0)
+    assert 0 < data.parts[LEFT_OUT] < 400
+
+
+def test_what_is_lost_leaves_a_row_as_it_was_else() -> None:
+    row = {"anchor": "a", "positive": ["b", "c"], "negative": ["d"], "teacher": [1.0, 2.0, 3.0]}
+    assert only_texts(row, [True, False, True, True]) == {**row, "positive": ["c"], "teacher": [2.0, 3.0]}
+    margins = {"anchor": "a", "positive": ["b"], "negative": ["c", "d"], "teacher": [0.5, 0.7]}
+    assert only_texts(margins, [True, True, False, True]) == {**margins, "negative": ["d"], "teacher": [0.7]}
+    assert only_texts(margins, [True, True, False, False]) == {"anchor": "a", "positive": ["b"], "negative": []}
+    assert only_texts({"anchor": "a", "positive": ["b", "c"]}, [True, True, False]) == {
+        "anchor": "a",
+        "positive": ["b"],
+    }
 
 
 def test_few_answers_of_many_questions_stand_on_both_sides(tmp_path: Path) -> None:
@@ -273,7 +303,7 @@ def test_few_answers_of_many_questions_stand_on_both_sides(tmp_path: Path) -> No
     data = prepare(training_files([as_lines(tmp_path / "few.jsonl", rows)]), tmp_path / "data", (DEV, TEST))
     trained_on = lines(data.train)
     anchors = [str(row["text"]) for file in data.held_out.values() for row in lines(file / "queries.jsonl")]
-    assert data.shared == 5
+    assert (data.anchors_only, data.shared) == (True, 5)
     assert data.parts[TRAIN] == len(trained_on) > 150
     assert len({*anchors}) == data.parts[DEV] + data.parts[TEST] == len(anchors)
     assert not {*anchors} & {text for row in trained_on for text in texts(row)}
@@ -304,11 +334,12 @@ def test_whatever_the_rows_share_no_text_that_is_kept_apart_has_two_parts(seed: 
         if made.code[number] != LEFT_OUT:
             assert stays[0]
             assert any(stays[1 : 1 + len(right)])
-            apart = [] if made.shared else [*right, *wrong]
+            apart = [] if made.anchors_only else [*right, *wrong]
             for text in itertools.compress([anchor, *apart], stays):
                 sides.setdefault(text, set()).add(int(made.code[number]))
     assert max(map(len, sides.values())) == 1
     assert made.count(TRAIN) >= 60
+    assert made.anchors_only or not made.shared
 
 
 def test_the_split_goes_by_the_rows_alone() -> None:
