@@ -145,11 +145,11 @@ class _Places:
         """Each row without what of its texts another part has. Texts of the sides up to `apart` belong to the part of
         their rows, and other positives to all. What is a negative everywhere belongs to what judges, if that leaves
         enough to train on, first to the test. A row without positives is left out."""
-        few = self._parted(code, apart, (TRAIN, DEV, TEST))
-        part, negative = few.code[self.row], self.side == NEGATIVE
-        lost = sum(len(stays) - sum(stays) for row, stays in few.fewer.items() if few.code[row] == TRAIN)
+        made = self._parted(code, apart, (TRAIN, DEV, TEST))
+        part, negative = made.code[self.row], self.side == NEGATIVE
+        lost = sum(len(stays) - sum(stays) for row, stays in made.fewer.items() if made.code[row] == TRAIN)
         if lost <= LOST * (negative & (part == TRAIN)).sum():
-            return few
+            return made
         return self._parted(code, apart, (DEV, TEST, TRAIN))
 
     def _parted(self, code: np.ndarray, apart: int, order: Sequence[int]) -> RowParts:
