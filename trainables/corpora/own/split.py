@@ -37,9 +37,9 @@ OF_LABEL = 2
 """Texts of a label at least in each part, and in what is left to train on."""
 PIECES = 10
 """Of a part, at least: no rows that hang together are more than such a share of it."""
-SPARED, LOST = 0.2, 0.5
-"""Of all rows, how many may be left out to keep positives apart; of the negatives to train on, how many may go to the
-parts that judge."""
+SPARED, LEAST, LOST = 0.2, 0.2, 0.5
+"""Of all rows, how many may be left out to keep positives apart; of those that are not put aside, how many are trained
+on at least; of the negatives to train on, how many may go to the parts that judge."""
 
 
 @dataclass(frozen=True)
@@ -102,10 +102,11 @@ class HashedTexts:
             by_anchor = places.parted(_split(places.rows(ANCHOR), parts, target), ANCHOR)
             if 2 * by_anchor.aside(parts) >= made.aside(parts):
                 made = by_anchor
-        if made.aside(parts) < min(target, FEWEST) // 2 or not made.count(TRAIN):
+        trained_on, left_out = made.count(TRAIN), made.count(LEFT_OUT)
+        if made.aside(parts) < min(target, FEWEST) // 2 or trained_on < LEAST * (trained_on + left_out):
             raise UserError(
-                f"{where}: its rows hang together by their texts, so too few can be put aside to judge models by "
-                "without standing in what is left; give --dev and --test"
+                f"{where}: its rows hang together by their texts, so that without a common one {made.aside(parts):,} "
+                f"could be put aside to judge models by, and {trained_on:,} trained on; give --dev and --test"
             )
         return made
 

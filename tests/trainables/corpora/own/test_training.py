@@ -356,6 +356,9 @@ def test_too_few_rows_or_all_of_one_piece() -> None:
         split([[f"anchor {number}"] for number in range(FEWEST - 1)])
     with pytest.raises(UserError, match="hang together by their texts"):
         split([["one anchor", f"positive {number}"] for number in range(100)])
+    draw = random.Random(0)
+    with pytest.raises(UserError, match=r"hang together by their texts, so that .* \d+ trained on; give --dev"):
+        split([[f"text {draw.randrange(60)}", f"text {draw.randrange(60)}"] for _ in range(600)])
 
 
 def test_each_label_is_put_aside_of_and_trained_on(tmp_path: Path) -> None:
