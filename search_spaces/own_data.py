@@ -170,7 +170,7 @@ class _Fit:
 _PAIRS = _Fit("pairs", ("mnrl", "ntxent"))
 _FITS: Mapping[str, _Fit] = {
     "pairs": _PAIRS,
-    "triplets": _Fit("groups", ("mnrl", "supmpn", "triplet", "ntxent", "distill")),
+    "triplets": _Fit("groups", ("mnrl", "supmpn", "triplet", "distill")),
     "nli": _Fit("groups", ("mnrl", "simcse", "supmpn")),
     "texts": _Fit("texts", ("mnrl",)),
     # By the records: at 1e-4 and batches of 64 cosent makes a finished encoder worse.
@@ -199,6 +199,8 @@ def own_base(own: OwnSpace) -> Overrides:
         "objective.name": fit.objective or fit.objectives[0],
         "objective.temperature": 0.05,
         **fit.besides,
+        # Drawn anew in each pass: five of an anchor took four times as long for 0.4 points (docs/record_own.md).
+        **({"objective.negatives": 1} if fit.layout == "groups" and own.most_negatives > 1 else {}),
         "optimisation.learning_rate": _rates(own)[0],
         "optimisation.batch_size": _batch_sizes(own)[0],
         EPOCHS: _passes(own),

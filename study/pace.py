@@ -111,8 +111,8 @@ def seconds_a_text(recipe: Recipe, sample: Sequence[str], allotment: Allotment) 
 
 
 def trained_texts(row: Normal) -> list[str]:
-    """Those that a training embeds in an epoch: of several positives and of several negatives one each."""
-    return texts({**row, **{side: row[side][:1] for side in ("positive", "negative") if side in row}})
+    """Those that the base settings embed in an epoch: one of several negatives."""
+    return texts({**row, **({"negative": row["negative"][:1]} if "negative" in row else {})})
 
 
 def _unknown(base: Recipe) -> bool:
