@@ -14,7 +14,17 @@ from reports.facts.learning_curve import DataCurve
 from reports.facts.recipe_names import BASE, plain
 from reports.facts.soup import SHIPPED, Ship
 from reports.ledger import StudyInfo
-from reports.words.caveats import IN_ALL, carried_over, larger_limit, most, next_steps, noise, notes, sure
+from reports.words.caveats import (
+    IN_ALL,
+    better_without_a_model,
+    carried_over,
+    larger_limit,
+    most,
+    next_steps,
+    noise,
+    notes,
+    sure,
+)
 from reports.words.commands import recipe_command, results_place, study_command
 from reports.words.comparisons import GO_ON
 from reports.words.gains import FEW, OVER, gain_over, level_in_words, points
@@ -44,7 +54,7 @@ def lines(answer: Answer, info: StudyInfo, say: Say) -> list[Line]:
     base, first = answer.base, answer.picked[0] if answer.picked else answer.references["base"]
     of_picked = answer.kind in ("use", "open") and not answer.base_leads
     """Whether it is about the picked recipe, and not about what is kept."""
-    written = _verdict(answer, info, say)
+    written = [*_verdict(answer, info, say), *in_lines("Note", better_without_a_model(answer))]
     for place, finalist in enumerate(answer.picked if answer.kind == "use" else [first]):
         written += [Line("Or", _settings(finalist, say))] * (place > 0)
         gains = in_lines("Gain", _gain(answer, finalist, say)) if of_picked else _of_kept(answer, finalist, say)

@@ -71,6 +71,16 @@ def most(answer: Answer) -> list[str]:
     ]
 
 
+def better_without_a_model(answer: Answer) -> list[str]:
+    """A sentence where letters alone are surely better than what is to be used."""
+    used, plain = answer.to_use or answer.base, answer.references.get("baseline")
+    if not (plain and plain.name == TF_IDF and used and used.figure and plain.figure):
+        return []
+    ahead = plain.figure.gain - used.figure.gain
+    surely = plain.figure.low is not None and bool(plain.figure.low > used.figure.gain)
+    return [f"TF-IDF without any model scores {number(ahead)} higher: try another encoder"] * surely
+
+
 def notes(answer: Answer, info: StudyInfo, say: Say) -> list[str]:
     """What a reader must know besides, each a sentence."""
     sentences = list[str]()
@@ -90,12 +100,6 @@ def notes(answer: Answer, info: StudyInfo, say: Say) -> list[str]:
         sentences.append(f"{_scored_higher(answer.ahead, say)}{_goes_on(answer, info)}")
     if answer.unrun > answer.tried and info.limited:
         sentences.append(f"{count(answer.unrun, 'more recipe')} were drawn and had no time{_goes_on(answer, info)}")
-    used, plain = answer.to_use or answer.base, answer.references.get("baseline")
-    if plain and plain.name == TF_IDF and used and used.figure and plain.figure:
-        ahead = plain.figure.gain - used.figure.gain
-        without = f"TF-IDF without any model scores {number(ahead)} higher: try another encoder"
-        surely = plain.figure.low is not None and bool(plain.figure.low > used.figure.gain)
-        sentences += [without] * surely
     if answer.remembered:
         items = count(answer.remembered.items, "test item")
         gain = gain_over(answer.remembered.gain, "encoder")

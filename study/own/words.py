@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
 from reports.words.markdown import count
 from search_spaces.own_data import OwnEncoder
@@ -14,6 +15,8 @@ from trainables.corpora.own.training_files import MORE, TrainingFiles
 from trainables.corpora.own_rows import row_in_words
 from trainables.encoders.module_files import own_length
 from trainables.recipe import SCENES_ENCODER
+from trainables.senteval.kinds import KINDS
+from trainables.senteval.read_task import kept_task
 from trainables.senteval.tasks import Task
 
 _PAIRS = ("pair", "given as right and as wrong")
@@ -64,7 +67,8 @@ def held_back(prepared: PreparedData) -> list[str]:
     if prepared.anchors_only:
         sentences.append(
             "rows share their positives, so only the anchors put aside are new: of their positives "
-            f"{prepared.shared:,} are trained on, too"
+            f"{prepared.shared:,} are trained on, too; of few positives a classifier may tell as well (--columns "
+            "sentence=ANCHOR,label=POSITIVE)"
         )
     if prepared.unsearched:
         sentences.append(
@@ -77,6 +81,15 @@ def held_back(prepared: PreparedData) -> list[str]:
             f"({SOURCES[form].meaning}); --dev and --test give real ones"
         )
     return sentences
+
+
+def of_searches(tasks: Sequence[Task], aside: Path) -> Iterator[str]:
+    """A sentence for each search of what lies in the folder `aside`: it is among few texts."""
+    for task in tasks:
+        splits = kept_task(task, Path()).splits.items() if KINDS[task.kind].among_all else ()
+        sizes = [f"{len(split.documents.texts):,} ({part})" for part, split in splits if split.documents]
+        if sizes and any(Path(file).is_relative_to(aside) for file in task.files):
+            yield f"{task.name} searches among {' and '.join(sizes)} texts; among more, scores are lower"
 
 
 def of_measures(tasks: Sequence[Task]) -> list[str]:

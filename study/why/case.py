@@ -77,7 +77,7 @@ class StudyCase:
     """A study, as far as its causes are looked for."""
 
     recipe: Recipe
-    """The one in question: what the search picked, or the base settings."""
+    """The one in question: what the answer says to train with, or the base settings."""
     base: Recipe
     evaluation: EvaluationConfig
     goal: Goal
@@ -97,9 +97,9 @@ class StudyCase:
         if goal is None or not Path(str(results.base.flat().get("corpus.nli"))).is_file():
             raise UserError(f"{results.folder} is no study of --train, whose rows --why could look at")
         answer = Answer.of(results)
-        recipe = results.base
-        if answer.picked and answer.picked[0].recipe in results.finals:
-            recipe = Recipe.from_flat(results.finals[answer.picked[0].recipe][0].recipe)
+        recipe, used = results.base, answer.to_train
+        if used and used.recipe in results.finals:
+            recipe = Recipe.from_flat(results.finals[used.recipe][0].recipe)
         info = results.info
         place = results_place(info)
         return cls(recipe, results.base, results.evaluation, goal, info.request, results.folder, place, shared, answer)

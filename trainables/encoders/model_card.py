@@ -72,7 +72,8 @@ def model_card(
     if isinstance(trained, Mapping) and "saved_with" in trained:
         lines += [
             f"As the model that it was started from, this one has {_inline(trained['saved_with'])}. The scores were "
-            "taken by cosines, which no norm changes, and by classifiers on embeddings before any norm.",
+            "taken by cosines, which no norm changes, by classifiers of labels of one's own on embeddings of length 1, "
+            "and by those of SentEval's tasks on embeddings before any norm.",
             "",
         ]
     if recipe.get("encoder.dtype") == "bf16" and recipe.get("encoder.adapter") != "lora":

@@ -257,6 +257,7 @@ def test_the_same_data_go_on_and_others_are_refused(
         "ones: leaks)\n"
         "leaks: no text of dev and test stands in the training data, and none of test in dev, not even nearly\n"
         "STS-B is scored, too: a check that general sentences do not get worse; no search looks at it\n"
+        "heldout searches among 10 (dev) and 10 (test) texts; among more, scores are lower\n"
     )
     again = plan_of(*arguments)
     check_results(again)
