@@ -211,7 +211,8 @@ def test_what_no_model_reaches_is_said_and_warns_where_it_is_more(
     answer = dataclasses.replace(answer, picked=(gained,), references={**answer.references, "baseline": row})
     words = "\n".join(as_text(lines(answer, results.info, str)))
     assert f"{-ahead:+.2f} [{-ahead - 1:+.2f}, {-ahead + 1:+.2f}] over TF-IDF (no model)" in words
-    assert ("TF-IDF without any model scores 2.50 higher: try another encoder" in words) == noted
+    without = "Note   TF-IDF without any model scores 2.50 higher: try another encoder"
+    assert (words.splitlines()[1] == without) == noted == (without in words)
     kept = "\n".join(as_text(lines(dataclasses.replace(answer, kind="base"), results.info, str)))
     assert re.search(r"Gain   STS Avg. of the base settings \d.*: \+\d.* over the untrained encoder\n", kept)
     unsure = dataclasses.replace(row, figure=dataclasses.replace(counts, low=counts.gain - 5))

@@ -128,6 +128,22 @@ def test_every_kind_of_data_makes_a_space_that_can_run_and_a_recipe_on_all_of_th
     assert rows == {"nli": 197, "unopposed": 197, "labelled": 200, "texts": 100, "documents": 100}.get(kind, 97)
 
 
+def test_of_several_negatives_the_base_draws_one_and_every_objective_goes_with_that() -> None:
+    rows = [
+        {"query": f"a dog eats {n}", "pos": [f"an animal eats {n}"], "neg": [f"a car takes {n}", f"a car has {n}"]}
+        for n in range(100)
+    ]
+    Path("several.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    plan = plan_of("--train", "several.jsonl", *SMALL)
+    domains = {domain.key: domain for domain in plan.space.domains}
+    assert plan.base.flat()["objective.negatives"] == domains["objective.negatives"].low == 1
+    assert domains["objective.negatives"].high == 2
+    for name in domains["objective.name"].choices:
+        check_recipes([plan.base.preferring({"objective.name": name})], plan.exploring)
+    Path("one.jsonl").write_text("".join(json.dumps({**row, "neg": row["neg"][:1]}) + "\n" for row in rows))
+    assert plan_of("--train", "one.jsonl", *SMALL, "--results", "one").base.flat()["objective.negatives"] is None
+
+
 def test_rows_that_disagree_or_repeat_are_said(capsys: pytest.CaptureFixture[str]) -> None:
     place = Path(write("labelled"))
     place.write_text(place.read_text() + "a dog eats 0,things\na car takes 3,animals\n" + "a dog eats 1,animals\n")

@@ -9,6 +9,7 @@ import math
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -399,6 +400,25 @@ def test_every_look_and_change_has_its_words(case_of: CaseOf) -> None:
     gained = Gained("base", {RATE: 0.1}, 1.0, 0.5, 1.5)
     (sentence,) = words.worth([gained], 1.0)
     assert sentence.startswith("the answer stands; in tries learning rate 0.1 gain +1.00 [+0.50, +1.50] over the base")
+
+
+@pytest.mark.parametrize("kind", ["use", "base", "as it came"])
+def test_what_the_answer_trains_is_in_question_and_not_what_it_refused(
+    kind: str, case_of: CaseOf, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    case = case_of()
+    refused = case.base.override({TEMPERATURE: 0.336})
+    finals = {recipe.hash: [SimpleNamespace(recipe=recipe.flat())] for recipe in (case.base, refused)}
+    picked, base = (SimpleNamespace(recipe=recipe.hash) for recipe in (refused, case.base))
+    to_train = {"use": picked, "base": base, "as it came": None}[kind]
+    answer = SimpleNamespace(picked=(picked,), to_train=to_train)
+    info = SimpleNamespace(request=case.request)
+    results = SimpleNamespace(
+        goals=[case.goal], base=case.base, evaluation=case.evaluation, finals=finals, info=info, folder=tmp_path
+    )
+    monkeypatch.setattr("study.why.case.Answer.of", lambda _: answer)
+    monkeypatch.setattr("study.why.case.results_place", lambda _: "results/mine")
+    assert StudyCase.of(results).recipe == (refused if kind == "use" else case.base)
 
 
 def test_the_option_stands_alone() -> None:
