@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from reports.document import Block, DataTable
+from reports.facts.answer import Answer
 from reports.facts.results import Results
-from reports.words.markdown import DASH, code
+from reports.words.gains import OVER
+from reports.words.markdown import DASH, code, text
 from trainables.evaluation_config import all_keys
 from trainables.recipe import Value
 
@@ -16,7 +18,7 @@ EMPTY: tuple[object, ...] = ((), [])
 
 
 def write(results: Results, pictures: Path) -> list[Block]:
-    """What this study changes of it, then the whole of it."""
+    """What this study changes of it, what finalists do, then the whole of it."""
     paper, ours = results.paper_settings, results.settings
     lines = [
         [f"`{key}`", _value(paper, key), "same" if _value(paper, key) == _value(ours, key) else _value(ours, key)]
@@ -31,8 +33,23 @@ def write(results: Results, pictures: Path) -> list[Block]:
         if changed
         else [f"{rows} It is unchanged in this study."]
     )
-    return [*changes, "The whole base recipe:", DataTable(head, lines, left=3)]
+    return [*changes, *_finalists(results), "The whole base recipe:", DataTable(head, lines, left=3)]
 
 
-def _value(recipe: Mapping[str, Value], key: str) -> str:
-    return code(recipe[key]) if key in recipe else DASH
+def _finalists(results: Results) -> list[Block]:
+    """Every setting in which a recipe of the finals differs, as names show but the first few."""
+    finalists = [finalist for finalist in Answer.of(results).finalists if finalist.settings]
+    keys = dict.fromkeys(key for finalist in finalists for key in finalist.settings)
+    if not keys:
+        return []
+    base = results.base.flat()
+    lines = [
+        [f"`{key}`", _value(base, key), *(_value(finalist.settings, key, "same") for finalist in finalists)]
+        for key in keys
+    ]
+    head = ["Setting", OVER["base"], *(text(finalist.name) for finalist in finalists)]
+    return ["The recipes of the finals change:", DataTable(head, lines, left=len(head))]
+
+
+def _value(recipe: Mapping[str, Value], key: str, without: str = DASH) -> str:
+    return code(recipe[key]) if key in recipe else without

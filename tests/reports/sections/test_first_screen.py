@@ -10,15 +10,17 @@ from pathlib import Path
 import pytest
 from markdown_it import MarkdownIt
 
+from reports.document import DataTable
 from reports.document.inline import plain
 from reports.facts.answer import Answer
 from reports.facts.results import Results
 from reports.plots.forest import GainGroup, GainLine, forest_figure, forest_picture
 from reports.report import write_report
-from reports.sections import SECTIONS, glance, in_order
+from reports.sections import SECTIONS, base_recipe, glance, in_order
 from reports.sections import rows as rows_section
 from reports.sections.glance import caption, of_finals
 from reports.words.commands import patterns
+from reports.words.markdown import code
 from search_spaces import spaces
 from study.rows import chosen_rows
 from tests.synthetic_results import add_finals, make_results
@@ -125,6 +127,18 @@ def test_finalists_stand_beside_the_base_and_the_encoder_as_it_came(searched: Pa
     words = picture.read_text(encoding="utf-8")
     assert ">the untrained encoder<" in words
     assert all(len(name) <= 26 for name in re.findall(r">(#\d[^<]*)<", words))  # long names go on in the next line
+
+
+def test_every_setting_of_a_finalist_stands_in_the_report(searched: Path) -> None:
+    """Its name shows the first few."""
+    results = Results.load(searched)
+    finalists = Answer.of(results).finalists
+    blocks = base_recipe.write(results, searched)
+    (table,) = [block for block in blocks if isinstance(block, DataTable) and block.head[0] == "Setting"]
+    settings = {row[0].strip("`"): row[2:] for row in table.rows}
+    assert {*settings} == {key for each in finalists for key in each.settings} != set()
+    for key, values in settings.items():
+        assert values == [code(each.settings[key]) if key in each.settings else "same" for each in finalists]
 
 
 def test_a_long_title_leaves_the_panel_its_room() -> None:
