@@ -61,7 +61,8 @@ def cut_to_limit(plan: Plan, allotment: Allotment) -> Draft | None:
         rows = sum(1 for _ in lines)
     first = [*itertools.islice(rows_of(train), READ)]
     sampled = first[:: max(1, len(first) // SAMPLE)]
-    sample = [text for row in sampled for text in trained_texts(row)]
+    negatives = flat.get("objective.negatives")
+    sample = [text for row in sampled for text in trained_texts(row, negatives if isinstance(negatives, int) else None)]
     recipes = {recipe.encoder: recipe for recipe in plan.rows.values() if recipe is not None and recipe.trains}
     a_text = max(seconds_a_text(recipe, sample, allotment) for recipe in recipes.values())
     training = rows * a_text * len(sample) / len(sampled) * TRAINING * float(str(flat[EPOCHS]))
@@ -110,9 +111,9 @@ def seconds_a_text(recipe: Recipe, sample: Sequence[str], allotment: Allotment) 
         torch.set_num_threads(threads)
 
 
-def trained_texts(row: Normal) -> list[str]:
-    """Those that the base settings embed in an epoch: one of several negatives."""
-    return texts({**row, **({"negative": row["negative"][:1]} if "negative" in row else {})})
+def trained_texts(row: Normal, negatives: int | None) -> list[str]:
+    """Those that an epoch embeds: of the row's negatives at most so many, or all."""
+    return texts({**row, **({"negative": row["negative"][:negatives]} if "negative" in row else {})})
 
 
 def _unknown(base: Recipe) -> bool:

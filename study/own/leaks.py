@@ -34,7 +34,7 @@ def held_against(
     every = ({f"{task.name} ({part})": items_of(task, part) for task in tasks} for part in PARTS)
     dev, test = ({name: items for name, items in of_part.items() if items} for of_part in every)
     rows = ([*dict.fromkeys(texts(row))] for row in rows_of(prepared.train))
-    leaked = leaks(rows, {**dev, **test}, _in_folder(tasks, aside))
+    leaked = leaks(rows, {**dev, **test}, in_folder(tasks, aside))
     between = leaks((item for items in dev.values() for item in items), test)
     clean = [part for part, counts in leaked.parts.items() if not counts.texts.all]
     sentences = [
@@ -58,10 +58,10 @@ def rows_that_hold(source: TrainingFiles, tasks: Sequence[Task], aside: Path | N
     `aside`."""
     named = {f"{task.name} ({part})": items_of(task, part) for task in tasks for part in PARTS}
     rows = ([*dict.fromkeys(texts(row))] for row in source.rows(Counter()))
-    return frozenset(leaks(rows, named, _in_folder(tasks, aside)).drop) if named else frozenset()
+    return frozenset(leaks(rows, named, in_folder(tasks, aside)).drop) if named else frozenset()
 
 
-def _in_folder(tasks: Sequence[Task], folder: Path | None) -> set[str]:
+def in_folder(tasks: Sequence[Task], folder: Path | None) -> set[str]:
     """The parts whose files lie there: of each split of a task it is as many."""
     return {
         f"{task.name} ({part})"

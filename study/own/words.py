@@ -8,6 +8,7 @@ from pathlib import Path
 
 from reports.words.markdown import count
 from search_spaces.own_data import OwnEncoder
+from study.own.leaks import PARTS, in_folder, splits_of
 from trainables.corpora.layouts.positives import SOURCES
 from trainables.corpora.own.held_out import PreparedData, held_back_form
 from trainables.corpora.own.split import DEV, LEFT_OUT, MOST, OF_LABEL, TEST, TRAIN
@@ -16,7 +17,6 @@ from trainables.corpora.own_rows import row_in_words
 from trainables.encoders.module_files import own_length
 from trainables.recipe import SCENES_ENCODER
 from trainables.senteval.kinds import KINDS
-from trainables.senteval.read_task import kept_task
 from trainables.senteval.tasks import Task
 
 _PAIRS = ("pair", "given as right and as wrong")
@@ -85,10 +85,16 @@ def held_back(prepared: PreparedData) -> list[str]:
 
 def of_searches(tasks: Sequence[Task], aside: Path) -> Iterator[str]:
     """A sentence for each search of what lies in the folder `aside`: it is among few texts."""
-    for task in tasks:
-        splits = kept_task(task, Path()).splits.items() if KINDS[task.kind].among_all else ()
-        sizes = [f"{len(split.documents.texts):,} ({part})" for part, split in splits if split.documents]
-        if sizes and any(Path(file).is_relative_to(aside) for file in task.files):
+    put_aside = in_folder(tasks, aside)
+    for task in (task for task in tasks if KINDS[task.kind].among_all):
+        sizes = [
+            f"{len(split.documents.texts):,} ({part})"
+            for part in PARTS
+            if f"{task.name} ({part})" in put_aside
+            for split in splits_of(task, part)
+            if split.documents
+        ]
+        if sizes:
             yield f"{task.name} searches among {' and '.join(sizes)} texts; among more, scores are lower"
 
 

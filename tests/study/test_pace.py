@@ -112,10 +112,11 @@ def test_texts_are_timed(too_long: Plan) -> None:
     assert 0 < seconds_a_text(too_long.base, ["a dog runs"] * 20, TWO) < 1
 
 
-def test_of_several_negatives_one_is_trained_on() -> None:
+def test_of_several_negatives_as_many_are_trained_on_as_are_set() -> None:
     row = {"anchor": "a", "positive": ["b", "c"], "negative": ["d", "e", "f"]}
-    assert trained_texts(row) == ["a", "b", "c", "d"]
-    assert trained_texts({"sentence": "a", "label": "x"}) == ["a"]
+    assert trained_texts(row, 1) == ["a", "b", "c", "d"]
+    assert trained_texts(row, None) == ["a", "b", "c", "d", "e", "f"]
+    assert trained_texts({"sentence": "a", "label": "x"}, 1) == ["a"]
 
 
 def test_more_places_do_not_make_a_training_shorter(too_long: Plan) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import itertools
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -44,15 +43,13 @@ def _seen(
     Only test sentences are kept, which are few; those of the corpus pass by one after another.
     """
     items = {name: texts for name in tasks if (texts := _test_items(name, senteval))}
-    numbers: dict[str, int] = {}
-    for item in itertools.chain.from_iterable(items.values()):
-        for text in item:
-            numbers.setdefault(text, len(numbers))
-    tested, seen = AlikeTexts(numbers), np.zeros(len(numbers), dtype=bool)
+    every = (text for texts in items.values() for item in texts for text in item)
+    numbers = {text: number for number, text in enumerate(dict.fromkeys(every))}
+    tested, seen = AlikeTexts(numbers), set[int]()
     for sentence in all_sentences(layout, request):
-        seen[[*tested.like(sentence)]] = True
+        seen.update(tested.like(sentence))
     return {
-        name: np.array([any(seen[numbers[text]] for text in item) for item in texts]) for name, texts in items.items()
+        name: np.array([any(numbers[text] in seen for text in item) for item in texts]) for name, texts in items.items()
     }
 
 

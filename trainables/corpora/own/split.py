@@ -130,17 +130,18 @@ class _Places:
 
     def rows(self, apart: int) -> _Rows:
         """The rows with the texts that are kept apart, of the sides up to `apart`."""
-        tied = self.side <= apart
-        places = np.unique(self.row[tied] * len(self.order) + self.text[tied])
-        return _Rows(places // len(self.order), places % len(self.order), self.text[self.starts[:-1]], self.order)
+        return _Rows(*self._distinct(self.side <= apart), self.text[self.starts[:-1]], self.order)
 
     def popular(self, many: int) -> bool:
         """Whether most rows have a positive that more than so many rows have."""
-        positive = self.side == POSITIVE
-        pairs = np.unique(self.row[positive] * len(self.order) + self.text[positive])
-        common = np.bincount(pairs % len(self.order)) > max(1, many)
-        rows = np.unique((pairs // len(self.order))[common[pairs % len(self.order)]])
-        return 2 * len(rows) >= len(self.starts)
+        row, text = self._distinct(self.side == POSITIVE)
+        common = np.bincount(text) > max(1, many)
+        return 2 * len(np.unique(row[common[text]])) > len(self.starts) - 1
+
+    def _distinct(self, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The rows and texts of some places, each pair once."""
+        row, text = np.divmod(np.unique(self.row[places] * len(self.order) + self.text[places]), len(self.order))
+        return row, text
 
     def parted(self, code: np.ndarray, apart: int) -> RowParts:
         """Each row without what of its texts another part has. Texts of the sides up to `apart` belong to the part of
