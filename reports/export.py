@@ -149,8 +149,7 @@ def card(results: Results, record: Record) -> str:
         "## How sure the scores are",
         *_intervals(results, row, record),
         *_doubts(results, record),
-        "## The paper's figures",
-        _published(results, row),
+        *_published(results, row),
         "## Licences",
         Bullets([*_licences(record)]),
     ]
@@ -244,17 +243,20 @@ def _doubts(results: Results, record: Record) -> Iterator[Block]:
         yield f"The scores were measured with {code(f'pooling.after={after}')}, which is not part of the saved model."
 
 
-def _published(results: Results, row: str | None) -> str:
-    """That a printed figure is not this model's."""
+def _published(results: Results, row: str | None) -> Iterator[Block]:
+    """That a printed figure is not this model's; nothing where none is printed."""
     if row is None or not any(results.space.row(row).published.values()):
-        return "No paper prints figures of this row."
-    if results.comparable:
-        return f"A paper prints figures of the row {code(row)}. They are of its authors' model and not of this one."
+        return
     changed = ", ".join(code(difference.key) for difference in results.differences)
-    return (
-        f"A paper prints figures of the row {code(row)}. They are of its authors' model, and this one was trained in "
-        f"another setting ({changed} differ), so the two must not be set beside each other."
-    )
+    theirs = f"A paper prints figures of the row {code(row)}. They are of its authors' model"
+    yield "## The paper's figures"
+    if results.comparable:
+        yield f"{theirs} and not of this one."
+    else:
+        yield (
+            f"{theirs}, and this one was trained in another setting ({changed} differ), so the two must not be set "
+            "beside each other."
+        )
 
 
 def _licences(record: Record) -> Iterator[str]:
@@ -263,7 +265,8 @@ def _licences(record: Record) -> Iterator[str]:
     source = record.data.get("corpus", {}).get("source") or record.recipe.get("corpus.nli")
     for part in str(source).split(","):
         yield _licence("The training data", part.strip())
-    yield "SentEval's data sets have licences of their own; no sentence of them is in this folder."
+    if not all(TASKS[task].of_own_data for task in record.scores if task in TASKS):
+        yield "SentEval's data sets have licences of their own; no sentence of them is in this folder."
 
 
 def _licence(what: str, name: str) -> str:

@@ -50,7 +50,9 @@ PEEKED = 1000
 _FEW, _LABEL, _LETTERS, _READ = 20, 3, 60, 20
 """Texts below which nothing is told by how many differ, words and letters that a label has at most, and words of a text
 that are looked at."""
-_TOPICS = {"topic", "category", "intent", "section", "sentiment", "emotion", "genre", "tag", "type", "target"}
+_TOPICS = re.compile(
+    r"(topic|category|intent|section|sentiment|emotion|genre|tag|type|target)(_(name|label))?|label_(name|text)"
+)
 """What columns of labels are called, too: beside a single column of texts alone, as other tables have them besides."""
 NLI_SIDES = {"premise": "sentence1", "hypothesis": "sentence2"}
 """What the two texts of NLI are called, and their roles."""
@@ -130,7 +132,7 @@ def guessed_roles(columns: Sequence[str], rows: Sequence[Mapping[str, object]]) 
     count, all others must be among these, and no two hold the same texts; else no roles."""
     names = [name for name in columns if not is_index(name)]
     cells = {name: [row.get(name) for row in rows[:PEEKED]] for name in names}
-    labels = [name for name in names if _plain(name) in _TOPICS]
+    labels = [name for name in names if _TOPICS.fullmatch(_plain(name))]
     texts = [name for name in names if name not in labels]
     if not rows:
         return {}

@@ -430,7 +430,7 @@ class TestExport:
         assert "It is the explored recipe `#1`" in card
         assert "No verdict on the gain" in card
         assert not re.search(r"[+-]\d+\.\d\d \[[+-]", card)
-        assert "No paper prints figures of this row." in card
+        assert "## The paper's figures" not in card
         assert "/home/me" not in card
         assert "The training data, `STSBenchmark in senteval`: not known" in card
 

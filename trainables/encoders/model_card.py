@@ -61,7 +61,7 @@ def model_card(
         "",
         "## Scores",
         "",
-        f"SentEval, protocol `{_inline(evaluation.protocol)}`, in percent.",
+        f"In percent; SentEval's tasks under the protocol `{_inline(evaluation.protocol)}`.",
         "",
         *_table(("task", "examples", "scores"), (_score_row(task, numbers) for task, numbers in scores.items())),
         "",

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
 from pathlib import Path
 from types import MappingProxyType
 
@@ -45,8 +46,14 @@ class TfIdf:
     unsavable = "sentence-transformers has no TF-IDF of letters"
     device = torch.device("cpu")
 
-    def __init__(self, texts: Sequence[str], labelled: bool = False) -> None:
-        """`texts` say how common letters are, and of `labelled` ones words: what many of them have counts less."""
+    def __init__(
+        self, texts: Sequence[str], labelled: bool = False, anchors: Mapping[str, Sequence[str]] | None = None
+    ) -> None:
+        """Count letters in `texts`, and words if these are `labelled`: common ones weigh less.
+
+        `anchors`: the anchors that each training positive has. A positive is embedded as the mean of its own counts and
+        theirs, as a search that learns from answered questions does.
+        """
         from sklearn.feature_extraction.text import TfidfVectorizer
         from sklearn.pipeline import make_union
 
@@ -61,14 +68,22 @@ class TfIdf:
             else _Hashed(letters.get_feature_names_out())
         )
         self.dim = self.reduced.dim
+        self.anchors = anchors or {}
 
     def encode(self, sentences: Sequence[str], *, progress: bool = False) -> np.ndarray:  # (sentences, dim)
         """Float32, in the order of the sentences; zeros where no letters are known."""
         embeddings = np.zeros((len(sentences), self.dim), dtype=np.float32)
         for start in range(0, len(sentences), AT_ONCE):
             part = slice(start, start + AT_ONCE)
-            embeddings[part] = dct(self.reduced.numbers(self._counted(sentences[part])), norm="ortho")
+            embeddings[part] = self._embedded(self._counted(sentences[part]))
+        for place, sentence in enumerate(sentences):
+            if anchors := self.anchors.get(sentence):
+                mean = self._counted([sentence, *anchors]).mean(axis=0)
+                embeddings[place] = self._embedded(csr_array(mean[None]))
         return embeddings
+
+    def _embedded(self, counts: csr_array) -> np.ndarray:  # (sentences, dim)
+        return np.asarray(dct(self.reduced.numbers(counts), norm="ortho"))
 
     def _counted(self, sentences: Sequence[str]) -> csr_array:  # (sentences, names)
         return csr_array(self.counts.transform(sentences))
@@ -77,7 +92,8 @@ class TfIdf:
         """Sixteen digits of the letters and words, how common they are, and the texts that span the space."""
         names = list(self.counts.get_feature_names_out())
         common = np.concatenate([counted.idf_ for counted in self.counted])
-        return digest(type(self), {"names": names}, [("common", common), *self.reduced.arrays.items()])
+        settings = {"names": names, "anchors": self.anchors}
+        return digest(type(self), settings, [("common", common), *self.reduced.arrays.items()])
 
     def save(self, folder: Path) -> None:
         """Refused: see `unsavable`."""
@@ -129,19 +145,21 @@ def load_tf_idf(request: EncoderRequest) -> BaseEncoder:
         raise UserError("; ".join(missing))
 
     texts, letters, labelled = list[str](), 0, False
+    anchors: dict[str, list[str]] = {}
     for number, line in numbered_lines(path):
         row = json_object(line, f"{path}, line {number}")
         if letters > MOST_LETTERS:
             break
-        texts += (own := [*_texts(row)])
+        texts += (own := [*_texts(row, *(name for name in row if name != "label"))])
         letters += sum(map(len, own))
         labelled = labelled or {"sentence", "label"} <= row.keys()
+        for anchor, positive in product(_texts(row, "anchor"), _texts(row, "positive")):
+            anchors.setdefault(positive, []).append(anchor)
     if not any(text.strip() for text in texts):
         raise UserError(f"{path} holds no text")
-    return TfIdf(texts, labelled)
+    return TfIdf(texts, labelled, anchors)
 
 
-def _texts(row: dict[str, object]) -> Iterator[str]:
-    for name, value in row.items():
-        if name != "label":
-            yield from (each for each in (value if isinstance(value, list) else [value]) if isinstance(each, str))
+def _texts(row: Mapping[str, object], *names: str) -> Iterator[str]:
+    for value in map(row.get, names):
+        yield from (each for each in (value if isinstance(value, list) else [value]) if isinstance(each, str))

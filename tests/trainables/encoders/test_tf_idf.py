@@ -71,6 +71,26 @@ def test_labelled_texts_without_words_are_read_by_their_letters():
     assert encoder.encode(["+1", "?"]).any(axis=1).tolist() == [True, False]
 
 
+def test_a_positive_is_embedded_with_its_anchors(tmp_path: Path):
+    """An answer that shares no letters with a new question lies near it where a known question of that answer does."""
+    rows = [
+        {"anchor": "reset my password", "positive": ["see page 7"]},
+        {"anchor": "password forgotten", "positive": ["see page 7"]},
+        {"anchor": "cancel the order", "positive": ["write to us", "call 12"]},
+    ]
+    encoder = load_encoder(EncoderConfig("tf_idf", str(write(tmp_path / "train.jsonl", *rows))), device="cpu")
+    texts = ["see page 7", "reset my password", "password forgotten"]
+    plain = TfIdf([text for row in rows for text in (row["anchor"], *row["positive"])])
+    np.testing.assert_allclose(encoder.encode(texts)[0], plain.encode(texts).mean(axis=0), atol=1e-5)
+    np.testing.assert_allclose(encoder.encode(texts)[1:], plain.encode(texts)[1:])
+    new = ["the password is lost", "see page 7", "write to us", "call 12"]
+    question, right, *wrong = unit(encoder.encode(new))
+    assert question @ right > 0.5 > 0.3 > max(question @ answer for answer in wrong)
+    question, right, *_ = unit(plain.encode(new))
+    assert question @ right < 0.1
+    assert encoder.fingerprint() != plain.fingerprint()
+
+
 def test_all_texts_of_a_row_count_and_its_label_does_not(tmp_path: Path):
     rows = [{"anchor": "a dog", "positive": ["a hound", "a puppy"], "n": 3}, {"sentence": "a bus", "label": "zebra"}]
     encoder = load_encoder(EncoderConfig("tf_idf", str(write(tmp_path / "train.jsonl", *rows))), device="cpu")
