@@ -1,4 +1,4 @@
-"""What a study's trials add up to: the ledger of finished trials, and the report made of it.
+"""The ledger of finished trials, and the report that is made of it.
 
 from reports.ledger import Ledger, Record, StudyInfo
 from reports.report import write_report

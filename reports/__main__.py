@@ -45,7 +45,7 @@ EXAMPLES = """examples:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """What the command line asks for. Returns the exit code; `UserError` for a mistake of the person's."""
+    """Run the command line and return the exit code. Raise `UserError` for a mistake of the user."""
     words = checked_arguments(arguments)
     commands = {"diff": _diff, "export": _export, "mteb": _mteb, "size": _size}
     if words and words[0] in commands:
@@ -123,7 +123,7 @@ def _report(arguments: Sequence[str]) -> int:
 
         trust_folder(place.folder)
     if options.check:
-        for name in options.across:  # the report says itself across what it was judged
+        for name in options.across:  # the report itself lists the guards that it ignored
             GUARDS[name]
         return _check(place, options.sentences)
     if options.live:
@@ -146,7 +146,7 @@ def _report(arguments: Sequence[str]) -> int:
 
 
 def _brought(results: str) -> ResultsLocation:
-    """The results that a person named, with all that a report reads on this machine."""
+    """Open the results that the user named, and copy what a report reads to this machine."""
     from reports.ledger import STUDY
     from reports.ledger.location import open_location
 
@@ -183,7 +183,6 @@ def _check(place: ResultsLocation, sentences: Path | None) -> int:
 
 
 def _parser(command: str, description: str, example: str) -> argparse.ArgumentParser:
-    """Of a command on a results folder."""
     parser = argparse.ArgumentParser(
         prog=f"python -m reports {command}",
         description=description,
@@ -273,7 +272,7 @@ def _size(arguments: Sequence[str]) -> int:
 
 
 def command() -> int:
-    """What the console script `ses-report` runs."""
+    """Run the console script `ses-report`."""
     return answer_user_errors(main)
 
 

@@ -1,12 +1,11 @@
-"""Whether a results folder holds together: scores against predictions, and the report against the folder.
+"""Checks a results folder: the scores against the predictions, and the report against the folder.
 
-    problems = check(Path("results/scl_ablation"))     # an empty list: all is right
+    problems = check(Path("results/scl_ablation"))     # an empty list if all is right
 
-Every number of the ledger that predictions and right answers give is computed again. Then the report is written anew in
-a temporary folder, in each of the forms that the folder holds, and compared number by number: texts, the page, tables,
-pictures and `trials.csv`. What a task's kind cannot tell from predictions (`TaskKind.numbers`: development scores of
-classifiers, for instance), and trials without predictions cannot be computed again: of these only what is written is
-checked.
+Every number of the ledger that follows from predictions and gold labels is computed again. Then the report is written
+again to a temporary folder, in each format that the folder has, and compared number by number: texts, the page, tables,
+pictures and `trials.csv`. Numbers that predictions cannot give (see `TaskKind.numbers`: for example, development scores
+of classifiers), and those of trials without predictions, are checked only in the report.
 """
 
 from __future__ import annotations
@@ -27,17 +26,17 @@ from trainables.errors import UserError
 REPORT_FORM = "md"
 REPORT = FORMATS[REPORT_FORM].file
 EXACT = 1e-6
-"""So far, in points, two computations of one number may lie apart."""
+"""Largest difference, in points, between two computations of one number."""
 _ACROSS = re.compile(r"Judged all the same, as `+ ?--across ([\w-]+)")
-"""What a report says of each guard that it was told to judge across (`reports/sections/trust.py`)."""
+"""Matches the guards that a report was told to ignore (`reports/sections/trust.py`)."""
 
 
 def check(results: Path, sentences: Path | None = None) -> list[str]:
-    """Every problem in a sentence that names the place and both numbers; none where the folder holds together.
+    """Return every problem as a sentence that names the place and both numbers; empty if there is none.
 
-    The report is written anew in the forms that the folder holds, across the guards that it names. `sentences` as in
-    `write_report`; without it the page's sentences are not checked. Raises `UserError` for a folder that is no study's,
-    or where nothing is finished.
+    The report is written again in the formats of the folder, with the same guards ignored. `sentences` is as in
+    `write_report`; without it the page's sentences are not checked. Raise `UserError` if the folder is not a study's,
+    or if no trial is finished.
     """
     read = Results.load(results)
     aside = (f"The record {name} was set aside: {reason}." for name, reason in read.set_aside.items())
@@ -77,7 +76,7 @@ def _name(results: Results, record: Record) -> str:
 
 
 def _written(results: Path, sentences: Path | None) -> list[str]:
-    """Every file that writing the report makes, beside the one that stands in the folder."""
+    """Compare every file of a newly written report with the file in the folder."""
     path = results / REPORT
     if not path.is_file():
         return [f"{results} holds no {REPORT}; `{report_command(results)}` writes one."]

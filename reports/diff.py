@@ -1,9 +1,9 @@
-"""Two studies side by side, in markdown: what was asked, what it ran on, how their rows and claims came out.
+"""Two studies side by side, in markdown: settings, code and data, rows and claims.
 
     print(diff(Path("results/before"), Path("results/after")))
 
-A row of one study is set against the row of the same label of the other, in every figure that sums both up. Where both
-were tested on the same items, these are paired. The two are judged as two rows of one study: not across a flag.
+A row is compared with the row of the same label in the other study, in every figure that both have. If both were tested
+on the same items, these are paired. The two are judged like two rows of one study: flags forbid verdicts.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from trainables.registry import load
 from trainables.senteval.tasks import TASKS, kind_of
 
 SETTINGS = ("space", "scale", "search", "trials", "seeds", "across")
-"""What a study's description has besides its base recipe."""
+"""Fields of a study's description that are compared, besides the base recipe."""
 DATA = ("corpus", "senteval", "encoder")
-"""What a record describes by a fingerprint."""
+"""Data of which a record has a fingerprint."""
 CONDITIONS = ("code", "data", "encoder", "steps", "tokens", "hardware", "precision")
-"""The guards that look for what must be the same of two rows."""
+"""The guards that check conditions which must be the same for two rows."""
 
 
 def diff(a: Path, b: Path) -> str:
-    """Markdown. Raises `UserError` for a folder that is no study's, or where nothing is finished."""
+    """Return the comparison as markdown. Raise `UserError` if a folder is no study's, or no trial is finished."""
     (first, mine), (second, other) = _read(a), _read(b)
     for task in mine.keys() & other.keys():
         if mine[task] != other[task]:
@@ -64,8 +64,8 @@ def diff(a: Path, b: Path) -> str:
 
 
 def _read(folder: Path) -> tuple[Results, dict[str, str]]:
-    """A study, and the kinds of its tasks. Its figures are read now: the next study may call its own tasks and goals by
-    the same names."""
+    """Return a study and the kinds of its tasks. The figures are computed now, because the next study may use the same
+    names for other tasks and goals."""
     results = Results.load(folder)
     tasks = {task for record in [*results.of_all_trials] for task in record.scores}.union(
         *(figure.tasks for figure in results.figures)
@@ -88,7 +88,7 @@ def _settings(first: Results, second: Results) -> Iterator[list[str]]:
 
 
 def _conditions(first: Results, second: Results) -> Iterator[list[str]]:
-    """Of all records: several values stand beside each other, and a record that does not say is unknown."""
+    """Compare the conditions of all records. Several values are listed; a missing value is `unknown`."""
     packages = sorted({name for results in (first, second) for r in results.records for name in r.versions})
     conditions: list[tuple[str, Callable[[Record], Any]]] = [
         *((f"version of {text(name)}", lambda record, name=name: record.versions.get(name)) for name in packages),
@@ -111,7 +111,7 @@ def _several(values: Iterable[Any]) -> str:
 
 
 def _rows(first: Results, second: Results) -> list[Block]:
-    """A table for each figure that sums both studies up."""
+    """Return a table for each figure that both studies have."""
     mine, other = _measured(first), _measured(second)
     boards = [board.quantity for board in Findings.of(first).boards]
     figures = {at: figure for figure in boards for label in first.asked_rows if (at := (figure, label)) in mine}
@@ -147,7 +147,7 @@ def _rows(first: Results, second: Results) -> list[Block]:
 
 
 def _measured(results: Results) -> dict[tuple[Quantity, str], tuple[str, Sample]]:
-    """The rows of all boards that have a figure, by it and their label: the recipe's hash, and the sample."""
+    """Map figure and label of each row in the boards to the recipe's hash and the sample."""
     return {
         (board.quantity, row.name): (row.recipe_hash, row.sample)
         for board in Findings.of(results).boards
@@ -157,7 +157,7 @@ def _measured(results: Results) -> dict[tuple[Quantity, str], tuple[str, Sample]
 
 
 def _apart(first: Results, second: Results, label: str) -> list[str]:
-    """The guards that tell the row's trials in one study from those in the other, as if they were two rows of one."""
+    """Return the guards that distinguish the row's trials in the two studies, as if they were two rows of one study."""
     if first.protocol != second.protocol:
         return ["protocol"]
     both = {"first": first.of_row(label), "second": second.of_row(label)}
@@ -177,13 +177,13 @@ def _apart(first: Results, second: Results, label: str) -> list[str]:
 
 
 def _flagged(recipes: Sequence[tuple[Results, str]], figure: Quantity) -> list[str]:
-    """The guards whose flags forbid verdicts on the row in either study, but for those that `_apart` asks itself."""
+    """Return the guards whose flags forbid verdicts on the row in either study, without those that `_apart` checks."""
     guards = [
         flag.guard
         for results, recipe in recipes
         for flag in find_flags(results).forbidding
         if flag.guard not in CONDITIONS
-        and flag.crossed_by != "both"  # one recipe in effect with another row, which is not compared here
+        and flag.crossed_by != "both"  # the recipe has the same effect as another row, which is not compared here
         and flag.touches(recipe, figure.parts)
     ]
     return list(dict.fromkeys(guards))
@@ -209,7 +209,7 @@ def _alone(first: Results, second: Results, names: tuple[str, str]) -> Iterator[
 
 
 def _claims(first: Results, second: Results, names: tuple[str, str]) -> list[Block]:
-    """Those of both spaces whose verdicts are not the same."""
+    """Compare the claims that both spaces have; list those with different verdicts."""
     mine, other = (
         {(item.claim.text, item.claim.table, item.claim.column): item.verdict for item in Findings.of(results).claims}
         for results in (first, second)

@@ -1,9 +1,9 @@
-"""Where a file of a report differs from the one that a results folder gives: words and numbers, tags and shapes.
+"""Finds where a stored file of a report differs from the newly written one: words, numbers, tags and shapes.
 
     for problem in differences(text, expected, "report.html"):  # report.html, line 96, says 45.93, but the folder ...
 
-A text is read line by line, a page or a picture tag by tag. Names that are made for a file's own use count by the order
-in which they appear, and coordinates may lie `NEAR` each other.
+Texts are compared line by line, pages and pictures tag by tag. Generated names within a file are replaced by their
+order of appearance. Coordinates may differ by `NEAR`.
 """
 
 from __future__ import annotations
@@ -21,38 +21,37 @@ from reports.words.markdown import DASH
 
 MARKUP = (".html", ".svg")
 NEAR = 0.01
-"""Of a picture's points: so far two drawings of one picture may lie apart by rounding."""
+"""Largest difference of coordinates, in a picture's points, that rounding may cause."""
 FULL = 15
-"""Characters from which on a number is written with all of its digits."""
+"""Numbers with at least this many characters are written with all of their digits."""
 SHORT = 120
-"""Characters of a piece that a sentence shows."""
+"""Characters of a piece that a message shows."""
 _VALUE = re.compile(rf"(?:(?<![\w.])[+-])?\d+(?:,\d{{3}})*(?:\.\d+)?|{DASH}")
 _RULE = set("|-: ")
-"""What the line under a table's head is made of; its length follows from the widths of the numbers."""
+"""Characters of the line below a table's head. Its length depends on the widths of the numbers."""
 _PLACE = re.compile(r'(?<=\s)(?:d|x|y|x1|x2|y1|y2|width|height|points|transform|viewBox)="([^"]*)"')
 """An attribute that holds coordinates."""
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 _NAME = re.compile(r'(?<=\sid=")[^"]+|(?<=href="#)[^"]+|(?<=url\(#)[^)]+')
 _DATA = '<script type="application/json"'
 _NOT_COMPARED = ("sentences", "notes")
-"""Of the page's data, where no sentences are given to write it anew."""
+"""Entries of the page's data that are skipped if no sentences are given to write the page again."""
 
 
 @dataclass(frozen=True)
 class _Piece:
     where: str
-    """`, line 3 (Rows)`."""
+    """The place in messages: `, line 3 (Rows)`."""
     words: str
     shape: str
-    """The words without numbers, and without the spaces and rules that follow from their widths."""
+    """The words without numbers, and without spaces and rules, which depend on the numbers' widths."""
     row: str = ""
-    """Of a table's line what its first cell says."""
+    """The first cell, if this is a line of a table."""
     places: tuple[float, ...] = ()
-    """What must be near."""
 
 
 def differences(stored: str, again: str, name: str, sentences: bool = False) -> Iterator[str]:
-    """In sentences that begin with the file's name. `sentences`: whether those of a page's data are compared."""
+    """Yield differences as sentences. `sentences`: whether to compare the sentences in a page's data."""
     drawn, moved = name.endswith(MARKUP), False
     old, new = ([*(_of_markup(text, sentences) if drawn else _of_text(text))] for text in (stored, again))
     for kind, firsts, seconds in _matched(old, new):
@@ -72,7 +71,7 @@ def differences(stored: str, again: str, name: str, sentences: bool = False) -> 
 
 
 def _matched(old: Sequence[_Piece], new: Sequence[_Piece]) -> Iterator[tuple[str, Sequence[_Piece], Sequence[_Piece]]]:
-    """What stands beside what; the long way is taken only between what both begin and end with."""
+    """Pair the pieces of both files. The slow matching is used only between a common start and a common end."""
     pairs = [*zip(old, new, strict=False)], [*zip(reversed(old), reversed(new), strict=False)]
     begin, end = (sum(1 for _ in takewhile(lambda pair: pair[0].shape == pair[1].shape, own)) for own in pairs)
     end = min(end, len(old) - begin, len(new) - begin)
@@ -85,14 +84,14 @@ def _matched(old: Sequence[_Piece], new: Sequence[_Piece]) -> Iterator[tuple[str
 
 
 def _numbers(where: str, first: str, second: str) -> Iterator[str]:
-    """Of two pieces of the same shape."""
+    """Compare the numbers in two pieces of the same shape."""
     for mine, other in zip(_VALUE.findall(first), _VALUE.findall(second), strict=True):
         if mine != other and not _rounded_alike(mine, other):
             yield f"{where} says {mine}, but the folder gives {other}."
 
 
 def _rounded_alike(mine: str, other: str) -> bool:
-    """Of numbers that are written in full: another machine may round the last of sixteen digits otherwise."""
+    """Return whether long numbers agree in all but the last digits, which machines round differently."""
     if min(len(mine), len(other)) < FULL or DASH in (mine, other):
         return False
     first, second = (float(number.replace(",", "")) for number in (mine, other))
@@ -108,7 +107,7 @@ def _short(piece: _Piece) -> str:
 
 
 def _of_text(text: str) -> Iterator[_Piece]:
-    """Lines that are not empty, each with the heading under which it stands."""
+    """Yield the lines that are not empty, each with the heading above it."""
     heading = ""
     for number, line in enumerate(text.splitlines(), start=1):
         heading = f" ({line.lstrip('# ')})" if line.startswith("#") else heading
@@ -125,7 +124,7 @@ def _of_text(text: str) -> Iterator[_Piece]:
 
 
 def _of_markup(text: str, sentences: bool) -> Iterator[_Piece]:
-    """Tags, and what stands between them; nothing depends on how elements are nested."""
+    """Yield the tags and the texts between them, whatever the nesting of elements."""
     names: dict[str, int] = {}
     named = _NAME.sub(lambda name: f"name {names.setdefault(name[0], len(names))}", text)
     line, before = 1, ""
@@ -143,7 +142,7 @@ def _of_markup(text: str, sentences: bool) -> Iterator[_Piece]:
 
 
 def _entries(data: str, sentences: bool) -> Iterator[str]:
-    """A line for each value of the page's data; the text itself where it is no JSON."""
+    """Yield a line for each value of the page's data; the text itself if it is no JSON."""
     try:
         content = json.loads(data)
     except (ValueError, RecursionError):

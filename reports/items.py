@@ -1,6 +1,5 @@
-"""Which test items an answer mended and which it broke: `python -m reports RESULTS --items TASK`, and of tasks of one's
-own some in the report. The texts are read from the person's own files each time.
-"""
+"""Test items that the picked recipe mended or broke: `python -m reports RESULTS --items TASK`. For own tasks the report
+shows some of them. The texts are read from the user's own files each time."""
 
 from __future__ import annotations
 
@@ -27,12 +26,12 @@ from trainables.recipe import SCENES
 from trainables.senteval.tasks import TASKS, kind_of
 
 SHOWN, LONGEST = 20, 100
-"""So many items of each kind a console shows, and so many characters of each text."""
+"""Largest number of items of each kind that the console shows, and largest number of characters of each text."""
 EQUAL = 1e-9
 """Points of the gain below which an item has not changed."""
 HALF = 0.5
-"""An item is answered rightly where more than this share of a recipe's seeds do, wrongly where fewer do; where half of
-them do it is neither, and counts as no change."""
+"""An item counts as right if more than this share of a recipe's seeds are right, as wrong if fewer are. If exactly half
+are right it counts as neither, and as no change."""
 
 
 @dataclass(frozen=True)
@@ -40,77 +39,76 @@ class Item:
     """A test item that two recipes answer differently."""
 
     item: int
-    """Its place among the items as the task's files are read, from 1."""
+    """Position of the item in the task's files, from 1."""
     change: float
-    """What it adds to the gain, in points."""
+    """Contribution to the gain, in points."""
     before: float | None
-    """The share of the seeds that answer it rightly; where a number is a mean over items, what this one scores, 1 at
-    most; else None."""
+    """Share of the seeds that are right. For a number that is a mean over items: the item's score, at most 1. Otherwise
+    None."""
     after: float | None
     text: str | None
-    """None where the texts are not at hand."""
+    """None if the texts are not available."""
     label: str | None = None
-    """What is right, by the name of the class; None where classes have no names, or the texts are not at hand."""
+    """Name of the right class; None if classes have no names, or if the texts are not available."""
     guesses: tuple[str, str] | None = None
-    """Likewise what was answered before, and now: the label where most seeds are right, else the most frequent wrong
-    answer."""
+    """Names of the classes answered before and now: the label if most seeds are right, otherwise the most frequent
+    wrong answer. None as for `label`."""
 
 
 @dataclass(frozen=True)
 class OfLabel:
-    """What became of the items of one label."""
+    """Changes in the items of one label."""
 
     label: str
     items: int
     before: float
-    """The share that is right, the mean over seeds."""
+    """Share of right answers, the mean over seeds."""
     after: float
 
     @property
     def moved(self) -> float:
-        """How many items more are right, or fewer."""
+        """Change in the number of right answers, without its sign."""
         return self.items * abs(self.after - self.before)
 
 
 @dataclass(frozen=True)
 class Items:
-    """What became of a task's test items."""
+    """Changes in the answers to a task's test items."""
 
     task: str
     number: str
     recipe: str
-    """What people call the picked recipe; the base settings where these are to be used, or none was picked."""
+    """Name of the picked recipe; of the base settings if these are to be used, or if no recipe was picked."""
     over: str
-    """What it is compared with: `base`, or `encoder`."""
+    """What the recipe is compared with: `base` or `encoder`."""
     items: int
-    """All of them."""
     gain: float
-    """In points of the number, the mean over seeds."""
+    """Gain in points of the number, the mean over seeds."""
     mended: tuple[Item, ...]
-    """Where a task knows right and wrong, those that most seeds get right and most were wrong about before; else those
-    that add to the gain. The largest change first."""
+    """If answers are right or wrong: items that most seeds have right now and most had wrong before. Otherwise: items
+    that add to the gain. The largest change comes first."""
     broke: tuple[Item, ...]
     no_texts: str = ""
-    """Why the texts are not at hand."""
+    """Why the texts are not available; empty if they are."""
     labels: tuple[OfLabel, ...] = ()
-    """In the order of their names; none where classes have no names."""
+    """Sorted by class; empty if classes have no names."""
 
     @property
     def right_or_wrong(self) -> bool:
-        """Whether the task knows right and wrong answers."""
+        """Whether answers to the task are right or wrong."""
         return kind_of(self.task).predicted == "classes"
 
     @property
     def as_a_whole(self) -> bool:
-        """Whether no item has a score of its own, as in a correlation, where what one does hangs on all the others."""
+        """Whether items have no score of their own: in a correlation an item's effect depends on all others."""
         return not self.right_or_wrong and all(
             None in (item.before, item.after) for item in (*self.mended, *self.broke)
         )
 
     @classmethod
     def of(cls, results: Results, task: str, folder: Path | None = None) -> Items:
-        """`folder` is where SentEval's data lies now, if not where the study read it. `UserError` where the study has
-        no answer, or kept no answers to the task's items."""
+        """Compare the answers to a task's items. `folder`: SentEval's data, if they are no longer where the study read
+        them. Raise `UserError` if the study has no finals, or kept no answers to the items."""
         check_name("--items", "task", task, TASKS)
         answer = Answer.of(results)
         picked = None if answer.base_stands else next(iter(answer.picked), None)
@@ -162,11 +160,11 @@ class Items:
         return cls(task, name, judged.name, over, len(change), gain, *changes, why, _by_label(classes, before, after))
 
     def as_json(self) -> dict[str, Any]:
-        """For `json.dumps`: every item that changed."""
+        """Return every changed item as values for `json.dumps`."""
         return dict(rounded(self))
 
     def as_text(self) -> str:
-        """For a console."""
+        """Return the text for a console."""
         verbs = ("mended", "broke") if self.right_or_wrong else ("better for", "worse for")
         compared = f"{self.task}: {self.recipe} against {OVER[self.over]}, {signed(self.gain)} points of {self.number}"
         counts = f"{verbs[0]} {len(self.mended):,}, {verbs[1]} {len(self.broke):,}"
@@ -183,7 +181,7 @@ class Items:
                     f"{verb}{own}:",
                     _table(changed[:SHOWN], not self.no_texts),
                 ]
-        # what is in a file can steer no terminal
+        # content of a file must not control the terminal
         return "".join(sign if sign.isprintable() or sign == "\n" else " " for sign in "\n".join(lines))
 
 
@@ -202,17 +200,17 @@ def _table(items: Sequence[Item], texts: bool) -> str:
 
 
 def class_columns(items: Sequence[Item]) -> tuple[str, ...]:
-    """The heads of `classes_of`; none where classes have no names."""
+    """Return the heads of the columns of `classes_of`; empty if classes have no names."""
     return ("label", "guess before", "guess now") if all(item.label is not None for item in items) else ()
 
 
 def classes_of(item: Item) -> list[str]:
-    """An item's label, and what most seeds answered before and now; empty where classes have no names."""
+    """Return the item's label and the most frequent answers before and now; empty if classes have no names."""
     return [] if item.label is None or item.guesses is None else [item.label, *item.guesses]
 
 
 def shortened(text: str) -> str:
-    """On one line, of `LONGEST` letters at most."""
+    """Return the text on one line, with at most `LONGEST` characters."""
     line = one_line(text)
     return line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…"
 
@@ -224,13 +222,13 @@ class _Seeds:
     named: str
     """A digest of the items' texts; empty in older files."""
     value: float
-    moves: np.ndarray  # (items,) what each does to the number, in points
+    moves: np.ndarray  # (items,) effect of each item on the number, in points
     adds_up: bool
-    """Whether the moves are what each item adds to the number: their sum is `value`, and not 0."""
-    own: np.ndarray | None  # (items,) what each scores, as `Item.before` says
-    answered: np.ndarray | None  # (items,) the right class where most of them answer it, else the most frequent wrong
-    # one; None where answers are no classes
-    right: np.ndarray | None  # (items,) likewise the one that is right
+    """Whether `moves` are what each item adds to the number: then they sum up to `value`, not to 0."""
+    own: np.ndarray | None  # (items,) score of each item, as in `Item.before`
+    answered: np.ndarray | None  # (items,) the right class if most seeds answer it, else the most frequent wrong
+    # one; None if answers are no classes
+    right: np.ndarray | None  # (items,) the right class; None if answers are no classes
 
     @classmethod
     def of(cls, results: Results, recipe_hash: str, task: str, name: str) -> _Seeds:
@@ -271,7 +269,7 @@ def _by_label(classes: Sequence[str], before: _Seeds, after: _Seeds) -> tuple[Of
 
 
 def _most_frequent(answers: Sequence[np.ndarray], right: np.ndarray) -> np.ndarray:  # (items,)
-    """Of the wrong answers; the right one where there are none. Of equally frequent ones the first class."""
+    """Return the most frequent wrong answer to each item, or the right one. Ties go to the first class."""
     from scipy.stats import mode
 
     wrong = np.where(np.array(answers) == right, np.nan, np.array(answers, dtype=float))
@@ -282,18 +280,18 @@ def _most_frequent(answers: Sequence[np.ndarray], right: np.ndarray) -> np.ndarr
 
 
 def turned(before: np.ndarray, after: np.ndarray) -> tuple[np.ndarray, np.ndarray]:  # each: (items,)
-    """The places of items that were mended, and of those that were broken, by the shares of seeds that were right."""
+    """Return the positions of mended and of broken items, from the shares of seeds that were right."""
     was, now = np.sign(before - HALF), np.sign(after - HALF)
     return np.flatnonzero((was < 0) & (now > 0)), np.flatnonzero((was > 0) & (now < 0))
 
 
 def of_own_data(task: str) -> bool:
-    """Whether it is made of a person's own files, and is none of SentEval's."""
+    """Return whether the task is made of a user's own files, not one of SentEval's."""
     return task in TASKS and TASKS[task].of_own_data
 
 
 def _texts(results: Results, task: str, named: str, folder: Path | None) -> tuple[list[str], tuple[str, ...], str]:
-    """The items' texts in their order and the names of classes, or why they are not at hand."""
+    """Return the items' texts in order and the names of classes, and why they are not available, empty if they are."""
     place = folder or Path(results.evaluation.senteval)
     if folder is None and not of_own_data(task) and str(place) == SCENES:
         return [], (), "no texts: the task is of the built-in corpus; name its SentEval folder with --sentences FOLDER"

@@ -1,4 +1,4 @@
-"""Predictions made up for tests: of a few items a task, and scores that are exactly what these predictions give."""
+"""Made-up predictions for tests: of a few items a task, with scores that are exactly those of the predictions."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ from trainables.senteval.kinds.relatedness import REGRESSED
 from trainables.senteval.tasks import TASKS, Task
 
 ITEMS = 60
-"""Of a task. Classes, folds and sub-corpora of SentEval's tasks are then of equal sizes."""
+"""Items of a task. With this number the classes, folds and sub-corpora of SentEval's tasks are of equal sizes."""
 SHARED = 0.8
-"""How much of a prediction's error is the item's own, the same under every recipe."""
+"""Share of a prediction's error that is the item's own, the same under every recipe."""
 STEPS = 10
-"""Of the search for predictions that give a score."""
+"""Steps of the search for predictions that give a score."""
 Arrays = dict[str, np.ndarray]
 
 VERSIONS = {"trainables": "aaaa1111", "torch": "2.13.0", "transformers": "5.23.0"}
-"""What made-up trials ran."""
+"""Versions that made-up trials ran."""
 DATA = {
     "corpus": {"source": "scenes", "pairs": 12000, "fingerprint": "abc123"},
     "senteval": {"source": "scenes", "fingerprint": "def456"},
     "encoder": {"name": "scenes-small", "fingerprint": "789abc", "fresh": []},
 }
-"""What every trial read, as its record says it."""
+"""Data that every made-up trial read, as in its record."""
 
 
 def with_predictions(
     scores: Mapping[str, Mapping[str, Any]], recipe_hash: str, seed: int
 ) -> tuple[dict[str, dict[str, Any]], Arrays]:
-    """Scores close to these, and the arrays that a trial keeps, from which the scores follow without any rest.
+    """Return scores close to the given ones, and the arrays of predictions from which they follow exactly.
 
-    Arrays as in a file of predictions: `TASK`, `gold.TASK`, `parts.TASK`, `regressed.TASK`, `items.TASK`. Tasks whose
-    test scores are missing, and retrieval, have none. They take long to make up, and the same are asked for again.
+    Arrays are named as in a file of predictions: `TASK`, `gold.TASK`, `parts.TASK`, `regressed.TASK`, `items.TASK`.
+    Tasks without test scores, and retrieval, have none. Results are cached: they take long to make, and repeat.
     """
     return copy.deepcopy(_made(json.dumps(scores), tuple(TASKS[name] for name in scores), recipe_hash, seed))
 
@@ -68,12 +68,12 @@ def _made(
 
 
 def _of_task(task: Task) -> np.random.Generator:
-    """Chance that is the same for every trial."""
+    """Return a random generator that is the same for every trial."""
     return np.random.default_rng(zlib.crc32(task.name.encode()))
 
 
 def _classes(task: Task, numbers: Mapping[str, Any], chance: np.random.Generator, arrays: Arrays) -> dict[str, float]:
-    """The easiest items are right, as many as the accuracy asks for; the others get the next class."""
+    """Make as many of the easiest items right as the accuracy needs; the other items get the next class."""
     fixed, classes = _of_task(task), max(2, len(task.labels))
     gold = fixed.permutation(np.arange(ITEMS) % classes)
     ease = SHARED * fixed.standard_normal(ITEMS) + (1 - SHARED**2) ** 0.5 * chance.standard_normal(ITEMS)
@@ -85,7 +85,7 @@ def _classes(task: Task, numbers: Mapping[str, Any], chance: np.random.Generator
 
 
 def _pairs(task: Task, numbers: Mapping[str, Any], chance: np.random.Generator, arrays: Arrays) -> dict[str, float]:
-    """Cosines, and what a regressor says, that agree with the gold scores as much as the numbers ask for."""
+    """Make cosines, and outputs of a regressor, that agree with the gold scores as closely as the numbers need."""
     fixed = _of_task(task)
     gold = fixed.uniform(0, 5, ITEMS).round(2)
     own = fixed.standard_normal(ITEMS)
@@ -118,7 +118,7 @@ def _pairs(task: Task, numbers: Mapping[str, Any], chance: np.random.Generator, 
 
 
 def _numbers(task: Task, answers: Answers, stored: Mapping[str, Any]) -> dict[str, float]:
-    """Those of the wanted numbers that follow from the answers, in the order in which they are wanted."""
+    """Return those of the stored numbers that follow from the answers, in the stored order."""
     scored = KINDS[task.kind].numbers(task, answers, None)
     return {name: value for name in stored if stored[name] is not None and (value := scored.get(name)) is not None}
 

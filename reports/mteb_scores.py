@@ -2,10 +2,10 @@
 
     python -m reports mteb RESULTS STS12 NFCorpus
 
-The models are those that the study kept of its rows and finalists, one for each recipe, and the encoders that it scored
-as they came. `mteb` loads the data, hands each model's prompts over and scores; its result files are kept in
-`RESULTS/mteb/`, and what is there is not scored again. Reports read these files, without the package. A study does the
-same at its end: `python study/run.py --mteb STS12,NFCorpus ...`.
+The models are those that the study kept of its rows and finalists, one for each recipe, and the untrained encoders that
+it scored. `mteb` loads the data, uses each model's prompts and scores. Its result files are kept in `RESULTS/mteb/`,
+and tasks with a file are not scored again. Reports read these files, without the package. A study does the same at its
+end: `python study/run.py --mteb STS12,NFCorpus ...`.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 FOLDER = "mteb"
-"""In the results: a folder for each trial, `HASH-SEED`, with a file for each task."""
+"""Folder in the results, with a folder `HASH-SEED` for each trial and in it a file for each task."""
 MODEL_META = "model_meta.json"
-"""What `mteb` wants to know of a model whose results are handed in, as it calls the file."""
+"""File with metadata of a model, under the name that `mteb` expects if results are submitted."""
 SPLITS = ("test", "dev", "validation")
-"""A task's score is that of the first of these that it has."""
+"""A task's score is that of the first of these splits that the task has."""
 
 
 def tasks_of(names: Sequence[str]) -> list[Any]:
-    """The package's tasks of these names, for that of a benchmark all of it.
+    """Return the tasks of these names from the package; the name of a benchmark gives all of its tasks.
 
-    `UserError` without the package, and for a name that it does not know. Nothing is loaded from the hub.
+    Raise `UserError` if the package is missing or has no task or benchmark of a name. Nothing is loaded from the hub.
     """
     if importlib.util.find_spec("mteb") is None:
         raise UserError("scores by MTEB need the package mteb; pip install 'sentence-embedding-studies[mteb]'")
@@ -53,9 +53,9 @@ def tasks_of(names: Sequence[str]) -> list[Any]:
 
 
 def score(place: ResultsLocation, tasks: Sequence[Any]) -> None:
-    """Score the kept models on these tasks, and keep what `mteb` writes of each and wants to know of the model.
+    """Score the kept models on these tasks, and keep the result files of `mteb` and each model's metadata.
 
-    `UserError` without a kept model, and for data that cannot be had.
+    Raise `UserError` if there is no kept model, or if data cannot be loaded.
     """
     import mteb
     from sentence_transformers import SentenceTransformer
@@ -81,7 +81,7 @@ def score(place: ResultsLocation, tasks: Sequence[Any]) -> None:
 
 
 def _tasks(mteb: Any, name: str) -> list[Any]:
-    """The task of that name, or those of the benchmark."""
+    """Return the task of that name, or the tasks of the benchmark."""
     with suppress(KeyError):
         return [mteb.get_task(name)]
     with suppress(KeyError):
@@ -96,8 +96,8 @@ def _tasks(mteb: Any, name: str) -> list[Any]:
 def kept_models(
     results: Results, fetch: Callable[[str], object] = lambda name: None
 ) -> Iterator[tuple[str, Record, str]]:
-    """Of each row and finalist its name, the trial whose model stands for it, and where the model is; rows first.
-    `fetch` brings the folder of a model that is kept elsewhere."""
+    """Yield the name, the best trial with a kept model and the model's place, for rows, then finalists. `fetch` copies
+    a model's folder to this machine."""
     finals = results.info.finals
     recipes = [*results.labels, *(finals.finalists if finals else ()), *(finals.hashes if finals else ())]
     for recipe_hash in dict.fromkeys(recipes):
@@ -111,7 +111,7 @@ def kept_models(
 
 
 def _source(folder: Path, record: Record) -> str | None:
-    """The folder of the trial's model; of an encoder that was scored as it came, its name."""
+    """Return the folder of the trial's model; for an untrained encoder its name."""
     if record.checkpoint is not None:
         return str(folder / record.checkpoint) if (folder / record.checkpoint).is_dir() else None
     whole = record.recipe["encoder.kind"] == "pipeline" or record.data.get("encoder", {}).get("whole")
@@ -119,12 +119,12 @@ def _source(folder: Path, record: Record) -> str | None:
 
 
 def file_of(folder: Path, record: Record, task: str) -> Path:
-    """Where what `mteb` wrote of this trial and task is kept."""
+    """Return the path of the file with `mteb`'s results for this trial and task."""
     return to_write(folder, f"{FOLDER}/{record.key}/{task}.json")
 
 
 def kept_scores(folder: Path, record: Record) -> dict[str, float]:
-    """The main score of each task that the trial's model was scored on, in %: the mean over the task's parts."""
+    """Return the main score of each task that the model was scored on, in %, the mean over the task's subsets."""
     scores = {}
     for file in sorted((folder / FOLDER / record.key).glob("*.json")):
         if file.name == MODEL_META:
@@ -138,8 +138,8 @@ def kept_scores(folder: Path, record: Record) -> dict[str, float]:
 
 
 def metadata(model: SentenceTransformer, record: Record) -> dict[str, Any]:
-    """The fields of `mteb.ModelMeta`, version 2.26, for the model of this trial, or for the encoder that it scored as
-    it came. What is not known here is None: whoever hands results in fills it in first."""
+    """Return the fields of `mteb.ModelMeta`, version 2.26, for the trial's model or the untrained encoder that it
+    scored. Unknown fields are None: whoever submits results must fill them in."""
     encoder, trained = hub_base(str(record.recipe["encoder.name"])), record.checkpoint is not None
     weights = [*model.parameters()]
     return {
@@ -160,7 +160,7 @@ def metadata(model: SentenceTransformer, record: Record) -> dict[str, Any]:
         "framework": ["Sentence Transformers", "PyTorch", "safetensors"],
         "similarity_fn_name": model.similarity_fn_name,
         "use_instructions": any(model.prompts.values()),
-        "training_datasets": None,  # also those of the encoder that it began with count, which nobody told us
+        "training_datasets": None,  # the encoder's own training data count as well, and are unknown
         "adapted_from": encoder if trained else None,
         "modalities": ["text"],
         "model_type": ["dense"],
@@ -168,7 +168,7 @@ def metadata(model: SentenceTransformer, record: Record) -> dict[str, Any]:
 
 
 def _embedding_parameters(model: SentenceTransformer) -> int | None:
-    """Of the table of tokens, which is larger than those of positions and segments; None where there is none."""
+    """Return the number of parameters of the largest embedding table, that of the tokens; None if there is no table."""
     from torch import nn
 
     tables = [module.weight.numel() for module in model.modules() if isinstance(module, nn.Embedding | nn.EmbeddingBag)]

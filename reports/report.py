@@ -1,7 +1,7 @@
-"""A report from a results folder: its sections, one after the other (`reports/sections`), in any of `reports/formats`.
+"""Makes a report from a results folder: its sections in order (`reports/sections`), in any of `reports/formats`.
 
-It is made of `study.json`, the ledger and the stored predictions. It needs neither Ray nor torch, and the same folder
-gives the same text.
+A report is made of `study.json`, the ledger and the stored predictions, without Ray or torch. The same folder gives the
+same text.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ TRIALS = "trials.csv"
 
 
 def sections(results: Results) -> list[WrittenSection]:
-    """Every section that has something to say, in order; their pictures are made in the results folder."""
+    """Return every section with content, in order. Pictures are written to the results folder."""
     pictures = to_write(results.folder, PICTURES)
     written = [section.written(results, pictures) for section in in_order()]
     return [section for section in written if section.blocks]
@@ -41,11 +41,11 @@ def sections(results: Results) -> list[WrittenSection]:
 def write_report(
     folder: Path, formats: Sequence[str] = ("md",), *, across: Sequence[str] = (), sentences: Path | None = None
 ) -> Path:
-    """Write the report, its pictures and `trials.csv` into the results folder; returns the path of the first format.
+    """Write the report, its pictures and `trials.csv` into the results folder; return the path of the first format.
 
-    A report that may hold verdicts is recorded as a look at the study (`facts.looks`). `across` names guards across
-    whose flags it judges too, `sentences` a SentEval data folder whose sentences the page may show. Raises `UserError`
-    for a folder that is no study's, where nothing is finished, and for an unknown format or guard.
+    A report that may hold verdicts is recorded as a look at the study (`facts.looks`). `across`: guards whose flags do
+    not forbid verdicts. `sentences`: a SentEval data folder whose sentences the page may show. Raise `UserError` for a
+    folder that is not a study's, without any finished trial, and for an unknown format or guard.
     """
     record(write_unrecorded(folder, formats, across=across, sentences=sentences), folder)
     return folder / FORMATS[formats[0]].file
@@ -54,7 +54,7 @@ def write_report(
 def write_unrecorded(
     folder: Path, formats: Sequence[str], *, across: Sequence[str] = (), sentences: Path | None = None
 ) -> Results:
-    """As `write_report`, but no look is recorded; returns what the report was made of. For scratch copies."""
+    """Write the report without recording a look, for scratch copies; return the results it was made of."""
     chosen = [FORMATS[name] for name in formats]
     results = Results.load(folder)
     if across:
@@ -72,8 +72,8 @@ def write_unrecorded(
 
 @contextlib.contextmanager
 def scratch_copy(results: Path) -> Iterator[Path]:
-    """A temporary folder of the same name, which holds the study's code, and links to all else but what a report
-    writes. `UserError` for code that is itself a link."""
+    """Make a temporary folder of the same name, with the study's code and links to everything that no report writes.
+    Raise `UserError` for code that is a link."""
     code = StudyInfo.load(results).code(results)
     left_out = {SPACE_FILE, PLUGINS, *written()}
     with tempfile.TemporaryDirectory() as scratch:
@@ -82,12 +82,12 @@ def scratch_copy(results: Path) -> Iterator[Path]:
         for item in results.resolve().iterdir():
             if item.name not in left_out:
                 (copy / item.name).symlink_to(item)
-        for name, text in code.items():  # no links: what a link leads to does not run
+        for name, text in code.items():  # copied, as linked code does not run
             (copy / name).parent.mkdir(exist_ok=True)
             (copy / name).write_text(text, encoding="utf-8")
         yield copy
 
 
 def written() -> set[str]:
-    """The files and folders that writing a report makes, in all of its forms."""
+    """Return the files and folders that reports write, in all formats."""
     return {PICTURES, TRIALS, FILE, *(form.file for form in FORMATS.values())}

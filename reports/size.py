@@ -1,10 +1,10 @@
-"""How small the embeddings of the model to ship may be: what each size scores, and the smallest that is good enough.
+"""Scores of smaller embeddings of the model to ship, and the smallest size that is good enough.
 
     python -m reports size RESULTS --budget loss=0.5
 
-All sizes come from embeddings that are made once. Development items say in which order sizes are tried; each is then
-judged on test items, from the largest down, until one is not shown to be within the budget. So the chance of a promise
-that does not hold is 5 %, however many sizes there are.
+All sizes are computed from the same embeddings. Development scores decide the order in which sizes are tried. Each is
+then judged on test items, the largest first, until one is not shown to be within the budget. So the chance that the
+chosen size breaks the budget is 5 %, however many sizes there are.
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ WRITTEN = ("md", "html")
 
 @dataclass(frozen=True)
 class SizeBudget:
-    """What may be lost, in points, or what a million vectors may take, in bytes; the other is None."""
+    """The largest loss in points, or the largest size of a million vectors in bytes. The other field is None."""
 
     loss: float | None = None
     bytes: float | None = None
 
     @classmethod
     def of(cls, words: str) -> SizeBudget:
-        """`loss=0.5` or `bytes=300MB`; `UserError` for anything else."""
+        """Parse `loss=0.5` or `bytes=300MB`. Raise `UserError` for anything else."""
         parts = re.fullmatch(r"(loss|bytes)=(\d+(?:\.\d+)?)\s*([KMGT]?B)?", words.strip(), re.IGNORECASE)
         is_loss = parts is not None and parts[1].lower() == "loss"
         if parts is None or (is_loss and parts[3]) or float(parts[2]) <= 0:
@@ -69,31 +69,31 @@ class SizeBudget:
 
 @dataclass(frozen=True)
 class ScoredSize:
-    """What a size scores."""
+    """The scores of one size."""
 
     variant: Variant
     test: Sample
     dev: Sample | None
-    """On development items; None without any."""
+    """Development scores; None if there are none."""
 
     @property
     def bytes(self) -> int:
-        """Of a million vectors."""
+        """Bytes of a million vectors."""
         return self.variant.size * MILLION
 
 
 @dataclass(frozen=True)
 class Choice:
-    """The size that a budget gives."""
+    """The size that fits a budget."""
 
     sized: ScoredSize | None
-    """None where none is shown to be within it."""
+    """None if no size is shown to be within the budget."""
     most_lost: float
-    """So many points it loses at most, at 95 %; without one what the data leave for the first that was tried."""
+    """Upper bound of its loss in points, at 95 %. Without a size: the bound of the first size that was tried."""
 
 
 def sample_of(result: SentEvalResult, figure: Quantity) -> Sample | None:
-    """A figure of one scored model with the effects of its items; None where a part of it is missing."""
+    """Return a figure of one scored model with the effects of its items; None if a part of the figure is missing."""
     value = figure.of(result.tasks)
     if value is None:
         return None
@@ -115,7 +115,7 @@ def sample_of(result: SentEvalResult, figure: Quantity) -> Sample | None:
 
 
 def on_development(figure: Quantity) -> Quantity | None:
-    """The same numbers of development parts; None of numbers that have no such part."""
+    """Return the figure on development parts; None if one of its numbers has no such part."""
     if not all(name.startswith("test_") for _, name in figure.weights):
         return None
     weights = {(task, name.replace("test_", "dev_", 1)): weight for (task, name), weight in figure.weights.items()}
@@ -123,9 +123,9 @@ def on_development(figure: Quantity) -> Quantity | None:
 
 
 def most_lost(whole: Sample, smaller: Sample) -> float:
-    """The upper end of the loss in points, one-sided at 95 %, of two samples of the same items.
+    """Return the upper bound of the loss in points, one-sided at 95 %, from two samples of the same items.
 
-    Where no item differs at all, so many of others may differ as would not show among these.
+    If no item differs, it is the largest share of differing items that these items might miss.
     """
     if not pairable(whole, smaller) or whole.effect is None or smaller.effect is None:
         raise ValueError("the two are not of the same items")
@@ -136,7 +136,7 @@ def most_lost(whole: Sample, smaller: Sample) -> float:
 
 
 def chosen(sizes: Sequence[ScoredSize], budget: SizeBudget) -> Choice:
-    """By the budget; the first of the sizes is the whole one."""
+    """Return the size that fits the budget. The first of `sizes` is the whole embedding."""
     whole, *smaller = sizes
     if budget.bytes is not None:
         inside = [sized for sized in sizes if sized.bytes <= budget.bytes]
@@ -156,8 +156,8 @@ def chosen(sizes: Sequence[ScoredSize], budget: SizeBudget) -> Choice:
 
 
 def _tried(smaller: Sequence[ScoredSize]) -> list[ScoredSize]:
-    """The order in which sizes are judged, the largest first: those on the front of bytes and development scores;
-    without these scores coarser numbers alone, of all widths the largest."""
+    """Return the sizes to judge, the largest first: those on the Pareto front of bytes and development score. Without
+    such scores: those of full width, with coarser numbers only."""
     if all(sized.dev for sized in smaller):
         values = np.array([[-sized.bytes, sized.dev.mean] for sized in smaller if sized.dev])
         tried = [smaller[place] for place in on_front(values)]
@@ -168,9 +168,9 @@ def _tried(smaller: Sequence[ScoredSize]) -> list[ScoredSize]:
 
 
 def write(place: ResultsLocation, budget: SizeBudget | None, formats: Sequence[str]) -> Iterator[str]:
-    """Score the model in every size, and write the page; gives lines for a console.
+    """Score the model in every size and write the page; yield lines for a console.
 
-    `UserError` without a kept model, a test figure, or such a format.
+    Raise `UserError` if there is no kept model or no test figure, and for an unknown format.
     """
     if unknown := [name for name in formats if name not in WRITTEN]:
         raise UserError(f"--format {unknown[0]}: the sizes are written as {' or '.join(WRITTEN)}")
@@ -190,7 +190,7 @@ def write(place: ResultsLocation, budget: SizeBudget | None, formats: Sequence[s
 
 
 def model_to_ship(results: Results, place: ResultsLocation) -> Record:
-    """The trial, or the average, whose kept model is the one to use; `UserError` where there is none."""
+    """Return the trial or soup whose kept model is the one to use. Raise `UserError` if no model was kept."""
     answer = Answer.of(results)
     averaged = [record for record in results.soups if answer.averaged and record.checkpoint == answer.averaged]
     first = [answer.to_train.recipe] if answer.to_train else []
@@ -203,7 +203,7 @@ def model_to_ship(results: Results, place: ResultsLocation) -> Record:
 
 
 def measured(results: Results, record: Record, figure: Quantity) -> list[ScoredSize]:
-    """Every size that the tasks allow, the whole one first; each text is embedded once."""
+    """Score every size that the tasks allow, the whole embedding first. Each text is embedded once."""
     from trainables.trial.data_requests import senteval_folder
 
     encoder = load_encoder(*as_it_is(str(results.folder / (record.checkpoint or ""))))
@@ -223,7 +223,7 @@ def measured(results: Results, record: Record, figure: Quantity) -> list[ScoredS
 def blocks_of(
     results: Results, record: Record, figure: Quantity, sizes: Sequence[ScoredSize], budget: SizeBudget | None
 ) -> Iterator[Block]:
-    """The answer, the table and the picture."""
+    """Yield the answer, the table and the picture."""
     whole = sizes[0]
     front = {int(place) for place in on_front(np.array([[-sized.bytes, sized.test.mean] for sized in sizes]))}
     if budget is not None:
@@ -264,7 +264,7 @@ def blocks_of(
 
 
 def answered(choice: Choice, budget: SizeBudget, sizes: Sequence[ScoredSize]) -> str:
-    """What to take, in a sentence."""
+    """Return the size to use, in a sentence."""
     if choice.sized is None:
         return (
             f"Nothing smaller than {megabytes(sizes[0].bytes)} a million is shown to lose at most {budget.loss:g} "
@@ -278,5 +278,5 @@ def answered(choice: Choice, budget: SizeBudget, sizes: Sequence[ScoredSize]) ->
 
 
 def megabytes(size: float) -> str:
-    """`1,536 MB`."""
+    """Return a number of bytes as `1,536 MB`."""
     return f"{size / 1e6:,.0f} MB"

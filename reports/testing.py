@@ -1,4 +1,4 @@
-"""What every section of a report, and every format of one, must do, as tests that an entry from outside inherits:
+"""Tests that every section and every format of a report must pass. A plugin's tests inherit them:
 
     class TestMySection(SectionContract):
         @pytest.fixture
@@ -7,8 +7,8 @@
             yield SECTIONS["mine"]
             SECTIONS.remove("mine")
 
-The studies are made up: two rows of a registered space, on a full and on an almost empty ledger. A test of your own
-holds what your section says.
+The studies are made up: two rows of a registered space, on a full and on an almost empty ledger. Write your own tests
+for the content of your section.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ SPACE = "scl_ablation"
 
 
 def make_study(folder: Path, *, rows: int = 2, seeds: int = 2) -> Results:
-    """A results folder with so many rows of a registered space, each under so many seeds.
+    """Make a results folder with `rows` rows of a registered space, each under `seeds` seeds.
 
-    Scores are made up, and the predictions with them, of 60 items a task: the scores are exactly what these give.
+    Scores and predictions are made up, of 60 items a task. The scores are exactly those of the predictions.
     """
     shutil.copytree(_made(rows, seeds).name, folder, dirs_exist_ok=True)
     return Results.load(folder)
@@ -53,7 +53,7 @@ def make_study(folder: Path, *, rows: int = 2, seeds: int = 2) -> Results:
 
 @functools.cache
 def _made(rows: int, seeds: int) -> tempfile.TemporaryDirectory[str]:
-    """The same, to be copied: tests ask for it by the hundred, and predictions take long to make up."""
+    """Make such a folder once, to be copied: hundreds of tests need it, and making predictions is slow."""
     made = tempfile.TemporaryDirectory()
     folder = Path(made.name)
     space = load_space(SPACE)
@@ -86,13 +86,13 @@ def _made(rows: int, seeds: int) -> tempfile.TemporaryDirectory[str]:
 
 
 def made_record(recipe: dict[str, Any], recipe_hash: str, seed: int, status: Any = "finished", **parts: Any) -> Record:
-    """A record with one evaluation, or none where it was stopped; the parts are fields of either."""
+    """Return a record with one evaluation, or with none if it is pruned. `parts`: fields of either."""
     evaluations = [] if status == "pruned" else [Evaluation("full", {})]
     return changed(Record(recipe, recipe_hash, seed, status, evaluations), **parts)
 
 
 def changed(record: Record, **parts: Any) -> Record:
-    """The record with some fields replaced; those of an evaluation, of its latest one."""
+    """Return the record with some fields replaced. Fields of an evaluation are replaced in the latest one."""
     of_evaluation: dict[str, Any] = {
         name: parts.pop(name) for name in ("protocol", "scores", "geometry", "predictions") if name in parts
     }
@@ -106,7 +106,7 @@ def changed(record: Record, **parts: Any) -> Record:
 
 
 def write_trial(folder: Path, record: Record) -> Record:
-    """Put a record into a results folder, with predictions, scores that are exactly what these give."""
+    """Write a record into a results folder, with predictions, and scores that are exactly those of the predictions."""
     scores, arrays = with_predictions(record.scores, record.recipe_hash, record.seed)
     name = f"{PREDICTIONS}/{record.key}.npz"
     content = io.BytesIO()
@@ -118,7 +118,7 @@ def write_trial(folder: Path, record: Record) -> Record:
 
 
 class SectionContract:
-    """Inherit it, and give the section as the fixture `section`."""
+    """Tests of a section. Inherit this class, and give the section as the fixture `section`."""
 
     @pytest.fixture
     def section(self) -> Section:
@@ -167,13 +167,13 @@ class SectionContract:
 
 @functools.lru_cache(maxsize=1)
 def _read_again(folder: Path) -> Results:
-    """The study once more, for all sections that are held against it."""
+    """Load the study a second time, for all sections that are compared with it."""
     return Results.load(folder)
 
 
 @functools.lru_cache(maxsize=2)
 def _reported(changes: int, rows: int, seeds: int) -> tuple[Results, str]:
-    """A made-up study and its report, which is the same for every section that there is (`Registry.changes`)."""
+    """Return a made-up study and its report. `changes` (`Registry.changes`) separates sets of registered sections."""
     folder = Path(_temporary().name) / f"{changes}-{rows}-{seeds}"
     made = make_study(folder, rows=rows, seeds=seeds)
     return made, write_report(folder).read_text(encoding="utf-8")
@@ -200,11 +200,11 @@ KINDS: tuple[Block, ...] = (
     DataTable(["word", "number"], [["first", "1.50"], ["[second", "—"]]),
     Bullets(["first", "`second`"]),
 )
-"""What a section may write."""
+"""Blocks of every kind that a section may write."""
 
 
 class FormatContract:
-    """What every format of a report must do. Inherit it, and give the format as the fixture `form`."""
+    """Tests of a format. Inherit this class, and give the format as the fixture `form`."""
 
     @pytest.fixture
     def form(self) -> Format:
@@ -232,6 +232,6 @@ class FormatContract:
 
 
 def _contents(written: Path) -> dict[Path, str]:
-    """Of a file, or of every file of a folder."""
+    """Return the texts of a file, or of every file in a folder."""
     files = written.iterdir() if written.is_dir() else [written]
     return {file: file.read_text(encoding="utf-8") for file in files}

@@ -1,4 +1,4 @@
-"""What a report is made of, before it has a form: typed blocks, in sections. Each block has its markdown.
+"""The content of a report before it is written in a format: typed blocks in sections. Each block has its markdown.
 
     [DataTable(["Row", "mean"], [["`a`", "66.06"]]), Bullets(["first", "second"])]
 
@@ -44,21 +44,21 @@ class Bullets:
 
 @dataclass(frozen=True)
 class CodeBlock:
-    """Lines as they are, such as a command."""
+    """Lines that are shown unchanged, such as a command."""
 
     lines: str
     language: str = "sh"
 
     @property
     def markdown(self) -> str:
-        """Fenced by so many ticks that nothing in the lines ends it."""
+        """The lines in a fence that is longer than any run of backticks in them."""
         fence = "`" * max([3, *(len(ticks) + 1 for ticks in re.findall("`+", self.lines))])
         return f"{fence}{self.language}\n{self.lines}\n{fence}"
 
 
 @dataclass(frozen=True)
 class DataTable:
-    """A table whose first `left` columns are text and whose others are numbers."""
+    """A table. Its first `left` columns are text, the others are numbers."""
 
     head: Sequence[str]
     rows: Sequence[Sequence[str]]
@@ -66,7 +66,7 @@ class DataTable:
 
     @property
     def markdown(self) -> str:
-        """With columns of equal widths: it can be read as it is."""
+        """The table with columns of equal widths, so that the text itself can be read."""
         lines = [[cell.replace("|", "\\|").replace("\n", " ") for cell in row] for row in (self.head, *self.rows)]
         widths = [max(3, *map(len, column)) for column in zip(*lines, strict=True)]
         rule = ["-" * width if n < self.left else "-" * (width - 1) + ":" for n, width in enumerate(widths)]
@@ -80,15 +80,15 @@ class DataTable:
 
 @dataclass(frozen=True)
 class Picture:
-    """A file in a folder of the results folder."""
+    """A file in a subfolder of the results folder."""
 
     path: Path
     title: str
-    """Plain words."""
+    """Plain text, not markdown."""
 
     @property
     def name(self) -> str:
-        """Within the results folder."""
+        """Path within the results folder."""
         return f"{self.path.parent.name}/{self.path.name}"
 
     @property
@@ -98,7 +98,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class SideBySide:
-    """Small pictures. Without any it is left out."""
+    """Small pictures in a row. Without pictures the block is left out."""
 
     pictures: Sequence[Picture]
 
@@ -115,24 +115,24 @@ Block: TypeAlias = str | Heading | Bullets | CodeBlock | DataTable | Picture | S
 
 
 def markdown(blocks: Iterable[Block]) -> str:
-    """The blocks that are not empty, one below the other."""
+    """Return the markdown of all blocks that are not empty, with empty lines between."""
     return "\n\n".join(block if isinstance(block, str) else block.markdown for block in blocks if block)
 
 
 @dataclass(frozen=True)
 class WrittenSection:
-    """A section of a report as it was written."""
+    """A section of a report after it was written."""
 
     name: str
     heading: str
-    """Empty for what stands right under the title."""
+    """Empty for the text directly below the title."""
     blocks: Sequence[Block]
     folded: bool
-    """Whether it stands in the appendix."""
+    """Whether the section is in the appendix."""
 
     @property
     def markdown(self) -> str:
-        """With its heading, within a fold where it is folded: the only HTML of a report in markdown."""
+        """The section with its heading. Folded sections use the only HTML in a markdown report."""
         head, content = f"## {self.heading}" if self.heading else "", markdown(self.blocks)
         if self.folded:
             return f"<details><summary>\n\n{head}\n\n</summary>\n\n{content}\n\n</details>"

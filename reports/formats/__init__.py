@@ -1,4 +1,4 @@
-"""The forms that a report is written in, each from the blocks of its sections (`reports.document`).
+"""The formats of a report, each made from the blocks of its sections (`reports.document`).
 
     from reports.formats import FORMATS
     FORMATS["html"].write(document)
@@ -22,7 +22,7 @@ from trainables.registry import Registry, load
 
 @dataclass(frozen=True)
 class Document:
-    """A report before it has a form."""
+    """A report before it is written in a format."""
 
     results: Results
     title: str
@@ -30,28 +30,28 @@ class Document:
     sections: tuple[WrittenSection, ...]
     """In order. Their pictures are in the results folder."""
     sentences: Path | None = None
-    """A SentEval data folder whose sentences may be put into the page; without one, items go by their numbers."""
+    """A SentEval data folder whose sentences the page may show; None: the page shows items by number."""
 
 
 @dataclass(frozen=True)
 class Format:
-    """A form of the report."""
+    """A format of the report."""
 
     name: str
     file: str
-    """The file, or folder, within the results folder that it is written to."""
+    """The file or folder to write, within the results folder."""
     writer: Callable[[Document, Path], None] | str
     """The function that writes a document to that path, or `"module:function"`."""
 
     def write(self, document: Document) -> Path:
-        """Write the document into its results folder; returns the path."""
+        """Write the document into its results folder and return the path."""
         path = to_write(document.results.folder, self.file)
         load(self.writer)(document, path)
         return path
 
 
 def write_markdown(document: Document, path: Path) -> None:
-    """The sections' markdown one after the other, what is folded under a heading of its own."""
+    """Write the markdown of all sections; folded ones follow under their own heading."""
     body = [section.markdown for section in document.sections if not section.folded]
     appendix = [section.markdown for section in document.sections if section.folded]
     parts = [f"# {text(document.title)}", *body, *(["# Appendix", *appendix] if appendix else [])]

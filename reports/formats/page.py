@@ -1,8 +1,7 @@
 """`report.html`: the report as one page that needs no other file and no network.
 
-Its policy allows the one script and the one style that stand in it, known by their digests, and pictures written into
-it; nothing else can run or load, whatever a label or a note holds. `page.html`, `page.css` and `page.js` beside this
-file are what it is made of.
+Its policy permits only its own script and style, identified by digests, and embedded pictures. Nothing else can run or
+load, whatever labels and notes contain. The page is made of `page.html`, `page.css` and `page.js` in this folder.
 """
 
 from __future__ import annotations
@@ -27,11 +26,11 @@ FILES = Path(__file__).parent
 MAIN = "rows"
 """The section whose tables can be filtered, and whose rows can be compared."""
 FEWEST = 3
-"""A table of fewer rows is not worth sorting."""
+"""Fewest rows of a table that can be sorted."""
 CARDS = frozenset({"finals", "changed", MAIN})
-"""Sections whose tables a narrow screen shows row under row, each number with its column's name: nothing to scroll."""
+"""Sections whose tables a narrow screen shows as cards, each number with its column's name, so that none scrolls."""
 WIDE = 440.0
-"""A picture of more points than this is too small to read on a narrow screen: there it scrolls in a box of its own."""
+"""A picture wider than this many points would be too small on a narrow screen, so it scrolls in a box."""
 
 
 def write(document: Document, path: Path) -> None:
@@ -40,7 +39,7 @@ def write(document: Document, path: Path) -> None:
 
 
 def page(document: Document) -> str:
-    """The whole page."""
+    """Return the whole page."""
     style, script = ((FILES / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
     policy = {
         "default-src": "'none'",
@@ -59,11 +58,11 @@ def page(document: Document) -> str:
         "script": script,
     }
     template = (FILES / "page.html").read_text(encoding="utf-8")
-    return re.sub(r"\{\{(\w+)\}\}", lambda place: values[place[1]], template)  # once: a value's own braces stay
+    return re.sub(r"\{\{(\w+)\}\}", lambda place: values[place[1]], template)  # one pass: braces in values stay
 
 
 def body(document: Document) -> str:
-    """The contents and every section, as HTML; those of the appendix under a heading of their own."""
+    """Return the contents and every section as HTML; sections of the appendix follow under their own heading."""
     pictures = _Pictures(document.results.folder)
     rows = {label: number for number, label in enumerate(document.results.asked_rows)}
     links, sections = "", {False: "", True: ""}
@@ -78,19 +77,19 @@ def body(document: Document) -> str:
 
 
 class _Pictures:
-    """Puts the pictures of a results folder into a page, and counts them."""
+    """Embeds the pictures of a results folder in a page, and counts them."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder.resolve()
         self.count = 0
 
     def figure(self, pictures: Sequence[Picture]) -> str:
-        """Pictures side by side where there is room."""
+        """Return pictures side by side, if the page has room."""
         elements = "\n".join(map(self._element, pictures))
         return f"<figure>{elements}</figure>\n"
 
     def _element(self, picture: Picture) -> str:
-        """The picture as HTML; its title in words where there is no such picture within the folder."""
+        """Return the picture as HTML; if the folder has no such picture, its title."""
         self.count += 1
         path, title = (self.folder / picture.name).resolve(), escape(picture.title)
         is_inside = path.is_relative_to(self.folder) and path.is_file()
@@ -134,10 +133,10 @@ def _blocks(section: WrittenSection, title: str, pictures: _Pictures, rows: Mapp
 
 
 def _table(table: DataTable, caption: str, cards: bool, rows: Mapping[str, int]) -> str:
-    """A box that scrolls, a caption, headings with their scope, classes for numbers, and whether rows may be sorted.
+    """Return a table in a scrolling box, with a caption, scopes of headings, classes for numbers, and sorting.
 
-    Rows whose first cell is empty belong to the row above, so such a table keeps its order. For cards each cell has
-    its column's name. `rows`: the numbers of rows in the page's data, by their first cells.
+    Rows whose first cell is empty belong to the row above, so tables with such rows cannot be sorted. Cells of cards
+    have their column's name. `rows` maps first cells to the numbers of rows in the page's data.
     """
     kinds = ["" if column < table.left else ' class="number"' for column in range(len(table.head))]
     names = [f' data-name="{escape(plain(words))}"' if cards else "" for words in table.head]
@@ -162,12 +161,12 @@ def _table(table: DataTable, caption: str, cards: bool, rows: Mapping[str, int])
 
 
 def _box(name: str) -> str:
-    """The start of a box that scrolls sideways where its content is wider than the page."""
+    """Return the start of a box that scrolls sideways if its content is wider than the page."""
     return f'<div class="box" role="region" aria-label="{name}" tabindex="0">'
 
 
 def _as_data(data: Any) -> str:
-    """JSON that cannot end the element that it stands in."""
+    """Return JSON that cannot end the HTML element around it."""
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 

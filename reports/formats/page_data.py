@@ -1,4 +1,4 @@
-"""What the page's script works on: the rows' recipes, their differences two by two, and which items each gets right."""
+"""The data for the page's script: recipes of rows, differences of each pair, and items that each row has right."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ ABOUT_ITEMS = "A row is right about an item where most of its seeds are; only ta
 
 
 def page_data(document: Document) -> dict[str, Any]:
-    """An object for JSON.
+    """Return the data as an object for JSON.
 
-    `base`: the flat base recipe; `varied`: the keys in which rows differ from it. `rows`: of each its `name`, its
-    `changes` to the base, whether it has `figures`, and `right`: by task `items` (a name of them), `count` and `bits`
-    (base64, the first item first). `figures` and `pairs` as `pairs` gives them.
-    `sentences`: by the items' name and number. `notes`: sentences for the reader.
+    `base`: the flat base recipe. `varied`: the keys in which rows differ from it. `rows`: for each row its `name`, its
+    `changes` to the base, whether it has `figures`, and `right`: by task `items` (the items' name), `count` and `bits`
+    (base64, the first item first). `figures` and `pairs`: the results of the function `pairs`. `sentences`: texts by
+    the items' name and number. `notes`: sentences for the reader.
     """
     results = document.results
     labels = results.asked_rows
@@ -54,10 +54,10 @@ def page_data(document: Document) -> dict[str, Any]:
 
 
 def pairs(evidence: Evidence, labels: Sequence[str]) -> tuple[list[str], dict[str, Any]]:
-    """The names of the figures of the boards and of every task of these; every two of these rows by each of them.
+    """Return the names of the boards' figures and of their tasks, and the differences of rows, pair by pair.
 
-    By `FIRST-SECOND`, the labels' numbers, a list of `[gain, low, high, why]`, first minus second: None where unknown,
-    and `why` says what forbids a verdict.
+    Pairs have the key `FIRST-SECOND`, the labels' numbers, and a list of `[gain, low, high, why]`, first minus second.
+    Unknown values are None; `why` is what forbids a verdict.
     """
     figures = [*evidence.shown]
     figures += {name: part for figure in figures for name, part in figure.by_task().items()}.values()
@@ -88,7 +88,7 @@ def _row(results: Results, label: str, base: dict[str, Any]) -> dict[str, Any]:
 
 
 def _right(results: Results, records: list[Record], task: str) -> tuple[str, np.ndarray] | None:
-    """A name of the task's test items, and (items,) whether most seeds get each right; None where that is unknown."""
+    """Return the name of the task's test items, and (items,) whether most seeds are right; None if unknown."""
     if task not in TASKS or kind_of(task).predicted != "classes":
         return None
     read = results.predictions
@@ -104,7 +104,7 @@ def _packed(items: str, right: np.ndarray) -> dict[str, Any]:
 
 
 def _sentences(rows: list[dict[str, Any]], folder: Path | None) -> tuple[dict[str, dict[str, str]], list[str]]:
-    """The texts of the items about which some row is right and some is not, and why others are missing."""
+    """Return the texts of items that some rows have right and some wrong, and notes on missing texts."""
     if folder is None:
         return {}, ["Items go by their number; the option --sentences FOLDER puts their sentences into this page."]
     if not folder.is_dir():
@@ -127,11 +127,8 @@ def _sentences(rows: list[dict[str, Any]], folder: Path | None) -> tuple[dict[st
 
 
 def texts_of(task: Task, folder: Path, expected: str) -> tuple[list[str], tuple[str, ...]]:
-    """The sentences of the task's test items in order, and the names of its classes, where files of one's own have
-    some; `UserError` where the folder's are not those that were scored.
-
-    The readers need no torch.
-    """
+    """Return the texts of the task's test items and the names of its classes, if its own files have any. Raise
+    `UserError` if the folder's items are not those that were scored. No torch is needed."""
     missing = [file for file in task.files if not (folder / file).exists()]
     if missing:
         raise UserError(f"{folder} has no {missing[0]}")

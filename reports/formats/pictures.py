@@ -1,4 +1,4 @@
-"""A picture's SVG as an element of a page whose policy forbids style attributes and every script."""
+"""Embeds SVG pictures in a page whose policy forbids style attributes and scripts."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ _SHAPES = frozenset(
     {"svg", "g", "defs", "path", "rect", "circle", "ellipse", "line", "polyline", "polygon", "text", "tspan", "use"}
     | {"image", "clipPath", "marker", "pattern", "linearGradient", "radialGradient", "stop"}
 )
-"""What a picture may consist of; anything else is left out."""
+"""Elements that a picture may have; all others are removed."""
 _REFERENCE = re.compile(r"url\(#([\w.:-]+)\)")
 _JOINTS = {"stroke-linejoin": "round", "stroke-linecap": "butt"}
-"""What the style element of every picture says of all shapes."""
+"""Attributes that the style element of every picture sets for all shapes."""
 
 
 def inline(path: Path, title: str, number: int) -> str:
-    """The picture as `<svg role="img">` with this title; names in it carry the number, for a page has several.
+    """Return the picture as `<svg role="img">` with this title. Its ids contain the number, as a page has several.
 
-    Empty where the file is missing or no SVG.
+    Return an empty text if the file is missing or is no SVG.
     """
     try:
         picture = Tree.fromstring(path.read_text(encoding="utf-8"))
@@ -39,7 +39,7 @@ def inline(path: Path, title: str, number: int) -> str:
 
 
 def _clean(element: Tree.Element, prefix: str) -> None:
-    """Styles become attributes, names get the prefix, and what is no shape goes."""
+    """Turn styles into attributes, add the prefix to ids, and remove elements that are no shapes."""
     for child in list(element):
         if str(child.tag).removeprefix(_SVG) in _SHAPES:
             _clean(child, prefix)

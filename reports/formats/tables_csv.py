@@ -1,4 +1,4 @@
-"""`tables/SECTION-N.csv`: every table of the report as a file for spreadsheets and scripts; a dash is an empty cell."""
+"""`tables/SECTION-N.csv`: every table of the report, for spreadsheets and scripts. A dash becomes an empty cell."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from trainables.files import write_whole
 
 
 def write(document: Document, path: Path) -> None:
-    """Write all tables into the folder `path`; tables of an earlier report go."""
+    """Write all tables into the folder `path`, and delete tables of an earlier report."""
     contents: dict[str, str] = {}
     for section in document.sections:
         tables = [block for block in section.blocks if isinstance(block, DataTable)]
@@ -28,13 +28,13 @@ def write(document: Document, path: Path) -> None:
 
 
 def as_csv(table: DataTable) -> str:
-    """The table, a line a row."""
+    """Return the table as CSV, a line for each row."""
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows([_cell(cell) for cell in row] for row in (table.head, *table.rows))
     return text.getvalue()
 
 
 def _cell(words: str) -> str:
-    """A cell's words, which no spreadsheet runs."""
+    """Return a cell's words, in a form that no spreadsheet runs."""
     words = plain(words).strip()
     return "" if words == DASH else inert(words)

@@ -1,16 +1,16 @@
-"""`trials.csv`: one line for each finished trial, for a spreadsheet. Trials that were stopped early are not in it.
+"""`trials.csv`: one line for each finished trial, for spreadsheets. Trials that were stopped early are left out.
 
-Its columns, of which each trial fills those that it has:
+Its columns; each trial fills those that it has:
 
-    name                                             what people call the recipe: `#17 tau 0.05, batch 128, cls`
-    recipe_hash, row, seed, finished_at, protocol    the trial; `row` is empty for an explored recipe; a seed from
-                                                     500,000 on is of a part of the data, from 1,000,000 on of finals
-    selection                                        what a search without goals of its own maximises
+    name                                             the recipe's name: `#17 tau 0.05, batch 128, cls`
+    recipe_hash, row, seed, finished_at, protocol    the trial; `row` is empty for an explored recipe; seeds from
+                                                     500,000 on are of parts of the data, from 1,000,000 on of finals
+    selection                                        the score that a search without own goals maximises
     average.NAME                                     each average of `search_spaces.averages`
     average.development_GOAL                         each goal of `search_spaces.goals`, and of the study
     TASK.NUMBER                                      each number of a SentEval task, with `examples` and `seconds`
     training.*, cost.*, machine.*                    as in the record (`reports.ledger.Record`)
-    data.KIND.*                                      what was read: `corpus`, `senteval`
+    data.KIND.*                                      the data that was read: `corpus`, `senteval`
     SECTION.KEY                                      the recipe
     hardware, checkpoint, predictions                where the study ran, and the trial's files within its folder
 """
@@ -29,11 +29,11 @@ from search_spaces.goals import SELECTION, Goal, every_score
 from trainables.files import write_whole
 
 _FORMULA = re.compile(r" *[=@＝＠]| *[+\-＋－](?![\d.,+\-±\[\]% ]*$)")
-"""What a spreadsheet would run: a cell that begins so; numbers with a sign, and their intervals, are none."""
+"""Matches starts of cells that a spreadsheet would run, but not signed numbers and their intervals."""
 
 
 def inert(cell: str) -> str:
-    """A cell's text on one line, with an apostrophe before what a spreadsheet would run as a formula."""
+    """Return a cell's text on one line, with an apostrophe before text that a spreadsheet would run as a formula."""
     line = "".join(sign if sign.isprintable() else " " for sign in cell)
     return f"'{line}" if _FORMULA.match(line) else line
 
@@ -45,10 +45,10 @@ def write_trials_csv(
     names: Mapping[str, str],
     goals: Sequence[Goal] = (),
 ) -> None:
-    """Write the file whole. `labels` maps recipe hashes to the labels of the paper's rows, `names` to what people call
-    every recipe (`reports.facts.recipe_names`), `goals` are the study's.
+    """Write the whole file. `labels` maps recipe hashes to labels of rows, `names` to names of all recipes
+    (`reports.facts.recipe_names`). `goals`: the study's goals.
 
-    It has the columns of all lines, in the order of their first appearance.
+    The columns are those of all lines, in the order of their first appearance.
     """
     lines = [_line(record, labels, names, goals) for record in records if record.status == "finished"]
     columns = list(dict.fromkeys(column for line in lines for column in line))
@@ -93,5 +93,5 @@ def _line(
 
 
 def _flat(prefix: str, values: Mapping[str, object]) -> dict[str, object]:
-    """Numbers and words only: what is nested has no place in a cell."""
+    """Return numbers and words only; nested values do not fit in a cell."""
     return {f"{prefix}.{name}": value for name, value in values.items() if not isinstance(value, dict | list)}

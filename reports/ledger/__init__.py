@@ -1,9 +1,9 @@
-"""What a study left in its results folder: `study.json`, and one record for each finished trial.
+"""The files that a study writes to its results folder: `study.json`, and one record for each finished trial.
 
     info = StudyInfo.load(results)
     records = Ledger(results / LEDGER).read()
 
-It is a study's truth: everything else in the folder can be made again, or is only of use while the study runs.
+Reports are made from these alone. All other files can be made again, or are needed only while the study runs.
 """
 
 from reports.ledger.failures import Failure, read_failures

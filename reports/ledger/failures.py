@@ -1,4 +1,4 @@
-"""Why trials could not run, as a results folder tells it."""
+"""Reads the reasons why trials could not run, from the folder `failures` of the results."""
 
 from __future__ import annotations
 
@@ -17,18 +17,19 @@ class Failure:
     """A trial that could not run."""
 
     key: str = ""
-    """Of its file's name, as is the seed; the file holds the rest."""
+    """The trial's key. It is read from the file's name, as are `recipe_hash` and `seed`."""
     recipe_hash: str = ""
     seed: int = 0
     name: str = ""
-    """What people call the trial."""
+    """The trial's name in reports and messages: a row's label, or the search's name for the recipe."""
     reason: str = ""
     recipe: dict[str, Any] = field(default_factory=dict)
-    """Flat; empty where nobody noted it."""
+    """The flat recipe; empty if the file has none."""
 
 
 def read_failures(results: Path) -> list[Failure]:
-    """In the order of their keys. A file that names no trial is none; one that cannot be read says so as the reason."""
+    """Return all failures, sorted by key. Files whose names are no trial key are skipped. If a file cannot be read, its
+    failure has the error as the reason."""
     return [_read(path) for path in sorted((results / FAILURES).glob("*.json")) if is_key(path.stem)]
 
 

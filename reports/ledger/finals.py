@@ -1,10 +1,10 @@
-"""The finals of a search: its best recipes again, under new random seeds, beside what they are compared with.
+"""The finals of a search: its best recipes again, under fresh seeds, and the recipes that they are compared with.
 
-A final trial is a trial as any other, with a record of its own. Its fresh seed tells it from those that explored. A
-row that no seed changes has one record, of seed 0. Before the finals recipes may have run on a part of their data: what
-they scored there said which of them to explore further, and is in no figure. After the finals come soups: the weights
-of the fresh seeds of the recipe to use are averaged, mixed with the untrained encoder, and scored. After these may
-come a learning curve: that recipe on parts of its data, under the finals' seeds.
+A trial of the finals is like any other trial and has its own record. Its fresh seed distinguishes it from explored
+trials. A row whose result does not depend on the seed has one record, of seed 0. Before the finals, recipes may run on
+a part of the data: those scores decide which recipes are explored further, and count in no figure. After the finals
+come soups: the weights of the recipe to use are averaged over its fresh seeds, mixed with the untrained encoder, and
+scored. Last may come a learning curve: the recipe to use, trained on parts of the data under the finals' seeds.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from trainables.keys import at_least
 from trainables.recipe import Recipe
 
 PART, FIRST_FRESH, SOUP = 500_000, 1_000_000, 2_000_000
-"""The seed of all that explores on a part of the data, the first of the finals' own stream, and the first number of
-what a soup's record has in place of a seed. `--seeds` never comes so far."""
+"""`PART`: the seed of all trials that explore on a part of the data. `FIRST_FRESH`: the first fresh seed of finals.
+`SOUP`: the smallest number that a soup's record has as its seed. All are larger than any seed of `--seeds`."""
 SHARE = "corpus.share"
-"""The key that cuts the data. A part has all that is paired with a text; the smaller one is contained in the larger
-one, and epochs stay."""
+"""The key for the share of the data that is used. A part has all pairs of each of its texts. A smaller part is
+contained in a larger one. The number of epochs stays the same."""
 
 SHARES: Mapping[str, float] = MappingProxyType({"1/2": 0.5, "1/4": 0.25, "1/8": 0.125})
-"""Of the data, on which a learning curve trains; all of them are the finals' own trials. The last doubling comes first:
-a limit may end the curve."""
+"""Shares of the data that a learning curve trains on, the largest first, as a limit may end the curve. The trials on
+all of the data are those of the finals."""
 
 
 NEAR, LONGER = 0.3, 1.5
-"""Points that part recipes of which one is as good as the other in a search on parts of the data; and how many times as
-long a training is that gives way to a better one, or to one as good."""
+"""For a search on parts of the data. Recipes within `NEAR` points count as equally good. A recipe is passed over if
+its training takes more than `LONGER` times as long as that of a better or equally good recipe."""
 
 SOUP_SHARES = (1.0, 0.75, 0.5, 0.25)
-"""How much of the training a soup has; the rest is of the untrained encoder."""
+"""Weight of the trained model in a soup; the rest is the weight of the untrained encoder."""
 
 
 @dataclass(frozen=True)
@@ -47,44 +47,44 @@ class SoupVariant:
     share: float
     """One of `SOUP_SHARES`."""
     without: int | None = None
-    """The fresh seed whose model is left out; None: all are in it."""
+    """The fresh seed whose model is left out of the average; None: no model is left out."""
 
     @property
     def seed(self) -> int:
-        """What its record has in place of a seed."""
+        """The number that the soup's record has as its seed."""
         left_out = 0 if self.without is None else self.without - FIRST_FRESH + 1
         return SOUP + len(SOUP_SHARES) * left_out + SOUP_SHARES.index(self.share)
 
     @classmethod
     def of(cls, seed: int) -> SoupVariant:
-        """The inverse of `seed`."""
+        """Return the soup that has this `seed`."""
         left_out, place = divmod(seed - SOUP, len(SOUP_SHARES))
         return cls(SOUP_SHARES[place], FIRST_FRESH + left_out - 1 if left_out else None)
 
 
 def fresh_seeds(count: int) -> range:
-    """The first so many seeds of finals."""
+    """Return the first `count` seeds of finals."""
     return range(FIRST_FRESH, FIRST_FRESH + count)
 
 
 def is_fresh(seed: int) -> bool:
-    """Whether it is a seed of finals, which no search has seen, or a soup of these."""
+    """Return whether this is a fresh seed, which no search has seen, or the seed of a soup of such models."""
     return seed >= FIRST_FRESH
 
 
 def is_soup(seed: int) -> bool:
-    """Whether it stands for a soup."""
+    """Return whether this is the seed of a soup."""
     return seed >= SOUP
 
 
 def is_explored(seed: int) -> bool:
-    """Whether it is one of `--seeds`, of which tables are made and from which searches learn."""
+    """Return whether this is a seed of `--seeds`. Tables are made of these trials, and searches learn from them."""
     return seed < PART
 
 
 def seed_in_words(seed: int) -> str:
-    """`seed 2`; of the finals `fresh seed 2`, counted from 0 as others are; on a part of the data, which has one alone,
-    `seed 0`; `average, 75% trained`, how much of the training a soup has."""
+    """Return `seed 2`; `fresh seed 2` for finals, counted from 0; `seed 0` on a part of the data; or, for a soup,
+    `average, 75% trained`, where 75 % is the weight of the trained models."""
     if seed == PART:
         return "seed 0"
     if is_soup(seed):
@@ -95,69 +95,68 @@ def seed_in_words(seed: int) -> str:
 
 
 def part_name(share: float, whole: str) -> str:
-    """Of a recipe on a part of its data: `1/2 of the data: #17 tau 0.05`."""
+    """Return the name of a recipe on a part of the data: `1/2 of the data: #17 tau 0.05`."""
     return f"{share_in_words(share)}: {whole}"
 
 
 def share_in_words(share: float) -> str:
-    """`1/8 of the data`."""
+    """Return `1/8 of the data`."""
     return "all of the data" if share == 1 else f"{Fraction(share).limit_denominator(64)} of the data"
 
 
 @dataclass(frozen=True)
 class LearningCurve:
-    """A recipe of the finals, and the same on parts of its data."""
+    """The recipe to use, and the same recipe on parts of the data."""
 
     whole: Hash | None = None
-    """The recipe to use; None until it is known, and where nothing is to be trained."""
+    """The recipe to use, on all data; None until it is known, and if the answer is to train nothing."""
     parts: dict[str, Hash | None] = field(default_factory=dict)
-    """By the names of `SHARES`; None where a part is too small for the recipe."""
+    """Maps each name in `SHARES` to the recipe on that part; None if the part is too small for the recipe."""
 
 
 @dataclass(frozen=True)
 class Finals:
-    """What the finals of a study are of."""
+    """The plan of a study's finals."""
 
     recipes: Annotated[int, at_least(1)]
-    """How many finalists were asked for."""
+    """Number of finalists that were requested."""
     seeds: Annotated[int, at_least(1)]
-    """How many fresh seeds each of them has, the base and the baseline."""
+    """Number of fresh seeds of each finalist, of the base settings and of the baseline."""
     finalists: list[Hash] = field(default_factory=list)
-    """The best by their development scores first; empty until the exploration is over."""
+    """Finalists, sorted by development score, the best first; empty until the exploration is over."""
     base: Hash | None = None
-    """The recipe that the space sets without any search."""
     as_it_came: Hash | None = None
-    """The encoder without any training; None where it cannot be scored so."""
+    """The untrained encoder; None if it cannot be scored without training."""
     baseline: Hash | None = None
-    """The space's baseline row, where it has one that can be run."""
+    """The space's baseline row; None if the space has none that can be run."""
     smaller: bool = False
-    """Whether recipes and seeds are fewer than usual, for want of room in a limit."""
+    """Whether there are fewer recipes and seeds than usual because a limit leaves no room for more."""
     curve: LearningCurve | None = None
-    """What they end with; None where nobody asked for it."""
+    """The learning curve after the finals; None if it was not requested."""
     chosen: bool = False
-    """Whether the finalists are known: where no recipe is above the base settings there are none. Older studies lack
-    it."""
+    """Whether the finalists are decided; there are none if no recipe is above the base settings. Older files lack
+    this field."""
 
     @property
     def hashes(self) -> set[str]:
-        """Of all that are compared."""
+        """The recipes that the finals compare: finalists, base settings, untrained encoder and baseline."""
         return {*self.finalists, *filter(None, (self.base, self.as_it_came, self.baseline))}
 
 
 class Apart(NamedTuple):
-    """The records of a study, by what they are for."""
+    """The records of a study, grouped by purpose."""
 
     own: list[Record]
-    """Those that rows and explored recipes rest on."""
+    """Records of rows and explored recipes."""
     finals: dict[str, list[Record]]
-    """By recipe hash, by seed."""
+    """Maps recipe hashes to the records of finals, sorted by seed."""
     parts: list[Record]
-    """On parts of the data."""
+    """Records of trials on a part of the data."""
     soups: list[Record]
 
 
 def apart(records: Iterable[Record], rows: Iterable[str | None], plan: Finals | None) -> Apart:
-    """`rows`: their hashes; `plan`: what the study's finals are of."""
+    """Group records by purpose. `rows`: the recipe hashes of the rows. `plan`: the study's finals."""
     compared = {*rows} & (plan.hashes if plan else set())
     kinds = Apart([], {}, [], [])
     for record in sorted(records, key=lambda record: (record.recipe_hash, record.seed)):
@@ -173,7 +172,8 @@ def apart(records: Iterable[Record], rows: Iterable[str | None], plan: Finals | 
 
 
 def whole_of(recipe: Mapping[str, Any], base: Mapping[str, Any]) -> tuple[float, Recipe] | None:
-    """Of a flat recipe on a part of the data that `base` has the share, and the recipe on all of them; else None."""
+    """For a flat recipe on a part of the data of `base`, return the share of that data and the recipe on all of it.
+    Return None for any other recipe."""
     share, whole = recipe.get(SHARE), base.get(SHARE)
     if share is None or whole is None or share >= whole:
         return None

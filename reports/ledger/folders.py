@@ -1,4 +1,4 @@
-"""What a results folder holds, and the key that names a trial's files in it."""
+"""Names of the files and folders in a results folder, and the key of a trial, which is part of file names."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from trainables.errors import UserError
 from trainables.typed_json import matching
 
 SCHEMA = 2
-"""Of the files of a results folder, as `reports/ledger` reads and writes them; one of another schema is refused."""
+"""Version of the files in a results folder, as `reports/ledger` reads and writes them; others are refused."""
 STUDY = "study.json"
-"""What the study was asked to do."""
+"""The request and state of the study."""
 LEDGER = "ledger"
 """The records of finished trials, `KEY.json` each."""
 FAILURES = "failures"
-"""Why trials could not run, `KEY.json` each."""
+"""The reasons why trials could not run, `KEY.json` each."""
 MODELS = "models"
 """Trained models, a folder called KEY each."""
 PREDICTIONS = "predictions"
-"""What trials predicted, and the gold labels, `KEY-EVALUATION.npz` each."""
+"""Predictions of trials and the gold labels, `KEY-EVALUATION.npz` each."""
 PLUGINS = "plugins"
-"""Copies of the files that a person gave by `--plugin`."""
+"""Copies of the files given by `--plugin`."""
 PROGRESS = "progress.json"
-"""How far the study is, while it runs."""
+"""The progress of a running study."""
 CURVES = "progress"
 """The losses of trials, `KEY.jsonl` each."""
 OWN_DATA = "data"
-"""A person's own data as they were prepared for the study, and the space that was made of them."""
+"""The user's own data as prepared for the study, and the space that was made of them."""
 LOOKS = "looks"
-"""When a report that may hold verdicts was first made of which trials, `DIGEST.json` each (`reports.facts.looks`)."""
+"""For each look, the time when a report first used these trials (`reports.facts.looks`), `DIGEST.json` each."""
 
 Hash = Annotated[str, matching(r"[0-9a-f]{1,64}", "the hash of a recipe")]
 PluginFile = Annotated[str, matching(r"(?!\.)[^/\0]+\.py", "the name of a Python file")]
@@ -39,22 +39,22 @@ Place = Annotated[str, matching(r"(?!.*\.\.)[\w.-]+(/[\w.-]+)*", "a path within 
 TRAIN = "train"
 """Checkpoints of unfinished trainings, two folders each."""
 POPULATIONS = "populations"
-"""Who trains together in a population that is not done yet, a file each."""
+"""A file for each unfinished population: which trials train together."""
 JOURNAL = "optuna.journal"
-"""What a search asked for and was told."""
+"""The recipes that a search chose, and their scores."""
 LOCK = "study.lock"
-"""What the study that writes here holds."""
+"""The file that a running study locks, so that no other study writes to the folder."""
 
 _KEY = re.compile(r"(?P<hash>[0-9a-f]{1,64})-(?P<seed>[0-9]{1,18})")
 
 
 def trial_key(recipe_hash: str, seed: int) -> str:
-    """What a trial's files are called: `0123456789ab-1`."""
+    """Return the name of a trial's files: `0123456789ab-1`."""
     return f"{recipe_hash}-{seed}"
 
 
 def split_key(key: str) -> tuple[str, int]:
-    """The recipe hash and the seed of a trial's key; `UserError` where it is none."""
+    """Return the recipe hash and the seed of a trial's key. Raise `UserError` if the key is malformed."""
     match = _KEY.fullmatch(key)
     if match is None:
         raise UserError(f"{key!r} is not the key of a trial, which is a recipe's hash and a seed: 0123456789ab-1")
@@ -62,5 +62,5 @@ def split_key(key: str) -> tuple[str, int]:
 
 
 def is_key(text: str) -> bool:
-    """Whether it names a trial, as `split_key` reads it."""
+    """Return whether `split_key` accepts this text."""
     return _KEY.fullmatch(text) is not None

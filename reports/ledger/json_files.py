@@ -1,4 +1,4 @@
-"""JSON files: written whole, read with one clear sentence where they are broken."""
+"""Writes JSON files as a whole, and reads them with one clear message if they are broken."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ T = TypeVar("T")
 
 
 def write_json(path: Path, item: Any) -> None:
-    """Write a dataclass, or a mapping, as a JSON object, whole. A number that is not finite is kept as null."""
+    """Write a dataclass or a mapping as a JSON object, as a whole file. Numbers that are not finite become null."""
     write_whole(path, json.dumps(plain(item), indent=1, allow_nan=False) + "\n")
 
 
 def plain(value: Any, digits: int | None = None) -> Any:
-    """The same value in JSON's types: dataclasses as objects, numpy scalars unpacked, tuples as lists, numbers not
-    finite as None, others rounded to so many `digits` behind the point."""
+    """Convert a value to JSON types: dataclasses and mappings to objects, numpy scalars to numbers, tuples to lists,
+    numbers that are not finite to None. Other floats are rounded to `digits` decimals."""
     if value is None or isinstance(value, str | bool | int):
         return value
     if isinstance(value, float):
@@ -42,9 +42,9 @@ def plain(value: Any, digits: int | None = None) -> Any:
 
 
 def read_whole(kind: type[T], path: Path, what: str) -> T:
-    """A dataclass from its file, every field of the type that it says; `UserError` names the file and the field.
+    """Read a dataclass and check its fields' types. Raise `UserError` that names the file and the field.
 
-    One with a field `schema` is refused where that is not today's.
+    If the dataclass has a field `schema`, files with another schema than `SCHEMA` are refused.
     """
     names = {item.name for item in dataclasses.fields(kind)}  # type: ignore[arg-type]
     try:
@@ -62,5 +62,5 @@ def read_whole(kind: type[T], path: Path, what: str) -> T:
 
 
 def as_recipe(values: Mapping[str, Any]) -> dict[str, Any]:
-    """A flat recipe out of JSON, which knows lists only where a recipe has tuples."""
+    """Return a flat recipe from JSON values: JSON has only lists where a recipe has tuples."""
     return {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}

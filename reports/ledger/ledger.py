@@ -1,7 +1,7 @@
-"""The ledger of finished trials: one JSON file a trial, written whole and renamed into place.
+"""The ledger of finished trials: one JSON file for each trial, written as a whole and renamed into place.
 
-Nothing in it needs Ray, torch, a lock or a server: any number of trials may write to one folder at once, and a reader
-never sees half a file.
+The ledger needs neither Ray, torch, a lock nor a server: any number of trials may write to one folder at once, and a
+reader never sees half a file.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from trainables.errors import UserError
 
 @dataclass(frozen=True)
 class Places:
-    """A part of `StudyInfo`."""
+    """The field `places` of `StudyInfo`, read without the other fields."""
 
     places: dict[str, str] = field(default_factory=dict)
 
 
 class Ledger:
-    """A folder of records. Reading never changes it.
+    """A folder of records. Reading never changes the folder.
 
-    With `scoring`, of all trials or by recipe hash and seed, a trial is done where its model was evaluated so, and
-    `read` and `get` give only done trials, with those evaluations.
+    `scoring` states the evaluations that a study needs, of all trials or by recipe hash and seed. Then a trial is done
+    once its model has these evaluations, and `read` and `get` return only done trials, with these evaluations.
     """
 
     def __init__(self, folder: str | Path, scoring: Scoring | Callable[[str, int], Scoring] | None = None) -> None:
@@ -37,26 +37,26 @@ class Ledger:
         self._checked: dict[Path, tuple[tuple[int, int], Record]] = {}
 
     def path(self, recipe_hash: str, seed: int) -> Path:
-        """Where that trial's record lies, or would."""
+        """The path of that trial's record, whether or not the file exists."""
         return self.folder / f"{trial_key(recipe_hash, seed)}.json"
 
     def write(self, record: Record) -> Path:
-        """Add or replace a record. A number that is not finite is kept as None."""
+        """Add or replace a record. Numbers that are not finite become null."""
         name = f"{self.folder.name}/{trial_key(record.recipe_hash, record.seed)}.json"
         path = to_write(self.folder.parent, name)
         write_json(path, record)
         return path
 
     def read(self) -> list[Record]:
-        """The records that can be right, by recipe hash and seed."""
+        """Return all valid records, sorted by recipe hash and seed."""
         return [own for record in self.sift()[0] if (own := self._as_scored(record)) is not None]
 
     def sift(self) -> tuple[list[Record], dict[str, str]]:
-        """All records that can be right, by recipe hash and seed, and the other files by name with what is wrong.
+        """Return all valid records, sorted by recipe hash and seed. Return also what is wrong with each other
+        file, by file name.
 
-        What is wrong is set aside: nobody counts it, and a study runs its trial again, whose record then takes its
-        place. Unfinished `.tmp` files are passed over. A record that was right is not read again until its file
-        changed.
+        Invalid records are set aside: nothing counts them, and a study runs their trials again and replaces them.
+        Unfinished `.tmp` files are skipped. A valid record is read again only after its file has changed.
         """
         records, set_aside = {}, {}
         paths = self.folder.iterdir() if self.folder.is_dir() else ()
@@ -70,7 +70,7 @@ class Ledger:
         return in_order, set_aside
 
     def _once_checked(self, path: Path) -> tuple[tuple[int, int], Record]:
-        """The record, and the time and size of its file."""
+        """Return the record with the time and size of its file; raise `UserError` if the record is invalid."""
         try:
             status = path.stat()
         except OSError as error:
@@ -80,22 +80,22 @@ class Ledger:
         return entry if entry is not None and entry[0] == state else (state, checked(read_record(path), self._places))
 
     def _places(self) -> Mapping[str, str]:
-        """What the files held that the study named (`StudyInfo.places`); nothing where no study says."""
+        """Return `StudyInfo.places` of the study; empty if there is no `study.json`."""
         study = self.folder.parent / STUDY
         return read_whole(Places, study, "a study's description").places if study.is_file() else {}
 
     def has(self, recipe_hash: str, seed: int) -> bool:
-        """Whether that trial is done: its record is there, can be right, and has what is asked for."""
+        """Return whether that trial is done: its record exists, is valid, and has the evaluations needed."""
         return self.get(recipe_hash, seed) is not None
 
     def get(self, recipe_hash: str, seed: int) -> Record | None:
-        """That record; None where there is none that can be right."""
+        """Return the trial's record; None if there is no valid record, or if the trial is not done."""
         path = self.path(recipe_hash, seed)
         if not path.is_file():
             return None
         try:
             record = self._checked[path] = self._once_checked(path)
-        except UserError:  # `sift` says why
+        except UserError:  # `sift` returns the reason
             return None
         return self._as_scored(record[1])
 

@@ -1,11 +1,11 @@
-"""Where a study's results are: a folder, or a URL with a working copy on this machine.
+"""The place of a study's results: a folder, or a URL with a working copy on this machine.
 
     place = open_location(text, default)
     place.bring()                  # nothing to do for a folder
     ...                            # read and write place.folder
     place.push("ledger/KEY.json")
 
-All code reads and writes `place.folder`; only this module knows that there may be a URL behind it.
+All other code reads and writes `place.folder`. Only this module handles URLs.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ if TYPE_CHECKING:
     from reports.ledger.storage import Entry, Storage
 
 INCOMING = "incoming"
-"""What workers are sending, and what senders that died left."""
+"""The folder for files that workers are sending, and for leftovers of workers that died."""
 LARGE = (MODELS, "train", "tune", "embeddings", "export", INCOMING)
-"""Folders of the results that are brought and pushed only where one of their folders is asked for by name: models,
-checkpoints, and what is of use on one machine alone (`tune` and `embeddings` are in older results)."""
+"""Folders of the results that are copied only if one of their subfolders is requested by name: models, checkpoints, and
+files of use on one machine only (`tune` and `embeddings` are in older results)."""
 STALE_SECONDS = 300.0
-"""No process writes one small file for so long, so an older unfinished one is a dead process's."""
+"""An unfinished file older than this is a leftover of a dead process: writing a small file never takes so long."""
 FOLLOW_SECONDS = 10.0
-"""How often a reader who follows a running study looks for news of it."""
+"""Seconds between two copies for a reader who follows a running study."""
 RECENT_SECONDS = 60.0
-"""Times of files are too coarse to tell two versions apart that were written within this."""
+"""File times are too coarse to distinguish two versions that were written within this many seconds."""
 _UNFINISHED = re.compile(r".+\.[0-9a-f]{8}\.tmp")
 
 
@@ -59,24 +59,24 @@ class ResultsLocation:
     """The results folder, or the working copy of `url`."""
     url: str | None = None
     _lock: FileLock | None = field(default=None, repr=False, compare=False)
-    """Holds the working copy as long as this object lives."""
+    """Lock of the working copy, held while this object exists."""
     _pushed: dict[str, tuple[int, int]] = field(default_factory=dict, repr=False, compare=False)
-    """Time and size of each small file as it is at the URL."""
+    """Maps each small file to its time and size in the version that is at the URL."""
 
     @property
     def shown(self) -> str:
-        """What a person is told."""
+        """The place as messages name it."""
         return self.url or str(self.folder)
 
     def at(self, name: str) -> str:
-        """What a person is told of a file or folder in it."""
+        """The path or URL of a file or folder in the results, for messages."""
         return f"{self.url.partition('?')[0].rstrip('/')}/{name}" if self.url else str(self.folder / name)
 
     def bring(self) -> None:
-        """Make the working copy what the URL holds, without `LARGE` folders.
+        """Make the working copy equal to the URL's content, without `LARGE` folders.
 
-        The URL is the truth: what only the working copy has is what a killed process did not push, and is removed.
-        `UserError` where the URL cannot be read, or holds something that is no study.
+        Files that only the working copy has are removed: a killed process did not push them. Raise `UserError` if the
+        URL cannot be read, or if it is not empty and holds no study.
         """
         if self.url is None:
             return
@@ -90,8 +90,8 @@ class ResultsLocation:
                 self._note(name, entry)
 
     def renew(self, name: str) -> None:
-        """Bring the small files that others added meanwhile to a folder at the URL, such as `looks`; what is here
-        stays as it is. `UserError` where the URL cannot be read."""
+        """Copy those small files of a folder at the URL, such as `looks`, that the working copy does not have. Existing
+        files stay unchanged. Raise `UserError` if the URL cannot be read."""
         if self.url is None:
             return
         with self._access("read"):
@@ -102,10 +102,10 @@ class ResultsLocation:
                 self._note(file, entry)
 
     def push(self, name: str) -> None:
-        """Copy a file or folder that was written here to the URL. `UserError` where that fails for good.
+        """Copy a file or folder from the working copy to the URL. Raise `UserError` if all attempts fail.
 
-        A trial's record is pushed last, after its predictions and its model. A model that a worker sent straight to the
-        URL is not here, and stays as it is.
+        Push a trial's record last, after its predictions and its model. A model that a worker sent directly to the URL
+        is not in the working copy and stays unchanged.
         """
         if self.url is None:
             return
@@ -117,8 +117,8 @@ class ResultsLocation:
                 self._storage.send(path, name)
 
     def push_changed(self) -> None:
-        """Copy to the URL every small file that changed since it was brought or pushed, but no records: those are
-        pushed one by one, after what they promise. `UserError` where that fails for good."""
+        """Copy every small file that changed since it was copied from or to the URL. Records are left out: each is
+        pushed after the files that it names. Raise `UserError` if all attempts fail."""
         if self.url is None:
             return
         records = self.folder / LEDGER
@@ -126,7 +126,7 @@ class ResultsLocation:
             self._push([path for path in _small_files(self.folder) if records not in path.parents])
 
     def add(self, name: str, text: str) -> None:
-        """Write a text file into a folder such as `models/KEY`, wherever that lies. `UserError` where that fails."""
+        """Write a text file into a folder such as `models/KEY`, here or at the URL. Raise `UserError` on failure."""
         path = to_write(self.folder, name)
         with self._access("written"):
             if self.url is None or not _is_large(name) or path.parent.is_dir():
@@ -136,7 +136,8 @@ class ResultsLocation:
                 self._storage.add(within, file, text.encode())
 
     def fetch(self, name: str) -> bool:
-        """Bring a folder within a `LARGE` one, `models/KEY`, into the working copy. False where there is none."""
+        """Copy a folder in a `LARGE` one, such as `models/KEY`, into the working copy. Return False if there is
+        none."""
         path = self.folder / checked_name(name)
         if self.url is None:
             return path.is_dir()
@@ -144,19 +145,19 @@ class ResultsLocation:
             return self._storage.fetch(name, path)
 
     def follow(self) -> None:
-        """From now on bring every few seconds, in a thread of its own, what a running study pushes. For readers."""
+        """For readers: start a thread that updates the working copy every few seconds from a running study."""
         if self.url is not None:
             threading.Thread(target=self._follow, daemon=True).start()
 
     def exists(self, name: str) -> bool:
-        """Whether there is such a file or folder."""
+        """Return whether this file or folder exists."""
         if self.url is None or not _is_large(name):
             return (self.folder / checked_name(name)).exists()
         with self._access("read"):
             return self._storage.has(name)
 
     def remove(self, name: str) -> None:
-        """Remove a file or folder, if it is there."""
+        """Remove a file or folder, if it exists, from the working copy and the URL."""
         path = to_write(self.folder, name)
         if path.is_dir():
             shutil.rmtree(path)
@@ -171,21 +172,21 @@ class ResultsLocation:
                     self._storage.delete(name)
 
     def sweep(self) -> None:
-        """Remove what writers that were killed left half written. Another study may be writing here right now, so only
-        what is too old to be one of its files goes; the next start removes the rest."""
+        """Remove half-written files of writers that were killed. Another study may be writing to the folder, so only
+        files older than `STALE_SECONDS` are removed; the next start removes the rest."""
         for path in _small_files(self.folder, unfinished=True):
-            with contextlib.suppress(FileNotFoundError):  # its writer renamed it meanwhile
+            with contextlib.suppress(FileNotFoundError):  # its writer renamed it in the meantime
                 if time.time() - path.stat().st_mtime > STALE_SECONDS:
                     path.unlink()
 
-    # --- below
+    # --- private
 
     def _follow(self) -> None:
         while True:
             time.sleep(FOLLOW_SECONDS)
             try:
                 self.bring()
-            except UserError as error:  # the way there may be open again the next time
+            except UserError as error:  # the URL may be readable at the next attempt
                 print(f"{error}; trying again", file=sys.stderr, flush=True)
 
     @property
@@ -196,7 +197,7 @@ class ResultsLocation:
         return storage(self.url)
 
     def _list(self) -> dict[str, Entry]:
-        """The small files at the URL. Records are listed first: what they promise is there before them."""
+        """Return the small files at the URL. Records are listed first, so that every file they name exists already."""
         top = self._storage.list(recursive=False)
         if top and STUDY not in top:
             raise UserError(f"{self.url} is not empty and holds no study; give another, or the one that a study wrote")
@@ -207,7 +208,7 @@ class ResultsLocation:
         return {name: entry for name, entry in entries.items() if not is_unfinished(name) and not _stays(name)}
 
     def _clear(self, entries: Container[str]) -> None:
-        """Remove everything else from the working copy."""
+        """Remove all files and empty folders from the working copy that are not in `entries`."""
         self._pushed.clear()
         for root, folders, files in os.walk(self.folder, topdown=False):
             for name in files:
@@ -221,7 +222,7 @@ class ResultsLocation:
                     path.rmdir()
 
     def _lacks(self, name: str, entry: Entry) -> bool:
-        """Whether the file at the URL differs from the one here, as far as time and size tell."""
+        """Return whether the file at the URL differs from the one in the working copy, judged by time and size."""
         path = self.folder / name
         if entry.changed is None or not path.is_file():
             return True
@@ -229,20 +230,20 @@ class ResultsLocation:
         return (state.st_size, state.st_mtime) != (entry.size, entry.changed)
 
     def _note(self, name: str, entry: Entry) -> None:
-        """The file here is now the one at the URL."""
+        """Record that the file in the working copy now equals the one at the URL."""
         path = self.folder / name
-        if not path.is_file():  # it was removed there since it was listed
+        if not path.is_file():  # it was removed from the URL after the listing
             return
         if entry.changed is not None and time.time() - entry.changed > RECENT_SECONDS:
             os.utime(path, (entry.changed, entry.changed))
         self._pushed[name] = _state(path)
 
     def _push(self, paths: list[Path]) -> None:
-        """Copy those that changed."""
+        """Copy those files that changed since the last copy."""
         changed: dict[str, tuple[int, int]] = {}
         for path in paths:
-            with contextlib.suppress(FileNotFoundError):  # it was removed meanwhile
-                state = _state(path)  # before the copy: it may change meanwhile
+            with contextlib.suppress(FileNotFoundError):  # it was removed in the meantime
+                state = _state(path)  # before the copy, as the file may change during it
                 if self._pushed.get(self._name(path)) != state:
                     changed[self._name(path)] = state
         self._storage.put_all({name: self.folder / name for name in changed})
@@ -253,7 +254,7 @@ class ResultsLocation:
 
     @contextlib.contextmanager
     def _access(self, done: str) -> Iterator[None]:
-        """An error of the URL's, or of this machine's disk, as one sentence."""
+        """Turn an error of the URL or of this machine's disk into a `UserError` of one sentence."""
         try:
             yield
         except OSError as error:
@@ -263,9 +264,9 @@ class ResultsLocation:
 
 
 def open_location(text: str | Path | None, default: Path) -> ResultsLocation:
-    """The place that a person named by `--results`; `default` where they named none.
+    """Return the place that the user named by `--results`; `default` if it is None.
 
-    `UserError` for a URL that nothing here reads, a bucket that is not there, or no right to read it.
+    Raise `UserError` for a URL of an unsupported kind, a missing bucket, or missing rights to read it.
     """
     if text is None:
         return ResultsLocation(default)
@@ -274,7 +275,7 @@ def open_location(text: str | Path | None, default: Path) -> ResultsLocation:
     url = str(text)
     try:
         parts = urlsplit(url)
-    except ValueError:  # neither it nor the URL is repeated: a password may stand in them
+    except ValueError:  # print neither the error nor the URL: they may contain a password
         raise UserError(
             f"{url.partition(':')[0]}://... is no URL; give a folder, or a URL such as s3://BUCKET/FOLDER"
         ) from None
@@ -297,12 +298,12 @@ def open_location(text: str | Path | None, default: Path) -> ResultsLocation:
 
 
 def is_url(text: str | Path) -> bool:
-    """Whether a person means a URL, not a folder."""
+    """Return whether the user means a URL, not a folder."""
     return isinstance(text, str) and "://" in text
 
 
 def as_user_error(error: OSError, where: str | Path) -> UserError:
-    """The one sentence for results that cannot be written: a full disk, no right, a folder that went away."""
+    """Return the message for results that cannot be written: a full disk, missing rights, a folder that was removed."""
     why = error.strerror or str(error)
     mend = "make room there" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "mend that"
     return UserError(
@@ -312,10 +313,10 @@ def as_user_error(error: OSError, where: str | Path) -> UserError:
 
 
 def _working_copy(url: str) -> tuple[Path, FileLock]:
-    """A folder of this process alone, in the user's cache; on Linux XDG_CACHE_HOME moves it.
+    """Return a folder in the user's cache that this process alone uses, and its lock. On Linux XDG_CACHE_HOME moves it.
 
-    The next process with this URL takes it again and fetches only what differs; two at once have a folder each. The
-    lock is the operating system's, so a killed process leaves a free folder.
+    The next process with this URL reuses the folder and copies only differences. Two processes at once get two folders.
+    The operating system holds the lock, so a killed process leaves the folder free.
     """
     caches = platformdirs.user_cache_path("sentence-embedding-studies", appauthor=False) / "results"
     digest = hashlib.sha256(url.encode()).hexdigest()[:16]
@@ -323,7 +324,7 @@ def _working_copy(url: str) -> tuple[Path, FileLock]:
         caches.mkdir(parents=True, exist_ok=True)
         for number in itertools.count():
             lock = FileLock(caches / f"{digest}-{number}.lock", blocking=False)
-            with contextlib.suppress(Timeout):  # another process has this one
+            with contextlib.suppress(Timeout):  # another process uses this folder
                 lock.acquire()
                 folder = caches / f"{digest}-{number}" / (Path(urlsplit(url).path).name or "results")
                 folder.mkdir(parents=True, exist_ok=True)
@@ -342,17 +343,18 @@ def _is_large(name: str) -> bool:
 
 
 def is_unfinished(name: str) -> bool:
-    """Whether a file's writer has not finished it, or was killed."""
+    """Return whether this file is unfinished: still being written, or left by a killed writer."""
     return _UNFINISHED.fullmatch(name) is not None
 
 
 def _stays(name: str) -> bool:
-    """Whether a file is of this machine alone: a lock that came from another one would never be opened."""
+    """Return whether a file must stay on this machine: a lock copied from another one would never be released."""
     return name.endswith(".lock")
 
 
 def _small_files(folder: Path, unfinished: bool = False) -> Iterator[Path]:
-    """Those below a results folder or one of its own, without `LARGE` ones; or those that no writer has finished."""
+    """Yield the files below a folder, without links, locks and `LARGE` folders; with `unfinished` only unfinished
+    files."""
     for root, folders, files in os.walk(folder):
         folders[:] = sorted(name for name in folders if Path(root) != folder or name not in LARGE)
         for name in sorted(files):

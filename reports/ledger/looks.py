@@ -1,4 +1,4 @@
-"""The looks that were taken at a study, a file each: `reports.facts.looks` says what a look is."""
+"""The looks taken at a study, a file each. `reports.facts.looks` defines a look."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from trainables.typed_json import matching
 
 @dataclass(frozen=True)
 class Taken:
-    """What the file of a look holds."""
+    """The content of a look's file."""
 
     at: Annotated[str, matching(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?\+00:00", "a time of UTC in ISO format")]
     """When the look was first taken."""
 
 
 def taken(folder: Path) -> list[str]:
-    """The looks that a results folder keeps, in the order of their times. `UserError` names a file that is none."""
+    """Return the names of all looks in a results folder, sorted by time. Raise `UserError` for a malformed file."""
     files = (folder / LOOKS).glob("*.json")
     return [name for _, name in sorted((read_whole(Taken, path, "a look at a study").at, path.stem) for path in files)]

@@ -7,22 +7,22 @@ from typing import Annotated
 
 
 def now() -> str:
-    """The time as these files write it."""
+    """Return the current time in this format."""
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
 
 
 def seconds_since(moment: str) -> float:
-    """How long ago a time of these files was; `ValueError` where it is none."""
+    """Return how many seconds ago a time in this format was. Raise `ValueError` if the text is no such time."""
     return (datetime.datetime.now(datetime.UTC) - datetime.datetime.fromisoformat(moment)).total_seconds()
 
 
 def _no_moment(text: str) -> str | None:
     try:
         seconds_since(text)
-    except (ValueError, TypeError):  # without a time zone it cannot be compared
+    except (ValueError, TypeError):  # a time without a time zone cannot be compared
         return "must be a time, such as 2026-01-01T00:00:00+00:00"
     return None
 
 
 Moment = Annotated[str, _no_moment]
-"""Such a time."""
+"""A time in this format."""

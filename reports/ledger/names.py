@@ -1,4 +1,4 @@
-"""Names of files within a results folder: relative, with slashes, and never out of it."""
+"""Names of files within a results folder: relative, with slashes, never outside the folder."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from trainables.errors import UserError
 
 
 def checked_name(name: str) -> str:
-    """The same name; `UserError` where it would leave the folder, or is none."""
+    """Return the name. Raise `UserError` if it is empty or leads out of the folder."""
     if "\0" in name or any(part in ("", ".", "..") for part in name.split("/")):
         raise UserError(f"{name!r} names no file within a results folder")
     return name
 
 
 def to_write(results: Path, name: str) -> Path:
-    """Where a file or folder of a results folder is written, or removed. The results folder itself may be a link.
+    """Return the path at which to write or remove a file or folder of a results folder, which may itself be a link.
 
-    `UserError` where the name leaves the folder, or a link on its way leads out: the folder may be a stranger's.
+    Raise `UserError` if the name, or a link on its path, leads out of the folder: the folder may be a stranger's.
     """
     path = results / checked_name(name)
     if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(results)):

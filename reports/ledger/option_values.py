@@ -1,4 +1,4 @@
-"""Values that options have, and how each is read from text: `UserError` for a text that is none."""
+"""Types of option values, and their readers from text. Readers raise `UserError` for malformed text."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from trainables.errors import UserError, choices, point_hint, shown
 from trainables.files import expanded
 
 KeepModels = int | Literal["rows", "all", "none"]
-"""Those of the rows' best seeds, of all trials, of none, or of so many best trials."""
+"""Models to keep: `rows` (of each row's best seed), `all` trials, `none`, or the number of best trials."""
 
 MOST = 100_000
-"""Seeds, workers and trials that may be asked for; a slip of the finger has more."""
+"""Largest number of seeds, workers or trials that may be requested; larger numbers are typing errors."""
 MOST_FINALS = 100
-"""Finalists, and seeds of each, at most."""
+"""Largest number of finalists, and of seeds of each finalist."""
 
 
 class NumberRange(NamedTuple):
-    """Whole numbers from the least to the most, as `2:8`; `4` where both are the same."""
+    """A range of whole numbers, bounds included, shown as `2:8`, or as `4` if both bounds are equal."""
 
     least: int
     most: int
@@ -32,7 +32,7 @@ class NumberRange(NamedTuple):
 
 
 class FinalsSize(NamedTuple):
-    """How many recipes are finalists, and how many fresh seeds each of them has."""
+    """The number of finalists, and of fresh seeds of each."""
 
     recipes: int
     seeds: int
@@ -42,7 +42,7 @@ class FinalsSize(NamedTuple):
 
 
 def size_of_finals(option: str, text: str) -> FinalsSize | Literal["none"]:
-    """`3x5`, or `none`."""
+    """Parse `3x5` or `none`."""
     if text == "none":
         return "none"
     recipes, _, seeds = text.partition("x")
@@ -66,12 +66,12 @@ def models(option: str, text: str) -> KeepModels:
 
 
 def names(text: str) -> list[str]:
-    """Between commas, but for those within `MTEB(eng, v2)`."""
+    """Split a text at commas, except at commas in parentheses as in `MTEB(eng, v2)`."""
     return [name.strip() for name in re.split(r",(?![^(]*\))", text) if name.strip()]
 
 
 def path(option: str, text: str) -> Path:
-    """A file or folder; `~` is the home folder."""
+    """Parse the path of a file or folder; `~` is the home folder."""
     return expanded(text)
 
 
@@ -91,7 +91,7 @@ def whole_number(least: int, most: float = math.inf) -> Reader:
 
 
 def number_from_zero(option: str, text: str) -> float:
-    """A finite number, 0 or above."""
+    """Parse a finite number that is at least 0."""
     try:
         number = float(text)
     except ValueError:
@@ -102,7 +102,7 @@ def number_from_zero(option: str, text: str) -> float:
 
 
 def range_of_numbers(option: str, text: str) -> NumberRange:
-    """`4` or `2:8`, from 1 to `MOST`."""
+    """Parse `4` or `2:8`, with numbers from 1 to `MOST`."""
     least, colon, most = text.partition(":")
     try:
         numbers = NumberRange(int(least), int(most if colon else least))

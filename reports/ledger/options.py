@@ -1,8 +1,8 @@
-"""What an option says of itself, beside the field that holds its value: help, how it is read, what it goes with.
+"""Definitions of options, kept with the fields that hold their values: help, reader, rules about other options.
 
     trials: int | None = option(None, SEARCH, "new recipes for Optuna", whole_number(1, MOST), shown="N")
 
-The parser of the command line, the checks, the printed commands and the JSON of `study.json` are all made of it.
+The command line's parser, the checks, the printed commands and the JSON of `study.json` are made of these.
 """
 
 from __future__ import annotations
@@ -17,47 +17,47 @@ from typing import Any, Literal
 from trainables.errors import UserError, shown
 
 Reader = Callable[[str, str], Any]
-"""An option's name on the command line and a text, to the value; `UserError` for a text that is none."""
+"""Takes the option's name on the command line and a text, returns the value; `UserError` for malformed text."""
 Repeats = Literal["no", "yes", "in a row"]
-"""Whether an option may be repeated, and may then have several values in a row."""
+"""Whether an option may be repeated (`yes`), and may then also take several values in a row (`in a row`)."""
 
 
 @dataclass(frozen=True)
 class Rule:
-    """What an option goes with."""
+    """A condition on the other options of a request."""
 
     broken: Callable[[Any], bool]
     """Whether a request that has the option breaks the rule."""
     sentence: str
-    """What the person reads then; `{option}` is the option's name."""
+    """The message for a request that breaks the rule; `{option}` stands for the option's name."""
 
 
 @dataclass(frozen=True)
 class Option:
-    """One option; `option` says the rest where the field is defined."""
+    """One option of `Request`, as its field defines it by `option`."""
 
     name: str
-    """The field's."""
+    """Name of the field."""
     default: Any
     group: str
     help: str
     read: Reader
     shown: str | None
-    """What stands for a value in the help, empty for the name; None for an option without a value."""
+    """Placeholder of the value in the help; empty: the option's name. None: the option takes no value."""
     repeats: Repeats
     rules: tuple[Rule, ...]
     split: Callable[[str], Sequence[str]]
-    """What one text of a repeated option holds."""
+    """Splits one text of a repeated option into values."""
     registry: str | None
-    """Where the names are registered that it chooses from, as `"module:REGISTRY"`: its help lists them."""
+    """The registry of names that may be chosen, as `"module:REGISTRY"`. The help lists these names."""
 
     @property
     def word(self) -> str:
-        """`--keep-models`."""
+        """The option on the command line: `--keep-models`."""
         return f"--{self.name.replace('_', '-')}"
 
     def value_of(self, value: Any) -> Any:
-        """The field's value out of a text, a number, true or false, or a list of them; `UserError` for any other."""
+        """Convert a text, a number, a bool, or a list of these to the field's value. Raise `UserError` otherwise."""
         if value is None:
             return self.default
         if self.shown is None:
@@ -75,7 +75,7 @@ class Option:
         return as_text(value)
 
     def words(self, value: Any) -> list[str]:
-        """What a person types for that value."""
+        """Return the command-line words for this value."""
         if value is True:
             return [self.word]
         texts = [as_text(each) for each in (value if self.repeats != "no" else [value])]
@@ -84,14 +84,14 @@ class Option:
         return [word for text in texts for word in ([f"{self.word}={text}"] if text[:1] == "-" else [self.word, text])]
 
     def json(self, value: Any) -> Any:
-        """That value as `value_of` reads it back from JSON."""
+        """Return the value in JSON types, so that `value_of` can read it back."""
         if self.repeats != "no":
             return [as_text(each) for each in value]
         return value if isinstance(value, bool | int) else as_text(value)
 
 
 def plain_text(option: str, text: str) -> str:
-    """The text as it is."""
+    """Return the text unchanged."""
     return text
 
 
@@ -106,22 +106,22 @@ def option(
     split: Callable[[str], Sequence[str]] = lambda text: (text,),
     registry: str | None = None,
 ) -> Any:
-    """A field of a request; see `Option`."""
+    """Return the dataclass field of an option; see `Option`."""
     metadata = {**locals()}
     return field(default=metadata.pop("default"), metadata=metadata)
 
 
 def flag(group: str, help: str, *rules: Rule) -> Any:
-    """A field that is true where the option is there."""
+    """Return the field of an option without a value, which is true if the option is given."""
     return option(False, group, help, *rules, shown=None)
 
 
 def options_of(kind: type[Any]) -> Mapping[str, Option]:
-    """The options of a request by the names of its fields, in the order of their definition."""
+    """Return the options of a request class by field name, in the order of definition."""
     fields = dataclasses.fields(kind)
     return {item.name: Option(item.name, item.default, **item.metadata) for item in fields}
 
 
 def as_text(value: Any) -> str:
-    """A value as a person types it."""
+    """Return a value as a user types it."""
     return str(int(value) if isinstance(value, float) and value.is_integer() else value)

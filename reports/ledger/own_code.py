@@ -1,8 +1,7 @@
-"""The Python in a results folder, `space.py` and `plugins/*.py`, which may be a stranger's: what of it may run.
+"""Decides which Python code in a results folder, `space.py` and `plugins/*.py`, may run: it may be a stranger's.
 
-It runs where its user has run the same text on this machine, as a study of theirs did, or has trusted it:
-`python -m reports RESULTS --trust`. The texts are known by their digests, in a folder of the user's that no results
-folder has a say in.
+Code may run if its user has run the same text on this machine, for example in a study, or has trusted it by `python -m
+reports RESULTS --trust`. Digests of trusted texts are kept in a folder of the user, outside any results folder.
 """
 
 from __future__ import annotations
@@ -24,11 +23,11 @@ SPACE_FILE = "space.py"
 
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples"
-"""Folders of the project's own, whose code is as good as the rest of it, wherever a copy of it lies."""
+"""The project's own example folders. A copy of their code is trusted wherever it is."""
 
 
 def read_code(results: Path, names: Sequence[str]) -> dict[str, str]:
-    """The texts of these files of a results folder, by name. `UserError` for one that is no plain file in it."""
+    """Return the texts of these files of a results folder, by name. Raise `UserError` for links and outside files."""
     inside = os.path.realpath(results)
     for name in names:
         if Path(name).is_absolute() or os.path.realpath(results / name) != os.path.join(inside, name):
@@ -40,7 +39,7 @@ def read_code(results: Path, names: Sequence[str]) -> dict[str, str]:
 
 
 def check_trusted(results: Path, texts: Mapping[str, str]) -> None:
-    """`UserError` where the user has not run all of this code on this machine, nor trusted it."""
+    """Raise `UserError` if the user has neither run nor trusted all of this code on this machine."""
     unknown = [name for name, text in texts.items() if not (has_run(text) or _note(text).is_file() or _is_ours(text))]
     if unknown:
         raise UserError(
@@ -51,14 +50,13 @@ def check_trusted(results: Path, texts: Mapping[str, str]) -> None:
 
 
 def trust_folder(results: Path) -> None:
-    """Have all code that lies in this folder run from now on (`trust`)."""
+    """Trust all code in this results folder from now on (see `trust`)."""
     plugins = sorted(f"{PLUGINS}/{path.name}" for path in (results / PLUGINS).glob("*.py"))
     trust(read_code(results, [*plugins, *([SPACE_FILE] if (results / SPACE_FILE).exists() else [])]).values())
 
 
 def trust(texts: Iterable[str]) -> None:
-    """From now on this code runs wherever this user's results folders hold it. `UserError` where that cannot be
-    noted."""
+    """Let this code run in all results folders of this user. Raise `UserError` if the digests cannot be written."""
     for text in texts:
         try:
             _note(text).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -71,11 +69,11 @@ def trust(texts: Iterable[str]) -> None:
 
 
 def _is_ours(text: str) -> bool:
-    """Whether it is the space file of one of the project's examples."""
+    """Return whether the text equals the space file of one of the project's examples."""
     return any(text == file.read_text(encoding="utf-8") for file in EXAMPLES.glob(f"*/{SPACE_FILE}"))
 
 
 def _note(text: str) -> Path:
-    """What says by being there that a text is trusted."""
+    """Return the path of the file whose existence means that a text is trusted."""
     digest = hashlib.sha256(text.encode()).hexdigest()
     return platformdirs.user_state_path(PROJECT, appauthor=False) / "trusted" / digest

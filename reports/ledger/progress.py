@@ -1,6 +1,6 @@
-"""How far a running study is: `RESULTS/progress.json`, and the losses of its trials in `RESULTS/progress/`.
+"""The progress of a running study: `RESULTS/progress.json`, and the losses of its trials in `RESULTS/progress/`.
 
-Both are for whoever looks at a study while it runs (`reports.live`). No report is made of them.
+Both serve those who watch a running study (`reports.live`). No report is made of them.
 """
 
 from __future__ import annotations
@@ -20,43 +20,41 @@ from trainables.typed_json import Count, parse_json, read_fields
 
 @dataclass(frozen=True)
 class Waiting:
-    """A trial that has not begun."""
+    """A trial that has not started."""
 
     key: str
     name: str
     """The row's label, or the search's name for the recipe: `#3 tau 0.05`."""
     changes: str
-    """What its recipe changes of the base recipe: `objective.weight=0.3`."""
+    """Settings in which its recipe differs from the base recipe: `objective.weight=0.3`."""
     seed: Count
     objective: str = ""
-    """What its training minimises; losses of different ones cannot be compared."""
+    """Name of the loss that its training minimises. Losses of different objectives cannot be compared."""
 
 
 @dataclass(frozen=True)
 class Running(Waiting):
-    """A trial that runs. What is not known yet is None."""
+    """A running trial. Values that are not known yet are None."""
 
     since: Moment = ""
     step: Count | None = None
     steps: Count | None = None
-    """How many its training has."""
     loss: float | None = None
-    """Of that step."""
     rung: Count | None = None
-    """The last pause of its training at which a scheduler was told scores."""
+    """The last rung, a pause of training at which a scheduler received scores."""
     scores: dict[str, float | None] = field(default_factory=dict)
-    """Those development scores, by goal."""
+    """Development scores at that rung, by goal."""
     attempt: Count = 1
-    """How often this run of the study has begun it: again after its workers died."""
+    """How often this run of the study has started the trial; it starts again after its workers died."""
 
 
 STAGES = ("search", "finals", "further")
-"""Of a study, in order: all that finalists are chosen from, their trainings, and averages and a learning curve."""
+"""Stages of a study: the search up to the choice of finalists, the finals, then soups and a learning curve."""
 
 
 @dataclass(frozen=True)
 class StageTime:
-    """How long a stage of the study went on in this run, and still goes on, in seconds."""
+    """Time of a stage of the study in this run, in seconds."""
 
     name: str
     """One of `STAGES`."""
@@ -66,37 +64,37 @@ class StageTime:
 
 @dataclass(frozen=True)
 class Progress:
-    """A study as the process that runs it sees it."""
+    """The state of a study as its own process reports it."""
 
     written_at: Moment
-    """Long ago, for a study that has not ended: its process is gone."""
+    """When the file was last written. If that is long ago and the study has not ended, its process is gone."""
     began_at: Moment
-    """When this run of the study began."""
+    """Start of this run of the study."""
     counts: dict[str, Count]
     """How many trials are `queued`, `running`, `finished`, `stopped` (early) and `failed`."""
     running: list[Running] = field(default_factory=list)
     queued: list[Waiting] = field(default_factory=list)
-    """Those that are next; more are counted than listed where there are many, or a search has yet to choose them."""
+    """The next trials; fewer than `counts` has if there are many, or if a search has yet to choose them."""
     at_once: Count = 1
-    """How many may run at the same time."""
+    """Largest number of trials that may run at the same time."""
     seconds_left: float | None = None
     estimate: str = ""
-    """How that is known, or why it is not."""
+    """How `seconds_left` was estimated, or why there is no estimate."""
     stages: list[StageTime] = field(default_factory=list)
-    """Those that ran or will; empty while nobody knows how long they take."""
+    """The stages of this run; empty if their times are unknown."""
     failed_starts: str = ""
-    """`the last 3 starts failed: ImportError: ...` while no worker starts, else nothing."""
+    """Why no worker starts, as `the last 3 starts failed: ImportError: ...`; empty otherwise."""
     ended: bool = False
 
     def save(self, results: Path) -> Path:
-        """Write `progress.json`, whole."""
+        """Write `progress.json`, as a whole file."""
         path = results / PROGRESS
         write_json(path, self)
         return path
 
     @classmethod
     def load(cls, results: Path) -> Progress | None:
-        """Read it back; None where the study wrote none, `UserError` where the file is not one."""
+        """Read `progress.json`. Return None if the study wrote none; raise `UserError` if the file is malformed."""
         path = results / PROGRESS
         return read_whole(cls, path, "a study's progress") if path.is_file() else None
 
@@ -106,15 +104,15 @@ class Curve:
     """The losses of a trial."""
 
     steps: int
-    """How many its training has."""
+    """Total number of training steps."""
     points: list[tuple[int, float]]
-    """Step and loss, about a hundred of a whole training, by step."""
+    """Pairs of step and loss, sorted by step; about a hundred for a whole training."""
 
 
 def add_losses(results: Path, key: str, steps: int, points: Iterable[tuple[int, float]]) -> None:
-    """Note losses of a trial, step and loss each; its training has so many `steps`.
+    """Append pairs of step and loss of a trial; `steps` is the total number of training steps.
 
-    `OSError` where they cannot be written.
+    Raise `OSError` if the file cannot be written.
     """
     path = to_write(results, f"{CURVES}/{key}.jsonl")
     lines = [json.dumps({"step": step, "steps": steps, "loss": {key: float(f"{loss:.6g}")}}) for step, loss in points]
@@ -124,18 +122,18 @@ def add_losses(results: Path, key: str, steps: int, points: Iterable[tuple[int, 
 
 
 class Curves:
-    """Reads the losses again and again, each file only when it has grown."""
+    """Reads the losses of trials repeatedly, and each file only if its size has changed."""
 
     def __init__(self, results: Path) -> None:
         self.folder = results / CURVES
         self._read: dict[str, tuple[int, Curve | None]] = {}
 
     def all(self) -> dict[str, Curve]:
-        """By trial key, every curve in the folder."""
+        """Return every curve in the folder, by trial key."""
         return self.of(path.stem for path in sorted(self.folder.glob("*.jsonl")))
 
     def of(self, keys: Iterable[str]) -> dict[str, Curve]:
-        """Those of these trials that have one."""
+        """Return the curves of those of these trials that have one, by trial key."""
         read = ((key, self._of(key)) for key in keys)
         return {key: curve for key, curve in read if curve is not None}
 
@@ -154,7 +152,7 @@ class Curves:
 
 @dataclass(frozen=True)
 class _Losses:
-    """A line of a curve's file: the loss at a step, by the trial's key."""
+    """A line of a curve's file: the loss at a step. `loss` maps the trial's key to the loss."""
 
     step: Count
     steps: Count
@@ -162,12 +160,12 @@ class _Losses:
 
 
 def _parse(text: str, key: str) -> Curve | None:
-    """A trial that went on from a checkpoint repeats some steps: the last time counts."""
+    """Parse a curve's file. A trial that continued from a checkpoint repeats some steps: their last losses count."""
     curve = Curve(0, [])
     for line in text.splitlines():
         try:
             losses = read_fields(_Losses, parse_json(line))
-        except ValueError:  # broken, as the last line is while it is being written
+        except ValueError:  # broken, like the last line while it is being written
             continue
         while curve.points and curve.points[-1][0] >= losses.step:
             curve.points.pop()
@@ -177,7 +175,7 @@ def _parse(text: str, key: str) -> Curve | None:
 
 
 def with_curve(trial: Running, curve: Curve | None) -> Running:
-    """The trial with its last step and loss."""
+    """Return the trial with its last step and loss."""
     if curve is None or not curve.points:
         return trial
     step, loss = curve.points[-1]

@@ -1,4 +1,4 @@
-"""What one trial left behind: a file of the ledger."""
+"""The record of one trial: a file of the ledger."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from trainables.record_parts import Evaluated, Geometry, TaskScores, Trained, Tr
 from trainables.typed_json import Count
 
 LEFT_OUT = "left out: "
-"""How the reason begins why a training ended that these data or this encoder do not go with."""
+"""Prefix of the reason why a training ended because its recipe does not suit the data or the encoder."""
 _WHAT = "a record of a finished trial"
 Work = tuple[object, ...]
 _COSTS_NO_TIME = frozenset(
@@ -30,17 +30,17 @@ _COSTS_NO_TIME = frozenset(
         *(f"objective.{name}" for name in ("temperature", "margin", "weight")),
     }
 )
-"""Keys of a recipe. Where one is forgotten its trainings are just not held against those of others."""
+"""Recipe keys that do not change how long a training takes. If one is missing, fewer trainings are compared."""
 
 EVALUATED = tuple(Evaluated.__annotations__)
-"""What an evaluation reads, by what its description is called; the other descriptions are of what training read."""
+"""Names of the descriptions of data that evaluations read; all others describe what training read."""
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """One way in which the trained model was scored: under one protocol, on one state of the data.
+    """One way in which a trained model was scored: under one protocol, on one state of the data.
 
-    A record has as many as there are: tests can be added later, and each is known by its tasks, protocol and data.
+    A record may have several: tests can be added later. An evaluation is identified by its tasks, protocol and data.
     """
 
     protocol: str
@@ -50,20 +50,20 @@ class Evaluation:
     geometry: Geometry = field(default_factory=Geometry)
     data: Evaluated = field(default_factory=Evaluated)
     predictions: Place | None = None
-    """The file of predictions, within the results folder."""
+    """Path of the file of predictions, within the results folder."""
     parts: Parts = "all"
-    """Of which parts of the tasks; of `development` there are development numbers alone, and nothing was tested."""
+    """Parts of the tasks that were scored. `development`: only development scores, nothing was tested."""
     finished_at: Literal[""] | Moment = ""
 
     @property
     def fingerprint(self) -> str | None:
-        """Of the tasks' files; None where nobody noted it."""
+        """Fingerprint of the tasks' files; None if it was not recorded."""
         digest = self.data.get("senteval", {}).get("fingerprint")
         return None if digest is None else str(digest)
 
     @property
     def name(self) -> str:
-        """Tells the evaluations of one trial apart, in names of files too: `full-0123abcd`."""
+        """Unique name among the evaluations of one trial, also used in file names: `full-0123abcd`."""
         text = json.dumps([self.fingerprint, sorted(self.scores)])
         part = "" if self.parts == "all" else f"{self.parts}-"
         return f"{self.protocol}-{part}{hashlib.sha256(text.encode()).hexdigest()[:8]}"
@@ -71,87 +71,87 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class Scoring:
-    """Which evaluations a study, or its report, takes."""
+    """The evaluations that a study, or its report, uses."""
 
     protocol: str
     data: frozenset[str] = frozenset()
-    """The fingerprints that its data has, one for each set of tasks; empty: any."""
+    """Accepted fingerprints of the evaluation's data, one for each set of tasks. Empty: all are accepted."""
     tasks: frozenset[str] = frozenset()
-    """What must be scored for a trial to be done."""
+    """Tasks that must be scored before a trial is done."""
     parts: Parts = "all"
-    """Of these tasks."""
+    """Parts of these tasks that must be scored."""
 
     def takes(self, evaluation: Evaluation) -> bool:
-        """Whether it is of the same protocol, and of the same data as far as that is known."""
+        """Return whether an evaluation has this protocol and, if fingerprints are known, this data."""
         comparable = evaluation.fingerprint is not None and self.data
         return evaluation.protocol == self.protocol and (not comparable or evaluation.fingerprint in self.data)
 
 
 @dataclass(frozen=True)
 class Record:
-    """A recipe, a seed, what training measured and cost, what it ran on, and every evaluation of the trained model. A
-    missing number is None.
+    """A recipe, a seed, the numbers, cost and machine of the training, and every evaluation of the trained model.
+    Missing numbers are None.
 
-    Averages over tasks and what a search maximises are not stored: they are functions of the scores
+    Averages over tasks and the goals of a search are not stored: they are functions of the scores
     (`search_spaces.averages`, `search_spaces.goals`).
     """
 
     recipe: dict[str, Any]
-    """Flat: every key that it has."""
+    """The flat recipe, with all of its keys."""
     recipe_hash: Hash
     seed: Count
     status: Literal["finished", "pruned"] = "finished"
-    """`pruned`: stopped early, by a scheduler or because its loss was no number any more, or left out (`unsuited`); it
-    has no evaluations."""
+    """`pruned`: without evaluations, because a scheduler stopped the training, its loss was no longer a number, or the
+    recipe was left out (`unsuited`)."""
     evaluations: list[Evaluation] = field(default_factory=list)
     """In the order in which they were made."""
     training: TrainingNumbers = field(default_factory=TrainingNumbers)
     cost: TrialCost = field(default_factory=TrialCost)
     versions: dict[str, str] = field(default_factory=dict)
-    """Of Python and packages; of this project's code and of plugins a digest."""
+    """Versions of Python and packages; digests of the project's code and plugins."""
     hardware: str = ""
-    """One line for the report: all of the cluster."""
+    """Description of the whole cluster, one line for the report."""
     machine: TrialMachine = field(default_factory=TrialMachine)
-    """Older records lack it."""
+    """Empty in older records."""
     data: Trained = field(default_factory=Trained)
     checkpoint: Place | None = None
-    """The folder of the trained model, within the results folder."""
+    """Path of the folder of the trained model, within the results folder."""
     finished_at: Literal[""] | Moment = ""
     schema: int = SCHEMA
-    """That of the results folder (`reports.ledger.folders`)."""
+    """The schema of the results folder (`reports.ledger.folders`)."""
 
     @property
     def unsuited(self) -> str:
-        """The setting that these data, or this encoder, do not go with, and why; empty where they do."""
+        """The setting that does not suit the data or the encoder, and why; empty if all settings do."""
         stopped = self.training.get("stopped") or ""
         return stopped.removeprefix(LEFT_OUT) if stopped.startswith(LEFT_OUT) else ""
 
     @cached_property
     def scores(self) -> dict[str, dict[str, Any]]:
-        """Of all evaluations; a task that was scored twice has the later numbers, or those of all its parts."""
+        """Scores of all evaluations, by task; of a task scored twice the later, and all parts before development."""
         order = sorted(self.evaluations, key=lambda evaluation: evaluation.parts == "all")
         return {task: {**numbers} for evaluation in order for task, numbers in evaluation.scores.items()}
 
     @property
     def geometry(self) -> Geometry:
-        """The latest that was measured."""
+        """The latest measured geometry."""
         return next(
             (evaluation.geometry for evaluation in reversed(self.evaluations) if evaluation.geometry), Geometry()
         )
 
     @property
     def tested(self) -> bool:
-        """Whether test parts were scored, too."""
+        """Whether test parts were scored."""
         return any(evaluation.parts == "all" for evaluation in self.evaluations)
 
     @property
     def protocol(self) -> str:
-        """Of the latest evaluation; empty without any."""
+        """The protocol of the latest evaluation; empty without any."""
         return self.evaluations[-1].protocol if self.evaluations else ""
 
     @property
     def read(self) -> dict[str, Any]:
-        """What training and evaluations read."""
+        """Descriptions of all data that training and evaluations read."""
         sources: dict[str, Any] = {**self.data}
         for evaluation in self.evaluations:
             both = {**sources.get("overlap", {}), **evaluation.data.get("overlap", {})}
@@ -159,80 +159,80 @@ class Record:
         return sources
 
     def fingerprint(self, kind: str) -> str | None:
-        """Of what it read: `corpus`, `senteval`, `encoder`; None where nobody noted it."""
+        """Return the fingerprint of `corpus`, `senteval` or `encoder`; None if it was not recorded."""
         return self.read.get(kind, {}).get("fingerprint") or None
 
     @property
     def predictions(self) -> list[str]:
-        """The files of predictions, within the results folder."""
+        """Paths of the files of predictions, within the results folder."""
         return [evaluation.predictions for evaluation in self.evaluations if evaluation.predictions]
 
     def under(self, scoring: Scoring) -> Record:
-        """With those evaluations alone that are asked for."""
+        """Return the record with only the evaluations that `scoring` takes."""
         return dataclasses.replace(
             self, evaluations=[evaluation for evaluation in self.evaluations if scoring.takes(evaluation)]
         )
 
     def done(self, scoring: Scoring) -> bool:
-        """Whether nothing that is asked for is left to do."""
+        """Return whether the trial needs no further evaluation for `scoring`."""
         own = [
             evaluation for evaluation in self.under(scoring).evaluations if evaluation.parts in ("all", scoring.parts)
         ]
         return self.status == "pruned" or {task for evaluation in own for task in evaluation.scores} >= scoring.tasks
 
     def beside(self, before: Record | None) -> Record:
-        """With the evaluations of the same trial from before, but for those that are made anew."""
+        """Return the record with the earlier evaluations of the same trial added, except those that were repeated."""
         names = {evaluation.name for evaluation in self.evaluations}
         others = [evaluation for evaluation in before.evaluations if evaluation.name not in names] if before else []
         return dataclasses.replace(self, evaluations=[*others, *self.evaluations])
 
     @property
     def ran_on(self) -> str:
-        """The machine in a few words, `no GPU, Xeon`; its cluster where it is unknown, empty where that is too."""
+        """The machine in a few words: `no GPU, Xeon`. Without it the cluster; empty if that is unknown as well."""
         if self.machine:
             return f"{self.machine.get('device') or 'no GPU'}, {self.machine.get('processor')}"
         return self.hardware
 
     @cached_property
     def work(self) -> Work:
-        """What the training did, and where: recipes that differ only in what costs no time do the same work. Such
-        trainings take as long, but for what else the machine did at the time."""
+        """Identifies what the training computed, and where. Recipes that differ only in keys of `_COSTS_NO_TIME` have
+        the same work. Trainings of the same work take equally long, except for other load on the machine."""
         recipe = repr([(key, value) for key, value in sorted(self.recipe.items()) if key not in _COSTS_NO_TIME])
         places = self.ran_on, self.cost.get("workers"), self.cost.get("threads"), self.training.get("population")
         return recipe, self.training.get("steps"), *places
 
     @property
     def key(self) -> str:
-        """Names the trial's files."""
+        """The trial's key, part of its files' names."""
         return trial_key(self.recipe_hash, self.seed)
 
     @property
     def judged(self) -> bool:
-        """Whether a scheduler let it go on, or not, by its scores."""
+        """Whether a scheduler judged the trial at a rung."""
         return bool(self.training.get("rungs"))
 
 
 def mean_measured(records: Iterable[Record], name: str) -> float | None:
-    """A number of `Record.training`, such as `steps`, over the records that measured it; None where none did."""
+    """Return the mean of a number in `Record.training`, such as `steps`, without missing ones; None if all are."""
     numbers = [record.training.get(name) for record in records]
     values = [value for value in numbers if isinstance(value, int | float)]
     return fmean(values) if values else None
 
 
 def seconds_of(record: Record, name: str) -> float | None:
-    """A number of its cost."""
+    """Return a number of the record's cost, in seconds; None if it is missing."""
     value = record.cost.get(name)
     return float(value) if isinstance(value, int | float) else None
 
 
 def seconds_trained(record: Record) -> float | None:
-    """Seconds of a training's steps, without what prepares it; of an older record with it."""
+    """Return the seconds of the training steps, without their preparation; older records include the preparation."""
     seconds = record.training.get("seconds") or record.cost.get("train_seconds")
     return float(seconds) if isinstance(seconds, int | float) else None
 
 
 def by_work(records: Iterable[Record]) -> dict[Work, dict[str, float]]:
-    """By their work and key, the seconds of trainings; without those that were not measured."""
+    """Group the seconds of trainings by work, then by trial key. Trainings without a measured time are left out."""
     groups: dict[Work, dict[str, float]] = {}
     for record in records:
         if seconds := seconds_trained(record):
@@ -241,15 +241,15 @@ def by_work(records: Iterable[Record]) -> dict[Work, dict[str, float]]:
 
 
 def training_seconds(records: Iterable[Record]) -> dict[str, float]:
-    """By its key, what each of these trainings takes on a machine that does nothing else: as long as the shortest of
-    the same work."""
+    """Map each trial key to the time that its training takes on an otherwise idle machine: the shortest time of all
+    trainings with the same work."""
     return {key: min(own.values()) for own in by_work(records).values() for key in own}
 
 
 def read_record(path: Path) -> Record:
-    """A record from its file; `UserError` that names the file, and the field, where it is none.
+    """Read a record from its file. Raise `UserError` that names the file and the field if it is malformed.
 
-    Fields that it does not know are passed over: a plugin's tools may write some.
+    Unknown fields are skipped: tools of plugins may write some.
     """
     record = read_whole(Record, path, _WHAT)
     if path.stem != record.key:

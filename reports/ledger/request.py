@@ -1,7 +1,7 @@
-"""What a person asks of a study: each option once, with its help, its check and what it goes with.
+"""A user's request for a study: each option once, with its help, its check and its rules about other options.
 
 The command line (`study/cli/options.py`), Python (`study/from_python.py`), `study.json` and the commands that reports
-print are made of these fields. A field holds what was said; its default stands for an option that was left out.
+print are made of these fields. A field holds the value that was given; its default means that the option was left out.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ from trainables.training.rungs import DEFAULT, RungPlan, parse_rungs
 
 PROGRAM = ("python", "study/run.py")
 FINALS = FinalsSize(1, 5)
-"""By default."""
+"""The default size of finals."""
 TURNED_OFF = ("finals", "scheduler")
-"""Options that `none` leaves out."""
+"""Options whose value `none` switches the feature off."""
 PLACES = ("recipe", "why", "train", "encoder", "dev", "test", "results")
-"""Options that name files and folders: nothing is no name."""
+"""Options that name files and folders, so their values may not be empty."""
 TRIALS, OPEN_TRIALS = 20, 200
-"""Recipes that Optuna explores by default, and at most where the time, or what may still be gained, ends it."""
+"""Recipes that Optuna explores by default, and at most if the time or the possible gain ends the search."""
 RUN, OWN, SEARCH = "what to run", "your own data instead of a space", "the search"
 DATA, HOW = "data", "where and how"
-"""The groups of the help. What is of the search goes on with it, and is left out of a command for some rows."""
+"""The groups of the help. `SEARCH` is kept when a study continues, and left out of a command for single rows."""
 
 WITH_TRAIN = Rule(
     lambda request: not request.train, "{option} goes with --train; give your training data by --train FILE"
@@ -73,7 +73,7 @@ def _with_train(help: str, shown: str) -> Any:
 
 @dataclass(frozen=True)
 class Request:
-    """What a person asks for."""
+    """A user's request."""
 
     space: str = option("", RUN, "a space's name, or a file of your own: ./my_space.py", NOT_WITH_TRAIN)
     recipe: str | None = option(
@@ -335,20 +335,20 @@ class Request:
 
     @property
     def averages(self) -> bool:
-        """Whether models are averaged after the finals: only where all of them are kept until then."""
+        """Whether models are averaged after the finals. This needs all models to be kept until then."""
         return self.soup == "seeds" and self.keep_models in ("rows", "all")
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Request:
-        """The request of these values by option: text, numbers, true or false, or a list. `UserError` for a name that
-        is no option, and for a value that is none of its."""
+        """Return the request of these values: text, numbers, bools or lists. Raise `UserError` for unknown names and
+        malformed values."""
         unknown = next((name for name in values if name not in OPTIONS), None)
         if unknown is not None:
             raise UserError(f"there is no option {shown(unknown)}; the options are {choices(OPTIONS)}")
         return cls(**{name: OPTIONS[name].value_of(value) for name, value in values.items()})
 
     def check(self) -> None:
-        """`UserError` for options that do not go together, and where nothing says what to run."""
+        """Raise `UserError` for options that contradict each other, and if no option states what to run."""
         for name in PLACES:
             value = getattr(self, name)
             if value == "" or (isinstance(value, tuple) and "" in value):
@@ -363,7 +363,7 @@ class Request:
             )
 
     def broken_rule(self, name: str) -> Rule | None:
-        """A rule of that option which this request breaks; None for one that is left out, by `none` too."""
+        """Return a rule of this option that the request breaks; None for an option that is left out or `none`."""
         value = self.differing.get(name)
         if value is None or (name in TURNED_OFF and value == "none"):
             return None
@@ -371,66 +371,66 @@ class Request:
 
     @property
     def differing(self) -> dict[str, Any]:
-        """What was asked for: the values of fields that are not their defaults."""
+        """The values that differ from their defaults, by option."""
         values = ((name, getattr(self, name)) for name in OPTIONS)
         return {name: value for name, value in values if value != OPTIONS[name].default}
 
     @property
     def values(self) -> dict[str, Any]:
-        """The same for JSON, as `of` reads it."""
+        """`differing` in JSON types, as `of` reads it."""
         return {name: OPTIONS[name].json(value) for name, value in self.differing.items()}
 
     @property
     def words(self) -> Sequence[str]:
-        """What a person types behind the program."""
+        """The command-line words after the program."""
         return [word for name, value in self.differing.items() for word in OPTIONS[name].words(value)]
 
     @property
     def command(self) -> str:
-        """The whole command, for a shell."""
+        """The whole command line, quoted for a shell."""
         return shlex.join([*PROGRAM, *self.words])
 
     @property
     def strategy(self) -> Search:
-        """What is searched, where nobody said: for own data by Optuna, else the paper's rows."""
+        """The kind of search. By default Optuna for own data, otherwise only the paper's rows."""
         return self.search or ("optuna" if self.of_own_data else "paper")
 
     @property
     def of_own_data(self) -> bool:
-        """Whether a space is made of the training data."""
+        """Whether a space is made of the user's training data."""
         return bool(self.train) and not self.recipe
 
     @property
     def explored(self) -> int:
-        """Recipes that Optuna is asked for, at most under a limit."""
+        """Number of recipes that Optuna explores; under a limit the largest number."""
         if self.strategy != "optuna":
             return 0
         return self.trials or (OPEN_TRIALS if bounds_study(self.limit) else TRIALS)
 
     @property
     def finals_size(self) -> FinalsSize | None:
-        """How large the finals are; None where the search ends without."""
+        """Size of the finals; None if there are none."""
         size = self.finals or FINALS
         return None if size == "none" or self.strategy == "paper" else size
 
     def without_search(self) -> Request:
-        """The same for rows alone."""
+        """Return the request without options of the search, for rows alone."""
         return dataclasses.replace(self, **_defaults(SEARCH))
 
     def of_space(self, space: str) -> Request:
-        """The same of the space that `--write-space` made of the person's data."""
+        """Return the request for the space that `--write-space` made of the user's data."""
         made = {**_defaults(OWN), "columns": None, "labels": None, "senteval": None}
         return dataclasses.replace(self, **made, space=space, search=self.strategy)
 
 
 OPTIONS = options_of(Request)
-"""By the names of the fields, in their order."""
+"""The options by field name, in the order of definition."""
 
 
 def merge(before: Request, now: Request) -> Request:
-    """A study that goes on: what `now` leaves out of the search is as it was `before`, where that goes with the rest.
-    A search keeps its seeds, as these chose among recipes. A command for some rows without a search stands for itself.
-    Finals whose finalists are known keep their size beside this (`study.results_folder.check.continued`)."""
+    """Return the request of a study that continues. Search options that `now` leaves out come from `before`, unless
+    they break a rule. A search keeps at least its seeds, as it chose recipes with them. A command for single rows
+    without a search stays unchanged. `study.results_folder.check.continued` keeps the size of decided finals."""
     if now.only and now.strategy == "paper":
         return now
     if now.strategy == "paper" != before.strategy:

@@ -1,6 +1,6 @@
-"""Files at a URL: `s3://`, `gs://` and `abfs://` by pyarrow's own readers, everything else that fsspec knows by fsspec.
+"""Files at a URL: `s3://`, `gs://` and `abfs://` read by pyarrow itself, all other kinds of URL by fsspec.
 
-It is slow to import; `reports.ledger.location` loads it where a URL is given.
+The import is slow, so `reports.ledger.location` imports this module only for a URL.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from trainables.errors import UserError
 ARROW = ("s3", "gs", "gcs", "abfs", "abfss", "hdfs", "viewfs")
 """Schemes that pyarrow reads without a further package."""
 GS_LIMIT, GS_SECONDS = "retry_limit_seconds", 10
-"""So long pyarrow tries by itself at Google's storage; without a limit a quarter of an hour."""
+"""Seconds for which pyarrow retries at Google's storage; without this limit it retries for a quarter of an hour."""
 WHOLE = ("s3", "gcs", "abfs")
-"""Kinds of storage where a file that is written appears when it is complete, and not before."""
+"""Kinds of storage in which a written file appears only once it is complete."""
 PAUSES = (1.0, 4.0, 16.0)
-"""Seconds before each further attempt; pyarrow itself tries for some seconds each time."""
+"""Seconds to wait before each further attempt. In each attempt pyarrow itself retries for some seconds."""
 ATTEMPTS = 3
-"""How often a folder is asked for that is replaced meanwhile."""
+"""Attempts to copy a folder that is replaced during the copy."""
 THREADS = 16
-"""Files that are on their way at once: most of them are small, and wait more than they travel."""
+"""Files that are copied at once. Most are small and spend more time waiting than in transfer."""
 LASTING = (
     *("ACCESS_DENIED", "INVALID_ACCESS_KEY_ID", "SIGNATURE_DOES_NOT_MATCH", "EXPIRED_TOKEN", "NO_SUCH_BUCKET"),
     *(
@@ -49,7 +49,7 @@ LASTING = (
         "forbidden",
     ),
 )
-"""What the errors say that no second attempt mends."""
+"""Words in the messages of errors that a further attempt cannot solve."""
 CREDENTIALS = {
     "s3": "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or give this machine a role that may use it",
     "gs": "set GOOGLE_APPLICATION_CREDENTIALS, or give this machine a service account that may use it",
@@ -59,22 +59,22 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Entry:
-    """What a listing says of a file."""
+    """A file in a listing."""
 
     size: int
     changed: float | None
-    """Seconds since 1970; None where the storage does not say."""
+    """Seconds since 1970; None if the storage does not report it."""
 
 
 class Storage:
-    """A folder at a URL. Names are relative to it, with slashes. Methods raise `OSError` where they fail for good.
+    """A folder at a URL. Names of files are relative to it, with slashes. Methods raise `OSError` if all attempts fail.
 
-    It can be pickled: it is opened anew by its URL, so every machine needs the same rights. Whole folders are replaced
-    by hand, as fsspec's and pyarrow's own copies write over the old one and a reader would meet half of each.
+    Only the URL is pickled, so every machine needs the same rights. This class replaces whole folders itself: copies by
+    fsspec and pyarrow overwrite the old folder, and a reader would see half of each version.
     """
 
     def __init__(self, url: str) -> None:
-        """`UserError` where nothing here reads such a URL."""
+        """Raise `UserError` if no library reads such a URL."""
         self.url = url
         self.scheme = urlsplit(url).scheme
         self.files, self.root = _open(url)
@@ -83,7 +83,7 @@ class Storage:
         return storage, (self.url,)
 
     def check(self) -> None:
-        """`UserError` where it cannot be read: no bucket, no right, no answer. What is below the bucket may be new."""
+        """Raise `UserError` if the URL cannot be read (no bucket, no right, no answer). The folder may be missing."""
         if not self.root.strip("/"):
             raise UserError(f"{self.url} names no bucket or folder; give one such as {self.scheme}://BUCKET/FOLDER")
         bucket = self.root.strip("/").split("/")[0]
@@ -92,7 +92,7 @@ class Storage:
             missing = kind == fs.FileType.NotFound and self.scheme in ("s3", "gs", "gcs", "abfs", "abfss")
             if missing and self.files.get_file_info([bucket])[0].type == fs.FileType.NotFound:
                 raise UserError(f"{self.url}: there is no bucket {bucket!r}; make it first, or name another")
-        except Exception as error:  # of whatever library reads the URL
+        except Exception as error:  # any error of the library that reads the URL
             if isinstance(error, UserError):
                 raise
             raise UserError(f"{self.url} cannot be read: {self.why(error)}") from None
@@ -100,7 +100,7 @@ class Storage:
             raise UserError(f"{self.url} is a file; name a folder")
 
     def why(self, error: Exception) -> str:
-        """What went wrong, in one line, and what would help where that is known."""
+        """Return what went wrong, in one line, with advice where known."""
         text = (
             str(error).partition("(Request ID")[0].partition(" error_info=")[0].removeprefix("google::cloud::Status(")
         )
@@ -112,7 +112,8 @@ class Storage:
         return text
 
     def list(self, name: str = "", recursive: bool = True) -> dict[str, Entry | None]:
-        """The files below a folder, by name, and if not `recursive` its folders as None. Empty where there is none."""
+        """Return the files below a folder by name; if not `recursive`, its folders too, as None. Empty if there is
+        none."""
         selector = fs.FileSelector(self._path(name) if name else self.root, True, recursive)
         entries: dict[str, Entry | None] = {}
         for info in self._try(lambda: self.files.get_file_info(selector)):
@@ -125,7 +126,7 @@ class Storage:
         return entries
 
     def read(self, name: str) -> bytes | None:
-        """A small file; None where there is none."""
+        """Return the content of a small file; None if there is none."""
 
         def read() -> bytes:
             with self.files.open_input_stream(self._path(name)) as stream:
@@ -137,7 +138,7 @@ class Storage:
             return None
 
     def write(self, name: str, content: bytes) -> None:
-        """Write a small file, whole or not at all."""
+        """Write a small file, completely or not at all."""
 
         def write(target: str) -> None:
             with self.files.open_output_stream(target) as stream:
@@ -146,11 +147,11 @@ class Storage:
         self._try(lambda: self._whole(self._path(name), write))
 
     def put(self, path: Path, name: str) -> None:
-        """Copy a local file there, whole or not at all."""
+        """Copy a local file to the URL, completely or not at all."""
         self._try(lambda: self._whole(self._path(name), lambda target: _copy(_LOCAL, str(path), self.files, target)))
 
     def get(self, name: str, path: Path) -> None:
-        """Copy a file from there, whole or not at all; `FileNotFoundError` where there is none."""
+        """Copy a file from the URL, completely or not at all. Raise `FileNotFoundError` if there is none."""
         part = path.with_name(f"{path.name}.{uuid.uuid4().hex[:8]}.tmp")
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
@@ -160,7 +161,7 @@ class Storage:
             part.unlink(missing_ok=True)
 
     def put_all(self, files: Mapping[str, Path]) -> None:
-        """Many files, several at once, in no order; those that are gone meanwhile are passed over."""
+        """Copy local files to the URL, several at once, in no order. Files that vanish in the meantime are skipped."""
 
         def put(name: str) -> None:
             try:
@@ -172,7 +173,7 @@ class Storage:
         _at_once(put, files)
 
     def get_all(self, files: Mapping[str, Path]) -> None:
-        """Many files, several at once; those that are gone meanwhile are passed over."""
+        """Copy files from the URL, several at once. Files that vanish in the meantime are skipped."""
 
         def get(name: str) -> None:
             with contextlib.suppress(FileNotFoundError):
@@ -181,7 +182,7 @@ class Storage:
         _at_once(get, files)
 
     def delete(self, name: str) -> None:
-        """Delete a file, or a plain folder with all that is in it, if it is there."""
+        """Delete a file, or a folder with all of its content, if it exists."""
         path = self._path(name)
 
         def delete() -> None:
@@ -191,16 +192,16 @@ class Storage:
             elif kind == fs.FileType.File:
                 self.files.delete_file(path)
 
-        with contextlib.suppress(FileNotFoundError):  # somebody else deleted it meanwhile
+        with contextlib.suppress(FileNotFoundError):  # somebody else deleted it in the meantime
             self._try(delete)
 
-    # --- folders in one piece
+    # --- whole folders
 
-    # A storage of objects renames no folder. So a listing, NAME.json, is written last, and says in which of two places
-    # the files lie: in NAME itself, or in NAME.other where NAME holds the version before.
+    # An object storage cannot rename folders. So a listing, NAME.json, is written last. It names the place of the
+    # files: NAME itself, or NAME.other if NAME has the previous version.
 
     def send(self, folder: Path, name: str) -> None:
-        """Copy a local folder there. A reader by `fetch` sees all of the old or all of the new."""
+        """Copy a local folder to the URL. A reader by `fetch` gets either the whole old or the whole new version."""
         before = self._listing(name)
         place = f"{name}.other" if before and before["place"] == name else name
         self.delete(place)
@@ -211,7 +212,7 @@ class Storage:
             self.delete(before["place"])
 
     def add(self, name: str, file: str, content: bytes) -> None:
-        """Add a file to such a folder, or replace it there; `FileNotFoundError` where there is no such folder."""
+        """Add or replace a file in a folder that `send` wrote. Raise `FileNotFoundError` if there is no such folder."""
         listing = self._listing(name)
         if listing is None:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), f"{self.url}: {name}")
@@ -219,7 +220,7 @@ class Storage:
         self._write_listing(name, listing["place"], {**listing["files"], file: len(content)})
 
     def fetch(self, name: str, folder: Path) -> bool:
-        """Copy such a folder from there; False where there is none. What is in the local one is replaced."""
+        """Copy a folder that `send` wrote and replace the local one. Return False if there is none at the URL."""
 
         def get(listing: dict[str, Any], part: Path) -> bool:
             self.get_all({f"{listing['place']}/{file}": part / checked_name(file) for file in listing["files"]})
@@ -229,12 +230,12 @@ class Storage:
         return fetch_whole(folder, lambda: self._listing(name), get, torn)
 
     def remove(self, name: str) -> None:
-        """Remove such a folder, if it is there."""
-        for part in (f"{name}.json", name, f"{name}.other"):  # without a listing it is gone at once
+        """Remove a folder that `send` wrote, if it exists."""
+        for part in (f"{name}.json", name, f"{name}.other"):  # without its listing the folder is gone for readers
             self.delete(part)
 
     def has(self, name: str) -> bool:
-        """Whether there is such a folder."""
+        """Return whether there is a folder that `send` wrote."""
         return self._listing(name) is not None
 
     def _write_listing(self, name: str, place: str, sizes: Mapping[str, int]) -> None:
@@ -248,13 +249,13 @@ class Storage:
         listing: dict[str, Any] = json.loads(content)
         return listing
 
-    # --- below
+    # --- private
 
     def _path(self, name: str) -> str:
         return f"{self.root}/{checked_name(name)}"
 
     def _whole(self, target: str, write: Callable[[str], None]) -> None:
-        """Have a file written where no reader looks, and move it, unless the storage itself shows whole files only."""
+        """Write a file under a temporary name and move it, unless the storage itself shows only complete files."""
         if self.files.type_name in WHOLE:
             write(target)
             return
@@ -264,13 +265,13 @@ class Storage:
         self.files.move(part, target)
 
     def _try(self, action: Callable[[], T]) -> T:
-        """The action's answer, after some attempts; `OSError` where it fails for good."""
+        """Run the action, with several attempts, and return its result. Raise `OSError` if all attempts fail."""
         for pause in (*PAUSES, None):
             try:
                 return action()
             except (FileNotFoundError, UserError):
                 raise
-            except Exception as error:  # each library has errors of its own
+            except Exception as error:  # each library has its own errors
                 if pause is None or _lasts(error):
                     if isinstance(error, OSError):
                         raise
@@ -283,12 +284,11 @@ _LOCAL = fs.LocalFileSystem()
 
 
 def _copy(source: Any, path: str, target: Any, name: str) -> None:
-    # Arrow's own copy gives an upload up where it fails; a stream of Python's would complete what it has so far.
+    # Arrow's own copy aborts an upload that fails; a Python stream would complete it with the bytes so far.
     fs.copy_files(path, name, source_filesystem=source, destination_filesystem=target, use_threads=False)
 
 
 def _open(url: str) -> tuple[Any, str]:
-    """A filesystem, and the path in it."""
     scheme = urlsplit(url).scheme
     try:
         if scheme in ("gs", "gcs") and GS_LIMIT not in url:
@@ -305,7 +305,7 @@ def _open(url: str) -> tuple[Any, str]:
 
 
 def _lasts(error: Exception) -> bool:
-    """Whether another attempt is of no use."""
+    """Return whether a further attempt cannot succeed."""
     if isinstance(error, NotImplementedError | ValueError):
         return True
     codes = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM)
@@ -319,15 +319,15 @@ def _at_once(action: Callable[[str], None], names: Iterable[str]) -> None:
 
 
 def files_of(folder: Path) -> dict[str, Path]:
-    """Every file below a local folder, by its name within it."""
+    """Return every file below a local folder, by its name relative to the folder."""
     return {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
 def fetch_whole(folder: Path, listing: Callable[[], T | None], get: Callable[[T, Path], bool], torn: str) -> bool:
-    """Copy what a listing names into a local folder, all of one version; False where there is no listing.
+    """Copy the files that a listing names into a local folder, all of one version. Return False if there is no listing.
 
-    `get` copies it into an empty folder, and says whether all is there. Where a newer version replaces it meanwhile it
-    is copied once more, `ATTEMPTS` times in all; then `OSError` says `torn`.
+    `get` copies the files into an empty folder and returns whether all are complete. If a newer version replaces them
+    during the copy, it is repeated, up to `ATTEMPTS` times in all; then `OSError` with the message `torn` is raised.
     """
     for _ in range(ATTEMPTS):
         files = listing()
@@ -341,7 +341,7 @@ def fetch_whole(folder: Path, listing: Callable[[], T | None], get: Callable[[T,
                 part.rename(folder)
                 return True
         except FileNotFoundError:
-            pass  # a newer version has replaced this one meanwhile
+            pass  # a newer version has replaced this one in the meantime
         finally:
             shutil.rmtree(part, ignore_errors=True)
     raise OSError(torn)
@@ -349,5 +349,5 @@ def fetch_whole(folder: Path, listing: Callable[[], T | None], get: Callable[[T,
 
 @functools.cache
 def storage(url: str) -> Storage:
-    """The storage at a URL, opened once in a process."""
+    """Return the storage at a URL, opened once per process."""
     return Storage(url)

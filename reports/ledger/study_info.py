@@ -1,4 +1,4 @@
-"""`RESULTS/study.json`: what a study was asked to do. With the ledger it is all that a report is made of."""
+"""`RESULTS/study.json`: the request and state of a study. Reports are made from this file and the ledger alone."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ _WHAT = "a study's description"
 
 
 class Limited(TypedDict, total=False):
-    """How a limit ended a study; empty where none did."""
+    """The limit that ended a study; empty if none did."""
 
     limit: str
     number: float
     spent: float
     left_out: Count
-    a_trial: float | None  # what a trial takes, where that is known
-    least: float | None  # where it had no room for a search, a limit that has
+    a_trial: float | None  # seconds of a trial, if known
+    least: float | None  # if the limit left no room for a search: a limit that leaves enough
 
 
 def _whole(limited: Limited) -> str | None:
@@ -57,99 +57,96 @@ def _request(values: dict[str, Any]) -> str | None:
 
 @dataclass(frozen=True)
 class StudyInfo:
-    """What was asked, where it runs and how far it is."""
+    """The request, place and state of a study."""
 
     space: str
-    """The space's name."""
     space_file: Literal["space.py"] | None = None
     """The copy of a person's own space file, within the results folder."""
     plugins: list[PluginFile] = field(default_factory=list)
     """The copies of `--plugin` files, in the folder `plugins`."""
     scale: Scale = "laptop"
     scale_reason: str = ""
-    """Why it has that scale."""
     search: Search = "paper"
     trials: Annotated[int, at_least(1)] | None = None
-    """How many recipes Optuna was asked to explore."""
+    """Number of recipes that Optuna explores at most."""
     seeds: list[Count] = field(default_factory=lambda: [0])
-    """Those that every recipe is run with."""
+    """The seeds of every recipe."""
     most_seeds: Annotated[int, at_least(1)] | None = None
-    """How many a recipe may have where more can change an answer (`--seeds 1:10`)."""
+    """Largest number of seeds of a recipe, if more seeds can change an answer (`--seeds 1:10`)."""
     base: Annotated[dict[str, Any], named_by(keys)] = field(default_factory=dict)
     """The flat base recipe, after the scale and `--set`."""
     evaluation: Annotated[dict[str, Any], named_by(evaluation_keys)] = field(default_factory=dict)
-    """How every trained model is scored, flat, as the last command said."""
+    """The flat evaluation settings of the last command."""
     evaluated_on: list[str] = field(default_factory=list)
-    """The fingerprints of that evaluation's data, one for each set of tasks that some trial was scored on; empty where
-    nobody noted them."""
+    """Fingerprints of the evaluation's data, one for each set of tasks that trials were scored on; empty if they were
+    not recorded."""
     places: dict[str, str] = field(default_factory=dict)
-    """By path what the local files and folders held that its recipes name (`Recipe.places`)."""
+    """Maps the paths of local files and folders in recipes to digests of their content (`Recipe.places`)."""
     row_hashes: dict[str, Hash | None] = field(default_factory=dict)
-    """By the label of every row asked for, its recipe's hash; None where an input that the row needs is missing."""
+    """Maps the label of every requested row to its recipe's hash; None if an input that the row needs is missing."""
     missing: dict[str, str] = field(default_factory=dict)
-    """By label, which input is missing and why."""
+    """Maps the labels of rows to the missing input and the reason."""
     searched: Annotated[list[str], named_by(keys)] = field(default_factory=list)
-    """The keys of the domains that may be searched: all of the space's but those that `--set` gives."""
+    """Keys of the domains that may be searched: all domains of the space except those that `--set` fixes."""
     goals: list[str] | None = None
-    """What the search looks for (`search_spaces.goals`), empty for the one score; None, as in older files: the
-    space's own goals."""
+    """The goals of the search (`search_spaces.goals`); empty: the one score. None, as in older files: the space's own
+    goals."""
     limits: dict[str, Annotated[float, above(0.0)]] = field(default_factory=dict)
-    """By name, what the study and its trials may cost (`search_spaces.limits`), as the last command said."""
+    """Maps names of limits to their values for study and trials (`search_spaces.limits`), from the last command."""
     limited: Annotated[Limited, _whole] = field(default_factory=Limited)
-    """Where a limit ended the last run."""
+    """The limit that ended the last run."""
     explored: list[Hash] = field(default_factory=list)
-    """The hashes of the recipes that Optuna or the grid asked for, in that order."""
+    """Hashes of the recipes that Optuna or the grid chose, in order."""
     finals: Finals | None = None
-    """What the search ends with; None where it has no finals."""
+    """None if the search has no finals."""
     versions: dict[str, str] = field(default_factory=dict)
-    """As in a record."""
+    """Versions as in a record."""
     hardware: str = ""
-    """One line for the report."""
+    """Description of the cluster, one line for the report."""
     data: Trained = field(default_factory=Trained)
-    """What was read, as in the first record that trained; the report takes it from the records."""
+    """The data that the first trained record read. The report uses the records instead."""
     notes: list[str] = field(default_factory=list)
-    """Sentences that a reader must know before any number, e.g. what the encoder was trained on already."""
+    """Sentences that a reader must see before any number, for example what the encoder was already trained on."""
     requests: list[Annotated[dict[str, Any], _request]] = field(default_factory=list)
-    """What every command asked for that worked on the study, by option (`Request.values`), in the order of their last
-    use."""
+    """The request of every command that worked on the study (`Request.values`), sorted by last use."""
     created_at: str = ""
     """UTC in ISO format."""
     across: list[str] = field(default_factory=list)
-    """The guards (`reports.facts.guards`) across whose flags the reader chose to judge."""
+    """The guards (`reports.facts.guards`) whose flags the reader chose to ignore in verdicts."""
     stopping: dict[str, str] = field(default_factory=dict)
-    """By which `scheduler` explored trials were stopped early, the last one, and at which `rungs` (as `--rungs` takes
-    them); empty where none was, and in studies of older versions."""
+    """The last `scheduler` that stopped explored trials early, and its `rungs` (as for `--rungs`); empty if there was
+    none, and in studies of older versions."""
     status_counts: dict[str, Count] = field(default_factory=dict)
     """How many trials are `finished`, `pruned` and `failed`, as counted at the end of a run."""
     schema: int = SCHEMA
-    """That of the results folder (`reports.ledger.folders`)."""
+    """The schema of the results folder (`reports.ledger.folders`)."""
 
     @property
     def raced(self) -> bool:
-        """Whether recipes may have unequal numbers of seeds, by their scores."""
+        """Whether recipes may have different numbers of seeds, depending on their scores."""
         return self.most_seeds is not None and self.most_seeds > len(self.seeds)
 
     def scored(self, space: Space) -> EvaluationConfig:
-        """How every trained model is scored."""
+        """Return how every trained model is scored."""
         return space.scored(self.scale).override(self.evaluation)
 
     def recipe(self, space: Space) -> Recipe:
-        """What every row starts from: the space's base, as the study's command changed it."""
+        """Return the recipe that every row changes: the space's base with the changes of the study's command."""
         return space.recipe(self.scale, self.scored(space)).preferring(self.base)
 
     @property
     def scoring(self) -> Scoring:
-        """Which evaluations of its trials a report takes."""
+        """The evaluations that a report uses."""
         return Scoring(EvaluationConfig.from_flat(self.evaluation).protocol, frozenset(self.evaluated_on))
 
     @property
     def commands(self) -> list[str]:
-        """Every command line that worked on the study, as a person may type it."""
+        """Every command line that worked on the study, as a user may type it."""
         return [Request.of(values).command for values in self.requests]
 
     @property
     def request(self) -> Request:
-        """What the last command asked for; without one what asks for the space."""
+        """The request of the last command; if none was recorded, a request of the study's space."""
         if self.requests:
             return Request.of(self.requests[-1])
         seeds = max(1, len(self.seeds))
@@ -157,20 +154,20 @@ class StudyInfo:
 
     @property
     def searched_by(self) -> Request:
-        """What the last command asked for that was not for some rows alone."""
+        """The request of the last command that was not for single rows only."""
         requests = map(Request.of, reversed(self.requests))
         whole = (request for request in requests if not (request.only and request.strategy == "paper"))
         return next(whole, self.request)
 
     def save(self, results: Path) -> Path:
-        """Write `study.json` into the results folder, whole. The study alone does: readers write beside it."""
+        """Write `study.json` as a whole file. Only the study writes this file; readers write other files."""
         path = results / STUDY
         write_json(path, self)
         return path
 
     @classmethod
     def load(cls, results: Path) -> StudyInfo:
-        """Read it back; `UserError` where the folder is missing or is not a study's."""
+        """Read `study.json`. Raise `UserError` if the folder is missing or is not a study's."""
         if not results.is_dir():
             what = "is a file" if results.exists() else "does not exist"
             raise UserError(f"the results folder {results} {what}")
@@ -181,14 +178,14 @@ class StudyInfo:
         return dataclasses.replace(info, base=as_recipe(info.base), evaluation=as_recipe(info.evaluation))
 
     def code(self, results: Path) -> dict[str, str]:
-        """The texts of its plugins, and then of its space file, by name within the folder: to be read, or passed on
-        once it is trusted (`check_trusted`)."""
+        """Return the texts of the plugins and then of the space file, by name within the folder. `check_trusted` must
+        pass before they run."""
         return read_code(results, [*(f"{PLUGINS}/{name}" for name in self.plugins), *filter(None, [self.space_file])])
 
     def load_space(self, results: Path) -> Space:
-        """The study's space, a registered one or the copy of a person's own file, with the domains and goals searched.
+        """Return the study's space, registered or from the user's own file, with only the searched domains and goals.
 
-        The study's plugins are run first: the space may name what they add. `UserError` for code that is not trusted.
+        The study's plugins are run first, as the space may need them. Raise `UserError` for code that is not trusted.
         """
         texts = self.code(results)
         check_trusted(results, texts)
@@ -205,7 +202,7 @@ class StudyInfo:
             return dataclasses.replace(space, domains=searched, goals=goals)
 
     def check_names(self, results: Path) -> None:
-        """`UserError` for a base recipe or a limit that is none; to be asked once the study's plugins have run."""
+        """Raise `UserError` for an invalid base recipe, evaluation or limit. Call it after the study's plugins ran."""
         with _of(results, "base"):
             Recipe.from_flat(self.base)
         with _of(results, "evaluation"):
@@ -218,7 +215,7 @@ class StudyInfo:
 
 @contextlib.contextmanager
 def _of(results: Path, field: str) -> Iterator[None]:
-    """A `UserError` names the file and the field."""
+    """Add the file and the field to the message of a `UserError`."""
     try:
         yield
     except UserError as error:

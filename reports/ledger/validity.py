@@ -1,6 +1,6 @@
-"""Whether a record can be right: its scores lie within their range, and its hash is its recipe's.
+"""Checks whether a record can be right: its scores are within their range, and its hash is that of its recipe.
 
-That each field is of its type was checked when it was read (`trainables.record_parts`).
+The types of its fields were checked when the record was read (`trainables.record_parts`).
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from trainables.recipe import Recipe
 from trainables.senteval.tasks import TASKS, kind_of
 
 _BESIDE = ("examples", "seconds")
-"""What stands beside a task's numbers."""
+"""Entries of a task's scores that are no scores."""
 ROUNDING = 1e-6
-"""So far, in points, rounding may lift a score above 100."""
+"""Points by which rounding may lift a score above 100."""
 
 
 def checked(record: Record, places: Callable[[], Mapping[str, str]] = dict) -> Record:
-    """The record with a whole recipe: keys that are newer than it at their defaults, files that were moved where they
-    are now. `places`: what the files held that the study named, for those that are gone or have changed.
+    """Return the record with a complete recipe: missing newer keys get their defaults, moved files their new paths.
+    `places` returns `StudyInfo.places`, for files that are gone or have changed.
 
-    Raises `UserError` with what cannot be right.
+    Raise `UserError` if the hash or a score cannot be right.
     """
     recipe = _recipe(record, places)
     for problem in _scores(record):

@@ -1,4 +1,4 @@
-"""A page on this machine that shows a study while it runs: `python -m reports RESULTS --live`."""
+"""A page on this machine that shows a running study: `python -m reports RESULTS --live`."""
 
 from reports.live.server import listen, serve
 

@@ -1,4 +1,4 @@
-"""A results folder as the live page shows it. It is only read, and nothing that did not change is read again."""
+"""The content of a results folder for the live page. The folder is only read, and unchanged files only once."""
 
 from __future__ import annotations
 
@@ -38,29 +38,29 @@ from trainables.recipe import Recipe, Value
 T = TypeVar("T")
 Role = Literal["", "row", "base", "encoder"]
 Signature = tuple[tuple[str, int, int], ...]
-"""What tells whether the ledger changed: names, times and sizes of the files that a report is made of."""
+"""Detects changes of the ledger: names, times and sizes of the files that a report is made of."""
 SILENT_SECONDS = 60.0
-"""A study that runs writes every few seconds; after so long a silence its process is thought to be gone."""
+"""A running study writes every few seconds. After this long a pause its process is assumed to be gone."""
 
 
 @dataclass(frozen=True)
 class Best:
-    """A recipe by what the study looks for, the means over its seeds."""
+    """A recipe with its scores on the study's goals, means over its seeds."""
 
     name: str
     changes: str
-    """What an explored recipe changes of the base recipe; empty for a row, whose label says it."""
+    """Settings in which an explored recipe differs from the base recipe; empty for a row, which its label explains."""
     scores: tuple[float, ...]
-    """By the study's goals (`Settled.goals`)."""
+    """In the order of the study's goals (`Settled.goals`)."""
     seeds: int
     at: float
-    """When the first of its trials ended, in seconds since the study's first one did."""
+    """End of the recipe's first trial, in seconds after the end of the study's first trial."""
     share: float = 1.0
-    """Of the data that it trained on: scores on different shares cannot be compared."""
+    """Share of the data that the recipe trained on. Scores on different shares cannot be compared."""
     role: Role = ""
-    """Whether no search chose it: a row, the base settings, or the untrained encoder."""
+    """`row`, `base` (settings) or `encoder` (untrained); empty for a recipe that a search chose."""
     settings: Mapping[str, Value] = dataclasses.field(default_factory=dict)
-    """Of the keys that the study searches, in the order of its space."""
+    """Values of the keys that the study searches, in the order of its space."""
 
 
 @dataclass(frozen=True)
@@ -71,37 +71,36 @@ class Settled:
     info: StudyInfo | None
     finished: int
     stopped: tuple[Failure, ...]
-    """Early, on purpose."""
+    """Trials that were stopped early on purpose."""
     failed: tuple[Failure, ...]
     set_aside: dict[str, str]
-    """Records that cannot be right, by file name, with what is wrong."""
+    """Maps file names of invalid records to what is wrong."""
     goals: tuple[Goal, ...]
-    """What the study looks for and has found."""
+    """The study's goals that some trial has measured."""
     finals: tuple[Best, ...]
-    """Recipes of the finals by their fresh seeds alone, the best first."""
+    """Recipes of the finals, scored by their fresh seeds alone, the best first."""
     best: tuple[Best, ...]
-    """By all other trials: those on most of the data first, then the best."""
+    """Recipes by all other trials, sorted by the share of the data, then by score."""
     objectives: dict[str, str]
-    """What a trial with a record minimised, by its key; in a view those that run, too."""
+    """Maps trial keys to the objective; trials with a record, in a view also running ones."""
     names: dict[str, str]
-    """What people call a trial with a record, by its key; in a view those that run and wait, too."""
+    """Maps trial keys to names; trials with a record, in a view also running and waiting ones."""
     problems: tuple[str, ...]
-    """What could not be read."""
 
 
 @dataclass(frozen=True)
 class View(Settled):
-    """All that the page shows, but for what is reckoned from the whole ledger."""
+    """All that the page shows, except verdicts and answer, which a process of their own computes."""
 
     folder: Path
     progress: Progress | None
     silent: float | None
-    """Seconds since the study was heard of, where that is too long ago."""
+    """Seconds since the study's last sign of life, if too long ago; else None."""
     curves: dict[str, Curve]
 
     @property
     def runs(self) -> bool:
-        """Whether a study works on the folder now, as far as one can tell."""
+        """Whether a study is probably working on the folder now."""
         return self.progress is not None and not self.progress.ended and self.silent is None
 
 
@@ -116,11 +115,11 @@ class Folder:
         self._lock = threading.Lock()
 
     def view(self) -> View:
-        """The folder as it is now. What cannot be read becomes a problem, not an error."""
+        """Return the folder's current content. Errors of reading become entries of `problems`."""
         with self._lock:
             signature = signature_of(self.results)
             settled = self._settled
-            if settled is None or settled.signature != signature or settled.problems:  # what failed is tried again
+            if settled is None or settled.signature != signature or settled.problems:  # after problems it is read again
                 settled = self._settled = _settled(self.results, self._ledger, signature)
             problems = list(settled.problems)
             progress = _or_none(lambda: Progress.load(self.results), problems)
@@ -144,7 +143,7 @@ class Folder:
 
 
 def _settled(results: Path, ledger: Ledger, signature: Signature) -> Settled:
-    """`signature` was taken before: what changes meanwhile is read the next time."""
+    """Read the part that changes when a trial ends. `signature` is older, so later changes are read next time."""
     problems: list[str] = []
     info = _or_none(lambda: _info(results), problems)
     records, set_aside = ledger.sift()
@@ -178,25 +177,25 @@ def _settled(results: Path, ledger: Ledger, signature: Signature) -> Settled:
 
 def _info(results: Path) -> StudyInfo:
     info = StudyInfo.load(results)
-    info.check_names(results)  # the file may have changed since the page began, and its plugins ran then
+    info.check_names(results)  # the file may have changed since the page started, when its plugins ran
     return info
 
 
 def signature_of(results: Path) -> Signature:
-    """Changes whenever a trial ends."""
+    """Return names, times and sizes of the files; they change whenever a trial ends."""
     paths = [results / STUDY, *(results / LEDGER).glob("*.json"), *(results / FAILURES).glob("*.json")]
     entries = []
     for path in sorted(paths):
         try:
             status = path.stat()
-        except OSError:  # gone since the folder was listed
+        except OSError:  # deleted after the listing
             continue
         entries.append((str(path.relative_to(results)), status.st_mtime_ns, status.st_size))
     return tuple(entries)
 
 
 class _Tried:
-    """The recipes of a study by what it looks for."""
+    """The recipes of a study with their scores."""
 
     def __init__(self, results: Results) -> None:
         self.results = results
@@ -204,7 +203,7 @@ class _Tried:
         self._began = min(ended, default=0.0)
 
     def explored(self) -> Iterator[Best]:
-        """Recipes on all of their data, then those on parts of it, which a limit lets a search begin with."""
+        """Yield recipes on all data, then those on parts of the data, with which a search under a limit begins."""
         for recipe in ranking(self.results):
             whole = Recipe.from_flat(recipe.records[0].recipe)
             yield self._of(recipe.records, recipe.values, 1.0, whole)
@@ -216,12 +215,12 @@ class _Tried:
         yield from _best_first(parts)
 
     def finals(self) -> Iterator[Best]:
-        """What has finished of them."""
+        """Yield the recipes of the finals that have finished trials."""
         judged = []
         compared = self.results.info.finals.hashes if self.results.info.finals else set()
         for key, records in self.results.finals.items():
             if key not in compared:
-                continue  # of a learning curve
+                continue  # it belongs to a learning curve
             finished = [record for record in records if record.status == "finished" and is_fresh(record.seed)]
             if finished and (values := self.results.of_goals(finished)):
                 whole = Recipe.from_flat(finished[0].recipe)
@@ -246,17 +245,17 @@ class _Tried:
 
 
 def _best_first(places: Sequence[tuple[float, tuple[float, ...], Best]]) -> list[Best]:
-    """`places`: each with its share of the data and its merit."""
+    """Sort by share of the data and merit, the best first. `places`: (share, merit, recipe)."""
     return [best for *_, best in sorted(places, key=lambda place: place[:2], reverse=True)]
 
 
 def _ended(record: Record) -> float:
-    """When, in seconds; never, where nobody knows."""
+    """Return the end of the trial in seconds since 1970; infinity if unknown."""
     return datetime.datetime.fromisoformat(record.finished_at).timestamp() if record.finished_at else math.inf
 
 
 def _or_none(read: Callable[[], T], problems: list[str]) -> T | None:
-    """What it returns; where it cannot be read None, and the reason among the problems."""
+    """Return the result of `read`; if it fails, None, and the error is appended to `problems`."""
     try:
         return read()
     except (UserError, OSError) as error:

@@ -1,6 +1,6 @@
-"""The parts of the live page as HTML. Every word from outside is escaped here, and nowhere else is HTML made of it.
+"""The parts of the live page as HTML. Only this file escapes words from outside and makes HTML of them.
 
-A section whose part is empty is not shown.
+A section without content is not shown.
 """
 
 from __future__ import annotations
@@ -27,39 +27,39 @@ from search_spaces.goals import Goal
 from search_spaces.limits import LIMITS
 
 PAGE = Path(__file__).with_name("page.html")
-"""Its places, `$name`, are filled here."""
+"""The page's template with places `$name`."""
 LISTED = 50
 TRIED = 200
-"""So many recipes are in the table."""
+"""Largest number of recipes in the table."""
 FEW = 3
-"""So many trials that failed for one reason are named."""
+"""Largest number of trials with the same reason of failure that are named."""
 ENDED_CURVES = 40
-"""Losses of so many ended trials lie behind those that run."""
+"""Largest number of ended trials whose losses are drawn behind the running ones."""
 STAGE_WORDS = {
     "search": "recipes are tried on a development score",
     "finals": "the best again under new random seeds, which decides the answer",
     "further": "models of these seeds are averaged, where that helps",
 }
-"""What is done in a stage."""
+"""What a study does in each stage."""
 WITH_CURVE = "models of these seeds are averaged, where that helps; parts of the data say what more of it gives"
-"""In the last one, where a learning curve is asked for."""
+"""What a study does in the last stage, if it has a learning curve."""
 WAITS = "The answer is being worked out, which takes some seconds. This page renews itself."
 LEVELS = {"base": "broken line: the base settings", "encoder": "dotted: the untrained encoder"}
 
 
 def page(view: View, judged: Mapping[str, str]) -> str:
-    """The whole page, with what is known now: it can be read without its script, too."""
+    """Return the whole page with the current content, so that it can be read without its script."""
     places = {name.replace("-", "_"): content for name, content in parts_of(view, judged).items()}
     return Template(PAGE.read_text(encoding="utf-8")).substitute(places, title=escape(title(view)))
 
 
 def state(view: View, judged: Mapping[str, str]) -> str:
-    """What the page's script asks for: a JSON object with the title and, by the id of its place, each part."""
+    """Return what the page's script requests: a JSON object with the title, and each part by the id of its place."""
     return json.dumps({"title": title(view), "parts": parts_of(view, judged)})
 
 
 def title(view: View) -> str:
-    """Of the browser's tab."""
+    """Return the title of the browser's tab."""
     name = view.info.space if view.info else "study"
     if view.progress is None:
         return name
@@ -70,13 +70,13 @@ def title(view: View) -> str:
 
 
 def _by_the_clock(view: View) -> bool:
-    """Whether a limit in minutes ends a search, so that nobody knows how many trials it will have."""
+    """Return whether a limit in minutes ends a search, so that its number of trials is unknown."""
     info, clocks = view.info, {name for name, limit in LIMITS.items() if limit.clock}
     return info is not None and info.search == "optuna" and not clocks.isdisjoint(info.limits)
 
 
 def parts_of(view: View, judged: Mapping[str, str]) -> dict[str, str]:
-    """By the id of its place, the HTML of each part; `judged` are those of `verdicts`."""
+    """Return the HTML of each part by the id of its place. `judged`: the parts that `verdicts` returns."""
     of_colour = colours([trial.key for trial in view.progress.running]) if view.progress else {}
     queued = view.progress.counts.get("queued", 0) if view.progress else 0
     chosen = view.progress and any(stage.passed for stage in view.progress.stages if stage.name != "search")
@@ -102,7 +102,7 @@ def parts_of(view: View, judged: Mapping[str, str]) -> dict[str, str]:
 def _name(view: View) -> str:
     if view.info is None:
         return escape(f"A study in {view.folder}")
-    own = bool(view.info.request.train)  # whose scale is a word of the papers
+    own = bool(view.info.request.train)  # the scale is a word of papers
     scale = "" if own else f" <span class='soft'>at the scale {escape(view.info.scale)}</span>"
     return escape(view.info.space) + scale
 
@@ -145,7 +145,7 @@ def _stand(view: View) -> str:
 
 
 def so_far(view: View) -> str:
-    """The best explored recipe on the largest part of the data, beside what it is compared with; of a single goal."""
+    """Return the best explored recipe on most data, beside its references; empty for several goals."""
     best = next((each for each in view.best if not each.role), None)
     if best is None or len(view.goals) > 1:
         return ""
@@ -168,7 +168,7 @@ def so_far(view: View) -> str:
 
 
 def _stages(stages: Sequence[StageTime], curve: bool) -> str:
-    """A bar for each, and what is done in it."""
+    """Return a progress bar for each stage, and what is done in it."""
     items, words = [], {**STAGE_WORDS, **({"further": WITH_CURVE} if curve else {})}
     for stage in stages:
         left = f", {time_left(stage.left)}" if stage.left else ""
@@ -223,7 +223,7 @@ def _step(trial: Running) -> str:
 
 
 def _losses(view: View, of_colour: dict[str, str]) -> str:
-    """A picture for each objective: losses of different ones cannot be compared."""
+    """Draw a picture for each objective, as losses of different objectives cannot be compared."""
     by_objective: dict[str, dict[str, Curve]] = {}
     for key, curve in view.curves.items():
         by_objective.setdefault(view.objectives.get(key, ""), {})[key] = curve
@@ -246,8 +246,7 @@ def _losses(view: View, of_colour: dict[str, str]) -> str:
 
 
 def _course(view: View) -> str:
-    """The scores so far by the first goal, of recipes on the same share of the data, beside what they are compared
-    with."""
+    """Draw the scores on the first goal of recipes on the same share of the data, with references."""
     share, searched = _comparable(view)
     if not searched:
         return ""
@@ -265,16 +264,16 @@ def _course(view: View) -> str:
 
 
 def _comparable(view: View) -> tuple[float, list[Best]]:
-    """The share of the data on which most recipes of the search were trained, and these."""
+    """Return the share of the data on which most recipes of the search were trained, and these recipes."""
     shares = Counter(best.share for best in view.best if not best.role)
     share = shares.most_common(1)[0][0] if shares else 1.0
     return share, [best for best in view.best if not best.role and best.share == share]
 
 
 def _settings(view: View) -> str:
-    """Which settings go with high scores, as far as one sees it."""
+    """Draw which settings go with high scores."""
     share, searched = _comparable(view)
-    drawn = searched[:: -(-len(searched) // TRIED) or 1]  # of many, evenly by their rank
+    drawn = searched[:: -(-len(searched) // TRIED) or 1]  # if there are many, evenly spaced by rank
     picture = settings_picture(drawn, view.goals[0].lower_is_better) if len(drawn) > 1 else ""
     if not picture:
         return ""
@@ -293,7 +292,7 @@ def _best(view: View) -> str:
     parts = bool(view.finals) or any(best.share < 1 for best in view.best)
     searched = {best.share for best in view.best if not best.role}
     alone = [best for best in view.best if best.role == "base" and searched and best.share not in searched]
-    listed = [best for best in view.best if best not in alone]  # no recipe of the search can be compared with these
+    listed = [best for best in view.best if best not in alone]  # `alone` compares with no recipe of the search
     data = [("finals", best) for best in view.finals] + [(_data(best), best) for best in listed[:TRIED]]
     rows = [
         [_words(best), *([trained] if parts else []), str(best.seeds), *map(number, best.scores)]
@@ -314,16 +313,16 @@ def _development(goal: Goal) -> str:
 
 
 def _data(best: Best) -> str:
-    """The share of the data that it trained on; the untrained encoder none."""
+    """Return the share of the data that the recipe trained on; a dash for the untrained encoder."""
     whole = DASH if best.role == "encoder" else "all"
     return whole if best.share == 1.0 else share_in_words(best.share).partition(" ")[0]
 
 
 def verdicts(findings: str | None, problem: str, finished: int, runs: bool) -> dict[str, str]:
-    """By the ids of their places the answer and the findings as `reports.live.reckoned` prints them; `finished`
-    trials there are by now."""
+    """Return the answer and the findings of `reports.live.reckoned` as HTML, by the ids of their places. `finished`:
+    the current number of finished trials."""
     answer = json.loads(findings).get("answer", []) if findings and finished else []
-    if runs:  # the command is at work
+    if runs:  # the command is running already
         answer = [part for part in answer if part[0] != GO_ON]
     waits = "" if runs or findings or problem or not finished else f"<p class='soft'>{WAITS}</p>"
     return {"answer": _answer(answer) or waits, "verdicts": _verdicts(findings, problem, finished, runs)}
@@ -343,7 +342,7 @@ def _verdicts(findings: str | None, problem: str, finished: int, runs: bool) -> 
     trouble = f'<p class="warning">They cannot be computed: {escape(problem)}</p>' if problem else ""
     content = json.loads(findings) if findings else {"boards": [], "claims": []}
     boards = [board for board in content["boards"] if board["baseline"]]
-    if not (boards or content["claims"]):  # a search: the answer so far is at the top
+    if not (boards or content["claims"]):  # a search has its answer at the top
         return trouble
     state = f"From {count(content['finished'], 'finished trial')}."
     if content["finished"] != finished and not problem:
@@ -376,7 +375,7 @@ def _board(board: dict[str, Any]) -> str:
 
 
 def _failed(view: View) -> str:
-    """A line for each reason, with the trials that it ended."""
+    """Return a line for each reason, with the trials that ended for it."""
     missing = view.info.missing if view.info else {}
     ends = [(f"failed: {trial.reason}", f"{trial.name}, {seed_in_words(trial.seed)}") for trial in view.failed]
     ends += [(f"set aside: {why}", name) for name, why in view.set_aside.items()]
@@ -412,12 +411,12 @@ def _queued(view: View, total: int) -> str:
 
 
 def _seed(seed: int) -> str:
-    """`0`, `fresh 0`, `average, 75% trained`."""
+    """Return `0`, `fresh 0` or `average, 75% trained`."""
     return escape(seed_in_words(seed).replace("seed ", ""))
 
 
 def _rung(trial: Running) -> str:
-    """`61.5 at 3`; of two goals `61.5, 80.1 at 3`."""
+    """Return `61.5 at 3`; for two goals `61.5, 80.1 at 3`."""
     if trial.rung is None:
         return DASH
     return f"{', '.join(map(number, trial.scores.values()))} at {escape(str(trial.rung))}"
@@ -430,16 +429,17 @@ def _foot(view: View) -> str:
 
 
 def _words(trial: Waiting | Best) -> str:
-    """Its name, and under it what its recipe changes."""
+    """Return the name, and below it the settings in which the recipe differs from the base recipe."""
     changes = f'<span class="changes">{escape(trial.changes)}</span>' if trial.changes else ""
     return f"{escape(trial.name)}{changes}"
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], caption: str, sortable: bool = False) -> str:
-    """Cells are HTML. A column whose head begins with `#` holds numbers; the first cell of a row is its head.
+    """Return a table of HTML cells. A head with a leading `#` marks a column of numbers. A row's first cell is its
+    head.
 
-    On a phone the style puts a row's cells below each other, each with its column's name; the roles keep it a table
-    for screen readers.
+    On a phone the style puts a row's cells below each other, each with its column's name. Roles keep it a table for
+    screen readers.
     """
     kinds = [' class="number"' if name.startswith("#") else "" for name in head]
     names = [name.lstrip("#") for name in head]

@@ -1,4 +1,4 @@
-"""Loss curves as inline SVG. Colours are classes: the page's style decides them, for light and dark."""
+"""Loss curves as inline SVG. Colours are CSS classes, which the page's style defines for light and dark."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ COLOURS = 8
 WIDTH, HEIGHT = 720, 280
 LEFT, RIGHT, TOP, BOTTOM = 52, 12, 12, 40
 ROOM = 0.04
-"""So much of what the values span is left free above and below them."""
+"""Free space above and below the values, as a share of their range."""
 LABELLED = 5
-"""Steps between the marks of an axis, about."""
+"""Approximate number of marks on an axis."""
 
 
 def colours(keys: Sequence[str]) -> dict[str, str]:
-    """A class for each trial, `c0` to `c7`. It stays the same while others come and go, as far as there are enough."""
+    """Return a CSS class for each trial, `c0` to `c7`. Trials keep their class while others come and go, if
+    possible."""
     taken: dict[str, str] = {}
     for key in keys:
         number = zlib.crc32(key.encode())
@@ -38,7 +39,7 @@ class LiveAxes:
 
     @classmethod
     def around(cls, last: float, values: Sequence[float]) -> LiveAxes:
-        """With some room at both ends."""
+        """Return axes around the values, with some room at both ends."""
         low, high = min(values), max(values)
         room = 0.5 if high - low < 1e-9 else ROOM * (high - low)
         return cls(last or 1.0, low - room, high + room)
@@ -50,16 +51,16 @@ class LiveAxes:
         return TOP + (HEIGHT - TOP - BOTTOM) * (self.high - value) / (self.high - self.low)
 
     def path(self, points: Iterable[tuple[float, float]]) -> str:
-        """Of a line's attribute `points`."""
+        """Return the SVG attribute `points` of a line."""
         return " ".join(f"{self.x(first):.1f},{self.y(second):.1f}" for first, second in points)
 
     def level(self, name: str, value: float) -> str:
-        """A line across."""
+        """Return a horizontal line."""
         at = f"{self.y(value):.1f}"
         return f'<line class="{name}" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{at}" y2="{at}"/>'
 
     def axes(self, across: str) -> Iterator[str]:
-        """Grid, numbers, and what is counted from left to right."""
+        """Yield the grid, its numbers, and the name of the horizontal axis."""
         for mark in marks(self.low, self.high):
             yield self.level("grid", mark)
             yield f'<text class="end" x="{LEFT - 8}" y="{self.y(mark) + 4:.1f}">{mark:g}</text>'
@@ -70,13 +71,13 @@ class LiveAxes:
 
 
 def svg(parts: Iterable[str], words: str) -> str:
-    """`words`: what a reader hears who sees no picture."""
+    """Return an SVG element. `words`: its description for screen readers."""
     return f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{words}">{"".join(parts)}</svg>'
 
 
 def score_picture(tried: Sequence[tuple[float, float]], levels: Mapping[str, float], lower_is_better: bool) -> str:
-    """What each recipe scored over the minutes at which it ended, the best so far, and what they are compared with as
-    lines of the classes `levels`; empty where there is no recipe."""
+    """Draw each recipe's score over the minutes at which it ended, the best score so far, and horizontal lines with the
+    classes `levels`; empty without recipes."""
     if not tried:
         return ""
     course = sorted(tried)
@@ -92,8 +93,8 @@ def score_picture(tried: Sequence[tuple[float, float]], levels: Mapping[str, flo
 
 
 def loss_picture(running: Mapping[str, Curve], others: Sequence[Curve], of_colour: Mapping[str, str]) -> str:
-    """The losses of running trials in colour over those of ended ones in grey; empty where no two points make a line.
-    All are of one objective."""
+    """Draw the losses of running trials in colour over those of ended trials in grey, all of one objective. Empty if no
+    trial has two points."""
     drawn = [*others, *running.values()]
     points = [point for curve in drawn for point in curve.points]
     if all(len(curve.points) < 2 for curve in drawn):
@@ -107,7 +108,7 @@ def loss_picture(running: Mapping[str, Curve], others: Sequence[Curve], of_colou
 
 
 def marks(low: float, high: float) -> list[float]:
-    """Round numbers between the two, about `LABELLED` of them."""
+    """Return about `LABELLED` round numbers between `low` and `high`."""
     rough = (high - low) / LABELLED
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough * 0.999)

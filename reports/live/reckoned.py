@@ -1,10 +1,9 @@
-"""What the live page's server has made by a process of its own: a study must not wait for a bootstrap.
+"""Slow computations for the live page, run as a separate process: the study must not wait for a bootstrap.
 
     python -m reports.live.reckoned RESULTS          # prints the findings so far as JSON, and the answer
     python -m reports.live.reckoned RESULTS COPY     # writes the report into a copy of the folder, as one HTML file
 
-The report holds verdicts, and whoever downloads it keeps them: so it is a look at the study, recorded in the folder
-itself.
+The report has verdicts that a reader may keep, so it is recorded as a look at the study, in RESULTS itself.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from trainables.lines import one_line
 
 
 def main() -> None:
-    """`UserError` where nothing is finished."""
+    """Run the command line. Raise `UserError` if no trial is finished."""
     results, *copies = map(Path, sys.argv[1:])
     for copy in copies:
         record(write_unrecorded(copy, ["html"]), results)
@@ -34,7 +33,7 @@ def main() -> None:
 
 
 def findings(results: Results) -> dict[str, object]:
-    """The facts, the sentences of their flags, and the answer as it is said."""
+    """Return the facts, the sentences of their flags, and the answer in words, for JSON."""
     answer = [[line.head, line.words, line.command] for line in lines(Answer.of(results), results.info, one_line)]
     facts = Findings.of(results)
     finished = sum(trial.status == "finished" for trial in (*results.of_all_trials, *results.elsewhere))

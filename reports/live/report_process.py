@@ -1,6 +1,6 @@
-"""What is reckoned from the whole ledger, by a process of its own: a study beside it is neither slowed nor ended.
+"""Runs computations on the whole ledger in a separate process, which neither slows nor ends the study.
 
-It is made again only when the ledger changed, and one such process runs at a time.
+Results are computed again only after the ledger changed, by one process at a time.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from reports.live.folder import Signature
 ROOT = Path(__file__).resolve().parents[2]
 LONGEST_SECONDS = 1800
 NICE = 10
-"""How far the process stands back behind the study's own."""
+"""Lowers the priority of the process below the study's own."""
 
 
 class CachedReport:
-    """Something that is made of a results folder."""
+    """A cached text made of a results folder."""
 
     def __init__(self, make: Callable[[], str], one_at_a_time: threading.Lock) -> None:
-        """`make` returns it, or raises an error with one sentence. The lock is shared by all that is made."""
+        """`make` returns the text, or raises an error of one sentence. All texts share the lock `one_at_a_time`."""
         self._make, self._lock = make, one_at_a_time
         self._of: Signature | None = None
         self._content: str | None = None
@@ -32,20 +32,20 @@ class CachedReport:
         self._coming = False
 
     def get(self, signature: Signature) -> str:
-        """As it is for that state of the ledger; waits for it. `RuntimeError` where it cannot be made."""
+        """Return the text for this state of the ledger, and wait for it. Raise `RuntimeError` if it cannot be made."""
         with self._lock:
             if self._of != signature:
-                self._of, self._problem = signature, ""  # one that fails is tried again only when the ledger changed
+                self._of, self._problem = signature, ""  # after a failure it is tried again only if the ledger changed
                 try:
                     self._content = self._make()
-                except Exception as error:  # or the old content would pass for one of this state
+                except Exception as error:  # the old content must not pass for this state's
                     self._problem = str(error) or type(error).__name__
             if self._problem or self._content is None:
                 raise RuntimeError(self._problem)
             return self._content
 
     def latest(self, signature: Signature) -> tuple[str | None, str]:
-        """What there is now, or None, and why the last attempt failed, if it did. A newer one is made meanwhile."""
+        """Return the present text or None, and the last error, if any. A newer text is made in the background."""
         if self._of != signature and not self._coming:
             self._coming = True
             threading.Thread(target=self._renew, args=(signature,), daemon=True).start()
@@ -55,13 +55,13 @@ class CachedReport:
         try:
             self.get(signature)
         except RuntimeError:
-            pass  # told by `latest`
+            pass  # `latest` returns the problem
         finally:
             self._coming = False
 
 
 def in_own_process(arguments: Sequence[str]) -> str:
-    """What `python -m ARGUMENTS` prints; `RuntimeError` with its last line where it fails."""
+    """Return the output of `python -m ARGUMENTS`. Raise `RuntimeError` with its last line of errors if it fails."""
     paths = [str(ROOT), os.environ.get("PYTHONPATH", "")]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths)), "OMP_NUM_THREADS": "1"}
     try:

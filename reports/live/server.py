@@ -1,4 +1,4 @@
-"""The server of the live page: on this machine's loopback only, with nothing but GET and five addresses."""
+"""The server of the live page: on this machine's loopback only, with GET requests to five addresses."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ POLICY = (
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 REPORT_POLICY = "frame-ancestors 'none'"
-"""The report is one file with its script and style within; its own page says which of them may run."""
+"""The report is one file that includes its script and style; its own policy permits them."""
 HOSTS = re.compile(r"(localhost|127\.0\.0\.1)(:\d{1,5})?", re.IGNORECASE)
-"""What a browser may have been asked for: a foreign name that leads here (DNS rebinding) is refused."""
+"""Accepted host names. A foreign name that resolves to this machine (DNS rebinding) is refused."""
 HTML, JSON = "text/html; charset=utf-8", "application/json; charset=utf-8"
 
 
 Push = Callable[[str], object]
-"""Hears of a folder in which something was recorded; for a working copy it copies that to the URL."""
+"""Receives the name of a folder in which something was recorded; for a working copy it copies the folder to the URL."""
 
 
 def serve(results: Path, push: Push) -> None:
     """Serve a results folder until the process ends or is interrupted, and print the page's address.
 
-    `UserError` where the folder is no study's, or where no port is free.
+    Raise `UserError` if the folder is not a study's, or if no port is free.
     """
     with listen(results, push) as server:
         print(f"live page: {server.address} (ctrl-C ends it)", flush=True)
@@ -48,8 +48,8 @@ def serve(results: Path, push: Push) -> None:
 
 
 def listen(results: Path, push: Push = lambda name: None) -> LiveServer:
-    """The server, whose `serve_forever` is still to be called; the same errors as `serve`."""
-    StudyInfo.load(results).load_space(results)  # with its plugins, whose recipes the records may hold
+    """Return the server before `serve_forever` is called. Raises the same errors as `serve`."""
+    StudyInfo.load(results).load_space(results)  # runs the plugins that the records' recipes may need
     try:
         return LiveServer(results.resolve(), push)
     except OSError as error:
@@ -57,7 +57,7 @@ def listen(results: Path, push: Push = lambda name: None) -> LiveServer:
 
 
 class LiveServer(ThreadingHTTPServer):
-    """Answers from one results folder."""
+    """A server for one results folder."""
 
     daemon_threads = True
 
@@ -87,7 +87,7 @@ class LiveServer(ThreadingHTTPServer):
         return write(view, html.verdicts(findings, problem, view.finished, view.runs))
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Nothing is printed where a browser hangs up: the study's console is not ours."""
+        """Print nothing if a browser disconnects: the console belongs to the study."""
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -144,12 +144,12 @@ class Handler(BaseHTTPRequestHandler):
             self.wfile.write(content)
 
     def log_message(self, format: str, *arguments: Any) -> None:
-        """Nothing: the console belongs to the study."""
+        """Print nothing: the console belongs to the study."""
 
 
 def _report(results: Path, push: Push) -> str:
-    """The report as one HTML file. In the results folder, whose report is its owner's, only the look is recorded."""
-    from reports.report import scratch_copy  # loads what draws pictures
+    """Return the report as one HTML file. The results folder keeps its owner's report; only the look is recorded."""
+    from reports.report import scratch_copy  # imports the plotting libraries
 
     with scratch_copy(results) as copy:
         in_own_process(["reports.live.reckoned", str(results), str(copy)])

@@ -1,5 +1,5 @@
-"""Recipes as lines across parallel axes: one axis for each setting that differs, the last for the score. Inline SVG; a
-line's class says in which fifth of the recipes its score lies."""
+"""Recipes as lines over parallel axes: one axis for each setting that differs, the last for the score. Inline SVG. A
+line's CSS class is the fifth of the recipes that its score belongs to."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ MOST_AXES = 7
 FIFTHS = 5
 SIDE, TOP, BOTTOM = 64, 44, 40
 ABSENT = HEIGHT - 12
-"""Where lines of recipes without a setting pass its axis, which is marked there."""
+"""Height at which lines pass the axis of a setting that their recipes do not have."""
 LABELLED, LINE = 6, 16
-"""An axis with so many values at most says them all, where they lie so far apart; any other its ends."""
+"""An axis with at most `LABELLED` values labels all that are at least `LINE` apart; any other axis only its ends."""
 LOGARITHMIC = 10.0
-"""The scale of numbers whose largest is so many times the smallest, or more."""
+"""Numbers have a logarithmic axis if the largest is at least this many times the smallest."""
 
 
 @dataclass(frozen=True)
 class SettingAxis:
-    """An upright axis: numbers by their size, upwards; words one above the other."""
+    """A vertical axis: numbers by their size, upwards; words at equal distances."""
 
     label: str
     x: float
     values: tuple[Value, ...]
-    """Each once, in order."""
+    """Distinct values, sorted."""
     everywhere: bool = True
     """Whether all recipes have the setting."""
 
@@ -45,7 +45,7 @@ class SettingAxis:
         return cls(label, x, ordered, len(values) == recipes)
 
     def y(self, value: Value) -> float:
-        """Where a value lies."""
+        """Return the height of a value."""
         ends = (self.values[0], value, self.values[-1])
         if _numbers(self.values):
             numbers = [float(end) for end in ends]  # type: ignore[arg-type]
@@ -58,13 +58,13 @@ class SettingAxis:
         return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * share
 
     def svg(self, row: int) -> Iterator[str]:
-        """`row`: of the label, as those of neighbours would touch."""
+        """Yield the axis as SVG. `row`: the row of its label; neighbouring labels in one row would touch."""
         yield f'<line class="grid" x1="{self.x:.0f}" x2="{self.x:.0f}" y1="{TOP}" y2="{HEIGHT - BOTTOM}"/>'
         yield f'<text class="middle" x="{self.x:.0f}" y="{13 + 15 * row}">{escape(self.label)}</text>'
         ends = [self.values[0], self.values[-1]]
         within = self.values[1:-1] if len(self.values) <= LABELLED else ()
         heights = [self.y(value) for value in ends]
-        for value in within:  # words that would touch others are left out
+        for value in within:  # values that would touch others get no label
             if all(abs(self.y(value) - height) >= LINE for height in heights):
                 ends.append(value)
                 heights.append(self.y(value))
@@ -76,7 +76,7 @@ class SettingAxis:
 
 
 def settings_picture(lines: Sequence[Best], lower_is_better: bool) -> str:
-    """Of recipes by their first score; empty where no setting differs."""
+    """Draw recipes with their first score; empty if no setting differs."""
     by_key: dict[str, list[Value]] = {}
     for line in lines:
         for key, value in line.settings.items():
@@ -92,7 +92,7 @@ def settings_picture(lines: Sequence[Best], lower_is_better: bool) -> str:
     last = SettingAxis.of("score", WIDTH - SIDE, [line.scores[0] for line in lines], len(lines))
     order = sorted((line.scores[0] for line in lines), reverse=lower_is_better)
     parts = []
-    for line in sorted(lines, key=lambda line: order.index(line.scores[0])):  # the best lies on top
+    for line in sorted(lines, key=lambda line: order.index(line.scores[0])):  # the best is on top
         has = line.settings
         ends = [(axis.x, axis.y(has[key]) if key in has else ABSENT) for key, axis in axes.items()]
         points = " ".join(f"{x:.0f},{y:.1f}" for x, y in [*ends, (last.x, last.y(line.scores[0]))])
@@ -101,7 +101,7 @@ def settings_picture(lines: Sequence[Best], lower_is_better: bool) -> str:
             f'<polyline class="recipe f{fifth}" data-name="{escape(line.name)}" points="{points}">'
             f"<title>{escape(line.name)}: {number(line.scores[0])}</title></polyline>"
         )
-    parts += [part for row, axis in enumerate([*axes.values(), last]) for part in axis.svg(row % 2)]  # over the lines
+    parts += [part for row, axis in enumerate([*axes.values(), last]) for part in axis.svg(row % 2)]  # above the lines
     return svg(parts, f"{len(lines)} recipes: their settings and their development scores")
 
 

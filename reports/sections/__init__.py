@@ -1,4 +1,4 @@
-"""The parts of a report, in their order. A plugin adds one:
+"""The sections of a report, in order. A plugin adds one:
 
     from reports.sections import SECTIONS, Section
 
@@ -7,7 +7,7 @@
 
     SECTIONS.add(Section("lengths", "How long it took", lengths, after="what_was_run"))
 
-`python -m reports RESULTS --plugin my_section.py` shows it; a study that was given the plugin shows it by itself.
+`python -m reports RESULTS --plugin my_section.py` shows it. A study that ran with the plugin shows it by itself.
 """
 
 from __future__ import annotations
@@ -22,33 +22,33 @@ from trainables.errors import UserError
 from trainables.registry import Registry, load
 
 Write = Callable[["Results", Path], str | Sequence[Block]]
-"""From the results and the folder for pictures to blocks, or one paragraph; empty where the section does not apply."""
+"""Takes the results and the folder for pictures; returns blocks or one paragraph, empty if not applicable."""
 
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the report under a heading of its own."""
+    """A part of the report under its own heading."""
 
     name: str
     heading: str
-    """Empty for what stands right under the title."""
+    """Empty for the text directly below the title."""
     write: Write | str
-    """The function that writes it, or `"module:function"`.
+    """The function that writes the section, or `"module:function"`.
 
-    It makes its pictures in the folder that it is given, and returns the same blocks for the same ledger. Tables,
-    pictures and headings are blocks of their own. Without any block the section is left out.
+    It writes its pictures to the given folder, and returns the same blocks for the same ledger. Tables, pictures and
+    headings are separate blocks. A section without any block is left out.
     """
     after: str = ""
-    """The section that it follows, by name; without one it stands at the end of the report, or of its appendix."""
+    """Name of the section before this one. Empty: the section is at the end of the report, or of its appendix."""
     folded: bool = False
-    """Whether it stands in the appendix, where only headings are shown until a reader opens them."""
+    """Whether the section is in the appendix, where only headings are shown until a reader opens them."""
 
     def __post_init__(self) -> None:
         if self.folded and not self.heading:
             raise UserError(f"the section {self.name!r} is folded, so it needs a heading to open it by")
 
     def written(self, results: Results, pictures: Path) -> WrittenSection:
-        """What the section says of these results, without blocks that are empty."""
+        """Return the section's blocks for these results, without empty blocks."""
         write: Write = load(self.write)
         content = write(results, pictures)
         blocks = [content] if isinstance(content, str) else content
@@ -96,18 +96,17 @@ SECTIONS = Registry(
     _own("base_recipe", "The base recipe", folded=True),
     _own("oddities", "Oddities of the published figures", folded=True),
 )
-"""What a report is made of."""
+"""The sections of a report."""
 
 
 def in_order() -> list[Section]:
-    """Every section where it stands, those of the appendix last; `UserError` where one follows a section that does not
-    exist."""
+    """Return all sections in order, those of the appendix last. Raise `UserError` for an unknown section in `after`."""
     ordered: list[Section] = []
     for section in SECTIONS.values():
         place = len(ordered)
         if section.after:
             place = ordered.index(SECTIONS[section.after]) + 1
             while place < len(ordered) and ordered[place].after == section.after:
-                place += 1  # of several that follow one, in the order in which they were added
+                place += 1  # sections after the same one keep the order in which they were added
         ordered.insert(place, section)
     return sorted(ordered, key=lambda section: section.folded)

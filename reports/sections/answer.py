@@ -1,4 +1,4 @@
-"""What to use, what it gains, how sure that is: the first lines of a report."""
+"""The first lines of a report: the recipe to use, its gain, and how sure the gain is."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ from reports.words.markdown import text, verbatim
 
 
 def write(results: Results, pictures: Path) -> list[Block]:
-    """A line for each part of the answer."""
+    """Write a line for each part of the answer."""
     answer = lines(Answer.of(results), results.info, text)
     return [Bullets([f"**{line.head}:** {verbatim(line.words) if line.command else line.words}" for line in answer])]

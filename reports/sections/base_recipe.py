@@ -1,4 +1,4 @@
-"""The recipe that every row starts from, beside the paper's."""
+"""The base recipe of the rows, compared with the paper's."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from trainables.evaluation_config import all_keys
 from trainables.recipe import Value
 
 EMPTY: tuple[object, ...] = ((), [])
-"""A list that names nothing; its key is left out, as keys are that the recipe has not."""
+"""Lists without entries. Their keys are left out, as are keys that the recipe does not have."""
 
 
 def write(results: Results, pictures: Path) -> list[Block]:
-    """What this study changes of it, what finalists do, then the whole of it."""
+    """Write the changes of this study and of the finalists, then the whole base recipe."""
     paper, ours = results.paper_settings, results.settings
     lines = [
         [f"`{key}`", _value(paper, key), "same" if _value(paper, key) == _value(ours, key) else _value(ours, key)]
@@ -37,7 +37,7 @@ def write(results: Results, pictures: Path) -> list[Block]:
 
 
 def _finalists(results: Results) -> list[Block]:
-    """Every setting in which a recipe of the finals differs, as names show but the first few."""
+    """Write every setting in which finalists differ from the base recipe; their names show only the first few."""
     finalists = [finalist for finalist in Answer.of(results).finalists if finalist.settings]
     keys = dict.fromkeys(key for finalist in finalists for key in finalist.settings)
     if not keys:

@@ -1,4 +1,4 @@
-"""What the answer changes on test items of one's own: some that it mends, some that it breaks, with their texts."""
+"""Test items of the user's own tasks that the answer mends and breaks: some of each, with their texts."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from reports.words.markdown import code, count, percent, signed, text, verbatim
 from trainables.errors import UserError
 
 SHOWN = 5
-"""So many items of each kind."""
+"""Largest number of items of each kind."""
 LABELS = 8
-"""So many labels, those of which most items moved."""
+"""Largest number of labels; those with the most changed items are shown."""
 FEW = 2
-"""So many tasks."""
+"""Largest number of tasks."""
 MEANING = {
     "test_ndcg@10": "100 % where the right texts come first, 63 % where one comes second, 0 % beyond the tenth",
 }
-"""What an item's own value of a number says."""
+"""Explains an item's own value of a number."""
 
 
 def write(results: Results, pictures: Path) -> list[Block]:
-    """Of each task that judges a goal of one's own. Empty without finals, and where no predictions were kept."""
+    """Write items of each own task that counts in a goal. Empty without finals, and if no predictions were kept."""
     judging = dict.fromkeys(task for task, _ in results.own_figure.weights) if results.own_figure else {}
-    tasks = [task for task in judging if of_own_data(task)][:FEW]  # no sentence of SentEval's stands in a report
+    tasks = [task for task in judging if of_own_data(task)][:FEW]  # reports must not print SentEval's sentences
     blocks: list[Block] = []
     for task in tasks:
         try:
             items = Items.of(results, task)
-        except UserError:  # what `--items` says where it is asked for: that there is nothing to compare
+        except UserError:  # nothing can be compared; `--items` reports why
             continue
         blocks += [Heading(text(task))] * (len(tasks) > 1) + _of_task(items, results)
     return blocks
@@ -49,7 +49,7 @@ def _of_task(items: Items, results: Results) -> list[Block]:
         whole = f"is compared on {count(items.items, 'test item')} as a whole"
         changed = f"{whole}; these add most to its gain, and take most from it"
     of_seeds = {share for item in (*items.mended, *items.broke) for share in (item.before, item.after)}
-    shares = items.right_or_wrong and not of_seeds <= {0.0, 1.0}  # else each is right under all seeds or under none
+    shares = items.right_or_wrong and not of_seeds <= {0.0, 1.0}  # else each is right under all seeds or none
     how = "Right is what most seeds get right; where half of them do, nothing changed." if shares else ""
     if not (items.right_or_wrong or items.as_a_whole or items.no_texts):
         meaning = MEANING.get(items.number, "100 % at best")
@@ -70,8 +70,8 @@ def _of_task(items: Items, results: Results) -> list[Block]:
 
 
 def _table(head: str, items: Sequence[Item], seeds: bool, shares: bool) -> DataTable:
-    """`seeds`: before and now are how many of the seeds were right; `shares`: of several, so that they tell more than
-    the guesses."""
+    """`seeds`: before and now are shares of the seeds that were right. `shares`: these have values other than 0 and
+    1."""
     if not all(map(_has_scores, items)):
         return DataTable([head, "points"], [[_text(item), signed(item.change, 3)] for item in items])
     named = class_columns(items)

@@ -1,4 +1,4 @@
-"""What the paper says in words, and whether our figures show it: one line a claim that has run, at least in part."""
+"""The paper's claims and whether our figures show them: one line for each claim that has run, at least in part."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from reports.words.markdown import DASH, count, signed, text
 from search_spaces.paper import Claim
 
 FEW = 3
-"""So many rows that take no part in a verdict are named, more are counted."""
+"""Largest number of rows without a part in a verdict that are named; more are only counted."""
 
 DECIDED: dict[Verdict, str] = {
     "agrees": "agree with",
     "agrees in part": "agree in part with",
     "disagrees": "disagree with",
 }
-"""What our figures do with a claim that was decided."""
+"""Verbs for the verdicts on claims that were decided."""
 OPEN: dict[Verdict, str] = {"undecided": "undecided", "undecided: one seed": "undecided (one seed)"}
 NAMED = 2
-"""So many decided claims are quoted, more are counted."""
+"""Largest number of decided claims that are quoted; more are only counted."""
 
 VERDICTS: dict[Verdict, str] = {
     "agrees": "our figures show what the sentence says, more surely than chance allows",
@@ -41,11 +41,11 @@ VERDICTS: dict[Verdict, str] = {
     "not finished": "comparisons that the sentence needs have not run, and those that have do not refute it surely "
     "enough for all claims together; what is decided so far is said of each comparison by itself at 95 %",
 }
-"""What each verdict in the table means."""
+"""Explains each verdict in the table."""
 
 
 def write(results: Results, pictures: Path) -> list[Block]:
-    """What became of them, the table of those that were decided, and why others were not run."""
+    """Write the counts of verdicts, and the table of the claims that were decided."""
     judged = Findings.of(results).claims
     if not judged:
         return []
@@ -56,7 +56,7 @@ def write(results: Results, pictures: Path) -> list[Block]:
 
 
 def how_to_read(judged: Sequence[Judged], comparable: bool) -> list[Block]:
-    """What the columns and the verdicts mean; empty where no claim was run."""
+    """Explain the columns and verdicts; empty if no claim was run."""
     run = tuple(item for item in judged if item.verdict != "not run")
     if not run:
         return []
@@ -88,7 +88,7 @@ def how_to_read(judged: Sequence[Judged], comparable: bool) -> list[Block]:
 
 
 def in_short(judged: Sequence[Judged], comparable: bool) -> str:
-    """How many of the paper's claims were tested, and what became of them; few that were decided are quoted."""
+    """Return how many of the paper's claims were tested, with which verdicts. If few were decided, they are quoted."""
     counts = Counter(item.verdict for item in judged)
     tested = sum(counts[verdict] for verdict in (*DECIDED, *OPEN))
     if not tested:
@@ -112,7 +112,6 @@ def in_short(judged: Sequence[Judged], comparable: bool) -> str:
 
 
 def claims_table(judged: Sequence[Judged]) -> DataTable:
-    """One line a claim."""
     lines = [
         [
             text(item.claim.text) + _contradicted(item.claim),
@@ -131,12 +130,12 @@ def claims_table(judged: Sequence[Judged]) -> DataTable:
 
 
 def where(claim: Claim) -> str:
-    """`Table 2, Avg.`"""
+    """Return the claim's table and column: `Table 2, Avg.`"""
     return f"Table {text(claim.table)}, {text(claim.column)}"
 
 
 def direction_in_words(item: Judged) -> str:
-    """`+2.75, as claimed`; of a relation with a margin what it asks for, too. No word where comparisons are missing."""
+    """Return `+2.75, as claimed`, with the relation if it has a margin; no direction if comparisons are missing."""
     taking_part = [pair for pair in item.compared if not pair.out] or item.compared
     gains = tuple(None if pair.comparison is None else pair.comparison.gain for pair in taking_part if not pair.of_gaps)
     figures = _figures(item.claim, gains)
@@ -148,7 +147,7 @@ def direction_in_words(item: Judged) -> str:
 
 
 def relation_in_words(claim: Claim) -> str:
-    """What the difference must be, where it is not simply above 0."""
+    """Return the range that the difference must be in; empty if it must only be above 0."""
     points = f"{claim.points:g}"
     if claim.relation == "above":
         return f"at least {points}" if claim.points else ""
@@ -160,7 +159,7 @@ def relation_in_words(claim: Claim) -> str:
 
 
 def size_in_words(item: Judged) -> str:
-    """How ours lies to the stated size."""
+    """Return the stated size and how our difference compares with it."""
     if item.claim.stated is None:
         return DASH
     stated = f"the text says {signed(item.claim.stated)}"
@@ -169,7 +168,7 @@ def size_in_words(item: Judged) -> str:
 
 
 def interval_in_words(item: Judged) -> str:
-    """`+5.65 to +6.76`, of the comparison that the verdict hangs on, and what it leaves out."""
+    """Return `+5.65 to +6.76`, the interval of the comparison that decides the verdict, with its basis."""
     comparison = None if item.deciding is None else item.deciding.comparison
     if comparison is None or comparison.low is None:
         return DASH
@@ -178,7 +177,7 @@ def interval_in_words(item: Judged) -> str:
 
 
 def verdict_in_words(item: Judged) -> str:
-    """`agrees`, with what limits it."""
+    """Return the verdict, such as `agrees`, with its limits."""
     limits = _refuted(item)
     missing = sum(pair.status == "missing" for pair in item.compared)
     if missing:
@@ -206,7 +205,7 @@ def verdict_in_words(item: Judged) -> str:
 
 
 def _refuted(item: Judged) -> list[str]:
-    """Of several comparisons that must all hold, the one that is surely against the claim."""
+    """Return the comparison that is most surely against a claim whose comparisons must all hold."""
     if item.direction != "against" or len(item.compared) == 1 or item.claim.quantifier != "all" or not item.deciding:
         return []
     against = [pair for pair in item.compared if pair.decided(item.claim) == "against"]
@@ -217,7 +216,7 @@ def _refuted(item: Judged) -> list[str]:
 
 
 def _so_far(item: Judged) -> list[str]:
-    """How many comparisons are decided each by itself."""
+    """Return how many comparisons are decided, each by itself."""
     once = [pair for pair in item.compared if not pair.again]
     ways = Counter(pair.decided(item.claim) for pair in once)
     total = len(once)
@@ -234,7 +233,7 @@ def _kept_out(pairs: list[Compared], item: Judged) -> list[str]:
 
 
 def _of(pairs: list[Compared], item: Judged, what: str) -> str:
-    """`1 of 2 comparisons not tested: `, where it is not all of them."""
+    """Return `1 of 2 comparisons not tested: `; empty if these are all comparisons."""
     if len(pairs) == len(item.compared):
         return ""
     return f"{len(pairs)} of {count(len(item.compared), 'comparison')} {what}: "
@@ -245,7 +244,7 @@ def _contradicted(claim: Claim) -> str:
 
 
 def _figures(claim: Claim, gaps: tuple[float | None, ...]) -> str:
-    """One difference as it is; of several, in how many the claim holds and the range."""
+    """Return a single difference, or in how many comparisons the claim holds and the range of the differences."""
     measured = [gap for gap in gaps if gap is not None]
     if not measured:
         return DASH
@@ -256,7 +255,7 @@ def _figures(claim: Claim, gaps: tuple[float | None, ...]) -> str:
 
 
 def _elsewhere(item: Judged, published: bool) -> str:
-    """` here, +0.60 in Table 3, Avg.`: the same two rows' difference where the claim says that it is smaller."""
+    """Return ` here, +0.60 in Table 3, Avg.`: the same rows' difference where the claim says it is smaller."""
     both = item.published if published else item.gaps
     gaps = [pair for pair in item.compared if pair.of_gaps]
     if item.claim.smaller_in is None or not gaps or both[0] is None:

@@ -1,4 +1,4 @@
-"""What boards prove, in sentences that hold: who is above the baseline, who may be the best, in which order."""
+"""Conclusions from boards, in sentences: rows above the baseline, rows that may be the best, and their gains."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from reports.words.guards import listed
 from reports.words.markdown import code, count, number, signed, text
 
 MOST = 5
-"""So many rows of a best set are named, more are counted."""
+"""Largest number of rows of a best set that are named; more are only counted."""
 FEW = 3
-"""So many rows, or tasks, are named, more are counted."""
+"""Largest number of rows or tasks that are named; more are only counted."""
 
 
 def conclusions(boards: Sequence[Board]) -> list[str]:
-    """What the boards prove, a paragraph each. Boards of which the same can be said share a sentence.
+    """Return what the boards show, a paragraph each. Boards with the same conclusion share a sentence.
 
-    A row is called the best only where it is alone in the best set and proven to be above the baseline.
+    A row is called the best only if it is alone in the best set and shown to be above the baseline.
     """
     statements: dict[str, list[tuple[Board, str]]] = {}
     for board in boards:
@@ -38,7 +38,7 @@ def conclusions(boards: Sequence[Board]) -> list[str]:
 
 
 def _collapsed(boards: Sequence[Board]) -> list[str]:
-    """Which rows collapse under some seeds, and how often, as one sentence."""
+    """Return a sentence on the rows that collapse under some seeds, and how often."""
     fallen = {
         item.name: collapses(item.sample.count if item.sample else 0, item.collapsed)
         for board in boards
@@ -50,7 +50,7 @@ def _collapsed(boards: Sequence[Board]) -> list[str]:
 
 
 def conclusion(board: Board) -> tuple[str, str]:
-    """What can be said of the board, and the figure behind it; neither begins with a capital or ends with a stop."""
+    """Return the conclusion of a board and the figure behind it, both without a capital and a full stop."""
     rows = [item for item in board.counted if item.gain is not None]
     alone = board.best
     if board.baseline is None or not rows:
@@ -83,19 +83,19 @@ def conclusion(board: Board) -> tuple[str, str]:
 
 
 def _of_judged(board: Board) -> str:
-    """`row`, where every row could be judged; else that it is the best of those."""
+    """Return `row`, or if some rows could not be judged, a phrase that limits the best to the judged ones."""
     return "row" if board.judges_all else "of the rows that can be judged"
 
 
 def _lost(item: Standing) -> str:
-    """On which tasks the best row is surely worse than the baseline."""
+    """Return the tasks on which the best row is surely worse than the baseline."""
     tasks = [f"{text(task)} ({signed(change)})" for task, change in item.lost[:FEW]]
     tasks += [f"{len(item.lost) - FEW} more"] if len(item.lost) > FEW else []
     return f", but it loses on {', '.join(tasks)}" if tasks else ""
 
 
 def _unjudged(boards: Sequence[Board]) -> list[str]:
-    """A sentence for the rows that lie above every row that could be judged: what keeps them from being judged."""
+    """Return sentences on unjudged rows that measured higher than all judged ones, with the reason."""
     reasons: dict[str, dict[str, list[str]]] = {}
     for board in boards:
         for item in board.higher:
@@ -110,7 +110,7 @@ def _unjudged(boards: Sequence[Board]) -> list[str]:
 
 
 def _keeps(item: Standing) -> str:
-    """What keeps a measured row from being judged, after "but"."""
+    """Return why a measured row is not judged, in words to follow "but"."""
     if item.blocked_by:
         return f"is not judged for the {_guards([item])}"
     if item.sample and item.sample.fixed:
@@ -121,7 +121,7 @@ def _keeps(item: Standing) -> str:
 
 
 def _gain(item: Standing) -> str:
-    """A gain with its interval and what limits that."""
+    """Return a gain with its interval and the interval's limits."""
     basis = item.gain.basis if item.gain and item.gain.low is not None else ""
     limit = {"items only": " (over test items only)", "seeds only": " (over seeds only)"}.get(basis, "")
     return f"{interval(item.gain)} points{limit}"
@@ -132,7 +132,7 @@ def _mean(item: Standing) -> str:
 
 
 def _why(rows: Sequence[Standing]) -> str:
-    """Why a board has no verdict at all."""
+    """Return why a board has no verdict at all."""
     verdicts = {item.verdict for item in rows}
     if verdicts == {"undecided: one seed"}:
         return "each recipe has one seed, and how far another would move it is unknown"
@@ -154,7 +154,7 @@ def _why(rows: Sequence[Standing]) -> str:
 
 
 def _rows(rows: Sequence[Standing]) -> str:
-    """`a` and `b`, or how many they are."""
+    """Return `a` and `b`, or only the number of rows."""
     if len(rows) > FEW:
         return count(len(rows), "row")
     return " and ".join(code(item.name) for item in rows)
@@ -166,12 +166,12 @@ def _guards(rows: Sequence[Standing]) -> str:
 
 
 def named(board: Board) -> str:
-    """The board's figure, in bold."""
+    """Return the name of the board's figure, in bold."""
     return f"**{text(board.quantity.name)}**"
 
 
 def best_set(board: Board) -> str:
-    """Which rows may be the best, on one line, with their gains where there are several; empty where none is known."""
+    """Return the rows that may be the best, on one line, with gains if there are several; empty if none is known."""
     inside, judged = board.best, len(board.judged)
     if not inside:
         return ""

@@ -1,4 +1,4 @@
-"""Scores over one number of the recipe, where the paper has a table of them."""
+"""Curves of scores over one setting, where the paper has a table of such scores."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from reports.words.markdown import code
 
 
 def write(results: Results, pictures: Path) -> list[Block]:
-    """A picture for each number that a table varies."""
+    """Write a picture for each setting that a table varies."""
     blocks: list[Block] = []
     for key in dict.fromkeys(paper.curve for paper in results.space.tables if paper.curve):
         path = pictures / f"curve-{key}.svg"
@@ -25,7 +25,7 @@ def write(results: Results, pictures: Path) -> list[Block]:
 
 
 def _missing(results: Results, key: str) -> str:
-    """What is not there yet: rows of the tables, or only the baseline row that they are set against."""
+    """Return what is missing: rows of the tables, or only the baseline row that they are compared with."""
     tables = [table for table in results.space.tables if table.curve == key]
     rows = any(
         results.cell(table, label, average_column(table).name) is not None

@@ -1,4 +1,4 @@
-"""What the trials read: a table in the section `what_was_run`."""
+"""A table of the data that trials read, for the section `what_was_run`."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from reports.words.markdown import DASH, code, short_paths, text
 from trainables.senteval.tasks import GROUPS
 
 KINDS = {"corpus": "training corpus", "nli": "training pairs", "senteval": "SentEval"}
-"""What a record's `data` describes; the oldest records have `nli` in place of `corpus`."""
+"""The data that a record describes. The oldest records have `nli` in place of `corpus`."""
 OWN_TASKS = "own tasks"
-"""Where no task is SentEval's, whose folder was not read."""
+"""Name for SentEval if no task is from there: its folder was not read."""
 ELSEWHERE = {"premises"}
-"""Entries of a description that have a section of their own."""
+"""Entries of a description that have their own section."""
 PHRASES = {
     "layout": "laid out as {}",
     "fingerprint": "fingerprint {}",
@@ -23,13 +23,13 @@ PHRASES = {
     "read": "{} documents read",
     "too_short": "{} of them too short",
 }
-"""How an entry of a description is said; others by their name, with spaces."""
+"""Phrases for entries of a description. All other entries are shown by name, with spaces."""
 NAMED = {"layout", "fingerprint"}
-"""Entries that are names, and shown as such."""
+"""Entries that are names, shown as code."""
 
 
 def data_table(results: Results) -> list[Block]:
-    """A line for each content that was read, by its fingerprint."""
+    """Return a table with a line for each content that was read, by its fingerprint."""
     lines = []
     for kind, name in KINDS.items():
         records = [record for record in results.records if record.read.get(kind)]
@@ -44,7 +44,7 @@ def data_table(results: Results) -> list[Block]:
 
 
 def _mixture(read: dict[str, Any]) -> dict[str, Any]:
-    """Of several corpora only the share, layout, source and fingerprint of each; any other as it is."""
+    """Return share, layout, source and fingerprint of each corpus of a mixture; other descriptions unchanged."""
     if read.get("layout") != "mix":
         return read
     corpora = [
@@ -55,7 +55,7 @@ def _mixture(read: dict[str, Any]) -> dict[str, Any]:
 
 
 def _by_layout(descriptions: Sequence[dict[str, object]]) -> list[str]:
-    """The lines of one content: one for a single layout; of several, first what they share, then a line for each."""
+    """Return a line for one content; for several layouts, the common entries first, then a line for each."""
     layouts: dict[object, list[dict[str, object]]] = {}
     for description in descriptions:
         layouts.setdefault(description.get("layout"), []).append(description)
@@ -74,7 +74,7 @@ def _by_layout(descriptions: Sequence[dict[str, object]]) -> list[str]:
 
 
 def _in_words(descriptions: Sequence[dict[str, object]]) -> str:
-    """Descriptions of one content in one line: numbers that differ as a range, zeros left out."""
+    """Join descriptions of one content in one line, with ranges for different numbers, without zeros."""
     phrases = []
     for key in dict.fromkeys(["layout", *(key for description in descriptions for key in description)]):
         values = [description[key] for description in descriptions if key in description]

@@ -1,4 +1,4 @@
-"""What Optuna, or the grid, found beyond the space's rows; chosen on development scores, or a cost, alone."""
+"""Recipes that Optuna or the grid found beyond the space's rows, chosen by development scores or a cost alone."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from reports.words.guards import listed
 from reports.words.markdown import DASH, code, count, duration, number, signed, span, spread, text
 
 SHOWN = 10
-"""So many of the best explored recipes are in the table."""
+"""Largest number of explored recipes in the table."""
 NO_SCORE = "finished without a development score"
 ON_A_PART = "ended on a part of the data"
 ENDS = ("finished", NO_SCORE, ON_A_PART, "stopped early", "diverged", "left out", "failed", "not run")
-"""How an explored recipe can end, in the order of the report."""
+"""The ways in which an explored recipe can end, in the order of the report."""
 
 
 def write(results: Results, pictures: Path) -> list[Block]:
-    """The best explored recipes beside the best of the space's rows; of several goals `pareto` has them."""
+    """Write the best explored recipes beside the best of the space's rows. For several goals `pareto` writes them."""
     if not results.explored:
         return []
     goals, recipes = results.goals, results.recipes
@@ -52,7 +52,7 @@ def write(results: Results, pictures: Path) -> list[Block]:
     if len(within) < len(once):
         above = len(once) - len(within)
         blocks.append(f"{count(above, 'finished recipe')} cannot be the best, above a limit.")
-    if ranked and len(goals) == 1:  # of several goals the Pareto front is what was found
+    if ranked and len(goals) == 1:  # for several goals the Pareto front is the result
         blocks.append(
             _judged(results)
             if Answer.of(results).finalists
@@ -63,8 +63,8 @@ def write(results: Results, pictures: Path) -> list[Block]:
 
 
 def _on_parts(results: Results) -> list[Block]:
-    """The development score of each recipe on the parts of the data that it trained on: those that came farthest first,
-    by their score there."""
+    """Write each recipe's development scores on parts of the data, sorted by the largest part it trained on, then by
+    the score there."""
     goal = results.goals[0]
     scores, judged = part_scores(results, goal), {finalist.recipe for finalist in Answer.of(results).finalists}
     shares = sorted({share for by_share in scores.values() for share in by_share})
@@ -93,7 +93,7 @@ def _on_parts(results: Results) -> list[Block]:
 
 
 def _judged(results: Results) -> str:
-    """Which recipes the finals judged, and how far chance orders all others."""
+    """Return which recipes the finals judged, and how much chance moves the scores of all others."""
     names = listed([code(finalist.name) for finalist in Answer.of(results).finalists])
     goal, deviations = results.goals[0], list[float]()
     compared = results.info.finals.hashes if results.info.finals else set()
@@ -111,18 +111,17 @@ def _judged(results: Results) -> str:
 
 
 def _took(share: float, score: PartScore) -> str:
-    """`12 s on 1/8 of the data`."""
+    """Return a training time: `12 s on 1/8 of the data`."""
     return DASH if score.seconds is None else f"{duration(score.seconds)} on {share_in_words(share)}"
 
 
 def best_row(results: Results) -> Ranked | None:
-    """The best of the space's rows by the same score."""
+    """Return the best of the space's rows by the same score."""
     rows = {results.info.row_hashes[label] for label in results.asked_rows}
     return next((recipe for recipe in ranking(results) if recipe.recipe_hash in rows), None)
 
 
 def _stopped(record: Record) -> str:
-    """How a training ended that did not come to its end."""
     word = str(record.training.get("stopped")).partition(":")[0]
     return word if word in ENDS else "stopped early"
 
@@ -136,7 +135,7 @@ def _counts(results: Results, scored: Sequence[str]) -> str:
             ends[results.wholes[record.recipe_hash][1].hash] = _stopped(record)
     for record in results.records:
         through = record.status == "finished" and record.recipe_hash not in results.stopped
-        if ends.get(record.recipe_hash) != NO_SCORE:  # a finished seed says more than one that diverged
+        if ends.get(record.recipe_hash) != NO_SCORE:  # a finished seed counts more than one that diverged
             ends[record.recipe_hash] = NO_SCORE if through else _stopped(record)
     ends |= dict.fromkeys(scored, "finished")
     counts = Counter(ends[recipe_hash] for recipe_hash in results.explored)
@@ -152,8 +151,7 @@ def _counts(results: Results, scored: Sequence[str]) -> str:
 
 
 def _saved(results: Results) -> str:
-    """How long the explored trials took that a scheduler could stop, beside what they would have taken; empty where it
-    stopped none."""
+    """Return how much time early stops saved among the trials that a scheduler judged; empty if none was stopped."""
     judged = [record for record in results.records if record.judged and record.recipe_hash in results.explored]
     through = [record for record in judged if record.status == "finished"]
     stopped = [
@@ -177,7 +175,7 @@ def _saved(results: Results) -> str:
 
 
 def _optimism(results: Results, explored: Sequence[Ranked], best: Ranked) -> str:
-    """What the best explored recipe scored, and how much of that is luck."""
+    """Return what the best explored recipe scored, and how much of the score is luck."""
     goal = results.goals[0]
     name = code(called(results, best.recipe_hash))
     sentence = f"By {word(goal)} the best explored recipe is {name} ({spread(best.values[0])}). "
@@ -200,7 +198,7 @@ def _optimism(results: Results, explored: Sequence[Ranked], best: Ranked) -> str
 
 
 def _against(results: Results, best: Ranked, row: Ranked | None) -> str:
-    """How far it lies from the best row on the test sets; no verdict, since its seeds chose it."""
+    """Return how far the recipe is from the best row on the test sets, without a verdict, as its seeds chose it."""
     if row is None:
         return f"None of the space's rows has a {word(results.goals[0])} to compare it with."
     label = code(results.labels[row.recipe_hash])

@@ -1,4 +1,4 @@
-"""How right it was to take candidates from the negatives, where the corpus knows which of them were truly false."""
+"""How well candidates were removed from the negatives, where the corpus states which negatives are truly false."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ HOW = (
 
 
 def write(results: Results, pictures: Path) -> list[Block]:
-    """A line for each row; empty where no candidate was judged."""
+    """Write a line for each row; empty if no candidate was judged."""
     lines = [
         _line(results, label, records)
         for label in results.asked_rows

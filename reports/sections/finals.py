@@ -1,4 +1,4 @@
-"""The finals as a table: finalists, and what they are compared with, each under its fresh seeds."""
+"""The finals as a table: finalists and the recipes they are compared with, each under its fresh seeds."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from reports.words.markdown import code, duration, number, text
 from search_spaces.goals import Goal
 
 FEW = 3
-"""So many recipes are named that the finals did not take."""
+"""Largest number of recipes passed over by the finals that are named."""
 NONE_CHOSEN = "No recipe of the search was judged: none scored above the base settings in development."
 CLASSIFIED = (
     "Accuracy is of a classifier, a logistic regression on embeddings of the labelled rows that are not tested: each "
@@ -28,11 +28,11 @@ CLASSIFIED = (
 
 
 def write(results: Results, pictures: Path) -> list[Block]:
-    """A line for each recipe; empty where the finals are not complete."""
+    """Write a line for each recipe; empty if the finals are not complete."""
     answer, finals = Answer.of(results), results.info.finals
     if answer.figure is None:
         return []
-    references = {other.recipe: (name, other) for name, other in answer.references.items()}  # a row may be two of them
+    references = {other.recipe: (name, other) for name, other in answer.references.items()}  # roles may share a recipe
     ranked = sorted(answer.finalists, key=lambda finalist: [finalist not in answer.picked, *_downward(finalist)])
     finalists = {finalist.recipe: finalist for finalist in ranked}
     every = [*finalists.values(), *answer.references.values()]
@@ -79,7 +79,7 @@ def _passed_over(results: Results) -> list[str]:
     if passed is None:
         return []
     where = "Before the finals" if passed.share == 1 else f"On {share_in_words(passed.share)}"
-    longer = {key: "" if busy(results) else _longer(passed, key) for key in passed.by}  # a busy machine tells nothing
+    longer = {key: "" if busy(results) else _longer(passed, key) for key in passed.by}  # meaningless on a busy machine
     ahead = [f"{code(called(results, key))} by {number(more)}{longer[key]}" for key, more in passed.by.items()]
     return [
         f"{where} these scored higher in development than {code(called(results, passed.last))}: "
@@ -90,7 +90,7 @@ def _passed_over(results: Results) -> list[str]:
 
 
 def _longer(passed: PassedOver, key: str) -> str:
-    """` (trains 2.0 times as long)`, beside the last finalist."""
+    """Return ` (trains 2.0 times as long)`, compared with the last finalist."""
     own, last = passed.scores[key].seconds, passed.scores[passed.last].seconds
     if not own or not last:
         return ""
@@ -99,7 +99,7 @@ def _longer(passed: PassedOver, key: str) -> str:
 
 
 def _seeds(answer: Answer) -> list[str]:
-    """Why the base settings have more or fewer seeds than a finalist."""
+    """Explain why the base settings have more or fewer seeds than a finalist."""
     base = answer.base
     others = {finalist.seeds for finalist in answer.finalists if base and finalist.recipe != base.recipe}
     if base is None or not others or others == {base.seeds}:
@@ -113,7 +113,7 @@ def _seeds(answer: Answer) -> list[str]:
 
 
 def _busy(results: Results) -> list[str]:
-    """Where trainings of the same work took unlike times, how far they lie apart."""
+    """Report how much the times differ among trainings of the same work."""
     if (times := busy(results)) is None:
         return []
     low, high = map(duration, times)
@@ -121,15 +121,15 @@ def _busy(results: Results) -> list[str]:
 
 
 def _downward(finalist: Finalist) -> list[float]:
-    """Sorts the best by its fresh development scores first; what has none comes last."""
+    """Return the key that sorts the best fresh development scores first and missing ones last."""
     return [math.inf if value is None else -value for value in finalist.development]
 
 
 def _role(name: str, finalist: Finalist) -> str:
-    """`the base settings`, and the row that has them."""
+    """Return `the base settings`, with the name of the row that has them."""
     return OVER[name] if finalist.name in OVER[name] else f"{OVER[name]}: {code(finalist.name)}"
 
 
 def _development(goal: Goal, value: float | None) -> str:
-    """As it was measured: a cost has no sign."""
+    """Return the value as measured: costs keep their sign."""
     return number(None if value is None else goal.upward(value))

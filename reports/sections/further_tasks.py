@@ -1,4 +1,4 @@
-"""Tasks of a person's own: what SentEval and the space's tables do not have."""
+"""Results on the user's own tasks, which are neither SentEval's nor in the space's tables."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from trainables.senteval.tasks import GROUPS, TASKS
 
 
 def write(results: Results, pictures: Path) -> list[Block]:
-    """A line for each row, a column for each task, with the number that stands for the task."""
+    """Write a line for each row and a column for each task, with the task's main number."""
     tasks = _tasks(results)
     if not tasks:
         return []
@@ -30,9 +30,9 @@ def write(results: Results, pictures: Path) -> list[Block]:
 
 
 def _tasks(results: Results) -> list[str]:
-    """The tasks that some trial was scored on, that SentEval does not have, and that no table shows."""
+    """Return the tasks with scores that are neither SentEval's nor in a table."""
     measured = dict.fromkeys(task for record in results.records for task in record.scores)
     shown = {column.score[0] for paper in results.space.tables for column in paper.columns if column.score}
-    if not results.space.tables:  # then the one table has the figures
+    if not results.space.tables:  # then the plain table shows the figures
         shown |= {task for figure in results.figures if len(figure.weights) == 1 for task in figure.tasks}
     return [task for task in measured if task in TASKS and task not in shown and task not in GROUPS["all"]]

@@ -1,4 +1,4 @@
-"""What was gained, in one picture: finalists and rows, beside what they are compared with; of two goals the front."""
+"""One picture of the gains: finalists and rows, with the recipes they are compared with; for two goals the front."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from reports.sections.pareto import front_picture
 from reports.words.gains import OVER, reference
 
 FEW = 12
-"""So many rows are drawn here."""
+"""Largest number of rows that are drawn here."""
 
 
 def write(results: Results, pictures: Path) -> list[Block]:
-    """The picture and how to read it; empty where there is nothing to draw."""
+    """Write the picture and its explanation; empty if there is nothing to draw."""
     front = front_picture(results, pictures)
     how = "Each mark is a recipe: no other is better on both goals than those that the line joins."
     marks: list[Block] = [front, how] if front else []
@@ -27,19 +27,19 @@ def write(results: Results, pictures: Path) -> list[Block]:
 
 
 def groups_of(results: Results) -> list[GainGroup]:
-    """What is drawn of a study."""
+    """Return the gains of the study that are drawn."""
     return [*of_finals(Answer.of(results)), *map(of_board, boards_to_show(results)[:1])]
 
 
 def in_finals(results: Results) -> set[str]:
-    """The recipes by hash that the finals judge under fresh seeds."""
+    """Return the hashes of the recipes that the finals judge under fresh seeds."""
     answer = Answer.of(results)
     return {each.recipe for each in (*answer.finalists, *answer.references.values()) if each.figure is not None}
 
 
 def boards_to_show(results: Results) -> Sequence[Board]:
-    """All of them; none where the finals judge every row anew, by the same figure: two scores of one recipe would leave
-    a reader to guess which one to quote."""
+    """Return all boards. Return none if the finals judge every row again by the same figure: two scores of one recipe
+    would confuse a reader."""
     boards, figure = Findings.of(results).boards, Answer.of(results).figure
     rows = {item.recipe_hash for board in boards for item in board.standings if item.sample}
     again = rows <= in_finals(results) and all(board.quantity.name == figure for board in boards)
@@ -47,15 +47,15 @@ def boards_to_show(results: Results) -> Sequence[Board]:
 
 
 def gains_picture(groups: list[GainGroup], path: Path, most: int = MOST) -> list[Block]:
-    """The picture of these groups with how to read it; empty where no line is in them."""
+    """Write the picture of these groups and its explanation; empty if the groups have no line."""
     if forest_picture(groups, path, most) is None:
         return []
     return [Picture(path, "Gains with their intervals"), caption(groups, most)]
 
 
 def of_finals(answer: Answer) -> list[GainGroup]:
-    """The finalists over the base settings, or over the untrained encoder where that is kept; empty where the finals
-    have not answered."""
+    """Return the finalists' gains over the base settings, or over the untrained encoder if it is kept; empty without
+    finals."""
     zero = "encoder" if answer.kind == "as it came" else "base"
     kept = answer.references.get(zero)
     if kept is None or kept.figure is None:
@@ -75,7 +75,7 @@ def of_finals(answer: Answer) -> list[GainGroup]:
 
 
 def of_board(board: Board) -> GainGroup:
-    """The board's rows that have a gain over the baseline."""
+    """Return the gains over the baseline of the board's rows."""
     everywhere = all(item.flags for item in board.standings if item.gain)
     lines = [
         GainLine(
@@ -96,7 +96,7 @@ def of_board(board: Board) -> GainGroup:
 
 
 def caption(groups: list[GainGroup], most: int = MOST) -> str:
-    """What is drawn, and what is not."""
+    """Explain what the picture shows, and what it leaves out."""
     drawn = [line for group in groups for line in group.lines]
     interval = (
         "the interval that holds for all finalists at once" if drawn and drawn[0].at_once else "the 95 % interval"

@@ -1,4 +1,4 @@
-"""Cosines of a few sentences before and after training (SupMPN, Figure 2), from the trials' stored predictions."""
+"""Cosines of a few sentences before and after training (SupMPN, Figure 2), from the stored predictions."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from trainables.arrays import arrays_in, read_content
 from trainables.errors import UserError
 
 TOPICS = "topics"
-"""`evaluation.heat_map` of twelve sentences, three a topic: an anchor, one that agrees, one that does not."""
+"""Value of `evaluation.heat_map` for twelve sentences, three a topic: an anchor, one that agrees, one that does not."""
 LONGEST = 60
-"""Letters of a sentence that the picture's axis has place for."""
+"""Characters of a sentence that fit on the picture's axis."""
 WHEN = {"before": "before training", "after": "after training"}
 
 
 @dataclass(frozen=True)
 class HeatMap:
-    """A row's cosines by seed, each `before` and `after` (whichever is there), (sentences, sentences)."""
+    """A row's cosines by seed: arrays `before` and `after`, if present, of shape (sentences, sentences)."""
 
     label: str
     recipe_hash: str
@@ -34,7 +34,7 @@ class HeatMap:
 
 
 def write(results: Results, pictures: Path) -> list[Block]:
-    """A picture of the baseline and the best row, and what the topics' cosines say of every row; empty without any."""
+    """Write a picture of the baseline and the best row, and the topics' cosines of every row; empty without any."""
     records = [record for label in results.asked_rows for record in results.of_row(label)]
     sentences = next((listed for record in records if (listed := _sentences(record))), [])
     if not sentences:
@@ -73,7 +73,7 @@ def _sentences(record: Record) -> list[str]:
 
 
 def _read(results: Results, label: str, sentences: list[str]) -> HeatMap | None:
-    """A row's heat maps, if it has some of these sentences."""
+    """Return a row's heat maps of these sentences; None if it has none."""
     records = [record for record in results.of_row(label) if _sentences(record) == sentences]
     seeds = [arrays for record in records if (arrays := _arrays(results, record, len(sentences)))]
     return HeatMap(label, records[0].recipe_hash, seeds) if seeds else None
@@ -94,7 +94,7 @@ def _arrays(results: Results, record: Record, size: int) -> dict[str, np.ndarray
 
 
 def _panels(shown: list[HeatMap]) -> list[tuple[str, np.ndarray]]:
-    """Of the first seed; rows that start from the same encoder share their panel before training."""
+    """Return the panels of the first seed. Rows with the same initial encoder share their panel before training."""
     panels: list[tuple[str, np.ndarray]] = []
     for when, words in WHEN.items():
         for item in shown:
@@ -109,7 +109,7 @@ def _panels(shown: list[HeatMap]) -> list[tuple[str, np.ndarray]]:
 
 
 def _table(maps: list[HeatMap]) -> DataTable:
-    """Means over seeds. Rows that start from the same encoder share their line before training."""
+    """Return means over seeds. Rows with the same initial encoder share their line before training."""
     lines: dict[tuple[str, ...], list[str]] = {}
     for when, words in WHEN.items():
         for item in maps:
@@ -123,8 +123,8 @@ def _table(maps: list[HeatMap]) -> DataTable:
 
 
 def _pairs(values: np.ndarray) -> tuple[float, float, float, float]:
-    """Mean cosines of an anchor with what agrees, with what does not, and of sentences of different topics; and in how
-    many topics what agrees is closer."""
+    """Return mean cosines of anchors with agreeing and with disagreeing sentences, and across topics; and the number of
+    topics in which the agreeing sentence is closer."""
     anchors = np.arange(0, len(values), 3)
     agreeing, other = values[anchors, anchors + 1], values[anchors, anchors + 2]
     topic = np.arange(len(values)) // 3

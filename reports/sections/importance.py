@@ -1,4 +1,4 @@
-"""Which hyperparameters decide the development score: in short with their curves, and with all figures."""
+"""Hyperparameters that decide the development score: a summary with curves, and a table of all figures."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from search_spaces.space import Domain
 from trainables.recipe import choosers
 
 DRAWN = 4
-"""So many keys are drawn, the strongest first."""
+"""Largest number of keys that are drawn, the strongest first."""
 FEWEST_BOTH = 5
-"""Fewer recipes say nothing of how alike two parts of the data order them."""
+"""With fewer recipes, how alike two parts of the data rank them is not reported."""
 RecordScores = list[tuple[Record, float]]
 
 
 @dataclass(frozen=True)
 class Searched:
-    """What recipes scored that trained on the same share of the data."""
+    """Scores of recipes that trained on the same share of the data."""
 
     goal: Goal
     share: float
@@ -43,7 +43,7 @@ class Searched:
 
 
 def write(results: Results, pictures: Path) -> list[Block]:
-    """Of one score, or of each goal, every key's share."""
+    """Write every key's share, for one score or for each goal."""
     blocks: list[Block] = []
     for name, (_, fit) in _fits(results).items():
         if fit:
@@ -52,7 +52,7 @@ def write(results: Results, pictures: Path) -> list[Block]:
 
 
 def in_short(results: Results, pictures: Path) -> list[Block]:
-    """Which keys matter by how much, a paragraph for each goal, and the curve of each of them."""
+    """Write the keys that matter and how much, a paragraph for each goal, and a curve for each key."""
     blocks: list[Block] = []
     fits = _fits(results)
     if not fits:
@@ -79,7 +79,7 @@ def in_short(results: Results, pictures: Path) -> list[Block]:
 
 @cached
 def _fits(results: Results) -> dict[str, tuple[Searched, Importance | None]]:
-    """By what was searched for: which recipes have a score, and what decides it."""
+    """Map the name of each goal to the scored recipes and their importance; None if nothing decides the scores."""
     return {
         name: (each, importance(results.space.domains, [(record.recipe, score) for record, score in each.scores]))
         for name, each in _scored(results).items()
@@ -87,15 +87,14 @@ def _fits(results: Results) -> dict[str, tuple[Searched, Importance | None]]:
 
 
 def _names(results: Results) -> list[str]:
-    """What was searched for, in words."""
     if not results.space.goals:
         return ["development score"]
     return [goal.short + " goal on development parts" * (not goal.cost) for goal in results.goals]
 
 
 def _scored(results: Results) -> dict[str, Searched]:
-    """By what was searched for: recipes of the search, copies once, and rows that it could have asked for. On the part
-    of the data that most recipes trained on, where fewer did on all of them: those are the best of the others."""
+    """Map each goal's name to scored recipes: those of the search, without copies, and rows it could have chosen. If
+    more recipes trained on one part of the data than on all of it, those on the part: only the best train on all."""
     explored = [key for key in results.explored if results.once(key) == key and results.recipes.get(key)]
     hashes, scored = [*explored, *_rows_of_the_search(results)] if explored else [], dict[str, Searched]()
     for goal, name in zip(results.goals, _names(results), strict=True):
@@ -110,7 +109,7 @@ def _scored(results: Results) -> dict[str, Searched]:
 
 
 def _on_one_part(results: Results, goal: Goal) -> tuple[float, RecordScores]:
-    """The recipes that trained on that part of the data which most did, copies once."""
+    """Return the recipes on the part of the data that most recipes trained on, without copies."""
     by_share: dict[float, dict[str, tuple[Record, float]]] = {}
     for key, scores in part_scores(results, goal).items():
         for share, score in scores.items():
@@ -121,7 +120,7 @@ def _on_one_part(results: Results, goal: Goal) -> tuple[float, RecordScores]:
 
 
 def _agreement(results: Results, searched: Searched) -> str:
-    """How far the part of the data that recipes trained on, and all of them, order alike those that have both."""
+    """Report how alike a part of the data and all of it rank the recipes that trained on both."""
     from scipy.stats import spearmanr
 
     share, by_recipe = searched.share, part_scores(results, searched.goal)
@@ -139,7 +138,7 @@ def _agreement(results: Results, searched: Searched) -> str:
 
 
 def _rows_of_the_search(results: Results) -> list[str]:
-    """Hashes of the trained rows that the search could have asked for, too."""
+    """Return the hashes of trained rows that the search could also have chosen."""
     domains = results.space.domains
     free = {domain.key for domain in domains}
 
@@ -154,7 +153,7 @@ def _rows_of_the_search(results: Results) -> list[str]:
 
 
 def _above(fit: Importance, name: str) -> str:
-    """`temperature` (31 % of the spread of scores, p 0.010) matters for the score."""
+    """Return `temperature` (31 % of the spread of scores, p 0.010) matters for the score."""
     what = " of the spread of scores"
     named: list[str] = []
     for effect in fit.above:
@@ -167,7 +166,7 @@ def _above(fit: Importance, name: str) -> str:
 
 
 def _as_in_the_base(results: Results, fit: Importance) -> list[str]:
-    """Which keys above noise the recipe to use leaves alone: its gain came from others."""
+    """Return the keys above noise that the recipe to use does not change: its gain comes from other keys."""
     answer = Answer.of(results)
     changed = {key for finalist in answer.picked for key in finalist.settings}
     kept = [code(effect.key) for effect in fit.above if effect.key not in changed]
@@ -210,7 +209,7 @@ def _cells(share: Share) -> list[str]:
 
 
 def _condition(domain: Domain, domains: Sequence[Domain], always: bool) -> str:
-    """Where a search asks for it: as the domain says, or else where a component is chosen that has the key."""
+    """Return when a search chooses a key: the domain's condition, or the component that has the key."""
     if domain.when is not None:
         key, values = domain.when
     elif always:

@@ -1,4 +1,4 @@
-"""How the losses of the finals fell."""
+"""Curves of the training losses of the finals."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HOW = (
 
 
 def write(results: Results, pictures: Path) -> list[Block]:
-    """A picture; empty where there are no finals, and where nothing is left of their losses."""
+    """Write a picture; empty if there are no finals, or if their losses are gone."""
     finals = results.info.finals
     if finals is None:
         return []

@@ -1,4 +1,4 @@
-"""How many positives and negatives the anchors had, beside the caps that recipes set."""
+"""Measured numbers of positives and negatives of the anchors, beside the caps in recipes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HOW = (
 
 
 def write(results: Results, pictures: Path) -> list[Block]:
-    """A line for each row; empty where no row was trained."""
+    """Write a line for each row; empty if no row was trained."""
     if not any(record.training for record in results.records):
         return []
     return [HOW, _table(results), *_smaller_passes(results)]
@@ -64,7 +64,7 @@ def _table(results: Results) -> DataTable:
 
 
 def _kept(records: Sequence[Record]) -> str:
-    """Of which steps the weights are that were evaluated: `best of 8: step 250, 375` with two seeds."""
+    """Return the steps of the weights that were evaluated: `best of 8: step 250, 375` for two seeds."""
     choices = [record.training["kept"] for record in records if "kept" in record.training]
     if not choices:
         return "last" if any("steps" in record.training for record in records) else DASH
@@ -75,7 +75,7 @@ def _kept(records: Sequence[Record]) -> str:
 
 
 def _smaller_passes(results: Results) -> list[str]:
-    """Which trials' batches went through memory in smaller passes than `optimisation.chunk` asks for."""
+    """Report the trials whose batches were embedded in smaller passes than `optimisation.chunk` sets."""
     by_size: dict[str, set[str]] = {}
     for record in results.records:
         limit, used = record.recipe.get("optimisation.chunk", "auto"), record.training.get("chunk")

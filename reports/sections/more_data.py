@@ -1,4 +1,4 @@
-"""The learning curve: what the recipe to use scores on parts of its data, as a table and a picture."""
+"""The learning curve: scores of the recipe to use on parts of the data, as a table and a picture."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from reports.words.markdown import DASH, code, number, text
 
 
 def write(results: Results, pictures: Path) -> list[Block]:
-    """Empty where there is no learning curve."""
+    """Write the section; empty if there is no learning curve."""
     answer = Answer.of(results)
     data = answer.data
     if data is None or answer.figure is None:
@@ -51,7 +51,7 @@ def _line(part: DataPart) -> list[str]:
 
 
 def _how(data: DataCurve, results: Results, finalists: int) -> str:
-    """What was trained, and what the intervals hold for."""
+    """Explain what was trained, and what the intervals hold for."""
     steps = [part.steps for part in data.parts if part.steps is not None]
     fixed = len(steps) > 1 and len(set(steps)) == 1
     longer = (

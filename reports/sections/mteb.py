@@ -1,4 +1,4 @@
-"""What the package `mteb` scored of the study's models, a column for each of its tasks."""
+"""Scores of the study's models by the package `mteb`, a column for each of its tasks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from reports.words.markdown import code, number, text
 
 
 def write(results: Results, pictures: Path) -> list[Block]:
-    """A line for each model that was scored; empty where none was."""
+    """Write a line for each model that was scored; empty if there is none."""
     if not (results.folder / FOLDER).is_dir():
         return []
     scores = {name: kept_scores(results.folder, record) for name, record, _ in kept_models(results)}

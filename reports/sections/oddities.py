@@ -1,4 +1,4 @@
-"""What is odd in the published figures."""
+"""Oddities in the published figures."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ from reports.words.markdown import text
 
 
 def write(results: Results, pictures: Path) -> list[Block]:
-    """The space's own list."""
+    """Write the space's own list."""
     return [Bullets([*map(text, results.space.oddities)])]

@@ -1,4 +1,4 @@
-"""What the paper says that is not decided here: tested without a verdict, begun, or not looked at."""
+"""Claims of the paper that this study does not decide: without a verdict, not finished, or not run."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ LACKS: dict[Lack, str] = {
     "trials": "a row is not finished",
     "scores": "its rows were not scored on its tasks",
 }
-"""Why a claim was not run."""
+"""Reasons why a claim was not run."""
 
 
 def write(results: Results, pictures: Path) -> list[Block]:
-    """A table of those that have figures, then how many were not run and why, a line for each; empty without any."""
+    """Write a table of the open claims with figures, then how many claims were not run and why, and each of those."""
     judged = Findings.of(results).claims
     begun = [item for item in judged if item.verdict not in (*DECIDED, "not run")]
     unrun = [item for item in judged if item.verdict == "not run"]
@@ -33,7 +33,7 @@ def write(results: Results, pictures: Path) -> list[Block]:
 
 
 def _reasons(unrun: Sequence[Judged], every: int) -> list[Block]:
-    """How many were not run, and why: a line a reason."""
+    """Write how many claims were not run, and a line for each reason."""
     if not unrun:
         return []
     reasons = Counter(LACKS[item.lacks] for item in unrun if item.lacks)
@@ -45,7 +45,7 @@ def _reasons(unrun: Sequence[Judged], every: int) -> list[Block]:
 
 
 def _line(item: Judged) -> str:
-    """The sentence, its column, and the rows without figures."""
+    """Return the claim, its column, and the rows without figures."""
     rows = item.without
     named = ", ".join(map(code, rows[:FEW])) + (f" and {len(rows) - FEW} more" if len(rows) > FEW else "")
     missing = f"without {named}" if rows else LACKS["scores"]

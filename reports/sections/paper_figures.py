@@ -1,7 +1,7 @@
 """The paper's figures over a grid: distributions by the value of a key, and lines over one number.
 
-Both are drawn from the recipes of the figure's table and of a grid search; a recipe is one point, the mean over its
-seeds. Explored recipes of Optuna stay out: a search does not sample a grid evenly.
+Both are drawn from the recipes of the figure's table and of a grid search. A recipe is one point, the mean over its
+seeds. Recipes that Optuna explored are left out, because a search does not sample a grid evenly.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from search_spaces.space import Figure
 from trainables.recipe import Value, keys
 
 SUMMARY: tuple[Callable[[Sequence[float]], float], ...] = (min, statistics.median, max, statistics.fmean)
-"""What the table says of the scores of a box, in its order."""
+"""Columns of the table that summarise the scores of a box."""
 
 
 @dataclass(frozen=True)
@@ -35,11 +35,11 @@ class GridPoint:
     recipe: Mapping[str, Value]
     score: Measured
     alone: Comparison | None
-    """The score with its own interval; None where it cannot be told."""
+    """The score with its own interval; None if there is no sample."""
 
 
 def write(results: Results, pictures: Path) -> list[Block]:
-    """Every figure of the space: picture and numbers."""
+    """Write every figure of the space, as a picture and numbers."""
     blocks: list[Block] = []
     for figure in results.space.figures:
         blocks.append(Heading(f"Figure {text(figure.number)}. {text(figure.title)}"))
@@ -50,7 +50,7 @@ def write(results: Results, pictures: Path) -> list[Block]:
 
 
 def _scored(results: Results, figure: Figure) -> list[GridPoint]:
-    """Trained recipes only: one that is merely evaluated has no place on the grid, whatever its recipe says."""
+    """Return the scored recipes that were trained. Recipes that were only evaluated are not part of the grid."""
     paper = results.space.table(figure.table)
     evidence, quantified = Evidence.of(results), quantity(paper, paper.column(figure.column))
     hashes = [results.info.row_hashes.get(label) for _, label in paper.rows]
@@ -67,7 +67,7 @@ def _scored(results: Results, figure: Figure) -> list[GridPoint]:
 
 
 def _distribution(figure: Figure, scored: list[GridPoint], path: Path) -> list[Block]:
-    """Box and dots for each value of each key; keys of which only one value was run are named, not drawn."""
+    """Draw a box and dots for each value of each key. Keys with only one value are named, not drawn."""
     panels = {key: _by_value(key, scored) for key in figure.keys}
     drawn = {key: values for key, values in panels.items() if len(values) > 1}
     alike = [f"`{key}`" for key in panels if key not in drawn]
@@ -90,7 +90,7 @@ def _distribution(figure: Figure, scored: list[GridPoint], path: Path) -> list[B
 
 
 def _lines(figure: Figure, scored: list[GridPoint], path: Path) -> list[Block]:
-    """The first key runs along the x axis; of several others the last makes the panels, the rest name the lines."""
+    """Draw lines over the first key. Of several other keys the last makes the panels, the rest name the lines."""
     over, *rest = figure.keys
     by_line, by_panel = (rest[:-1], rest[-1:]) if len(rest) > 1 else (rest, [])
     points: dict[tuple[str, str, float], list[GridPoint]] = {}
@@ -124,7 +124,7 @@ def _lines(figure: Figure, scored: list[GridPoint], path: Path) -> list[Block]:
 
 
 def _bars(drawn: Sequence[Comparison]) -> str:
-    """What the bars are, if there are any."""
+    """Explain the bars; empty if there are none."""
     if not drawn:
         return ""
     bases = " or ".join(dict.fromkeys(alone.basis for alone in drawn))
@@ -135,7 +135,7 @@ def _bars(drawn: Sequence[Comparison]) -> str:
 
 
 def _by_value(key: str, scored: list[GridPoint]) -> dict[str, list[float]]:
-    """Scores by the key's values, numbers in order; an unset value comes last."""
+    """Map the key's values to scores, sorted by value; an unset value is last."""
     scored = [item for item in scored if key in item.recipe]
     ordered = sorted({item.recipe[key] for item in scored}, key=_order)
     return {_value(value): [item.score.mean for item in scored if item.recipe[key] == value] for value in ordered}
@@ -154,12 +154,12 @@ def _names(recipe: Mapping[str, Value], keys: Sequence[str]) -> str:
 
 
 def _key(key: str) -> str:
-    """The key in words, before its value; nothing for a key that is a name."""
+    """Return the key's label, to precede its value; empty for a key that is a name."""
     return "" if key.endswith(".name") else f"{keys()[key].label.split(' (')[0]}: "
 
 
 def _number(value: Value) -> float:
-    """A value on the x axis; a space is refused when it loads if lines run over anything but a number."""
+    """Return a value on the x axis. Loading a space refuses figures with lines over anything but a number."""
     assert isinstance(value, int | float)
     return float(value)
 

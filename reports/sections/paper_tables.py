@@ -1,4 +1,4 @@
-"""The paper's tables as markdown: ours, published and the difference; and differences to the baseline row."""
+"""The paper's tables: our scores, the published ones and the difference; and differences to the baseline row."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ HOW_TO_READ = (
     "reproduction. The second table of each pair sets differences to the baseline beside each other."
 )
 UNTRAINED = "†"
-"""Marks a row that was evaluated, but not trained here."""
+"""Marks a row that was evaluated but not trained in this study."""
 
 
 def write(results: Results, pictures: Path) -> list[Block]:
-    """Every table of the paper, and the rows' notes.
+    """Write every table of the paper, and the rows' notes.
 
-    A space without tables gets one table of its rows and their averages.
+    A space without tables gets one table of its rows and averages.
     """
     if not results.space.tables:
         return plain_table(results)
@@ -42,7 +42,7 @@ def write(results: Results, pictures: Path) -> list[Block]:
 
 
 def paper_table(results: Results, paper: Table) -> list[Block]:
-    """One table of the paper, whole: levels, differences to the baseline, footnotes, reasons of its dashes."""
+    """Write one table of the paper: levels, differences to the baseline, footnotes, and reasons for dashes."""
     blocks: list[Block] = [Heading(f"Table {text(paper.number)}. {text(paper.title)}"), _caption(results, paper)]
     notes = [*map(text, paper.footnotes), *_reasons(results, paper)]
     shown = _with_a_line(results, paper)
@@ -73,7 +73,7 @@ def _is_printed(results: Results, paper: Table, label: str) -> bool:
 
 
 def plain_table(results: Results) -> list[Block]:
-    """Rows and averages of a space that has no tables of its own, and what they are averages of."""
+    """Write rows and averages of a space without tables, and explain the averages."""
     lines = [
         [text(label), *(spread(results.of_figure(results.of_row(label), figure)) for figure in results.figures)]
         for label in results.asked_rows
@@ -89,12 +89,12 @@ def plain_table(results: Results) -> list[Block]:
 
 
 def under_protocol(results: Results, scores: Iterable[tuple[str, str]]) -> str:
-    """Which protocol of SentEval's classifiers and regressors were fitted by; empty where these scores need none."""
+    """Return SentEval's protocol for classifiers and regressors, in words; empty if these scores need neither."""
     return f" under SentEval's protocol {code(results.protocol)}" if _are_fitted(scores) else ""
 
 
 def made_of(figure: Quantity) -> str:
-    """A paper's average in its words, another figure by its numbers and tasks."""
+    """Return a paper's average in its own words, any other figure as its numbers and tasks."""
     for name in AVERAGES:
         if average_quantity(name).weights == figure.weights:
             return describe(name)
@@ -102,7 +102,7 @@ def made_of(figure: Quantity) -> str:
 
 
 def _caption(results: Results, paper: Table) -> str:
-    """What the figures are, and whether ours were measured under the paper's protocol."""
+    """Return what the figures are, and whether ours were measured under the paper's protocol."""
     sentences = [f"{text(paper.aggregation[:1].upper() + paper.aggregation[1:])}."]
     if results.protocol == paper.protocol:
         sentences.append(f"SentEval protocol {code(paper.protocol)}, as in the paper.")
@@ -115,15 +115,15 @@ def _caption(results: Results, paper: Table) -> str:
 
 
 def _are_fitted(scores: Iterable[tuple[str, str]]) -> bool:
-    """Whether classifiers or regressors were fitted for any of them, which the protocol says how to do."""
+    """Return whether any of these scores needs a fitted classifier or regressor, which depends on the protocol."""
     return any(number not in kind_of(task).unfitted for task, number in scores)
 
 
 def _levels(results: Results, paper: Table, shown: Sequence[tuple[str, str]]) -> DataTable:
-    """Three lines a model: ours, published, ours minus published.
+    """Return three lines for each model: ours, published, ours minus published.
 
-    A model that only the paper or only we have has one line: of some tables they are most rows. No figure is bold:
-    which rows may be the best is said where it is tested.
+    A model that only the paper or only the study has gets one line: in some tables most rows are such. No figure is
+    bold: another section tests which rows may be the best.
     """
     everywhere = _everywhere(results, paper, shown)
     lines: list[list[str]] = []
@@ -147,14 +147,14 @@ def _levels(results: Results, paper: Table, shown: Sequence[tuple[str, str]]) ->
 
 
 def _sentences(results: Results, paper: Table, label: str, column: Column) -> set[str]:
-    """What flags on single tasks say of a row's figure; those on whole recipes stand at the rows."""
+    """Return the warnings of flags on single tasks of a row's figure; those on whole recipes are with the rows."""
     parts = quantity(paper, column).parts
     flags = Evidence.of(results).flags.of_recipe(results.info.row_hashes.get(label) or "", parts)
     return {sentence(results, flag) for flag in flags if flag.tasks}
 
 
 def _everywhere(results: Results, paper: Table, shown: Sequence[tuple[str, str]]) -> set[str]:
-    """What flags say of every figure of ours in the table: a mark at each of them would tell nothing."""
+    """Return the warnings for every figure of ours in the table: a mark at each would mean nothing."""
     cells = [
         _sentences(results, paper, label, column)
         for _, label in shown
@@ -165,9 +165,9 @@ def _everywhere(results: Results, paper: Table, shown: Sequence[tuple[str, str]]
 
 
 def _with_a_line(results: Results, paper: Table) -> list[tuple[str, str]]:
-    """Name and label of the rows with published figures and, if any row was run, of the study's own rows.
+    """Return name and label of the rows with published figures and, if any row was run, of the study's own rows.
 
-    A study often runs a part of a large grid. Its other rows are named in a footnote.
+    A study often runs a part of a large grid. Its other rows are listed in a footnote.
     """
     ours = any(_is_measured(results, paper, label) for _, label in paper.rows)
     return [
@@ -178,7 +178,7 @@ def _with_a_line(results: Results, paper: Table) -> list[tuple[str, str]]:
 
 
 def _gains(results: Results, paper: Table, shown: Sequence[tuple[str, str]]) -> list[Block]:
-    """What each model gains over the baseline row: ours with its interval, and the paper's."""
+    """Write each model's gain over the baseline row: ours with its interval, and the paper's."""
     base = results.space.baseline or ""
     if not results.of_row(base):
         why = reason(results.why_missing(base))
@@ -204,7 +204,7 @@ def _gains(results: Results, paper: Table, shown: Sequence[tuple[str, str]]) -> 
 
 
 def _reasons(results: Results, paper: Table) -> list[str]:
-    """Why there are dashes: missing rows and seeds first, then tasks and averages that rows lack."""
+    """Return the reasons for dashes: first missing rows and seeds, then missing tasks and averages."""
     rows: dict[str, list[str]] = {}
     tasks: dict[str, list[str]] = {}
     averages: dict[str, list[str]] = {}
@@ -228,7 +228,7 @@ def _reasons(results: Results, paper: Table) -> list[str]:
 
 
 def _without(records: Sequence[Record]) -> str:
-    """Why these records lack an average: tasks that have no score, else tasks that nobody asked for."""
+    """Return why these records lack an average: tasks without a score, or tasks that were not requested."""
     reasons = [
         f"{text(task)}: {text(str(numbers['reason']).rstrip('.'))}"
         for record in records
@@ -241,6 +241,6 @@ def _without(records: Sequence[Record]) -> str:
 
 
 def _head(paper: Table) -> list[str]:
-    """What the table varies, as the papers write it, whose figures a line has, and the paper's columns."""
+    """Return the column heads: what the table varies, in papers' words; whose figures a line has; the columns."""
     first = (keys()[paper.curve].alias or paper.curve) if paper.curve else "Model"
     return [first, "", *(text(column.name) for column in paper.columns)]

@@ -1,4 +1,4 @@
-"""Several goals at once: the recipes that no other beats on all, chosen on development parts and costs alone."""
+"""Several goals at once: recipes on the Pareto front, chosen by development scores and costs alone."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ from search_spaces.goals import Goal
 from search_spaces.limits import of_trials
 
 SHOWN_OFF, NOTABLE, DOUBTFUL, BARRED = 10, 0.1, 0.5, 20
-"""So many recipes off the measured front are in the table, from this probability on; below that one a recipe on it is
-marked as doubtful; with more recipes in the table than that, the picture has no intervals."""
+"""`SHOWN_OFF`: most recipes off the measured front in the table, if as probable as `NOTABLE`. Recipes on the front
+below `DOUBTFUL` are marked. With more than `BARRED` recipes the picture has no intervals."""
 
 
 @dataclass(frozen=True)
 class GoalsFront:
-    """Rows and explored recipes that have every measured goal, but those above a limit, and which no other beats."""
+    """Rows and explored recipes with all measured goals, without those above a limit, and the front among them."""
 
     goals: Sequence[Goal]
     points: list[Ranked]
     chosen: list[Ranked]
-    """On the measured front, best first by the first goal."""
+    """Recipes on the measured front, sorted by the first goal, the best first."""
     known: TrueScores | None
-    """None with one seed, which tells nothing of chance."""
+    """None with one seed, as chance is then unknown."""
 
     @staticmethod
     @cached
     def of(results: Results) -> GoalsFront:
-        """Reckoned once."""
+        """Return the front; it is computed once."""
         goals, ranked = results.measured_goals, {recipe.recipe_hash: recipe for recipe in ranking(results)}
         points = [ranked[key] for key in _tried(results) if key in ranked] if goals else []
         if not points:
@@ -53,29 +53,29 @@ class GoalsFront:
         return GoalsFront(goals, points, front(points, goals), true_scores([point.by_seed(goals) for point in points]))
 
     def probability(self, point: Ranked) -> float | None:
-        """That it belongs to the front; None where that is unknown."""
+        """Return the probability that the recipe belongs to the true front; None if unknown."""
         return None if self.known is None else float(self.known.on_front[self.points.index(point)])
 
     @property
     def expected(self) -> float:
-        """How many on the measured front can be expected to be on the true one."""
+        """Expected number of recipes on the measured front that are on the true front."""
         return math.fsum(self.probability(point) or 0.0 for point in self.chosen)
 
     @cached_property
     def off(self) -> list[Ranked]:
-        """Points off the measured front that may well belong to it, the most probable first."""
+        """Recipes off the measured front that may belong to the true one, the most probable first."""
         rest = [(self.probability(point) or 0.0, point) for point in self.points if point not in self.chosen]
         notable = [pair for pair in rest if pair[0] >= NOTABLE]
         return [point for _, point in sorted(notable, key=lambda pair: -pair[0])]
 
     @property
     def shown(self) -> list[Ranked]:
-        """Those in the table."""
+        """Recipes in the table."""
         return [*self.chosen, *self.off[:SHOWN_OFF]]
 
 
 def write(results: Results, pictures: Path) -> list[Block]:
-    """The front over the space's goals as a table, and how probably each recipe belongs to it."""
+    """Write the front over the space's goals as a table, with each recipe's probability of belonging to it."""
     if len(results.space.goals) < 2:
         return []
     goals = results.measured_goals
@@ -101,14 +101,14 @@ def write(results: Results, pictures: Path) -> list[Block]:
 
 
 def front_picture(results: Results, pictures: Path) -> Picture | None:
-    """All recipes on the two goals; None without two goals that were measured."""
+    """Draw all recipes over the two goals; None unless two goals were measured."""
     if len(results.space.goals) < 2:
         return None
     front = GoalsFront.of(results)
     goals = front.goals
     if len(goals) != 2 or not front.points:
         return None
-    axes = sorted(range(2), key=lambda place: not goals[place].cost)  # a cost, if there is one, goes to the right
+    axes = sorted(range(2), key=lambda place: not goals[place].cost)  # a cost is on the right
     marks = [_mark(front, point, axes, point.recipe_hash in results.labels) for point in front.points]
     first, second = (goals[place] for place in axes)
     costs = (first.lower_is_better, second.lower_is_better)
@@ -118,7 +118,7 @@ def front_picture(results: Results, pictures: Path) -> Picture | None:
 
 
 def pareto_in_short(results: Results) -> str:
-    """How many recipes are on the front, and the best development score of each goal."""
+    """Return how many recipes are on the front, and the best development score of each goal."""
     front = GoalsFront.of(results)
     goals, points, chosen = front.goals, front.points, front.chosen
     if not points:
@@ -139,18 +139,18 @@ def pareto_in_short(results: Results) -> str:
 
 
 def front(points: Sequence[Ranked], goals: Sequence[Goal]) -> list[Ranked]:
-    """The points that no other dominates, best first by the first goal."""
+    """Return the recipes that no other dominates, sorted by the first goal, the best first."""
     kept = [points[place] for place in on_front(_upward(points, goals))]
     return sorted(kept, key=lambda point: point.upward(goals), reverse=True)
 
 
 def _upward(points: Sequence[Ranked], goals: Sequence[Goal]) -> np.ndarray:
-    """(points, goals)"""
+    """Return the values as (points, goals); higher is better."""
     return np.array([point.upward(goals) for point in points])
 
 
 def _tried(results: Results) -> dict[str, None]:
-    """Hashes of rows and explored recipes, copies once."""
+    """Return the hashes of rows and explored recipes, without copies."""
     return dict.fromkeys(map(results.once, [*results.labels, *results.explored]))
 
 
@@ -159,7 +159,7 @@ def _all_of(goals: Sequence[Goal]) -> str:
 
 
 def _left_out(results: Results) -> list[str]:
-    """How many recipes a limit keeps from the front."""
+    """Return how many recipes are left out of the front because of a limit."""
     above = len(results.above_limits)
     limits = listed([code(f"{name}={value:g}") for name, value in of_trials(results.info.limits).items()])
     be = "recipe is" if above == 1 else "recipes are"
@@ -184,7 +184,7 @@ def _counts(results: Results, front: GoalsFront) -> str:
 
 
 def _chance(front: GoalsFront) -> str:
-    """How far the measured front is to be believed."""
+    """Explain how reliable the measured front is."""
     if front.known is None:
         return (
             "**How probable it is that a recipe belongs to the front is unknown: one seed.** It may be on the front, "
@@ -243,7 +243,7 @@ def _cost_axis(goal: Goal) -> str:
 
 
 def _mark(front: GoalsFront, point: Ranked, axes: Sequence[int], is_row: bool) -> Mark:
-    """`axes`: which goal each axis has."""
+    """Return the recipe's mark in the picture. `axes`: the index of the goal on each axis."""
     x, y = (point.values[goal].mean for goal in axes)
     place = front.chosen.index(point) + 1 if point in front.chosen else None
     mark = Mark(x, y, is_row, place, front.probability(point))

@@ -1,4 +1,4 @@
-"""How many seeds each recipe got in a race over seeds, and why."""
+"""The number of seeds of each recipe in a race over seeds, and the reasons."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from reports.statistics.sequential import LOST, LOST_AT_WORST, Course, State, lo
 from reports.words.markdown import code, count, number
 
 FEW = 3
-"""So many recipes are named of those that are alike; the others are counted."""
+"""Largest number of recipes with the same reason that are named; the others are only counted."""
 AMONG_ALL: Mapping[State, str] = {
     "going": "seed {seed} is needed: {close}, so it may be the best{among}",
     "behind": "{after} {rival} is {gap} points ahead: it cannot be the best{among} any more",
@@ -29,11 +29,11 @@ BESIDE_BASELINE: Mapping[State, str] = {
     "failed": "{after} a trial of it, or of the baseline, failed or was stopped",
     "most": "all {most}: its place beside the baseline was open to the end",
 }
-"""Why a recipe goes on, or stopped, by how far it has come."""
+"""The reason why a recipe continues or stopped, by the state of its race."""
 
 
 def write(results: Results, pictures: Path) -> list[Block]:
-    """What was asked, what it saved, a line for each recipe, and what it means for the verdicts."""
+    """Write how the race decided, what it saved, a line for each recipe, and the consequences for verdicts."""
     raced = of_results(results)
     if not raced:
         return []
@@ -53,7 +53,7 @@ def write(results: Results, pictures: Path) -> list[Block]:
 
 
 def _table(results: Results, raced: dict[str, Raced]) -> DataTable:
-    """A line for all recipes of which the same can be said, those with the most seeds first."""
+    """Return one line for all recipes with the same seeds and reason, sorted by the number of seeds."""
 
     def named(recipe_hash: str) -> str:
         return code(called(results, recipe_hash))
@@ -88,7 +88,7 @@ def _meaning(least: int, most: int, goals: int) -> str:
 
 
 def why(recipe: Raced, called: Callable[[str], str]) -> str:
-    """A sentence: why it goes on, or what it stopped for. `called` names recipes by their hash."""
+    """Return the reason why a recipe continues or stopped. `called` returns the name of a recipe hash."""
     if recipe.fixed:
         return "no seed changes it"
     if not recipe.courses:

@@ -1,4 +1,4 @@
-"""How the tables of rows and claims are to be read, and what was looked at without finding anything."""
+"""Explanations of the tables of rows and claims, and the checks that found nothing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from reports.words.comparisons import look
 
 
 def write(results: Results, pictures: Path) -> list[Block]:
-    """What the columns mean, what chance is shared by, what the guards found nothing in."""
+    """Write what the columns mean, which test items are drawn together, and which guards found nothing."""
     findings = Findings.of(results)
     boards = boards_to_show(results)
     rows = [of_rows(boards)] if boards else []

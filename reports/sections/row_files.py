@@ -1,4 +1,4 @@
-"""Every row's own command, and where its ledger entries, predictions and models lie: folded behind the main table."""
+"""The command of every row, and the places of its ledger entries, predictions and models; folded."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from reports.words.markdown import code, text, verbatim
 
 
 def write(results: Results, pictures: Path) -> list[Block]:
-    """A list for each row that was run or can be."""
+    """Write a list for each row that was run or can be run."""
     labels = [label for label in results.asked_rows if results.info.row_hashes[label]]
     return [block for label in labels for block in (Heading(text(label)), Bullets(_facts(results, label)))]
 
@@ -31,7 +31,7 @@ def _facts(results: Results, label: str) -> list[str]:
 
 
 def _links(results: Results, record: Record) -> list[str]:
-    """Relative to the results folder, where the report lies. What was not copied with it is said."""
+    """Return links relative to the results folder, where the report is. Files that were not copied there are marked."""
     files = {
         "ledger": f"{LEDGER}/{record.key}.json",
         "predictions": record.predictions[-1] if record.predictions else None,

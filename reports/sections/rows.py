@@ -18,8 +18,7 @@ from reports.words.markdown import DASH, text
 
 
 def write(results: Results, pictures: Path) -> list[Block]:
-    """A line for each row, the best of the first figure on top; empty where no figure sums the study up, and where the
-    finals say it all."""
+    """Write a line for each row, sorted by the first figure; empty if there are no boards to show."""
     boards = boards_to_show(results)
     if not boards:
         return []
@@ -62,7 +61,7 @@ def write(results: Results, pictures: Path) -> list[Block]:
 
 
 def _gain(board: Board, item: Standing | None) -> str:
-    """In bold where it is shown."""
+    """Return the gain, in bold if its verdict is above or below."""
     if item is None or item.name == board.baseline:
         return "baseline" if item else DASH
     gain = interval(item.gain)

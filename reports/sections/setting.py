@@ -1,4 +1,4 @@
-"""What the study is, in one sentence, and what of it may be compared with the paper."""
+"""The kind of study, and which numbers may be compared with the paper's."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _OTHER = {
     "spans": "on other training data",
     "evaluation": "on other tests",
 }
-"""How keys of a section of the recipe change a paper's rows; any other changes the training."""
+"""What a difference in a section of the recipe changes in a paper's rows; other sections change the training."""
 
 
 def write(results: Results, pictures: Path) -> list[Block]:
-    """What the study is; where the setting is not the paper's, in what it differs; how the scale came about."""
+    """Write the kind of study, the differences if the setting is not the paper's, and the reason for the scale."""
     notes = [text(note) for note in results.info.notes]
     if not results.has_paper:
         return [f"A study of rows of one's own. {_scale(results)}", Bullets(notes)]
@@ -39,13 +39,11 @@ def write(results: Results, pictures: Path) -> list[Block]:
 
 
 def _scale(results: Results) -> str:
-    """Which scale was taken, and why."""
     reason = f" ({text(results.info.scale_reason)})" if results.info.scale_reason else ""
     return f"The study's scale was {code(results.info.scale)}{reason}."
 
 
 def _in_words(item: Difference, results: Results) -> str:
-    """One difference as a list item."""
     ours, paper = code(item.ours), code(item.paper)
     if item.key == "encoder.name":
         return f"the encoder is {ours}, the paper's is {paper}"

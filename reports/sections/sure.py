@@ -1,4 +1,4 @@
-"""How sure the answer is: what was run, what it shows, what would settle the rest."""
+"""How sure the answer is: what was run, what it shows, and what would decide open questions."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from reports.words.markdown import code, count, number, text
 from search_spaces.goals import Goal
 
 MOST_WORDS = 4
-"""A command that would need more words for its rows takes all of them."""
+"""Largest number of words for rows in a command. If more were needed, the command names all rows."""
 FEW = 3
-"""So many unfinished rows are named, more are counted."""
+"""Largest number of unfinished rows that are named; more are only counted."""
 
 
 def write(results: Results, pictures: Path) -> list[Block]:
-    """What is missing, what was run, what it shows, what more seeds of the rows would settle."""
+    """Write what is missing, what was run, what it shows, and what more seeds of the rows would decide."""
     findings, answered = Findings.of(results), Answer.of(results).figure is not None
     sentences = [*studied(results, findings), *([setting] if (setting := compared(results)) else [])]
-    alone = answered and len(results.info.seeds) == 1  # the finals say more of these rows
+    alone = answered and len(results.info.seeds) == 1  # the finals have more seeds of these rows
     boards = [board for board in findings.boards if len(board.counted) > 1 and not alone]
     if boards or not (answered or findings.boards):
         sentences += conclusions(boards)
@@ -47,7 +47,7 @@ def write(results: Results, pictures: Path) -> list[Block]:
 
 
 def compared(results: Results) -> str:
-    """Whether figures may be set beside the paper's."""
+    """Return whether figures may be compared with the paper's; empty if there are no published figures."""
     if not results.has_paper or not results.has_published:
         return ""
     if results.comparable:
@@ -56,7 +56,7 @@ def compared(results: Results) -> str:
 
 
 def unfinished(results: Results, findings: Findings) -> list[Block]:
-    """How many trials are missing, of which rows, and how to go on; empty where none is."""
+    """Return how many trials are missing, of which rows, and the command to continue; empty if none is missing."""
     every, missing = total(findings.extents.values()), findings.unfinished
     if not missing:
         return []
@@ -74,7 +74,7 @@ def unfinished(results: Results, findings: Findings) -> list[Block]:
 
 
 def studied(results: Results, findings: Findings) -> list[str]:
-    """Which rows were run under how many seeds, why others could not be, and what was trained, as sentences."""
+    """Return sentences on rows and their seeds, on rows that could not run, and on the trained encoder."""
     foreign = [label for label in results.asked_rows if results.is_foreign(label)]
     rows = [label for label in results.asked_rows if label not in foreign]
     sentences = []
@@ -101,7 +101,7 @@ def studied(results: Results, findings: Findings) -> list[str]:
 
 
 def _cannot_run(findings: Findings, rows: Sequence[str]) -> str:
-    """Why rows are missing that no further trial would bring."""
+    """Return why rows are missing that no further trial can add."""
     reasons = Counter(
         why for label, why in findings.missing.items() if label in rows and label not in findings.unfinished
     )
@@ -110,7 +110,7 @@ def _cannot_run(findings: Findings, rows: Sequence[str]) -> str:
 
 
 def _trained(results: Results) -> list[str]:
-    """The encoder and the steps, where all that was trained shares the encoder: rows are called as in the paper."""
+    """Return the encoder and the steps, if all trainings share the encoder: rows have the paper's names."""
     finished = [record for record in results.of_all_trials if record.status == "finished"]
     trained = [record for record in finished if record.recipe["optimisation.epochs"]]
     encoders = {(str(r.recipe["encoder.name"]), r.recipe.get("encoder.layers")) for r in trained}
@@ -128,7 +128,7 @@ def _trained(results: Results) -> list[str]:
 
 
 def settling(results: Results, findings: Findings) -> list[Block]:
-    """How many more seeds of which rows would settle what is open, with the command; why none would."""
+    """Return how many more seeds of which rows would decide open questions, with the command, or why none would."""
     needs_of: dict[str, list[str]] = {}
     for name, more, noun in [
         ("The paper's claims", findings.more_seeds, "claim"),
@@ -162,7 +162,7 @@ def settling(results: Results, findings: Findings) -> list[Block]:
 
 
 def _facts(results: Results, findings: Findings, answered: bool) -> list[str]:
-    """What limits did, what lies close to the paper; without finals that answered, what the goals chose."""
+    """Return facts about limits and figures close to the paper's; without an answer of finals, the goals' choice."""
     facts = limits_in_words(results)
     if len(results.goals) > 1 and not answered:
         facts.append(pareto_in_short(results))
@@ -174,7 +174,7 @@ def _facts(results: Results, findings: Findings, answered: bool) -> list[str]:
 
 
 def best_model(results: Results, boards: Sequence[Board], best: Record) -> str:
-    """Which model was saved and by what it was chosen, and where that is not what the boards rank by."""
+    """Return which model was saved and why, and warn if the boards rank rows by another figure."""
     row = results.labels.get(best.recipe_hash)
     whose = f"row {code(row)}" if row else f"the explored recipe {code(called(results, best.recipe_hash))}"
     by = _chosen_by(results.measured_goals, best)
@@ -196,7 +196,7 @@ def best_model(results: Results, boards: Sequence[Board], best: Record) -> str:
 
 
 def _over_seeds(results: Results, best: Record) -> str:
-    """A recipe is chosen by its mean over seeds, then the best of its seeds."""
+    """Return the recipe's score over its seeds: first a recipe is chosen by its mean, then the best of its seeds."""
     scores = results.of_goals(results.recipes[best.recipe_hash])
     if not scores or scores[0].seeds < 2:
         return ""
@@ -206,7 +206,7 @@ def _over_seeds(results: Results, best: Record) -> str:
 
 
 def _chosen_by(goals: Sequence[Goal], record: Record) -> str:
-    """`development score 63.00: the mean of STS (...) and transfer (...)`; a cost with its unit."""
+    """Return `development score 63.00: the mean of STS (...) and transfer (...)`; costs with their units."""
     values = {goal: goal.of(record.scores, record.cost) for goal in goals}
     parts = [part for goal in goals if not goal.cost for part in (not goal.weights and goal.parts) or (goal,)]
     labels = [part.label for part in parts if part.of(record.scores, record.cost) is not None]

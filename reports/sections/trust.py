@@ -1,4 +1,4 @@
-"""The trust box: what stands against the figures, and what may therefore not be concluded."""
+"""Warnings: what makes figures doubtful, and which conclusions are therefore forbidden."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from reports.words.guards import follows, listed
 from reports.words.markdown import count, text, verbatim
 
 FEW = 2
-"""So many flags of a guard are shown, more are counted."""
+"""Largest number of flags of a guard that are shown; more are only counted."""
 FEW_RECORDS = 3
-"""So many records that were set aside are shown, more are counted."""
+"""Largest number of records set aside that are shown; more are only counted."""
 MOST_TASKS = 3
-"""Where a flag touches more tasks, it touches almost every average."""
+"""A flag that touches more tasks than this touches almost every average, so the tasks are not listed."""
 MARK = "⚠"
 
 
 def write(results: Results, pictures: Path) -> list[Block]:
-    """A line a flag, those that forbid verdicts first; then those of the finals, and what was not checked."""
+    """Write a line for each flag, those that forbid verdicts first; then warnings of the finals, and missing checks."""
     flags = [flag for flag in Findings.of(results).flags if not _only_searched(results, flag)]
     raised = [flag for flag in flags if flag.recipes]
     lines = _set_aside(results)
@@ -43,7 +43,7 @@ def write(results: Results, pictures: Path) -> list[Block]:
 
 
 def clean(results: Results) -> str:
-    """What was looked at without finding anything, and in what recipes of a search differ alone."""
+    """Return the checks that found nothing, and those that found only differences that a search makes on purpose."""
     flags = Findings.of(results).flags
     names, searched = {flag.guard for flag in flags}, {flag.guard for flag in flags if _only_searched(results, flag)}
     labels = [guard.label for guard in GUARDS.values() if guard.name not in names]
@@ -55,15 +55,15 @@ def clean(results: Results) -> str:
 
 
 def _only_searched(results: Results, flag: Flag) -> bool:
-    """Whether it tells apart no two rows, but recipes of a search in what one varies on purpose; the finals compare
-    these whole."""
+    """Return whether a flag separates no two rows, only recipes of a search in settings that it varies on purpose. The
+    finals compare such recipes as a whole."""
     varied = flag.guard in VARIED and flag.crossed_by == "unequal" and flag.recipes and results.explored
     rows = [value for key, value in flag.values.items() if key in results.labels]
     return bool(varied) and all(alike(*pair, flag.tolerance) for pair in combinations(rows, 2))
 
 
 def _lines(results: Results, flags: list[Flag]) -> list[str]:
-    """A line for each of the first flags of a guard, and one for how many more there are."""
+    """Return a line for each of the first flags of a guard, and one with the number of further flags."""
     lines = []
     for guard in dict.fromkeys(flag.guard for flag in flags):
         own = [flag for flag in flags if flag.guard == guard]
@@ -73,7 +73,7 @@ def _lines(results: Results, flags: list[Flag]) -> list[str]:
 
 
 def _line(results: Results, flag: Flag) -> str:
-    """`⚠ **steps** (3 rows): what, how much, what it means. No verdict …`"""
+    """Return `⚠ **steps** (3 rows): what, how much, what it means. No verdict …`"""
     rows = len(flag.recipes & results.labels.keys())
     explored = len(flag.recipes) - rows
     touched = [count(rows, "row")] if rows else []
@@ -82,7 +82,7 @@ def _line(results: Results, flag: Flag) -> str:
 
 
 def _forbids(results: Results, flag: Flag) -> str:
-    """What may not be concluded, and how to conclude it all the same."""
+    """Return the verdicts that the flag forbids, or the option that overrides it."""
     if not flag.blocks:
         return follows(flag)
     if flag.guard in results.info.across:
@@ -100,7 +100,7 @@ def _forbids(results: Results, flag: Flag) -> str:
 
 
 def _set_aside(results: Results) -> list[str]:
-    """Records that cannot be right, by name."""
+    """Return the records that cannot be right, by name."""
     if not results.set_aside:
         return []
     named = [f"{verbatim(name)} {text(why)}" for name, why in list(results.set_aside.items())[:FEW_RECORDS]]

@@ -1,4 +1,4 @@
-"""What was run: the command, its cost, the data, the time to train."""
+"""What was run: the command, its cost, the data, and training times."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from reports.words.markdown import DASH, code, count, number, text, verbatim
 
 
 def write(results: Results, pictures: Path) -> list[Block]:
-    """Facts as bullets, the data, training times."""
+    """Write facts as bullets, then the data and training times."""
     info = results.info
     every = results.trials_and_soups
     finished = [record for record in every if record.status == "finished"]
     pruned = len(every) - len(finished)
     done = [record for record in every if record.status in ("finished", "pruned")]
     of_parts = sum(record.recipe_hash in results.wholes for record in results.parts)
-    again = len(results.parts) - of_parts  # of older studies
+    again = len(results.parts) - of_parts  # in older studies
     own = len(results.records) + len(results.parts)
     elsewhere = [
         (of_parts, "on a part of the data"),
@@ -76,7 +76,7 @@ def _cost(records: Sequence[Record]) -> str:
 
 
 def _workers_time(records: Sequence[Record]) -> str:
-    """How the workers spent their time, as shares; a GPU that waits shows here."""
+    """Return how the workers spent their time, as shares. A waiting GPU shows up here."""
     spent: Counter[str] = Counter()
     for record in records:
         spent.update({what: float(seconds or 0) for what, seconds in record.cost.get("crew", {}).items()})
@@ -94,7 +94,7 @@ def _workers_time(records: Sequence[Record]) -> str:
 
 
 def _training_time(results: Results) -> list[Block]:
-    """Rows whose training time the paper prints, beside ours, as multiples of the baseline's."""
+    """Return a table of the training times that the paper prints, beside ours, as multiples of the baseline's."""
 
     def seconds(label: str) -> float | None:
         values = [value for record in results.of_row(label) if (value := seconds_of(record, "train_seconds"))]

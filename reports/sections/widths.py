@@ -1,4 +1,4 @@
-"""What embeddings score that are cut at the widths at which they were trained, too (`objective.dims`)."""
+"""Scores of embeddings cut to the widths at which they were also trained (`objective.dims`)."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ HOW = (
 
 
 def write(results: Results, pictures: Path) -> list[Block]:
-    """A table for each figure that sums the study up; empty where nothing was trained at widths of its own."""
+    """Write a table for each figure; empty if no trial was trained at widths of its own."""
     widths = {width for record in results.records for width in record.read.get("widths", {})}
     if not widths:
         return []
-    order = sorted(widths, key=lambda width: (len(width), width), reverse=True)  # as numbers
+    order = sorted(widths, key=lambda width: (len(width), width), reverse=True)  # sorted as numbers
     return [HOW, *(_table(results, figure, order) for figure in results.figures)]
 
 
@@ -40,5 +40,5 @@ def _table(results: Results, figure: Quantity, widths: list[str]) -> DataTable:
 
 
 def _at(width: str, figure: Quantity) -> Callable[[Record], float | None]:
-    """The figure at a width, of a record."""
+    """Return a function that gets the figure at this width from a record."""
     return lambda record: figure.of(record.read.get("widths", {}).get(width, {}))

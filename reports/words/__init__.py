@@ -1,1 +1,1 @@
-"""The sentences of reports, pages and consoles: each fact of `reports/facts` is said by one of these files."""
+"""The sentences of reports, pages and consoles. Each fact of `reports/facts` is worded by one of these files."""

@@ -1,7 +1,8 @@
-"""How an answer is said, in the first lines of console, report, page and live page: a word, and what there is of it.
+"""The wording of an answer in the first lines of console, report, page and live page: a head and words.
 
-Only `use` says "Use". Every number stands beside its error, and nothing is called by a hash. A line is one sentence of
-at most 30 words with at most one bracket; what would be longer goes on in a line of the same head.
+Only an answer of kind `use` has the head "Use". Every number has its error beside it, and no recipe is named by its
+hash. A line is one sentence of at most 30 words with at most one bracket. Longer text gets more lines with the same
+head.
 """
 
 from __future__ import annotations
@@ -32,17 +33,17 @@ from reports.words.lines import Line, Say, first_few, fits, in_lines
 from reports.words.markdown import count, duration, signed
 
 LISTED = 6
-"""So many settings are named, more are counted."""
+"""Largest number of settings that are named; more are only counted."""
 CHECKED = {
     "test_knn_accuracy": "by the ten nearest neighbours, without a classifier",
     "test_ndcg@10": "as a search among all texts of the test (nDCG@10)",
 }
-"""By the number of a second reader (`TaskKind.checked`)."""
+"""Words for the second measure of a task (`TaskKind.checked`), by its number."""
 ENDED = "the limit ended the study before the base settings had run"
 
 
 def lines(answer: Answer, info: StudyInfo, say: Say) -> list[Line]:
-    """The answer as a person reads it; empty where nothing at all can be said."""
+    """Return the answer's lines; empty if nothing can be stated."""
     if answer.rows is not None:
         return _of_rows(answer, answer.rows, info, say)
     if answer.kind == "unfinished":
@@ -53,7 +54,7 @@ def lines(answer: Answer, info: StudyInfo, say: Say) -> list[Line]:
         return [Line("Open", f"nothing can be told: {why}"), *([Line("Next", more)] if more else [])]
     base, first = answer.base, answer.picked[0] if answer.picked else answer.references["base"]
     of_picked = answer.kind in ("use", "open") and not answer.base_leads
-    """Whether it is about the picked recipe, and not about what is kept."""
+    """Whether the lines are about the picked recipe, not about the settings or encoder that are kept."""
     written = [*_verdict(answer, info, say), *in_lines("Note", better_without_a_model(answer))]
     for place, finalist in enumerate(answer.picked if answer.kind == "use" else [first]):
         written += [Line("Or", _settings(finalist, say))] * (place > 0)
@@ -100,7 +101,7 @@ def _verdict(answer: Answer, info: StudyInfo, say: Say) -> list[Line]:
 
 
 def _none_better(answer: Answer, info: StudyInfo) -> str:
-    """Why the base settings are kept."""
+    """Return why the base settings are kept."""
     if answer.picked:
         judged, others = len(answer.finalists), answer.tried - 1
         were = "was judged, and is not" if judged == 1 else "were judged, and none is"
@@ -135,7 +136,7 @@ def _why_open(answer: Answer, say: Say) -> str:
 
 
 def _settings(finalist: Finalist, say: Say) -> str:
-    """`temperature 0.05, batch size 128, pooling cls`; of a row its label."""
+    """Return `temperature 0.05, batch size 128, pooling cls`, for a row with its label."""
     if not finalist.settings:
         return say(finalist.name)
     row = "" if finalist.name.startswith("#") or finalist.name == BASE else f"{say(finalist.name)}: "
@@ -149,8 +150,8 @@ def _gain(answer: Answer, finalist: Finalist, say: Say) -> list[str]:
 
 
 def _check(answer: Answer, say: Say) -> list[str]:
-    """What the recipe to go on with gains by the second reader, and whether that shows a gain over the encoder; and the
-    best of the search, where that is another. Not over TF-IDF, which nobody reads so."""
+    """Return gains by the second measure (`TaskKind.checked`) of the recipe to use and of the best of the search, and
+    whether a gain over the encoder shows. Gains over TF-IDF are left out."""
     clauses = list[str]()
     roles = {answer.references[name].recipe: OVER[name] for name in ("base", "encoder") if name in answer.references}
     for place, check in enumerate(answer.checks):
@@ -167,7 +168,7 @@ def _check(answer: Answer, say: Say) -> list[str]:
 
 
 def _of_kept(answer: Answer, first: Finalist, say: Say) -> list[Line]:
-    """Where no recipe of the search is to be used: what is kept, and how far the best of the search is from it."""
+    """Return the lines of an answer that keeps something: what is kept, and the gap of the best of the search."""
     incumbent = answer.incumbent
     row, written = answer.references[incumbent], list[Line]()
     level = f"{say(answer.figure or '')} of {OVER[incumbent]} {level_in_words(row.figure)}"
@@ -184,7 +185,7 @@ def _of_kept(answer: Answer, first: Finalist, say: Say) -> list[Line]:
 
 
 def _elsewhere(answer: Answer, say: Say) -> list[str]:
-    """What the best of the search gains on other tasks over what is kept, the most first."""
+    """Return the gains of the best of the search on other tasks over what is kept, the largest first."""
     incumbent = answer.incumbent
     others = [other for other in answer.others if other.over == incumbent] if answer.picked else []
     over = sorted(others, key=lambda other: -other.gain.gain)
@@ -209,7 +210,7 @@ def _worse(answer: Answer, say: Say) -> list[str]:
 
 
 def _ship(ship: Ship, say: Say) -> list[str]:
-    """Which model, what it gains over one seed, and what it takes back of the forgetting."""
+    """Return which model to ship, its gain over one seed, and how much forgetting it undoes."""
     if ship.share is None:
         best = "the model of one seed, the best by development scores"
         return [f"{best}: no average of {ship.seeds} is better by these"]
@@ -231,7 +232,7 @@ def _ship(ship: Ship, say: Say) -> list[str]:
 
 
 def mixed(share: float) -> str:
-    """How much of an average is not trained."""
+    """Return the share of the untrained encoder in an average, in words."""
     return "" if share == 1 else f", mixed with {1 - share:.0%} of {OVER['encoder']}"
 
 
@@ -248,7 +249,7 @@ def _cost(answer: Answer, first: Finalist) -> str:
 
 
 def of_data(data: DataCurve, say: Say) -> list[str]:
-    """What the last doubling of the data brought: no promise of a further one."""
+    """Return the gain of the last doubling of the data, without a promise for a further one."""
     *_, half, whole = data.parts
     if whole.gain is None:
         if data.trials.done < data.trials.planned:
@@ -269,7 +270,7 @@ def _unfinished(answer: Answer, info: StudyInfo) -> list[Line]:
 
 
 def _of_rows(answer: Answer, rows: RowsAnswer, info: StudyInfo, say: Say) -> list[Line]:
-    """Which are better than the baseline, by how much, how many claims hold."""
+    """Return the rows that are better than the baseline, the largest gain, and how many claims hold."""
     written = []
     if rows.figure and rows.baseline and rows.compared:
         be = "is" if len(rows.better) == 1 else "are"
@@ -309,6 +310,6 @@ def _claims(rows: RowsAnswer) -> str:
 
 
 def _model(name: str, info: StudyInfo) -> Line:
-    """The command that brings a recipe's model."""
+    """Return the command that exports a recipe's model."""
     named = name.partition(" ")[0] if name.startswith("#") else name
     return Line("Model", shlex.join(["python", "-m", "reports", "export", results_place(info), named]), command=True)

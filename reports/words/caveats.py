@@ -1,4 +1,4 @@
-"""How sure an answer is, what a reader must know besides, what would settle it: the lines Sure, Most, Note, Next."""
+"""How sure an answer is, further warnings, and what would decide it: the lines Sure, Most, Note and Next."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from search_spaces.limits import rounded_up
 from search_spaces.own_data import TF_IDF
 
 MOST_ADVISED = 100
-"""Seeds of each recipe; what takes more is not advised."""
+"""Largest number of seeds of each recipe that is advised."""
 IN_ALL = "in all goes on"
-"""A study's limit counts what it has used."""
+"""Words for a raised limit: it includes what the study has already used."""
 
 
 def sure(answer: Answer, first: Finalist) -> list[str]:
-    """On how many seeds, items and recipes it rests; `first` is whom it is about."""
+    """Return the seeds, items and recipes behind the answer. `first`: the recipe that the answer is about."""
     more = f", {answer.base.seeds} of {OVER['base']}" if answer.base and answer.base.seeds != first.seeds else ""
     each = "each" if {finalist.seeds for finalist in answer.finalists} == {first.seeds} else "of it"
     seeds = f"{count(first.seeds, 'fresh seed')} {each}{more}"
@@ -39,14 +39,14 @@ def sure(answer: Answer, first: Finalist) -> list[str]:
 
 
 def noise(answer: Answer) -> list[str]:
-    """How far another seed moves a score, where that is known."""
+    """Return how much another seed changes a score, if known."""
     if not answer.noise:
         return []
     return [f"seeds move test scores by {span(answer.noise)} (standard deviation)"]
 
 
 def _lent(answer: Answer) -> list[str]:
-    """What intervals of few seeds take for known."""
+    """Return what the intervals of few seeds assume."""
     if answer.lent is None:
         return []
     by = "a guess from other data" if answer.lent <= math.sqrt(RECORDED.variance) else "by what ran twice"
@@ -58,7 +58,7 @@ def _lent(answer: Answer) -> list[str]:
 
 
 def most(answer: Answer) -> list[str]:
-    """How large a gain may be at most that is not shown."""
+    """Return the largest gain that the data allow, if none is shown."""
     if answer.flags or not answer.fresh_items or answer.most is None or answer.most <= 0:
         return []
     over = answer.open[0] if answer.open else answer.incumbent
@@ -72,7 +72,7 @@ def most(answer: Answer) -> list[str]:
 
 
 def better_without_a_model(answer: Answer) -> list[str]:
-    """A sentence where letters alone are surely better than what is to be used."""
+    """Return a sentence if TF-IDF is surely better than the recipe to use."""
     used, plain = answer.to_use or answer.base, answer.references.get("baseline")
     if not (plain and plain.name == TF_IDF and used and used.figure and plain.figure):
         return []
@@ -82,7 +82,7 @@ def better_without_a_model(answer: Answer) -> list[str]:
 
 
 def notes(answer: Answer, info: StudyInfo, say: Say) -> list[str]:
-    """What a reader must know besides, each a sentence."""
+    """Return further facts that a reader must know, each a sentence."""
     sentences = list[str]()
     if answer.share is not None:
         whole = "Again trains on all of them" if answer.to_train else "on all of them the answer may be another"
@@ -126,7 +126,7 @@ def _scored_higher(ahead: Ahead, say: Say) -> str:
 
 
 def carried_over(answer: Answer, first: Finalist, say: Say) -> list[str]:
-    """Where the development scores misled the search: on which tasks its best settings gain, and on which they lose."""
+    """If development scores misled the search, return the tasks on which its best settings gain and lose."""
     if answer.kind not in ("base", "as it came") or not answer.picked or not _misled(answer, first):
         return []
     gained = [other for other in answer.others if other.gain.above]
@@ -139,7 +139,7 @@ def carried_over(answer: Answer, first: Finalist, say: Say) -> list[str]:
 
 
 def _misled(answer: Answer, first: Finalist) -> bool:
-    """Whether the development scores chose what is shown to be worse than what is kept."""
+    """Return whether development scores chose a recipe that is shown to be worse than what is kept."""
     incumbent = answer.incumbent
     pairs = zip(first.development, answer.references[incumbent].development, strict=True)
     gain, better = first.gains[incumbent], [None not in pair and pair[0] > pair[1] for pair in pairs]  # type: ignore[operator]
@@ -147,7 +147,7 @@ def _misled(answer: Answer, first: Finalist) -> bool:
 
 
 def next_steps(answer: Answer, info: StudyInfo) -> list[str]:
-    """What would settle it; where a limit has ended the study, under which larger one."""
+    """Return what would decide the answer; if a limit ended the study, with a larger limit."""
     if answer.flags == ("overlap",) and info.request.train and not info.request.drop_leaks:
         return ["--drop-leaks, with other --results, leaves out the training rows that hold test items"]
     if answer.flags:
@@ -185,14 +185,14 @@ def next_steps(answer: Answer, info: StudyInfo) -> list[str]:
 
 
 def _goes_on(answer: Answer, info: StudyInfo, seeds: int | None = None) -> str:
-    """Under which limit, where `next_steps` does not say so."""
+    """Return under which limit the study continues, unless `next_steps` returns it."""
     named = answer.kind == "open" and not answer.flags and answer.fresh_items
     return "" if named else f"; {larger_limit(info, seeds)} {IN_ALL}"
 
 
 def larger_limit(info: StudyInfo, seeds: int | None = None) -> str:
-    """`--limit minutes=80`: of the limit that ended the study twice as much, or as much more as so many seeds of the
-    finals are, whose share of a limit is fixed, or what a search needs at least; empty where none has ended it."""
+    """Return `--limit minutes=80`: the limit that ended the study, at least doubled, in proportion to `seeds` of the
+    finals, and large enough for a search. Empty if no limit ended the study."""
     if not info.limited:
         return ""
     times = max(2.0, seeds / info.finals.seeds if seeds and info.finals else 0.0)

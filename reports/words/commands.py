@@ -1,4 +1,4 @@
-"""Commands that a reader can type, made of those that worked on the study."""
+"""Commands that a reader can type, made from those that ran the study."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from reports.ledger.option_values import NumberRange
 from reports.ledger.request import Request
 
 WHY_MINUTES = 10
-"""That are enough to say why a study gained, or did not."""
+"""Minutes that suffice to explain why a study gained, or did not."""
 
 
 def study_command(info: StudyInfo, rows: Sequence[str] = (), seeds: int | None = None) -> str:
-    """The study's last command, for these rows (labels or patterns) alone, all by default, under so many seeds."""
+    """Return the study's last command, for these rows (labels or patterns; default: all), with this number of seeds."""
     request = info.request
     if rows:
         request = dataclasses.replace(request.without_search(), only=tuple(rows))
@@ -28,18 +28,18 @@ def study_command(info: StudyInfo, rows: Sequence[str] = (), seeds: int | None =
 
 
 def recipe_command(info: StudyInfo) -> str:
-    """Trains the recipe that a search's answer says to use: of own data on all, also on what was put aside."""
+    """Return the command that trains the recipe to use; on own data with all rows, also those put aside."""
     data = {name: getattr(info.request, name) for name in ("train", "columns", "labels", "drop_leaks")}
     return Request(recipe=results_place(info), **data).command
 
 
 def why_command(info: StudyInfo) -> str:
-    """Says what made the gain of a study of own data, or what stands in its way."""
+    """Return the command that explains the gain of a study of own data, or what prevents a gain."""
     return Request(why=results_place(info), limit=(f"minutes={WHY_MINUTES}",)).command
 
 
 def patterns(rows: Sequence[str], every: Sequence[str]) -> list[str]:
-    """The fewest words for `--only` that we find for exactly these of all rows: labels, or how several begin or end."""
+    """Return few words for `--only` that match exactly these of all rows: labels, or common starts or ends."""
     uncovered, words = list(rows), list[str]()
     others = set(every) - set(rows)
     ends = [end for row in rows for n in range(1, len(row)) for end in (f"{escape(row[:n])}*", f"*{escape(row[n:])}")]
@@ -53,11 +53,11 @@ def patterns(rows: Sequence[str], every: Sequence[str]) -> list[str]:
 
 
 def results_place(info: StudyInfo) -> str:
-    """The study's results as a command names them: as its last one did."""
+    """Return the study's results as a command names them, as in its last command."""
     default = f"results/{info.space}"
     return info.request.results or (default if info.request.train else f"{default}-{info.scale}")
 
 
 def report_command(results: Path, *options: str) -> str:
-    """The command that reports on a results folder."""
+    """Return the command that reports on a results folder."""
     return shlex.join(["python", "-m", "reports", str(results), *options])

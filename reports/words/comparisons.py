@@ -1,4 +1,4 @@
-"""How facts are said: the words that sections, page, live page, model card and diff share. Facts are made elsewhere."""
+"""The wording of facts that sections, page, live page, model card and diff share. Facts are computed elsewhere."""
 
 from __future__ import annotations
 
@@ -20,36 +20,36 @@ from reports.words.markdown import DASH, count, number, signed, text, verbatim
 from trainables.recipe import changed
 
 FEWEST = 4
-"""The order of fewer rows says nothing."""
+"""Fewest rows whose order is compared with the paper's."""
 WIDE = 20.0
-"""An interval that reaches farther than so many points to both sides of zero says nothing."""
+"""An interval that extends more than this many points to both sides of zero is shown as too little data."""
 CLOSE = 0.5
-"""From this tau on an order looks like another, though few rows may not prove it."""
+"""From this Kendall tau on, two orders are called close, even if the rows are too few to prove it."""
 GO_ON = "Go on"
-"""What stands before the command that continues a study."""
+"""Head of the line with the command that continues a study."""
 STAGES_IN_WORDS = {"search": "search", "finals": "finals", "further": "averages"}
-"""What a person calls the stages of a study (`reports.ledger.STAGES`)."""
+"""Words for the stages of a study (`reports.ledger.STAGES`)."""
 SHORT = {"objective.positives": "N+", "objective.negatives": "N-"}
-"""Limits, as a table has them."""
+"""Short names of limits, as in a table."""
 
 CHOSEN = (
     "the seeds that are compared here also chose the recipe, and a seed that is lucky on development data is mostly "
     "lucky on test data, too, so the figures flatter it; only seeds that it was not chosen by could judge it"
 )
-"""Why there is no verdict on a recipe that a search chose, to stand within a sentence."""
+"""Why there is no verdict on a recipe that a search chose, to be used within a sentence."""
 
 
 # Numbers
 
 
 def interval(gain: Comparison | Gain | None) -> str:
-    """A difference with its 95 % interval; a dash where there is none."""
+    """Return a difference with its 95 % interval; a dash for None."""
     return DASH if gain is None else difference(gain.gain, gain.low, gain.high)
 
 
 def difference(gain: float | None, low: float | None, high: float | None) -> str:
-    """`+2.83 [+1.20, +4.46]`: a difference with its 95 % interval; only the difference where that is unknown, and in
-    words where it says nothing."""
+    """Return `+2.83 [+1.20, +4.46]`, a difference with its 95 % interval. Without an interval only the difference; if
+    the interval is too wide or is zero, words instead of its ends."""
     if low is None or high is None:
         return signed(gain)
     if low < -WIDE and high > WIDE:
@@ -60,8 +60,8 @@ def difference(gain: float | None, low: float | None, high: float | None) -> str
 
 
 def level(figure: Gain | None) -> str:
-    """`74.20 [73.91, 74.49]`: a figure with its interval; only the figure where that is unknown, in words where it says
-    nothing, and a dash where there is no figure."""
+    """Return `74.20 [73.91, 74.49]`, a figure with its interval. Without an interval only the figure; if its ends are
+    equal, words instead. A dash for None."""
     if figure is None:
         return DASH
     value, low, high = figure.gain, figure.low, figure.high
@@ -73,7 +73,7 @@ def level(figure: Gain | None) -> str:
 
 
 def probability(value: float | None) -> str:
-    """`0.012`; below a thousandth, that it is."""
+    """Return `0.012`, or `<0.001`, or a dash for None."""
     if value is None:
         return DASH
     return "<0.001" if value < 0.001 else f"{value:.3f}"
@@ -83,7 +83,7 @@ def probability(value: float | None) -> str:
 
 
 def order_sentence(board: Board) -> str:
-    """How our order of the rows compares with the paper's, to stand after "On STS Avg."; empty where rows are few."""
+    """Compare our order of the rows with the paper's, in words to follow "On STS Avg."; empty if rows are few."""
     tau_b = board.order
     if tau_b is None or tau_b.rows < FEWEST:
         return ""
@@ -102,14 +102,14 @@ def order_sentence(board: Board) -> str:
 
 
 def order_limits(board: Board) -> str:
-    """What an order by means does not know, as a sentence."""
+    """Return a sentence on the limits of an order by means."""
     single = [item for item in board.counted if item.published is not None and item.gain and item.gain.one_seed]
     rows = f" and {count(len(single), 'row')} with one seed" if single else ""
     return f"The order is that of the means: differences below noise{rows} count in it like any other."
 
 
 def collapses(seeds: int, collapsed: int) -> str:
-    """`1 of 5 seeds collapsed (20 % [1, 72])`; empty where none did."""
+    """Return `1 of 5 seeds collapsed (20 % [1, 72])`; empty if none collapsed."""
     if not collapsed:
         return ""
     low, high = rate_interval(collapsed, seeds + collapsed)
@@ -119,7 +119,7 @@ def collapses(seeds: int, collapsed: int) -> str:
 
 
 def more_seeds(needed: SeedsWanted, noun: str) -> str:
-    """What more seeds would settle of the open gains, or claims, as a sentence; empty where nothing is open."""
+    """Return a sentence on what more seeds would decide of open gains or claims; empty if nothing is open."""
     sentence = _seeds(needed, noun)
     if not needed.losses:
         return sentence
@@ -156,19 +156,19 @@ def _seeds(open_seeds: SeedsWanted, noun: str) -> str:
 
 
 def _which(some: Sequence[str], every: int, noun: str) -> str:
-    """`the open gain`, `2 of 3 open gains`, `all 3 open gains`."""
+    """Return `the open gain`, `2 of 3 open gains` or `all 3 open gains`."""
     if every == 1:
         return f"the open {noun}"
     return f"all {every} open {noun}s" if len(some) == every else f"{len(some)} of {every} open {noun}s"
 
 
 def look(number: int | None) -> str:
-    """What that look at the study spends; empty where it holds no verdict."""
+    """Explain which part of the error level this look at the study uses; empty if the look has no verdicts."""
     if number is None:
         return ""
     sure = 100 * CONFIDENCE
     spent = (100 - sure) * share(number)
-    digits = max(1, -math.floor(math.log10(spent)))  # a late look spends little: never "100 %"
+    digits = max(1, -math.floor(math.log10(spent)))  # a late look uses little: never "100 %"
     return (
         f"**Look {number} at this study.** In one table of rows, or among the claims, the chance that any verdict at "
         f"any look is wrong is at most {100 - sure:.0f} %; each table has its own {100 - sure:.0f} %. This look uses "
@@ -179,7 +179,7 @@ def look(number: int | None) -> str:
 
 
 def one_recipe(pair: SameRecipe) -> str:
-    """Why two rows are one recipe in effect, to stand behind a colon."""
+    """Return why two rows have the same effect as one recipe, in words to follow a colon."""
     if pair.by == "name":
         return "it is one recipe under two names"
     if pair.by == "scores":
@@ -189,7 +189,7 @@ def one_recipe(pair: SameRecipe) -> str:
 
 
 def not_varied(limits: NotVaried) -> str:
-    """Which limits rows set differently in vain, to stand within brackets."""
+    """Return which limits the rows set to different values without any effect, in words for brackets."""
     words = ", ".join(
         f"{SHORT[key]} was not varied in effect ({mean:.2f} in every row that has run)" for key, mean in limits.alike
     )
@@ -200,7 +200,7 @@ def not_varied(limits: NotVaried) -> str:
 
 
 def reason(words: str) -> str:
-    """Words from outside in which commands stand between backticks, as markdown with code spans."""
+    """Return words from outside as markdown; commands between backticks become code spans."""
     parts = words.split("`")
     if len(parts) % 2 == 0:
         return text(words)
@@ -208,18 +208,18 @@ def reason(words: str) -> str:
 
 
 def _text_within(part: str) -> str:
-    """`text`, with the spaces at both ends."""
+    """Apply `text` but keep the spaces at both ends."""
     before, after = " " * part.startswith(" "), " " * part.endswith(" ")
     return f"{before}{text(part.strip())}{after}" if part.strip() else part
 
 
 def changes(results: Results, record: Record) -> str:
-    """What the record's recipe changes of the base recipe, among the keys that the search may change."""
+    """Return the searched keys in which the record's recipe differs from the base recipe."""
     own = changed(results.base.flat(), record.recipe)
     named = [f"{_name(domain.key)}={short(own[domain.key])}" for domain in results.space.domains if domain.key in own]
     return text(", ".join(named)) or ("as the base" if record.recipe_hash in results.trained else "untrained")
 
 
 def _name(key: str) -> str:
-    """A domain's key, without the section where that is `objective` or `optimisation`."""
+    """Return a domain's key without the section `objective` or `optimisation`."""
     return key.removeprefix("objective.").removeprefix("optimisation.")

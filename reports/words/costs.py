@@ -1,4 +1,4 @@
-"""What a report says of limits on cost, and of costs that cannot be compared as they stand."""
+"""Sentences on limits of cost, and on costs that cannot be compared directly."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from search_spaces.goals import SELECTION, Goal
 from search_spaces.limits import LIMITS, ended_in_words, of_trials
 
 FEW = 3
-"""So many recipes above a limit are named, more are counted."""
+"""Largest number of recipes above a limit that are named; more are only counted."""
 
 
 def incomparable(results: Results, recipes: Sequence[Sequence[Record]]) -> str:
-    """Why seconds and memory of these recipes cannot be set beside each other, as sentences; empty where they can."""
+    """Return why seconds and memory of these recipes cannot be compared, as sentences; empty if they can."""
     records = [record for own in recipes for record in own]
     sentences = []
     machines = {record.ran_on for record in records}
@@ -42,7 +42,7 @@ def incomparable(results: Results, recipes: Sequence[Sequence[Record]]) -> str:
 
 
 def limits_in_words(results: Results) -> list[str]:
-    """What limits did to the study: that one ended it, and which recipes are above one. Empty without limits."""
+    """Return which limit ended the study, and which recipes are above a limit. Empty without limits."""
     sentences = []
     if results.info.limited:
         ended = ended_in_words(results.info.limited, raced=results.info.raced)
@@ -70,12 +70,12 @@ def _above(results: Results) -> str:
 
 
 def _took(means: Mapping[str, float]) -> str:
-    """`75.2 s, 900 MiB`."""
+    """Return `75.2 s, 900 MiB`."""
     return ", ".join(f"{number(value, 1)} {LIMITS[name].unit}".strip() for name, value in means.items())
 
 
 def _best(results: Results) -> str:
-    """The best that keeps the limits, beside the best that does not."""
+    """Return the best recipe within the limits, beside the best one above them."""
     goals, ranked = results.measured_goals, ranking(results)
     place = next((place for place, goal in enumerate(goals) if not goal.cost), 0)
     above = [values for key in results.above_limits if (values := results.of_goals(results.recipes[key]))]
@@ -91,13 +91,13 @@ def _best(results: Results) -> str:
 
 
 def word(goal: Goal) -> str:
-    """What the value of a goal is called in a sentence."""
+    """Return the name of a goal's value, for a sentence."""
     if goal.cost:
         return goal.short
     return "development score" if goal is SELECTION else f"development score for {goal.short}"
 
 
 def _range(numbers: set[int], noun: str) -> str:
-    """`1 to 8 trials`."""
+    """Return `1 to 8 trials`."""
     low, high = min(numbers), max(numbers)
     return count(low, noun) if low == high else f"{low} to {count(high, noun)}"

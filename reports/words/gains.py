@@ -1,4 +1,4 @@
-"""How an answer writes a gain, and what it is over."""
+"""The wording of a gain in an answer, and of the reference it is over."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from reports.words.comparisons import interval, level
 
 OVER = {"base": "the base settings", "encoder": "the untrained encoder", "baseline": "the baseline row"}
 FEW = 3
-"""So many rows, or tasks, are named, more are counted."""
+"""Largest number of rows or tasks that are named; more are only counted."""
 
 
 def level_in_words(figure: Gain | None) -> str:
-    """`74.20 [73.91, 74.49]`."""
+    """Return `74.20 [73.91, 74.49]`, with `[unknown]` if there is no interval."""
     if figure is None:
         return "unknown"
     return level(figure) + " [unknown]" * (figure.low is None)
 
 
 def points(gain: Gain) -> str:
-    """`+1.21 [+0.80, +1.62]`."""
+    """Return `+1.21 [+0.80, +1.62]`, with `[unknown]` if there is no interval."""
     return interval(gain) + " [unknown]" * (gain.low is None)
 
 
 def gain_over(gain: Gain, name: str, answer: Answer | None = None) -> str:
-    """`+1.21 [+0.80, +1.62] over the base settings`; the baseline by its own name where the answer is given."""
+    """Return `+1.21 [+0.80, +1.62] over the base settings`. If `answer` is given, the baseline has its own name."""
     return f"{points(gain)} over {reference(answer, name) if answer else OVER[name]}"
 
 
 def reference(answer: Answer, name: str) -> str:
-    """What finalists are compared with; the baseline, a row of the space, by its own name."""
+    """Return the name of what finalists are compared with; the baseline, a row of the space, has its own name."""
     row = answer.references.get(name) if name == "baseline" else None
     return row.name if row else OVER[name]

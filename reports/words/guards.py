@@ -1,6 +1,6 @@
 """The sentences of all flags: a function for each guard, and a template for each kind of flag.
 
-They are made where a flag is printed (`reports.facts.guards.sentence`). All that comes from outside is escaped.
+A flag's sentence is made when it is printed (`reports.facts.guards.sentence`). All words from outside are escaped.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from reports.facts.results import Results
 from reports.words.markdown import count, number, text, verbatim
 
 FEW = 3
-"""So many rows are named, more are counted; so many values are listed, too."""
+"""Largest number of rows that are named, the others are only counted; and largest number of values that are listed."""
 FEW_TASKS = 4
-"""So many tasks are named, more are counted."""
+"""Largest number of tasks that are named; more are only counted."""
 
 CONDITIONS = {
     "code": ("trials ran different code", "a difference may come from the code"),
@@ -30,11 +30,11 @@ CONDITIONS = {
     "evaluation": ("trials were evaluated in different precision", "a difference may come from rounding"),
     "streams": ("dropout was drawn by different numbers of workers", "another number of workers is like another seed"),
 }
-"""What differs, and what that means."""
+"""For each condition, what differs and what the difference means."""
 
 
 def condition(results: Results, flag: Flag) -> str:
-    """Of every guard that looks for what must be the same."""
+    """Return the sentence of a guard that looks for differences in conditions."""
     if flag.kind == "vectors":
         return "training read vectors that were made before, one for each sentence, so no tokens were counted"
     if flag.kind == "asked":
@@ -51,7 +51,7 @@ def condition(results: Results, flag: Flag) -> str:
 
 
 def _details(results: Results, condition: str, part: Mapping[str, Any]) -> list[str]:
-    """`64 in A to 204 in B`; or `A: this value; all others: the usual one`; or who differs."""
+    """Return `64 in A to 204 in B`, or `A: this value; all others: the usual one`, or the rows that differ."""
     rows = {name: rows_in_words(results, part.get(name, ())) for name in ("seeds_differ", "differ", "unknown")}
     details = []
     if "ends" in part:
@@ -67,14 +67,14 @@ def _details(results: Results, condition: str, part: Mapping[str, Any]) -> list[
 
 
 def _value(condition: str, value: Any) -> str:
-    """Of one recipe; of a recipe whose seeds differ, each seed's."""
+    """Return the value of a recipe; if its seeds differ, that of each seed."""
     if isinstance(value, tuple):
         return ", ".join(f"seed {seed} {_value(condition, own)}" for seed, own in value)
     return count(int(value), "worker") if condition == "streams" and value else str(value)
 
 
 def protocol(results: Results, flag: Flag) -> str:
-    """Of trials that are in no figure."""
+    """Return the sentence on trials that count in no figure."""
     rows, trials = rows_in_words(results, flag.recipes), flag.facts["trials"]
     if flag.kind == "data":
         return (
@@ -89,7 +89,7 @@ def protocol(results: Results, flag: Flag) -> str:
 
 
 def seeds(results: Results, flag: Flag) -> str:
-    """Of seeds that repeat each other, and of missing ones."""
+    """Return the sentence on seeds with equal scores, or on missing seeds."""
     rows, facts = rows_in_words(results, flag.recipes), flag.facts
     if flag.kind == "repeated":
         pairs = listed([f"{first} and {second}" for first, second in facts["seeds"]])
@@ -109,7 +109,7 @@ def seeds(results: Results, flag: Flag) -> str:
 
 
 def copies(results: Results, flag: Flag) -> str:
-    """Of recipes with the same scores."""
+    """Return the sentence on recipes with the same scores."""
     rows = rows_in_words(results, flag.recipes)
     if flag.kind == "alike":
         return (
@@ -123,7 +123,7 @@ def copies(results: Results, flag: Flag) -> str:
 
 
 def untrained(results: Results, flag: Flag) -> str:
-    """Of parameters that nobody trained."""
+    """Return the sentence on parameters that were not trained."""
     name, number_of = verbatim(flag.facts["name"]), flag.facts["parameters"]
     parameters = f"{count(number_of, 'parameter')} ({name}{', …' if number_of > 1 else ''})"
     why = {
@@ -136,7 +136,7 @@ def untrained(results: Results, flag: Flag) -> str:
 
 
 def caps(results: Results, flag: Flag) -> str:
-    """Of limits that made no difference."""
+    """Return the sentence on limits that made no difference."""
     rows, facts, key = rows_in_words(results, flag.recipes), flag.facts, verbatim(flag.facts["key"])
     if flag.kind == "not varied":
         limits = listed(["no limit" if limit is None else str(limit) for limit in facts["limits"]])
@@ -152,7 +152,7 @@ def caps(results: Results, flag: Flag) -> str:
 
 
 def filters(results: Results, flag: Flag) -> str:
-    """Of filters of false negatives."""
+    """Return the sentence on filters of false negatives that leave too few negatives."""
     return (
         f"{verbatim('objective.false_negatives')} left {number(flag.facts['negatives'])} negatives an anchor in "
         f"{rows_in_words(results, flag.recipes)}: the loss had next to nothing to tell a positive from; raise "
@@ -161,7 +161,7 @@ def filters(results: Results, flag: Flag) -> str:
 
 
 def items(results: Results, flag: Flag) -> str:
-    """Of predictions."""
+    """Return the sentence on missing or wrong predictions, or on different test items."""
     rows, facts = rows_in_words(results, flag.recipes), flag.facts
     if flag.kind == "no predictions":
         which = f" on {_tasks(facts['tasks'])}" * bool(facts["tasks"])
@@ -183,7 +183,7 @@ def items(results: Results, flag: Flag) -> str:
 
 
 def degenerate(results: Results, flag: Flag) -> str:
-    """Of scores without skill."""
+    """Return the sentence on scores without skill."""
     rows, facts = rows_in_words(results, flag.recipes), flag.facts
     if flag.kind == "collapsed":
         lowest = facts["cosine"]
@@ -205,7 +205,7 @@ def degenerate(results: Results, flag: Flag) -> str:
 
 
 def sizes(results: Results, flag: Flag) -> str:
-    """Of numbers of items."""
+    """Return the sentence on wrong numbers of test items."""
     rows, stored, computed = rows_in_words(results, flag.recipes), flag.facts["stored"], flag.facts["computed"]
     first = f"{text(flag.facts['task'])} {stored:,}, not {computed:,}"
     return (
@@ -215,7 +215,7 @@ def sizes(results: Results, flag: Flag) -> str:
 
 
 def overlap(results: Results, flag: Flag) -> str:
-    """Of test items that training saw."""
+    """Return the sentence on test items that training saw."""
     if flag.kind == "unknown":
         return "no record says whether test sentences stand among the training sentences"
     if flag.kind == "development":
@@ -245,14 +245,14 @@ def overlap(results: Results, flag: Flag) -> str:
 
 
 def follows(flag: Flag) -> str:
-    """What a flag that does not block means for verdicts."""
+    """Return what a flag that forbids no verdict means for verdicts."""
     if (flag.guard, flag.kind) == ("seeds", "single"):
         return f"No verdict on {'this row' if len(flag.recipes) == 1 else 'these rows'} until there are more seeds."
     return "Verdicts stand."
 
 
 def rows_in_words(results: Results, recipes: Collection[str]) -> str:
-    """`A`, `B` and 2 explored recipes: rows first, in the space's order; of more than a few the number."""
+    """Return `A`, `B` and 2 explored recipes: rows first, in the space's order, the first few by name."""
     order = {recipe_hash: place for place, recipe_hash in enumerate(results.labels)}
     rows = [results.labels[recipe] for recipe in sorted(recipes & order.keys(), key=lambda recipe: order[recipe])]
     explored = sorted(set(recipes) - order.keys())
@@ -267,21 +267,21 @@ def rows_in_words(results: Results, recipes: Collection[str]) -> str:
 
 
 def listed(items: Sequence[str]) -> str:
-    """`a, b and c`."""
+    """Join items as `a, b and c`."""
     return " and ".join([*([", ".join(items[:-1])] if len(items) > 1 else []), *items[-1:]])
 
 
 def _tasks(tasks: Iterable[str]) -> str:
-    """`MR and CR`, or how many."""
+    """Return `MR and CR`, or only the number of tasks."""
     names = sorted(tasks)
     return listed([text(name) for name in names]) if len(names) <= FEW_TASKS else count(len(names), "task")
 
 
 def _ends(facts: Mapping[str, Any], digits: int = 2) -> str:
-    """`1.08`, or `1.08 to 1.09`."""
+    """Return `1.08` or `1.08 to 1.09`."""
     return " to ".join(dict.fromkeys(number(facts[end], digits) for end in ("least", "most")))
 
 
 def _percent(*ends: float) -> str:
-    """`3.1 %`, or both ends; `below 0.1 %` for less."""
+    """Return `3.1 %`, or both ends; `below 0.1 %` for smaller shares."""
     return " to ".join(dict.fromkeys(f"{number(end, 1)} %" if end >= 0.1 else "below 0.1 %" for end in ends))

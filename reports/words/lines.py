@@ -6,24 +6,24 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 Say = Callable[[object], str]
-"""Makes words from outside fit to be shown: escaped for markdown, printable for a console."""
+"""Makes words from outside safe to show: escaped for markdown, or printable for a console."""
 
 LONGEST = 29
-"""Words of a line, without its head."""
+"""Largest number of words in a line, without its head."""
 
 
 @dataclass(frozen=True)
 class Line:
-    """`Use    temperature 0.05, batch size 128`."""
+    """One line of an answer: `Use    temperature 0.05, batch size 128`."""
 
     head: str
     words: str
-    """Already made fit by `Say`; a command is as it is typed."""
+    """Already made safe by `Say`; a command is shown as typed."""
     command: bool = False
 
 
 def in_lines(head: str, parts: Iterable[str]) -> list[Line]:
-    """The parts of a sentence with semicolons between; what would make it too long begins a line of its own."""
+    """Join parts with semicolons into lines; a part that would make a line too long begins the next."""
     written: list[str] = []
     for part in parts:
         if written and fits(longer := f"{written[-1]}; {part}"):
@@ -38,12 +38,12 @@ def fits(words: str) -> bool:
 
 
 def first_few(named: Sequence[str], most: int, before: str = "") -> list[str]:
-    """So many of them, as far as a line has room for them, and how many more there are."""
+    """Return the first names, at most `most` and as many as fit in a line, and the number of further ones."""
     room = LONGEST - 2 - len(before.split())
     shown = [name for place, name in enumerate(named[:most]) if len(" ".join(named[: place + 1]).split()) <= room]
     return [*shown, *([f"and {len(named) - len(shown)} more"] if len(named) > len(shown) else [])]
 
 
 def as_text(answer: Sequence[Line]) -> list[str]:
-    """For a console: heads of one width."""
+    """Return the lines for a console, with heads of equal width."""
     return [f"{line.head:<6} {line.words}" for line in answer]

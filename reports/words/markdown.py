@@ -1,7 +1,7 @@
 """Numbers and words as inline markdown. A missing number is a dash.
 
-Whatever comes from outside (labels, notes, reasons, commands, claims, paths) goes through `text` or `code` first: then
-it can be no heading, no HTML, no link and no end of a table's cell.
+All words from outside (labels, notes, reasons, commands, claims, paths) must go through `text` or `code`: these escape
+headings, HTML, links and ends of table cells.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ DASH = "—"
 
 
 def number(value: float | None, digits: int = 2) -> str:
-    """`66.06`, or a dash; what rounds to zero has no sign."""
+    """Return `66.06`, or a dash for None; numbers that round to zero have no sign."""
     if value is None:
         return DASH
     printed = f"{value:,.{digits}f}"
@@ -25,7 +25,7 @@ def number(value: float | None, digits: int = 2) -> str:
 
 
 def signed(value: float | None, digits: int = 2) -> str:
-    """`+2.83`, or a dash; what rounds to zero has no sign."""
+    """Return `+2.83`, or a dash for None; numbers that round to zero have no sign."""
     if value is None:
         return DASH
     printed = f"{value:+.{digits}f}"
@@ -33,32 +33,32 @@ def signed(value: float | None, digits: int = 2) -> str:
 
 
 def percent(share: float | None) -> str:
-    """`80 %`, or a dash."""
+    """Return `80 %`, or a dash for None."""
     return f"{number(None if share is None else 100 * share, 0)} %"
 
 
 def spread(value: Measured | None, digits: int = 2) -> str:
-    """`66.06 ± 0.31`: the mean and the sample standard deviation over seeds, if there are several."""
+    """Return `66.06 ± 0.31`: the mean and, for several seeds, their sample standard deviation."""
     if value is None:
         return DASH
     return number(value.mean, digits) + ("" if value.std is None else f" ± {value.std:.{digits}f}")
 
 
 _MARKS = re.compile(r"[\\\\`*\[\]<>|~$]|(?<![^\W_])_|_(?![^\W_])|&(?=#?\w+;)|:(?=//)|(?<=www)\.|@")
-"""What means something within a line of markdown: emphasis, code, links, HTML, columns, formulas."""
+"""Characters with a meaning in a line of markdown: emphasis, code, links, HTML, columns, formulas."""
 _START = re.compile(r"^(\d*)([.)](?=\s|$)|[#+=-])")
-"""What at its beginning makes a line a heading, a list or a rule."""
+"""Starts of lines that markdown takes for a heading, a list or a rule."""
 
 
 def text(value: object) -> str:
-    """Words from outside, on one line, such that markdown shows them as they are."""
+    """Return words from outside on one line, escaped so that markdown shows them unchanged."""
     return _START.sub(r"\1\\\2", _MARKS.sub(r"\\\g<0>", one_line(value)))
 
 
 def code(value: object) -> str:
-    """A recipe's value as it is written in `--set`, or any text from outside, as a code span that nothing in it ends.
+    """Return a recipe's value, as written in `--set`, or any other text, as a code span that the text cannot end.
 
-    Absolute paths are shortened (`short_paths`); `verbatim` leaves them.
+    Absolute paths are shortened (`short_paths`); `verbatim` keeps them.
     """
     if isinstance(value, tuple | list):
         value = ",".join(map(str, value))
@@ -66,7 +66,7 @@ def code(value: object) -> str:
 
 
 def verbatim(value: object) -> str:
-    """The same with every letter as it is, for commands."""
+    """Return a code span of the unchanged text, for commands."""
     line = one_line(value) or "''"
     ticks = "`" * (max(map(len, re.findall("`+", line)), default=0) + 1)
     pad = " " * (line.startswith("`") or line.endswith("`"))
@@ -74,23 +74,23 @@ def verbatim(value: object) -> str:
 
 
 def short_paths(value: str) -> str:
-    """Absolute paths by their last two names; `study.json` has them whole."""
+    """Shorten absolute paths to their last two names; `study.json` has them in full."""
     parts = [f"…/{'/'.join(Path(part).parts[-2:])}" if part.startswith("/") else part for part in value.split(",")]
     return ",".join(parts)
 
 
 def count(how_many: int, noun: str) -> str:
-    """`1 row`, `3 rows`."""
+    """Return `1 row` or `3 rows`."""
     return f"{how_many:,} {noun}{'' if how_many == 1 else 's'}"
 
 
 def span(values: Collection[float]) -> str:
-    """`0.13 to 0.72`, the ends; a single number where these look alike."""
+    """Return `0.13 to 0.72`, the least and the largest value; one number if both look equal."""
     return " to ".join(dict.fromkeys(map(number, (min(values), max(values)))))
 
 
 def duration(seconds: float) -> str:
-    """`40 s`, `3 min`, `2 h 5 min`, `3 days 4 h`."""
+    """Return `40 s`, `3 min`, `2 h 5 min` or `3 days 4 h`."""
     minutes, hours = round(seconds / 60), int(seconds // 3600)
     if seconds < 100:
         return f"{max(0, round(seconds))} s"
@@ -102,5 +102,5 @@ def duration(seconds: float) -> str:
 
 
 def time_left(seconds: float) -> str:
-    """`about 3 min left`."""
+    """Return `about 3 min left`."""
     return f"about {duration(seconds)} left" if seconds >= 1 else "about to end"
