@@ -1,4 +1,4 @@
-"""The measurements that the pages in docs quote: `python -m benchmarks NAME`, from a checkout.
+"""Measurements that pages in docs quote: `python -m benchmarks NAME`, from a checkout.
 
 A benchmark is a module in a folder beside this file, with a docstring and `main(arguments) -> None`. Modules whose
 names begin with `_` are parts of benchmarks.
@@ -34,13 +34,13 @@ def main() -> int:
 
 
 def benchmarks() -> dict[str, Path]:
-    """Their files by name."""
+    """Return the benchmarks' files by name."""
     files = (path for path in ROOT.glob("*/*.py") if not path.stem.startswith("_"))
     return {path.stem: path for path in sorted(files, key=lambda path: path.stem)}
 
 
 def summary(file: Path) -> str:
-    """The first line of the docstring. The module is not loaded."""
+    """Return the first line of the module's docstring, without loading the module."""
     return (ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or "").partition("\n")[0]
 
 

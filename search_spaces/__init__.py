@@ -1,6 +1,6 @@
-"""Which trials a study may run: a folder for each paper, and spaces that belong to none.
+"""Which trials a study may run: a folder for each paper, and spaces of no paper.
 
-`spaces()` lists every space of this folder; `load_space` also takes a person's own file outside the repository.
+`spaces()` lists every space of this folder; `load_space` also loads a user's own file outside the repository.
 
 A paper's folder has `figures.csv`, the printed figures; `averages.py`, how it averages scores (listed by the module
 `search_spaces.averages`); and `spaces.py` with a tuple `SPACES`, made of its rows, tables and claims. A space of no
@@ -37,7 +37,7 @@ __all__ = [
 
 
 def spaces() -> dict[str, Space]:
-    """Every registered space by name, in the order of the names of the modules' first spaces."""
+    """Return every registered space by name, in the order of the names of the modules' first spaces."""
     named: dict[str, Space] = {}
     for module, own in _modules(*__path__):
         for space in own:
@@ -49,23 +49,23 @@ def spaces() -> dict[str, Space]:
 
 @functools.cache
 def _modules(*folders: str) -> Sequence[tuple[str, tuple[Space, ...]]]:
-    """The `SPACES` of every module of these folders, and of the module `spaces` of every folder in them."""
+    """Return the `SPACES` of every module of these folders, and of the module `spaces` of every folder in them."""
     names = [f"{__name__}.{info.name}{'.spaces' if info.ispkg else ''}" for info in pkgutil.iter_modules(folders)]
     modules = ((name, getattr(importlib.import_module(name), "SPACES", ())) for name in names)
     return sorted(((name, own) for name, own in modules if own), key=lambda item: item[1][0].name)
 
 
 def load_space(name_or_path: str | Path) -> Space:
-    """The space of that registered name, or of a Python file: `./my_space.py`.
+    """Return the space of that registered name, or of a Python file: `./my_space.py`.
 
-    The file defines `SPACE = Space(...)`, or a tuple `SPACES`; of several, `./my_space.py:NAME` picks one.
-    Raises `UserError` for an unknown name, a missing file, and a file that does not run (with its line).
+    The file defines `SPACE = Space(...)`, or a tuple `SPACES`; `./my_space.py:NAME` picks one of several. Raises
+    `UserError` for an unknown name, a missing file, and a file that does not run (with its line).
     """
     return space_and_file(str(name_or_path))[0]
 
 
 def space_and_file(text: str) -> tuple[Space, tuple[Path, str] | None]:
-    """The same, with its file and what that holds; None for a registered one."""
+    """Return the space as `load_space`, with its file and the file's text; None for a registered space."""
     path, _, name = text.partition(".py:")
     if not (name or text.endswith(".py") or "/" in text):
         return registered(text), None
@@ -75,7 +75,7 @@ def space_and_file(text: str) -> tuple[Space, tuple[Path, str] | None]:
 
 
 def registered(name: str) -> Space:
-    """The space of that name; `UserError` for an unknown one."""
+    """Return the space of that name; `UserError` for an unknown name."""
     registry = spaces()
     if name not in registry:
         raise UserError(
@@ -86,7 +86,7 @@ def registered(name: str) -> Space:
 
 
 def space_in(source: str, path: Path, name: str | None = None) -> Space:
-    """The space in Python source: its `SPACE`, or the one of that name in its `SPACES`; `path` names the source."""
+    """Return the space in Python source: `SPACE`, or the space of that name in `SPACES`. `path` is used in messages."""
     module = run_source(source, str(path), "space")
     own = getattr(module, "SPACES", None) or getattr(module, "SPACE", None)
     own = (own,) if isinstance(own, Space) else own

@@ -1,6 +1,6 @@
-"""The papers' averages by name. They are computed when asked, from the scores that a record holds.
+"""The papers' averages by name. They are computed on demand, from the scores of a record.
 
-So a new average needs no new trial. Each paper's own stand in its folder; a plugin adds one with
+So a new average needs no new trial. Each paper's averages are in its folder; a plugin adds one with
 `AVERAGES.add(Average("mine", cells(("MR", "CR"), "test_accuracy")))`.
 """
 
@@ -19,24 +19,24 @@ AVERAGES: Registry[Average] = Registry(
     *(average for average in _PAPERS if not average.parts),
     *(average for average in _PAPERS if average.parts),
 )
-"""Every average: those over tasks, then those over averages. `trials.csv` has them in this order."""
+"""All averages: first those over tasks, then those over averages. `trials.csv` has them in this order."""
 
 USUAL = (("STS", STS_AVERAGE.name), ("transfer", TRANSFER_AVERAGE.name))
-"""What is shown of a trial where a space says nothing else: STS12 to 16, and SentEval's eight transfer tasks."""
+"""Averages shown for a trial unless the space sets others: STS12 to 16, and SentEval's eight transfer tasks."""
 
 
 def average(name: str, scores: Scores) -> float | None:
-    """The average of that name; None where one of its scores is missing. `UserError` for an unknown name."""
+    """Return the average of that name; None if one of its scores is missing. `UserError` for an unknown name."""
     return AVERAGES[name].of(scores)
 
 
 def averages(scores: Scores) -> dict[str, float | None]:
-    """Every average by name; None where one of its scores is missing."""
+    """Return every average by name; None if one of its scores is missing."""
     return {name: average.of(scores) for name, average in AVERAGES.items()}
 
 
 def describe(name: str) -> str:
-    """What an average is the mean of: "`test_accuracy` of MR, CR"."""
+    """Return words on the average: "`test_accuracy` of MR, CR"."""
     average = AVERAGES[name]
     by_number: dict[str, list[str]] = {}
     for task, numbers in average.cells:

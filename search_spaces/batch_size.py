@@ -1,7 +1,7 @@
-"""How large a batch should be: SCL with 16 to 2,048 pairs a batch, so with few or many negatives an anchor.
+"""The best batch size: SCL with 16 to 2,048 pairs a batch, so with few or many negatives per anchor.
 
-Each size is trained under one learning-rate rule, which grows with the square root of the batch, and with multiples of
-it, so that the size that wins does not win by its rate alone. The gradient cache makes every size fit.
+Each size is trained with a learning rate that grows with the square root of the batch size, and with multiples of that
+rate. So no size wins by its rate alone. The gradient cache makes every size fit in memory.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from trainables.recipe import Recipe
 
 SIZES = (16, 64, 256, 1024, 2048)
 BASE_SIZE, BASE_RATE = 64, 2e-5
-"""Liao's batch and learning rate, where the rule begins."""
+"""Liao's batch size and learning rate, from which the rule starts."""
 RULES: dict[int, str] = {1: "by the rule", 3: "3 times the rule's", 10: "10 times the rule's"}
-"""Multiples of the rule's rate, and what they are called."""
+"""Multiples of the rule's rate, and their names."""
 
 
 def rate(size: int, multiple: int) -> float:
-    """The learning rate: it grows with the square root of the batch."""
+    """Return the learning rate, which grows with the square root of the batch size."""
     return float(f"{multiple * BASE_RATE * math.sqrt(size / BASE_SIZE):.3g}")
 
 

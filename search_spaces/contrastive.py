@@ -1,7 +1,7 @@
-"""One space over every contrastive objective, for a search beyond what any of the papers tried.
+"""One space over all contrastive objectives, for a search beyond what the papers tried.
 
-The objective decides which numbers there are to choose: only some take several positives or any hard negatives, only
-SCL has a lambda, only the losses over triplets a margin.
+The objective decides which settings exist: only some objectives take several positives or any hard negatives, only SCL
+has a lambda, only the losses over triplets have a margin.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ SPACES = (
             }
         ),
         laptop={**LAPTOP, "optimisation.batch_size": 32},
-        # One for each family of objectives; the search starts from them.
+        # One row for each family of objectives; the search starts from them.
         rows=(
             _row("SupMPN, P 5, Q 5", "supmpn", 5, 5),
             _row("SupCon, P 5", "supcon", 5, None),
@@ -48,7 +48,7 @@ SPACES = (
             Domain("objective.name", choices=_OBJECTIVES),
             Domain("objective.positives", low=1, high=5, grid=(1, 5), when=("objective.name", _SEVERAL_POSITIVES)),
             Domain("objective.negatives", low=1, high=5, grid=(1, 5), when=("objective.name", _SEVERAL_NEGATIVES)),
-            # These are asked for only where the chosen objective has them, so they need no `when`.
+            # A search sets these only if the chosen objective has them, so they need no `when`.
             Domain("objective.weight", low=0.1, high=1.0, grid=(0.3, 1.0)),
             Domain("objective.temperature", low=0.01, high=2.0, log=True, grid=(0.05, 0.5)),
             Domain("objective.margin", low=0.1, high=10.0, log=True, grid=(1.0, 5.0)),
@@ -56,7 +56,7 @@ SPACES = (
             Domain("pooling.mode", choices=("mean", "cls", "first_last_mean")),
             Domain("head.kind", choices=("none", "linear", "mlp")),
             Domain("head.dim", choices=(64, 128, 256), when=("head.kind", ("linear", "mlp"))),
-            # From a large pretrained encoder to the small built-in one.
+            # From the rate of a large pretrained encoder to that of the small built-in one.
             Domain("optimisation.learning_rate", low=1e-5, high=1e-3, log=True, grid=(2e-5, 5e-5, 5e-4)),
         ),
         goals=("sts", "transfer"),

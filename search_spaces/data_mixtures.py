@@ -1,8 +1,9 @@
-"""Is a mixture of corpora better than the best of its parts: each alone, and mixtures by size, temperature and equally.
+"""Is a mixture of corpora better than the best of its parts: each corpus alone, and mixtures by size, with a
+temperature, and equal.
 
-The same number of batches for each row. At the paper's scale pairs of NLI stand beside questions with their answers,
-on a laptop entailed pairs of scenes beside questions of one class. Who has other corpora names them, and how
-they are read: `--nli A,B --set corpus.mix_layouts=pairs`.
+The same number of batches for each row. The paper's scale mixes pairs of NLI with questions and their answers; the
+laptop's mixes entailed pairs of scenes with questions of one class. Other corpora, and how they are read, are set with
+`--nli A,B --set corpus.mix_layouts=pairs`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Values of a domain: whether one lies in it, where on its scale, and what it is called wherever its files lie."""
+"""Values of a domain: membership, position on the domain's scale, and a form that does not depend on paths."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from trainables.recipe import keys
 
 
 def portable(domain: Domain, value: Any) -> Any:
-    """The value; a file or folder by what it holds, so that it stays the same where it was moved."""
-    key = keys().get(domain.key)  # a table of another's has other keys
+    """Return the value; a file or folder as an identity of its content, which stays the same if it is moved."""
+    key = keys().get(domain.key)  # a table of another project has other keys
     return identity(value, key.holds) if key is not None and key.place and isinstance(value, str) else value
 
 
 def portable_choices(domain: Domain) -> list[Any]:
-    """The choices, each as `portable` has it."""
+    """Return the choices, each after `portable`."""
     return [portable(domain, choice) for choice in domain.choices]
 
 
 def contains(domain: Domain, value: Any) -> bool:
-    """Whether a recipe's value lies in the domain."""
+    """Return whether a recipe's value is in the domain."""
     if domain.choices:
         return portable(domain, value) in portable_choices(domain)
     assert domain.low is not None
@@ -32,12 +32,12 @@ def contains(domain: Domain, value: Any) -> bool:
 
 
 def inside(domain: Domain, value: Any) -> Any:
-    """The value, or one of the domain where it is outside."""
+    """Return the value if it is in the domain, else a value of the domain."""
     return value if contains(domain, value) else (*domain.grid_values, domain.low)[0]
 
 
 def scaled(domain: Domain, value: Any) -> float:
-    """A value on its domain's scale: the number of a choice, or from 0 to 1 between low and high; NaN for none."""
+    """Return the value on the domain's scale: the index of a choice, or 0 to 1 between low and high; NaN if outside."""
     if domain.choices:
         choices, value = portable_choices(domain), portable(domain, value)
         return float(choices.index(value)) if value in choices else math.nan

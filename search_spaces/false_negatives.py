@@ -1,8 +1,8 @@
-"""Which candidates of a batch should be no negatives: none, those of the same text, or those that score too high.
+"""Which candidates of a batch should not be negatives: none, equal texts, or texts that score too high.
 
-Scores are those of a frozen guide (GISTEmbed) or of the trained model itself (Qwen3-Embedding). Who has a guide of
-their own names it: `--set objective.guide=MODEL`. The built-in one of the laptop's scale is not trained. The grammar
-of the laptop's corpus knows which candidates are truly false: the report says which of them each row caught.
+Scores are those of a frozen guide (GISTEmbed) or of the trained model itself (Qwen3-Embedding). Set your own guide with
+`--set objective.guide=MODEL`. The laptop's built-in guide is not trained. The grammar of the laptop's corpus knows the
+true false negatives: the report shows which of them each row filtered.
 """
 
 from __future__ import annotations

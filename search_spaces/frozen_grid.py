@@ -1,4 +1,4 @@
-"""A frozen encoder and a small network on top of it: nine domains with a full grid, cheap enough to train all of it."""
+"""A frozen encoder with a small trained network on top. The full grid of nine domains is cheap enough to train."""
 
 from __future__ import annotations
 

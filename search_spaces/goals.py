@@ -1,7 +1,7 @@
-"""What a search looks for: numbers of a record, which are development scores in percent, or what the trial cost.
+"""The goals of a search: numbers of a record, either development scores in percent or costs of the trial.
 
-Whoever shows, compares or ranks by a goal asks it for its value, its test figure, its name, direction and unit. A goal
-is an entry of `GOALS`, or a text that `searched` reads:
+A goal has a value, a test figure, a name, a direction and a unit. It is an entry of `GOALS`, or a text that `searched`
+reads:
 
     mytask                   the development number of a task, as its kind says
     mytask.ndcg@10           another one of its development numbers, here dev_ndcg@10
@@ -25,33 +25,32 @@ from trainables.registry import Registry
 from trainables.senteval.tasks import GROUPS, TASKS, kind_of
 
 Cost = Mapping[str, Any]
-"""What a trial cost, as a record holds it: `cost["seconds"]`."""
+"""A trial's cost, as in a record: `cost["seconds"]`."""
 Score = tuple[str, str]
-"""A task and one of its numbers."""
+"""A task and the name of one of its numbers."""
 
 
 @dataclass(frozen=True)
 class Goal:
-    """A score, which is the higher the better: the mean of one development number over the tasks that have it, or of
-    other goals. Or a cost, which is the lower the better.
-    """
+    """A score or a cost to search for. A score (higher is better) is the mean of one development number over the tasks
+    that have it, or of other goals. A cost is better if lower."""
 
     name: str
     label: str
-    """What it is, for a table's caption; the words before a bracket stand for it in headings."""
+    """A description for a table's caption. Headings use the words before the bracket."""
     tasks: tuple[str, ...] = ()
     number: str = ""
-    """Of the tasks; empty takes the development number that the kind of each has."""
+    """Number of the tasks; empty means the development number of each task's kind."""
     parts: tuple[Goal, ...] = ()
     weights: tuple[float, ...] = ()
-    """Of the parts; empty where all count the same."""
+    """Weights of the parts; empty if all count the same."""
     cost: str = ""
-    """The number of a record's cost that it is, instead of a score."""
+    """The name of a number of a record's cost, if the goal is a cost."""
     unit: str = "%"
     judged_by: tuple[Score, ...] = ()
-    """The test numbers whose mean says how good what was found is; empty takes those of its own tasks."""
+    """Test numbers whose mean judges the search's result; empty means the test numbers of the goal's own tasks."""
     by_averages: bool = False
-    """Whether what sums a study up, as a paper's averages do, says that instead, where it asks for the same."""
+    """Whether a paper's averages, and not the goal's own test numbers, judge the search's result."""
 
     def __post_init__(self) -> None:
         where = f"goal {self.name!r}"
@@ -70,7 +69,7 @@ class Goal:
 
     @property
     def short(self) -> str:
-        """`STS` of `STS (Spearman on ...)`."""
+        """Return `STS` of `STS (Spearman on ...)`."""
         return self.label.split(" (")[0]
 
     @property
@@ -79,37 +78,37 @@ class Goal:
 
     @property
     def is_own(self) -> bool:
-        """Whether its own test numbers judge it."""
+        """Whether its own test numbers judge the search's result."""
         return bool(self.tested) and not self.by_averages
 
     @property
     def needs(self) -> frozenset[str]:
-        """The tasks of which one must be scored; of a cost none."""
+        """The tasks of which one must be scored; empty for a cost."""
         return frozenset(self.tasks).union(*(part.needs for part in self.parts))
 
     @property
     def needs_no_test(self) -> bool:
-        """Whether its tasks' kinds give it from development parts alone. A cost rests on all that a trial does."""
+        """Whether development parts of its tasks are enough to compute it. A cost depends on the whole trial."""
         own = all(kind_of(task).development == self.number for task in self.tasks)
         return own and not self.cost and all(part.needs_no_test for part in self.parts)
 
     @property
     def weighted(self) -> list[tuple[Goal, float]]:
-        """The parts, each with its weight."""
+        """The parts with their weights."""
         return [*zip(self.parts, self.weights or [1.0] * len(self.parts), strict=True)]
 
     @property
     def tested(self) -> Mapping[Score, float]:
-        """The test numbers that say how good what was found is, each with its weight; together 1, of a cost none."""
+        """Test numbers that judge the search's result, with weights that sum to 1; empty for a cost."""
         return self._shares(lambda goal: goal.judged_by or [(t, _test_number(t, goal.number)) for t in goal.tasks])
 
     @property
     def looked_at(self) -> Mapping[Score, float]:
-        """The development numbers that it is the mean of, likewise."""
+        """Development numbers whose weighted mean is the goal, with weights that sum to 1; empty for a cost."""
         return self._shares(lambda goal: [(task, goal.number) for task in goal.tasks])
 
     def _shares(self, own: Callable[[Goal], Sequence[Score]]) -> Mapping[Score, float]:
-        """Its own scores, each counting the same, or those of its parts by their weights; together 1."""
+        """Return the goal's own scores with equal weights, or its parts' scores by the parts' weights; the sum is 1."""
         shares = [(score, 1.0) for score in own(self)] or [
             (score, weight * share) for part, weight in self.weighted for score, share in part._shares(own).items()
         ]
@@ -119,8 +118,8 @@ class Goal:
         return together
 
     def of(self, scores: Scores, cost: Cost) -> float | None:
-        """None where nothing has it. What is missing leaves the mean, so compare only scores of one task list; but
-        parts with weights must all be there."""
+        """Return the goal's value; None if it has none. Missing scores are left out of the mean, so compare only scores
+        of one task list. Parts with weights must all be there."""
         if self.cost:
             value = cost.get(self.cost)
             return float(value) if isinstance(value, int | float) else None
@@ -129,24 +128,24 @@ class Goal:
         return None if self.weights and any(value is None for value, _ in values) else _mean(values)
 
     def test_of(self, scores: Scores) -> float | None:
-        """The same of its test numbers: what `tested` comes to. None where nothing has it, and of a cost."""
+        """Return the weighted mean of its test numbers (`tested`); None if there are none, and for a cost."""
         return _mean(
             [(scores[task].get(number), share) for (task, number), share in self.tested.items() if task in scores]
         )
 
     def upward(self, value: float) -> float:
-        """A value of it as a number that is the higher the better: a cost with its sign turned."""
+        """Return a value of the goal so that higher is better: the negative of a cost."""
         return -value if self.lower_is_better else value
 
 
 def _mean(values: Sequence[tuple[float | None, float]]) -> float | None:
-    """Of values with their weights, without those that are missing."""
+    """Return the weighted mean without missing values; None if all are missing."""
     present = [(value, weight) for value, weight in values if value is not None]
     return fmean(*zip(*present, strict=True)) if present else None
 
 
 def _test_number(task: str, number: str) -> str:
-    """The test number that answers to a development number; else the one that stands for the task."""
+    """Return the test number that matches a development number; else the task's metric."""
     own = number.replace("dev_", "test_", 1)
     return own if own in TASKS[task].numbers else TASKS[task].metric
 
@@ -164,7 +163,7 @@ SELECTION = Goal(
     parts=(STS, TRANSFER),
     by_averages=True,
 )
-"""What a study without goals maximises."""
+"""The goal of a study without goals."""
 GOALS = Registry(
     "goal",
     STS,
@@ -180,12 +179,13 @@ GOALS = Registry(
     Goal("encode_ms", "encoding (of one sentence, when the tasks are scored)", cost="encode_ms", unit="ms"),
     Goal("embedding_dim", "dimensions (of an embedding)", cost="embedding_dim", unit="numbers"),
 )
-"""What a space's `goals`, and `--goals`, may name, beside tasks."""
+"""Goals that a space's `goals`, and `--goals`, may name; tasks may be named too."""
 
 
 def searched(texts: Sequence[str], where: str = "goals") -> tuple[Goal, ...]:
-    """The goals of these texts; without any the selection. Where a score has a weight, all scores are one goal, their
-    weighted mean; one without a weight counts 1. `UserError`, which begins with `where`, for what is none."""
+    """Return the goals of these texts; without texts the selection. If a score has a weight, all scores become one
+    goal, their weighted mean, in which a score without a weight counts 1. `UserError`, starting with `where`, for an
+    invalid text."""
     read = [_read(text.strip(), where) for text in texts]
     refuse_twice(f"{where} names a goal twice:", [goal.name for goal, _ in read])
     alike = Counter((goal.tasks, goal.number, goal.parts, goal.cost) for goal, _ in read)
@@ -200,10 +200,10 @@ def searched(texts: Sequence[str], where: str = "goals") -> tuple[Goal, ...]:
 
 
 def _read(text: str, where: str) -> tuple[Goal, float | None]:
-    """A goal, and the weight behind it."""
+    """Return a goal and its weight, if the text has one."""
     if text in GOALS:
         return GOALS[text], None
-    if "+" in text:  # as `_joined` calls it
+    if "+" in text:  # a name made by `_joined`
         return _joined(
             [(goal, weight or 1.0) for goal, weight in (_read(part, where) for part in text.split("+"))]
         ), None
@@ -223,7 +223,7 @@ def _read(text: str, where: str) -> tuple[Goal, float | None]:
 
 
 def _joined(parts: Sequence[tuple[Goal, float]]) -> Goal:
-    """One goal, their weighted mean."""
+    """Return one goal: the weighted mean of the parts."""
     goals, weights = zip(*parts, strict=True)
     if len(parts) == 1:
         return parts[0][0]
@@ -233,7 +233,7 @@ def _joined(parts: Sequence[tuple[Goal, float]]) -> Goal:
 
 
 def _of_task(text: str, where: str) -> Goal:
-    """Of `TASK` or `TASK.NUMBER`: a development number of it."""
+    """Return the goal for `TASK` or `TASK.NUMBER`, a development number."""
     task, dot, name = text.partition(".")
     if task not in TASKS:
         names = f"there is {choices(map(repr, GOALS))}, or a task, as TASK or TASK.NUMBER"
@@ -250,7 +250,7 @@ def _of_task(text: str, where: str) -> Goal:
 
 
 def _refused(task: str, number: str) -> str:
-    """Why a search must not look at a number of a task, or cannot, and which it may."""
+    """Return why a search must not use a number of a task, or cannot, and which numbers it may use."""
     numbers = TASKS[task].numbers
     may = [name for name in numbers if name.startswith("dev_")]
     own = number.replace("test_", "dev_", 1)
@@ -264,24 +264,24 @@ def _refused(task: str, number: str) -> str:
 
 
 def needed(goals: Sequence[Goal]) -> frozenset[str]:
-    """The tasks that the goals look at."""
+    """Return the tasks that the goals need."""
     return frozenset[str]().union(*(goal.needs for goal in goals))
 
 
 def values_of(goals: Sequence[Goal], scores: Scores, cost: Cost) -> list[float] | None:
-    """Every goal's value of a record; None where one is missing."""
+    """Return every goal's value for a record; None if one is missing."""
     return _complete([goal.of(scores, cost) for goal in goals])
 
 
 def upward_values(goals: Sequence[Goal], scores: Scores, cost: Cost) -> list[float] | None:
-    """The same, each the higher the better."""
+    """Return every goal's value with higher as better; None if one is missing."""
     values = values_of(goals, scores, cost)
     return values and [goal.upward(value) for goal, value in zip(goals, values, strict=True)]
 
 
 def values_at_rung(goals: Sequence[Goal], scores: Mapping[str, float]) -> list[float] | None:
-    """Every goal's value among a rung's scores, which go by the goals' names; None where one is missing. The selection
-    is scored there by STS alone."""
+    """Return every goal's value from a rung's scores by goal name; None if one is missing. The selection uses STS
+    alone."""
     own = [*scores.values()] if tuple(goals) == (SELECTION,) else [scores.get(goal.name) for goal in goals]
     return _complete(own) or None
 
@@ -292,8 +292,8 @@ def _complete(values: Sequence[float | None]) -> list[float] | None:
 
 
 def kept_by(goals: Sequence[Goal]) -> tuple[str, ...]:
-    """What a training keeps its best weights by, as `optimisation.keep_by` takes it: the mean of the goals' scores, as
-    `merit` has it. STS alone stands for the selection, as at a rung, and where all goals are costs."""
+    """Return the numbers that choose a training's best weights (`optimisation.keep_by`): the mean of the goals' scores,
+    as in `merit`. For the selection, and if all goals are costs, STS alone, as at a rung."""
     scores = () if tuple(goals) == (SELECTION,) else tuple(goal for goal in goals if not goal.cost)
     shares = Goal("", "", parts=scores or (STS,)).looked_at
     least = min(shares.values())
@@ -305,8 +305,8 @@ def kept_by(goals: Sequence[Goal]) -> tuple[str, ...]:
 
 
 def merit(goals: Sequence[Goal], values: Sequence[float]) -> tuple[float, ...]:
-    """What recipes, and trials, of a study are ranked by, the higher the better: the mean of the scores that it looks
-    for, and where that is equal its costs. So the best one is on the front of several goals."""
+    """Return a sort key for a study's recipes and trials, higher is better: the mean of the searched scores, then the
+    costs. So the best recipe is on the front of several goals."""
     pairs = [*zip(goals, values, strict=True)]
     scores = [value for goal, value in pairs if not goal.cost]
     costs = [goal.upward(value) for goal, value in pairs if goal.cost]
@@ -314,14 +314,14 @@ def merit(goals: Sequence[Goal], values: Sequence[float]) -> tuple[float, ...]:
 
 
 def place_among(goals: Sequence[Goal], scores: Scores, cost: Cost) -> tuple[float, ...]:
-    """Of a trial among others, the higher the better; one without a value of every goal comes last."""
+    """Return a trial's sort key, higher is better. A trial that lacks a goal's value is last."""
     values = values_of(goals, scores, cost)
     return merit(goals, values) if values else ()
 
 
 def in_words(goals: Sequence[Goal], scores: Scores, cost: Cost) -> list[tuple[str, float | None]]:
-    """What a line of text shows of a record: `dev` and its score where one is searched for, else each goal by name; and
-    what judges it, where that is not the averages that are shown anyway."""
+    """Return names and values for a line of text about a record: `dev` if one score is searched for, else each goal by
+    name. Test values are added if a goal's own tests judge it."""
     single = len(goals) == 1 and not goals[0].cost
     values = [("dev" if single else goal.name, goal.of(scores, cost)) for goal in goals]
     tested = [("test" if single else f"{goal.name} test", goal.test_of(scores)) for goal in goals if goal.is_own]
@@ -329,6 +329,6 @@ def in_words(goals: Sequence[Goal], scores: Scores, cost: Cost) -> list[tuple[st
 
 
 def every_score(goals: Sequence[Goal], scores: Scores) -> dict[str, float | None]:
-    """By name the goals of `GOALS`, and these, that are scores: what trackers and tables keep of every trial."""
+    """Return all score goals of `GOALS`, and these, by name: trackers and tables store them for every trial."""
     by_name = {goal.name: goal for goal in (*GOALS.values(), *goals) if not goal.cost}
     return {name: goal.of(scores, {}) for name, goal in by_name.items()}

@@ -1,6 +1,6 @@
-"""Whether a temperature that is trained with the encoder, as CLIP trains its own, spares the search for a good one.
+"""Whether a temperature that is trained with the encoder, as in CLIP, replaces the search for a good one.
 
-All rows see the same pairs in the same batches. `trials.csv` has where a learned one ended.
+All rows see the same pairs in the same batches. `trials.csv` has the final learned temperatures.
 """
 
 from __future__ import annotations

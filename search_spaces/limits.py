@@ -1,7 +1,7 @@
-"""What `--limit NAME=NUMBER` may bound: what a whole study spends, or what each trial takes.
+"""The limits of `--limit NAME=NUMBER`: on the total cost of a study, or on the cost of each trial.
 
-No trial begins once a study's limit leaves no room for it. Trials above a limit of trials are kept, scored and
-reported, but a recipe that is above it in the mean over its seeds is never the best, nor on the front. A limit of your
+No trial begins if a limit of the study leaves no room for it. A trial above a limit of trials is kept, scored and
+reported. But a recipe above the limit, in the mean over its seeds, is never the best, nor on the front. A limit of your
 own, in a file given by `--plugin`:
 
     LIMITS.add(Limit("threads", "threads of each trial", lambda cost: cost.get("threads")))
@@ -22,23 +22,23 @@ from trainables.registry import Registry
 
 @dataclass(frozen=True)
 class Limit:
-    """Something that costs, and may be limited."""
+    """A cost that may be limited."""
 
     name: str
     meaning: str
-    """What the number is of, in a few words."""
+    """A few words on the limited number."""
     of: Callable[[Cost], float | None]
-    """From the cost that a trial's record holds to its part; None where that was not measured."""
+    """Returns this cost from a record's cost; None if it was not measured."""
     whole: bool = False
-    """Whether it bounds the sum over all trials of a study; else each trial."""
+    """Whether the limit is for the sum over all trials of a study, and not for each trial."""
     unit: str = ""
     needs_gpu: bool = False
     clock: bool = False
-    """Whether it is time that passes, however many trials run at once; a trial's part is how long it takes."""
+    """Whether the cost is elapsed time, however many trials run at once. A trial's cost is then its duration."""
 
 
 def _measured(name: str, per: float = 1) -> Callable[[Cost], float | None]:
-    """A number of a record's cost, in units of `per`."""
+    """Return a function that reads a number of a record's cost, in units of `per`."""
 
     def of(cost: Cost) -> float | None:
         value = cost.get(name)
@@ -77,7 +77,7 @@ LIMITS = Registry(
 
 
 def parse_limits(texts: Sequence[str]) -> dict[str, float]:
-    """`["gpu_hours=20", "seconds=600"]` as numbers by name; `UserError` for what is none, or stands there twice."""
+    """Return `["gpu_hours=20", "seconds=600"]` as numbers by name; `UserError` for an invalid or repeated limit."""
     limits: dict[str, float] = {}
     for text in texts:
         name, equals, value = text.partition("=")
@@ -96,29 +96,29 @@ def parse_limits(texts: Sequence[str]) -> dict[str, float]:
 
 
 def rounded_up(number: float) -> float:
-    """A limit as a person types it: above 10 whole, else with one decimal."""
+    """Return a limit as people type it: whole above 10, else with one decimal."""
     return math.ceil(number) if number > 10 else math.ceil(10 * number) / 10
 
 
 def bounds_study(texts: Sequence[str]) -> bool:
-    """Whether any of these bounds a whole study, as far as plugins are not needed to know it."""
+    """Return whether any of these limits is for a whole study. Limits of plugins are not known here."""
     names = {text.partition("=")[0] for text in texts}
     return any(limit.whole for name, limit in LIMITS.items() if name in names)
 
 
 def of_trials(limits: Mapping[str, float]) -> dict[str, float]:
-    """Those that bound each trial."""
+    """Return the limits for each trial."""
     return {name: number for name, number in limits.items() if not LIMITS[name].whole}
 
 
 def of_study(limits: Mapping[str, float]) -> dict[str, float]:
-    """Those that bound all trials together."""
+    """Return the limits for all trials together."""
     return {name: number for name, number in limits.items() if LIMITS[name].whole}
 
 
 def exceeded(limits: Mapping[str, float], costs: Sequence[Cost]) -> dict[str, float]:
-    """By name, the limits of trials that trials of these costs are above in their mean, and that mean. What was not
-    measured is above none."""
+    """Return the exceeded limits of trials by name, each with the mean cost of these trials. A cost that was not
+    measured exceeds no limit."""
     means = {}
     for name, number in of_trials(limits).items():
         values = [value for cost in costs if (value := LIMITS[name].of(cost)) is not None]
@@ -128,10 +128,11 @@ def exceeded(limits: Mapping[str, float], costs: Sequence[Cost]) -> dict[str, fl
 
 
 def ended_in_words(ended: Mapping[str, Any], raced: bool = False) -> str:
-    """Of `StudyInfo.limited`: `the limit gpu_hours=2 ended the study: 1.93 h were spent, a trial takes about ...`; of
-    time `the limit minutes=15 ended the study after 12.4 min, when ...`.
+    """Return `StudyInfo.limited` in words: `the limit gpu_hours=2 ended the study: 1.93 h were spent, a trial takes
+    about ...`; of time `the limit minutes=15 ended the study after 12.4 min, when ...`.
 
-    `raced`: recipes raced for their seeds, so that only the most that could have followed is known."""
+    `raced`: recipes raced for their seeds, so only an upper bound of the missing trials is known.
+    """
     limit, a_trial, left_out = LIMITS[ended["limit"]], ended["a_trial"], ended["left_out"]
     begin, unit = f"the limit {ended['limit']}={ended['number']:g} ended the study", limit.unit
     if limit.clock:
@@ -144,8 +145,8 @@ def ended_in_words(ended: Mapping[str, Any], raced: bool = False) -> str:
 
 
 def violations(limits: Mapping[str, float], cost: Cost) -> list[float] | None:
-    """For every limit of trials how far a trial is above it, as a share of it: 0 or less where it keeps it, or where
-    that was not measured. None where there are no such limits."""
+    """Return, for every limit of trials, by which share the trial exceeds it: 0 or less if it keeps the limit or was
+    not measured. None if there are no such limits."""
     own = of_trials(limits)
     parts = [(LIMITS[name].of(cost), number) for name, number in own.items()]
     return [0.0 if part is None else part / number - 1 for part, number in parts] or None

@@ -1,11 +1,11 @@
-"""What an embedding loses as a whole that is trained at smaller widths, too, so that it can be cut there.
+"""What the whole embedding loses if it is also trained at smaller widths, so that it can be shortened to them.
 
-The widths are those that the laptop's small encoder has as well. All rows see the same pairs in the same batches.
-The report's tables show the whole embedding, and one of its own what it scores where it is cut.
+The widths are those that the laptop's small encoder has as well. All rows see the same pairs in the same batches. The
+report's tables show scores of the whole embedding; a table of its own shows scores of shortened embeddings.
 
-No paper prints a comparable table (those of arXiv 2205.13147 are of images). sentence-transformers prints that
-MPNet-base, trained so on all of NLI, keeps 98.37 % of its STS-B test correlation at 64 of 768 numbers, and 96.46 %
-where it was trained at the whole alone (https://sbert.net/examples/training/matryoshka/README.html).
+No paper prints a comparable table (arXiv 2205.13147 has images). sentence-transformers prints that MPNet-base, trained
+so on all of NLI, keeps 98.37 % of its STS-B test correlation at 64 of 768 numbers, and 96.46 % if it was trained at the
+whole width alone (https://sbert.net/examples/training/matryoshka/README.html).
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
-"""Which negatives teach most: texts of other pairs, labelled contradictions, or texts that an encoder finds near.
+"""Which negatives teach most: texts of other pairs, labelled contradictions, or similar texts that an encoder found.
 
-All rows learn from the same entailed pairs, in batches of one size and for as many steps; with hard negatives each
-premise stands in an epoch once, with one of its entailed sentences and one sentence more. Negatives are mined by the
-encoder as it starts, by a guide, or anew by the encoder while it trains; a guide also masks those of a batch that it
-finds nearer than the positive (GISTEmbed). The built-in guide of the laptop's scale is not trained, and shows how a
-study runs. A guide of your own stands in for it in the rows that have one:
+All rows learn from the same entailed pairs, with the same batch size and number of steps. With hard negatives each
+premise occurs once in an epoch, with one of its entailed sentences and one negative. Negatives are mined by the
+untrained encoder, by a guide, or repeatedly by the encoder while it trains. A guide also masks negatives of a batch
+that are nearer than the positive (GISTEmbed). The laptop's built-in guide is not trained, and only shows how a study
+runs. Use a guide of your own in the rows that have one:
 `--only 'in-batch*' --only '*a guide' --set corpus.mined_by=FOLDER --set objective.guide=FOLDER`.
 
-No paper prints a comparable table: NV-Retriever's (arXiv 2407.15831) are of retrieval, with encoders and queries that
-are not those of the STS tasks here. What is printed of GISTEmbed is in `modern_published`.
+No paper prints a comparable table: NV-Retriever (arXiv 2407.15831) prints retrieval, with other encoders and queries
+than the STS tasks here. GISTEmbed's printed figures are in `modern_published`.
 """
 
 from __future__ import annotations

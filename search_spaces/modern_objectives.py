@@ -1,7 +1,6 @@
-"""Which loss learns most from scored pairs: CoSENT, AnglE's term by angles, or SBERT's regression on cosines.
+"""Which loss learns most from scored pairs: CoSENT, AnglE's term on angles, or SBERT's regression on cosines.
 
-The same pairs, batches and number of steps for each; the two that rank have a temperature, and are set to that of
-their authors.
+All use the same pairs, batches and number of steps. The two ranking losses have a temperature, set as by their authors.
 """
 
 from __future__ import annotations

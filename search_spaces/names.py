@@ -1,4 +1,4 @@
-"""Names that refer to something: refused where nothing is called so, or two things are."""
+"""Checks of names that refer to something: an unknown name, or a name used twice, is a `UserError`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from trainables.senteval.tasks import TASKS
 
 
 def check_name(where: str, noun: str, name: str, names: Iterable[str]) -> None:
-    """`UserError` with the nearest name, or all of them, if `name` is none of the names. `noun` is what one is."""
+    """Raise `UserError` with the nearest name, or all names, if `name` is not in `names`. `noun`: the kind of thing."""
     options = list(names)
     if name in options:
         return
@@ -19,13 +19,13 @@ def check_name(where: str, noun: str, name: str, names: Iterable[str]) -> None:
 
 
 def check_score(where: str, task: str, number: str) -> None:
-    """`UserError` if there is no such task, or it has no such number."""
+    """Raise `UserError` if there is no such task, or the task has no such number."""
     check_name(where, "task", task, TASKS)
     check_name(where, f"number of {task}", number, TASKS[task].numbers)
 
 
 def development_number(where: str, tasks: Iterable[str]) -> str:
-    """The development number that these tasks have; `UserError` where it is not one and the same."""
+    """Return the common development number of these tasks; `UserError` if they have none in common."""
     for task in tasks:
         check_name(where, "task", task, TASKS)
     numbers = {TASKS[task].development for task in tasks}
@@ -35,7 +35,7 @@ def development_number(where: str, tasks: Iterable[str]) -> str:
 
 
 def refuse_twice(what: str, names: Iterable[str]) -> None:
-    """`UserError` if a name comes twice."""
+    """Raise `UserError` if a name occurs twice."""
     twice = sorted(name for name, count in Counter(names).items() if count > 1)
     if twice:
         raise UserError(f"{what} {', '.join(map(shown, twice))}")

@@ -1,6 +1,5 @@
-"""The space of a person's own data: what these hold decides the layout, the objectives that fit, and the domains.
-`own_file.py` writes it.
-"""
+"""The space of a user's own data: the data decide the layout, the suitable objectives, and the domains. `own_file.py`
+writes the space to a file."""
 
 from __future__ import annotations
 
@@ -21,39 +20,39 @@ from trainables.senteval.tasks import Task
 
 BATCH_SIZES = (16, 32, 64, 128, 256)
 WIDE = 768
-"""Encoders of fewer numbers a token take higher learning rates: by the records of real data, of 384 numbers, the best
-rate is 5 to 25 times what the literature has for wider ones."""
+"""Encoders of smaller width take higher learning rates. In records of real data with width 384, the best
+rate is 5 to 25 times the literature's rate for wider encoders."""
 DEEP = 4
-"""Layers of a finished encoder at least: of six and two, which were recorded, two want higher rates and more passes."""
+"""Fewest layers of a finished encoder. Records are of six and two layers; two need higher rates and more passes."""
 USUAL_BATCH, FEWEST_STEPS = 64, 4
-"""What a practitioner begins with, and how many steps a pass over the data has at least."""
+"""A usual batch size to begin with, and the least number of steps in a pass over the data."""
 SMALL = 5_000
-"""Below so many units of a batch, several passes over the data are worth a try."""
+"""With less data than this many batch units, several passes over the data are worth a try."""
 PASSES = ((500, 10), (2_500, 3))
-"""Of labelled texts, below so many groups of four so many passes: a single one is too few steps to learn anything."""
+"""Limits and passes: labelled texts with fewer groups of four than a limit train that many passes; one is too few."""
 OWN_GOAL = "own"
-"""What the mean over several tasks is called."""
+"""The name of the mean over several tasks."""
 GENERAL_TASK = "STS-B"
-"""A small check of what a model knows beside a person's data: STSBenchmark's tests by cosines alone."""
+"""A small check of a model's knowledge beyond the user's data: STSBenchmark's tests by cosines alone."""
 MOST_DRAWN = 5
-"""Positives or negatives of an anchor that are asked for at most."""
+"""Most positives or negatives per anchor in a search."""
 MINED_FROM = 500
-"""Among fewer pairs the nearest texts are no harder than those of a batch, so none are mined."""
+"""Nothing is mined among fewer pairs than this: the nearest texts are no harder than those of a batch."""
 
 TF_IDF = "TF-IDF (no model)"
-"""The row that needs no model: what finals of a space without a baseline are held against, too."""
+"""The row without a model. Finals of a space without a baseline are compared with it too."""
 MOST_COUNTED, MOST_LETTERS, MOST_LABELLED = 20_000, 5_000_000, 300_000
-"""Of how many texts at most it is scored (330 MB, of labels 400 more), of how many letters, and of how many texts times
-labels: some twenty seconds, of labels a minute."""
+"""TF-IDF is scored for at most this many texts (330 MB, with labels 400 more), letters, and texts times labels. It
+takes about twenty seconds, with labels a minute."""
 RATE, BATCH, EPOCHS = "optimisation.learning_rate", "optimisation.batch_size", "optimisation.epochs"
 WITHOUT_TRAINING: Overrides = {EPOCHS: 0, "encoder.adapter": "none", "pooling.after": "none"}
 OBJECTIVE, TEMPERATURE = "objective.name", "objective.temperature"
 SOURCE = "corpus.positives_from"
 KeyAndFields = tuple[str, Mapping[str, Any]]
-"""A domain, before a space is made of it."""
+"""The key and other fields of a domain."""
 SOURCE_ORDER = ("title", "crops", "heading", "neighbours", "dropout")
-"""The first of these that the data allow is the base's: a title is most like a query. Crops go before neighbours
-and dropout as measured (`docs/own_data.md`). The place of headings is a guess."""
+"""Sources of positives in order of preference; the base uses the first that the data allow. A title is most like a
+query. Crops are before neighbours and dropout as measured (`docs/own_data.md`). The place of headings is a guess."""
 FIRST_NARROW: tuple[Overrides, ...] = (
     {RATE: 5e-4, EPOCHS: 3},
     {RATE: 1e-4, BATCH: 128, EPOCHS: 3},
@@ -96,25 +95,25 @@ FIRST_LABELLED: tuple[Overrides, ...] = (
     {RATE: 5e-4, BATCH: 64, EPOCHS: 3},
     {TEMPERATURE: 0.1},
 )
-"""What a search tries first, as far as a space has it: of encoders narrower than `WIDE` by the records of real data,
-those of six layers where they are finished, else those of two; of pairs with scores others; of wider ones by the
-literature. With the base's the rates of each spread over a factor of ten, so that what small encoders teach does not
-hurt others."""
+"""Recipes that a search tries first, if the space has their values. `FIRST_NARROW` and `FIRST_FINISHED`, for encoders
+narrower than `WIDE`, come from records of real data: of two-layer encoders, and of finished six-layer ones.
+`FIRST_WIDE` is from the literature. With the base's rate, the rates of each list span a factor of ten, so that lessons
+from small encoders do not hurt others."""
 
 
 @dataclass(frozen=True)
 class OwnEncoder:
-    """An encoder to begin with."""
+    """An encoder of the search."""
 
     label: str
     settings: Overrides
-    """The keys of a recipe that follow it: its name, its longest input, its prompts, and its pooling or a usual one."""
+    """Its recipe keys: name, longest input, prompts, and its pooling or a usual one."""
     poolings: tuple[str, ...]
-    """Those worth a try, the first one among them."""
+    """Poolings worth a try, including its own."""
     width: int | None = None
-    """Numbers of a token; None where that is not known."""
+    """Embedding width; None if not known."""
     finished: bool = False
-    """Whether somebody trained it for sentences, and `DEEP` layers of it at least remain."""
+    """Whether it was trained for sentences, and at least `DEEP` of its layers remain."""
 
     @property
     def name(self) -> str:
@@ -123,48 +122,48 @@ class OwnEncoder:
 
 @dataclass(frozen=True)
 class OwnSpace:
-    """What a space of one's own data is made of."""
+    """The content of a space of own data."""
 
     name: str
     title: str
     folder: str
-    """Where the prepared data are; absolute."""
+    """Absolute path of the prepared data."""
     train: str
     content: str
     units: int
-    """What a batch counts of the training data, at least; of labelled texts, groups of four."""
+    """Least number of training units, as a batch counts them; for labelled texts, groups of four."""
     most_positives: int
     most_negatives: int
-    """Of an anchor."""
+    """Most positives and negatives per anchor."""
     encoders: tuple[OwnEncoder, ...]
-    """The first one is the base's."""
+    """The first encoder is the base's."""
     tasks: tuple[Task, ...]
     general: Task | None = None
-    """`GENERAL_TASK`, which no goal looks at; None where its data are not there."""
+    """`GENERAL_TASK`, which no goal uses; None if its data are missing."""
     notes: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
-    """Of texts alone: where positives can come from."""
+    """For texts alone: possible sources of positives."""
     taught: bool = False
-    """Whether what a teacher says stands beside texts of the training data."""
+    """Whether the training data contain a teacher's scores."""
     tf_idf: bool = False
-    """Whether the row `TF_IDF` is scored, too."""
+    """Whether the row `TF_IDF` is scored."""
 
 
 @dataclass(frozen=True)
 class _Fit:
-    """What suits a kind of data."""
+    """Settings that suit a kind of data."""
 
     layout: str
     objectives: tuple[str, ...]
-    """None of them: all that fit the layout. What plugins bring is offered beside them."""
+    """Objectives to offer; empty for all that fit the layout. Objectives of plugins are added."""
     objective: str = ""
-    """The base's; empty for the first one."""
+    """The base's objective; empty for the first one."""
     first: tuple[Overrides, ...] = ()
-    """What a search tries first, of narrow encoders; none where that goes by the encoder."""
+    """Recipes that a search of narrow encoders tries first; empty if the encoder decides."""
     batch: int = USUAL_BATCH
-    """The base's, where the data have as many."""
+    """The base's batch size, if there is enough data."""
     besides: Overrides = dataclasses.field(default_factory=dict)
-    """What else the base sets."""
+    """Other settings of the base."""
 
 
 _PAIRS = _Fit("pairs", ("mnrl", "ntxent"))
@@ -173,23 +172,23 @@ _FITS: Mapping[str, _Fit] = {
     "triplets": _Fit("groups", ("mnrl", "supmpn", "triplet", "distill")),
     "nli": _Fit("groups", ("mnrl", "simcse", "supmpn")),
     "texts": _Fit("texts", ("mnrl",)),
-    # By the records: at 1e-4 and batches of 64 cosent makes a finished encoder worse.
+    # From records: at rate 1e-4 and batches of 64 cosent makes a finished encoder worse.
     "scored": _Fit("scored_pairs", (), "cosine", FIRST_SCORED),
     "labelled": _Fit("same_label", (), "", FIRST_LABELLED, 16, {"objective.contrast": "all"}),  # docs/record_own.md
 }
 _PREFERRED = ("cosent", "supcon")
-"""Of all that fit, what comes first: the base has it, unless its kind names another."""
+"""Preferred order of all fitting objectives: the base has the first one, unless its kind names another."""
 _SHARED: Mapping[str, Mapping[str, Any]] = {
     "temperature": {"low": 0.01, "high": 0.5, "log": True},
     "margin": {},
-    "matches": {"choices": ("similarities", "margins")},  # embeddings of a teacher stand in no file
+    "matches": {"choices": ("similarities", "margins")},  # no file has a teacher's embeddings
 }
-"""Of the keys that objectives inherit, those worth a search on any data, and over which values where that is less than
-the key says. Of the keys that an objective adds itself, all are searched that say where."""
+"""Keys that objectives inherit and a search should set on any data, with values if fewer than the key's own. Keys that
+an objective adds itself are searched if they define a range."""
 
 
 def own_base(own: OwnSpace) -> Overrides:
-    """What the base sets. `UserError` where nothing here learns from such data."""
+    """Return the settings of the base. `UserError` if no objective here learns from such data."""
     fit = _fit(own)
     base = {
         **own.encoders[0].settings,
@@ -199,7 +198,7 @@ def own_base(own: OwnSpace) -> Overrides:
         "objective.name": fit.objective or fit.objectives[0],
         "objective.temperature": 0.05,
         **fit.besides,
-        # Drawn anew in each pass: five of an anchor took four times as long for 0.4 points (docs/record_own.md).
+        # Drawn anew in each pass: five per anchor took four times as long for 0.4 points (docs/record_own.md).
         **({"objective.negatives": 1} if fit.layout == "groups" and own.most_negatives > 1 else {}),
         "optimisation.learning_rate": _rates(own)[0],
         "optimisation.batch_size": _batch_sizes(own)[0],
@@ -218,7 +217,7 @@ def _fit(own: OwnSpace) -> _Fit:
             "which nothing here learns; give pairs (columns anchor and positive), triplets or NLI, and these with "
             "--test"
         )
-    # A person names a teacher, or the data hold what it says.
+    # A teacher must be named by the user, or its scores must be in the data.
     able = [
         name
         for name, objective in OBJECTIVES.items()
@@ -234,19 +233,19 @@ def _learns(objective: str, layout: str) -> bool:
 
 
 def _rates(own: OwnSpace) -> tuple[float, float, float]:
-    """The base's learning rate, and the lowest and the highest."""
-    if any(encoder.name == SCENES_ENCODER for encoder in own.encoders):  # its weights are not pretrained
+    """Return the base's learning rate, the lowest and the highest."""
+    if any(encoder.name == SCENES_ENCODER for encoder in own.encoders):  # that encoder's weights are not pretrained
         return 5e-4, 1e-4, 5e-3
     return (1e-4, 5e-6, 1e-3) if _narrow(own) else (2e-5, 5e-6, 3e-4)
 
 
 def _passes(own: OwnSpace) -> int:
-    """The base's, over all data."""
+    """Return the base's number of passes over the data."""
     return next((passes for most, passes in PASSES if own.content == "labelled" and own.units < most), 1)
 
 
 def first_tried(own: OwnSpace) -> tuple[Overrides, ...]:
-    """The recipes that a search begins with."""
+    """Return the recipes that a search tries first."""
     others: tuple[Overrides, ...] = tuple({SOURCE: source} for source in _sources(own)[1:])
     if any(encoder.name == SCENES_ENCODER for encoder in own.encoders):
         return others
@@ -257,7 +256,7 @@ def first_tried(own: OwnSpace) -> tuple[Overrides, ...]:
 
 
 def _sources(own: OwnSpace) -> tuple[str, ...]:
-    """Where positives of texts alone can come from, the base's first."""
+    """Return the sources of positives for texts alone, the base's first."""
     return tuple(sorted(own.sources, key=lambda name: SOURCE_ORDER.index(name) if name in SOURCE_ORDER else -1))
 
 
@@ -266,7 +265,7 @@ def _narrow(own: OwnSpace) -> bool:
 
 
 def _batch_sizes(own: OwnSpace) -> tuple[int, ...]:
-    """The base's first."""
+    """Return the batch sizes, the base's first."""
     most = max(2, own.units // FEWEST_STEPS)
     fitting = [size for size in BATCH_SIZES if size <= most] or [most]
     default = _fit(own).batch
@@ -275,7 +274,7 @@ def _batch_sizes(own: OwnSpace) -> tuple[int, ...]:
 
 
 def own_domains(own: OwnSpace) -> list[KeyAndFields]:
-    """What a search may choose: of each domain its key, and its other fields as far as they are set."""
+    """Return the domains of a search, each as its key and its other fields that are set."""
     fit = _fit(own)
     _, low, high = _rates(own)
     poolings = [mode for mode in own.encoders[0].poolings if all(mode in other.poolings for other in own.encoders)]
@@ -297,18 +296,18 @@ def own_domains(own: OwnSpace) -> list[KeyAndFields]:
 
 
 def _choices(key: str, values: Sequence[Value]) -> list[KeyAndFields]:
-    """None where there is nothing to choose."""
+    """Return a domain of these values; empty if there is no choice."""
     return [(key, {"choices": tuple(values)})] if len(values) > 1 else []
 
 
 def _prompts(own: OwnSpace, key: str) -> list[KeyAndFields]:
-    """Of several encoders each may be given those of all: a domain is one for all recipes."""
+    """Return a domain of the prompts of all encoders: a domain is the same for all recipes."""
     prompts = dict.fromkeys(encoder.settings[key] for encoder in own.encoders)
     return _choices(key, [*(prompt for prompt in prompts if prompt), None])
 
 
 def _counts(own: OwnSpace, fit: _Fit) -> Iterator[KeyAndFields]:
-    """How many positives and hard negatives each anchor has, of the objectives that take several."""
+    """Yield domains of the number of positives and hard negatives per anchor, for objectives that take several."""
     for key, most in (("positives", own.most_positives), ("negatives", own.most_negatives)):
         able = tuple(name for name in fit.objectives if getattr(OBJECTIVES[name], f"most_{key}") is None)
         if fit.layout == "groups" and most > 1 and able:
@@ -316,8 +315,8 @@ def _counts(own: OwnSpace, fit: _Fit) -> Iterator[KeyAndFields]:
 
 
 def _mined(own: OwnSpace, fit: _Fit) -> Iterator[KeyAndFields]:
-    """Of pairs, which have no hard negatives, and of texts alone whose pairs stay the same: whether some are mined, and
-    how."""
+    """Yield domains on mining of hard negatives: for pairs, which have none, and for texts whose pairs stay the
+    same."""
     able = tuple(name for name in fit.objectives if OBJECTIVES[name].most_negatives is None and _learns(name, "groups"))
     entries: Mapping[str, Any] = keys()[SOURCE].names or {}
     fixed = tuple(name for name in own.sources if entries[name].views is None)
@@ -337,7 +336,7 @@ def _mined(own: OwnSpace, fit: _Fit) -> Iterator[KeyAndFields]:
 
 
 def _of_objectives(fit: _Fit) -> Iterator[KeyAndFields]:
-    """The keys of the objectives that are offered. A search asks for each where the chosen objective has it."""
+    """Yield the domains of the offered objectives' keys. A search sets a key if the chosen objective has it."""
     offered = [OBJECTIVES[name] for name in fit.objectives]
     shared = {f"objective.{key}": values for key, values in _SHARED.items() if any(key in keys_of(o) for o in offered)}
     added = [

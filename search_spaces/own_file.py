@@ -26,7 +26,7 @@ from trainables.senteval.tasks import Task
 
 
 def space_text(own: OwnSpace) -> str:
-    """The file, as Python source. `UserError` where nothing here learns from such data."""
+    """Return the file as Python source. `UserError` if no objective here learns from such data."""
     goal, goal_lines = _goal(own)
     scored = (*own.tasks, *([own.general] if own.general else []))
     return _TEXT.format(
@@ -90,7 +90,7 @@ SPACE = Space(
 
 
 def _rows(own: OwnSpace) -> list[str]:
-    """Each untrained encoder, and under the base settings; and what needs no model."""
+    """Return rows of each encoder, untrained and with the base settings, and of TF-IDF."""
     rows = []
     first = own.encoders[0].settings
     for encoder in own.encoders:
@@ -107,8 +107,8 @@ def _rows(own: OwnSpace) -> list[str]:
 
 
 def _goal(own: OwnSpace) -> tuple[str, str]:
-    """The name of what is searched for, the development numbers, and the lines that define it: none where it is one
-    task, whose own tests judge it."""
+    """Return the goal's name, and source lines that define it. There are no lines for one task that its own tests
+    judge."""
     searched = [task for task in own.tasks if task.development]
     tested = tuple((task.name, task.metric) for task in own.tasks if _has_tests(task))
     own_tests = not tested or [task for task, _ in tested] == [task.name for task in searched]
@@ -131,7 +131,7 @@ def _has_tests(task: Task) -> bool:
 
 
 def _task(task: Task, folder: str) -> str:
-    """What it was made of, without what is as it is anyway."""
+    """Return a task as Python source, without default values."""
     positional = ", ".join(map(_value, (task.name, task.kind, task.layout)))
     files = "".join(f"\n            {_place(file, folder)}," for file in task.files)
     more = [
@@ -150,24 +150,23 @@ def _entries(values: Overrides, folder: str) -> str:
 
 
 def _place(path: str, folder: str) -> str:
-    """A path, from the folder on where it lies in there."""
+    """Return a path as Python source, relative to the data folder if it is inside."""
     inside = path.removeprefix(f"{folder}/")
     plain = not {*inside} & {*'{}"\\'}
     return f'f"{{DATA}}/{inside}"' if inside != path and plain else _value(path)
 
 
 def _domain(key: str, fields: Mapping[str, Any]) -> str:
-    """As Python source."""
+    """Return a domain as Python source."""
     return f"Domain({', '.join([_value(key), *(f'{name}={_value(value)}' for name, value in fields.items())])})"
 
 
 def _mapping(changes: Overrides) -> str:
-    """As Python source."""
     return f"{{{', '.join(f'{_value(key)}: {_value(value)}' for key, value in changes.items())}}}"
 
 
 def _value(value: Value | tuple[Value | tuple[str, ...], ...]) -> str:
-    """As Python source, texts in double quotes."""
+    """Return a value as Python source, with texts in double quotes."""
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, tuple):

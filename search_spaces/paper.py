@@ -1,4 +1,4 @@
-"""What a paper says, as data: its rows, tables, claims and figures, and how it averages scores."""
+"""A paper's content as data: its rows, tables, claims, figures and averages."""
 
 from __future__ import annotations
 
@@ -12,36 +12,36 @@ from trainables.errors import UserError, choices
 from trainables.recipe import Value
 
 Overrides = Mapping[str, Value]
-"""Keys of a recipe, and what they are set to."""
+"""Recipe keys and their values."""
 Scores = Mapping[str, Mapping[str, Any]]
-"""By task, its numbers, as a record holds them."""
+"""Scores by task and number, as in a record."""
 Cell = tuple[str, tuple[str, ...]]
-"""A task, and the number that stands for it; or several numbers, whose mean stands for it."""
+"""A task and its representative number; or several numbers, whose mean represents the task."""
 Need = Literal["word_vectors", "checkpoint", "wordnet", "paraphraser"]
-"""An input that a row may need; `Row.needs` says what each is."""
+"""An input that a row may need; see `Row.needs`."""
 NEED_KEYS = {
     "word_vectors": {"encoder.kind"},
     "checkpoint": {"encoder.kind", "encoder.name"},
     "wordnet": {"corpus.augmentation"},
     "paraphraser": {"corpus.augmentation"},
 }
-"""By need, the keys of a recipe that such a row overrides: at least one of them."""
+"""By need, the recipe keys of which such a row overrides at least one."""
 
 ACCURACY = "test accuracy in percent"
 """The `aggregation` of a table of accuracies."""
 ALL_PAIRS = "Spearman correlation x 100 by cosine, over all pairs of a year; no trained regressor"
-"""The `aggregation` of a table of STS tasks whose years are scored as one."""
+"""The `aggregation` of a table of STS tasks in which all pairs of a year are scored together."""
 
 
 @dataclass(frozen=True)
 class Average:
-    """A paper's average over tasks: the plain mean of its cells and of its parts, which are averages themselves."""
+    """A paper's average over tasks: the plain mean of its cells and parts. Parts are averages."""
 
     name: str
     cells: tuple[Cell, ...] = ()
     parts: tuple[Average, ...] = ()
     development: bool = False
-    """Whether it is of development scores; those do not sum a recipe up."""
+    """Whether it is an average of development scores, which does not sum up a recipe."""
 
     def __post_init__(self) -> None:
         for task, numbers in self.cells:
@@ -49,7 +49,7 @@ class Average:
                 check_score(f"average {self.name!r}", task, number)
 
     def of(self, scores: Scores) -> float | None:
-        """Its value; None where one of its scores is missing."""
+        """Return the average; None if one of its scores is missing."""
         return _mean(
             [
                 *(_mean([scores.get(task, {}).get(number) for number in numbers]) for task, numbers in self.cells),
@@ -64,7 +64,7 @@ def _mean(values: list[float | None]) -> float | None:
 
 
 def cells(tasks: tuple[str, ...], number: str) -> tuple[Cell, ...]:
-    """The same number of several tasks."""
+    """Return cells with the same number for several tasks."""
     return tuple((task, (number,)) for task in tasks)
 
 
@@ -72,9 +72,9 @@ def cells(tasks: tuple[str, ...], number: str) -> tuple[Cell, ...]:
 class Column:
     """A column of a table: a score of a finished trial, the plain mean of other columns, or one of a trial's averages.
 
-    `score` is a path into a trial's scores, e.g. `("STS12", "spearman_wmean")`.
-    `mean_of` names columns of the same table instead; it is None (a dash) where any of them is missing.
-    `average` names an average of `search_spaces.averages`, for a table that does not show its parts.
+    `score` is a path into a trial's scores, e.g. `("STS12", "spearman_wmean")`. `mean_of` names columns of the same
+    table; the value is None (a dash) if any of them is missing. `average` names an average of `search_spaces.averages`,
+    for a table that does not show its parts.
     """
 
     name: str
@@ -91,18 +91,18 @@ class Column:
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the paper: what it is called, how its recipe differs from the base, what was published.
+    """One line of the paper: its label, its changes to the base recipe, its published figures.
 
-    `published` maps a table's number to the printed figures, column name to number; a figure the paper
-    does not print is left out. `minutes` is the printed time to train this row's model.
+    `published` maps a table's number to the printed figures by column; figures that the paper does not print are left
+    out. `minutes` is the printed training time of this row's model.
 
-    `needs` names an input without which the row is a dash: `word_vectors` a file of them; `checkpoint` a model that
-    is not the base recipe's, which the row evaluates (`optimisation.epochs` 0) or starts from, by hub id where
-    `overrides` has an `encoder.name`, else only if a person gives one; `wordnet` the WordNet files; `paraphraser`
-    a sequence-to-sequence model.
+    `needs` names an input without which the row is a dash. `word_vectors`: a file of them. `checkpoint`: a model other
+    than the base recipe's, which the row evaluates (`optimisation.epochs` 0) or starts from. It is loaded by hub id if
+    `overrides` has an `encoder.name`; otherwise the user must give it. `wordnet`: the WordNet files. `paraphraser`: a
+    sequence-to-sequence model.
 
-    `as_it_came` says that the row, which trains nothing (`optimisation.epochs` 0), is its recipe's untrained encoder:
-    through its own pipeline where it needs that.
+    `as_it_came`: the row trains nothing (`optimisation.epochs` 0) and is the recipe's untrained encoder, run through
+    the encoder's own pipeline if needed.
     """
 
     label: str
@@ -125,13 +125,12 @@ class Row:
 
 @dataclass(frozen=True)
 class Table:
-    """A table of the paper: which rows, under which names, with which columns and protocol.
+    """A table of the paper: its rows, their printed names, columns and protocol.
 
-    `rows` pairs the name printed in the table with a row's label.
-    `curve` is the recipe key that the table varies, if it is an ablation over one number.
-    `protocol` is SentEval's protocol in the paper. `aggregation` says in words, under the table's title, what its
-    figures are. `topic` is a word for what its columns measure; the first table of a topic sums the study up.
-    `baseline_table` is the table where the baseline row's figures stand, if they are not printed in this one.
+    `rows` pairs each printed name with a row's label. `curve` is the recipe key that the table varies, if it is an
+    ablation over one number. `protocol` is SentEval's protocol in the paper. `aggregation` describes the table's
+    figures, under its title. `topic` names what the columns measure; the first table of a topic sums up the study.
+    `baseline_table` is the table with the baseline row's figures, if this table does not print them.
     """
 
     number: str
@@ -150,30 +149,30 @@ class Table:
         refuse_twice(f"table {self.number} has two rows called", [name for name, _ in self.rows])
 
     def column(self, name: str) -> Column:
-        """The column of that name."""
+        """Return the column of that name."""
         return next(column for column in self.columns if column.name == name)
 
 
 Relation = Literal["above", "slightly above", "not below", "equal"]
 MARGINS: Mapping[Relation, float] = {"above": 0.0, "slightly above": 1.0, "not below": 0.5, "equal": 0.5}
-"""What a relation's margin is, in points, unless a claim sets its own."""
+"""The margin of each relation, in points, unless a claim sets its own."""
 
 
 @dataclass(frozen=True)
 class Claim:
     """A sentence of the paper that its numbers should show: every `better` row beats every `worse` row.
 
-    Rows are labels; `table` and `column` say by which score. `chain` lists rows from best to worst instead,
-    each of which beats the next. `quantifier="most"` asks for more than half of the comparisons.
+    Rows are labels; `table` and `column` name the compared score. `chain` lists rows from best to worst instead; each
+    row beats the next. `quantifier="most"` requires more than half of the comparisons.
 
-    `relation` is what the sentence asserts of the better row minus the worse one. `above`: more than 0, and no less
-    than the margin where the sentence names a least difference. `slightly above`: more than 0 and less than the
-    margin. `not below`: more than minus the margin, where the paper says that the `worse` row is no better. `equal`:
-    less than the margin either way. Words without a number, such as "significant", are judged by direction.
+    `relation` is the asserted difference of the better row minus the worse row. `above`: more than 0, and at least the
+    margin if the sentence names a least difference. `slightly above`: more than 0 and less than the margin. `not
+    below`: more than minus the margin, if the paper says that the `worse` row is no better. `equal`: less than the
+    margin either way. Words without a number, such as "significant", are judged by direction.
 
-    `stated` is the difference in points that the paper names, of a claim with one comparison.
-    `smaller_in=(table, column)`: the one comparison's difference there is smaller than here.
-    `contradicted` says why the paper's own figures do not show the sentence; empty where they do.
+    `stated` is the difference in points that the paper names, for a claim with one comparison. `smaller_in=(table,
+    column)`: the difference of that comparison is smaller there than here. `contradicted` is the reason why the paper's
+    own figures do not show the sentence; empty if they do.
     """
 
     text: str
@@ -205,11 +204,10 @@ class Claim:
 
     @property
     def points(self) -> float:
-        """The margin."""
         return MARGINS[self.relation] if self.margin is None else self.margin
 
     def holds(self, gap: float) -> bool:
-        """Whether the better row minus the worse one is what the relation asserts, for figures that are certain."""
+        """Return whether the gap, better row minus worse row, satisfies the relation, for exact figures."""
         if self.relation == "above":
             return gap > 0 and gap >= self.points - 1e-9
         if self.relation == "slightly above":
@@ -218,23 +216,24 @@ class Claim:
 
     @property
     def comparisons(self) -> tuple[tuple[str, str], ...]:
-        """Pairs of labels, of which the first should beat the second."""
+        """Pairs of labels; the first should beat the second."""
         if self.chain:
             return tuple(zip(self.chain, self.chain[1:], strict=False))
         return tuple((better, worse) for better in self.better for worse in self.worse)
 
     @property
     def labels(self) -> set[str]:
-        """Every row that the claim speaks of."""
+        """Labels of all rows in the claim."""
         return {*self.better, *self.worse, *self.chain}
 
 
 @dataclass(frozen=True)
 class PremiseCount:
-    """A cell of SupMPN's Table 1: how many premises of a corpus have so many entailments and contradictions.
+    """A cell of SupMPN's Table 1: the number of premises of a corpus with these counts of entailments and
+    contradictions.
 
-    `source` is the part of `corpus.nli` that is counted, `name` how the paper calls it. `entailments` and
-    `contradictions` are the fewest and the most; None leaves the upper end open.
+    `source` is the part of `corpus.nli` that is counted, `name` its name in the paper. `entailments` and
+    `contradictions` are the least and the most; None means no upper bound.
     """
 
     source: str
@@ -255,11 +254,11 @@ class PremiseCount:
 class Figure:
     """A figure of the paper over a grid of recipes, drawn from the rows of one of the space's tables.
 
-    `table` and `column` say which rows and which score. `kind="distribution"`: for each of the `keys` a panel with
-    the distribution of the score for each of the key's values, over all recipes that have it. `kind="lines"`: the
-    first key, a number, runs along the x axis; of two or more others the last makes the panels, the rest together
-    name the lines. `lines` gives lines names of their own: the first whose values a recipe has, or whose values of one
-    of several points. `note` is a sentence under the picture.
+    `table` and `column` name the rows and the score. `kind="distribution"`: one panel per key of `keys`, with the
+    distribution of the score for each value of the key, over all recipes that have it. `kind="lines"`: the first key, a
+    number, is the x axis. Of the other keys, if two or more, the last one makes the panels, and the rest together name
+    the lines. `lines` names the lines: a recipe gets the first name with matching values; of several points, one must
+    match. `note` is a sentence under the picture.
     """
 
     number: str
@@ -272,7 +271,7 @@ class Figure:
     lines: Mapping[str, Overrides | tuple[Overrides, ...]] = field(default_factory=dict)
 
     def points(self) -> Iterator[tuple[str, Overrides]]:
-        """The values that a line's name stands for, one point after the other."""
+        """Yield the line's name and values, one point after the other."""
         for name, values in self.lines.items():
             for point in values if isinstance(values, tuple) else (values,):
                 yield name, point

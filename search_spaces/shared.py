@@ -1,5 +1,5 @@
-"""What many spaces have in common: rows that train nothing, tasks, columns of tables, a base that ranks negatives over
-pairs of NLI, that of small grids, and the laptop's scale."""
+"""Parts of many spaces: untrained rows, tasks, columns of tables, a base that ranks negatives over pairs of NLI, the
+base of small grids, and the laptop's scale."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ WORDS: Overrides = {**AS_IT_IS, "encoder.kind": "word_vectors"}
 
 
 def plain(name: str | None, mode: str = "mean") -> Overrides:
-    """A pretrained transformer, without training, under our own pooling; without a name the base recipe's encoder."""
+    """Return settings of an untrained pretrained transformer with our pooling. None: the base recipe's encoder."""
     model = {} if name is None else {"encoder.kind": "transformer", "encoder.name": name}
     return {**AS_IT_IS, **model, "pooling.mode": mode}
 
 
 def finished(name: str | None = None) -> Overrides:
-    """A finished sentence-transformers model; without a name only a person can give one."""
+    """Return settings of a finished sentence-transformers model. None: the user must give the model."""
     model = {} if name is None else {"encoder.name": name}
     return {**AS_IT_IS, "encoder.kind": "pipeline", **model}
 
 
 def needed(overrides: Overrides) -> Need | None:
-    """The input without which a row with another encoder than the base recipe's is a dash."""
+    """Return the input that a row needs if it changes the base recipe's encoder; without it the row is a dash."""
     return "checkpoint" if {"encoder.kind", "encoder.name"} & set(overrides) else None
 
 
@@ -38,12 +38,12 @@ SICK = Column("SICK-R", ("SICKRelatedness", "test_spearman_cosine"))
 
 
 def scored(tasks: Iterable[str], number: str) -> tuple[Column, ...]:
-    """A column of this number for each task."""
+    """Return a column of this number for each task."""
     return tuple(Column(task, (task, number)) for task in tasks)
 
 
 def averaged(*columns: Column) -> tuple[Column, ...]:
-    """The columns, and their plain mean."""
+    """Return the columns, and a column with their mean."""
     return (*columns, Column("Avg.", mean_of=tuple(column.name for column in columns)))
 
 
@@ -75,4 +75,4 @@ SMALL_GRID: Overrides = {
     "optimisation.epochs": 10,
     "optimisation.max_steps": 48,
 }
-"""What the spaces have in common that are small enough to train their whole grid."""
+"""Settings shared by the spaces that are small enough to train their whole grid."""

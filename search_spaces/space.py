@@ -1,7 +1,7 @@
-"""What a space is: a base recipe, domains for a search, the paper's rows with their published figures, tables, claims.
+"""The class `Space`: a base recipe, domains for a search, the paper's rows with published figures, tables, claims.
 
-A space is data, and every name in it is checked when the space is made. `search_spaces/__init__.py` finds the spaces of
-this folder; a person's own space is one Python file outside the repository.
+A space is data, and every name in it is checked when the space is created. `search_spaces/__init__.py` finds the spaces
+of this folder. A user's own space is one Python file outside the repository.
 """
 
 from __future__ import annotations
@@ -27,20 +27,19 @@ from trainables.typed_json import check_types
 __all__ = ["Claim", "Column", "Domain", "Figure", "Need", "PremiseCount", "Row", "Scale", "Search", "Space", "Table"]
 
 Scale = Literal["paper", "laptop"]
-"""The base as it is, or with the overrides that make it small."""
+"""The base as it is, or with overrides that make it small."""
 Search = Literal["paper", "grid", "optuna"]
-"""The rows alone; the rows, then the grid of the domains; the rows, then what Optuna asks for."""
+"""The rows alone; the rows, then the grid of the domains; the rows, then Optuna's recipes."""
 
 
 @dataclass(frozen=True)
 class Domain:
     """The values that one recipe key may take in a search.
 
-    Either `choices`, or a range `low` to `high` (whole numbers where both are ints; `log` for a log scale); with
-    neither what the key says of itself (`search` in `trainables.keys`).
-    A search asks for it only where the recipe has the key at all: a key of an objective needs no condition. `when` adds
-    one: the other key must have one of these values.
-    `grid` lists the values that `--search grid` takes from a range.
+    Either `choices`, or a range `low` to `high` (whole numbers if both are ints; `log` for a log scale). Without both,
+    the key's own search range (`search` in `trainables.keys`). A search sets the key only if the recipe has it, so keys
+    of an objective need no condition. `when` adds a condition: another key must have one of these values. `grid` lists
+    the values that `--search grid` takes from a range.
     """
 
     key: str
@@ -69,41 +68,38 @@ class Domain:
 
     @property
     def grid_values(self) -> tuple[Value, ...]:
-        """What a grid search takes: all choices, or what `grid` lists of a range; empty where it lists nothing."""
+        """Values of a grid search: all choices, or the `grid` of a range; empty if there is none."""
         return self.choices or self.grid
 
     @property
     def decided_by(self) -> frozenset[str]:
-        """The keys that decide whether it is asked for."""
+        """The keys that decide whether a search sets this key."""
         return deciding(self.key) | ({self.when[0]} if self.when else frozenset())
 
     def holds(self, recipe: Overrides) -> bool:
-        """Whether its condition holds in this flat recipe."""
+        """Return whether the domain's condition holds in this flat recipe."""
         return self.when is None or recipe.get(self.when[0]) in self.when[1]
 
     def is_asked(self, recipe: Overrides) -> bool:
-        """Whether a search asks for a value of the domain in this flat recipe: its condition holds, and the recipe has
-        the key."""
+        """Return whether a search sets the key in this flat recipe: the condition holds, and the recipe has the key."""
         return self.holds(recipe) and self.key in existing(recipe)
 
 
 @dataclass(frozen=True)
 class Space:
-    """Which trials a study may run, and how a report lays them out.
+    """The trials that a study may run, and their layout in a report.
 
-    `title` is the report's, `paper` who wrote the rows. `base` is the paper's recipe, `evaluation` how its models
-    are scored; `laptop` are the overrides of both that make them small enough for two cores without a network (built-in
-    corpus and encoder). `rows` always run first;
-    `domains` are what a search may change after them, and `first` the changes of the base that it tries first, as far
-    as they lie in the domains. `baseline` is the label of the row that differences are taken
-    against. `tolerance` is how far, in points, a reproduced figure may lie from the published one. `oddities` are
-    sentences on what is odd in the published figures. `training_pairs` is how many labelled pairs the paper's recipe
-    trains on. `notes` are sentences that a reader must know before any number. `goals`, as
-    `search_spaces.goals.searched` reads them, are looked for at once, with a Pareto front in the report; without any
-    there is one score.
-    `premise_counts` are set beside our own counts of the training data. `figures` are drawn as pictures. `shown` are
-    labels and names of the averages that the console shows of a finished trial. `trial_seconds` is what one trial of
-    the paper takes on one GPU, and `trial_seconds_source` who says so: an estimate for as long as no trial is measured.
+    `title` is the report's title, `paper` the source of the rows. `base` is the paper's recipe, `evaluation` how its
+    models are scored. `laptop` overrides both, so that they run on two cores without a network (built-in corpus and
+    encoder). `rows` always run first. `domains` are the keys that a search may change after them. `first` are changes
+    of the base that the search tries first, if they are in the domains. `baseline` is the label of the row that
+    differences refer to. `tolerance` is how far, in points, a reproduced figure may be from the published one.
+    `oddities` are sentences on odd published figures. `training_pairs` is the number of labelled pairs in the paper's
+    recipe. `notes` are sentences that a reader must know before any number. `goals` (see
+    `search_spaces.goals.searched`) are searched for at once, and the report shows a Pareto front; without goals there
+    is one score. `premise_counts` are compared with our counts of the training data. `figures` are drawn as pictures.
+    `shown` are labels and names of the averages in a finished trial's console line. `trial_seconds` is an estimated
+    time of one trial on one GPU, used until a trial is measured, and `trial_seconds_source` its source.
 
     A name that refers to nothing (a task, a number, an average, a goal, a key, a row, a column) raises `UserError`.
     """
@@ -169,41 +165,40 @@ class Space:
             self._check_figure(figure)
 
     def recipe(self, scale: Scale, evaluation: EvaluationConfig | None = None) -> Recipe:
-        """The base recipe at a scale. What its training reads of SentEval lies where the evaluation, else the scale's
-        own, finds it, and its best weights are those by the goals, unless the space says otherwise."""
+        """Return the base recipe at a scale. Its training reads SentEval from the folder of the evaluation, else of the
+        scale. Its best weights are chosen by the goals, unless the space sets that."""
         senteval = (evaluation or self.scored(scale)).senteval
         laptop = split(self.laptop)[0] if scale == "laptop" else {}
         followed: Overrides = {SENTEVAL_KEY: senteval, KEEP_BY_KEY: kept_by(self.searched_goals)}
         return Recipe({**followed, **self.base.settings, **laptop})
 
     def scored(self, scale: Scale) -> EvaluationConfig:
-        """The evaluation at a scale."""
+        """Return the evaluation at a scale."""
         return self.evaluation.override(split(self.laptop)[1] if scale == "laptop" else {})
 
     @functools.cached_property
     def searched_goals(self) -> tuple[Goal, ...]:
-        """What a search looks for: the `goals`, or the selection."""
+        """The goals of a search: `goals`, or the selection."""
         return searched(self.goals, f"space {shown(self.name)}")
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The labels of all rows."""
         return tuple(row.label for row in self.rows)
 
     def row(self, label: str) -> Row:
-        """The row of that label."""
+        """Return the row of that label."""
         return next(row for row in self.rows if row.label == label)
 
     def table(self, number: str) -> Table:
-        """The table of that number."""
+        """Return the table of that number."""
         return next(table for table in self.tables if table.number == number)
 
     def published(self, table: str, label: str, column: str) -> float | None:
-        """The printed figure, or None."""
+        """Return the printed figure, or None."""
         return self.row(label).published.get(table, {}).get(column)
 
     def _check_recipe(self, where: str, overrides: Overrides) -> None:
-        """Keys, values and registered names (objectives, layouts, ...) of the base with the overrides."""
+        """Check keys, values and registered names (objectives, layouts, ...) of the base with the overrides."""
         with _of(where):
             self.base.preferring(overrides)
 
@@ -258,14 +253,14 @@ class Space:
             check_name(where, "key of a recipe", key, keys())
         rows = [self.row(label) for _, label in self.table(figure.table).rows]
         flats = [self.base.override(row.overrides).flat() for row in rows]
-        across = [flat[figure.keys[0]] for flat in flats if figure.keys[0] in flat]  # not in rows that nothing trains
+        across = [flat[figure.keys[0]] for flat in flats if figure.keys[0] in flat]  # rows without training lack it
         if figure.kind == "lines" and not all(isinstance(value, int | float) for value in across):
             raise UserError(f"{where}: lines run over a number, and {figure.keys[0]!r} is not one in every row")
 
 
 @contextlib.contextmanager
 def _of(where: str) -> Iterator[None]:
-    """A `UserError` says where."""
+    """Add the place to the message of a `UserError`."""
     try:
         yield
     except UserError as error:

@@ -1,7 +1,7 @@
-"""What is lost without a transformer: a sentence as the mean of its tokens' trained vectors, from several starts.
+"""What is lost without a transformer: a sentence is the mean of its tokens' trained vectors, with several starts.
 
-Rows see the same pairs in the same batches, each with a learning rate that suits it. A static encoder is trained and
-used many times faster, so it may be given more pairs in the same time; here it is not.
+Rows see the same pairs in the same batches, each with a suitable learning rate. A static encoder is many times faster
+to train and use, so it could get more pairs in the same time; here it does not.
 """
 
 from __future__ import annotations

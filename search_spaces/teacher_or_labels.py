@@ -1,9 +1,9 @@
-"""Whether a learner gets further by labels, or by what a larger frozen encoder makes of the same sentences.
+"""Whether a student learns more from labels, or from a larger frozen encoder's view of the same sentences.
 
 All rows see the same premises, each with an entailed and a contradicted sentence, in the same batches. Labels say which
-is which; of a teacher only its margins need that. The laptop's teacher is the built-in encoder, which was never taught
-itself: it shows how a study runs, and `--set objective.teacher=FOLDER` names a better one. Where this one's embeddings
-have 768 numbers and the learner's fewer, `--set head.kind=linear --set head.dim=768` lets them be compared.
+sentence is which; of a teacher's signals, only margins need that. The laptop's teacher is the untrained built-in
+encoder, only to show how the study runs; `--set objective.teacher=FOLDER` names a better one. If its embeddings have
+768 numbers and the student's fewer, `--set head.kind=linear --set head.dim=768` makes them comparable.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""A whole encoder that is trained: eight domains with a full grid, small enough to train all of it. Where `frozen_grid`
-trains a network on top of a frozen encoder, every weight is trained here."""
+"""A fully trained encoder. The full grid of eight domains is cheap enough to train. In contrast, `frozen_grid` trains a
+network on top of a frozen encoder."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SPACES = (
             Domain("objective.weight", low=0.3, high=1.0, grid=(0.3, 1.0), when=("objective.name", ("scl",))),
             Domain("optimisation.batch_size", choices=(16, 32)),
             Domain("pooling.mode", choices=("mean", "max")),
-            # From a large pretrained encoder to the small built-in one, which the grid is for.
+            # From the rate of a large pretrained encoder to that of the small built-in one, which the grid is for.
             Domain("optimisation.learning_rate", low=2e-5, high=1e-2, log=True, grid=(3e-4, 1e-3, 3e-3, 1e-2)),
         ),
         goals=("sts",),

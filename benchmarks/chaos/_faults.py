@@ -1,4 +1,4 @@
-"""What chaos does to a running study. Each fault is real: a signal, a mount, a link, bytes on the disk."""
+"""Faults that strike a running study. Each fault is real: a signal, a mount, a link, bytes on the disk."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from benchmarks.chaos._machines import NODES, Machines, do, kill, processes, unt
 from benchmarks.chaos._struck_study import StruckStudy
 
 SECONDS = 60.0
-"""Something that a fault needs, such as a first checkpoint, is waited for so long."""
+"""Most seconds to wait for something that a fault needs, such as a first checkpoint."""
 FROZEN = 60.0
 ROOM_AFTER = 20.0
-"""Seconds after which a person has made room on a full disk, or a folder writable again."""
+"""Seconds until there is room on a full disk, or a folder is writable again."""
 
 
 @dataclass
 class Case:
-    """One study, and what a fault may touch."""
+    """One study, and the things that a fault may touch."""
 
     machines: Machines
     system: StruckStudy
@@ -32,39 +32,39 @@ class Case:
     start: Callable[[], subprocess.Popen[bytes]]
     study: subprocess.Popen[bytes]
     done: str = ""
-    """What the fault did, in words."""
+    """A description of the fault's action."""
     lost: list[Path] = field(default_factory=list)
     """Records that the fault destroyed."""
 
     def drawn(self, title: str) -> int:
-        """A drawn process of that title, as soon as there is one."""
+        """Wait for a process of that title, and return a random one."""
         until(lambda: processes(title), SECONDS)
         return self.draw.choice(processes(title))
 
     def end_study(self) -> None:
-        """Kill it, and wait until Ray has ended its worker groups."""
+        """Kill the study, and wait until Ray has ended its worker groups."""
         kill([self.study.pid])
         self.study.wait()
         until(lambda: not processes(self.system.worker), SECONDS)
 
 
 Repair = Callable[[], None] | None
-"""What ends a fault that lasts."""
+"""Ends a lasting fault."""
 
 
 @dataclass(frozen=True)
 class Fault:
-    """One kind."""
+    """A kind of fault."""
 
     name: str
     strike: Callable[[Case], Repair]
-    """Do it."""
+    """Applies the fault."""
     lasts: Callable[[random.Random], float] = lambda draw: 0.0
-    """How many seconds it lasts."""
+    """Returns the duration in seconds."""
     workers: int = 1
-    """Of a trial of the study that is struck."""
+    """Workers per trial of the study."""
     intervals: int = 1
-    """How many intervals between checkpoints a trial may lose."""
+    """Most intervals between checkpoints that a trial may lose."""
 
 
 def _worker(case: Case) -> None:
@@ -187,6 +187,6 @@ FAULTS: Sequence[Fault] = (
 
 
 def fault_of(seed: int) -> Fault:
-    """Every thirteen seeds hold every fault, in an order of their own."""
+    """Return the fault of a seed. Every thirteen seeds contain every fault, in random order."""
     block, place = divmod(seed, len(FAULTS))
     return random.Random(block).sample(FAULTS, len(FAULTS))[place]

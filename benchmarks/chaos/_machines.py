@@ -1,7 +1,7 @@
-"""A small cluster made of Linux namespaces: a head and nodes of one core, each with a network of its own.
+"""A small cluster made of Linux namespaces: a head and nodes of one core, each with its own network.
 
-All of it lives in namespaces of its own (users, mounts, network, processes), which need no rights on the machine: no
-port, mount or process of it meets those outside, and all its processes end with the first one.
+The cluster has its own namespaces (users, mounts, network, processes), which need no rights on the machine. Its ports,
+mounts and processes do not affect those outside, and all its processes end with the first one.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ AGENTS = (
     "--dashboard-agent-grpc-port=6401 --dashboard-agent-listen-port=6402 --metrics-export-port=6403 "
     "--runtime-env-agent-port=6404"
 )
-"""Ports of a node's agents. A raylet that has to choose them gives the agents few seconds to say which."""
+"""Ports of a node's agents. If a raylet chooses the ports, it waits only few seconds for the agents to report them."""
 START_SECONDS = 400.0
-"""A busy machine is waited for so long."""
+"""Most seconds to wait for the cluster on a busy machine."""
 QUICK_DEATH = {
     "RAY_health_check_initial_delay_ms": "3000",
     "RAY_health_check_period_ms": "2000",
     "RAY_health_check_timeout_ms": "5000",
     "RAY_health_check_failure_threshold": "4",
 }
-"""A node that nobody hears of is dead after about half a minute; by default it takes Ray twice as long."""
+"""An unreachable node is dead after about half a minute; Ray's default takes twice as long."""
 SHARED_CORES = {
     "RAY_worker_maximum_startup_concurrency": "2",
     "RAY_prestart_worker_first_driver": "0",
@@ -51,23 +51,23 @@ SHARED_CORES = {
 
 
 def check_namespaces() -> None:
-    """`UserError` where this machine lets nobody make them."""
+    """Raise `UserError` if users of this machine may not create namespaces."""
     if subprocess.run([*NAMESPACES, "--mount-proc", "true"], capture_output=True).returncode:
         raise UserError("chaos needs Linux namespaces, and this machine lets nobody make them: `unshare -rmnp` fails")
 
 
 def run_inside(module: str, arguments: Sequence[str]) -> subprocess.Popen[str]:
-    """Start a module in namespaces of its own, its output in a pipe; with its end all that it started ends."""
+    """Start a module in its own namespaces, its output in a pipe. When the module ends, its processes end too."""
     command = [*NAMESPACES, "--mount-proc", sys.executable, "-m", module, *arguments]
     environment = {**os.environ, "PYTHONPATH": python_path()}
     return subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True)
 
 
 class Machines:
-    """The cluster. Made within `run_inside`."""
+    """The cluster. Create it within `run_inside`."""
 
     def __init__(self, scratch: Path) -> None:
-        """`scratch`: an empty folder; its path must be short, as that of a socket is."""
+        """`scratch`: an empty folder with a short path, as paths of sockets must be short."""
         self.scratch = scratch
         self.disk, self.log, self.session = scratch / "disk", scratch / "log", scratch / "ray"
         self.disk.mkdir()
@@ -78,11 +78,11 @@ class Machines:
         self.environment |= {"RAY_worker_niceness": "0", "RAY_USAGE_STATS_ENABLED": "0", "OMP_NUM_THREADS": "1"}
         self.environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
         self.environment |= {"RAY_TMPDIR": str(scratch), "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": uuid.uuid4().hex}
-        os.environ.update(self.environment)  # this process asks the cluster too
+        os.environ.update(self.environment)  # this process calls the cluster too
         self.head: subprocess.Popen[bytes] | None = None
         self.nodes: dict[int, subprocess.Popen[bytes]] = {}
         self.killed: set[bytes] = set()
-        """Nodes, by Ray's names, that Ray takes for alive for half a minute more."""
+        """Ray's ids of killed nodes that Ray lists as alive for another half minute."""
         do("mount -t tmpfs -o size=64m none", self.disk)
         do("mount --make-shared", self.disk)
         do(f"ip link set lo up; ip link add br0 type bridge; ip addr add {NETWORK}.1/24 dev br0; ip link set br0 up")
@@ -92,8 +92,8 @@ class Machines:
         return f"{NETWORK}.1:{PORT}"
 
     def ready(self) -> None:
-        """Start whatever of the cluster does not live, and wait until all of it has joined. Ray gives its processes 30
-        seconds to start, which no setting changes, so on a busy machine it may take more than one try."""
+        """Start dead parts of the cluster, and wait until all nodes have joined. Ray allows its processes a fixed 30
+        seconds to start, so on a busy machine it may take several tries."""
         deadline = time.monotonic() + START_SECONDS
         addresses = {f"{NETWORK}.{number}" for number in range(1, NODES + 2)}
         while self.killed & self._listed().keys() or not self.joined() >= addresses:
@@ -109,30 +109,30 @@ class Machines:
             time.sleep(0.5)
 
     def joined(self) -> set[str]:
-        """Addresses of the nodes that live."""
+        """Return the addresses of living nodes."""
         return {address for name, address in self._listed().items() if name not in self.killed}
 
     def _listed(self) -> dict[bytes, str]:
-        """By name, the addresses of the nodes that Ray takes for alive."""
+        """Return the addresses of nodes that Ray lists as alive, by id."""
         from ray._raylet import GcsClient  # type: ignore[attr-defined]
 
         if self.head is None or self.head.poll() is not None or not _listens(f"{NETWORK}.1", PORT):
             return {}
         try:
             nodes = GcsClient(address=self.address).get_all_node_info(timeout=5)
-        except Exception:  # of Ray's own, and it has no narrower one: the head has not started yet
+        except Exception:  # Ray raises no narrower class: the head has not started yet
             return {}
         return {node.node_id: node.node_manager_address for node in nodes.values() if node.state == 0}
 
     def kill_node(self, number: int) -> None:
-        """A node with everything on it, at once."""
+        """Kill a node with all its processes."""
         kill(tree(self.nodes[number].pid))
         self.nodes.pop(number).wait()
         address = f"{NETWORK}.{number}"
         self.killed |= {name for name, listed in self._listed().items() if listed == address}
 
     def kill_all(self, more: Sequence[int] = ()) -> None:
-        """Head and nodes, and with them further processes; Ray's own state is removed."""
+        """Kill head, nodes and further processes, and remove Ray's state."""
         started = [process for process in (self.head, *self.nodes.values()) if process is not None]
         kill([*(each for process in started for each in tree(process.pid)), *more])
         for process in started:
@@ -143,11 +143,11 @@ class Machines:
         self.session.mkdir()
 
     def link(self, number: int, state: Literal["up", "down"]) -> None:
-        """While it is down, nothing comes from the node or to it."""
+        """Set a node's link. While it is down, nothing reaches or leaves the node."""
         do(f"ip link set v{number} {state}")
 
     def raylet(self, number: int) -> int:
-        """The process of a node's raylet."""
+        """Return the process id of a node's raylet."""
         return next(each for each in tree(self.nodes[number].pid) if "/raylet/raylet " in command_line(each))
 
     def _start_head(self) -> None:
@@ -157,14 +157,14 @@ class Machines:
     def _start_node(self, number: int) -> None:
         if number in self.nodes:
             kill(tree(self.nodes[number].pid))
-        subprocess.run(["ip", "link", "del", f"v{number}"], capture_output=True)  # of one that died
+        subprocess.run(["ip", "link", "del", f"v{number}"], capture_output=True)  # the link of a dead node
         ray = self._ray(number, f"--address={self.address} --num-cpus=1")
-        # By its name a worker would be found at 127.0.0.1, where no other node is.
+        # By its host name a worker would be found at 127.0.0.1, and other nodes are not there.
         gloo = f"export GLOO_SOCKET_IFNAME=e{number}"
         script = f"read go; {gloo}; ip link set lo up; mount -t tmpfs none {self.session}; {ray}"
         node = self._start(["unshare", "-n", "-m", "--propagation", "slave", "sh", "-c", script], stdin=subprocess.PIPE)
         self.nodes[number] = node
-        time.sleep(0.3)  # until it has its own network
+        time.sleep(0.3)  # until the node has its own network
         do(f"ip link add v{number} type veth peer name e{number} netns {node.pid}; ip link set v{number} master br0 up")
         inside = f"ip addr add {NETWORK}.{number}/24 dev e{number}; ip link set e{number} up"
         do(f"nsenter -t {node.pid} -n sh -c '{inside}'")
@@ -186,7 +186,7 @@ class Machines:
 
 
 def do(command: str, *path: Path) -> None:
-    """Run commands of the shell; `UserError` where one fails."""
+    """Run shell commands; `UserError` if one fails."""
     script = " ".join([command, *map(str, path)])
     done = subprocess.run(["sh", "-ec", script], capture_output=True, text=True)
     if done.returncode:
@@ -194,38 +194,38 @@ def do(command: str, *path: Path) -> None:
 
 
 def processes(*titles: str) -> list[int]:
-    """Processes whose command line begins with one of these, by number."""
+    """Return the ids of processes whose command line starts with one of these titles."""
     return [number for number in psutil.pids() if command_line(number).startswith(titles)]
 
 
 def tree(process: int) -> list[int]:
-    """The process, and all that it and these have started."""
+    """Return the process and all its descendants."""
     with contextlib.suppress(psutil.Error):
         return [process, *(child.pid for child in psutil.Process(process).children(recursive=True))]
     return [process]
 
 
 def command_line(process: int) -> str:
-    """Empty where it has ended."""
+    """Return the command line of a process; empty if the process has ended."""
     with contextlib.suppress(psutil.Error):
         return " ".join(psutil.Process(process).cmdline())
     return ""
 
 
 def python_path() -> str:
-    """With this checkout."""
+    """Return PYTHONPATH with this checkout."""
     return os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
 
 
 def kill(numbers: Sequence[int]) -> None:
-    """`kill -9`."""
+    """Kill the processes with SIGKILL."""
     for number in numbers:
         with contextlib.suppress(ProcessLookupError):
             os.kill(number, signal.SIGKILL)
 
 
 def until(happened: Callable[[], Any], seconds: float) -> bool:
-    """Wait for it, so long at most; whether it did."""
+    """Wait at most `seconds` until `happened` returns true; return whether it did."""
     deadline = time.monotonic() + seconds
     while not happened():
         if time.monotonic() > deadline:

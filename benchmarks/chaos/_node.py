@@ -1,4 +1,4 @@
-"""`ray start` on a busy machine: Ray waits 30 seconds for its own processes, which no setting changes; this longer."""
+"""`ray start` for a busy machine: waits longer than Ray's fixed 30 seconds for its processes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SECONDS = 90.0
 
 
 def patiently(*arguments: Any, get: Any = services.get_node) -> Any:
-    """What `get_node` answers, once it knows the node."""
+    """Return the result of `get_node`, retried until the node is known."""
     deadline = time.monotonic() + SECONDS
     while True:
         try:

@@ -1,4 +1,4 @@
-"""Strikes studies within namespaces of their own, a JSON line for each seed: what `python -m benchmarks chaos` runs."""
+"""Runs struck studies in their own namespaces, and prints a JSON line per seed, for `python -m benchmarks chaos`."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from benchmarks.chaos._struck_study import StruckStudy, trained
 from benchmarks.chaos._work import EVERY, STEPS
 
 COMMANDS = 4
-"""How often the command is run at most."""
+"""Most runs of the command."""
 WAITING = 600.0
-"""Seconds after which a command that goes on is killed, and counts as hung."""
+"""Seconds after which a running command is killed, and counts as hung."""
 EARLIEST, LATEST = 0.15, 0.85
-"""Between these shares of all steps a fault strikes."""
+"""A fault strikes between these shares of all steps."""
 WORDS_OF_OTHERS = re.compile(r"Traceback|\(raylet\)|Unhandled error|ray\.exceptions")
-"""What a console holds where something ended otherwise than by a sentence of the study's."""
+"""Patterns in a console that show an end other than by a sentence of the study."""
 
 
 @dataclass(frozen=True)
 class Whole:
-    """What a study gives when nothing disturbs it."""
+    """The result of an undisturbed study."""
 
     answer: str
     keys: list[str]
@@ -40,29 +40,29 @@ class Whole:
 
 @dataclass
 class StrikeOutcome:
-    """What a fault did to one study."""
+    """The effects of a fault on one study."""
 
     done: str
     moment: float
-    """When it struck: the share of all steps."""
+    """When the fault struck, as a share of all steps."""
     codes: list[int] = field(default_factory=list)
-    """How each command ended."""
+    """Exit code of each command."""
     repeated: int = 0
-    """Steps that were taken more than once, but for those of records that the fault destroyed."""
+    """Steps that were done more than once, without trials whose records the fault destroyed."""
     longest: int = 0
-    """The most of them that one trial took: what is promised is of each trial."""
+    """Most repeated steps of one trial: the promise is per trial."""
     again: int = 0
-    """Trials that trained although they were finished."""
+    """Finished trials that trained again."""
     seconds: float = 0.0
-    """Of all commands, more than of the undisturbed one."""
+    """Seconds of all commands minus those of the undisturbed study."""
     same: bool = False
-    """Whether the answer is the undisturbed one."""
+    """Whether the report equals the undisturbed one."""
     broken: list[str] = field(default_factory=list)
-    """Promises of a study, in words."""
+    """Broken promises of a study, in words."""
 
 
 class Runner:
-    """Runs one study after the other on one cluster."""
+    """Runs studies one after another on one cluster."""
 
     def __init__(self, machines: Machines) -> None:
         self.machines = machines
@@ -70,7 +70,7 @@ class Runner:
         self.whole: dict[str, Whole] = {}
 
     def undisturbed(self, system: StruckStudy) -> Whole:
-        """What it gives and takes; it runs once."""
+        """Return the result of the undisturbed study, which runs only once."""
         if system.name not in self.whole:
             results, study, began = self._begin(system)
             code = self._wait(study)
@@ -83,7 +83,7 @@ class Runner:
         return self.whole[system.name]
 
     def strike(self, system: StruckStudy, fault: Fault, seed: int) -> StrikeOutcome:
-        """Run a study, strike it, and see it to its end."""
+        """Run a study, strike it, and run it to its end."""
         whole, draw = self.undisturbed(system), random.Random(seed)
         outcome = StrikeOutcome("", draw.uniform(EARLIEST, LATEST))
         results, study, began = self._begin(system)
@@ -119,7 +119,7 @@ class Runner:
         return outcome
 
     def _count(self, outcome: StrikeOutcome, case: Case, finished: dict[str, float]) -> None:
-        """How much of the work was done twice."""
+        """Count the work that was done twice."""
         lost = {path.stem for path in case.lost}
         for key, steps in trained(self.machines.log).items():
             if key in lost:
@@ -130,7 +130,7 @@ class Runner:
             outcome.longest = max(outcome.longest, more)
 
     def _judge(self, outcome: StrikeOutcome, fault: Fault, case: Case, whole: Whole, before: dict[Path, bytes]) -> None:
-        """Which promises of a study do not hold; `before` are the records at the strike."""
+        """List the broken promises; `before` are the records at the strike."""
         survivors = {path: content for path, content in before.items() if path not in case.lost}
         answer = case.system.answer(case.results)
         outcome.same = answer == whole.answer
@@ -171,7 +171,7 @@ class Runner:
 
 
 def _difference(first: str, second: str) -> str:
-    """The first line that only one of two texts has."""
+    """Return the first line that only one of two texts has."""
     lines = difflib.ndiff(first.splitlines(), second.splitlines())
     return next((line for line in lines if line[:1] in "+-"), "")[:200]
 

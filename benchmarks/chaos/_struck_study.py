@@ -1,4 +1,4 @@
-"""The study that chaos strikes: how it is started, and what it holds."""
+"""The study that chaos tests strike: its command and its results."""
 
 from __future__ import annotations
 
@@ -12,48 +12,48 @@ from reports.ledger import LEDGER, Ledger
 
 SPACE = "scl_npos_nneg"
 ROWS = ("SBERT baseline", "3p3n-Augment", "allpalln-Augment", "3p3n-lambda0.5-SCL")
-"""A trial each."""
+"""Rows of the study, one trial each."""
 
 
 class StruckStudy:
-    """`study/run.py`."""
+    """A run of `study/run.py`."""
 
     def __init__(self, workers: int = 1) -> None:
-        """`workers` of a trial. Of one, all is one process; of several, a trainable and a process for each."""
+        """`workers` per trial. One: a trial is one process. Several: a trainable and one process per worker."""
         self.workers = workers
         self.name = "study" if workers == 1 else f"study-{workers}"
         self.worker = "ray::ResourceTrainable" if workers == 1 else "ray::RayTrainWorker"
-        """How the title begins of a process that has a trial."""
+        """Start of the title of processes that run a trial."""
 
     def command(self, results: Path) -> list[str]:
-        """What a person types, the first time and to continue."""
+        """Return the command line, for the first run and to continue."""
         rows = ROWS if self.workers == 1 else ROWS[:2]
         options = ["--space", SPACE, "--scale", "laptop", "--workers", str(self.workers), "--results", str(results)]
         only = [part for row in rows for part in ("--only", row)]
         return [sys.executable, "-m", "benchmarks.chaos._work", *options, *only]
 
     def checkpoints(self, results: Path) -> list[Path]:
-        """Folders of checkpoints, the newest last."""
+        """Return the folders of checkpoints, the newest last."""
 
         def age(path: Path) -> float:
             try:
                 return path.stat().st_mtime
-            except FileNotFoundError:  # it is replaced now
+            except FileNotFoundError:  # it is being replaced
                 return 0.0
 
         return [path.parent for path in sorted((results / "train").glob("*/state.json"), key=age)]
 
     def records(self, results: Path) -> list[Path]:
-        """Files that say what is finished."""
+        """Return the files of records."""
         return sorted((results / LEDGER).glob("*.json"))
 
     def answer(self, results: Path) -> str:
-        """The report, without what a clock tells; empty where there is none."""
+        """Return the report without times; empty if there is none."""
         report = results / "report.md"
         return timeless(report.read_text()) if report.is_file() else ""
 
     def problems(self, results: Path, keys: Sequence[str], before: Mapping[Path, bytes]) -> list[str]:
-        """What is wrong with its records, of which some were there `before` the fault."""
+        """Return what is wrong with the records. `before`: the records before the fault."""
         problems = [f"{path.name} is half a file" for path in (results / LEDGER).glob("*.tmp")]
         recorded = [record.key for record in Ledger(results / LEDGER).read()]
         if sorted(recorded) != sorted(keys):
@@ -63,7 +63,7 @@ class StruckStudy:
 
 
 def trained(log: Path) -> dict[str, list[tuple[int, float]]]:
-    """By trial, every step that was taken and when."""
+    """Return all steps by trial, each with its time."""
     steps: dict[str, list[tuple[int, float]]] = {}
     for line in log.read_text().splitlines() if log.is_file() else ():
         step = json.loads(line)
@@ -72,6 +72,6 @@ def trained(log: Path) -> dict[str, list[tuple[int, float]]]:
 
 
 def timeless(report: str) -> str:
-    """A report without what a clock tells: when the study began, and what worker groups spent their time on."""
+    """Return a report without times: the study's start, and how worker groups spent their time."""
     report = re.sub(r"\d{4}\\?-\d\d\\?-\d\d[T ]\d\d:\d\d:\d\d\+00:00", "TIME", report)
     return re.sub(r"(?m)^- Time of the workers.*$", "- TIMES", report)

@@ -1,11 +1,11 @@
-"""Trials that chaos strikes: arithmetic in place of a training, a checkpoint every few steps, and a log of every step.
+"""Trials for chaos tests: arithmetic instead of training, a checkpoint every few steps, and a log of every step.
 
     python -m benchmarks.chaos._work OPTIONS
 
 is `study/run.py` with such trials.
 
-Each step needs the whole state of the one before, so a checkpoint that was torn, foreign or damaged shows in the score.
-The log is only appended to, a line a step, by whatever process takes the step: what ran twice stands there twice.
+Each step needs the whole state of the step before, so a torn, foreign or damaged checkpoint changes the score. Any
+process that does a step appends a line to the log, so a repeated step is in the log twice.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from study.trial import Trial
 
 STEPS, EVERY, PAUSE = 60, 10, 0.06
-"""Steps of a trial, steps from checkpoint to checkpoint, and seconds that a step takes."""
+"""Steps of a trial, steps between checkpoints, and seconds of a step."""
 SIZE = 2**16
-"""Bytes of a state."""
+"""Bytes of the state."""
 LOG = "CHAOS_LOG"
-"""Names the log's file, in the environment of every node."""
+"""The environment variable with the log's path, set on every node."""
 STATE, NUMBERS = "state.bin", "state.json"
 
 
@@ -45,7 +45,7 @@ class ArithmeticTraining:
             self.state = (resume / STATE).read_bytes()
 
     def go(self) -> None:
-        """Take a step."""
+        """Do a step."""
         time.sleep(PAUSE)
         self.state = hashlib.shake_256(self.state).digest(SIZE)
         self.step += 1
@@ -67,12 +67,12 @@ class ArithmeticTraining:
 
     @property
     def score(self) -> float:
-        """Between 40 and 80; a function of every byte of the state."""
+        """A score between 40 and 80 that depends on every byte of the state."""
         return 40 + 40 * int.from_bytes(hashlib.sha256(self.state).digest()[:4]) / 2**32
 
 
 def perform(task: WorkerTask, me: Worker) -> None:
-    """`study.engine.worker.perform`, with another training in it and nothing to import."""
+    """Stand in for `study.engine.worker.perform`, with another training and nothing to import."""
     import ray
 
     reason = None

@@ -1,10 +1,10 @@
-"""Studies that are struck on purpose, seed by seed: what each of them loses.
+"""Studies under deliberate faults, seed by seed: what each study loses.
 
     python -m benchmarks chaos --seeds 20 --out docs/reliability.md
 
-A study runs on a head and two nodes, made of Linux namespaces on this machine, with arithmetic in place of trainings.
-The seed draws the fault and the moment. Where the fault ends the study, the same command is run again. A seed takes one
-to two minutes on two cores. Exit code 2 where a promise was broken; then the console of that study is printed.
+A study runs on a head and two nodes, made of Linux namespaces on this machine, with arithmetic instead of training. The
+seed draws the fault and the moment. If the fault ends the study, the same command is run again. A seed takes one to two
+minutes on two cores. Exit code 2 if a promise was broken; then that study's console is printed.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from reports.document import DataTable
 from trainables.errors import UserError
 
 BEGIN, END = "<!-- chaos: begin -->", "<!-- chaos: end -->"
-"""Between these lines of a page its table stands."""
+"""The table is between these lines of a page."""
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Strike, and write the table."""
+    """Strike studies, and write the table."""
     parser = parser_of(__name__, __doc__)
     add_number(parser, "--seeds", 20, "number of seeds")
     add_number(parser, "--first", 0, "the first of them", least=0)
@@ -37,14 +37,14 @@ def main(arguments: Sequence[str]) -> None:
     check_page(options.out, BEGIN)
     check_namespaces()
     rows: list[dict[str, Any]] = []
-    # those of several workers are the slowest, and come last
+    # studies with several workers are the slowest, and run last
     seeds = sorted(range(options.first, options.first + options.seeds), key=lambda seed: fault_of(seed).workers)
     with run_inside("benchmarks.chaos._run", [*map(str, seeds)]) as running:
         assert running.stdout is not None
         for line in running.stdout:
             print(line, end="", file=sys.stderr, flush=True)
             rows.append(json.loads(line))
-            write_between(options.out, BEGIN, page(rows), END)  # at once: a person may stop it
+            write_between(options.out, BEGIN, page(rows), END)  # at once: the user may stop the benchmark
     if rows:
         print(page(rows))
     if len(rows) < options.seeds or running.returncode:
@@ -55,7 +55,7 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def page(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Markdown: a row a fault, and what all of them come to."""
+    """Return markdown: a row per fault, and a summary."""
     seeds = sorted(int(row["seed"]) for row in rows)
     strikes: dict[str, list[Mapping[str, Any]]] = {}
     for row in sorted(rows, key=lambda row: (str(row["fault"]), int(row["seed"]))):
@@ -88,7 +88,7 @@ def _listed(parts: Iterable[object]) -> str:
 
 
 def _course(outcome: Mapping[str, Any]) -> str:
-    """How it went on, in a few words."""
+    """Return a few words on how the study continued."""
     codes = outcome["codes"]
     again = len(codes) - 1
     if codes[-1]:

@@ -1,4 +1,4 @@
-"""What `benchmarks/gpu/gpu.py` trains on: models of known shapes with random weights, and made-up sentences."""
+"""Data of `benchmarks/gpu/gpu.py`: models of known shapes with random weights, and made-up sentences."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SHAPES = {
 
 
 def write_model(shape: str, folder: Path) -> None:
-    """A BERT of that shape with random weights and a vocabulary of made-up words, as sentence-transformers has it."""
+    """Save a BERT of that shape for sentence-transformers, with random weights and a vocabulary of made-up words."""
     import torch
     from tokenizers import Tokenizer, models, pre_tokenizers, processors
     from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
@@ -54,7 +54,7 @@ def write_model(shape: str, folder: Path) -> None:
 
 
 def sentences(count: int, seed: int) -> list[str]:
-    """Of made-up words, as long as SNLI's: 11 words on average, some three times as many."""
+    """Return sentences of made-up words with SNLI's lengths: 11 words on average, some three times longer."""
     random = np.random.default_rng(seed)
     lengths = np.clip(random.gamma(4.0, 11 / 4, count).round(), 2, LONGEST - 2).astype(int)
     words = [f"w{number}" for number in random.integers(0, VOCABULARY - 5, int(lengths.sum()))]
@@ -64,7 +64,7 @@ def sentences(count: int, seed: int) -> list[str]:
 
 @dataclass(frozen=True)
 class Triples:
-    """A sampler of so many steps: each batch has so many anchors, each with a positive and a hard negative."""
+    """A sampler. A batch has `batch_size` anchors, each with a positive and a hard negative."""
 
     batch_size: int
     steps_per_epoch: int
@@ -81,6 +81,6 @@ class Triples:
         )
 
     def columns(self, step: int) -> Sequence[list[str]]:
-        """Anchors, positives and hard negatives of a step."""
+        """Return the anchors, positives and hard negatives of a step."""
         drawn = sentences(3 * self.batch_size, seed=step)
         return [drawn[part::3] for part in range(3)]

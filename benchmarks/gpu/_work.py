@@ -1,4 +1,4 @@
-"""The pieces of work that `gpu.py` times, ours and those of sentence-transformers."""
+"""Work that `gpu.py` times, by our code and by sentence-transformers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from trainables.training.model import StudyModel
 from trainables.trial.build import build_model
 
 PRECISIONS = ("fp32", "tf32", "bf16")
-"""Of encoding."""
+"""Precisions of encoding."""
 _MNRL = {"corpus.layout": "groups", "objective.temperature": 0.05, "objective.name": "mnrl"}
 OBJECTIVES: dict[str, dict[str, Any]] = {
     "mnrl": _MNRL,
@@ -38,25 +38,25 @@ OBJECTIVES: dict[str, dict[str, Any]] = {
     "mnrl, MLM": {**_MNRL, "objective.mlm": 0.1},
     "mnrl, gradient cache": {**_MNRL, "optimisation.chunk": 16_384},
 }
-"""Names and settings of what trains on the same triples."""
+"""Names and settings of objectives that train on the same triples."""
 WARM_UP, PROFILED = 4, 3
-"""Steps before those that are timed, and steps that are profiled after them."""
+"""Steps before the timed steps, and profiled steps after them."""
 CACHED_FROM = 1024
-"""From so many anchors on sentence-transformers trains by its own gradient cache, or it would not fit."""
+"""From this number of anchors on, sentence-transformers uses its own gradient cache, or the batch would not fit."""
 THEIR_BATCH = 256
-"""So many sentences it has in one pass, in its gradient cache and in encoding."""
+"""Sentences of sentence-transformers in one pass, in its gradient cache and in encoding."""
 
 
 @dataclass(frozen=True)
 class Timed:
-    """What a piece of work took."""
+    """Time and amount of a piece of work."""
 
     seconds: float  # of one step, or of encoding all sentences
-    tokens: int  # real ones
+    tokens: int  # without padding
     flops: float
     peak_gb: float | None = None
     idle: float | None = None
-    """Share of a profiled step's time without a kernel."""
+    """Share of a profiled step's time in which no kernel runs."""
 
     @property
     def speed(self) -> float:
@@ -66,7 +66,7 @@ class Timed:
 
 @dataclass(frozen=True)
 class Machine:
-    """Where it is measured."""
+    """The device, and how work is timed on it."""
 
     device: str  # cuda or cpu
     steps: int
@@ -77,13 +77,13 @@ class Machine:
         return "bf16" if self.device == "cuda" else "fp32"
 
     def peak(self, side: int) -> float:
-        """Operations a second of a product of two square matrices, in our precision."""
+        """Return the operations per second of a product of two square matrices, in our precision."""
         number = torch.bfloat16 if self.precision == "bf16" else torch.float32
         a, b = (torch.randn(side, side, device=self.device).to(number) for _ in "ab")
         return 2 * side**3 / self.best(lambda: a @ b, 20)
 
     def best(self, run: Callable[[], object], runs: int) -> float:
-        """The shortest of so many runs in seconds, after one that is not timed."""
+        """Return the seconds of the fastest of these runs, after one run that is not timed."""
 
         def finished() -> None:
             run()
@@ -92,12 +92,12 @@ class Machine:
         return best(finished, runs)
 
     def settle(self) -> None:
-        """Wait until a GPU has done what it was given."""
+        """Wait until the GPU has finished its work."""
         if self.device == "cuda":
             torch.cuda.synchronize()
 
     def idle(self, run: Callable[[], object]) -> float | None:
-        """The share of a run's time in which no kernel of the GPU works, by torch's profiler; None without one."""
+        """Return the share of a run's time in which no GPU kernel runs, by torch's profiler; None without a GPU."""
         if self.device == "cpu":
             return None
         self.settle()
@@ -111,7 +111,7 @@ class Machine:
 
     @contextlib.contextmanager
     def memory(self) -> Iterator[Callable[[], float | None]]:
-        """Gives the most memory of the GPU that was taken inside, in GB; None without one. Frees what is left over."""
+        """Free unused memory. Yield a function that returns the peak GPU memory inside in GB; None without a GPU."""
         gc.collect()
         if self.device == "cpu":
             yield lambda: None
@@ -122,7 +122,7 @@ class Machine:
 
 
 def objective(folder: str, settings: dict[str, Any], batch: int, machine: Machine) -> Timed:
-    """A step of training by an objective, over one batch that is tokenized before: the card alone."""
+    """Time a training step of an objective on one batch that is already tokenized: the GPU alone."""
     recipe = Recipe().preferring({"encoder.name": folder, "pooling.mode": "mean", **settings})
     recipe = recipe.override({"optimisation.batch_size": batch, "optimisation.precision": machine.precision})
     with machine.memory() as peak:
@@ -144,7 +144,7 @@ def objective(folder: str, settings: dict[str, Any], batch: int, machine: Machin
 
 
 class StepClock:
-    """Seconds between the first and the last mark, at each of which the GPU has done what it was given."""
+    """Seconds between the first and the last mark. At each mark the GPU has finished its work."""
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
@@ -160,17 +160,17 @@ class StepClock:
 
 
 def our_training(folder: str, batch: int, machine: Machine) -> Timed:
-    """A step of the training loop, tokenizing included: multiple negatives ranking over triples, AdamW."""
+    """Time a step of the training loop with tokenizing: multiple negatives ranking over triples, AdamW."""
     with machine.memory() as peak:
         encoder = _ours(folder, machine)
         model = StudyModel(encoder, Identity(), MNRL(temperature=0.05))
         recipe = Recipe().override({"optimisation.batch_size": batch, "optimisation.precision": machine.precision})
         sampler = DrawnBatches(Triples(batch, 2 * machine.steps + 1))
-        TIGHT.clear()  # what did not fit another time
+        TIGHT.clear()  # lengths that did not fit in earlier runs
         clock = StepClock(machine)
 
         class OurMarks(Watcher):
-            """Hears of a step when the next one is queued, so the last one is not timed."""
+            """Marks steps. A step is reported when the next one is queued, so the last one is not timed."""
 
             def step(self, step: int, scalars: dict[str, float]) -> None:
                 if step in (machine.steps, 2 * machine.steps):
@@ -184,7 +184,7 @@ def our_training(folder: str, batch: int, machine: Machine) -> Timed:
 
 
 class DrawnBatches:
-    """A sampler whose batches are there before they are asked for: to draw them is no part of a training."""
+    """A sampler with batches drawn in advance, since drawing them is not part of a training."""
 
     def __init__(self, sampler: Triples) -> None:
         self.steps_per_epoch = sampler.steps_per_epoch
@@ -192,7 +192,7 @@ class DrawnBatches:
 
 
 def their_training(folder: str, batch: int, machine: Machine) -> Timed:
-    """A step of `SentenceTransformerTrainer` over triples like these, with the same loss, optimiser and precision."""
+    """Time a step of `SentenceTransformerTrainer` over such triples, with the same loss, optimiser and precision."""
     from datasets import Dataset
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.losses import (
@@ -203,7 +203,7 @@ def their_training(folder: str, batch: int, machine: Machine) -> Timed:
     clock = StepClock(machine)
 
     def mark(step: int) -> None:
-        """The second half of the steps is timed."""
+        """Mark the second half of the steps."""
         if step in (machine.steps, 2 * machine.steps):
             clock.mark()
 
@@ -235,12 +235,12 @@ def their_training(folder: str, batch: int, machine: Machine) -> Timed:
 
 
 def our_encoding(folder: str, precision: Any, count: int, machine: Machine) -> Timed:
-    """So many sentences to embeddings on the CPU."""
+    """Time the encoding of `count` sentences, with the embeddings moved to the CPU."""
     with machine.memory() as peak:
         texts, encoder = sentences(count, seed=0), _ours(folder, machine, evaluation_precision=precision)
 
         def run() -> None:
-            PROCESS_CACHE.clear()  # or the tokens would be there already
+            PROCESS_CACHE.clear()  # else the tokens would be cached
             encoder.encode(texts)
 
         seconds = machine.best(run, 2)
@@ -249,7 +249,7 @@ def our_encoding(folder: str, precision: Any, count: int, machine: Machine) -> T
 
 
 def their_encoding(folder: str, count: int, machine: Machine) -> Timed:
-    """The same by `SentenceTransformer.encode`, its weights in our precision."""
+    """Time the same by `SentenceTransformer.encode`, its weights in our precision."""
     from sentence_transformers import SentenceTransformer
 
     with machine.memory() as peak:

@@ -1,9 +1,9 @@
 """A GPU at work: training by objective, and training and encoding beside sentence-transformers.
 
-One table, whose rows are written as they are measured, in order of worth. Shapes of BERT-base and MiniLM with random
-weights, or models that are named. A share of the peak counts the arithmetic of real tokens alone, training as three
-times a forward pass; the peak is that of a large bf16 product on the card. Idle is the share of a profiled step in
-which no kernel runs. No network, no Ray.
+One table, whose rows are written as they are measured, the most important first. Models have the shapes of BERT-base
+and MiniLM with random weights, or are named by the user. A share of the peak counts the arithmetic of real tokens
+alone, training as three times a forward pass. The peak is that of a large bf16 product on the card. Idle is the share
+of a profiled step in which no kernel runs. No network, no Ray.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ class GpuRow:
     batch: int | None = None
     timed: Timed | None = None
     failure: str = ""
-    """Why it could not be measured."""
+    """The reason why it could not be measured."""
 
     def line(self, rate: float, peers: Mapping[tuple[str, str, int | None], float]) -> str:
-        """`rate`: the card's own, in operations a second; `peers`: tokens a second of `PEER`."""
+        """Return the line. `rate`: the card's peak in operations a second; `peers`: tokens a second of `PEER`."""
         named = [self.model, self.work, self.way, "-" if self.batch is None else f"{self.batch:,}"]
         if self.timed is None:
             return row(*named, f"FAILED: {self.failure}", *"-----")
@@ -60,7 +60,7 @@ class GpuRow:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Measure, print the table, and write it to the file that was named."""
+    """Measure, print the table, and write it to the file of `--out`."""
     options = _parser().parse_args(arguments)
     check_file(options.out)
     for name in options.model or ():
@@ -92,7 +92,7 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def _rows(options: argparse.Namespace, machine: Machine) -> Iterator[GpuRow]:
-    """Of a comparison sentence-transformers first, so that ours can be set against it."""
+    """Yield measured rows. sentence-transformers comes first in a comparison, so that ours can be compared with it."""
     with tempfile.TemporaryDirectory() as scratch:
         folders = {name: str(Path(scratch) / name) if name in SHAPES else name for name in options.model}
         for name in set(options.model) & set(SHAPES):
@@ -106,7 +106,7 @@ def _rows(options: argparse.Namespace, machine: Machine) -> Iterator[GpuRow]:
 def _runs(
     work: str, model: str, folder: str, options: argparse.Namespace, machine: Machine
 ) -> Iterator[tuple[GpuRow, Callable[[], Timed]]]:
-    """Rows of one kind of work of a model, and what measures each."""
+    """Yield the rows of one kind of work of a model, each with the function that measures it."""
     from benchmarks.gpu import _work
 
     if work == "objectives":
@@ -125,7 +125,7 @@ def _runs(
 
 
 def _measured(row: GpuRow, run: Callable[[], Timed]) -> GpuRow:
-    """A piece of work that fails, for want of memory or of a library, is a row with its reason; the next one runs."""
+    """Return the measured row; if the work fails, for lack of memory or of a library, the row with the reason."""
     try:
         return replace(row, timed=run())
     except Exception as error:
@@ -148,7 +148,7 @@ def _heading(machine: Machine, rate: float, side: int) -> list[str]:
 
 
 def check_file(file: Path) -> None:
-    """The file for the table can be written."""
+    """Raise `UserError` if the file for the table cannot be written."""
     if file.is_dir():
         raise UserError(f"--out {str(file)!r} is a folder; name a file")
     if not file.parent.is_dir():

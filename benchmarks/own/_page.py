@@ -1,4 +1,4 @@
-"""What the records of real data say, as tables in markdown."""
+"""Tables in markdown on the records of real data."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from benchmarks.tables import titled
 from trainables.recipe import Value
 
 SIZE = 8
-"""Recipes of a portfolio."""
+"""Number of recipes in a portfolio."""
 KEPT, FEWEST = 1 / 3, 5
-"""The share of the recipes that goes on after a look; and recipes without which a set says nothing of looks."""
+"""The share of recipes that is kept after a look; and the fewest recipes with which a set is used for looks."""
 SHOWN = (1, 2, 4, 8)
-"""After so many recipes regrets are shown."""
+"""Numbers of recipes after which regrets are shown."""
 
 
 def pages(records: Mapping[str, Mapping[str, OwnTable]]) -> str:
-    """Each record under its name."""
+    """Return the page of each record under its name."""
     return "\n\n".join(f"### {name}\n\n{page(tables)}" for name, tables in records.items())
 
 
 def page(tables: Mapping[str, OwnTable]) -> str:
-    """All tables. Sets with few recipes are in that of scores alone; labelled ones, whose recipes hardly differ, are
-    not in those of looks and settings."""
+    """Return all tables. Sets with few recipes are only in the table of scores. Labelled sets, whose recipes hardly
+    differ, are not in the tables of looks and settings."""
     telling = {name: table for name, table in tables.items() if len(table.recipes) >= FEWEST}
     differing = {name: table for name, table in telling.items() if table.kind != "labelled"}
     parts = [_sets(tables), _looks(differing), _effects(differing), _portfolios(telling)]
@@ -57,7 +57,7 @@ def _sets(tables: Mapping[str, OwnTable]) -> str:
 
 
 def _looks(tables: Mapping[str, OwnTable]) -> str:
-    """How well each ranks recipes by their worth, and what is lost where it keeps the best."""
+    """Return how well each look ranks recipes by their test score, and the regret of keeping the best third."""
     names = [look for look in next(iter(tables.values())).looks if look != "1 of the data"]
     ranks, regrets = [], dict[str, list[float]]()
     for name, table in tables.items():
@@ -74,7 +74,7 @@ def _looks(tables: Mapping[str, OwnTable]) -> str:
 
 
 def _effects(tables: Mapping[str, OwnTable]) -> str:
-    """By kind of data, the mean over its sets."""
+    """Return the effects of settings, by kind of data, as the mean over its sets."""
     kinds: dict[str, list[dict[tuple[str, Value], list[float]]]] = {}
     for table in tables.values():
         kinds.setdefault(table.kind, []).append(effects(table))
@@ -107,6 +107,6 @@ def _portfolios(tables: Mapping[str, OwnTable]) -> str:
 
 
 def _named(number: int) -> str:
-    """A recipe by its number, and what it changes of a base: `10 learning_rate 0.0005, epochs 3`."""
+    """Return a recipe's number and its changes to the base: `10 learning_rate 0.0005, epochs 3`."""
     changes = ", ".join(f"{key.partition('.')[2]} {value}" for key, value in LISTED[number].items())
     return f"{number} {changes or 'base'}"

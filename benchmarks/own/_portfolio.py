@@ -1,11 +1,11 @@
-"""Which recipes to try first, learned from sets of records: greedily, each the one that helps most after those before,
-for the time that it takes.
+"""Which recipes to try first, learned from sets of records. Greedy: each next recipe helps most per time, given the
+recipes before.
 
     order = portfolio(tables, 8)                # numbers of recipes
     regrets(order, table)                       # on another set after the first, the first two, ...
 
-A regret is what the recipe that the development scores choose lacks of the set's best, in units of what the best
-gains over the base.
+A regret is the test score of the set's best recipe minus that of the recipe with the best development score, in units
+of the best recipe's gain over the base.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from benchmarks.own._recipes import LISTED, RATE
 from benchmarks.own._table import WHOLE, OwnTable
 
 FIRST, SPREAD, LITERATURE = 4, 10.0, 2e-5
-"""The first recipes have learning rates that differ by such a factor, and the literature's among them: what one small
-encoder teaches must not hurt others."""
+"""The learning rates of the first `FIRST` recipes span the factor `SPREAD` and include the literature's rate, so that
+lessons of one small encoder do not hurt others."""
 
 
 def regrets(order: Sequence[int], table: OwnTable) -> np.ndarray:  # (recipes of the order,)
-    """After each recipe. What a set has not is skipped; before the first recipe there is the untrained encoder."""
+    """Return the regret after each recipe, from the untrained encoder on. Recipes that the set lacks are skipped."""
     best_dev, chosen = table.as_it_came
     lost = []
     for number in order:
@@ -38,9 +38,9 @@ def regrets(order: Sequence[int], table: OwnTable) -> np.ndarray:  # (recipes of
 
 
 def portfolio(tables: Sequence[OwnTable], size: int, begin: Mapping[int, float] = MappingProxyType({})) -> list[int]:
-    """So many recipes of the list that half of the sets have at least, in the order of trying: each lowers the mean
-    regret most after those before it, for the time that a training takes, and of those that lower it alike it is the
-    best one by itself. `begin`: what is tried before them, with its learning rates."""
+    """Return the best order of at most `size` recipes that at least half of the sets have. Each lowers the mean regret
+    most per training time, after those before it; among equals, the recipe that is best alone comes first. `begin`:
+    recipes tried before them, with their learning rates."""
     counts = Counter(number for table in tables for number in table.recipes)
     often = len(tables) - len(tables) // 2
     candidates = [number for number, count in sorted(counts.items()) if count >= often and number < len(LISTED)]
@@ -60,7 +60,7 @@ def portfolio(tables: Sequence[OwnTable], size: int, begin: Mapping[int, float] 
 
 
 def left_out(tables: Mapping[str, OwnTable], size: int) -> np.ndarray:  # (sets, size)
-    """Each set's regrets after each recipe of the portfolio that the other sets teach."""
+    """Return each set's regrets, by recipe of the portfolio that is learned from the other sets."""
     rows = []
     for name, table in tables.items():
         order = portfolio([other for key, other in tables.items() if key != name], size)
@@ -70,7 +70,7 @@ def left_out(tables: Mapping[str, OwnTable], size: int) -> np.ndarray:  # (sets,
 
 
 def by_chance(table: OwnTable, size: int) -> np.ndarray:  # (size,)
-    """The mean regrets after each of so many of its recipes in an order by chance."""
+    """Return the mean regrets of the set's recipes in random order."""
     drawn = np.random.default_rng(0)
     orders = [[int(number) for number in drawn.permutation(table.recipes)[:size]] for _ in range(200)]
     lost = np.mean([regrets(order, table) for order in orders], axis=0)
@@ -83,7 +83,7 @@ def _mean_regret(order: Sequence[int], tables: Sequence[OwnTable]) -> float:
 
 
 def _cost(number: int, tables: Sequence[OwnTable]) -> float:
-    """Of a training on all of the data, the mean over sets."""
+    """Return the time of a training on all of the data, the mean over sets."""
     return float(
         np.mean([table.costs[table.recipes.index(number), WHOLE] for table in tables if number in table.recipes])
     )
@@ -95,7 +95,7 @@ def _rate(number: int, tables: Sequence[OwnTable]) -> float:
 
 
 def _lacking(order: Sequence[int], rates: Mapping[int, float]) -> int:
-    """How many more recipes the first ones need for what is asked of their rates."""
+    """Return how many more recipes are needed to include the literature's rate and to span the factor `SPREAD`."""
     own = [rates[number] for number in order]
     more = 0 if LITERATURE in own else 1
     own += [LITERATURE] * more

@@ -1,9 +1,8 @@
-"""The recipes of the records of real data: numbered, and the same for every set as far as its objective has their keys.
+"""The numbered recipes of the records of real data. They are the same for every set whose objective has their keys.
 
     designed(domains, flat)     # {number: what differs from the base}, where the set has all of it
 
-Their order is that of recording: what is likely to say most comes first. Add new ones at the end, as records go by
-their numbers.
+They are in the order of recording: the most informative first. Add new recipes at the end, as records refer to numbers.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from study.search.points import applying, in_order
 from trainables.recipe import Recipe, Value, existing
 
 AS_IT_CAME, BASE = 0, 1
-"""The encoder without training, and the space's base: their numbers."""
+"""Numbers of the untrained encoder and of the space's base."""
 RATE, BATCH, EPOCHS = "optimisation.learning_rate", "optimisation.batch_size", "optimisation.epochs"
 POOLING, HEAD, OBJECTIVE = "pooling.mode", "head.kind", "objective.name"
 TEMPERATURE, LAYOUT = "objective.temperature", "corpus.layout"
@@ -78,34 +77,34 @@ LISTED: Sequence[Mapping[str, Value]] = (
     {RATE: 2e-5, EPOCHS: 10},
     {RATE: 1e-4, BATCH: 128, EPOCHS: 3},
 )
-"""By number. A number stands for another objective of the space than the base's: its first, second, ..."""
+"""Changes by recipe number. An objective's number means the space's first, second, ... other than the base's."""
 DRAWN = range(100, 148)
-"""Numbers of recipes by chance, of which every second has the base's pooling and no head."""
+"""Numbers of random recipes. Every second one has the base's pooling and no head."""
 NUMBERS = (*range(len(LISTED)), *DRAWN)
 """All recipes, in the order of recording."""
 PINNED: Mapping[str, Value] = {RATE: 2e-5, EPOCHS: 1, TEMPERATURE: 0.05}
-"""Of the base, whatever a space's own has by now."""
+"""Fixed settings of the base, even if a space's own base changes."""
 PINNED_SCORED: Mapping[str, Value] = {OBJECTIVE: "cosent"}
-"""The same of pairs with scores, beside it."""
+"""Further fixed settings of the base for pairs with scores."""
 DOMAINS = (
     Domain(RATE, low=5e-6, high=1e-3, log=True),
     Domain(EPOCHS, choices=(1, 3)),
     Domain(HEAD, choices=("none", "linear", "mlp")),
     Domain("head.dim"),
 )
-"""For recipes by chance, in place of a space's own."""
+"""Domains of random recipes, which replace a space's own."""
 MOST_BATCH = 128
-"""Texts of a batch by chance."""
+"""Most texts in a batch of a random recipe."""
 
 
 def based(base: Recipe) -> Recipe:
-    """A space's base as the records have it."""
+    """Return a space's base with the records' fixed settings."""
     scored = base.flat()[LAYOUT] == "scored_pairs"
     return base.preferring({**(PINNED_SCORED if scored else {}), **PINNED})
 
 
 def designed(domains: Sequence[Domain], flat: Mapping[str, Value]) -> dict[int, dict[str, Value]]:
-    """By number the keys that differ from the flat base (`based`), of each recipe that a space with these domains can
+    """Return, by number, the changes to the flat base (`based`) of each recipe that a space with these domains can
     have."""
     recipes = {number: _fitted(listed, domains, flat) for number, listed in enumerate(LISTED)}
     recipes |= {number: _by_chance(number, domains, flat) for number in DRAWN}
@@ -136,7 +135,7 @@ def _fitted(
 
 
 def _by_chance(number: int, domains: Sequence[Domain], flat: Mapping[str, Value]) -> dict[str, Value]:
-    """Each key by its own chance, so that what sets have in common is the same in all of them."""
+    """Return a random recipe. Each key has its own random number, so keys that sets share have the same values."""
     ours = {domain.key: domain for domain in (*domains, *DOMAINS)}
     drawn: dict[str, Value] = {}
     for domain in in_order([*ours.values()]):

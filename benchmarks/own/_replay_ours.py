@@ -1,8 +1,8 @@
-"""Our search in a replay: the agenda of a study on simulated time, and the answer that comes of its records.
+"""Our search in a replay: a study's agenda on simulated time, and the answer from its records.
 
-The recipes that it begins with are the portfolio that the other sets teach. The explored seed is one of the recorded
-ones, fresh seeds are those that are left and then draws (`Replayed.fresh`). An interval counts test items, too, as
-far as some thousand queries leave an error.
+The first recipes are the portfolio of the other sets. The explored seed is one of the recorded seeds. Fresh seeds are
+the remaining ones, then random draws (`Replayed.fresh`). Intervals include the error of test items, as large as with
+some thousand queries.
 """
 
 from __future__ import annotations
@@ -43,23 +43,23 @@ from trainables.recipe import Recipe
 
 GOALS = searched(("sts",))
 TASK, NUMBER = "STSBenchmark", "dev_spearman_cosine"
-"""What stands for the set's own development score."""
+"""Task and number that hold the set's own development score."""
 FIRST = 8
-"""So many recipes of the portfolio come before what the sampler asks for."""
+"""Recipes of the portfolio before the sampler's."""
 ITEMS = 100
-"""Made-up test items, which move gains as `ITEMS_ERROR` says."""
+"""Number of made-up test items, which change gains by `ITEMS_ERROR`."""
 
 
 @dataclass(frozen=True)
 class SearchEnd:
-    """What a search came to."""
+    """The result of a search."""
 
     kind: str
-    """As of `Answer`; `nothing` where a study would not have any."""
+    """As in `Answer`; `nothing` if a study would have no answer."""
     place: int | None
-    """The recipe that it says to use; None for the untrained encoder."""
+    """The recommended recipe's place; None for the untrained encoder."""
     picked: int | None
-    """The finalist that it would use, whatever is shown; without one as `place`."""
+    """The picked finalist's place, even if no gain is shown; as `place` without finalists."""
 
 
 class RecordedExplorer:
@@ -91,14 +91,14 @@ class RecordedExplorer:
             self.proposer.tell(trial, None if record is None else record.scores[TASK][NUMBER])
 
     def tell_row(self, recipe: Recipe, name: str, records: Sequence[Record | None]) -> None:
-        """Of the rows only the base is in the space."""
+        """Report a row. Only the base is in the space."""
         record = records[0]
         if recipe.hash == self.table.space_base.hash and record is not None:
             self.proposer.add(self.table.base, record.scores[TASK][NUMBER])
 
 
 def search(table: Replayed, trainings: float, first: Sequence[int], repeat: int) -> SearchEnd:
-    """One study of a limit that is as long as so many whole trainings on two places."""
+    """Run one study whose time limit is as long as these whole trainings on two places."""
     base, clock = table.space_base, SimulatedClock()
     untrained = as_it_came(base)
     rows = {untrained.hash: "untrained encoder", base.hash: "base settings"}
@@ -116,15 +116,15 @@ def search(table: Replayed, trainings: float, first: Sequence[int], repeat: int)
 
 
 class Outcomes:
-    """What a trial takes and scores, by the record. Every search that asks the same gets the same."""
+    """Returns a trial's time and scores from the record; equal requests give equal results."""
 
     def __init__(self, table: Replayed, repeat: int) -> None:
         self.table, self.repeat = table, repeat
         self.tests: dict[str, float] = {}
-        """By the key of a trial on all of the data."""
+        """Test scores by key of a trial on all of the data."""
 
     def __call__(self, trial: Trial) -> tuple[float, Record | None]:
-        """Seconds, and the record; None where the training failed."""
+        """Return seconds, and the record; None if the training failed."""
         table, seed = self.table, self.repeat % self.table.dev.shape[2]
         if not trial.recipe.trains:
             dev, self.tests[trial.key] = table.as_it_came
@@ -153,7 +153,7 @@ def _record(trial: Trial, dev: float, cost: float, training: float) -> Record:
 
 
 def answered(table: Replayed, agenda: Agenda, records: Sequence[Record], tests: Mapping[str, float]) -> SearchEnd:
-    """As a report answers, by the trials of the finals: where a limit cut these short, by those that are there."""
+    """Return the answer of a report on the trials of the finals; if a limit cut the finals short, on those that ran."""
     base, untrained = table.space_base.hash, as_it_came(table.space_base).hash
     fresh = _by_recipe(record for record in records if is_fresh(record.seed))
     rows = (record for record in records if record.recipe_hash in (base, untrained) and record.seed == 0)
@@ -188,7 +188,7 @@ def _by_recipe(records: Iterable[Record]) -> dict[str, list[Record]]:
 
 
 def _sample(table: Replayed, records: Sequence[Record], tests: Mapping[str, float]) -> Sample:
-    """Test scores, with made-up effects of items that are a recipe's own."""
+    """Return a sample of test scores, with made-up effects of items per recipe."""
     values = np.array([tests[record.key] for record in records])
     place = table.place_of.get(records[0].recipe_hash, len(table.recipes))
     effects = np.random.default_rng(place).standard_normal(ITEMS) * ITEMS_ERROR / math.sqrt(2 * ITEMS)
@@ -197,6 +197,6 @@ def _sample(table: Replayed, records: Sequence[Record], tests: Mapping[str, floa
 
 
 def _finalist(recipe_hash: str, judged: Judgement | None = None, place: int = 0) -> Finalist:
-    """As much of it as says whose model is to be had."""
+    """Return a finalist with only the parts that decide the answer."""
     gains = {str(name): Gain.of(finalists[place]) for name, finalists in judged.gains.items()} if judged else {}
     return Finalist(recipe_hash, "", {}, None, (), 0, 0, None, gains)

@@ -1,10 +1,10 @@
-"""Other searches in a replay: two places train whole recipes, and the answer is the best development score.
+"""Other searches in a replay: two places train whole recipes, and the recipe with the best development score wins.
 
-Whatever a sampler asks for becomes the nearest recorded recipe that was not tried (`Proposer`).
+A sampler's recipe is replaced by the nearest recorded recipe that was not tried (`Proposer`).
 
-`tpe`: what sentence-transformers documents as `hyperparameter_search`, Optuna's default, and with its pruners, which
-see development scores at an eighth, a quarter and half of a training's steps. `first_rung`: random recipes train to
-their first rung in the first half of the time, then the best of them for which there is time go on, one after another.
+`tpe`: Optuna's default, which is sentence-transformers' `hyperparameter_search`; also with Optuna's pruners, which get
+development scores at an eighth, a quarter and half of a training's steps. `first_rung`: random recipes train to their
+first rung in the first half of the time. Then the best of them continue, one after another, while there is time.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Proposer:
         pruner: BasePruner | None = None,
         first: Sequence[int] = (),
     ) -> None:
-        """`first`: numbers of the recipes that come first. `conditional` as of `SamplerEntry`."""
+        """`first`: numbers of the recipes to propose first. `conditional`: see `SamplerEntry`."""
         self.study = memory_study(sampler)
         self.study.pruner = pruner or NopPruner()
         self.table = table
@@ -53,7 +53,7 @@ class Proposer:
         return len(self.tried) < len(self.table.recipes)
 
     def ask(self) -> tuple[optuna.Trial, int]:
-        """Optuna's trial, and the place of its recipe."""
+        """Return Optuna's trial, and the place of its recipe."""
         place = next((place for place in self.first if place not in self.tried), None)
         if place is None:
             draw, chosen = self.ask_tell.draw()
@@ -61,33 +61,33 @@ class Proposer:
             place = self.table.nearest(chosen, self.tried)
         self.tried.add(place)
         self.ask_tell.enqueue(self.table.points[place])
-        self.study.sampler = RandomSampler(0)  # all is chosen, and nothing is to be thought about
+        self.study.sampler = RandomSampler(0)  # all values are chosen, so no model is needed
         trial, _ = self.ask_tell.ask()
         self.study.sampler = self._sampler
         return trial, place
 
     def tell(self, trial: optuna.Trial, score: float | None) -> None:
-        """None: it failed."""
+        """Report a score; None if the training failed."""
         self.study.tell(trial, score, state=TrialState.FAIL if score is None else TrialState.COMPLETE)
 
     def add(self, place: int, score: float) -> None:
-        """A recipe that ran without having been asked for."""
+        """Report a recipe that ran without being proposed."""
         self.tried.add(place)
         self.ask_tell.add(self.table.points[place], [score])
 
 
 @dataclass(frozen=True)
 class Peer:
-    """How it proposes, and whether trainings pause at rungs."""
+    """A search: how it proposes recipes, and whether trainings pause at rungs."""
 
     name: str
     sampler: Callable[[int], BaseSampler]
     conditional: bool = True
     pruner: Callable[[], BasePruner] | None = None
     portfolio: bool = False
-    """Whether it begins with what the other sets teach."""
+    """Whether it starts with the portfolio of the other sets."""
     first_rung: bool = False
-    """Whether half of the time goes into first rungs."""
+    """Whether half of the time is used for first rungs."""
 
 
 def _tpe(seed: int) -> BaseSampler:
@@ -112,8 +112,8 @@ PEERS = (
 
 
 def search(table: Replayed, times: Sequence[float], first: Sequence[int], repeat: int, peer: Peer) -> list[int | None]:
-    """The place of the recipe that it would use after each of these times, in whole trainings with the base settings on
-    all places together; None where no training has ended."""
+    """Return the place of the best recipe after each of these times; None if no training has ended. A time is in whole
+    trainings with the base settings, on all places together."""
     limits = [time / PLACES for time in times]
     if peer.first_rung:
         return [_best(_first_rungs(table, limit, repeat, peer), limit) for limit in limits]
@@ -122,7 +122,7 @@ def search(table: Replayed, times: Sequence[float], first: Sequence[int], repeat
 
 
 Ended = tuple[float, float, int]
-"""When a whole training came to its end, its development score, and its place."""
+"""The end of a whole training, its development score, and its place."""
 
 
 def _best(ended: Sequence[Ended], until: float) -> int | None:
@@ -173,7 +173,7 @@ def _whole(table: Replayed, until: float, first: Sequence[int], repeat: int, pee
 
 
 def _first_rungs(table: Replayed, until: float, repeat: int, peer: Peer) -> list[Ended]:
-    """Nothing is lost between a first rung and what follows it."""
+    """Search by first rungs. A training continues from its first rung without loss."""
     proposer = Proposer(table, peer.sampler(repeat))
     seed, free = repeat % table.dev.shape[2], [0.0] * PLACES
     paused: list[tuple[float, int]] = []

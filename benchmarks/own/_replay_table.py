@@ -1,11 +1,11 @@
-"""One set of a record as a search meets it: a space, the recorded recipes in it, what each scores and costs.
+"""A recorded set for replayed searches: a space, the recorded recipes in it, and their scores and costs.
 
-The space is the one that `--train` makes today of such data. Recorded recipes outside it are left out, for every side:
-other poolings, heads, rates above its highest.
+The space is the one that `--train` makes today of such data. Recorded recipes outside it are left out, for every
+search: other poolings, heads, rates above its highest.
 
-A search that asks for a recipe gets the nearest recorded one that it has not tried. Numbers are as far apart as on
-their domain's own scale, from one end to the other 1 (rates and temperatures by their logarithms, lists of numbers by
-their places); another choice is 1 apart, and so is a key that one recipe alone has. Squares add up.
+A search that proposes a recipe gets the nearest recorded recipe that it has not tried. The distance of numbers is on
+their domain's scale, on which both ends are 1 apart (rates and temperatures by their logarithms, lists of numbers by
+their positions). Different choices are 1 apart, and so are recipes if only one of them has a key. Squares are summed.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ from trainables.recipe import Recipe, Value
 from trainables.senteval.tasks import TASKS
 
 UNITS = {"labelled": 300}
-"""What a batch counts of a set of the records, where that is not 3,000 rows."""
+"""Training units, as batches count them, of kinds of sets for which they are not 3,000 rows."""
 WIDTH = 384
-"""Numbers of MiniLM."""
+"""Embedding width of MiniLM."""
 PLACES = 2
-"""That train at once."""
+"""Places that train at once."""
 WHOLE_SECONDS = 180.0
 """Simulated seconds of a whole training with the base settings."""
 FEWEST_PAIRS = 5
-"""Recipes with two seeds without which a set has those of all sets."""
+"""A set with fewer recipes under two seeds uses those of all sets."""
 
 
 @functools.cache
 def space_of(kind: str) -> tuple[Recipe, tuple[Domain, ...]]:
-    """The base and the domains of a study of such data, as the space file of `--train` has them."""
+    """Return the base and the domains of a study of such data, as in the space file of `--train`."""
     own = {"encoder.name": "MiniLM", "encoder.query_prompt": None, "encoder.document_prompt": None}
     encoder = OwnEncoder("MiniLM", {**own, "pooling.mode": "mean"}, ("mean",), WIDTH)
     units = UNITS.get(kind, 3000)
@@ -51,8 +51,8 @@ def space_of(kind: str) -> tuple[Recipe, tuple[Domain, ...]]:
 
 
 def in_space(table: OwnTable) -> OwnTable | None:
-    """The recipes that a study's space has and that ran on the smallest part of the data, too; None without the space's
-    base settings."""
+    """Return the table with only recipes of a study's space that also ran on the smallest part of the data; None
+    without the space's base settings."""
     parted = [int(place) for place in np.flatnonzero(~np.isnan(table.seconds[:, 0, 0]))]
     recipes = {place: pair[0] for place in parted if (pair := _recipe(table.kind, table.keys[place]))}
     if space_of(table.kind)[0] not in recipes.values():
@@ -64,7 +64,7 @@ def in_space(table: OwnTable) -> OwnTable | None:
 
 
 def _recipe(kind: str, keys: Mapping[str, Value]) -> tuple[Recipe, Mapping[str, Value]] | None:
-    """A recorded recipe, and its values of the domains; None outside the space."""
+    """Return a recorded recipe and its values of the domains; None if it is outside the space."""
     base, domains = space_of(kind)
     recipe = based(base).override(keys)
     chosen = point(recipe, base, domains)
@@ -73,27 +73,28 @@ def _recipe(kind: str, keys: Mapping[str, Value]) -> tuple[Recipe, Mapping[str, 
 
 @dataclass(frozen=True, eq=False)
 class Replayed:
-    """A set. A place is that of a recipe among those of its table."""
+    """A recorded set. A place is a recipe's position in its table."""
 
     name: str
     space_base: Recipe
     domains: tuple[Domain, ...]
     numbers: tuple[int, ...]
-    """As the record has them."""
+    """The recipes' numbers in the record."""
     recipes: tuple[Recipe, ...]
     points: tuple[Mapping[str, Value], ...]
-    """The domains' values of each."""
-    dev: np.ndarray  # (recipes, shares, seeds), percent; NaN where it failed, or was not recorded under that seed
+    """Each recipe's values of the domains."""
+    dev: np.ndarray  # (recipes, shares, seeds), percent; NaN if failed or not recorded
     test: np.ndarray  # (recipes, seeds), on all of the data
     rungs: np.ndarray  # (recipes, rungs), development scores
     costs: np.ndarray  # (recipes, shares), in units of WHOLE_SECONDS
     as_it_came: tuple[float, float]
-    moves: np.ndarray  # (any, 2), what another seed adds to a development and a test score
-    truth: np.ndarray  # (recipes,), as of its table
+    moves: np.ndarray  # (pairs, 2), changes of development and test score by another seed
+    truth: np.ndarray  # (recipes,), as in its table
 
     @classmethod
     def of(cls, table: OwnTable, others: Sequence[OwnTable] = ()) -> Replayed:
-        """The table is one `in_space`; `others` lend what seeds do, where too few recipes of it have two."""
+        """Return the set of a table from `in_space`. If few recipes have two seeds, `others` provide changes by
+        seeds."""
         base, domains = space_of(table.kind)
         pairs = [pair for keys in table.keys if (pair := _recipe(table.kind, keys)) is not None]
         recipes = tuple(recipe for recipe, _ in pairs)
@@ -121,19 +122,19 @@ class Replayed:
 
     @functools.cached_property
     def place_of(self) -> Mapping[str, int]:
-        """By a recipe's hash."""
+        """The place by a recipe's hash."""
         return {recipe.hash: place for place, recipe in enumerate(self.recipes)}
 
     def explored(self, place: int, share: int, seed: int) -> tuple[float, float] | None:
-        """The development score on that share of the data, and the test score on all of them, under that recorded seed
-        or else the first; None where the training failed."""
+        """Return the development score on that share of the data, and the test score on all data, under that recorded
+        seed or else the first; None if the training failed."""
         seed = seed if not np.isnan(self.dev[place, share, seed]) else 0
         dev, test = self.dev[place, share, seed], self.test[place, min(seed, self.test.shape[1] - 1)]
         return None if np.isnan(dev) else (float(dev), float(test))
 
     def fresh(self, place: int, number: int, explored: int, random: np.random.Generator) -> tuple[float, float] | None:
-        """Development and test score under a fresh seed, by its number: recorded seeds that did not explore come first;
-        then the mean of those recorded, moved as a seed moves some recipe of the set."""
+        """Return development and test score under a fresh seed, by its number. Recorded seeds other than the explored
+        one come first; then the mean of the recorded scores plus a random change by seed."""
         scores = np.stack([self.dev[place, WHOLE], self.test[place]], axis=1)
         recorded = [seed for seed in range(len(scores)) if not np.isnan(scores[seed]).any()]
         if 0 not in recorded:
@@ -144,7 +145,7 @@ class Replayed:
         return float(dev), float(test)
 
     def nearest(self, chosen: Mapping[str, Value], tried: Collection[int] = ()) -> int:
-        """The place of the recipe nearest to these values of the domains, of those not tried."""
+        """Return the place of the untried recipe nearest to these values of the domains."""
         apart = np.nansum((self._scaled - self._row(chosen)) ** 2, axis=1)
         keys = [domain.key for domain in self.domains]
         present = np.array([[key in values for key in keys] for values in self.points])
@@ -156,7 +157,7 @@ class Replayed:
     def _scaled(self) -> np.ndarray:
         return np.stack([self._row(values) for values in self.points])
 
-    def _row(self, chosen: Mapping[str, Value]) -> np.ndarray:  # (columns,), one for a number and one for each choice
+    def _row(self, chosen: Mapping[str, Value]) -> np.ndarray:  # (columns,), one per number and one per choice
         columns: list[float] = []
         for domain in self.domains:
             value = scaled(domain, chosen.get(domain.key))
@@ -171,8 +172,8 @@ class Replayed:
 
 
 def _filled(dev: np.ndarray, recorded: np.ndarray) -> np.ndarray:  # (recipes, shares, seeds) twice
-    """Under the first seed what was not recorded lies between the next smaller and the next larger share, by the
-    logarithm; or is as far from the next one as others are in the middle."""
+    """Fill unrecorded scores under the first seed: interpolate between the next smaller and larger share, by its
+    logarithm; else take the nearest share's score plus the median difference of other recipes."""
     dev, shares = dev.copy(), np.log2(SHARES)
     first = dev[:, :, 0]
     for place, ran in enumerate(recorded[:, :, 0]):
@@ -189,7 +190,7 @@ def _filled(dev: np.ndarray, recorded: np.ndarray) -> np.ndarray:  # (recipes, s
 
 
 def _moves(tables: Sequence[OwnTable]) -> np.ndarray:  # (recipes with two seeds, 2)
-    """The difference of two seeds has twice the variance of one."""
+    """Return score changes by one seed: a difference of two seeds has twice the variance of one."""
     differences = [np.zeros((0, 2))]
     for table in tables:
         scores = np.stack([table.dev[:, WHOLE], table.test[:, WHOLE]], axis=-1)

@@ -1,9 +1,9 @@
-"""Real data as a person would bring them, for `own_records`: CSV files of ten sets, each with its parts to train on,
-to choose by and to judge by, and the space that `--train` makes of them.
+"""Real data in the form of a user's own data, for `own_records`: CSV files of ten sets with train, dev and test parts,
+and the space that `--train` makes of them.
 
     own = prepared("trec", Path("../shared/data"), Path("scratch"), encoder)     # Prepared: base, domains, evaluation
 
-Every choice of rows is by a fixed seed, so the same data give the same files.
+Rows are chosen by a fixed seed, so the same data give the same files.
 """
 
 from __future__ import annotations
@@ -38,20 +38,20 @@ SENTEVAL = "senteval/downstream"
 
 @dataclass(frozen=True)
 class OwnSet:
-    """Where a set comes from, and how much of it is taken."""
+    """The source of a set, and the number of its rows."""
 
     name: str
     kind: str
-    """As `--train` tells it from the columns."""
+    """The kind that `--train` detects from the columns."""
     columns: tuple[str, ...]
     read: Reader
-    """All rows of the three parts, given the folder of data; one that is empty is taken from the part before."""
+    """Returns all rows of the three parts from the data folder; an empty part gets rows of the part before."""
     sizes: tuple[int, int, int] = (3000, 600, 1000)
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """A set as a study has it."""
+    """A set, prepared for a study."""
 
     name: str
     kind: str
@@ -61,18 +61,18 @@ class Prepared:
     goal: Goal
     space: Path
     hash: str
-    """Of its files: they are the same wherever it is the same."""
+    """Hash of the set's files."""
 
 
 def prepared(name: str, data: Path, scratch: Path, encoder: str) -> Prepared:
-    """The set's files in the scratch folder, and the space that a study of theirs has. `UserError` without the data."""
+    """Write the set's files into the scratch folder, and return the prepared set. `UserError` without the data."""
     if name not in SETS:
         raise UserError(f"{name!r} is no set; {choices(SETS)} would work")
     return of_files(SETS[name].kind, name, write_files(SETS[name], data, scratch / name), encoder)
 
 
 def write_files(chosen: OwnSet, data: Path, folder: Path) -> Path:
-    """The set's three CSV files; the folder."""
+    """Write the set's three CSV files, and return their folder."""
     folder.mkdir(parents=True, exist_ok=True)
     try:
         parts = drawn(chosen.read(data), chosen.sizes)
@@ -84,13 +84,13 @@ def write_files(chosen: OwnSet, data: Path, folder: Path) -> Path:
 
 
 def write_table(file: Path, columns: Sequence[str], rows: Rows) -> None:
-    """A CSV file."""
+    """Write a CSV file."""
     with file.open("w", encoding="utf-8", newline="") as lines:
         csv.writer(lines).writerows([columns, *rows])
 
 
 def of_files(kind: str, name: str, folder: Path, encoder: str) -> Prepared:
-    """The space that `--train` makes of the folder's CSV files."""
+    """Return the space that `--train` makes of the folder's CSV files, with its parts."""
     digits = hashlib.sha256(b"".join((folder / f"{part}.csv").read_bytes() for part in PARTS)).hexdigest()[:12]
     space = folder / f"{SPACE.removesuffix('.py')}_{digits}.py"
     if not space.exists():
@@ -104,8 +104,8 @@ def of_files(kind: str, name: str, folder: Path, encoder: str) -> Prepared:
 
 
 def drawn(parts: Sequence[Rows], sizes: Sequence[int], *seeds: int) -> list[Rows]:
-    """So many rows of each part, by chance, others under other `seeds`. A part that has none of its own takes them of
-    what the one before left."""
+    """Return random rows of each part, at most its size; other `seeds` give other rows. A part without rows of its own
+    takes those that the part before left."""
     drawn_parts, others = list[Rows](), Rows()
     for rows, size in zip(parts, sizes, strict=True):
         shuffled = [*(rows or others)]
@@ -116,12 +116,12 @@ def drawn(parts: Sequence[Rows], sizes: Sequence[int], *seeds: int) -> list[Rows
 
 
 def _files(rows_of: Callable[[Path], Rows], *files: str) -> Reader:
-    """A file for each part, below the folder of data; none where its name is empty."""
+    """Return a reader of one file per part, below the data folder. An empty name means no rows."""
     return lambda data: [rows_of(data / file) if file else [] for file in files]
 
 
 def csv_files(name: str) -> Reader:
-    """Of the files `own/NAME_train.csv`, `_dev` and `_test`, with a head."""
+    """Return a reader of `own/NAME_train.csv`, `_dev` and `_test`, whose first line is a header."""
     return _files(_csv_rows, *(f"own/{name}_{part}.csv" for part in PARTS))
 
 
@@ -134,7 +134,7 @@ _UNDERLINED = re.compile(r" (={5,}|-{5,}|~{5,}|'{5,}|\^{5,}) ")
 
 
 def _peps(data: Path) -> Sequence[Rows]:
-    """A heading that one document alone has, and how its section begins. No document is in two parts."""
+    """Return pairs of a heading that only one document has, and its section's start. No document is in two parts."""
     documents = (data / "docs/peps.txt").read_text(encoding="utf-8").splitlines()
     headed = [section for number, text in enumerate(documents) for section in sections(number, text)]
     times = Counter(heading.lower() for _, heading, _ in headed)
@@ -146,7 +146,7 @@ def _peps(data: Path) -> Sequence[Rows]:
 
 
 def sections(number: int, text: str) -> Iterable[tuple[int, str, str]]:
-    """A heading is as long as the line below it; white space is lost."""
+    """Yield document number, heading, and the section's first words. A heading is as long as the line below it."""
     marks = [(mark.start() - len(mark[1]), mark) for mark in _UNDERLINED.finditer(text)]
     heads = [(start, mark) for start, mark in marks if start > 0 and text[start - 1] == " " and text[start].isalnum()]
     ends = [*(start for start, _ in heads[1:]), len(text)]
@@ -157,7 +157,7 @@ def sections(number: int, text: str) -> Iterable[tuple[int, str, str]]:
 
 
 def _triplets(file: Path) -> Rows:
-    """A premise, what follows from it, and what contradicts it."""
+    """Return triplets of a premise, an entailed and a contradicted sentence."""
     by_premise: dict[str, dict[str, str]] = defaultdict(dict)
     for line in file.read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
@@ -170,7 +170,7 @@ def _triplets(file: Path) -> Rows:
 
 
 def _columns(*columns: int, header: int = 0) -> Callable[[Path], Rows]:
-    """These of a table of SentEval."""
+    """Return a reader of these columns of a SentEval table."""
 
     def rows_of(file: Path) -> Rows:
         rows = [line.split("\t") for line in file.read_text(encoding="utf-8").splitlines()[header:] if line]
@@ -180,13 +180,13 @@ def _columns(*columns: int, header: int = 0) -> Callable[[Path], Rows]:
 
 
 def _labelled(file: Path) -> Rows:
-    """Lines, each with its label before the first blank or colon."""
+    """Return text and label of each line; the label ends at the first space or colon."""
     rows = [line.partition(" ")[::2] for line in file.read_text(encoding="latin-1").splitlines() if line]
     return [(text.strip(), label.partition(":")[0]) for label, text in rows]
 
 
 def _a_file_each(folder: str, **files: str) -> Reader:
-    """A file of lines for each label; all parts are taken from the same lines."""
+    """Return a reader of one file of lines per label. All parts are taken from the same lines."""
 
     def read(data: Path) -> Sequence[Rows]:
         rows: Rows = []
@@ -202,7 +202,7 @@ _PAIR, _TRIPLET = ("question", "answer"), ("anchor", "positive", "negative")
 SCORED, LABELLED = ("sentence1", "sentence2", "score"), ("text", "label")
 STSB_COLUMNS = _columns(5, 6, 4)
 FEW = (1200, 300, 500)
-"""Rows of a labelled set: fitting its classifier takes longer than all else."""
+"""Rows of a labelled set, few since fitting its classifier takes longer than all else."""
 _NLI = ("nli/snli_dev.jsonl", "nli/snli_test.jsonl", "")
 _STSB = [f"{SENTEVAL}/STS/STSBenchmark/sts-{part}.csv" for part in PARTS]
 _SICK = [f"{SENTEVAL}/SICK/SICK_{part}.txt" for part in ("train", "trial", "test_annotated")]

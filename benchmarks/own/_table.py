@@ -1,4 +1,4 @@
-"""Records of trainings on real data as arrays, and what they say of cheap looks at a recipe.
+"""Records of trainings on real data as arrays, and statistics of cheap looks at a recipe.
 
 tables = load()                                    # by set's name, of recorded/minilm-2.parquet
 tables["packages"].dev[:, WHOLE].mean(axis=-1)     # of each recipe, trained on all of the data
@@ -24,46 +24,46 @@ if TYPE_CHECKING:
 RECORDS = Path(__file__).parent / "recorded"
 SHARES = (1 / 8, 1 / 4, 1 / 2, 1.0)
 RUNGS = (1 / 8, 1 / 4, 1 / 2)
-"""Of the data, each with a whole schedule; and of the steps of a training on all of it."""
+"""Shares of the data, each with a whole schedule; and shares of the steps of a training on all data."""
 WHOLE = SHARES.index(1.0)
 SMALLEST_GAIN = 2.0
-"""Points: where the best recipe gains less over the base, regrets are in units of this."""
+"""Points. If the best recipe gains less than this over the base, regrets are in units of this number."""
 REST, OF_STEPS = 0.15, 0.4
-"""Of a whole training with the base, what begins it and scores it, which every training has, however short; and of what
-is left, what grows with the steps: the other part grows with the passes over the data. Measured at two layers on 1,200
-to 3,000 rows, where batches of 16 instead of 64 take twice as long."""
+"""Shares of time. REST: start and scoring in a whole training with the base, which every training has. OF_STEPS: share
+of the remaining time that grows with the steps; the other part grows with the passes over the data. Measured at two
+layers on 1,200 to 3,000 rows, where batches of 16 instead of 64 take twice as long."""
 MINED = ("corpus.negatives_from", "objective.negatives", "corpus.mined_skip", "corpus.mined_margin")
-"""Keys that go with the layout of mined negatives."""
+"""Keys that belong to the layout of mined negatives."""
 
 
 @dataclass(frozen=True, eq=False)
 class OwnTable:
-    """The trainings on one set. What was not recorded, or failed, is NaN."""
+    """The trainings on one set. Values that were not recorded, or failed, are NaN."""
 
     name: str
     kind: str
     recipes: tuple[int, ...]
-    """Their numbers, rising; those that were trained on all of the data under the first seed at least."""
+    """Numbers of the recipes, ascending, that were trained on all of the data at least under the first seed."""
     keys: tuple[Mapping[str, Value], ...]
-    """Of each what differs from the space's base."""
-    dev: np.ndarray  # (recipes, shares, seeds), percent, the higher the better
+    """Each recipe's changes to the space's base."""
+    dev: np.ndarray  # (recipes, shares, seeds), percent, higher is better
     test: np.ndarray  # (recipes, shares, seeds)
-    seconds: np.ndarray  # (recipes, shares, seeds), of a processor, with scoring
+    seconds: np.ndarray  # (recipes, shares, seeds), processor time with scoring
     steps: np.ndarray  # (recipes, shares, seeds)
     rungs: np.ndarray  # (recipes, rungs, seeds), development scores
     as_it_came: tuple[float, float]
-    """Development and test score of the encoder without training."""
+    """Development and test score of the untrained encoder."""
     record: str = ""
-    """The packed record that it is of: all of one have the same encoder."""
+    """The packed record of the set. All sets of a record have the same encoder."""
 
     @functools.cached_property
     def truth(self) -> np.ndarray:  # (recipes,)
-        """What a recipe is worth: the mean test score over its seeds, and the encoder's own where it failed."""
+        """The mean test score of each recipe over its seeds; the untrained encoder's score if a recipe failed."""
         return np.where(np.isnan(self._mean(self.test)), self.as_it_came[1], self._mean(self.test))
 
     @functools.cached_property
     def chosen_by(self) -> np.ndarray:  # (recipes,)
-        """The mean development score over its seeds of each recipe on all of the data; -inf where it failed."""
+        """The mean development score over seeds of each recipe on all of the data; -inf if the recipe failed."""
         return _worst_last(self._mean(self.dev))
 
     @property
@@ -73,8 +73,7 @@ class OwnTable:
 
     @functools.cached_property
     def looks(self) -> Mapping[str, np.ndarray]:
-        """Each way to look at recipes under the first seed, (recipes,): -inf where it failed, NaN where it was not
-        recorded."""
+        """Scores (recipes,) by kind of look, under the first seed: -inf if the recipe failed, NaN if not recorded."""
         whole = self.seconds[:, WHOLE, 0]
         parts = {f"{share:g} of the data": (self.dev[:, at], self.seconds[:, at, 0]) for at, share in enumerate(SHARES)}
         rungs = {f"{share:g} of the steps": (self.rungs[:, at], whole) for at, share in enumerate(RUNGS)}
@@ -85,8 +84,8 @@ class OwnTable:
 
     @functools.cached_property
     def costs(self) -> np.ndarray:  # (recipes, shares)
-        """What a training takes, in whole trainings with the base. Recorded seconds are of several machines, so it is
-        told by two numbers of two cores, `REST` and `OF_STEPS`."""
+        """Time of a training, in whole trainings with the base. Recorded seconds are from several machines, so times
+        are computed from two constants measured on two cores, `REST` and `OF_STEPS`."""
         shares = np.array(SHARES)
         passes = np.array([float(str(keys.get(EPOCHS, PINNED[EPOCHS]))) for keys in self.keys])[:, None] * shares
         steps = np.where(np.isnan(self.steps[:, :, 0]), self.steps[:, [WHOLE], 0] * shares, self.steps[:, :, 0])
@@ -95,7 +94,7 @@ class OwnTable:
 
     @property
     def scale(self) -> float:
-        """Points that a regret of 1 stands for: what the best recipe gains over the base."""
+        """Points of a regret of 1: the best recipe's gain over the base."""
         return max(float(self.truth.max() - self.truth[self.base]), SMALLEST_GAIN)
 
     def _mean(self, scores: np.ndarray) -> np.ndarray:
@@ -110,7 +109,7 @@ def _worst_last(scores: np.ndarray) -> np.ndarray:
 
 
 def load(record: str = "minilm-2") -> dict[str, OwnTable]:
-    """The packed record, by set: those whose base was trained."""
+    """Return the sets of a packed record by name, without sets whose base was not trained."""
     import pandas as pd
 
     rows = pd.read_parquet(RECORDS / f"{record}.parquet")
@@ -119,7 +118,7 @@ def load(record: str = "minilm-2") -> dict[str, OwnTable]:
 
 
 def table_of(rows: pd.DataFrame, record: str = "") -> OwnTable:
-    """Of the rows of one set."""
+    """Return the table of one set's rows."""
     first = rows.iloc[0]
     untrained = rows[rows["recipe"] == AS_IT_CAME].iloc[0]
     whole = rows[(rows["share"] == 1) & (rows["seed"] == 1) & (rows["recipe"] != AS_IT_CAME)]
@@ -150,7 +149,7 @@ def table_of(rows: pd.DataFrame, record: str = "") -> OwnTable:
 
 
 def rank_correlation(look: np.ndarray, truth: np.ndarray) -> float:  # (recipes,) each
-    """Spearman's, with ties in the middle."""
+    """Return Spearman's correlation. Ties get the mean rank."""
     from scipy.stats import spearmanr
 
     lowest = np.where(np.isinf(look), np.min(look[np.isfinite(look)], initial=0.0) - 1, look)
@@ -158,14 +157,14 @@ def rank_correlation(look: np.ndarray, truth: np.ndarray) -> float:  # (recipes,
 
 
 def top_regret(look: np.ndarray, truth: np.ndarray, share: float) -> float:  # (recipes,) each
-    """What the best of the top share lacks of the best of all, in points."""
+    """Return the points from the best of the top share to the best of all."""
     kept = np.argsort(-look, kind="stable")[: max(1, round(len(look) * share))]
     return float(truth.max() - truth[kept].max())
 
 
 def effects(table: OwnTable) -> dict[tuple[str, Value], list[float]]:
-    """By key and value: what it adds to the test score of recipes that are otherwise the same and have the base's, one
-    number for each such pair of recipes."""
+    """Return, by key and value, the gains in test score over recipes that differ only in that key and have the base's
+    value; one number per such pair of recipes."""
     place = {frozenset(keys.items()): number for number, keys in enumerate(table.keys)}
     gains: dict[tuple[str, Value], list[float]] = {}
     for number, keys in enumerate(table.keys):
@@ -178,7 +177,7 @@ def effects(table: OwnTable) -> dict[tuple[str, Value], list[float]]:
 
 
 def seed_deviation(table: OwnTable) -> float:
-    """Of test scores on all of the data between two seeds of a recipe, pooled; NaN without a second seed."""
+    """Return the pooled deviation of test scores on all data between two seeds; NaN without a second seed."""
     pairs = table.test[:, WHOLE, :2]
     if pairs.shape[1] < 2:
         return float("nan")

@@ -5,7 +5,7 @@
     python -m benchmarks own_records --to FOLDER --pack FILE     # all of it as one Parquet file: numbers, no sentences
     python -m benchmarks own_records --table minilm-2 minilm-6   # what packed records say
 
-The space of each set is the one that `--train` makes of its files, and a training that of a trial.
+The space of each set is the one that `--train` makes of its files. A training is the same as in a trial.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from trainables.training.rungs import DEFAULT, Measure, RungPlan
 from trainables.trial.reporter import Reporter
 
 BEGIN, END = "<!-- own records: begin -->", "<!-- own records: end -->"
-"""Between these lines of a page stand the tables."""
+"""The tables are between these lines of a page."""
 SHARES, LATER = (1.0, 1 / 8), (1 / 4, 1 / 2)
-"""Of the training data, in the order of recording; each has a whole schedule. Later ones follow when all recipes have
-the first."""
+"""Shares of the training data in the order of recording; each has a whole schedule. `LATER` shares follow when all
+recipes have the first shares."""
 LAYERS = 2
 FIXED: Mapping[str, Value] = {"optimisation.precision": "bf16", "encoder.precision": "bf16"}
-"""Of every recipe: what makes a training faster on the recording machine."""
+"""Settings of every recipe that make a training faster on the recording machine."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Job:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Record what is not there yet."""
+    """Record missing trainings."""
     options = _parser().parse_args(arguments)
     if options.table:
         check_page(options.out, BEGIN)
@@ -83,8 +83,8 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def planned(kinds: Mapping[str, str], numbers: Sequence[int]) -> Iterator[tuple[str, Job]]:
-    """All jobs of these recipes on sets of these kinds, in the order of recording: the untrained encoder, all of the
-    data and a small part of them, larger parts, and all of them under a second seed. Labelled texts, on which recipes
+    """Yield all jobs of these recipes on sets of these kinds, in the order of recording: the untrained encoder, all
+    data and a small part of them, larger parts, and all data under a second seed. Labelled sets, on which recipes
     hardly differ, come last."""
     labelled = [name for name, kind in kinds.items() if kind == "labelled"]
     trained = numbers[1:]
@@ -97,7 +97,7 @@ def planned(kinds: Mapping[str, str], numbers: Sequence[int]) -> Iterator[tuple[
 
 
 def jobs_of(record: str | None, own: Prepared) -> set[Job]:
-    """What a packed record has of these rows of a set."""
+    """Return the jobs that a packed record has of these rows of a set."""
     import pandas as pd
 
     if record is None:
@@ -111,7 +111,7 @@ class Recorder:
     """Trains on one set, one job after another, and appends a line for each."""
 
     def __init__(self, own: Prepared, file: Path, layers: int | None, done: Collection[Job] = ()) -> None:
-        """`done`: what is not to be done again, beside the lines of the file."""
+        """`done`: jobs to skip, in addition to those in the file."""
         from trainables.trial.process_reset import ProcessReset
 
         self.own, self.file = own, file
@@ -126,18 +126,18 @@ class Recorder:
         self.between = ProcessReset()
 
     def record(self, job: Job) -> None:
-        """A line for it, unless there is one, or the set has no such recipe. What fails is a line, too."""
+        """Run a job and append its line, unless it is done, or the set has no such recipe. A failure is a line too."""
         if job in self.done or job.recipe not in self.design:
             return
         keys = self.design[job.recipe]
-        load_space(self.own.space)  # its tasks: a process knows those of one space
+        load_space(self.own.space)  # defines its tasks: a process can have those of one space only
         try:
             with self.between.trial():
                 part = {} if job.share == 1 else {"corpus.share": job.share}
                 measured = train(self.own, self.base.override({**keys, **part}), job.seed)
-        except Exception as error:  # whatever a recipe does, the others are recorded
+        except Exception as error:  # an error of a recipe must not stop the other jobs
             print(f"{self.own.name}, {job}: {unforeseen(error)}", file=sys.stderr, flush=True)
-            measured = {"dev": None, "failed": type(error).__name__}  # what it says may name places of this machine
+            measured = {"dev": None, "failed": type(error).__name__}  # its message may contain paths of this machine
         described = {"set": self.own.name, **dataclasses.asdict(job), "keys": keys}
         line = json.dumps({**described, **measured, "files": self.own.hash, "code": self.code})
         with self.file.open("a", encoding="utf-8") as file:
@@ -146,7 +146,7 @@ class Recorder:
 
 
 def train(own: Prepared, recipe: Recipe, seed: int) -> dict[str, Any]:
-    """What a training measured: scores, rungs where all of the data is trained on, processor seconds, steps."""
+    """Return a training's measurements: scores, rungs if trained on all data, processor seconds, steps."""
     import torch
 
     from trainables.trial.result import TrialResult
@@ -171,7 +171,7 @@ def train(own: Prepared, recipe: Recipe, seed: int) -> dict[str, Any]:
 
 
 class ProcessorTimes(Reporter):
-    """Knows the processor's time at the events of a trial: others use the machine, too."""
+    """Measures processor time at the events of a trial, since other processes use the machine too."""
 
     def __init__(self, rungs: RungPlan | None) -> None:
         self.rung_plan = rungs
@@ -189,8 +189,8 @@ class ProcessorTimes(Reporter):
         return True
 
     def seconds(self) -> dict[str, float]:
-        """Of the trial until now: all of it without its rungs, training alone, what follows it, and of a rung's
-        scoring."""
+        """Return seconds of the trial until now: the whole without rungs, training alone, everything after it, and one
+        rung's scoring."""
         now = time.process_time()
         return {
             "seconds": now - self.start - self.at_rungs,
@@ -201,13 +201,13 @@ class ProcessorTimes(Reporter):
 
 
 def lines_of(folder: Path) -> list[dict[str, Any]]:
-    """What all processes have recorded there."""
+    """Return the lines of all processes."""
     files = sorted(folder.glob("*.jsonl"))
     return [json.loads(line) for file in files for line in file.read_text(encoding="utf-8").splitlines()]
 
 
 def pack(folder: Path, to: Path) -> None:
-    """The folder's lines as rows of one Parquet file, beside those that it has."""
+    """Add the folder's lines to a Parquet file as rows."""
     import pandas as pd
 
     rows = [{"kind": SETS[line["set"]].kind, **packed(line)} for line in lines_of(folder)]
@@ -219,7 +219,7 @@ def pack(folder: Path, to: Path) -> None:
 
 
 def packed(line: Mapping[str, Any]) -> dict[str, Any]:
-    """A line of a record as a row of a table. In a short training one pause is several rungs."""
+    """Return a line of a record as a row of a table. In a short training one pause counts as several rungs."""
     pauses = dict(zip(line.get("rung_steps", []), line.get("rungs", []), strict=True))
     rungs = {
         f"rung_{number}": next((score for step, score in pauses.items() if step >= share * line["steps"]), None)
@@ -230,7 +230,7 @@ def packed(line: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def code_version() -> str:
-    """Of the code that trains and scores."""
+    """Return a hash of the code that trains and scores."""
     folder = Path(trainables.__path__[0])
     texts = [path.read_bytes() for path in sorted(folder.rglob("*.py"))]
     return hashlib.sha256(b"".join(texts)).hexdigest()[:12]

@@ -1,10 +1,10 @@
-"""Searches replayed on recorded trainings: ours and others in the same time, each set judged by what others taught.
+"""Searches replayed on recorded trainings: ours and others in the same time, with portfolios from the other sets.
 
     python -m benchmarks own_replay                                # the table
     python -m benchmarks own_replay --out docs/record_own.md       # and into the page
 
-Ours is a study's own agenda on simulated time (`_replay_ours.py`); its portfolio is learned from the sets of other
-data under the same encoder, as a study's first recipes are.
+Ours is a study's own agenda on simulated time (`_replay_ours.py`); its portfolio is learned from other data under the
+same encoder, like a study's first recipes.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from benchmarks.tables import check_page, titled, write_between
 from trainables.errors import UserError
 
 BEGIN, END = "<!-- own replay: begin -->", "<!-- own replay: end -->"
-"""Between these lines of a page stand the tables."""
+"""The tables are between these lines of a page."""
 TIMES = (8.0, 16.0, 32.0)
-"""In whole trainings with the base settings, on all places together."""
+"""Time limits in whole trainings with the base settings, on all places together."""
 REPEATS, FEWEST, LONGEST = 20, 8, 16
-"""Of each search on a set; recipes without which a set is left out; and how long a portfolio is learned."""
+"""Repeats of each search on a set; fewest recipes of a set that is used; and length of the learned portfolio."""
 OURS, PICKED = "ours", "ours, its finalist"
 NEAR = 0.5
-"""Points from the best that nobody would search on for."""
+"""Points below the best score at which nobody would search on."""
 DRAWS, LEVEL = 4000, 0.95
 KINDS = ("use", "base", "as it came", "open", "nothing")
 
@@ -57,8 +57,8 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def records(names: Sequence[str]) -> dict[str, OwnTable]:
-    """The sets of these packed records by name, those of a further record with its name, too: recipes of the space that
-    a study has."""
+    """Return the sets of these packed records by name, with the record's name added if the name is taken. They contain
+    only recipes of a study's space."""
     tables: dict[str, OwnTable] = {}
     for record in names:
         if not (RECORDS / f"{record}.parquet").is_file():
@@ -71,7 +71,7 @@ def records(names: Sequence[str]) -> dict[str, OwnTable]:
 
 
 def replayed(tables: Mapping[str, OwnTable], repeats: int, processes: int = 1) -> list[Run]:
-    """Every repeat of every side on every set, in a fixed order. Deterministic."""
+    """Return every repeat of every search on every set, in a fixed order. Deterministic."""
     on_set = functools.partial(_on_set, tables, repeats)
     if processes == 1:
         return [run for name in tables for run in on_set(name)]
@@ -98,25 +98,25 @@ def _on_set(tables: Mapping[str, OwnTable], repeats: int, name: str) -> list[Run
 
 @dataclass(frozen=True)
 class Run:
-    """One repeat of a search on a set, and where it ended."""
+    """One repeat of a search on a set, and its result."""
 
     set: str
     repeat: int
     side: str
     time: float
-    """In whole trainings."""
+    """The time limit in whole trainings."""
     kind: str | None
-    """Of the answer; None for a peer."""
+    """The kind of answer; None for a peer."""
     regret: float
-    """Points that its recipe lacks of the set's best."""
+    """Points below the set's best score."""
     gain: float
-    """Points that the recipe gains over the base settings."""
+    """Points above the base settings."""
     scale: float
-    """Points that the best recipe gains over the base settings, or `SMALLEST_GAIN`."""
+    """Points of the best recipe above the base settings, at least `SMALLEST_GAIN`."""
 
     @classmethod
     def of(cls, run: tuple[str, int, str, float], kind: str | None, place: int | None, own: Replayed) -> Run:
-        """`place`: of the recipe to use; None for the untrained encoder."""
+        """Return the run of a search. `place`: of the chosen recipe; None for the untrained encoder."""
         worth = own.as_it_came[1] if place is None else float(own.truth[place])
         best = max(float(own.truth.max()), own.as_it_came[1])
         scale = max(best - float(own.truth[own.base]), SMALLEST_GAIN)
@@ -124,7 +124,7 @@ class Run:
 
 
 def page(runs: Sequence[Run]) -> str:
-    """A table for each time."""
+    """Return a table for each time limit."""
     times = sorted({run.time for run in runs})
     return "\n\n".join(_of_time(time, [run for run in runs if run.time == time]) for time in times)
 
@@ -164,7 +164,7 @@ def _grid(runs: Sequence[Run], name: str) -> np.ndarray:  # (sets, repeats)
 
 
 def _interval(grid: np.ndarray) -> str:  # (sets, repeats)
-    """The mean, and where it lies where sets are drawn again, and of each its repeats."""
+    """Return the mean and its bootstrap interval: sets are drawn again, and within each set its repeats."""
     random = np.random.default_rng(0)
     sets, repeats = grid.shape
     rows = random.integers(sets, size=(DRAWS, sets, 1))

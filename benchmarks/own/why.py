@@ -4,7 +4,7 @@
     python -m benchmarks why --to FOLDER --data DIR --minutes 0    # looks alone
     python -m benchmarks why --to FOLDER --table                   # what is recorded there
 
-A healthy study trains an adapter with settings that do well on all of the sets; a planted one differs from it in one
+A healthy study trains an adapter with settings that do well on all sets. A study with a planted fault differs in one
 thing.
 """
 
@@ -43,31 +43,31 @@ USED = ("packages", "glosses", "peps")
 SIZES = (1200, 400, 400)
 """Rows of each part."""
 HEALTHY: Mapping[str, Value] = {"encoder.adapter": "mlp", RATE: 2e-3, EPOCHS: 3, TEMPERATURE: 0.03, BATCH: 64}
-"""An adapter on the frozen encoder, so that a training takes seconds."""
+"""Settings of an adapter on the frozen encoder, whose training takes seconds."""
 PROMPTS = ("encoder.query_prompt", "encoder.document_prompt")
 QUERY, DOCUMENT = "query: ", "passage: "
 STEPS, AT_ONCE, PROMPTED_RATE, PROMPTED_TEMPERATURE = 120, 16, 3e-4, 0.05
-"""Of the training of an encoder that needs its prompts."""
+"""Settings for training an encoder that needs its prompts."""
 WRONG, COPIED, FEW = 0.2, 0.1, 30
 Parts = dict[str, Rows]
 
 
 @dataclass(frozen=True)
 class PlantedFault:
-    """What is planted, and which causes name it."""
+    """A fault to plant, and the causes that name the fault."""
 
     name: str
     causes: frozenset[str] = frozenset()
     key: str = ""
-    """Its setting, which a hint may name."""
+    """The faulty key, which a hint may name."""
     set: Mapping[str, Value] = field(default_factory=dict)
     plant: Callable[[Parts, Parts, np.random.Generator], Parts] = lambda own, other, random: own
-    """From the rows of the set, and of another one, to those with the fault."""
+    """Returns rows with the fault, from the rows of the set and of another set."""
     prompted: bool = False
-    """Whether the encoder is made into one that needs its prompts."""
+    """Whether the encoder is trained to need its prompts."""
 
     def named_by(self, cause: Mapping[str, Any]) -> bool:
-        """Whether a recorded cause is the fault."""
+        """Return whether a recorded cause names the fault."""
         return cause["name"] in self.causes or self.key in cause["settings"]
 
 
@@ -79,7 +79,7 @@ def _shuffled(own: Parts, other: Parts, random: np.random.Generator, wrong: floa
 
 
 def _copied(own: Parts, other: Parts, random: np.random.Generator) -> Parts:
-    """Each row has a random negative, but for those whose negative is another anchor's copy of its positive."""
+    """Add a random negative to each row; in some rows instead a near copy of the positive."""
     rows = own["train"]
     copied = random.random(len(rows)) < COPIED
     others = random.permutation(len(rows))
@@ -108,7 +108,7 @@ FAULTS: Mapping[str, PlantedFault] = {
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Record what is not there yet, and print the table."""
+    """Record missing studies, and print the table."""
     options = _parser().parse_args(arguments)
     file = Path(options.to) / FILE
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -128,17 +128,17 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def lines_of(file: Path) -> list[dict[str, Any]]:
-    """What is recorded."""
+    """Return the recorded lines."""
     return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()] if file.exists() else []
 
 
 def _recorded(
     fault: PlantedFault, name: str, other: str, repeat: int, options: argparse.Namespace, to: Path, encoder: str
 ) -> dict[str, Any]:
-    """The causes of a study with the fault, in their order."""
+    """Return the causes, in order, of a study with the fault."""
     data, random = Path(options.data), np.random.default_rng(repeat)
     folder = to / f"{name}-{fault.name.replace(' ', '-')}-{repeat}"
-    shutil.rmtree(folder, ignore_errors=True)  # of a run that was stopped
+    shutil.rmtree(folder, ignore_errors=True)  # left by a run that was stopped
     folder.mkdir()
     own_rows = _drawn(name, data, repeat)
     rows = fault.plant(own_rows, _drawn(other, data, repeat), random)
@@ -148,7 +148,7 @@ def _recorded(
     if fault.prompted:
         prompted = to / f"prompted-{options.layers}"
         if not prompted.exists():
-            needing_prompts(encoder, options.layers, SETS["snli"].read(data)[0], prompted)  # pairs that no set has
+            needing_prompts(encoder, options.layers, SETS["snli"].read(data)[0], prompted)  # these pairs are in no set
         encoder = str(prompted)
     own = of_files("pairs", name, folder, encoder)
     load_space(own.space)
@@ -164,8 +164,8 @@ def _recorded(
 
 
 def needing_prompts(name: str, layers: int, pairs: Rows, folder: Path) -> None:
-    """An encoder that needs its prompts, as no public one is at hand: a copy of another that is trained on pairs, each
-    text with its prompt, while texts without one are drawn to a single direction."""
+    """Save an encoder that needs its prompts, since no public one is available. It is a copy of an encoder, trained on
+    pairs, each text with its prompt; texts without a prompt are pulled to a single direction."""
     torch.manual_seed(0)
     config = EncoderConfig(name=name, layers=layers, max_length=None, query_prompt=QUERY, document_prompt=DOCUMENT)
     encoder = load_encoder(config, Mean(), device="cpu")
@@ -190,7 +190,7 @@ def needing_prompts(name: str, layers: int, pairs: Rows, folder: Path) -> None:
 
 
 def _drawn(name: str, data: Path, repeat: int) -> Parts:
-    """So many rows of each part by chance; a repeat has others, as far as there are."""
+    """Return random rows of each part, `SIZES` at most. Other repeats draw other rows, if there are enough."""
     read = SETS[name].read if name in SETS else csv_files(name)
     return dict(zip(PARTS, drawn(read(data), SIZES, repeat), strict=True))
 
@@ -208,7 +208,7 @@ def _in_short(cause: Cause, planted: set[int]) -> dict[str, Any]:
 
 
 def table(lines: Sequence[Mapping[str, Any]]) -> str:
-    """Of each fault how often it is named first, first or second, and at all; and what else came first."""
+    """Return for each fault how often it is named first, first or second, and at all; and other first causes."""
     rows = []
     for minutes in sorted({line["minutes"] for line in lines}):
         for fault in FAULTS.values():

@@ -1,13 +1,13 @@
-"""How often a search's answer is wrong: whole searches with finals, made up.
+"""How often a search's answer is wrong, on made-up searches with finals.
 
     python -m benchmarks calibrate_finals
     python -m benchmarks calibrate_finals --searches 1000 --only "equal, a noisy base"
     python -m benchmarks calibrate_finals --schemes
 
-A search tries recipes by one seed's development score, runs the best again beside the base under fresh seeds, picks
-one of them, and says what `reports.statistics.finals` says at a first look. The control judges the picked one by one
+A search tries recipes by one seed's development score, runs the best again with the base under fresh seeds, picks one
+finalist, and answers as `reports.statistics.finals` does at a first look. The control judges the picked finalist by one
 spread pooled over all finalists and the base, no test items, a level of 5 % and no flag for items. `--schemes`: what
-finals of so many trainings show, by their numbers of finalists and seeds.
+finals show, by their numbers of finalists and seeds.
 """
 
 from __future__ import annotations
@@ -30,44 +30,44 @@ from reports.statistics.power import pooled_spread
 from reports.statistics.sample import Array, Sample
 
 PLANTED = 3.0
-"""Spreads of one seed."""
+"""The planted gain, in spreads of one seed."""
 SEED = 6
-"""Of the made-up searches. The rules were settled on others."""
+"""Seed of the made-up searches. The rules were chosen on searches of other seeds."""
 BASE = 0
-"""The number of the base; explored recipes have those from 1 on."""
+"""The number of the base; explored recipes are numbered from 1."""
 
 
 @dataclass(frozen=True)
 class SearchKind:
-    """A kind of search. Points; `spreads` are those of one seed, of explored recipes in turn."""
+    """A kind of search, in points. `spreads` are those of one seed, cycled over the explored recipes."""
 
     name: str
     good: int = 0
-    """So many of the explored recipes are better."""
+    """Number of explored recipes that are truly better."""
     gain: float | None = None
-    """By so much; else by PLANTED times the spread pooled over them and the base."""
+    """Their true gain; None: PLANTED times the spread pooled over them and the base."""
     base_spread: float = 1.0
     spreads: tuple[float, ...] = (1.0,)
     together: float = 0.95
     """The correlation of a seed's development and test score."""
     items: int = 300
     items_error: float = 0.3
-    """Of a gain, by the choice of test items: its standard deviation."""
+    """Standard deviation of a gain by the choice of test items."""
     shared_items: bool = False
-    """Development scores are made from the test items."""
+    """Whether development scores are made from the test items."""
     heavy: bool = False
-    """Seeds move scores by Student's t of 4 degrees."""
+    """Whether seeds move scores by Student's t with 4 degrees of freedom."""
     collapses: float = 0.0
-    """How often a seed of a recipe, not of the base, scores at chance; the truth is that of the others."""
+    """Probability that a seed of a recipe, not of the base, scores at chance. Such a seed does not change the truth."""
     encoder: float | None = None
-    """How far the untrained encoder lies above the base; None where it is not scored."""
+    """True score of the untrained encoder minus the base's; None if it is not scored."""
     recipes: int = 14
     finalists: int = 1
     seeds: int = 5
     lenders: int = 0
-    """So many recipes that no score chose ran under two seeds each, the base first."""
+    """Number of recipes, chosen by no score, that ran under two seeds each; the base is the first."""
     looks: int = 1
-    """As long as nothing is shown, as many seeds again are run and judged."""
+    """Most looks: as long as nothing is shown, the same number of seeds is run again and judged."""
 
 
 def _kinds() -> Iterator[SearchKind]:
@@ -117,17 +117,17 @@ KINDS = {kind.name: kind for kind in _kinds()}
 
 ANSWERS: tuple[Answer, ...] = ("use", "keep the base", "keep the encoder", "nothing yet")
 SCHEMES = ((0, 2), (1, 1), (1, 2), (1, 3), (1, 4), (1, 5), (2, 4), (1, 8), (2, 5), (3, 5), (2, 8))
-"""Finalists, and seeds of each."""
+"""Numbers of finalists, and of seeds of each."""
 GAINS = (1.0, 2.0, 3.0)
 QUERIES = SearchKind("", base_spread=0.5, spreads=(0.5,), items_error=1.0)
-"""A test of some 1,000 queries, which leaves a gain of five seeds each an error of `ITEMS_ERROR`."""
+"""A test of some 1,000 queries. With five seeds each, a gain has an error of `ITEMS_ERROR`."""
 NULLS = (
     QUERIES,
     replace(QUERIES, items_error=0.05),
     replace(QUERIES, items_error=0.05, base_spread=0.05),
     replace(QUERIES, items_error=0.05, spreads=(0.05,)),
 )
-"""Recipes that equal the base, as noisy or ten times as noisy, or as quiet."""
+"""Recipes that equal the base, and are as noisy, ten times as noisy, or ten times quieter."""
 
 
 Scored = tuple[float, float, Array]
@@ -135,22 +135,22 @@ Scored = tuple[float, float, Array]
 
 
 class MadeUp:
-    """Recipes with true gains over the base, which may be trained under any number of seeds.
+    """Recipes with true gains over the base, which can be trained under any number of seeds.
 
-    Scores are made of normal errors: of the seed, of the items for a recipe, of the items for one of its seeds.
+    Scores are sums of normal errors: of the seed, of the items for a recipe, of the items for one of its seeds.
     """
 
     def __init__(self, kind: SearchKind, random: np.random.Generator) -> None:
         self.kind, self.random = kind, random
         own = (kind.spreads[place % len(kind.spreads)] for place in range(kind.recipes))
         self.spreads = np.array([kind.base_spread, *own])
-        self.gains = planted(self.spreads, kind, random)  # (1 + recipes,), of test scores; the base's is 0
+        self.gains = planted(self.spreads, kind, random)  # (1 + recipes,), of test scores; the base's gain is 0
         scale = kind.items_error / math.sqrt(3 * kind.items)
         self.own = random.standard_normal((1 + kind.recipes, kind.items)) * scale
         self.own_development = random.standard_normal(1 + kind.recipes) * kind.items_error / math.sqrt(3)
 
     def train(self, recipe: int) -> Scored:
-        """Under one more seed."""
+        """Return the scores under one more seed."""
         kind, random = self.kind, self.random
         moves = random.standard_normal(2)
         if kind.heavy:
@@ -165,7 +165,7 @@ class MadeUp:
 
 
 def planted(spreads: Array, kind: SearchKind, random: np.random.Generator) -> Array:
-    """(1 + recipes,) True gains over the base, from the spreads of the base and the recipes."""
+    """Return true gains over the base, (1 + recipes,), from the spreads of the base and the recipes."""
     gains = np.zeros(1 + kind.recipes)
     places = random.choice(np.arange(1, 1 + kind.recipes), kind.good, replace=False)
     pooled = math.sqrt(float(np.mean(spreads[[BASE, *places]] ** 2)))
@@ -175,25 +175,25 @@ def planted(spreads: Array, kind: SearchKind, random: np.random.Generator) -> Ar
 
 @dataclass
 class AnswerRates:
-    """What came of the searches of one kind."""
+    """Rates of answers over the searches of one kind."""
 
     wrong: Rate = field(default_factory=Rate)
-    """The picked one is to be used, and is no better than the base or the untrained encoder; or the base is to be
-    kept, and is no better than the encoder."""
+    """The answer is to use the picked finalist, which is no better than the base or the untrained encoder; or to keep
+    the base, which is no better than the encoder."""
     covered: Rate = field(default_factory=Rate)
-    """The picked one's true gain over the base, by both ends of its interval at a first look."""
+    """The picked finalist's true gain over the base is inside its interval at a first look."""
     all_covered: Rate = field(default_factory=Rate)
-    """The true gains of all finalists at once."""
+    """The true gains of all finalists are inside their intervals at once."""
     named: Rate = field(default_factory=Rate)
-    """A best recipe is picked, or one as good."""
+    """The picked recipe is the best, or as good."""
     shown: Rate = field(default_factory=Rate)
-    """And the answer is to use it."""
+    """The picked recipe is the best, or as good, and the answer is to use it."""
     control: Rate = field(default_factory=Rate)
     answers: dict[Answer, Rate] = field(default_factory=lambda: {answer: Rate() for answer in ANSWERS})
 
 
 def search(world: MadeUp, kind: SearchKind, rates: AnswerRates) -> Judgement:
-    """One search: explored, run again, judged, and told against the truth."""
+    """Run one search: explore, run finals, judge, and compare with the truth."""
     explored = np.array([world.train(recipe)[0] for recipe in range(1, 1 + kind.recipes)])
     chosen = (np.argsort(-explored, kind="stable") + 1).tolist()[: kind.finalists]
     lenders = [_sample(world, recipe, 2)[0] for recipe in range(kind.lenders)]
@@ -232,12 +232,12 @@ def search(world: MadeUp, kind: SearchKind, rates: AnswerRates) -> Judgement:
 
 
 def _sample(world: MadeUp, recipe: int, seeds: int) -> tuple[Sample, float]:
-    """Test scores under fresh seeds, and the mean of development scores."""
+    """Return test scores under fresh seeds, and the mean of development scores."""
     return _of_seeds([world.train(recipe) for _ in range(seeds)])
 
 
 def _of_seeds(ran: Sequence[Scored]) -> tuple[Sample, float]:
-    """The same of trainings, without those that collapsed."""
+    """Return the sample and mean of these trainings, without those that collapsed."""
     fell = collapsed([test for _, test, _ in ran], -CHANCE)
     sound = [seed for seed, out in zip(ran, fell, strict=True) if not out]
     developments, tests, effects = zip(*sound, strict=True)
@@ -254,7 +254,7 @@ def _control(finalists: Sequence[Sample], picked: int, base: Sample) -> bool:
 
 
 def calibrate(kind: SearchKind, searches: int) -> AnswerRates:
-    """So many searches of one kind. Deterministic."""
+    """Run the searches of one kind. Deterministic."""
     rates = AnswerRates()
     for number in range(searches):
         search(MadeUp(kind, np.random.default_rng([SEED, number])), kind, rates)
@@ -262,8 +262,8 @@ def calibrate(kind: SearchKind, searches: int) -> AnswerRates:
 
 
 def scheme(finalists: int, seeds: int, searches: int) -> tuple[float, list[float]]:
-    """Of finals whose finalists all gain as much: how often the worst of the NULLS is wrong, and how often gains of
-    GAINS points are shown. Without a finalist the base gains it over the untrained encoder."""
+    """Return how often the worst of the NULLS is wrong, and how often gains of GAINS points are shown, if all finalists
+    gain as much. Without a finalist the base has that gain over the untrained encoder."""
     recipes = max(finalists, 1)
     sized = [replace(null, recipes=recipes, finalists=finalists, seeds=seeds) for null in NULLS]
     if not finalists:
@@ -278,7 +278,7 @@ def scheme(finalists: int, seeds: int, searches: int) -> tuple[float, list[float
 
 
 def row_of_table(name: str, rates: AnswerRates) -> str:
-    """A line of the table."""
+    """Return a line of the table."""
     answers = " / ".join(f"{100 * rate.value:.0f}" for rate in rates.answers.values())
     return row(name, rates.wrong, rates.covered, rates.all_covered, rates.named, rates.shown, answers, rates.control)
 

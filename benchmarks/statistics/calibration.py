@@ -3,9 +3,9 @@
     python -m benchmarks calibration
     python -m benchmarks calibration --studies 200 --only "5 rows, nulls"
 
-Scores come out of a model of studies: each recipe has a true score; each seed moves it; test items are easy or hard
-for all, for one recipe, and for one seed of it. Everything is judged by the functions that reports use. The last
-column is a control: the verdicts of a t test on the spread between seeds alone, pooled over rows.
+Scores are from a model of studies: each recipe has a true score, each seed changes it, and test items are easy or hard
+for all recipes, for one recipe, and for one of its seeds. The functions of reports judge these studies. The last column
+is a control: the verdicts of a t test on the spread between seeds alone, pooled over rows.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ Figure = Literal["accuracy", "spearman"]
 ALPHA = 0.05
 FOLDS, MOST = 10, 10
 MARGIN = 6.0
-"""Points; a gain at the very edge of it must not be called equivalent."""
+"""Points. A gain of exactly the margin must not be called equivalent."""
 SEED = 2
-"""Of the made-up studies. The methods were chosen on those of other seeds, so what is measured here was not tuned."""
+"""Seed of the made-up studies. The methods were chosen on studies of other seeds, so these results were not tuned."""
 CHANCE = 50.0
-"""What a collapsed training scores."""
+"""Score of a collapsed training."""
 ITEMS_ERROR, QUIET = 0.85, 0.15
-"""Points: a gain's standard error over 1,000 items, and a spread over seeds that is small beside it."""
+"""Points: a gain's standard error over 1,000 items, and a small spread over seeds in comparison."""
 UNLIKE = 0.1
-"""The share of the variance over items that is a recipe's own; half as much is that of each of its seeds."""
+"""A recipe's own share of the variance over items; the share of each of its seeds is half as large."""
 LATER = 12
-"""Seeds for which power is foretold from the first ones, before they are trained."""
+"""Seeds for which power is predicted from the first seeds, before they are trained."""
 
 
 @dataclass(frozen=True)
@@ -63,12 +63,12 @@ class StudyKind:
     items: int = 1000
     figure: Figure = "accuracy"
     together: float = 0.0
-    """The share of the variance over seeds that is one seed moving all rows alike."""
+    """Share of the variance over seeds by which a seed moves all rows alike."""
     folds: int | None = None
     collapses: float = 0.0
-    """How often a seed of a row, not of the baseline, scores at chance; the truth is that of the others."""
+    """Probability that a seed of a row, not of the baseline, scores at chance. The truth is without such seeds."""
     together_items: int = 1
-    """So many items are drawn together: half of what makes an item easy is common to them."""
+    """Number of items that are drawn together: they share half of their easiness."""
 
 
 def _kinds() -> Iterator[StudyKind]:
@@ -111,18 +111,18 @@ KINDS = {kind.name: kind for kind in _kinds()}
 
 @dataclass
 class Rate:
-    """A share of cases, with its Monte Carlo error over studies (cases of one study hang together)."""
+    """A rate of cases, with its Monte Carlo error over studies (cases of one study are correlated)."""
 
     shares: list[float] = field(default_factory=list)
 
     def add(self, cases: Sequence[bool | float]) -> None:
-        """The cases of one study."""
+        """Add the cases of one study."""
         if len(cases):
             self.shares.append(float(np.mean(cases)))
 
     @property
     def value(self) -> float:
-        """Between 0 and 1; NaN without cases."""
+        """The rate between 0 and 1; NaN without cases."""
         return float(np.mean(self.shares)) if self.shares else math.nan
 
     @property
@@ -136,23 +136,23 @@ class Rate:
 
 @dataclass
 class VerdictRates:
-    """What the judgements of studies of one kind come to."""
+    """Rates of judgements over studies of one kind."""
 
     covered: Rate = field(default_factory=Rate)
-    """Of gains over the baseline, by their 95 % intervals."""
+    """Gains over the baseline that are inside their 95 % intervals."""
     false_verdicts: Rate = field(default_factory=Rate)
-    """Of reports with any verdict on a row that is not so."""
+    """Reports with any false verdict on a row."""
     best_kept: Rate = field(default_factory=Rate)
     ranks_kept: Rate = field(default_factory=Rate)
     equal: Rate = field(default_factory=Rate)
-    """Of true gains as large as the margin: called equivalent."""
+    """True gains as large as the margin that are called equivalent."""
     foretold: Rate = field(default_factory=Rate)
-    """Of the one planted effect, with LATER seeds."""
+    """Predicted power for the one planted effect, with LATER seeds."""
     detected: Rate = field(default_factory=Rate)
     large: Rate = field(default_factory=Rate)
-    """Of gains of three times the larger of both spreads between seeds: rates, Holm over the report included."""
+    """Power for gains of three times the larger of both spreads between seeds, with Holm over the report."""
     large_at_first: Rate = field(default_factory=Rate)
-    """The same with what a first look at a study may spend."""
+    """As `large`, with the level of a first look at a study."""
     paired: Rate = field(default_factory=Rate)
     old: Rate = field(default_factory=Rate)
     """The control's false verdicts."""
@@ -160,11 +160,11 @@ class VerdictRates:
 
 @dataclass(frozen=True)
 class RepeatedLooks:
-    """What came of looking after each of so many seeds, from `first` to 10, and of stopping at the first verdict."""
+    """Rates if a study is looked at after each seed from `first` to 10, and stopped at the first verdict."""
 
     first: int
     shared: Rate = field(default_factory=Rate)
-    """Of reports with any verdict at any look, each look with its share of the level."""
+    """Reports with any verdict at any look, each look with its share of the level."""
     whole: Rate = field(default_factory=Rate)
     """The control: each look with the whole level."""
 
@@ -173,7 +173,7 @@ class RepeatedLooks:
 
 
 def look_again(first: int, studies: int) -> RepeatedLooks:
-    """Studies of five equal rows that are extended seed by seed. Deterministic."""
+    """Return the rates for studies of five equal rows that are extended seed by seed. Deterministic."""
     rates = RepeatedLooks(first)
     for number in range(studies):
         study = MadeUpStudy(KINDS["5 rows, nulls"], np.random.default_rng([SEED, number, first]))
@@ -187,7 +187,7 @@ def look_again(first: int, studies: int) -> RepeatedLooks:
 
 
 def row_of_table(name: str, rates: VerdictRates) -> str:
-    """A line of the table; what a kind does not measure is a dash."""
+    """Return a line of the table; numbers that a kind does not measure are a dash."""
     power = f"{rates.foretold}, {rates.detected}" if rates.detected.shares else "-"
     large = f"{rates.large}, {rates.large_at_first}"
     sets = rates.best_kept, rates.ranks_kept, rates.equal
@@ -195,7 +195,7 @@ def row_of_table(name: str, rates: VerdictRates) -> str:
 
 
 def calibrate(kind: StudyKind, studies: int) -> VerdictRates:
-    """Judge so many made-up studies. Deterministic."""
+    """Judge made-up studies of one kind. Deterministic."""
     rates = VerdictRates()
     for number in range(studies):
         _judge(kind, MadeUpStudy(kind, np.random.default_rng([SEED, number, len(kind.name)])), rates)
@@ -226,7 +226,7 @@ def _judge(kind: StudyKind, study: MadeUpStudy, rates: VerdictRates) -> None:
 
 
 def _chance(gains: list[Comparison], place: int, kind: StudyKind) -> float:
-    """Holm's p of this row if it is better than the baseline by three times the seeds' spread; 1 where unseen."""
+    """Return Holm's p of this row with a gain larger by three times the seeds' spread; 1 if that is not above 0."""
     gain, lead = gains[place], gains[place].gain + 3 * max(kind.spreads[0], kind.spreads[place + 1])
     if gain.error is None or lead <= 0:
         return 1.0
@@ -237,7 +237,7 @@ def _chance(gains: list[Comparison], place: int, kind: StudyKind) -> float:
 def _foretell(
     kind: StudyKind, study: MadeUpStudy, samples: list[Sample], gains: list[Comparison], rates: VerdictRates
 ) -> None:
-    """The power that the report foretells for the one planted effect under more seeds, against what they show."""
+    """Compare the predicted power for the one planted effect under more seeds with the result of these seeds."""
     best = int(np.argmax(kind.truths))
     effect, alpha = kind.truths[best] - kind.truths[0], ALPHA / (len(samples) - 1)
     paired = gains[best - 1].paired
@@ -249,7 +249,7 @@ def _foretell(
 
 
 def _gains(samples: list[Sample]) -> list[Comparison]:
-    """Of every row over the baseline, paired by seed where that pays, as reports do it."""
+    """Return the gain of every row over the baseline, paired by seed if that pays, as in reports."""
     baseline, rows = samples[0], samples[1:]
     paired = pair_by_seed(baseline, rows)
     common = common_spread(samples)
@@ -257,12 +257,12 @@ def _gains(samples: list[Sample]) -> list[Comparison]:
 
 
 def covers(gain: Comparison, truth: float) -> bool:
-    """Whether the interval holds the true gain."""
+    """Return whether the interval contains the true gain."""
     return gain.low is not None and gain.high is not None and gain.low <= truth <= gain.high
 
 
 def _verdicts(gains: list[Comparison]) -> list[int]:
-    """1 above, -1 below, 0 undecided, by Holm over the report."""
+    """Return 1 above, -1 below, 0 undecided, by Holm over the report."""
     adjusted = holm([gain.p for gain in gains])
     return [
         int(math.copysign(1, gain.gain)) if p is not None and p <= ALPHA else 0
@@ -271,7 +271,7 @@ def _verdicts(gains: list[Comparison]) -> list[int]:
 
 
 def _old_verdicts(samples: list[Sample]) -> list[int]:
-    """The control: one spread for all rows, no test items, Bonferroni."""
+    """Return the control's verdicts: one spread for all rows, no test items, Bonferroni."""
     spread, rows = pooled_spread(samples), samples[1:]
     assert spread is not None
     bar = float(stdtrit(spread.freedom, 1 - ALPHA / (2 * len(rows)))) * spread.std
@@ -280,27 +280,27 @@ def _old_verdicts(samples: list[Sample]) -> list[int]:
 
 
 def _any_false(verdicts: list[int], truths: Array) -> bool:
-    """Whether any row is called above or below the baseline that is not."""
+    """Return whether any verdict of above or below the baseline is false."""
     return any(
         verdict and verdict != np.sign(truth - truths[0]) for verdict, truth in zip(verdicts, truths[1:], strict=True)
     )
 
 
 class MadeUpStudy:
-    """One made-up study, which can be trained under ever more seeds on the same test items."""
+    """One made-up study, which can be extended by seeds on the same test items."""
 
     def __init__(self, kind: StudyKind, random: np.random.Generator) -> None:
         self.kind, self.random = kind, random
         rows, items = len(kind.truths), kind.items
-        self.easy = self._over_items()  # how easy an item is for everyone
-        self.own = np.stack([self._over_items() for _ in range(rows)])  # and for each recipe beyond that
+        self.easy = self._over_items()  # how easy an item is for all recipes
+        self.own = np.stack([self._over_items() for _ in range(rows)])  # how much easier it is for each recipe
         self.gold = random.standard_normal(items)
-        self.common = random.standard_normal(LATER)  # how each seed moves all rows
-        self.training = random.standard_normal(rows)  # how lucky a recipe was with the items that folds trained on
+        self.common = random.standard_normal(LATER)  # how much each seed moves all rows
+        self.training = random.standard_normal(rows)  # a recipe's luck with the items that folds trained on
         self.rows: list[list[tuple[float, Array]]] = [[] for _ in range(rows)]
 
     def _over_items(self) -> Array:
-        """(items,) Standard normal; those that are drawn together are correlated by a half."""
+        """Return standard normal values, (items,). Values that are drawn together have a correlation of 0.5."""
         items, size = self.kind.items, self.kind.together_items
         own = self.random.standard_normal(items)
         if size == 1:
@@ -308,7 +308,7 @@ class MadeUpStudy:
         return math.sqrt(0.5) * (own + np.repeat(self.random.standard_normal(items // size), size))
 
     def samples(self, seeds: Sequence[int]) -> list[Sample]:
-        """Of every row that has any seeds, with so many of them; those drawn before are kept."""
+        """Return a sample of every row with seeds, of that many seeds. Seeds drawn before are kept."""
         samples = []
         for place, count in enumerate(seeds):
             if not count:
@@ -323,7 +323,7 @@ class MadeUpStudy:
         return samples
 
     def _score(self, place: int, seed: int) -> tuple[float, Array]:
-        """A trained model's score and the items' effects on it."""
+        """Return a trained model's score, and the effects of the items on it."""
         kind = self.kind
         moved = (
             math.sqrt(kind.together) * self.common[seed] + math.sqrt(1 - kind.together) * self.random.standard_normal()
@@ -351,13 +351,13 @@ class MadeUpStudy:
 
 
 def _parts(items: int) -> list[slice]:
-    """Three sub-corpora of uneven sizes."""
+    """Return three sub-corpora of unequal sizes."""
     ends = [0, items // 8, items // 2, items]
     return [slice(start, end) for start, end in itertools.pairwise(ends)]
 
 
 def _graded(gold: Array) -> Array:
-    """Standard normal values as people's scores: 0 to 5 in steps of 0.2, with ties."""
+    """Return standard normal values as human scores: 0 to 5 in steps of 0.2, with ties."""
     return np.asarray(np.round(ndtr(gold) * 25) / 5)
 
 
@@ -368,7 +368,7 @@ def _spearman(cosines: Array, gold: Array) -> float:
 
 @functools.cache
 def _slopes() -> tuple[Array, Array]:
-    """(grid,) Spearman's correlation with the graded scores in the population, and the slope that gives it."""
+    """Return Spearman's correlations with the graded scores in the population, and their slopes, (grid,) each."""
     gold = ndtri((np.arange(20_000) + 0.5) / 20_000)
     grades = rankdata(_graded(gold)) / len(gold) - 0.5
     slopes = np.linspace(0, 0.999, 400)
@@ -378,9 +378,9 @@ def _slopes() -> tuple[Array, Array]:
 
 @functools.cache
 def _shared_training(kind: StudyKind) -> float:
-    """The standard deviation, in points, of what a recipe's folds share through their training items.
+    """Return the standard deviation, in points, that a recipe's folds share through their training items.
 
-    As Nadeau and Bengio assume it: k * n_test / n_train of the variance over items; half of a difference's for each.
+    As Nadeau and Bengio assume: k * n_test / n_train of the variance over items; half of a difference's for each.
     """
     large = replace(kind, items=100_000, folds=None, truths=kind.truths[:2], spreads=(0.0, 0.0))
     first, second = MadeUpStudy(large, np.random.default_rng(0)).samples((3, 3))

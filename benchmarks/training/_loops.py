@@ -1,7 +1,7 @@
-"""A training of each side of `training.py`: ours as a trial runs it, and sentence-transformers' trainer.
+"""A training of each side of `training.py`: ours as in a trial, and sentence-transformers' trainer.
 
-Each is a process of its own (`side`), which trains once. They take turns of some steps, so that other work on the
-machine affects all alike.
+Each side is a process of its own (`side`), which trains once. The sides take turns of some steps, so that other work on
+the machine affects all alike.
 """
 
 from __future__ import annotations
@@ -39,26 +39,26 @@ WORK: dict[str, dict[str, Any]] = {
     },
     "SCL rows": {"objective.name": "scl"},
 }
-"""What is trained: keys of a recipe. Rows are in corpus order. The guide is the untrained encoder. It embeds a batch
-within its step, as in a first epoch: later ones, for which ours has kept its embeddings, are not measured."""
+"""The trained settings, as recipe keys. Rows are in corpus order. The guide is the untrained encoder. It embeds a batch
+within its step, as in a first epoch. Later epochs, for which ours caches its embeddings, are not measured."""
 SIDES = ("ours", "default", "best")
-"""Ours, and sentence-transformers with its defaults, and with batches of rows of alike length and no gradient norm. Its
-trainer ignores transformers' `group_by_length`; a batch sampler does it."""
+"""Ours; sentence-transformers with its defaults; and with batches of rows of similar length and without gradient norm.
+Its trainer ignores transformers' `group_by_length`, so a batch sampler groups the rows."""
 
 
 @dataclass(frozen=True)
 class TrainedStep:
-    """What a step works on."""
+    """Counts of one training step."""
 
     units: int  # triples or pairs
-    tokens: int  # of their texts, one that stands in several of them counted each time: alike on all sides
-    encoded: tuple[int, ...]  # tokens of each text that went through the encoder
-    padded: int  # tokens of these with padding
+    tokens: int  # of their texts; a text in several of them counts each time, as on all sides
+    encoded: tuple[int, ...]  # tokens of each encoded text
+    padded: int  # the same with padding
 
 
 @dataclass
 class Turns:
-    """Cuts a training into turns, and times them."""
+    """Divides a training into turns and times them."""
 
     wire: Connection
     warm_up: int
@@ -68,12 +68,12 @@ class Turns:
 
     @property
     def last(self) -> int:
-        """How many steps the whole training has."""
+        """Number of steps of the whole training."""
         return self.warm_up + self.count * self.steps
 
     def after(self, step: int) -> None:
-        """To be called after each step, counted from 1. At the end of the warm-up and of each turn it sends the
-        seconds, and waits for the word to go on."""
+        """Handle the end of a step, counted from 1. At the end of the warm-up and of each turn, send the seconds and
+        wait for an answer."""
         if self.warm_up <= step <= self.last and (step - self.warm_up) % self.steps == 0:
             self.wire.send(time.perf_counter() - self.began)
             self.wire.recv()
@@ -84,8 +84,8 @@ class Turns:
 def take_turns(
     recipe: Recipe, threads: int, options: argparse.Namespace, before: Callable[[], None]
 ) -> tuple[dict[str, list[float]], dict[str, Any]]:
-    """Train each side. `before` is called before each turn. Returns the seconds of each side's turns, and what its
-    process sends at its end."""
+    """Train each side. `before` is called before each turn. Return the seconds of each side's turns, and the last
+    message of its process."""
     context = multiprocessing.get_context("spawn")
     wires: dict[str, Connection] = {}
     seconds: dict[str, list[float]] = {name: [] for name in SIDES}
@@ -96,11 +96,11 @@ def take_turns(
             turns = Turns(other, options.warm_up, options.steps, options.turns)
             processes.append(context.Process(target=side, args=(name, recipe.flat(), threads, turns), daemon=True))
             processes[-1].start()
-            other.close()  # so that a process that ends is noticed
+            other.close()  # so that the end of a process is noticed
             wires[name].recv()
         for turn in range(options.turns):
             before()
-            start = turn % len(SIDES)  # another side is first in each turn
+            start = turn % len(SIDES)  # each turn starts with another side
             for name in SIDES[start:] + SIDES[:start]:
                 wires[name].send("go on")
                 seconds[name].append(wires[name].recv())
@@ -116,19 +116,19 @@ def take_turns(
 
 
 def side(name: str, recipe: dict[str, Any], threads: int, turns: Turns) -> None:
-    """Train; at the end a `Step` for each step is sent, and the process's peak memory in bytes."""
+    """Train; at the end, send a `TrainedStep` for each step, and the process's peak memory in bytes."""
     os.environ["OMP_NUM_THREADS"] = str(threads)
     import torch
 
     torch.set_num_threads(threads)
     read = Recipe.from_flat(recipe)
-    with redirect_stdout(sys.stderr):  # the table is for the other
+    with redirect_stdout(sys.stderr):  # stdout is for the table
         steps = _ours(read, turns) if name == "ours" else _theirs(name == "best", read, turns)
     turns.wire.send((steps, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024))
 
 
 def _ours(recipe: Recipe, turns: Turns) -> list[TrainedStep]:
-    """The loop that a trial runs."""
+    """Run the training loop of a trial."""
     from trainables.training.distributed import Workers
     from trainables.training.loop import Watcher, train
 
@@ -137,7 +137,7 @@ def _ours(recipe: Recipe, turns: Turns) -> list[TrainedStep]:
             turns.after(step)
 
     training, encoder = built(recipe)
-    # A step is told of when the next one is done, so that one more is trained, and the first is not counted.
+    # A step is reported when the next one is done. So one more step is trained, and the first is not counted.
     longer = recipe.override({"optimisation.max_steps": turns.last + 1, "optimisation.epochs": turns.last + 1})
     train(training.model, training.sampler, longer, 1, OurTurns(), Workers())
     batches = [training.sampler.batch(step) for step in range(1, turns.last + 1)]
@@ -154,7 +154,7 @@ def _our_step(encoder: Any, batch: Any, triples: bool) -> TrainedStep:
 
 
 def _theirs(best: bool, recipe: Recipe, turns: Turns) -> list[TrainedStep]:
-    """sentence-transformers' trainer over the rows of the same batches, and its own loss where it has one."""
+    """Run sentence-transformers' trainer over the same batches of rows, with its own loss if it has one."""
     from datasets import Dataset
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.losses import GISTEmbedLoss, MultipleNegativesRankingLoss
@@ -171,7 +171,7 @@ def _theirs(best: bool, recipe: Recipe, turns: Turns) -> list[TrainedStep]:
         loss = GISTEmbedLoss(model, teacher, temperature=recipe.flat()["objective.temperature"])
     else:
         loss = MultipleNegativesRankingLoss(model)
-    passes: list[tuple[int, list[int]]] = []  # of each pass of a step the tokens with padding, and each text's
+    passes: list[tuple[int, list[int]]] = []  # by pass: tokens with padding, and tokens of each text
     steps: list[TrainedStep] = []
 
     def count(_: Any, inputs: tuple[Any, ...]) -> None:
@@ -198,20 +198,20 @@ def _theirs(best: bool, recipe: Recipe, turns: Turns) -> list[TrainedStep]:
         learning_rate=recipe.optimisation.learning_rate,
         bf16=recipe.optimisation.precision == "bf16",
         use_cpu=True,
-        batch_sampler=lambda dataset, **_: cut,  # any list of batches is such a sampler
+        batch_sampler=lambda dataset, **_: cut,  # any list of batches is a batch sampler
         max_grad_norm=0.0 if best else 1.0,
     )
     return steps
 
 
 def in_order(sizes: Sequence[int]) -> list[list[int]]:
-    """Numbers of rows in batches of these sizes."""
+    """Return row numbers in batches of these sizes, in order."""
     ends = [sum(sizes[: i + 1]) for i in range(len(sizes))]
     return [list(range(end - size, end)) for size, end in zip(sizes, ends, strict=True)]
 
 
 def cut_by_length(rows: Sequence[dict[str, Any]], sizes: Sequence[int]) -> list[list[int]]:
-    """The same, of rows of alike length, in a drawn order."""
+    """Return row numbers in batches of these sizes, with rows of similar length together, in random order."""
     order = sorted(range(len(rows)), key=lambda i: sum(map(len, _texts(rows[i]))))
     batches = [[order[i] for i in batch] for batch in in_order(sizes)]
     random.Random(0).shuffle(batches)
@@ -219,7 +219,7 @@ def cut_by_length(rows: Sequence[dict[str, Any]], sizes: Sequence[int]) -> list[
 
 
 def _scl_for_theirs(model: Any, objective: Any) -> Any:
-    """Liao's loss as sentence-transformers takes one. A row's label is its own and its group's number times 3."""
+    """Return Liao's loss for sentence-transformers. A row's label is its class plus 3 times its group's number."""
     import torch
 
     from trainables.objectives.objective import EmbeddedBatch
@@ -248,7 +248,7 @@ def _scl_for_theirs(model: Any, objective: Any) -> Any:
 
 
 def built(recipe: Recipe) -> tuple[Any, Any]:
-    """A recipe's training, and its encoder."""
+    """Return a recipe's training and its encoder."""
     from trainables.trial.build import build_encoder, build_training
 
     encoder = build_encoder(recipe, 1, None)
@@ -256,8 +256,8 @@ def built(recipe: Recipe) -> tuple[Any, Any]:
 
 
 def rows_of(batch: Any, triples: bool, step: int = 0) -> list[dict[str, Any]]:
-    """A batch as sentence-transformers takes it: anchor, positive and hard negative of each group, or premise,
-    hypothesis and label of each pair. That label also says which rows belong together; `step` tells batches apart."""
+    """Return a batch for sentence-transformers: anchor, positive and hard negative of each group, or premise,
+    hypothesis and label of each pair. The label also encodes the group; `step` separates batches."""
     rows: list[dict[str, Any]] = []
     groups: dict[int, dict[str, Any]] = {}
     for premise, hypothesis, label, group in zip(

@@ -1,4 +1,4 @@
-"""sentence-transformers' trainer, as benchmarks set it beside ours: it trains, and neither saves nor tells anything."""
+"""sentence-transformers' trainer for comparisons with ours: it only trains, without saving or printing."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def train_peer(model: Any, loss: Any, data: Any, after: Callable[[int], None], **settings: Any) -> None:
-    """Train a `SentenceTransformer`; `after` is called after each step, counted from 1. `settings` are arguments of the
+    """Train a `SentenceTransformer`. `after` is called after each step, counted from 1. `settings`: arguments of the
     trainer."""
     from sentence_transformers import SentenceTransformerTrainer, SentenceTransformerTrainingArguments
     from transformers import PrinterCallback, TrainerCallback

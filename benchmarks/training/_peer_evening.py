@@ -1,10 +1,9 @@
-"""The search that sentence-transformers documents, on a file of pairs, for some minutes.
+"""The hyperparameter search of sentence-transformers' documentation, on a file of pairs, for some minutes.
 
     python -m benchmarks.training._peer_evening REQUEST
 
-The request is JSON: the files, the encoder's folder and the minutes. Its last line is JSON: how many recipes it tried,
-the best on the dev part, and what that model has on the test part. The model is the one that the search trained: it is
-not trained again.
+The request is JSON: the files, the encoder's folder and the minutes. The last line of output is JSON: the number of
+recipes, the best score on the dev part, and that model's score on the test part. The best model is not trained again.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ ENDLESS = 10_000
 
 
 def main() -> None:
-    """Search, and print the best."""
+    """Search, and print the best result."""
     request = json.loads(sys.argv[1])
     pairs = read(request["train"])
     dev, test = (evaluator(read(request[part]), part) for part in ("dev", "test"))
@@ -38,7 +37,7 @@ def main() -> None:
         return state["now"]
 
     def recipe(trial: Any) -> dict[str, Any]:
-        """As the page on hyperparameter search has it."""
+        """Return a recipe with the ranges of the documentation's page on hyperparameter search."""
         chosen = {
             "num_train_epochs": trial.suggest_int("num_train_epochs", 1, 2),
             "per_device_train_batch_size": trial.suggest_int("per_device_train_batch_size", 32, 128),
@@ -64,7 +63,7 @@ def main() -> None:
             model=None,
             args=SentenceTransformerTrainingArguments(
                 output_dir=folder,
-                warmup_steps=0.0,  # below 1 it is a share, and a recipe's share keeps the type that stands here
+                warmup_steps=0.0,  # below 1 it is a share, and a recipe's share must have this type
                 eval_strategy="no",
                 save_strategy="no",
                 logging_steps=10,
@@ -98,12 +97,12 @@ def main() -> None:
 
 
 def read(file: str) -> pd.DataFrame:
-    """Texts as they are: NA is one, too."""
+    """Read texts unchanged: NA is a text too."""
     return pd.read_csv(file, keep_default_na=False, dtype=str)
 
 
 def evaluator(pairs: pd.DataFrame, name: str) -> InformationRetrievalEvaluator:
-    """Each first text looks for its second among all second texts of the part."""
+    """Return an evaluator: each first text searches for its second text among all second texts of the part."""
     queries, answers = (pairs[column].tolist() for column in pairs.columns[:2])
     numbers = {text: str(number) for number, text in enumerate(dict.fromkeys(answers))}
     relevant: dict[str, set[str]] = {}

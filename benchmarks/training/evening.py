@@ -1,12 +1,12 @@
-"""An evening: our study and the search that sentence-transformers documents, on the same pairs, for the same minutes.
+"""An evening: our study and sentence-transformers' documented search, on the same pairs, for the same minutes.
 
     python -m benchmarks evening --train pairs.csv --dev dev.csv --test test.csv --encoder FOLDER --minutes 30
 
-The files hold two columns, such as question and answer. The peer tries recipes as its page on hyperparameter search
-shows (Optuna over epochs 1 to 2, batches of 32 to 128, warm-up, learning rate 1e-6 to 1e-4; the loss MNRL), whole
-trainings, one after another on all processors, and keeps the model of the best development score; its minutes are those
-of the search alone. Ours are those of the whole process. Scores are nDCG@10 in %, each first text looking for its
-second among those of the part. Nothing else may run beside it.
+The files have two columns, such as question and answer. The peer tries recipes as its page on hyperparameter search
+shows (Optuna over epochs 1 to 2, batches of 32 to 128, warm-up, learning rate 1e-6 to 1e-4; the loss MNRL). It runs
+whole trainings, one after another on all processors, and keeps the model with the best development score. The peer's
+minutes are of its search alone, ours of the whole process. Scores are nDCG@10 in %: each first text searches for its
+second text among those of the part. Run nothing else at the same time.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ OURS, PEER = "ours", "sentence_transformers"
 
 @dataclass(frozen=True)
 class Evening:
-    """What a side came to. Scores in %."""
+    """Results of one side. Scores in %."""
 
     side: str
     minutes: float
     recipes: int
-    """That were tried, on however much of the data."""
+    """Number of tried recipes, on any part of the data."""
     dev: float | None
     """Best development score of a training on all of the data."""
     test: float | None
-    """Of the model that it says to use."""
+    """Test score of the model that the side recommends."""
     untrained: float | None
-    """The encoder's, by the side's own evaluation."""
+    """Test score of the untrained encoder, by the side's own evaluation."""
     chosen: str
-    """What it says to use, in words or settings."""
+    """The recommended recipe, in words or settings."""
     until_peer: float | None = None
-    """Minutes until a training on all of the data had the peer's best development score."""
+    """Minutes until a training on all of the data reached the peer's best development score."""
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -74,7 +74,7 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def of_peer(line: Mapping[str, Any]) -> Evening:
-    """Of the peer's last line."""
+    """Return the results in the peer's last line."""
     settings = ", ".join(f"{name} {number:.3g}" for name, number in line["recipe"].items())
     return Evening(
         PEER, line["minutes"], line["recipes"], line["dev"], line["test"], line["untrained"], settings, line["until"]
@@ -82,7 +82,7 @@ def of_peer(line: Mapping[str, Any]) -> Evening:
 
 
 def of_study(folder: Path, began: float, ended: float, goal: float | None) -> Evening:
-    """Of our study's folder. `began` and `ended` are seconds since 1970, `goal` is a development score."""
+    """Return the results in our study's folder. Times are seconds since 1970; `goal` is a development score."""
     from reports.facts.answer import Answer
     from reports.facts.results import Results
     from reports.ledger.finals import PART
@@ -108,7 +108,7 @@ def of_study(folder: Path, began: float, ended: float, goal: float | None) -> Ev
 
 
 def table(evenings: Sequence[Evening], minutes: float) -> str:
-    """A line for each side."""
+    """Return a table with a line for each side."""
     numbers = ("minutes", "recipes", "best dev", "test of its choice", "untrained", "minutes to the peer's dev")
     rows = []
     for side in evenings:
@@ -125,7 +125,7 @@ def _our_command(data: Mapping[str, str], minutes: float, results: Path) -> list
 
 
 def _run(side: str, command: Sequence[str], results: Path) -> str:
-    """Its output, which is also kept in a file."""
+    """Run the command, and return its output, which is also written to a file."""
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     (results / f"{side}.log").write_text(f"{done.stdout}\n{done.stderr}", encoding="utf-8")
     if done.returncode:

@@ -1,11 +1,11 @@
 """Training steps in a steady state: ours against sentence-transformers' trainer, and against the machine's own rate.
 
-Each side is a process of its own with the same batches of sentences, the same loss and precision, and everyone's
-defaults; "best" is sentence-transformers with its fastest settings. Each trains once. After its warm-up the sides take
-turns, some steps each; a ratio is taken within a turn. Ratios are of the tokens of the data: a text of several rows
-counts each time, however often a side encodes it. The machine's rate is that of a product of the encoder's own shape,
-taken in each turn; a side's arithmetic is that of the real tokens that it encodes, forward and backward, so that
-padding and all other work lower its share.
+Each side is a process of its own with the same batches of sentences, the same loss and precision, and its own defaults.
+"best" is sentence-transformers with its fastest settings. Each side trains once. After its warm-up the sides take turns
+of some steps; a ratio is taken within a turn. Ratios are of the tokens of the data: a text in several rows counts each
+time, however often a side encodes it. The machine's rate is that of a matrix product of the encoder's shape, measured
+in each turn. A side's arithmetic is that of the real tokens that it encodes, forward and backward, so padding and all
+other work lower its share.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from trainables.recipe import SCENES, Recipe
 from trainables.trial.data_requests import sampler_request
 
 TARGETS = {"MNRL triples": 2.8, "SCL rows": 4.5}
-"""How many times as fast as sentence-transformers with its defaults."""
+"""Target speeds as multiples of sentence-transformers with its defaults."""
 SHARES = {"fp32": 0.8, "bf16": 0.5}
-"""Of the machine's rate."""
+"""Target shares of the machine's rate."""
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -55,7 +55,7 @@ def main(arguments: Sequence[str]) -> None:
     columns = ("threads", "precision", "work", "side", "triples or pairs a second", "tokens of the data a second")
     print(head(*columns, "of the machine's rate", "padding", "peak MB", "ours is faster by"), flush=True)
     for threads in options.threads:
-        os.sched_setaffinity(0, cores[:threads])  # of its processes, too: a tokenizer's threads find no other core
+        os.sched_setaffinity(0, cores[:threads])  # for its processes too: threads of a tokenizer use only these cores
         torch.set_num_threads(threads)
         for precision in options.precisions:
             if precision == "bf16" and native_bf16("cpu") is False:
@@ -82,7 +82,7 @@ def _recipe(encoder: str, options: argparse.Namespace, precision: str, name: str
 def _measured(
     recipe: Recipe, options: argparse.Namespace, threads: int, config: Any
 ) -> dict[str, list[dict[str, float]]]:
-    """By side, turn by turn."""
+    """Return numbers by side and turn."""
     import torch
 
     precision = torch.bfloat16 if recipe.optimisation.precision == "bf16" else torch.float32
@@ -99,7 +99,7 @@ def _measured(
 
 
 def turn_numbers(steps: Sequence[TrainedStep], seconds: float, rate: float, config: Any) -> dict[str, float]:
-    """What a turn of a side comes to; `rate` is the machine's, in operations a second."""
+    """Return the numbers of one side's turn; `rate` is the machine's, in operations a second."""
     encoded = [length for step in steps for length in step.encoded]
     return {
         "units": sum(step.units for step in steps) / seconds,
@@ -110,8 +110,8 @@ def turn_numbers(steps: Sequence[TrainedStep], seconds: float, rate: float, conf
 
 
 def table(sides: dict[str, list[dict[str, float]]], goal: float | None, share: float) -> dict[str, list[str]]:
-    """The cells of each side's line. `goal` is the ratio that is aimed at, if any, `share` that of the machine's
-    rate."""
+    """Return the cells of each side's line. `goal` is the target ratio, if any, `share` the target share of the
+    machine's rate."""
     lines = {}
     for name, turns in sides.items():
         number = {key: [turn[key] for turn in turns] for key in turns[0]}

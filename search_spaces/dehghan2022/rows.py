@@ -1,4 +1,4 @@
-"""The models of Tables 1 to 3 and A1, the grids of rows beyond them, and the tables that both are laid out in."""
+"""The models of Tables 1 to 3 and A1, grids of rows beyond the paper, and the layout of their tables."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ GRID_ROWS = tuple(
     Row(label, _numbers(p, q), _PUBLISHED[BASE] if (p, q) == (5, 5) else {}) for label, (p, q) in GRID.items()
 )
 
-# The ablations are laid out as Tables 2 and 3 are.
+# The ablations have the layout of Tables 2 and 3.
 
 STS = (*YEARS, STSB.name, SICK.name)
 _TRANSFER = ("MR", "CR", "SUBJ", "MPQA", "SST-2", "TREC", "MRPC")
@@ -177,7 +177,7 @@ _TRANSFER_COLUMNS = averaged(*(Column(name, (name.replace("SST-2", "SST2"), "tes
 
 
 def sts_table(number: str, title: str, rows: Mapping[str, str], curve: str | None = None) -> Table:
-    """The columns of Table 2, for these rows."""
+    """Return a table with the columns of Table 2 for these rows."""
     return Table(
         number=number,
         title=title,
@@ -190,7 +190,7 @@ def sts_table(number: str, title: str, rows: Mapping[str, str], curve: str | Non
 
 
 def both_tables(what: str, rows: Mapping[str, str], curve: str | None = None) -> tuple[Table, ...]:
-    """The columns of Tables 2 and 3, for these rows."""
+    """Return tables with the columns of Tables 2 and 3 for these rows."""
     transfer = Table(
         number="3",
         title=f"{what}, on the transfer tasks",

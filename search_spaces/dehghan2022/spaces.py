@@ -1,7 +1,7 @@
 """Five spaces: the paper's tables, and ablations beyond them.
 
-What the text says is of the abstract, sections 5.3, 5.5 and 5.6, and appendix A.1. The base recipe is section 5.3 with
-BERT-base. What the paper leaves to "SimCSE's setup" is SimCSE's: learning rate, schedule and clipping.
+Claims are from the abstract, sections 5.3, 5.5 and 5.6, and appendix A.1. The base recipe is section 5.3 with
+BERT-base. Settings that the paper leaves to "SimCSE's setup" are SimCSE's: learning rate, schedule and clipping.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ _MAIN_CLAIMS = (
 )
 
 _NO_GAIN = 0.2
-"""Points. The gains that the paper calls working well begin at 0.29; those of 0.13 and 0.14 it passes over."""
+"""Margin in points. Gains that the paper calls working well begin at 0.29; it ignores gains of 0.13 and 0.14."""
 _AUGMENTATION_CLAIMS = (
     Claim(
         "None of the augmentations outperforms the None option (average).",
@@ -194,7 +194,7 @@ _FIRST_LAST = (
     "for the first layer's output (its issue 133). Here it is the output, which is how the SupMPN paper puts it."
 )
 _LAPTOP: Overrides = {**LAPTOP, "optimisation.batch_size": 32, "optimisation.epochs": 1}
-# The usual transfer average has SST5 too, which this paper leaves out.
+# Unlike the usual transfer average, this paper's has no SST5.
 _SHOWN = (USUAL[0], ("transfer", TRANSFER_AVERAGE.name))
 _MAIN = Space(
     name="supmpn_main",

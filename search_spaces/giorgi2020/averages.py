@@ -23,7 +23,7 @@ PROBING = Average("declutr_probing", cells(GROUPS["probing"], "test_accuracy"))
 ALL = Average("declutr_all", parts=(DOWNSTREAM, PROBING))
 
 # Tables S1, S5 and S6, and the figures: development parts. SentEval reports no F1 for MRPC there, and Pearson for the
-# regressors; STS12 to 16 have no development part and stand with their test scores.
+# regressors. STS12 to 16 have no development part, so their test scores are used.
 _DEVELOPMENT: tuple[Cell, ...] = (
     *cells((*_CLASSIFICATION, "MRPC"), "dev_accuracy"),
     *cells(("SICKRelatedness", "STSBenchmark"), "dev_pearson_regressor"),

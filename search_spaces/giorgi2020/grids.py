@@ -1,9 +1,9 @@
 """Figures 2, 3 and S1 as grids of rows.
 
-The paper prints these results as pictures only, so what is published here is what the text says of them, and the
-default model's figure, which Table S6 has. Every grid has three tables and pictures with the same rows: SentEval's
-averages, which the paper plots, and the STS tasks and the classification tasks alone, which can be had without the
-probing, caption and SNLI data.
+The paper prints these results as pictures only. So the published figures here are from the text, and the default
+model's figure is from Table S6. Every grid has three tables and pictures with the same rows: SentEval's averages, which
+the paper plots, and the STS tasks and the classification tasks alone, which do not need the probing, caption and SNLI
+data.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from search_spaces.space import Domain, Space
 
 _CLASSIFICATION = ("CR", "MR", "MPQA", "SUBJ", "SST2", "SST5", "TREC", "MRPC", "SICK-E")
 _PARTS = {"": "SentEval average", "-STS": "STS average", "-classification": "classification average"}
-"""By the end of a table's number, what its last column is."""
+"""The title of the last column, by the ending of a table's number."""
 _NOT_IN_TEXT = "The paper shows these results as a picture only; its default model's Downstream is from Table S6."
 
 _SIZES: dict[str, Overrides] = {"small": {}, "base": LARGER_MODEL}
@@ -44,13 +44,13 @@ def _row(label: str, size: str, overrides: Overrides, published: Mapping[str, Ma
 
 
 def _default(figure: str, size: str) -> dict[str, dict[str, float]]:
-    """The one figure in print of a grid: Table S6 has the development score of the model as the paper trains it."""
+    """Return a grid's only printed figure: Table S6 has the development score of the paper's default model."""
     model = {"small": SMALL, "base": BASE}[size]
     return {f"F{figure}": {"Downstream": FIGURES["S6"][model]["Downstream"]}}
 
 
 def _tables(number: str, title: str, rows: Iterable[Row]) -> tuple[Table, ...]:
-    """The grid of a figure, three times."""
+    """Return the three tables of a figure's grid."""
     whole = Table(
         number=number,
         title=f"{title}: averages",
@@ -284,7 +284,7 @@ def _space(
     oddities: tuple[str, ...],
     lines: Mapping[str, Overrides] | None = None,
 ) -> Space:
-    """The text's claims are of SentEval's average; they are held against each of the three tables."""
+    """Return the space of a figure. The text's claims on SentEval's average are checked in each of the three tables."""
     what = title.partition(": ")[2].partition(" (")[0]
     what = what[0].upper() + what[1:]
     return dataclasses.replace(

@@ -29,14 +29,14 @@ _PUBLISHED = by_label(FIGURES, {"S1": same(FIGURES["S1"]), "S5": _BEFORE | _AFTE
 
 
 def _pretrained(label: str) -> Row:
-    """A transformer as it is: BERT-base-CLS."""
+    """Return the row of an untrained transformer, such as BERT-base-CLS."""
     model, _, mode = label.rpartition("-")
     return row_of(label, plain(HUB[model], mode.lower()), _PUBLISHED[label], model)
 
 
 _BAGS_OF_WORDS = ("GloVe", "fastText")
 _ROWS = (
-    # Table S1, then what Table S5 has beyond it, then ours: the base encoder, before and after training.
+    # Table S1, then further rows of Table S5, then ours: the base encoder, before and after training.
     *(
         row_of(label, WORDS, _PUBLISHED[label]) if label in _BAGS_OF_WORDS else _pretrained(label)
         for label in FIGURES["S1"]

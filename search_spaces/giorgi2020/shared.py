@@ -1,4 +1,4 @@
-"""What DeCLUTR's spaces share: models, columns, domains, and the recipe.
+"""Shared parts of DeCLUTR's spaces: models, columns, domains, and the recipe.
 
 The base recipe is section 4.1 with DistilRoBERTa (DeCLUTR-small).
 """
@@ -49,7 +49,7 @@ HUB = {
 }
 
 LARGER_MODEL: Overrides = {"encoder.kind": "transformer", "encoder.name": HUB["RoBERTa-base"]}
-"""What makes a DeCLUTR-base of a DeCLUTR-small."""
+"""Settings that make a DeCLUTR-base of a DeCLUTR-small."""
 NOTES = {
     "GloVe": "averaged word vectors without training (the paper's are glove.840B.300d); needs --word-vectors",
     "fastText": "averaged word vectors without training (the paper's are crawl-300d-2M); needs a file of its own by "
@@ -67,7 +67,7 @@ NOTES = {
 def row_of(
     label: str, overrides: Overrides, published: Mapping[str, Mapping[str, float]], model: str | None = None
 ) -> Row:
-    """A row with the printed size of its model, which the label names unless `model` does."""
+    """Return a row with the printed size of its model. `model` defaults to the model in the label."""
     parameters, dim = SIZES[model or label]
     size = f"{parameters} parameters, " if parameters else ""
     note = f"{NOTES[label]}; " if label in NOTES else ""
@@ -76,7 +76,7 @@ def row_of(
 
 
 def average_columns(*averages: Average) -> tuple[Column, ...]:
-    """A column for each of `AVERAGES`."""
+    """Return a column for each of these averages."""
     return tuple(Column(name, average=average.name) for name, average in zip(AVERAGES, averages, strict=True))
 
 

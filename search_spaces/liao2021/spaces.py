@@ -124,7 +124,7 @@ _TABLES = (
     _table("7", "tau, on the STS tasks", _TAUS, "objective.temperature"),
 )
 
-# What the text says: the abstract, sections 4.4 and 5.1 to 5.3.
+# Claims of the text: the abstract, sections 4.4 and 5.1 to 5.3.
 
 _BASELINES = (_GLOVE, _BASELINE, *_AUGMENT)
 _BEST_STS, _BEST_TRANSFER = "allpalln-lambda0.3-SCL", "allpalln-lambda0.1-SCL"
@@ -379,7 +379,7 @@ _ABLATION = Space(
 
 
 def _part(name: str, title: str, labels: Iterable[str], numbers: tuple[str, ...], domains: tuple[Domain, ...]) -> Space:
-    """A part of the ablation: some rows and the baseline, tables by number, the claims that these can check."""
+    """Return a part of the ablation: some rows and the baseline, tables by number, and the claims on them."""
     subset = {_BASELINE, *labels}
     tables = tuple(
         dataclasses.replace(table, rows=tuple(pair for pair in table.rows if pair[1] in subset))

@@ -1,9 +1,9 @@
-"""Models of today's losses that others trained and score in print, beside ours.
+"""Published models trained with current losses, whose scores are printed, beside ours.
 
-`figures.csv` gives the address of each figure. AnglE's authors print theirs with the code of arXiv 2309.12871. Those of
-GISTEmbed (arXiv 2402.16829), with the model that it started from, are in MTEB's results, here to two decimals; MTEB's
-SICK-R has other pairs than SentEval's test part, and is left out. No table is comparable in two of the papers that our
-spaces follow: NV-Retriever (arXiv 2407.15831, Tables 1 to 5) prints retrieval alone, Matryoshka representation learning
-(arXiv 2205.13147) images. What sentence-transformers prints of embeddings that are cut is in words, in
+`figures.csv` gives the address of each figure. AnglE's figures are printed with the code of arXiv 2309.12871.
+GISTEmbed's figures (arXiv 2402.16829), and those of its starting model, are in MTEB's results, here to two decimals.
+MTEB's SICK-R has other pairs than SentEval's test part, and is left out. Two papers that our spaces follow have no
+comparable table: NV-Retriever (arXiv 2407.15831, Tables 1 to 5) prints only retrieval, and Matryoshka representation
+learning (arXiv 2205.13147) only images. The figures of sentence-transformers for shortened embeddings are quoted in
 `search_spaces/matryoshka_dims.py`.
 """

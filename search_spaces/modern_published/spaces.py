@@ -1,6 +1,6 @@
-"""What models of today's losses score here, as they were released, beside what is printed of them and a plain training.
+"""Scores of released models of current losses, measured here, beside their printed scores and a plain training.
 
-Others' models are evaluated by their hub id at the paper's scale, or from a folder that `--evaluate` names.
+Published models are evaluated by their hub id at the paper's scale, or from a folder that `--evaluate` names.
 """
 
 from __future__ import annotations

@@ -8,6 +8,6 @@ from trainables.senteval.tasks import GROUPS
 STS_AVERAGE = Average(
     "clsr_sts", (*cells(GROUPS["sts"], "spearman_all"), *cells(("STSBenchmark",), "test_spearman_cosine"))
 )
-"""STS12 to 16 and STS-B by cosine, over all pairs of a year."""
+"""Mean of STS12 to 16 and STS-B by cosine; all pairs of a year are scored together."""
 
 QIU = (STS_AVERAGE,)

@@ -1,4 +1,4 @@
-"""Four spaces, one for each table: rows, tables, what the text says, and the base recipe of section 4.1."""
+"""Four spaces, one per table: rows, tables, claims of the text, and the base recipe of section 4.1."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from trainables.recipe import Recipe
 
 _FIGURES = read_figures(Path(__file__).with_name("figures.csv"))
 
-# Hub ids of the bases; None is the base recipe's own encoder.
+# Hub ids of the base models; None means the base recipe's own encoder.
 _BASES: dict[str, str | None] = {
     "BERT-base": None,
     "BERT-large": "bert-large-uncased",
@@ -26,7 +26,7 @@ _BASELINE = "BERT-base"
 _UNTRAINED: Overrides = {"optimisation.epochs": 0, "encoder.adapter": "none"}
 _ON_STSB: Overrides = {"corpus.layout": "similar_pairs"}
 
-# Printed names of the rows, and ours.
+# Printed names of the rows, and our labels.
 _PRINTED_1 = {
     printed: printed.replace("NLI-", "")
     for base in _BASES

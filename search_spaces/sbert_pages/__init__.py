@@ -1,5 +1,4 @@
-"""Two pages of sentence-transformers that print figures: distillation into fewer layers, and a search by Optuna.
+"""Two pages of sentence-transformers with figures: distillation into fewer layers, and a search by Optuna.
 
-`figures.csv` gives the address of each figure. Settings are those of the scripts beside the pages, as
-far as these have them.
+`figures.csv` gives the address of each figure. Settings are from the scripts of the pages, where these set them.
 """

@@ -1,4 +1,4 @@
-"""A finished encoder's first layers, taught by all of it; and a search of four settings, as two pages print them."""
+"""Spaces of two pages: a finished encoder's first layers, taught by all its layers; and a search of four settings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PUBLISHED = by_label(_FIGURES, {"1": _LABELS, "2": same(_FIGURES["2"])})
 _TEACHER = "sentence-transformers/stsb-roberta-base"
 _BY_EXPERIENCE = "by experience"
 _TRAINER: Overrides = {"optimisation.epochs": 3, "optimisation.warmup": 0.0}
-"""Its defaults, where the page prints batch and rate alone."""
+"""The Trainer's defaults, where the page prints only batch size and learning rate."""
 _SEARCHED: dict[str, Overrides] = {
     "the Trainer's defaults": {**_TRAINER, "optimisation.batch_size": 8, "optimisation.learning_rate": 5e-5},
     _BY_EXPERIENCE: _TRAINER,
@@ -32,7 +32,7 @@ _DEVELOPMENT = Column("STS-B dev", ("STSBenchmark", "dev_spearman_cosine"))
 
 
 def _layers(printed: str, label: str) -> Row:
-    """The encoder's first so many layers; all of them train nothing."""
+    """Return a row of the encoder's first layers, or of all its layers without training."""
     layers = int(printed.split()[0])
     changes: Overrides = {**AS_IT_IS, "encoder.layers": None} if label == _WHOLE else {"encoder.layers": layers}
     return Row(label, changes, _PUBLISHED[label])

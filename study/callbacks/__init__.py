@@ -1,4 +1,4 @@
-"""What follows a study while it runs: the console, the live page's file, experiment trackers, metrics.
+"""Callbacks that follow a running study: the console, the live page's file, experiment trackers, metrics.
 
 A callback of your own is a class with some of the methods of `Callback`, in a file given by `--plugin`:
 
@@ -23,12 +23,12 @@ class CallbackEntry:
 
     name: str
     builder: str | Callable[[StudyState], Callback | None]
-    """A function, or `"module:function"`, from the `StudyState`, which the callback may keep, to a `Callback`; to None
-    where a person has not asked for it."""
+    """A function, or `"module:function"`, from the `StudyState`, which it may keep, to a `Callback`, or to None if the
+    user did not ask for the callback."""
     meaning: str
 
     def build(self, state: StudyState) -> Callback | None:
-        """The callback, new."""
+        """Return a new callback."""
         callback: Callback | None = load(self.builder)(state)
         return callback
 

@@ -1,4 +1,4 @@
-"""A callback that works on a thread of its own, because what it talks to may be slow: a tracker's server."""
+"""A callback that runs another callback in a thread, since a tracker's server may be slow."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from study.trial import Trial
 from trainables.errors import UserError
 
 PATIENCE_SECONDS = 60.0
-"""How long the end of a study waits for one answer of a tracker."""
+"""Seconds that the end of a study waits for one answer of a tracker."""
 
 
 class InBackground(Callback):
-    """Hands every event on to another callback, in order, and never waits, except when it is closed.
+    """Passes every event to another callback, in order, and does not wait, except in `close`.
 
-    What the other one raises is raised by the next call of any method here.
+    An error of the other callback is raised by the next call of any method here.
     """
 
     def __init__(self, name: str, make: Callable[[], Callback]) -> None:
-        """`make` builds the other callback, on the new thread. `name` is what a person calls the tracker."""
+        """`make` builds the other callback, in the new thread. `name`: the tracker's name in messages."""
         self.name = name
         self.events: queue.SimpleQueue[tuple[str, tuple[object, ...]]] = queue.SimpleQueue()
         self.done = 0
@@ -38,7 +38,7 @@ class InBackground(Callback):
             self._put("tick")
 
     def close(self) -> None:
-        """Wait for the other one as long as it gets on; `UserError` where it does not."""
+        """Wait for the other callback as long as it makes progress; `UserError` if it stops."""
         self._put("close")
         done = -1
         while self.thread.is_alive() and done < self.done:

@@ -1,4 +1,4 @@
-"""What a callback hears of a study."""
+"""The base class of callbacks: one method per kind of event."""
 
 from __future__ import annotations
 
@@ -11,41 +11,41 @@ from study.trial import Trial
 
 class Callback:
     """Follows a study in the process that runs it. Every method is called on one thread, in the order of the events,
-    after the study's `StudyState` has heard of it.
+    after the study's `StudyState` was called.
 
-    One that raises is warned about once and not called again: what is shown never ends a study.
+    A callback that raises is warned about once and not called again: a display never ends a study.
     """
 
     def hear(self, event: Event, trials: Sequence[Trial]) -> None:
-        """Something happened to these trials: the event says which of the next methods hears it."""
+        """Handle an event: call the method that the event names."""
         getattr(self, event.hears)(*event.arguments(trials))
 
     def started(self, trials: Sequence[Trial]) -> None:
-        """A worker group has begun them; several train together in one population. After the death of one it is told
-        again."""
+        """A worker group has begun the trials; several train together in one population. Called again if another group
+        resumes them."""
 
     def interrupted(self, trials: Sequence[Trial]) -> None:
-        """Their workers died. Others begin them again, from their checkpoint, as soon as there is a place."""
+        """The workers of the trials died. Others resume the trials from their checkpoint, as soon as there is room."""
 
     def not_started(self, trials: Sequence[Trial], starts: int, reason: str) -> None:
-        """A worker group that should begin them raised an error as it started, and another one is started; so many
-        starts failed since a trial of the study last began, took a step or ended well."""
+        """A worker group for the trials failed to start, and another one is started. `starts`: failed starts since a
+        trial of the study last began, took a step or ended well."""
 
     def step(self, trial: Trial, step: int, steps: int, scalars: Mapping[str, float]) -> None:
-        """About a hundred times in a training, and after its last step. `scalars` has `loss`, and for a trial that
-        trains alone also `learning_rate`, `steps_per_second`, `tokens_per_second` and what its objective counts."""
+        """Called about a hundred times in a training, and after its last step. `scalars` has `loss`, and if the trial
+        trains alone also `learning_rate`, `steps_per_second`, `tokens_per_second` and its objective's counts."""
 
     def rung(self, trial: Trial, number: int, scores: Mapping[str, float]) -> None:
-        """While training goes on, the development score of each goal; `sts` alone where the space has no goals."""
+        """Called at a rung, with the development score of each goal; of `sts` alone if the space has no goals."""
 
     def finished(self, trial: Trial, record: Record) -> None:
-        """Its record is kept: it survives whatever happens from now on. Stopped trials have one too."""
+        """The trial's record is written, so it survives any crash. Stopped trials have a record too."""
 
     def failed(self, trial: Trial, reason: str) -> None:
-        """It has no record, and is not tried again in this run."""
+        """The trial has no record, and is not tried again in this run."""
 
     def tick(self) -> None:
-        """Several times a second, whatever happens."""
+        """Called several times a second."""
 
     def close(self) -> None:
-        """This run of the study is over, also where a person or an error ended it."""
+        """This run of the study is over, also if a user or an error ended it."""

@@ -1,7 +1,7 @@
-"""What a person sees while a study runs: a line per trial, and what runs now.
+"""The console of a running study: a line per ended trial, and the running trials.
 
-On a terminal what runs is a block at the bottom that is drawn again in place, in a notebook one above the lines;
-elsewhere it is told in plain lines, at growing intervals.
+On a terminal the running trials are a block at the bottom, redrawn in place; in a notebook a block above the lines.
+Elsewhere they are printed in plain lines, at growing intervals.
 """
 
 from __future__ import annotations
@@ -33,52 +33,51 @@ from study.cli.terminal import printable, say
 from study.trial import Trial
 
 DRAWN_SECONDS = 0.5
-"""How often the block is drawn at most."""
+"""Fewest seconds between two drawings of the block."""
 DRAWN = 8
-"""Trials that it lists at most."""
+"""Running trials that the block lists at most."""
 TOLD_SECONDS = (20.0, 60.0)
-"""When plain lines tell what runs, after the study began, and again after its first trial did; then each minute."""
+"""Seconds of plain lines after the study began, and again after its first trial began; then one line a minute."""
 FEW_TRIALS = 3
-"""Trials that such a line names at most."""
+"""Running trials that a plain line names at most."""
 LONGEST_NAME, SHORTEST_NAME = 40, 12
-"""Columns that names get; in a narrow terminal fewer, so that what stands beside them fits."""
+"""Most columns of a name, and fewest in a narrow terminal, so that the text beside it fits."""
 BESIDE = 50
 """Columns of seed, step and loss."""
 BAR = 30
-"""Columns of the bar."""
 
 
 class Console(Callback):
-    """Prints a line when a trial ends, and shows what runs."""
+    """Prints a line when a trial ends, and shows the running trials."""
 
     def __init__(self, state: StudyState) -> None:
         self.state = state
         self.shown = state.plan.space.shown
-        """Labels and names of the averages that a finished trial's line has (`Space.shown`)."""
+        """Labels and names of the averages in a finished trial's line (`Space.shown`)."""
         self.goals = state.plan.space.searched_goals
         on_terminal = sys.stdout.isatty()
         self.screen = rich.console.Console(highlight=False, force_terminal=on_terminal, force_jupyter=False)
-        interactive = self.screen.is_interactive  # not so where the terminal cannot move its cursor
+        interactive = self.screen.is_interactive  # False if the terminal cannot move its cursor
         self.live = Live(console=self.screen, auto_refresh=False, transient=True) if interactive else None
         self.cell = None if interactive else notebook_cell()
         self.longest = max((cell_len(printable(planned.name)) for planned in state.waiting()), default=0)
         self.drawn = float("-inf")
         self.clock = state.began
-        """When the intervals of plain lines began."""
+        """Start of the intervals of plain lines."""
         self.lines = 0
-        """How many of them there were since."""
+        """Plain lines since then."""
         self.begun = False
-        """Whether a trial has."""
+        """Whether a trial has begun."""
         self.trained: dict[float, list[Record]] = {}
-        """By the share of the data that was trained on, under the seeds that choose."""
+        """Records by the trained share of the data, without the fresh seeds of the finals."""
         self.judging = False
-        """Whether a trial of the finals has ended: from then on their seeds say more than the best of the search."""
+        """Whether a trial of the finals has ended. From then on the best of the search is not shown."""
         self.base: dict[float, str] = {}
-        """By the share, what the base settings' hash is there."""
+        """Hash of the base settings, by share."""
         self.of_encoder: list[Record] = []
-        """Of the untrained encoder, which no data train."""
+        """The record of the untrained encoder, which is the same for all shares."""
         self.best: list[str] | None = []
-        """The best so far in words; None where more is known since."""
+        """The best so far in words; None if it must be computed again."""
         for record in state.ledger.sift()[0]:
             self._count(record)
 
@@ -131,7 +130,7 @@ class Console(Callback):
             say(self._end())
 
     def _line(self, trial: Trial, text: str) -> None:
-        """What became of a trial."""
+        """Print the line of an ended trial."""
         if self.state.ended == 1:
             self._say(legend(self.goals, self.shown))
         state, seconds = self.state, self.state.forecast().seconds
@@ -143,11 +142,11 @@ class Console(Callback):
     def _say(self, text: str) -> None:
         if self.live is None:
             say(text)
-        else:  # above the block; the terminal breaks lines that are too long
+        else:  # above the block; the terminal breaks long lines
             self.screen.print(Text(text), soft_wrap=True)
 
     def _draw(self) -> None:
-        """What runs, a line each, how far the study is, and a bar; a terminal's lines are cut to its width."""
+        """Draw the running trials, the progress and a bar. On a terminal, cut lines to its width."""
         if self.cell is not None:
             self.cell.show(self._block(DRAWN), *self._bar())
         elif self.live is not None:
@@ -159,14 +158,14 @@ class Console(Callback):
             self.live.update(rich.console.Group(*lines, bar), refresh=True)
 
     def _block(self, most: int) -> list[str]:
-        """So many of the trials that run, and how far the study is."""
+        """Return the lines of at most `most` running trials, and of the progress."""
         runs = [*self.state.running.values()]
         lines = ["  ".join(["", _named(run.trial, self._name_width), *_state(run, align=True)]) for run in runs[:most]]
         lines += [f"  and {len(runs) - most} more"] if len(runs) > most else []
         return [*lines, *self._failed_starts(), self._summary()]
 
     def _bar(self) -> tuple[int, int, str]:
-        """How many trials ended, of how many, and `40 %  best so far: dev 61.20`."""
+        """Return how many trials ended, of how many, and text such as `40 %  best so far: dev 61.20`."""
         ended, total = self.state.ended, max(self.state.total, self.state.ended, 1)
         return ended, total, "  ".join([f"{100 * ended // total:>3} %", *self._best_so_far()])
 
@@ -177,7 +176,7 @@ class Console(Callback):
         return self.best
 
     def _best_on(self, share: float) -> list[str]:
-        """Of the recipes on that share of the data the one that leads, by the means over its seeds."""
+        """Return words on the best recipe on that share of the data, by the means over seeds."""
         plan, records = self.state.plan, in_study_order(self.trained[share], [self.base.get(share)])
         standings = RecordStandings(records, self.goals, plan.limits, len(plan.seeds) > 1)
         if not (ranked := standings.ranked()):
@@ -198,12 +197,12 @@ class Console(Callback):
 
     @property
     def _name_width(self) -> int:
-        """Columns that names get, so that what stands beside them begins at the same place in every line."""
+        """Columns of a name, the same in every line."""
         most = LONGEST_NAME if self.live is None else min(LONGEST_NAME, self.screen.width - BESIDE)
         return max(min(self.longest, most), min(self.longest, SHORTEST_NAME))
 
     def _plain(self) -> str:
-        """All of the block in one line."""
+        """Return the whole block as one line."""
         runs = [*self.state.running.values()]
         first = runs[:FEW_TRIALS]
         states = [f"{_named(run.trial, LONGEST_NAME, padded=False)} {', '.join(_state(run))}" for run in first]
@@ -215,7 +214,7 @@ class Console(Callback):
         return [printable(self.state.failed_starts)] if self.state.failed_starts else []
 
     def _end(self) -> str:
-        """`20 trials done in 3 min 5 s, none failed`; `4 of 20 trials done` where the study was stopped."""
+        """Return `20 trials done in 3 min 5 s, none failed`; `4 of 20 trials done` if the study was stopped."""
         ended, failed, total = self.state.ended, self.state.failed_now, self.state.total
         done = ended - failed
         of = f"{done:,} of {count(total, 'trial')}" if ended < total else count(done, "trial")
@@ -223,7 +222,7 @@ class Console(Callback):
 
     def _done(self) -> str:
         plan, ended = self.state.plan, self.state.ended
-        if (minutes := plan.limits.get("minutes")) is not None:  # as many trials as the time allows
+        if (minutes := plan.limits.get("minutes")) is not None:  # the time decides how many trials run
             spent = minutes - self.state.seconds_left() / 60
             return f"[{spent:>{len(f'{minutes:.0f}')}.0f}/{minutes:g} min]"
         total = max(self.state.total, ended)
@@ -231,8 +230,8 @@ class Console(Callback):
         return f"[{ended:>{len(str(total))}}/{perhaps}{total}]"
 
     def _summary(self) -> str:
-        """`[ 3/24] 2 running, 1 failed, about 5 min left (until 14:32), 246 trials an hour`; no time where nothing
-        can run, as nobody knows when a machine comes; no trials an hour where minutes end the study."""
+        """Return `[ 3/24] 2 running, 1 failed, about 5 min left (until 14:32), 246 trials an hour`. Without the time if
+        no trial can run, as nobody knows when a machine comes; without trials an hour if minutes limit the study."""
         state, forecast = self.state, self.state.forecast()
         running, orphans = state.running, state.orphans
         begun = running or state.ended or orphans
@@ -253,7 +252,7 @@ class Console(Callback):
 
 
 def legend(goals: Sequence[Goal], shown: Sequence[tuple[str, str]]) -> str:
-    """What the words of `describe` mean."""
+    """Return an explanation of the words of `describe`."""
     words = []
     for (name, _), goal in zip(in_words(goals, {}, {}), goals, strict=True):
         what = "the development score" if name == "dev" else "a cost" if goal.cost else "a development score"
@@ -265,8 +264,8 @@ def legend(goals: Sequence[Goal], shown: Sequence[tuple[str, str]]) -> str:
 
 
 def describe(record: Record, goals: Sequence[Goal], shown: Sequence[tuple[str, str]]) -> str:
-    """`dev 61.20  STS 55.10  transfer 70.20  took 24 s: training 8, encoding 5, scoring 10`, with those of the averages
-    whose scores are there."""
+    """Return `dev 61.20  STS 55.10  transfer 70.20  took 24 s: training 8, encoding 5, scoring 10`, with the
+    averages whose scores exist."""
     seconds = record.cost.get("seconds")
     took = "" if seconds is None else f"  took {seconds:.0f} s{parts_of(record)}"
     if record.status == "pruned":
@@ -278,9 +277,8 @@ def describe(record: Record, goals: Sequence[Goal], shown: Sequence[tuple[str, s
 
 
 def parts_of(record: Record) -> str:
-    """`: preparing 1, training 8, encoding 5, scoring 10`: its seconds by what they went to, without parts of less than
-    half of one. Scoring is what comes after the last embedding, such as classifiers; what else is not training or
-    encoding is preparing."""
+    """Return `: preparing 1, training 8, encoding 5, scoring 10`: the trial's seconds by activity, from half a second.
+    Scoring is all after the last embedding, such as classifiers. Preparing is all else."""
     cost, training = record.cost, record.training.get("seconds") or 0.0
     whole, scoring = cost.get("evaluation_seconds", 0.0), cost.get("evaluating_seconds", 0.0)
     preparing = cost.get("train_seconds", training) - training
@@ -290,26 +288,26 @@ def parts_of(record: Record) -> str:
 
 
 def passed(seconds: float) -> str:
-    """`40 s`, `1 min 48 s`, and from an hour on as `duration`: lines that follow each other soon differ."""
+    """Return `40 s` or `1 min 48 s`; from an hour on as `duration`. Seconds make consecutive lines differ."""
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes} min {rest} s" if 100 <= seconds < 3600 else duration(seconds)
 
 
 def clock_time(seconds: float) -> str:
-    """Of so many seconds from now, in this machine's time: `14:32`, and the day where it is another one."""
+    """Return the local time `seconds` from now: `14:32`, with the day if it is not today."""
     today = datetime.datetime.now()
     then = today + datetime.timedelta(seconds=seconds)
     return then.strftime("%H:%M" if then.date() == today.date() else "%a %d %b %H:%M")
 
 
 def _line_after(lines: int) -> float:
-    """Seconds after which the next plain line is due."""
+    """Return the seconds after which the next plain line is due."""
     later = lines - len(TOLD_SECONDS)
     return TOLD_SECONDS[lines] if later < 0 else TOLD_SECONDS[-1] + 60.0 * (later + 1)
 
 
 def _state(run: RunningTrial, align: bool = False) -> list[str]:
-    """How far a trial is: `step 120/400`, `loss 2.3145`. Aligned, numbers stand below each other."""
+    """Return a trial's progress: `step 120/400`, `loss 2.3145`. `align` pads numbers to form columns."""
     parts = []
     if run.step is None or not run.steps:
         parts.append("starting")
@@ -327,7 +325,7 @@ def _state(run: RunningTrial, align: bool = False) -> list[str]:
 
 
 def _worker_group(trial: Trial, *others: Trial) -> str:
-    """`a new worker group (2 workers of 1 CPU and 1 GPU each)`: what must be free for a trial that lost its own."""
+    """Return `a new worker group (2 workers of 1 CPU and 1 GPU each)`: what a trial that lost its group needs."""
     each = " and ".join(f"{number:g} {name}" for name, number in trial.resources.per_worker.items())
     workers = trial.resources.workers
     return f"a new worker group ({count(workers, 'worker')} of {each}{' each' if workers > 1 else ''})"
@@ -339,10 +337,10 @@ def _named(trial: Trial, width: int, padded: bool = True) -> str:
 
 
 def _cut(line: str) -> Text:
-    """A line that ends where the terminal does."""
+    """Return the line, cut at the terminal's width."""
     return Text(line, no_wrap=True, overflow="ellipsis")
 
 
 def _fit(name: str, width: int) -> str:
-    """A name in so many columns, cut or filled."""
+    """Return the name cut or padded to `width` columns."""
     return set_cell_size(name, width) if cell_len(name) <= width else f"{set_cell_size(name, width - 1)}…"

@@ -1,4 +1,4 @@
-"""Tells all callbacks of a study what happens, one after another."""
+"""Passes the events of a study to all callbacks, one after another."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from trainables.errors import unforeseen
 
 
 class Dispatch:
-    """Passes every event on to the study's state, and then to each callback. One that raises is warned about once and
-    left out from then on."""
+    """Passes every event to the study's state, and then to each callback. A callback that raises is warned about once
+    and not called again."""
 
     def __init__(self, state: StudyState) -> None:
         self._callbacks: dict[str, Callback] = {"the study's state": state}
@@ -23,7 +23,7 @@ class Dispatch:
                     self._callbacks[name] = callback
 
     def hear(self, event: Event, trials: Sequence[Trial]) -> None:
-        """Something happened to these trials, whom somebody may hear of."""
+        """Pass an event of these trials to every callback, if a method exists for it."""
         if event.hears and trials:
             self._all(lambda callback: callback.hear(event, trials))
 
@@ -40,7 +40,7 @@ class Dispatch:
 
     @contextlib.contextmanager
     def _guarded(self, name: str) -> Iterator[None]:
-        """What is shown never ends a study, not by `sys.exit()` either."""
+        """Catch all errors, also `sys.exit()`: a display never ends a study."""
         try:
             yield
         except KeyboardInterrupt:

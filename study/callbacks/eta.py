@@ -1,8 +1,8 @@
-"""How long the rest of a study takes, where trials run side by side and are not equally long.
+"""Forecast of how long the rest of a study takes, with parallel trials of different lengths.
 
-Three things are known: what ended trials cost, how far those that run are by their steps, and how many seconds of a
-place a second of a trial has cost so far: more than one where places stood empty between trials, less where a trial is
-scored while the next one trains in its place. From them the rest is laid out on the places as a study would do it.
+The forecast uses the cost of ended trials, the step of each running trial, and a factor: seconds of a place per second
+of a trial. The factor is above 1 if places were empty between trials, and below 1 if a trial is scored while the next
+one trains in its place. The remaining trials are laid out on the places as a study would do it.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from study.search.outlook import Outlook
 from study.trial import cost_key
 
 TRAINING_SHARE = 0.5
-"""How much of a trial is its training, as long as no record tells."""
+"""Share of training in a trial's time, as long as no record has it."""
 KNOWN_LATER = "known once a trial has made some steps"
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """How long the rest takes. What is not known yet is None."""
+    """How long the rest takes. Unknown numbers are None."""
 
     seconds: float | None = None
     a_minute: float | None = None
-    """How many trials end in a minute while every place is busy."""
+    """Trials that end in a minute while every place is busy."""
     how: str = KNOWN_LATER
-    """How that is known, or why it is not."""
+    """The source of the estimate, or why there is none."""
     ends: Mapping[str, float] = field(default_factory=dict)
-    """Seconds until each stage (`reports.ledger.STAGES`) ends, if what runs is of the first."""
+    """Seconds until the end of each stage (`reports.ledger.STAGES`), if the running trials are of the first stage."""
 
     def after(self, seconds: float) -> Forecast:
-        """The same so much later."""
+        """Return the forecast as it is `seconds` later."""
         if self.seconds is None:
             return self
         ends = {stage: max(0.0, end - seconds) for stage, end in self.ends.items()}
@@ -47,46 +47,46 @@ class Forecast:
 
 @dataclass
 class TrainingGroup:
-    """Trials that train together, or one that trains alone. Times are those of a monotonic clock."""
+    """Trials that train together, or one that trains alone. Times are of a monotonic clock."""
 
     began: float
     members: int
-    """How many there were when it began."""
+    """Number of its trials at the start."""
     booked: float = 0.0
-    """Seconds of those that ended."""
+    """Seconds already counted for trials of the group that ended."""
     first: tuple[float, int] | None = None
-    """When the first step was told that was told, and its number: more than 1 where a training went on."""
+    """Time and number of the first reported step. The number is above 1 if a training was resumed."""
     last: tuple[float, int] | None = None
     steps: int = 0
-    """How many the training has; 0 as long as no step was told."""
+    """Steps of the whole training; 0 until a step is reported."""
     scored: float = 0.0
-    """When the last one ended."""
+    """When the last trial of the group ended."""
 
     def stepped(self, now: float, step: int, steps: int) -> None:
-        """A step was told."""
+        """Store a reported step."""
         self.first = self.first or (now, step)
         self.last, self.steps = (now, step), steps
 
     @property
     def paced(self) -> bool:
-        """Whether more than one step tells its pace: until the first one a training also begins."""
+        """Return whether two different steps were reported. The time before the first step includes the start."""
         return self.first is not None and self.last is not None and self.first[1] < self.last[1]
 
     def training_left(self, now: float) -> float | None:
-        """Seconds, by the pace of its steps; None as long as none was told."""
+        """Return the remaining seconds of training by the pace of its steps; None until a step is reported."""
         if self.last is None:
             return None
         at, step = self.last
         return max(0.0, self._pace() * (self.steps - step) - (now - at))
 
     def training(self) -> float:
-        """Seconds of the whole training, a step of which was told."""
+        """Return the seconds of the whole training. A step must have been reported."""
         assert self.last is not None
         at, step = self.last
         return at - self.began + self._pace() * (self.steps - step)
 
     def _pace(self) -> float:
-        """Seconds a step."""
+        """Return the seconds per step."""
         assert self.first is not None
         assert self.last is not None
         (begin, before), (at, step) = self.first, self.last
@@ -94,30 +94,30 @@ class TrainingGroup:
 
 
 class TimeLeft:
-    """Learns from what it is told of trials how long the rest takes."""
+    """Estimates the rest of a study from its trials so far."""
 
     def __init__(self, records: Iterable[Record], at_once: int) -> None:
-        """`records` are those of earlier runs."""
+        """`records`: of earlier runs."""
         self.at_once = at_once
         self.peak = 0
-        """How many ran at once: worker groups start one by one, and there may be room for fewer than hoped."""
+        """The most groups that ran at once. Worker groups start one by one, and there may be less room than hoped."""
         self.ended = 0
         self._earlier = [record for record in records if _cost(record, "seconds")]
         self._seconds: dict[str, list[float]] = {}  # of trials that ended, by recipe
         self._evaluations: list[float] = []
         self._work = 0.0  # seconds of trials that ended in this run
-        self._held = 0.0  # seconds of places that were busy, or could have been
+        self._held = 0.0  # seconds of places that were busy, or had a waiting trial
         self._at: float | None = None
 
     def know_hardware(self, hardware: str) -> None:
-        """What this run has. Of earlier records those count that were measured on the same."""
+        """Set the hardware of this run. Earlier records count only if measured on the same hardware."""
         for record in self._earlier:
             if record.hardware == hardware:
                 self._learn(record, _cost(record, "seconds"))
         self._earlier = []
 
     def pass_time(self, now: float, groups: int, queued: int) -> None:
-        """So many ran, and so many waited, since it was told the last time."""
+        """Add the time since the last call. `groups` ran and `queued` trials waited in it."""
         self.peak = max(self.peak, min(groups, self.at_once))
         if self._at is not None:
             self._held += (now - self._at) * min(self.peak, groups + queued)
@@ -136,7 +136,7 @@ class TimeLeft:
         self._book(max(0.0, now - group.began - group.booked) / group.members, group, now)
 
     def forecast(self, now: float, running: Sequence[tuple[TrainingGroup, str]], ahead: Outlook) -> Forecast:
-        """From the groups and cost keys of the trials that run, and what is ahead of the study."""
+        """Return the forecast from the groups and cost keys of running trials, and the trials ahead."""
         groups: dict[int, tuple[TrainingGroup, list[str]]] = {}
         for group, recipe in running:
             groups.setdefault(id(group), (group, []))[1].append(recipe)
@@ -152,7 +152,7 @@ class TimeLeft:
         usual = {**ahead.seconds, **usual}
         work = self._work + math.fsum(max(0.0, now - group.began - group.booked) for group, _ in groups.values())
         factor = self._held / work if work and self._held else 1.0
-        elsewhere = max(0.0, 1 - factor) * mean  # so long a trial is scored when the next one has its place
+        elsewhere = max(0.0, 1 - factor) * mean  # how long a trial is scored while the next one has its place
         places = max(1, self.peak if self.ended >= self.at_once else self.at_once)
         lengths = [(self._left(group, recipes, now, usual, mean), recipes) for group, recipes in groups.values()]
         left = sorted((seconds for seconds, _ in lengths), reverse=True)
@@ -162,7 +162,7 @@ class TimeLeft:
         def cost(recipe: str | None) -> float:
             return factor * (usual.get(recipe, mean) if recipe else mean)
 
-        trials = [] if ahead.explores else [*map(cost, ahead.trials)]  # exploring, every place has work for so long
+        trials = [] if ahead.explores else [*map(cost, ahead.trials)]  # while exploring, every place has work
         search = lay_out(trials, free, end=max(free))
         awaited = [seconds for seconds, recipes in lengths if not set(recipes).isdisjoint(ahead.awaited)]
         begin = max([ahead.explores, search if trials else 0.0, *awaited])
@@ -170,10 +170,10 @@ class TimeLeft:
             ahead = ahead.after_wait(begin)
             usual = {**ahead.seconds, **usual}
         finals = search
-        for seeds in ahead.rounds:  # by then the limit knows what now the steps tell
+        for seeds in ahead.rounds:  # by then the limit knows costs that are only estimated now
             at, guesses = max(begin, free[0]), [usual.get(recipe, 0.0) for recipe in seeds]
             if makespan(guesses, places, [max(0.0, until - at) for until in free]) > ahead.left - at:
-                break  # a later seed of some would be of no use
+                break  # a later seed of some recipes would be useless
             finals = lay_out([*map(cost, seeds)], free, begin, finals)
         end = lay_out([*map(cost, ahead.after)], free, finals, finals)
         seconds = min(max([end + elsewhere if end else 0.0, *left]), ahead.left)
@@ -197,23 +197,23 @@ class TimeLeft:
             group.scored = now
 
     def _tells(self, group: TrainingGroup, recipe: str) -> bool:
-        """Whether its steps tell more than the trials of that recipe that ended."""
+        """Return whether the group's steps give a better estimate than ended trials of that recipe."""
         return group.last is not None and (group.paced or recipe not in self._seconds)
 
     def _evaluation(self, group: TrainingGroup) -> float:
-        """Seconds of one trial."""
+        """Return the seconds to evaluate one trial."""
         if self._evaluations:
             return fmean(self._evaluations)
         return group.training() / group.members * (1 - TRAINING_SHARE) / TRAINING_SHARE
 
     def _whole(self, group: TrainingGroup) -> float:
-        """Seconds of one trial of the group, from its begin to its end."""
+        """Return the seconds of one trial of the group, from start to end."""
         return group.training() / group.members + self._evaluation(group)
 
     def _left(
         self, group: TrainingGroup, recipes: Sequence[str], now: float, usual: Mapping[str, float], mean: float
     ) -> float:
-        """Seconds that its trials still need that have not ended."""
+        """Return the seconds that the group's open trials still need."""
         training = group.training_left(now)
         if training is None or group.last is None or not any(self._tells(group, recipe) for recipe in recipes):
             return max(0.0, math.fsum(usual.get(recipe, mean) for recipe in recipes) - (now - group.began))
@@ -229,6 +229,6 @@ class TimeLeft:
 
 
 def _cost(record: Record, name: str) -> float:
-    """0 where it was not measured."""
+    """Return a number of the cost; 0 if it was not measured."""
     value = record.cost.get(name)
     return float(value) if isinstance(value, int | float) else 0.0

@@ -1,4 +1,4 @@
-"""The live page beside a study: served by the process that runs it, for as long as it runs."""
+"""Serves the live page of a study in the process that runs the study."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from study.engine.cluster import inside_job
 
 
 def show_live(results: Path) -> Callable[[], None]:
-    """Serve the page in a thread of its own and print its address; returns what ends it.
+    """Serve the page in a thread and print its address. Return a function that ends it.
 
-    If it cannot be served one sentence says so, and the study goes on without it.
+    If the page cannot be served, one sentence says so, and the study goes on without it.
     """
     try:
         server = listen(results)
         thread = threading.Thread(target=server.serve_forever, name="live page", daemon=True)
         thread.start()
-    except Exception as error:  # whatever it is
+    except Exception as error:
         command = report_command(results, "--live")
         say(f"no live page: {error}; the study goes on, and `{command}` may serve it")
         return lambda: None
@@ -38,7 +38,7 @@ def show_live(results: Path) -> Callable[[], None]:
 
 
 def how_to_reach(address: str) -> str:
-    """One line: where the page is, and how to open it from another machine."""
+    """Return one line: the address of the page, and how to open it from another machine."""
     host, port = socket.gethostname(), address.rstrip("/").rpartition(":")[2]
     where = f"on {host}, the cluster's node where this job's driver runs" if inside_job() else "on this machine"
     way = f"ssh -N -L {port}:127.0.0.1:{port} {host} ({host}: this machine's name as you reach it)"

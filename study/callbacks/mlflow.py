@@ -1,4 +1,4 @@
-"""MLflow: an experiment a study, and in it a run a trial. Asked for by `MLFLOW_TRACKING_URI`."""
+"""MLflow: an experiment per study and a run per trial. Used if `MLFLOW_TRACKING_URI` is set."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from study.plan import Plan
 from study.trial import Trial
 
 EVERY_SECONDS = 5.0
-"""How often points are sent: one request a trial."""
+"""Seconds between sending points: one request per trial."""
 TOGETHER = 100
-"""Parameters that a server takes at once; of metrics it takes more."""
+"""Parameters that a server accepts in one request; it accepts more metrics."""
 STATUSES = {"finished": "FINISHED", "failed": "FAILED"}
-"""As MLflow calls them; whatever else ended a trial has killed it."""
+"""MLflow's names of statuses. Any other end is `KILLED`."""
 T = TypeVar("T")
 LOSS = "train/loss"
 TRIAL, REASON = "trial_id", "reason"
-"""Tags: what a trial is found by when its study is continued, and why it has no scores."""
+"""Tags: the id by which a continued study finds the trial, and why the trial has no scores."""
 
 
 def build(state: StudyState) -> Callback | None:
-    """None where MLflow is not asked for, or not installed."""
+    """Return the callback; None if MLflow is not configured or not installed."""
     if not os.environ.get("MLFLOW_TRACKING_URI") or importlib.util.find_spec("mlflow") is None:
         return None
     return InBackground("MLflow", lambda: MLflow(state.plan))
 
 
 class MLflow(Tracker["MLflowRun"]):
-    """Its calls wait for a server, so a study calls it through `InBackground`."""
+    """The MLflow tracker. Its calls wait for a server, so a study calls it through `InBackground`."""
 
     def __init__(self, plan: Plan) -> None:
         from mlflow import MlflowClient, entities
@@ -78,7 +78,7 @@ class MLflow(Tracker["MLflowRun"]):
 
 
 class MLflowRun(TrackerRun):
-    """Keeps points until they are sent, many at once."""
+    """A trial's run. Buffers points and sends many at once."""
 
     def __init__(self, client: Any, id: str, step: int) -> None:
         self.client, self.id, self.step = client, id, step
@@ -91,7 +91,7 @@ class MLflowRun(TrackerRun):
         self.waiting += [Metric(_allowed(name), float(value), now, step) for name, value in values.items()]
 
     def send(self) -> None:
-        """Hand over what waits."""
+        """Send the buffered points."""
         waiting, self.waiting = self.waiting, []
         for some in _parts(waiting):
             self.client.log_batch(self.id, metrics=some)
@@ -108,5 +108,5 @@ def _parts(items: Sequence[T]) -> list[Sequence[T]]:
 
 
 def _allowed(name: str) -> str:
-    """A name as MLflow takes it."""
+    """Return the name with only characters that MLflow allows."""
     return re.sub(r"[^\w/.\- :]", "_", name)

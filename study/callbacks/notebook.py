@@ -1,5 +1,5 @@
-"""An output of a notebook's cell that is written again in place. IPython is used where it runs the process already, and
-is never loaded for it.
+"""Output of a notebook cell that is overwritten in place. IPython is used only if it runs the process already,
+and is never imported otherwise.
 
     cell = notebook_cell()           # None outside a notebook
     cell.show(["2 running"], 40, 100, "40 %  best so far: dev 61.20")
@@ -15,14 +15,14 @@ from typing import Any
 
 
 class NotebookCell:
-    """What a study shows there: lines, and a bar with words beside it."""
+    """Shows a study in a cell: lines, and a bar with words beside it."""
 
     def __init__(self, display: Any) -> None:
         """`display` is the module `IPython.display`."""
         self._display, self._handle = display, None
 
     def show(self, lines: Sequence[str], done: int, of: int, words: str) -> None:
-        """Write them in place of what was shown before. Names may be anybody's: none of it is read as HTML."""
+        """Show the lines and the bar in place of the old ones. All text is escaped, since names may contain HTML."""
         block = "".join(f"{escape(line)}\n" for line in lines)
         bar = f'<progress value="{done}" max="{of}"></progress> {escape(words)}'
         content = self._display.HTML(f"<pre>{block}{bar}</pre>")
@@ -33,7 +33,7 @@ class NotebookCell:
 
 
 def notebook_cell() -> NotebookCell | None:
-    """Where IPython runs this process as the kernel of a notebook; None elsewhere, in its terminal as well."""
+    """Return the output if IPython runs this process as a notebook kernel; None elsewhere."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     if getattr(shell, "kernel", None) is None:
         return None

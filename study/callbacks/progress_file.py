@@ -1,4 +1,4 @@
-"""Tells how far the study is, in `RESULTS/progress.json`, for whoever looks at it while it runs (`reports.live`)."""
+"""Writes the state of a running study to `RESULTS/progress.json`, for live displays (`reports.live`)."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from study.cli.terminal import say
 from study.trial import Trial
 
 EVERY_SECONDS = 5.0
-"""How often the file is written at least."""
+"""Seconds after which the file is written even without an event."""
 SOON_SECONDS = 1.0
-"""And how soon after a trial told something."""
+"""Seconds after which the file is written if there was an event."""
 LISTED = 200
-"""Trials of the queue that are listed by name."""
+"""Queued trials that are listed by name."""
 
 
 class ProgressFile(Callback):
@@ -33,11 +33,11 @@ class ProgressFile(Callback):
         self.results = state.plan.results
         self.base = state.plan.base.flat()
         self.began_at = now()
-        self.words: dict[str, dict[str, Any]] = {}  # of trials that are listed: it takes long to find what they change
-        self.losses: dict[str, list[tuple[int, float]]] = {}  # that are not written yet, by trial
+        self.words: dict[str, dict[str, Any]] = {}  # of listed trials: their changes take long to compute
+        self.losses: dict[str, list[tuple[int, float]]] = {}  # losses by trial that are not written yet
         self.steps: dict[str, int] = {}
         self.written = float("-inf")
-        self.events = -1  # how many the state had heard of then
+        self.events = -1  # the state's number of events at the last write
         self.warned = False
 
     def step(self, trial: Trial, step: int, steps: int, scalars: Mapping[str, float]) -> None:
@@ -52,12 +52,12 @@ class ProgressFile(Callback):
             self.write()
 
     def close(self) -> None:
-        """Say that this run of the study is over."""
+        """Write that this run of the study is over."""
         self.write(ended=True)
 
     def write(self, ended: bool = False) -> None:
-        """Write the file, and the losses that are new. On a full disk it warns once, lets these losses go, and tries
-        again the next time."""
+        """Write the file and the new losses. On a full disk warn once, drop these losses, and try again the next
+        time."""
         self.written, self.events = time.monotonic(), self.state.events
         losses, self.losses = self.losses, {}
         try:
@@ -70,7 +70,7 @@ class ProgressFile(Callback):
             self.warned = True
 
     def progress(self, ended: bool = False) -> Progress:
-        """The study as it stands."""
+        """Return the current progress of the study."""
         state = self.state
         forecast = state.forecast()
         running = [*state.running.values()]
@@ -106,7 +106,7 @@ class ProgressFile(Callback):
 
     def _words(self, trial: Trial) -> dict[str, Any]:
         recipe, objective = trial.recipe.flat(), trial.recipe.objective.name
-        if trial.seed == PART:  # its name says the share
+        if trial.seed == PART:  # its name has the share
             recipe = {**recipe, SHARE: self.base[SHARE]}
         changes = in_short(self.base, recipe)
         return {"key": trial.key, "name": trial.name, "changes": changes, "seed": trial.seed, "objective": objective}

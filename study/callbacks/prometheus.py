@@ -1,6 +1,5 @@
-"""Ray's own metrics, for its dashboard, Prometheus and Grafana (`deploy/grafana/study.json`). Ray puts `ray_` before
-their names.
-"""
+"""A study's metrics in Ray's metrics, for its dashboard, Prometheus and Grafana (`deploy/grafana/study.json`). Ray puts
+`ray_` before their names."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ from study.callbacks.state import StudyState
 from study.trial import Trial
 
 EVERY_SECONDS = 5.0
-"""How often they are set; Ray itself sends them every 10 s."""
+"""Seconds between updates; Ray itself sends metrics every 10 s."""
 GAUGES = {
     "ses_trials": ("Trials of a study, by state", ("state",)),
     "ses_best_score": (
@@ -31,24 +30,23 @@ GAUGES = {
     "ses_crew_seconds": ("What worker groups have spent their time on, over the trials of this run", ("what",)),
     "ses_busy_share": ("Share of the worker groups' time in which they trained or encoded", ()),
 }
-"""By name what it is, and its tags beside the space and the study's folder."""
+"""Meaning of each metric, and its tags in addition to the space and the study's folder."""
 
 
 @dataclass
 class _Pace:
-    """How fast a trial trains."""
+    """The training speed of a trial."""
 
     step: int
     at: float
-    """On the monotonic clock."""
+    """Time of the monotonic clock."""
     steps: float = 0.0
     tokens: float = 0.0
-    """A second."""
+    """Tokens a second; `steps` are steps a second."""
 
 
 class Prometheus(Callback):
-    """A study's gauges, which are always there: Ray sends them where somebody asks. A number that is not known yet is
-    not set."""
+    """A study's gauges. They always exist: Ray sends them if asked. Unknown numbers are not set."""
 
     def __init__(self, state: StudyState) -> None:
         plan = state.plan
@@ -59,7 +57,7 @@ class Prometheus(Callback):
         }
         self.goals, self.limits = plan.space.searched_goals, plan.limits
         self.best: dict[str, float] = {}
-        self.paces: dict[str, _Pace | None] = {}  # of running trials; None before two steps
+        self.paces: dict[str, _Pace | None] = {}  # of running trials; None before the first step
         self.crew: Counter[str] = Counter()
         for record in state.ledger.read():
             self._compare(record)
@@ -76,7 +74,7 @@ class Prometheus(Callback):
     def step(self, trial: Trial, step: int, steps: int, scalars: Mapping[str, float]) -> None:
         now, before = time.monotonic(), self.paces.get(trial.key)
         pace = self.paces[trial.key] = _Pace(step, now)
-        if before is not None and step < steps:  # after the last step it is evaluated
+        if before is not None and step < steps:  # after the last step the trial is evaluated
             pace.steps = max(0, step - before.step) / max(now - before.at, 1e-3)
             pace.tokens = scalars.get("tokens_per_second", 0.0)
 

@@ -1,4 +1,4 @@
-"""How a study stands: what runs, what ended, and how long the rest takes. There is one for all callbacks."""
+"""The state of a study, shared by all callbacks: running and ended trials, and the time left."""
 
 from __future__ import annotations
 
@@ -18,31 +18,30 @@ from study.search.outlook import Outlook
 from study.trial import Trial, cost_key
 
 REFRESH_SECONDS = 2.0
-"""How old a forecast may be: with a thousand trials it takes some milliseconds."""
+"""Most age of a forecast: with a thousand trials it takes some milliseconds."""
 
 
 @dataclass
 class RunningTrial:
-    """A trial that runs. What is not known yet is None."""
+    """A running trial. Unknown numbers are None."""
 
     trial: Trial
     group: TrainingGroup
-    """Those that train together."""
+    """The trials that train together with it, and itself."""
     since: str
-    """When it began, as files tell it."""
+    """When it began, in the format of files."""
     attempt: int
-    """1, and one more each time that its worker group died and another began it."""
+    """1, and one more each time that another worker group resumes it."""
     step: int | None = None
     steps: int | None = None
     loss: float | None = None
     rung: int | None = None
     scores: dict[str, float] = field(default_factory=dict)
-    """At that rung, by goal."""
+    """Development score of each goal at that rung."""
 
 
 class StudyState(Callback):
-    """What callbacks may ask of the study that they follow. It hears of every event before they do. The ledger is read
-    once, at the start."""
+    """State that callbacks may read. It is updated before they are called. The ledger is read once, at the start."""
 
     def __init__(
         self,
@@ -56,58 +55,58 @@ class StudyState(Callback):
     ) -> None:
         self.plan, self.ledger = plan, ledger
         self.at_once = at_once
-        """How many trials may run at the same time."""
+        """Trials that may run at the same time."""
         self.remaining = remaining
-        """How many trials have no record yet, those that run included."""
+        """Returns the number of trials without a record, including the running ones."""
         self.waiting = waiting
-        """Those that are next, as far as a search has chosen them."""
+        """Returns the next trials, as far as a search has chosen them."""
         self.ahead = ahead
-        """What will run yet, as far as limits leave room."""
+        """Returns the trials ahead, as far as limits leave room."""
         self.seconds_left = seconds_left
-        """Until the study's limit in minutes, after which none begins; infinite without one."""
+        """Returns the seconds of the study's limit in minutes, after which no trial begins; infinite without one."""
         records, _ = ledger.sift()
         self.statuses: dict[str, str] = {record.key: record.status for record in records}
-        """Of all records, those of this run included, by trial."""
+        """Status by trial key, of all records including those of this run."""
         self.failures = {failure.key for failure in read_failures(plan.results)} - self.statuses.keys()
         """Trials that failed, also in earlier runs, and have not begun again since."""
         self.events = 0
-        """How many it has heard of."""
+        """Number of events so far."""
         self.running: dict[str, RunningTrial] = {}
-        """By trial, in the order of their begin."""
+        """Running trials by key, in the order in which they began."""
         self.orphans: dict[str, Trial] = {}
-        """By trial, those whose worker group died, until another one begins them."""
+        """By key, trials whose worker group died, until another group resumes them."""
         self.failed_starts = ""
-        """`the last 3 starts failed: ImportError: ...` while no worker group starts, else nothing."""
+        """`the last 3 starts failed: ImportError: ...` while no worker group starts, else empty."""
         self.ended = 0
-        """How many ended in this run of the study, whatever became of them."""
+        """Trials that ended in this run of the study, with or without a record."""
         self.failed_now = 0
-        """How many of these left no record."""
+        """Trials that failed in this run of the study."""
         self._total = remaining()
         self.began = time.monotonic()
         self._attempts: dict[str, int] = {}
-        self._stages: dict[str, float] = {}  # when the first trial of each began
+        self._stages: dict[str, float] = {}  # when the first trial of each stage began
         self._times = TimeLeft(records, at_once)
         self._coming = self.coming
         self._forecast: tuple[float, Forecast] | None = None
 
     @property
     def seconds(self) -> float:
-        """How long this run of the study goes on."""
+        """Seconds since this run of the study began."""
         return time.monotonic() - self.began
 
     @property
     def total(self) -> int:
-        """How many trials this run has; in a race over seeds at most, and ever fewer while recipes drop out of it."""
+        """Trials of this run. In a race over seeds it is an upper bound, which falls as recipes drop out."""
         return min(self._total, self.ended + self.remaining())
 
     @property
     def queued(self) -> int:
-        """How many have not begun."""
+        """Trials that have not begun."""
         return max(0, self.remaining() - len(self.running))
 
     @property
     def coming(self) -> int:
-        """How many of these are known to begin: the study's limits may have no room for all."""
+        """Queued trials that will begin: the study's limits may not leave room for all."""
         return min(self.queued, self.ahead().begins)
 
     def started(self, trials: Sequence[Trial]) -> None:
@@ -175,12 +174,12 @@ class StudyState(Callback):
         self.running.clear()
 
     def trained(self, key: str) -> bool:
-        """Whether that trial runs, and has told of the last of its planned steps."""
+        """Return whether the trial runs and has reported its last planned step."""
         run = self.running.get(key)
         return run is not None and run.step is not None and run.step == run.steps
 
     def counts(self) -> dict[str, int]:
-        """How many trials there are of each state."""
+        """Return the number of trials by state."""
         ended = Counter(self.statuses.values())
         return {
             "queued": self.queued,
@@ -191,7 +190,7 @@ class StudyState(Callback):
         }
 
     def forecast(self) -> Forecast:
-        """When all will have ended, as far as is known now."""
+        """Return the forecast of the study's end, at most `REFRESH_SECONDS` old."""
         clock = time.monotonic()
         if self._forecast is None or clock - self._forecast[0] >= REFRESH_SECONDS:
             self._pass_time()
@@ -199,14 +198,14 @@ class StudyState(Callback):
             self._coming = min(self.queued, ahead.begins)
             running = [(run.group, cost_key(run.trial.recipe_hash, run.trial.seed)) for run in self.running.values()]
             forecast = self._times.forecast(clock, running, ahead)
-            if forecast.seconds is None and ahead.left < math.inf:  # a search uses all of it
+            if forecast.seconds is None and ahead.left < math.inf:  # a search uses all the time
                 forecast = dataclasses.replace(forecast, seconds=max(0.0, ahead.left))
             self._forecast = clock, forecast
         at, forecast = self._forecast
         return forecast.after(clock - at)
 
     def stages(self) -> list[StageTime]:
-        """The stages of this run; empty while nobody knows how long they take, and where there is only one."""
+        """Return the stages of this run; empty if their times are unknown, or if there is only one."""
         forecast, clock = self.forecast(), time.monotonic()
         if forecast.seconds is None:
             return []

@@ -1,4 +1,4 @@
-"""TensorBoard: a folder a trial in `RESULTS/tensorboard`, with losses, rungs, and in the end every score.
+"""TensorBoard: a folder per trial in `RESULTS/tensorboard`, with its losses, rungs and final scores.
 
 tensorboard --logdir RESULTS/tensorboard
 """
@@ -21,7 +21,7 @@ from study.trial import Trial
 
 @contextlib.contextmanager
 def _without_torch() -> Iterator[None]:
-    """Nothing within can import torch, unless it is there already."""
+    """Prevent imports of torch inside, unless torch is loaded already."""
     absent = sys.modules.setdefault("torch", None) is None  # type: ignore[arg-type]
     try:
         yield
@@ -30,40 +30,41 @@ def _without_torch() -> Iterator[None]:
             del sys.modules["torch"]
 
 
-with _without_torch():  # for a name in an annotation it would keep a study waiting for two seconds
+with _without_torch():  # tensorboardX imports torch for an annotation, which would delay a study by two seconds
     from tensorboardX import SummaryWriter
     from tensorboardX.summary import hparams
 
 FOLDER = "tensorboard"
 OF = "trial.txt"
-"""In a trial's folder: its key, by which the folder is found again."""
+"""File in a trial's folder that contains the trial's key."""
 LONGEST = 80
-"""Letters of a folder's name."""
+"""Most characters of a folder name."""
 FLUSH_SECONDS = 5
-"""How old a point may get before it is in the file; the end of a trial does not wait for it."""
+"""Seconds until a point is in the file; the end of a trial does not wait for it."""
 
 
 def build(state: StudyState) -> TensorBoard:
-    """It needs nothing that is not installed with the study."""
+    """Return the callback. It needs no package beyond the study's own."""
     threading.excepthook = _no_writers
     return TensorBoard(state.plan.results, state.plan.space.searched_goals)
 
 
 class TensorBoard(Tracker["Writer"]):
-    """A folder is named as people call the trial, `17-batch-128-cls/seed-0`. It stays the trial's, whatever the recipe
-    is called when the study is run again."""
+    """Writes one folder per trial, named `17-batch-128-cls/seed-0` after the trial. The folder stays the trial's, also
+    if its recipe is named differently in a later run."""
 
     def __init__(self, results: Path, goals: Sequence[Goal]) -> None:
         super().__init__(goals)
         self.results = results
         self.files: list[SummaryWriter] = []
-        """Those that are open."""
+        """Open files."""
         folders = sorted((results / FOLDER).glob(f"*/*/{OF}"))
         self.folders = {path.read_text(encoding="utf-8"): str(path.parent.relative_to(results)) for path in folders}
-        """By a trial's key, within the results."""
+        """Folders within the results, by trial key."""
 
     def folder(self, trial: Trial) -> Path:
-        """Made where it is not there yet; of two recipes of one name the second has its hash behind it."""
+        """Return the trial's folder; create it if missing. Of two recipes with one name, the second has its hash
+        added."""
         if trial.key not in self.folders:
             called = re.sub(r"[^A-Za-z0-9.+~]+", "-", trial.name)[:LONGEST].strip("-.") or "trial"
             name = f"{FOLDER}/{called}/seed-{trial.seed}"
@@ -80,8 +81,8 @@ class TensorBoard(Tracker["Writer"]):
 
     @contextlib.contextmanager
     def abandoned_on_error(self) -> Iterator[None]:
-        """Where the disk is full no file is closed any more: the library would try each again when the process ends,
-        with a traceback."""
+        """If the disk is full, close no file any more: at exit the library would try each again and print
+        tracebacks."""
         try:
             yield
         except OSError:
@@ -91,7 +92,7 @@ class TensorBoard(Tracker["Writer"]):
 
 
 class Writer(TrackerRun):
-    """A file of a trial, from the first number on: it hides what an earlier one has from that step on."""
+    """Writes a trial's file from its first number on. It hides an earlier file's points from that step on."""
 
     def __init__(self, board: TensorBoard, trial: Trial) -> None:
         self.board, self.trial = board, trial
@@ -104,7 +105,7 @@ class Writer(TrackerRun):
 
     def end(self, status: str, reason: str) -> None:
         file = self._file(self.step)
-        if status != "interrupted":  # what is said of the end would stay where the study is run again
+        if status != "interrupted":  # a text about the end would remain if the study is run again
             if reason:
                 file.add_text("ended", _verbatim(f"{status}: {reason}"), self.step)
             _, _, end = hparams({}, {})
@@ -122,11 +123,11 @@ class Writer(TrackerRun):
                     str(folder),
                     purge_step=step if before else None,
                     flush_secs=FLUSH_SECONDS,
-                    max_queue=0,  # no bound: where the disk is full its thread dies, and nobody empties the queue
+                    max_queue=0,  # no bound: on a full disk the writer thread dies, and nobody empties the queue
                     filename_suffix=f".{before}",  # two files of one second would have the same name
                 )
             self.board.files.append(self.opened)
-            _, start, _ = hparams(parameters(self.trial), {})  # what a table has of metrics follows from the scalars
+            _, start, _ = hparams(parameters(self.trial), {})  # the table of metrics is made from the scalars
             named = _verbatim(name_of(self.trial), f"recipe {self.trial.recipe_hash}")
             self.opened.add_text("trial", named, step)
             self.opened.file_writer.add_summary(start, step)
@@ -134,13 +135,13 @@ class Writer(TrackerRun):
 
 
 def _no_writers(died: threading.ExceptHookArgs) -> None:
-    """Say of a thread that it died, unless it is one that writes a file of TensorBoard's: that the disk is full is
-    told when the file is closed."""
+    """Report a thread's death, unless the thread writes a TensorBoard file: a full disk is reported when the file is
+    closed."""
     written = type(died.thread).__module__.startswith("tensorboardX")
     if not (written and isinstance(died.exc_value, OSError)):
         threading.__excepthook__(died)
 
 
 def _verbatim(*lines: str) -> str:
-    """Lines as TensorBoard's Markdown shows them unchanged."""
+    """Return the lines as Markdown that TensorBoard shows unchanged."""
     return "\n".join(f"    {line}" for line in lines)

@@ -1,4 +1,4 @@
-"""What every experiment tracker is told: a run a trial, with its name, its recipe, and all that was measured."""
+"""Base of all experiment trackers: a run per trial, with its name, its recipe, and all measured numbers."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from study.plan import Plan
 from study.trial import Trial
 
 LONGEST_NAME = 120
-"""Characters that a tracker's list of trials has room for; Weights & Biases takes 128."""
+"""Characters of a name in a tracker's list of trials; Weights & Biases allows 128."""
 NO_SCORES = ("examples", "seconds", "reason")
-"""What a record holds of a task beside its scores."""
+"""Entries of a task in a record that are not scores."""
 
 
 class TrackerRun:
-    """A trial at a tracker, until it ends."""
+    """A trial's run in a tracker, until it ends."""
 
     step: int = 0
-    """The last that was told."""
+    """The last reported step."""
 
     def log(self, values: Mapping[str, float], step: int) -> None:
-        """Numbers by name, at a step of the training."""
+        """Log numbers by name at a training step."""
         raise NotImplementedError
 
     def end(self, status: str, reason: str) -> None:
-        """`finished`, `pruned`, `failed` or `interrupted`, and why; nobody uses the run any more."""
+        """End the run. `status`: `finished`, `pruned`, `failed` or `interrupted`."""
         raise NotImplementedError
 
 
@@ -40,16 +40,16 @@ R = TypeVar("R", bound=TrackerRun)
 
 
 class Tracker(Callback, Generic[R]):
-    """Gives every trial a run, and tells it what happens to the trial."""
+    """Opens a run for every trial, and passes the trial's events to the run."""
 
     def __init__(self, goals: Sequence[Goal]) -> None:
-        """`goals`: the study's."""
+        """`goals`: the study's goals."""
         self.goals = goals
         self.runs: dict[str, R] = {}
-        """Those that are open, by trial."""
+        """Open runs by trial key."""
 
     def open(self, trial: Trial) -> R:
-        """The trial's run; where it was begun in an earlier run of the study, that one goes on."""
+        """Return the trial's run. If an earlier run of the study began the trial, its tracker run is continued."""
         raise NotImplementedError
 
     def started(self, trials: Sequence[Trial]) -> None:
@@ -58,7 +58,7 @@ class Tracker(Callback, Generic[R]):
 
     def step(self, trial: Trial, step: int, steps: int, scalars: Mapping[str, float]) -> None:
         run = self._run(trial)
-        if step > run.step:  # one that is repeated after an interruption is there already
+        if step > run.step:  # a step that is repeated after an interruption is logged already
             run.log({f"train/{name}": value for name, value in scalars.items()}, step)
             run.step = step
 
@@ -89,7 +89,7 @@ class Tracker(Callback, Generic[R]):
 
 
 def name_of(trial: Trial) -> str:
-    """What a list of trials calls it: the label and the seed."""
+    """Return the trial's name in lists: its label and its seed."""
     label = printable(trial.name)
     ending = f" seed {trial.seed}"
     room = LONGEST_NAME - len(ending)
@@ -97,8 +97,7 @@ def name_of(trial: Trial) -> str:
 
 
 def parameters(trial: Trial) -> dict[str, str | int | float | bool]:
-    """The flat recipe and its evaluation with the seed; without keys whose value is None, and several values as one
-    text."""
+    """Return the flat recipe, its evaluation and the seed. Keys with value None are left out; tuples become text."""
     values = {"label": printable(trial.name), "seed": trial.seed, **trial.recipe.flat(), **trial.evaluation.flat()}
     return {
         key: ", ".join(map(str, value)) if isinstance(value, tuple | list) else value
@@ -108,23 +107,23 @@ def parameters(trial: Trial) -> dict[str, str | int | float | bool]:
 
 
 def study_of(plan: Plan) -> str:
-    """Tells a study from every other one, also from an earlier one in the same folder; the same when it is
-    continued."""
+    """Return a text that identifies the study, also from an earlier one in the same folder. It stays the same if the
+    study is continued."""
     return f"{plan.place.at('')} {StudyInfo.load(plan.results).created_at}"
 
 
 def group_of(plan: Plan) -> str:
-    """What people call the study: the folder of its results, and when it was begun."""
+    """Return the study's name for people: its results folder, and when it was begun."""
     return printable(f"{plan.results.name} {StudyInfo.load(plan.results).created_at}")[-LONGEST_NAME:]
 
 
 def trial_id(study: str, key: str) -> str:
-    """Sixteen hexadecimal digits for a trial of that study."""
+    """Return sixteen hexadecimal digits that identify a trial of that study."""
     return hashlib.sha256(f"{study} {key}".encode()).hexdigest()[:16]
 
 
 def rung_metrics(number: int, scores: Mapping[str, float]) -> dict[str, float]:
-    """`development/rung` and `development/score`; of several goals a score each, `development/score/sts`."""
+    """Return `development/rung` and `development/score`; of several goals one score each, `development/score/sts`."""
     several = len(scores) > 1
     return {
         "development/rung": number,
@@ -133,9 +132,9 @@ def rung_metrics(number: int, scores: Mapping[str, float]) -> dict[str, float]:
 
 
 def measured(record: Record, goals: Sequence[Goal] = ()) -> dict[str, float]:
-    """All numbers of a record that are finite, by name: `MR/test_accuracy`, `average/liao_sts`,
-    `development/selection` and every other goal, `test/mine` of goals that their own test judges,
-    `geometry/anisotropy`, `training/negatives_per_anchor`, `cost/gpu_seconds`."""
+    """Return all finite numbers of a record by name: `MR/test_accuracy`, `average/liao_sts`, `development/selection`
+    and every other goal, `test/mine` of goals with their own test, `geometry/anisotropy`,
+    `training/negatives_per_anchor`, `cost/gpu_seconds`."""
     scores = {
         task: {name: value for name, value in numbers.items() if name not in NO_SCORES}
         for task, numbers in record.scores.items()

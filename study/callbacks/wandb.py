@@ -1,7 +1,7 @@
-"""Weights & Biases: a group a study and a run a trial, in the project that is called as the space. Asked for by
-`WANDB_API_KEY` or `WANDB_MODE`.
+"""Weights & Biases: a group per study and a run per trial, in a project with the space's name. Used if `WANDB_API_KEY`
+or `WANDB_MODE` is set.
 
-With `WANDB_MODE=offline` the runs lie in `RESULTS/wandb`, for `wandb sync`.
+With `WANDB_MODE=offline` the runs are in `RESULTS/wandb`, for `wandb sync`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from study.trial import Trial
 
 
 def build(state: StudyState) -> Callback | None:
-    """None where Weights & Biases is not asked for, or not installed."""
+    """Return the callback; None if Weights & Biases is not configured or not installed."""
     configured = os.environ.get("WANDB_API_KEY") or os.environ.get("WANDB_MODE")
     if not configured or importlib.util.find_spec("wandb") is None:
         return None
@@ -30,7 +30,7 @@ def build(state: StudyState) -> Callback | None:
 
 
 class WeightsAndBiases(Tracker["WandbRun"]):
-    """Its calls wait for a server, so a study calls it through `InBackground`."""
+    """The Weights & Biases tracker. Its calls wait for a server, so a study calls it through `InBackground`."""
 
     def __init__(self, plan: Plan) -> None:
         import wandb
@@ -42,7 +42,7 @@ class WeightsAndBiases(Tracker["WandbRun"]):
         self.group, self.study, self.folder = group_of(plan), study_of(plan), plan.results
 
     def open(self, trial: Trial) -> WandbRun:
-        """A server continues the run of an earlier run of the study, which has the same id."""
+        """Start the trial's run. If an earlier run of the study began it, the server continues it by its id."""
         run = self.wandb.init(
             project=self.project,
             dir=self.folder,
@@ -58,11 +58,11 @@ class WeightsAndBiases(Tracker["WandbRun"]):
 
     def close(self) -> None:
         super().close()
-        self.wandb.teardown()  # its own process writes what it has: an ended run may not be in its file yet
+        self.wandb.teardown()  # its own process writes buffered data: the file of an ended run may not be complete yet
 
 
 class WandbRun(TrackerRun):
-    """The library keeps what it has not sent."""
+    """A trial's run. The library buffers unsent values."""
 
     def __init__(self, run: Any, step: int) -> None:
         self.run, self.step = run, step

@@ -1,7 +1,7 @@
-"""Which running cluster a study joins: the one that RAY_ADDRESS names, or the last that `ray start` began here.
+"""Find the running cluster that a study joins: in RAY_ADDRESS, or the last that `ray start` began here.
 
-A study sends the cluster's token to the address that it joins. So nobody else may choose that address: what a file in
-the shared temporary folder says counts only where no other user can have written it.
+A study sends the cluster's token to that address. So no other user may choose the address: a file in the shared
+temporary folder counts only if no other user can have written it.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ NAMED = "RAY_ADDRESS"
 INSTEAD = (
     f"name a head node in {NAMED} as HOST:PORT, such as 10.0.0.1:6379, or set it to local for a Ray of the study's own"
 )
-"""What to do about an address that is none, or that is not believed."""
+"""Advice for an address that is wrong or not trusted."""
 
 
 def running_cluster() -> str | None:
-    """The address of the cluster to join, as HOST:PORT; None where none is named.
+    """Return the address of the cluster to join, as HOST:PORT; None if none is named.
 
-    Ray's own search for "auto" would also take the address out of any process's command line, whoever started it, and
-    find the private cluster of another study on this machine, and die with it. `UserError` for an address that is none,
-    and for a file of somebody else's.
+    Ray's own search for "auto" would also read addresses from the command line of any process, of any user. It would
+    find the private cluster of another study on this machine, and die with it. `UserError` for a wrong address, and for
+    a file that another user may have written.
     """
     source, text = NAMED, os.environ.get(NAMED) or None
     if text in (None, "auto"):
@@ -49,7 +49,7 @@ def running_cluster() -> str | None:
 
 
 def listens(address: str) -> bool:
-    """Whether anything listens there: Ray itself would try for two minutes. Nothing is sent."""
+    """Return whether anything listens at the address. Ray itself would try for two minutes. Nothing is sent."""
     host, _, port = address.rpartition(":")
     try:
         socket.create_connection((host, int(port)), timeout=5).close()
@@ -59,10 +59,10 @@ def listens(address: str) -> bool:
 
 
 def _written(file: Path) -> str | None:
-    """What `ray start` wrote into the file, and `ray stop` would remove; None where there is none.
+    """Return the address that `ray start` wrote into the file (`ray stop` removes it); None if there is no file.
 
-    Ray opens the folder to everybody, so a file there is believed for its owner. `UserError` where this user or root do
-    not own both, or others may write into the file.
+    All users may write in Ray's folder, so a file is trusted by its owner. `UserError` if the file or its folder is not
+    owned by this user or root, or if other users may write into the file.
     """
     try:
         folder = file.parent.lstat()
@@ -84,8 +84,8 @@ def _written(file: Path) -> str | None:
 
 
 def _is_private(group: int, user: int) -> bool:
-    """Whether the group is that user's alone: Ubuntu and Fedora give each user one of the same name, and let it write
-    whatever the user writes. Root has no such group."""
+    """Return whether only that user is in the group. Ubuntu and Fedora give each user such a group of the same name,
+    and let it write what the user may write. Root has no such group."""
     try:
         owner, named = pwd.getpwuid(user), grp.getgrgid(group)
     except KeyError:

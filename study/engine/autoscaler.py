@@ -1,8 +1,8 @@
-"""Whether a Ray cluster grows by itself, and into what: what its autoscaler says of itself.
+"""Whether a Ray cluster grows by itself, and by which nodes, as its autoscaler reports.
 
-Ray has no one place for this. An autoscaler names the kinds of its nodes in the status that it writes, while a cluster
-that was put together by hand shows one anonymous kind a node (`node_` and its id). How many nodes of a kind there may
-be is in the file that `ray up` leaves on the head node; KubeRay leaves none, so its limits are not known.
+Ray has no single place for this. An autoscaler lists its kinds of nodes in the status that it writes. A cluster set up
+by hand lists one anonymous kind per node (`node_` and its id). The maximum number of nodes of a kind is in the file
+that `ray up` leaves on the head node. KubeRay leaves no such file, so its limits are not known.
 """
 
 from __future__ import annotations
@@ -19,26 +19,24 @@ from typing import Any
 from study.engine.ray_internals import cluster_config, living_kinds
 
 BOOTSTRAP = "ray_bootstrap_config.yaml"
-"""What `ray up` writes into the head node's home folder; JSON, in spite of its name."""
+"""The file that `ray up` writes into the head node's home folder; JSON in spite of its name."""
 STATUS_SECONDS = 5.0
-"""An autoscaler writes its first status so long after it started."""
+"""Seconds until an autoscaler has written its first status."""
 
 
 @dataclass(frozen=True)
 class NodeKind:
-    """A kind of node that an autoscaler adds when something asks for it."""
-
     resources: Mapping[str, float]
-    """Of one node; infinite where it is not known."""
+    """Resources of one node; infinite if not known."""
     most: float
-    """So many may still come; infinite where it is not known."""
+    """How many nodes of this kind may still be added; infinite if not known."""
 
 
 UNKNOWN_KIND = NodeKind({"CPU": math.inf, "GPU": math.inf}, math.inf)
 
 
 def find_kinds() -> tuple[NodeKind, ...] | None:
-    """The kinds of nodes that the joined cluster may add: none where it does not grow, None where nobody can say."""
+    """Return the kinds of nodes that the joined cluster may add: empty if it does not grow, None if not known."""
     config = cluster_config()
     if config is not None and config.node_group_configs:
         return tuple(
@@ -57,7 +55,7 @@ def find_kinds() -> tuple[NodeKind, ...] | None:
 
 
 def kinds_of(living: Mapping[str, int], bootstrap: Path) -> tuple[NodeKind, ...]:
-    """From the living nodes' kinds, name to number, and the file of `ray up`, if it is this cluster's."""
+    """Return the kinds of nodes that may come. `living`: living nodes by kind. `bootstrap`: the file of `ray up`."""
     named = {name: count for name, count in living.items() if name and not re.fullmatch(r"node_[0-9a-f]+", name)}
     if not named:
         return ()

@@ -1,7 +1,7 @@
 """Checkpoints of an unfinished training in the results: the last two, each with a digest of every file.
 
-A disk, or a person, may damage what lies there. A training goes on from the newest checkpoint that is as it was
-written, so a damaged one costs the steps since the one before, and never changes a score.
+A disk or a person may damage checkpoints. A training resumes from the newest undamaged one, so damage costs only the
+steps since the checkpoint before, and never changes a score.
 """
 
 from __future__ import annotations
@@ -18,30 +18,29 @@ from study.engine.transport import Transport
 from trainables.typed_json import parse_json
 
 DIGESTS = "digests.json"
-"""Beside a checkpoint's files: its number, counted from 1, and the SHA-256 of each file."""
+"""A file in each checkpoint: its number, counted from 1, and the SHA-256 of each file."""
 
 
 class TaskCheckpoints:
-    """Those of one training."""
+    """The checkpoints of one training."""
 
     def __init__(self, transport: Transport, files: str) -> None:
-        """`files` names the training's files in the results."""
+        """`files` is the name of the training's files in the results."""
         self.transport = transport
         self.places = places(files)
         self._number = 0
-        """Of the newest one."""
+        """Number of the newest checkpoint."""
 
     def send(self, folder: Path) -> None:
-        """Copy a checkpoint from its local folder into the results, over the older of the two there. `OSError` where
-        it cannot be written."""
+        """Copy a checkpoint from its local folder into the results, over the older of the two there. `OSError` if it
+        cannot be written."""
         content = {"number": self._number + 1, "files": _digests(folder)}
         (folder / DIGESTS).write_text(json.dumps(content))
         self.transport.send(folder, self.places[self._number % 2])
         self._number += 1
 
     def fetch(self, folder: Path) -> Path | None:
-        """Copy the newest whole checkpoint into a folder of its own in this one, and return that; None where there is
-        none."""
+        """Copy the newest undamaged checkpoint into a subfolder of `folder` and return it; None if there is none."""
         whole: dict[int, Path] = {}
         for slot, place in enumerate(self.places):
             copy = folder / str(slot)
@@ -56,12 +55,12 @@ class TaskCheckpoints:
 
 
 def places(files: str) -> tuple[str, str]:
-    """The folders of a training's checkpoints within the results: of its odd ones, and of its even ones."""
+    """Return the folders of a training's checkpoints in the results: odd numbers first, then even ones."""
     return f"{TRAIN}/{files}", f"{TRAIN}/{files}.second"
 
 
 def _number(folder: Path, slot: int) -> int | None:
-    """That of a checkpoint; None where it is damaged. One of an older version has no digests, and is the only one."""
+    """Return a checkpoint's number; None if it is damaged. An older version wrote one checkpoint, without digests."""
     file = folder / DIGESTS
     if not file.exists():
         return 1 if slot == 0 else None

@@ -1,4 +1,4 @@
-"""The Ray cluster: join one or start one, what it has, and how many trials fit on it."""
+"""The Ray cluster: join or start one, list its resources, and count how many trials fit on it."""
 
 from __future__ import annotations
 
@@ -28,29 +28,29 @@ from trainables.machine import processor
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("study", "reports", "search_spaces", "trainables")
 JOB = "RAY_JOB_CONFIG_JSON_ENV_VAR"
-"""What Ray tells a job's process about the job: JSON."""
+"""The environment variable in which Ray passes a job's configuration to its process, as JSON."""
 OPEN = (
     "this Ray cluster asks for no token, so whoever reaches its ports can run code on it; see Tokens in "
     "docs/clusters.md, and RAY_AUTH_MODE"
 )
 DEVICES = Path("/dev")
 GPU_FILES = ("nvidia*", "nvhost*", "nvmap", "kfd", "dxg")
-"""A Linux with a GPU that torch can use has one of them: NVIDIA's cards and boards, AMD's cards, Windows's Linux."""
+"""A Linux with a GPU that torch can use has one of these files: NVIDIA's cards and boards, AMD's cards, WSL."""
 HIDE_GPUS = "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO"
-"""Ray's switch: where it is 1, who asks for no GPU sees none. Ray's default shows them all, so that scores that are
-made apart would be computed on the GPU that another trial trains on."""
+"""Ray's switch: if 1, a process that asks for no GPU sees none. By default it sees all, so a task that only scores
+would use the GPU on which another trial trains."""
 WAITING_SECONDS = 300.0
-"""A study that waits for nodes says so again after this."""
+"""Seconds until a study that waits for nodes prints so again."""
 
 
 @dataclass(frozen=True)
 class Cluster:
-    """What the living nodes have. `joined` is False for one that this process starts for itself."""
+    """The resources of the living nodes. `joined` is False for a cluster that this process starts for itself."""
 
     joined: bool
     nodes: tuple[Mapping[str, float], ...]
     kinds: tuple[NodeKind, ...] | None = ()
-    """Nodes that its autoscaler may add: none where it does not grow, None where nobody can say."""
+    """Nodes that the autoscaler may add: empty if the cluster does not grow, None if that is not known."""
 
     @property
     def cpus(self) -> float:
@@ -68,15 +68,14 @@ class Cluster:
 
 @dataclass(frozen=True)
 class Allotment:
-    """What one trial gets and how many run at once."""
+    """The resources of one trial, and how many trials run at once."""
 
     resources: Resources
-    """Of a trial."""
     concurrent: int
 
 
 def find_cluster() -> Cluster:
-    """Join the cluster that `RAY_ADDRESS`, a Ray job or `ray start` names; where none is, describe this machine."""
+    """Join the cluster that `RAY_ADDRESS`, a Ray job or `ray start` names. If there is none, describe this machine."""
     _quieten()
     import ray
 
@@ -107,18 +106,18 @@ def find_cluster() -> Cluster:
 def start_cluster(cluster: Cluster) -> None:
     """Start Ray on this machine, unless a cluster was joined.
 
-    It answers on this machine alone, asks for a token, as Ray does by itself where RAY_AUTH_MODE says nothing else, and
-    keeps its sockets and logs in a folder that nobody else may enter.
+    Ray listens on this machine alone. It asks for a token, as is Ray's default unless RAY_AUTH_MODE changes it. Its
+    sockets and logs are in a folder that no other user may enter.
     """
     if cluster.joined:
         return
     _keep_token_private()
     paths = [str(ROOT), os.environ.get("PYTHONPATH", "")]
-    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))  # its workers inherit it
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))  # Ray's workers inherit it
     node = cluster.nodes[0]
     options = {"num_cpus": int(node["CPU"]), "num_gpus": int(node["GPU"]), "_temp_dir": str(_own_folder())}
     context = _start_ray(options)
-    if context is None:  # on a busy machine; the second time Ray's files are in memory
+    if context is None:  # on a busy machine; at the second attempt Ray's files are in memory
         context = _start_ray(options)
     if context is None:
         raise UserError(
@@ -132,10 +131,10 @@ def start_cluster(cluster: Cluster) -> None:
 
 
 def allot(cluster: Cluster, request: Request) -> Allotment:
-    """Defaults that fill the cluster, as far as it may grow by itself; `UserError` where not one trial would ever fit.
+    """Return an allotment that fills the cluster and its possible growth. `UserError` if no trial would ever fit.
 
-    On nodes with at least two cores a GPU, one core a GPU stays free for scoring finished trials. Kinds of nodes that
-    share one limit may be counted twice: trials without a place wait.
+    On nodes with at least two cores per GPU, one core per GPU stays free for scoring finished trials. Kinds of nodes
+    that share one limit may be counted twice: trials without room wait.
     """
     kinds, gpus = cluster.kinds or (), request.gpus_per_worker
     if gpus is None:
@@ -152,7 +151,7 @@ def allot(cluster: Cluster, request: Request) -> Allotment:
     most = room + math.fsum(nodes * slots for nodes, slots in coming if nodes and slots)
     chosen = (request.gpus_per_worker, request.cpus_per_worker, request.concurrent)
     if cluster.kinds is None and (request.workers.most > 1 or any(value is not None for value in chosen)):
-        most = math.inf  # it may grow or not: what a person asked for is waited for
+        most = math.inf  # it may grow or not: the study waits for what the user asked for
     if most < request.workers.least:
         grown = f", once it has grown, {most:g}" if kinds else f" {most:g}"
         raise UserError(
@@ -168,7 +167,7 @@ def allot(cluster: Cluster, request: Request) -> Allotment:
 
 
 def scores_apart(cluster: Cluster, allotment: Allotment) -> bool:
-    """Whether finished trials are scored on cores that no worker has, while their GPU takes the next trial."""
+    """Return whether finished trials are scored on cores without a worker, while their GPU trains the next trial."""
     cpus, gpus = allotment.resources.cpus, allotment.resources.gpus
     nodes = [*cluster.nodes, *(kind.resources for kind in cluster.kinds or ())]
     slots = [(node.get("CPU", 0.0), _slots(node, cpus, gpus)) for node in nodes]
@@ -176,7 +175,7 @@ def scores_apart(cluster: Cluster, allotment: Allotment) -> bool:
 
 
 def awaited(cluster: Cluster, allotment: Allotment) -> str | None:
-    """A sentence on what the first trial waits for; None where there is room for it."""
+    """Return a sentence about what the first trial waits for; None if there is room for it."""
     cpus, gpus = allotment.resources.cpus, allotment.resources.gpus
     room = _room(cluster.nodes, cpus, gpus)
     if room >= allotment.resources.workers:
@@ -195,10 +194,10 @@ def awaited(cluster: Cluster, allotment: Allotment) -> str | None:
 
 
 def wait_for_room(cluster: Cluster, allotment: Allotment) -> Cluster:
-    """Ask a cluster that grows for what one trial needs, and wait until it is there, which is said at once and then now
-    and again. Returns the cluster as it is then.
+    """Ask the cluster for what one trial needs, and wait until it is there. Print the reason at once and then every 5
+    minutes. Return the cluster as it is then.
 
-    It asks by a placement group, which ends with this process, so that no node is kept for a study that was killed.
+    The request is a placement group, which ends with this process, so that no node is kept for a killed study.
     """
     if awaited(cluster, allotment) is None:
         return cluster
@@ -222,23 +221,23 @@ def wait_for_room(cluster: Cluster, allotment: Allotment) -> Cluster:
 
 
 def inside_job() -> bool:
-    """Whether `ray job submit` runs this process."""
+    """Return whether `ray job submit` runs this process."""
     return JOB in os.environ
 
 
 def inside_copy() -> bool:
-    """Whether this process runs in a Ray job's copy of a working directory, which will be thrown away. A job without
-    `--working-dir` runs in the folder where `ray start` was typed on the head node."""
+    """Return whether this process runs in a Ray job's copy of a working directory, which Ray deletes later. A job
+    without `--working-dir` runs in the folder where `ray start` was called on the head node."""
     return "working_dir" in (json.loads(os.environ.get(JOB, "{}")).get("runtime_env") or {})
 
 
 def lasting(folder: Path) -> Path:
-    """Absolute; a relative folder in such a copy is that one below the home folder."""
+    """Return the absolute path. In a Ray job's copy, a relative folder is taken relative to the home folder."""
     return ((Path.home() if inside_copy() else Path()) / folder).absolute()
 
 
 def hardware(cluster: Cluster) -> str:
-    """One line for the report."""
+    """Return one line for the report."""
     kinds = sorted(
         {key.split(":", 1)[1] for node in cluster.nodes for key in node if key.startswith("accelerator_type:")}
     )
@@ -246,7 +245,7 @@ def hardware(cluster: Cluster) -> str:
 
 
 def _start_ray(options: Mapping[str, Any]) -> Any:
-    """Start it, on the loopback; None where that took longer than Ray's own 30 seconds, which no setting changes."""
+    """Start Ray on the loopback. None if that took longer than Ray's own 30 seconds, which no setting changes."""
     import ray
 
     listen_on_loopback()
@@ -255,10 +254,10 @@ def _start_ray(options: Mapping[str, Any]) -> Any:
     try:
         with left_to_the_study():
             return ray.init(address="local", **options, log_to_driver=False, logging_level=logging.ERROR)
-    except Exception as error:  # Ray raises no narrower one
+    except Exception as error:  # Ray raises no narrower class
         if "timed out during startup" not in str(error):
             raise
-    left = set(psutil.Process().children(recursive=True)) - before  # what was started so far; Ray leaves it behind
+    left = set(psutil.Process().children(recursive=True)) - before  # processes started so far; Ray leaves them running
     for process in left:
         with contextlib.suppress(psutil.NoSuchProcess):
             process.kill()
@@ -267,7 +266,7 @@ def _start_ray(options: Mapping[str, Any]) -> Any:
 
 
 def _keep_token_private() -> None:
-    """Have the token where Ray looks for it, for this user's eyes only: Ray itself would write it for all to read."""
+    """Write the token where Ray looks for it, readable for this user alone. Ray itself would let all users read it."""
     if (
         os.environ.get("RAY_AUTH_MODE", "token") != "token"
         or {"RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"} & os.environ.keys()
@@ -291,7 +290,7 @@ def _for_me_alone(path: str, flags: int) -> int:
 
 
 def _own_folder() -> Path:
-    """Where Ray keeps sockets and logs, within a folder of this user's: Ray opens its own to everybody."""
+    """Return the folder for Ray's sockets and logs, inside a folder of this user. Ray opens its own to all users."""
     parent = Path(os.environ.get("RAY_TMPDIR") or os.environ.get("TMPDIR") or "/tmp") / f"ray-{os.getuid()}"
     try:
         parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -316,8 +315,8 @@ def _living_nodes() -> tuple[Mapping[str, float], ...]:
 
 
 def _fair_cpus(nodes: Sequence[Mapping[str, float]], gpus: float) -> int:
-    """Cores of a worker: one on CPUs alone. The cores of a node are shared by its GPUs, less one a GPU for scoring
-    where there are two; more than eight make no GPU faster."""
+    """Return the cores of a worker: one without GPUs. GPUs of a node share its cores evenly; one core per GPU stays
+    free for scoring if there are two per GPU. More than eight cores make no GPU faster."""
     shares = []
     for node in nodes:
         gpu_count, cores = node.get("GPU", 0.0), node.get("CPU", 0.0)
@@ -333,19 +332,19 @@ def _need(workers: int, cpus: int, gpus: float) -> str:
 
 
 def _room(nodes: Sequence[Mapping[str, float]], cpus: int, gpus: float) -> float:
-    """Workers that fit on the nodes."""
+    """Return how many workers fit on the nodes."""
     return math.fsum(_slots(node, cpus, gpus) for node in nodes)
 
 
 def _slots(node: Mapping[str, float], cpus: int, gpus: float) -> float:
-    """Workers that fit on a node; infinite on one of unknown size."""
+    """Return how many workers fit on a node; infinite if its size is unknown."""
     fits = [node.get("CPU", 0.0) / cpus, *([node.get("GPU", 0.0) / gpus + 1e-9] if gpus else [])]
     return min(math.floor(count) if math.isfinite(count) else count for count in fits)
 
 
 @contextlib.contextmanager
 def _silent_backend() -> Iterator[None]:
-    """Ray's C++ side writes a line to stderr for every attempt at a cluster that does not let it in."""
+    """Hide stderr: Ray's C++ code prints a line for every attempt at a cluster that refuses this process."""
     stderr = os.dup(2)
     nothing = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nothing, 2)
@@ -362,7 +361,7 @@ def _local_cpus() -> int:
 
 
 def _local_gpus() -> int:
-    """As torch counts them. It takes two seconds to load, so a machine without a GPU's device file does without."""
+    """Return torch's count of GPUs. To save two seconds, torch is not imported without a GPU device file."""
     if sys.platform == "linux" and not any(True for name in GPU_FILES for _ in DEVICES.glob(name)):
         return 0
     import torch
@@ -371,20 +370,20 @@ def _local_gpus() -> int:
 
 
 def _runtime_env() -> dict[str, Any]:
-    """How a joined cluster's workers find our packages: a job's working directory has them; else they are sent. What
-    is set in this process reaches a Ray that it starts, but not these."""
+    """Return how workers of a joined cluster find our packages: in a job's working directory, or they are sent. The
+    environment of this process does not reach them, unlike workers of a Ray that it starts."""
     environment = {"env_vars": {HIDE_GPUS: "1"}}
     return environment if inside_copy() else environment | {"py_modules": [str(ROOT / name) for name in PACKAGES]}
 
 
 def _quieten() -> None:
-    """Settings that Ray reads when it is imported: no flood on the console, no handler that swallows ctrl-C."""
+    """Set what Ray reads at import: less output on the console, and no handler that swallows ctrl-C."""
     os.environ.setdefault("RAY_AIR_NEW_OUTPUT", "0")
-    os.environ.setdefault("RAY_IGNORE_UNHANDLED_ERRORS", "1")  # of a task whose end nobody awaits any more
+    os.environ.setdefault("RAY_IGNORE_UNHANDLED_ERRORS", "1")  # errors of tasks whose result nobody awaits any more
     os.environ.setdefault("TUNE_DISABLE_SIGINT_HANDLER", "1")
     os.environ.setdefault("TUNE_DISABLE_AUTO_CALLBACK_LOGGERS", "1")
     os.environ.setdefault("TUNE_GLOBAL_CHECKPOINT_S", "inf")  # the ledger is the truth; Tune's own state is not needed
-    os.environ.setdefault("RAY_task_events_max_num_task_in_gcs", "10000")  # a trial has dozens, of some KB each
+    os.environ.setdefault("RAY_task_events_max_num_task_in_gcs", "10000")  # a trial has dozens of them, each a few KB
     os.environ.setdefault("RAY_worker_maximum_startup_concurrency", "16")
     os.environ.setdefault(HIDE_GPUS, "1")
     os.environ.setdefault("RAY_TRAIN_ENABLE_WORKER_STRUCTURED_LOGGING", "0")

@@ -1,8 +1,8 @@
-"""The coordinator of a study: where worker groups take tasks, and tell what becomes of their trials.
+"""The coordinator of a study: worker groups take tasks from it and report events to it.
 
-One small actor beside the process that runs the study. It holds no result for long and decides nothing: it passes
-tasks to worker groups, what these tell to the study, and verdicts and orders back. All of it waits without polling, so
-that a thousand groups cost it little. What a group is doing is a state of `study.engine.states`.
+One small actor beside the process that runs the study. It keeps no result for long and decides nothing: it passes tasks
+to worker groups, their events to the study, and verdicts and orders back. It waits without polling, so a thousand
+groups cost little. `study.engine.states` defines the states of a group.
 
 Who calls what:
 
@@ -46,62 +46,62 @@ from study.engine.states import AT_WORK, TAKEN, TRANSITIONS, WITHOUT_WORKERS, Ch
 from study.engine.transport import Deliveries
 
 HELD = 16
-"""Trials that wait for their scores at most, as their embeddings lie in the head's memory; then worker groups wait."""
+"""At most this many trials wait for their scores (their embeddings use the head's memory); then worker groups wait."""
 ATTEMPTS = 4
-"""How often a trial is begun at most without a new checkpoint, since its machine or process died."""
+"""A trial is begun at most this often without a new checkpoint, if its machine or process dies."""
 DRAIN_SECONDS = 5.0
-"""How often Ray is asked which machines are about to go."""
+"""Seconds between requests to Ray for machines that are about to go."""
 ANSWER_SECONDS = 5.0
-"""So long a trainable is waited for that should answer at once."""
+"""Seconds to wait for a trainable that should answer at once."""
 SAVE, HALT = "save", "halt"
-"""Orders to a worker group: write a checkpoint now; write one and stop."""
+"""Orders to a worker group: write a checkpoint now; write a checkpoint and stop."""
 
 
 @dataclass
 class _Group:
-    """What the coordinator knows of a worker group."""
+    """The coordinator's data on a worker group."""
 
     state: State = State.IDLE
     task: WorkerTask | None = None
     number: int = -1
-    """Of its last task, counted from 0."""
+    """Number of its last task, from 0."""
     open: set[str] = field(default_factory=set)
     """Trials of this task that have no record, have not failed, and are not handed over."""
     dismissed: bool = False
-    """Whether its trainable has no task for it any more."""
+    """Whether its trainable has no more tasks for it."""
     lives: dict[int, str] = field(default_factory=dict)
-    """By rank, which process is the worker now: calls of one that died may still wait here."""
+    """Id of the current worker process, by rank. Calls of a dead process may still wait here."""
     outcomes: asyncio.Queue[Done | Lost] = field(default_factory=asyncio.Queue)
-    """For its trainable."""
+    """Outcomes that its trainable has not read yet."""
     orders: list[str] = field(default_factory=list)
     nodes: set[str] = field(default_factory=set)
-    """Machines of its workers."""
+    """The machines of its workers."""
     places: PlacementGroup | None = None
-    """That its workers are in; None where they sit in their trainable's."""
+    """The placement group of its workers; None if they run inside their trainable."""
     trainable: ActorHandle | None = None
     """The actor that assigns its tasks."""
     error: str | None = None
-    """What its workers raised before it was given a task, and ended by."""
+    """The error that ended its workers before it was given a task."""
 
     def change(self, change: Change) -> bool:
-        """Go to the next state; False where the change comes too late."""
+        """Change to the next state; return False if the change comes too late."""
         following = TRANSITIONS.get((self.state, change))
         self.state = following or self.state
         return following is not None
 
 
 class Coordinator:
-    """Made a Ray actor by `open_coordinator`; all its state lives on its event loop."""
+    """The class of the actor that `open_coordinator` starts. All its state belongs to its event loop."""
 
     def __init__(self, folder: Path) -> None:
-        """`folder`: the study's results, for large things that workers send."""
+        """`folder`: the results folder of the study, for large data that workers send."""
         self._deliveries = Deliveries(folder)
-        self._tasks: dict[str, WorkerTask] = {}  # by key, those that have an open trial
+        self._tasks: dict[str, WorkerTask] = {}  # by key, tasks that have an open trial
         self._groups: dict[str, _Group] = defaultdict(_Group)
-        self._attempts: dict[str, int] = defaultdict(int)  # by the key of a task
+        self._attempts: dict[str, int] = defaultdict(int)  # by task key
         self._reasons: dict[str, str] = {}  # why the last attempt ended
-        self._died: set[str] = set()  # groups whose task another one has
-        self._settled: set[str] = set()  # trials that no group has to do with any more
+        self._died: set[str] = set()  # groups whose task was given to another group
+        self._settled: set[str] = set()  # trials that no group works on any more
         self._posted: deque[tuple[int, Event]] = deque()
         self._numbers = itertools.count()
         self._verdicts: dict[tuple[str, int], bool] = {}
@@ -113,8 +113,8 @@ class Coordinator:
     # --- the study
 
     async def events(self, heard: int) -> list[tuple[int, Event]]:
-        """What was told after the first `heard` events, at least one, each with its number. An answer may be lost with
-        whoever waited for it, so an event stays here until the study says that it was heard."""
+        """Return the events from number `heard` on, at least one, each with its number. An answer may be lost if its
+        receiver dies, so an event stays here until the study confirms it by a higher `heard`."""
         async with self._changed:
             while self._posted and self._posted[0][0] < heard:
                 self._posted.popleft()
@@ -122,23 +122,23 @@ class Coordinator:
             return [*self._posted]
 
     async def offer(self, task: WorkerTask) -> None:
-        """A trainable will assign this task to its worker group."""
+        """Store a task, which a trainable will assign to its worker group."""
         self._tasks[task.key] = task
 
     async def settled(self, keys: Iterable[str]) -> None:
-        """These trials have a record or have failed: the study has written it."""
+        """Mark trials as settled: the study has written their record or failure."""
         async with self._changed:
             self._settle(keys)
 
     async def answer(self, key: str, rung: int, goes_on: bool) -> None:
-        """The scheduler's verdict on a trial at a rung."""
+        """Store the scheduler's verdict on a trial at a rung."""
         async with self._changed:
-            self._verdicts.setdefault((key, rung), goes_on)  # a trial that is begun again asks again
+            self._verdicts.setdefault((key, rung), goes_on)  # a restarted trial asks again
             self._changed.notify_all()
 
     async def halt(self, seconds: float) -> None:
-        """Have all groups that train write a checkpoint and stop; returns when they have, and the study is told of all
-        that is handed over, or after so many seconds."""
+        """Order all groups that train to write a checkpoint and stop. Return when they have, and all handed-over trials
+        are reported to the study, or after that many seconds."""
         async with self._changed:
             self._halted = True
             self._order(self._groups.values(), HALT)
@@ -147,16 +147,16 @@ class Coordinator:
             def done() -> bool:
                 return not self._handing and all(group.state is not State.TRAINING for group in self._groups.values())
 
-            # A step may take longer than that; what came after the last checkpoint is repeated.
+            # One step may take longer. Steps after the last checkpoint are repeated.
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._changed.wait_for(done), seconds)
 
     async def died(self, key: str, reason: str) -> None:
-        """The process died that had the task of that key."""
+        """Note that the process died that had this task."""
         self._reasons[key] = reason
 
     async def watch_machines(self) -> None:
-        """Order a checkpoint wherever Ray says that a machine is about to go. Never returns."""
+        """Order a checkpoint on every machine that Ray reports as about to go. Never returns."""
         from study.engine.ray_internals import machines_that_leave
 
         while True:
@@ -175,16 +175,16 @@ class Coordinator:
     # --- a trainable
 
     async def assign(self, name: str, key: str, trainable: ActorHandle) -> None:
-        """Give a worker group of that trainable the task of that key."""
+        """Give the task to the trainable's worker group."""
         died = {
             other: group.places
             for other, group in self._groups.items()
             if other != name and group.task is not None and group.task.key == key
         }
-        if name not in self._groups:  # it is new, and needs places
+        if name not in self._groups:  # a new group needs places
             died |= await self._dead_between_tasks()
-        # Ray Train gives places back only where Ray's dashboard tells it of the trainable's death; without a dashboard
-        # the next group would wait for them for ever. Where Ray fails at it the trainable begins anew, and tries again.
+        # Ray Train frees a placement group only if Ray's dashboard reports the trainable's death. Without a dashboard
+        # the next group would wait for ever. If Ray fails here, the trainable restarts and tries again.
         for places in died.values():
             if places is not None:
                 await asyncio.to_thread(remove_placement_group, places)
@@ -194,7 +194,7 @@ class Coordinator:
             self._died.update(died)
             group, task = self._groups[name], self._tasks.get(key)
             group.trainable = trainable
-            if task is None:  # all of it was settled, and its trainable died before it knew
+            if task is None:  # all trials were settled, and its trainable died before it knew
                 group.outcomes.put_nowait(Done())
                 return
             group.task, group.number = task, group.number + 1
@@ -210,11 +210,11 @@ class Coordinator:
             self._changed.notify_all()
 
     async def outcome(self, name: str) -> Done | Lost:
-        """What has become of the group's task, as soon as it is known."""
+        """Wait for the outcome of the group's task, and return it."""
         return await self._groups[name].outcomes.get()
 
     async def ended(self, name: str, reason: str, failed: bool = False) -> None:
-        """The group's workers have ended. `failed`: by an error that they raised."""
+        """Handle the end of the group's workers. `failed`: they ended by an error that they raised."""
         async with self._changed:
             group = self._groups[name]
             taken = group.state in TAKEN
@@ -230,26 +230,26 @@ class Coordinator:
             self._changed.notify_all()
 
     async def interrupted(self, name: str, nodes: frozenset[str] = frozenset(), reason: str = "") -> None:
-        """Workers of the group died or failed, and all of them are started anew once machines have room. `nodes`: where
-        processes died, where Ray knows of no machine that did; and what it says of it."""
+        """Note that workers of the group died or failed; Train restarts all of them once machines have room. `nodes`:
+        the machines of the dead processes, if Ray reports no dead machine. `reason`: Ray's description."""
         async with self._changed:
             group = self._groups.get(name)
             if group is None:
                 return
             if nodes and group.task is not None:
                 self._reasons[group.task.key] = reason
-                if group.state in (State.ASSIGNED, State.INTERRUPTED):  # nobody had taken it since they were started
+                if group.state in (State.ASSIGNED, State.INTERRUPTED):  # not taken since the workers' last start
                     self._post(Died(tuple(sorted(group.open)), nodes, reason))
             self._interrupt(group)
 
     async def abandon(self, name: str, reason: str) -> None:
-        """The group's task cannot be begun; its trials have failed."""
+        """Fail the open trials of the group's task, which cannot be begun."""
         async with self._changed:
             self._finish(self._groups[name], Change.FINISHED, reason)
             self._changed.notify_all()
 
     async def dismiss(self, name: str) -> None:
-        """Have the group's workers return."""
+        """Tell the group's workers to return."""
         async with self._changed:
             self._groups[name].dismissed = True
             self._changed.notify_all()
@@ -257,22 +257,22 @@ class Coordinator:
     # --- a worker
 
     async def places(self, name: str, places: PlacementGroup | None) -> None:
-        """The group's workers are in that placement group of Ray's, which is its own."""
+        """Store the placement group of the group's workers."""
         if name in self._died:
             await asyncio.to_thread(remove_placement_group, places)
         else:
             self._groups[name].places = places
 
     async def not_started(self, name: str, error: str) -> None:
-        """The group's workers raised that error before they could take a task, and Train starts them anew."""
+        """Report that the group's workers raised an error before they could take a task. Train restarts them."""
         async with self._changed:
             self._not_started(self._groups[name], error)
 
     async def take(self, name: str, rank: int, life: str, node: str, after: int) -> WorkerTask | None:
-        """The group's task with a number above `after`, as soon as there is one; None where the worker is to end.
-        `life` names its process.
+        """Wait for a task of the group with a number above `after`, and return it; None if the worker must end. `life`:
+        id of the worker's process.
 
-        `RuntimeError` where its workers were started too often for it: they are started once more, for the next task.
+        `RuntimeError` if the workers were started too often for this task: they are restarted for the next task.
         """
         group = self._groups[name]
         async with self._changed:
@@ -291,7 +291,7 @@ class Coordinator:
             if rank == 0:
                 if not self._check_attempts(group):
                     self._changed.notify_all()
-                    # Others of its workers may have taken it already, and would wait for this one.
+                    # Other workers of the group may have taken the task, and would wait for this worker.
                     raise RuntimeError(f"{task.key} is given up")
                 self._attempts[task.key] += 1
                 group.change(Change.TAKEN)
@@ -301,32 +301,32 @@ class Coordinator:
             return dataclasses.replace(task, number=group.number, done=done)
 
     async def tell(self, name: str, event: Event) -> None:
-        """An event for the study."""
+        """Pass an event on to the study."""
         async with self._changed:
             if isinstance(event, Checkpointed):
-                self._attempts[event.files] = 0  # a machine that goes now and then must not end a long trial
+                self._attempts[event.files] = 0  # machines that die now and then must not end a long trial
                 return
             self._post(event)
-            group = self._groups.get(name)  # None: its trainable died, and another one has its task
+            group = self._groups.get(name)  # None: its trainable died, and another trainable has its task
             if group is not None and isinstance(event, Step):
                 group.change(Change.TRAINS if event.step < event.steps else Change.TRAINED)
             elif group is not None and isinstance(event, DiskFull):
-                group.change(Change.TRAINED)  # it does no more, and hears no order
+                group.change(Change.TRAINED)  # the group stops, and follows no order
             self._changed.notify_all()
 
     async def hand_over(self, key: str, content: object) -> None:
-        """Take a trial's embeddings, for the study to have them scored: from now on it is no group's, and the study is
-        told of it whatever becomes of the one that called. Waits while `HELD` others wait for their scores
+        """Store a trial's embeddings until the study has them scored. From now on the trial belongs to no group, and
+        the study hears of it even if the caller dies. Waits while `HELD` other trials wait for their scores
         (`release`)."""
         async with self._changed:
-            if key in self._settled:  # by a group that was thought dead
+            if key in self._settled:  # by a group that was believed dead
                 return
             self._settle([key])
             self._handing += 1
             await self._changed.wait_for(lambda: self._held < HELD)
             self._held += 1
         event: Event
-        try:  # the coordinator owns it, so it outlives the group
+        try:  # the coordinator owns the object, so it outlives the group
             event = HandedOver(key, [await asyncio.to_thread(ray.put, content)])
         except Exception as error:
             event = Failed(key, f"its embeddings were not kept: {error}")
@@ -337,7 +337,7 @@ class Coordinator:
             self._changed.notify_all()
 
     async def release(self) -> None:
-        """One that was handed over has its scores, or has failed."""
+        """Note that a handed-over trial has its scores, or has failed."""
         async with self._changed:
             self._held -= 1
             self._changed.notify_all()
@@ -345,34 +345,34 @@ class Coordinator:
     async def finish(
         self, name: str, number: int, reason: str | None = None, details: str = "", renew: bool = False
     ) -> None:
-        """The group's workers are done with the task of that number. `reason`: why its open trials failed; None where
-        they have told what became of each, or were ordered to halt. `renew`: they end, and others take their place."""
+        """Note that the workers are done with the task of that number. `reason`: why its open trials failed; None if
+        the workers reported each trial, or were ordered to halt. `renew`: the workers end, and are replaced."""
         async with self._changed:
             group = self._groups[name]
-            if group.number == number:  # else another worker of the group said so before
+            if group.number == number:  # else another worker of the group reported it before
                 self._finish(group, Change.RENEWED if renew else Change.FINISHED, reason, details)
                 self._changed.notify_all()
 
     async def stumbled(self, name: str, number: int, reason: str) -> None:
-        """A worker raises this error now; with several workers only a new start helps."""
+        """Store the error that a worker is about to raise. With several workers only a restart helps."""
         group = self._groups[name]
         if group.task is not None and group.number == number:
             self._reasons[group.task.key] = reason
 
     async def wait_for_verdict(self, key: str, rung: int) -> bool:
-        """Whether the trial goes on after that rung, as soon as the scheduler has said so."""
+        """Wait for the scheduler's verdict, and return whether the trial goes on after that rung."""
         async with self._changed:
             await self._changed.wait_for(lambda: (key, rung) in self._verdicts or self._halted)
             return self._verdicts.get((key, rung), True)
 
     async def orders(self, name: str, heard: int) -> list[str]:
-        """Orders to the group after the first `heard`, at least one."""
+        """Wait for orders to the group after the first `heard` ones, and return them."""
         group = self._groups[name]
         async with self._changed:
             await self._changed.wait_for(lambda: len(group.orders) > heard)
             return group.orders[heard:]
 
-    # --- large things, for `study.engine.transport.CoordinatorTransport`; disks are waited for beside the event loop
+    # --- large data, for `study.engine.transport.CoordinatorTransport`; threads wait for disks, not the event loop
 
     async def put_piece(self, delivery: str, file: str, offset: int, data: bytes) -> None:
         await asyncio.to_thread(self._deliveries.put_piece, delivery, file, offset, data)
@@ -390,16 +390,16 @@ class Coordinator:
         await asyncio.to_thread(self._deliveries.remove, name)
 
     async def _dead_between_tasks(self) -> dict[str, PlacementGroup]:
-        """The places of each group whose trainable died without a task, of which nobody is told."""
+        """Return the placement groups of groups whose trainable died without a task. Nobody reports these deaths."""
         idle = {name: group for name, group in self._groups.items() if group.task is None and group.places is not None}
-        # A group that has places, but no task yet, has told of these before its trainable could.
+        # A group may report its places before its trainable has assigned a task.
         groups = [(name, group) for name, group in idle.items() if group.trainable is not None]
         return {name: group.places for name, group in groups if not await asyncio.to_thread(lives, group.trainable)}
 
     # --- inside, with the condition held
 
     def _check_attempts(self, group: _Group) -> bool:
-        """Whether the group may begin its task, which is given up where it was begun too often."""
+        """Return whether the group may begin its task. A task that was begun too often is given up."""
         assert group.task is not None
         key = group.task.key
         if self._attempts[key] < ATTEMPTS:
@@ -426,7 +426,7 @@ class Coordinator:
         if reason is not None:
             for key in sorted(group.open):
                 self._post(Failed(key, reason, details))
-        self._close(group)  # where nothing is open, nothing will be settled any more
+        self._close(group)  # if nothing is open, nothing will be settled any more
 
     def _settle(self, keys: Iterable[str]) -> None:
         self._settled.update(keys)
@@ -438,7 +438,7 @@ class Coordinator:
         self._changed.notify_all()
 
     def _close(self, group: _Group) -> None:
-        """With the last open trial, and its workers done, its trainable is free."""
+        """Free the group's trainable if no trial is open and the workers are done."""
         if not group.open and group.change(Change.SETTLED):
             group.task = None
             group.outcomes.put_nowait(Done())
@@ -449,7 +449,7 @@ class Coordinator:
 
 
 def lives(trainable: ActorHandle) -> bool:
-    """Whether an actor that has nothing to do is there; one that does not answer soon is taken for busy."""
+    """Return whether an idle actor lives. An actor that does not answer soon is believed busy."""
     try:
         ray.get(trainable.__ray_ready__.remote(), timeout=ANSWER_SECONDS)
     except ray.exceptions.ActorDiedError:
@@ -460,7 +460,7 @@ def lives(trainable: ActorHandle) -> bool:
 
 
 def open_coordinator(name: str, folder: Path) -> ActorHandle:
-    """The coordinator of a study, on the machine where its process runs, so that `folder` is there."""
+    """Start the coordinator of a study on the machine of this process, so that `folder` exists there."""
     strategy = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
     actor = ray.remote(num_cpus=0, max_concurrency=100_000)(Coordinator)
     return actor.options(name=name, scheduling_strategy=strategy).remote(folder)

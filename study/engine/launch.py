@@ -1,4 +1,4 @@
-"""A study from its plan to its report: Ray Tune over Ray Train, with the ledger as the truth."""
+"""Run a study from its plan to its results: Ray Tune over Ray Train. The ledger is the truth."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from study.search.tune_searcher import TuneSearcher
 
 PERFORM = "study.engine.worker:perform"
-"""What a worker does with a task: train and evaluate."""
+"""The function that a worker runs for a task: train and evaluate."""
 NOTICED_SECONDS = 10.0
-"""A wait for a cluster from which on it is told that the study's clock began after it."""
+"""If the wait for a cluster takes longer, a message says that the study's clock began after the wait."""
 
 KILLED = (
     "error: the study was killed, or the head of its Ray was, without which it cannot go on; finished trials are kept: "
@@ -45,10 +45,10 @@ KILLED = (
 
 
 def run_study(plan: Plan, cluster: Cluster, allotment: Allotment, perform: str = PERFORM) -> int:
-    """Run what the ledger does not hold yet, in a folder that `check_results` has passed. Returns the number of failed
-    trials.
+    """Run the trials that the ledger does not have yet, in a folder that `check_results` has passed. Return the number
+    of failed trials.
 
-    `perform`: `"module:function"`, what workers do with a task; a benchmark gives one without the work.
+    `perform`: `"module:function"`, which workers call for each task. A benchmark gives a function without the work.
     """
     with locked(plan.place):
         return _run_alone(plan, cluster, allotment, perform)
@@ -59,8 +59,8 @@ def _run_alone(plan: Plan, cluster: Cluster, allotment: Allotment, perform: str)
     from study.search.tune_searcher import TuneSearcher
 
     def save_search(explored: list[str], finals: Finals | None) -> None:
-        """A report has what Optuna asks for from then on, and who is in the finals, also if the study never comes to
-        its end."""
+        """Save the explored recipes and the finalists at once, so that a report has them even if the study never
+        ends."""
         with_search(info, explored, finals).save(plan.results)
 
     searcher = TuneSearcher(plan, plan.ledger, save_search, allotment.concurrent)
@@ -77,14 +77,14 @@ def _run_alone(plan: Plan, cluster: Cluster, allotment: Allotment, perform: str)
             failed = _run_trials(plan, cluster, allotment, searcher, perform)
         _drop_models(searcher)
         return failed
-    finally:  # also where a person stops it: what is done is reported
+    finally:  # also if the user stops the study: finished trials are reported
         if limited := searcher.limited:
             info = dataclasses.replace(info, limited=limited)
             say(ended_in_words(limited, raced=plan.races or plan.first_decides))
         try:
             with deferred():
                 save_info(plan, info, searcher.explored, searcher.finals)
-        except OSError as error:  # what ended the study, such as a full disk, may hold on
+        except OSError as error:  # the cause of the study's end, such as a full disk, may persist
             raise as_user_error(error, plan.place.shown) from None
         plan.place.push_changed()
 
@@ -115,7 +115,7 @@ def _run_trials(plan: Plan, cluster: Cluster, allotment: Allotment, searcher: Tu
     machine, apart = hardware(cluster), scores_apart(cluster, allotment)
 
     def begin(members: Sequence[Trial], together: bool) -> dict[str, Any] | None:
-        """Ray Tune's config of trials that run together; None where the study must end."""
+        """Return Ray Tune's config of trials that run together; None if the study must end."""
         trials = [to_run(trial, plan, allotment, models, together, machine) for trial in members]
         done = frozenset(trial.key for trial in trials if plan.ledger.has(trial.recipe_hash, trial.seed))
         task = WorkerTask(
@@ -154,7 +154,7 @@ def _run_trials(plan: Plan, cluster: Cluster, allotment: Allotment, searcher: Tu
 
 
 def _begin_clock(budget: Budget) -> None:
-    """To wait for a cluster's room is no time of the study; a wait that a person notices is told."""
+    """Start the study's clock: waiting for the cluster does not count. Print a message after a long wait."""
     waited = budget.begin()
     for name, number in budget.limits.items():
         if LIMITS[name].clock and waited >= NOTICED_SECONDS:
@@ -162,7 +162,7 @@ def _begin_clock(budget: Budget) -> None:
 
 
 def _scheduler(plan: Plan) -> Scheduler:
-    """The scheduler, which has seen what earlier runs of the study measured at rungs."""
+    """Return the scheduler, with the rung scores of earlier runs of the study."""
     if plan.rungs is None:
         return SCHEDULERS["none"].build(Setting(()))
     names = [measure.name for measure in plan.rungs.measures]
@@ -175,8 +175,8 @@ def _scheduler(plan: Plan) -> Scheduler:
 
 
 def to_run(trial: Trial, plan: Plan, allotment: Allotment, models: ModelsKept, together: bool, machine: str) -> Trial:
-    """The trial with how it is scored, whether its model is kept, and what it runs on. A population (`together`), and a
-    model that is only evaluated, would gain nothing by several workers."""
+    """Return the trial with its evaluation, resources and rungs, and whether its model is kept. A population
+    (`together`), and a model that is only evaluated, get one worker: more would gain nothing."""
     resources = dataclasses.replace(allotment.resources, hardware=machine)
     if together or not trial.trains:
         resources = dataclasses.replace(resources, workers=1, most_workers=1)
@@ -190,7 +190,7 @@ def to_run(trial: Trial, plan: Plan, allotment: Allotment, models: ModelsKept, t
 
 
 def _saves(trial: Trial) -> bool:
-    """Whether anybody may want its model: nobody that of a learning curve, or of a soup that lacks a seed."""
+    """Return whether anyone may want the trial's model. Not for a learning curve, or for a soup that lacks a seed."""
     return not trial.part and not (trial.averaged and SoupVariant.of(trial.seed).without is not None)
 
 
@@ -201,13 +201,13 @@ def _models(searcher: TuneSearcher) -> ModelsKept:
 
 
 def _drop_models(searcher: TuneSearcher) -> None:
-    """Remove what was kept for soups, once these are all scored. `UserError` where the results cannot be written."""
+    """Remove models kept for soups, once all soups are scored. `UserError` if the results cannot be written."""
     plan = searcher.plan
     if not searcher.agenda.soups_settled:
         return
     try:
         for key in _models(searcher).after_soups(searcher.shipped()):
-            if record := plan.ledger.get(*split_key(key)):  # a record first, so that none names a model that is gone
+            if record := plan.ledger.get(*split_key(key)):  # the record first: no record may name a missing model
                 plan.ledger.write(dataclasses.replace(record, checkpoint=None))
                 plan.place.push(f"{LEDGER}/{key}.json")
             plan.place.remove(f"{MODELS}/{key}")

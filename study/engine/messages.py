@@ -1,7 +1,7 @@
-"""What goes through Ray between the study and its workers: tasks to them, events back.
+"""Messages between the study and its workers, sent through Ray: tasks to workers, events back.
 
-An event is told by a worker, or by the coordinator in its place. The study's one loop takes it (`ResultWriter`), and
-callbacks hear of it: each kind names the method that does.
+A worker, or the coordinator in its place, sends an event. The study's loop (`ResultWriter`) handles it and passes it to
+callbacks: each event class names the callback method that receives it.
 """
 
 from __future__ import annotations
@@ -20,35 +20,35 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class WorkerTask:
-    """Trials that a worker group runs together: one, or a population that shares one checkpoint."""
+    """Trials that a worker group runs together: one trial, or a population that shares one checkpoint."""
 
     key: str
-    """Names its files."""
+    """The name of the task's files."""
     trials: tuple[Trial, ...]
-    """Only its worker looks into their recipes: what these name may be defined by sources that run there first."""
+    """Only the worker reads their recipes: sources that run there first may define what these name."""
     sources: tuple[SourceFile, ...] = ()
-    """Plugins and a person's space file, in the order in which they run."""
+    """Plugins and a user's space file, in the order in which they run."""
     done: frozenset[str] = frozenset()
-    """Keys of trials that have a record already, or are settled otherwise."""
+    """Keys of trials that already have a record, or are settled otherwise."""
     url: str | None = None
-    """Of the results, where they are elsewhere."""
+    """The URL of the results if they are not on the study's machine."""
     hand_over: bool = False
-    """Whether a trained trial's embeddings are given away to be scored on a CPU."""
+    """Whether embeddings of a trained trial are handed over, to be scored on a CPU."""
     number: int = -1
-    """Its place among the tasks of its worker group, from 0 on."""
+    """The task's place among the tasks of its worker group, from 0."""
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """Of its trials."""
+        """Keys of the trials."""
         return tuple(trial.key for trial in self.trials)
 
     @property
     def resources(self) -> Resources:
-        """Those of each of its trials."""
+        """Resources of each trial."""
         return self.trials[0].resources
 
     def run_sources(self) -> None:
-        """Define what its recipes name. `UserError` where a source fails."""
+        """Run the sources that define the names in the recipes. `UserError` if a source fails."""
         for source in self.sources:
             source.run()
 
@@ -58,21 +58,21 @@ class Event:
     """Something that happened to trials."""
 
     hears: ClassVar[str] = ""
-    """The method of a callback that hears it; empty where none does."""
+    """The callback method that receives this event; empty if none does."""
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """Of the trials."""
+        """Keys of the trials."""
         return ()
 
     def arguments(self, trials: Sequence[Trial]) -> tuple[object, ...]:
-        """What that method is given; `trials` are those of the keys that are open."""
+        """Return the arguments for that method. `trials` are the open ones among the keys."""
         return (trials,)
 
 
 @dataclass(frozen=True)
 class OfSeveral(Event):
-    """Of trials that train together."""
+    """An event of trials that train together."""
 
     members: tuple[str, ...]
 
@@ -83,7 +83,7 @@ class OfSeveral(Event):
 
 @dataclass(frozen=True)
 class OfOne(Event):
-    """Of one trial."""
+    """An event of one trial."""
 
     key: str
 
@@ -94,36 +94,36 @@ class OfOne(Event):
 
 @dataclass(frozen=True)
 class Started(OfSeveral):
-    """A worker group has begun them, perhaps again."""
+    """A worker group has begun the trials, perhaps again."""
 
     hears = "started"
 
 
 @dataclass(frozen=True)
 class TrialsInterrupted(OfSeveral):
-    """Their workers died. Others begin them again, from their checkpoint."""
+    """The workers of the trials died. Other workers resume the trials from their checkpoint."""
 
     hears = "interrupted"
 
 
 @dataclass(frozen=True)
 class Died(OfSeveral):
-    """Processes of theirs died, and not their machines as far as Ray knows, before they took them. Others are started.
-    `FailedStarts` makes of it that none started, once the machines have outlived it."""
+    """Processes died before they took the trials; their machines did not, as far as Ray knows. New ones are started.
+    `FailedStarts` counts a failed start once the machines have outlived the processes."""
 
     nodes: frozenset[str]
-    """Of these processes, as Ray calls them."""
+    """Ray's ids of the machines of these processes."""
     reason: str
-    """What Ray says of it."""
+    """Ray's description of the death."""
 
 
 @dataclass(frozen=True)
 class NotStarted(OfSeveral):
-    """No worker group began them: an error was raised while it started, or its process died. Another one is started."""
+    """A worker group did not start: an error was raised, or its process died. Another group is started."""
 
     reason: str
     starts: int = 1
-    """How many failed so, of whatever trials, since one of the study last began, took a step or ended well."""
+    """Failed starts in a row, of any trials: since a trial of the study last began, took a step or ended well."""
     hears = "not_started"
 
     def arguments(self, trials: Sequence[Trial]) -> tuple[object, ...]:
@@ -132,17 +132,17 @@ class NotStarted(OfSeveral):
 
 @dataclass(frozen=True)
 class Step(OfSeveral):
-    """A step of their training is done."""
+    """A training step is done."""
 
     step: int
     steps: int
-    """Of the whole training."""
+    """Number of steps of the whole training."""
     scalars: Mapping[str, float]
-    """Of a population the losses of its members, `loss/0` and so on, those that diverged left out."""
+    """Metrics by name. For a population: the losses of its members, `loss/0` and so on, without diverged members."""
     hears = "step"
 
     def each(self) -> Iterator[Step]:
-        """One of each member that has a loss."""
+        """Yield one step per member that has a loss."""
         if len(self.members) == 1:
             yield self
             return
@@ -156,12 +156,12 @@ class Step(OfSeveral):
 
 @dataclass(frozen=True)
 class Rung(OfOne):
-    """It pauses, and its worker waits for the scheduler's verdict."""
+    """The trial pauses, and its worker waits for the scheduler's verdict."""
 
     number: int
-    """From 1 on."""
+    """The rung, from 1."""
     scores: Mapping[str, float]
-    """Its development score of each goal, the higher the better."""
+    """The trial's development score of each goal; higher is better."""
     hears = "rung"
 
     def arguments(self, trials: Sequence[Trial]) -> tuple[object, ...]:
@@ -170,29 +170,27 @@ class Rung(OfOne):
 
 @dataclass(frozen=True)
 class Checkpointed(Event):
-    """A checkpoint is in the results: for the coordinator, which counts attempts from there on."""
+    """A checkpoint is in the results. The coordinator counts attempts from there on."""
 
     files: str
-    """The task's key."""
 
 
 @dataclass(frozen=True)
 class HandedOver(OfOne):
-    """Its training is over, and its embeddings wait to be scored by a task of Ray's."""
+    """The trial's training is over, and its embeddings wait for a Ray task that scores them."""
 
     content: list[ObjectRef]
-    """Ray's reference to them, in a list, since Ray would pass on what a bare one stands for."""
+    """Ray's reference to the embeddings. It is in a list, since Ray would resolve a bare reference."""
 
 
 @dataclass(frozen=True)
 class Scored(OfOne):
-    """It has a record: it came to its end, or was stopped early."""
+    """The trial has a record: it finished, or was stopped early."""
 
     record: Record
     predictions: bytes | None
-    """The content of their file."""
     card: str | None
-    """The model's README; None where no model was saved."""
+    """The model's README; None if no model was saved."""
     hears = "finished"
 
     def arguments(self, trials: Sequence[Trial]) -> tuple[object, ...]:
@@ -201,7 +199,7 @@ class Scored(OfOne):
 
 @dataclass(frozen=True)
 class Failed(OfOne):
-    """It has no record, and is not tried again in this run."""
+    """The trial has no record, and is not tried again in this run."""
 
     reason: str
     details: str = ""
@@ -221,13 +219,13 @@ class DiskFull(Event):
 
 @dataclass(frozen=True)
 class Done:
-    """To a trainable: nothing of its task is open."""
+    """To a trainable: all trials of its task are settled."""
 
 
 @dataclass(frozen=True)
 class Lost:
-    """To a trainable: its workers ended before its task did."""
+    """To a trainable: the workers of its group ended before the task did."""
 
     reason: str
     taken: bool
-    """Whether they had taken the task."""
+    """Whether the workers had taken the task."""

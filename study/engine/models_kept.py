@@ -11,31 +11,31 @@ from reports.ledger.option_values import KeepModels
 from search_spaces.goals import Goal, place_among
 
 Whose = tuple[str, Literal["own", "finals", "soups"]]
-"""A recipe, and what its trials are of: a row in the finals keeps its own model, too."""
+"""A recipe, and the kind of its trials. A row in the finals keeps a model of each kind."""
 
 
 class ModelsKept:
-    """The models of a running study. It deletes nothing itself: who asks it does, once the new record is whole."""
+    """The models of a running study. The caller deletes returned models, once the new record is written."""
 
     def __init__(
         self, wish: KeepModels, goals: Sequence[Goal], records: Iterable[Record] = (), averages: bool = False
     ) -> None:
-        """`records`: of earlier runs; their models stay until they are beaten. `averages`: those of the finals stay
-        until soups are made of them (`after_soups`)."""
+        """`records`: of earlier runs, whose models stay until better ones replace them. `averages`: models of the
+        finals stay until soups are made of them (`after_soups`)."""
         self.wish, self.goals, self.averages = wish, goals, averages
-        self._models: dict[str, tuple[Whose, tuple[float, ...]]] = {}  # by trial; see `place_among`
+        self._models: dict[str, tuple[Whose, tuple[float, ...]]] = {}  # by trial key; the tuple is from `place_among`
         for record in records:
             self._keep(record)
 
     def saves(self, explored: bool) -> bool:
-        """Whether a trial, which explores or does not, hands its model over."""
+        """Return whether a trial hands over its model. `explored`: the search chose its recipe."""
         return not explored if self.wish == "rows" else self.wish != "none"
 
     def beaten(self, record: Record) -> list[str]:
-        """By this record, which is about to be written: the keys of the trials, perhaps its own, whose models go.
+        """Return keys of the trials whose models this new record replaces, perhaps its own.
 
-        Of `rows` all seeds of its recipe but the best, of a number all trials but so many. Who came first stays where
-        two are alike.
+        With `rows`, each recipe keeps its best seed. With a number, that many trials are kept. Of equal trials the
+        first stays.
         """
         self._keep(record)
         if record.checkpoint is None or self.wish in ("all", "none") or (self.averages and is_fresh(record.seed)):
@@ -46,8 +46,8 @@ class ModelsKept:
         return self._dropped(rivals, self.wish if isinstance(self.wish, int) else 1)
 
     def after_soups(self, shipped: str | None) -> list[str]:
-        """Keys of the trials of the finals whose models go once soups are made, or will not be: of each recipe all
-        but the best seed's, and all soups but the `shipped` one."""
+        """Return keys of the trials whose models go once all soups are made or cancelled: in the finals all but each
+        recipe's best seed, and all soups but the `shipped` one."""
         if self.wish != "rows":
             return []
         groups: dict[Whose, list[str]] = {}
@@ -58,7 +58,7 @@ class ModelsKept:
         return [*self._dropped(soups, 0), *(key for keys in finals for key in self._dropped(keys, 1))]
 
     def _dropped(self, rivals: Sequence[str], most: int) -> list[str]:
-        """All but so many of these trials, the best, which are forgotten."""
+        """Forget all but the `most` best of these trials, and return them."""
         ranked = sorted(rivals, key=lambda key: self._models[key][1], reverse=True)
         removed = ranked[most:]
         for key in removed:
@@ -78,6 +78,6 @@ class ModelsKept:
 
 
 def left_behind(results: Path, records: Iterable[Record]) -> list[str]:
-    """Keys of the models whose record names none: a study was killed before it had removed them."""
+    """Return keys of models that no record names: a study was killed before it removed them."""
     folders = {path.name for path in (results / MODELS).glob("*") if path.is_dir()}
     return [record.key for record in records if record.checkpoint is None and record.key in folders]

@@ -1,7 +1,7 @@
-"""Everything private of Ray that a study needs, each with why, and the public name that would replace it.
+"""All private names of Ray that a study needs, each with its reason and the public API that would replace it.
 
-No other module of `study` imports such a name (`tests/study/engine/test_ray_internals.py`, which also says what a new
-version of Ray has taken away).
+No other module of `study` imports such a name. `tests/study/engine/test_ray_internals.py` checks that, and reports
+names that a new version of Ray has removed.
 """
 
 from __future__ import annotations
@@ -18,36 +18,36 @@ from typing import Any
 from study.signals import hear_again
 
 RAYS_WATCHER = "RAY_TRAIN_ENABLE_PREEMPTION_WATCHER"
-"""Ray Train's switch for its own watcher of machines that are about to go. It is off: the coordinator's serves groups
-of one worker too, and a group trains until its machine is gone, where Train would start all anew at the deadline.
-Watch for: a field of `ray.train.RunConfig`."""
+"""Ray Train's switch for its own watcher of machines that are about to go. It is off: the coordinator's watcher also
+serves groups of one worker. A group trains until its machine is gone, while Train would restart all workers at the
+deadline. Watch for: a field of `ray.train.RunConfig`."""
 ONE_MACHINE = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
-"""Ray's switch for nodes that other machines reach; without it, as on macOS, a node listens on the loopback alone.
+"""Ray's switch for nodes that other machines can reach. Without it, as on macOS, a node listens on the loopback alone.
 Watch for: an argument of `ray.init` for the address to listen at."""
 
 FOR_MEMORY = re.compile(
     r"low on memory\. Memory on the node \(IP: (?P<ip>[^,]+), ID: (?P<node>\w+)\) was (?P<used>[^()]+) \("
 )
-"""What Ray says where it killed a process to keep a machine's memory."""
+"""Ray's message if it killed a process to free a machine's memory."""
 CRASHED = re.compile(
     r"worker process has died\. Worker exit type: SYSTEM_ERROR Worker exit detail: "
     r"(?P<detail>.*?)\.?( Some common causes|$)",
     re.DOTALL,
 )
-"""What it says of one that ended without having been asked to. The causes that it goes on to guess at are left out."""
+"""Ray's message for a process that ended unasked. The causes that Ray guesses are left out."""
 
 
 def address_file() -> Path:
-    """Where `ray start` notes the address of the cluster that it began. Watch for: `ray.init(address="auto")` without a
-    search through the processes of others."""
+    """Return the file in which `ray start` stores the address of its cluster. Watch for: `ray.init(address="auto")`
+    that does not search other users' processes."""
     from ray._common.utils import get_ray_address_file
 
     return Path(get_ray_address_file(None))
 
 
 def bootstrap_address(text: str | None) -> str | None:
-    """HOST:PORT of a cluster that is named in one of Ray's ways; None for a local one. `ValueError` where it is none.
-    Watch for: the same in `ray.util`."""
+    """Return HOST:PORT of a cluster that is named in one of Ray's ways; None for a local one. `ValueError` if `text`
+    names none. Watch for: the same in `ray.util`."""
     from ray._private.services import canonicalize_bootstrap_address
 
     address: str | None = canonicalize_bootstrap_address(text)
@@ -55,18 +55,18 @@ def bootstrap_address(text: str | None) -> str | None:
 
 
 def listen_on_loopback() -> None:
-    """Have a Ray that this process starts answer on this machine alone (`ONE_MACHINE`)."""
+    """Make a Ray that this process starts listen on this machine alone (`ONE_MACHINE`)."""
     from ray._private import ray_constants
 
-    os.environ[ONE_MACHINE] = "0"  # for Ray's other processes; this one has read it
+    os.environ[ONE_MACHINE] = "0"  # for Ray's other processes; this one has already read it
     ray_constants.ENABLE_RAY_CLUSTER = False
 
 
 @contextlib.contextmanager
 def left_to_the_study() -> Iterator[None]:
-    """Inside, Ray starts or joins, and leaves two things to this process: SIGTERM, at which Ray would have it end by
-    `sys.exit`; and the word of processes that died, which the study says itself, in one sentence, and of which Ray
-    prints all it knows, whatever `log_to_driver` is. Watch for: arguments of `ray.init`."""
+    """Keep two tasks from Ray while it starts or joins. SIGTERM: Ray's handler would call `sys.exit`.
+    Messages about dead processes: Ray would print all details, whatever `log_to_driver` is, while the study prints one
+    sentence. Watch for: arguments of `ray.init`."""
     from ray._private import utils, worker
 
     utils.set_sigterm_handler = lambda handler: None
@@ -78,47 +78,46 @@ def left_to_the_study() -> Iterator[None]:
 
 
 def processes() -> Any:
-    """The `psutil` that Ray brings along. Watch for: Ray naming psutil among what it requires."""
+    """Return the `psutil` that comes with Ray. Watch for: psutil among Ray's requirements."""
     from ray._private.services import psutil
 
     return psutil
 
 
 def asks_for_a_token() -> bool:
-    """Whether the cluster that this process talks to lets nobody in without its token. Watch for: the same in
-    `ray.util`."""
+    """Return whether the cluster of this process requires a token. Watch for: the same in `ray.util`."""
     from ray._private.authentication.authentication_utils import is_token_auth_enabled
 
     return bool(is_token_auth_enabled())
 
 
 def machines_that_leave() -> set[str]:
-    """Nodes that are drained, as a cloud's notice has them. Watch for: `ray.util.state.list_nodes` telling it."""
+    """Return the nodes that are being drained (a cloud's notice). Watch for: it in `ray.util.state.list_nodes`."""
     import ray._private.state
 
     return set(ray._private.state.state.get_draining_nodes())
 
 
 def machines_that_stay() -> set[str]:
-    """Nodes that live and are not about to go; none where Ray does not answer."""
+    """Return the nodes that live and are not about to go; empty if Ray does not answer."""
     import ray
 
     try:
         return {node["NodeID"] for node in ray.nodes() if node["Alive"]} - machines_that_leave()
-    except Exception:  # its control service may be away for a while
+    except Exception:  # Ray's control service may be away for a while
         return set()
 
 
 def within(error: BaseException) -> BaseException:
-    """What Train's error of a worker that does not answer any more has inside; any other error itself. Watch for: such
-    an error in `ray.train`."""
+    """Return the inner error of Train's error for a worker that does not answer any more; any other error unchanged.
+    Watch for: such an error in `ray.train`."""
     inner: BaseException = getattr(error, "health_check_failure", error)
     return inner
 
 
 def death_of(error: BaseException) -> tuple[str, str] | None:
-    """Where a process died by itself, or was killed: the node, and what Ray says of it. None where it was asked to end,
-    its machine is gone, or nothing is known. Watch for: `ray.exceptions.ActorDiedError` telling node and cause."""
+    """Return node and cause of the death of a process that died by itself or was killed; None if it was asked to end,
+    its machine is gone, or nothing is known. Watch for: node and cause in `ray.exceptions.ActorDiedError`."""
     import ray._private.state
 
     if memory := FOR_MEMORY.search(str(error)):
@@ -127,10 +126,10 @@ def death_of(error: BaseException) -> tuple[str, str] | None:
         return None
     try:
         actor = ray._private.state.state.actor_table(error.actor_id)
-    except Exception:  # its control service may be away for a while
+    except Exception:  # Ray's control service may be away for a while
         return None
     crash = CRASHED.search(actor["DeathCause"].actor_died_error_context.error_message) if actor else None
-    if crash is None or "SIGTERM" in crash["detail"]:  # by which machines are shut down
+    if crash is None or "SIGTERM" in crash["detail"]:  # machines are shut down by SIGTERM
         return None
     pid, ip, node = actor["Pid"], actor["Address"]["IPAddress"], actor["Address"]["NodeID"]
     return node, (
@@ -140,13 +139,11 @@ def death_of(error: BaseException) -> tuple[str, str] | None:
 
 
 def care_for_starts(died: Callable[[Mapping[int, BaseException]], Any]) -> Any:
-    """A callback for Train that is given an error where workers fail before they run anything. Watch for: the same in
+    """Return a callback for Train that calls `died` if workers fail before they run anything. Watch for: the same in
     `ray.train.UserCallback`."""
     from ray.train.v2._internal.execution.callback import ControllerCallback
 
     class Starts(ControllerCallback):
-        """Of a group of several workers."""
-
         def after_controller_state_update(self, previous_state: Any, current_state: Any) -> None:
             error = getattr(current_state, "training_failed_error", None)
             cause = getattr(getattr(error, "controller_failure", None), "__cause__", None)
@@ -157,16 +154,16 @@ def care_for_starts(died: Callable[[Mapping[int, BaseException]], Any]) -> Any:
 
 
 def cluster_config() -> Any:
-    """What a managed service says of the nodes that may come, with `node_group_configs`; None where Ray itself runs the
-    cluster. Watch for: the same in `ray.autoscaler.sdk`."""
+    """Return a managed service's limits of the nodes that may be added (`node_group_configs`); None if Ray itself runs
+    the cluster. Watch for: the same in `ray.autoscaler.sdk`."""
     import ray._private.state
 
     return ray._private.state.state.get_cluster_config()
 
 
 def living_kinds() -> Mapping[str, int] | None:
-    """The living nodes' kinds, name to number, as Ray's autoscaler (version 1 or 2) reports them; None before. Watch
-    for: the same in `ray.autoscaler.sdk`."""
+    """Return the number of living nodes by kind, as Ray's autoscaler (version 1 or 2) reports them; None before it
+    reports. Watch for: the same in `ray.autoscaler.sdk`."""
     from ray._private.ray_constants import DEBUG_AUTOSCALING_STATUS
     from ray.autoscaler.v2.sdk import get_cluster_status
     from ray.autoscaler.v2.utils import is_autoscaler_v2
@@ -186,7 +183,7 @@ def living_kinds() -> Mapping[str, int] | None:
 
 
 def local_trainer(loop: Callable[[Mapping[str, Any]], None], config: Mapping[str, Any]) -> Any:
-    """A Train run in this very process, without torch's own trainer: alone there is no process group to set up. Watch
+    """Return a Train run inside this process, without torch's own trainer: one worker needs no process group. Watch
     for: `ray.train.DataParallelTrainer`."""
     import ray.train
     from ray.train.v2.api.data_parallel_trainer import DataParallelTrainer
@@ -196,12 +193,12 @@ def local_trainer(loop: Callable[[Mapping[str, Any]], None], config: Mapping[str
 
 
 def care_for_actors(events: Callable[[], Any]) -> None:
-    """Have every later Tune run of this process begin a trial again whose actor Ray killed for memory, and wake up for
-    the study's own events.
+    """Make every later Tune run of this process restart a trial whose actor Ray killed for memory, and wake up for the
+    study's own events.
 
-    Tune takes such a death for a fault of its own and ends the run; and it looks for events of others every tenth of a
-    second, for which a worker would wait at a rung. `events` gives the reference of the next one. Watch for: Tune
-    beginning such a trial again, which the test says, and a callback that may give a reference to wait for.
+    Tune would take such a death for its own error and end the run. It also checks for foreign events only every tenth
+    of a second, and a worker would wait that long at a rung. `events` returns the reference of the next event. Watch
+    for: Tune restarting such a trial (the test reports it), and callbacks that may give a reference to wait for.
     """
     import ray
     from ray.air.execution._internal import RayActorManager
@@ -209,7 +206,7 @@ def care_for_actors(events: Callable[[], Any]) -> None:
     from ray.tune.execution import tune_controller
 
     class Actors(RayActorManager):
-        """Tune's actors."""
+        """Tune's manager of actors, with these two changes."""
 
         def next(self, timeout: float | None = None) -> bool:
             if super().next(timeout=0):
@@ -231,9 +228,9 @@ def care_for_actors(events: Callable[[], Any]) -> None:
 
 
 def count_no_loggers() -> None:
-    """Have later Tune runs of this process not look which callbacks are Ray's own loggers, for the statistics of its
-    use: to see that they are not, it imports MLflow, W&B and others wherever they are installed, a thousand modules for
-    which the first trial would wait. Watch for: Ray asking by name."""
+    """Stop later Tune runs of this process from searching their callbacks for Ray's own loggers, for usage statistics.
+    That search imports MLflow, W&B and others wherever they are installed: a thousand modules, and the first trial
+    would wait. Watch for: Ray checking by name."""
     from ray.air._internal import usage
 
     usage.tag_callbacks = lambda callbacks: False

@@ -1,4 +1,4 @@
-"""From what a trial gives back to its record, and to what is sent to the study's process."""
+"""Make a trial's record from its result, and the event that brings the record to the study's process."""
 
 from __future__ import annotations
 
@@ -19,20 +19,19 @@ from trainables.trial import TrialResult, Unscored
 
 @dataclass(frozen=True)
 class TrialRun:
-    """All that the record of a trial needs besides its result."""
+    """All that a record needs besides the trial's result."""
 
     trial: Trial
     sources: tuple[SourceFile, ...]
-    """Those that ran before it."""
+    """Source files that ran before the trial."""
     spent: Mapping[str, float]
-    """The seconds of its worker group since the trial before, by what they were spent on."""
+    """Seconds that its worker group spent since the trial before, by activity."""
     machine: TrialMachine
-    """What its first worker computed on."""
+    """The machine of the first worker."""
     saved: bool
-    """Whether its model was saved."""
 
     def scored(self, result: TrialResult) -> Scored:
-        """The event that brings the record to the study, with its arrays as the bytes of their file."""
+        """Return the event that brings the record to the study. The arrays travel as the bytes of their file."""
         predictions = None
         if result.predictions:
             content = io.BytesIO()
@@ -76,7 +75,7 @@ class TrialRun:
 
 @dataclass(frozen=True)
 class HandedTrial:
-    """A trial whose scores are made by another process than its worker."""
+    """A trial that another process than its worker scores."""
 
     run: TrialRun
     unscored: Unscored

@@ -1,8 +1,8 @@
-"""The study's one loop: takes what happens to trials, asks the scheduler, writes results, and tells callbacks.
+"""The study's loop: handles events of trials, asks the scheduler, writes results, and calls callbacks.
 
-It works on the thread of Tune's own loop, which calls it several times a second, so that nothing here needs a lock. A
-trial's record is written last; from then on the trial survives whatever happens, and only then it is shown. Nobody
-else writes records, predictions and failures.
+Tune's loop calls it on its own thread, several times a second, so nothing here needs a lock. A trial's record is
+written last; from then on the trial survives any crash, and only then it is shown. No other part of the code writes
+records, predictions and failures.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ from trainables.errors import SHORT, UserError, sentence
 from trainables.files import write_whole
 
 HALT_SECONDS = 20.0
-"""How long worker groups may take for a last checkpoint when the study is stopped."""
+"""Seconds that worker groups have for a last checkpoint when the study is stopped."""
 PUSH_SECONDS = 30.0
-"""How often small files, such as progress, are brought to a URL."""
+"""Seconds between uploads of small files, such as progress, to a URL."""
 
 
 class ResultWriter:
-    """Asks the scheduler, writes the ledger and tells the callbacks, while a study runs."""
+    """Asks the scheduler, writes the ledger and calls the callbacks, while a study runs."""
 
     def __init__(
         self,
@@ -69,41 +69,41 @@ class ResultWriter:
         models: ModelsKept,
         seconds_left: Callable[[], float] = lambda: math.inf,
     ) -> None:
-        """`settle` is told each trial's key and record, None where it failed. Trials are halted once no `seconds_left`
-        are left of the study's time."""
+        """`settle` is called with each trial's key and record; the record is None if the trial failed. Trials are
+        halted once `seconds_left` returns 0 or less."""
         self.place, self.coordinator, self.transport = place, coordinator, transport
         self.scheduler, self.callbacks, self.settle, self.models = scheduler, callbacks, settle, models
         self.ledger = Ledger(place.folder / LEDGER)
-        self.trials: dict[str, Trial] = {}  # those that were begun, and have neither a record nor failed
-        self.files: dict[str, str] = {}  # by such a trial, what names its checkpoint
-        self.open: dict[str, set[str]] = {}  # by that name, the trials that still need it
+        self.trials: dict[str, Trial] = {}  # trials that were begun, and have neither a record nor failed
+        self.files: dict[str, str] = {}  # by such a trial, the key of its task, which names its checkpoint
+        self.open: dict[str, set[str]] = {}  # by task key, the trials that are still open
         self.failed = 0
         self.problem: BaseException | None = None
-        """What ends the study, such as a full disk."""
+        """The error that ends the study, such as a full disk."""
         self.late = False
-        """Whether the study's time was over before its trials were."""
+        """Whether the study's time ended before its trials did."""
         self.starts = FailedStarts()
         self._seconds_left = seconds_left
         self._writes, self._halted = True, False  # whether results can be written; whether groups were told to stop
-        self._deadline = math.inf  # of what ends after a halt
+        self._deadline = math.inf  # the latest time for the wait after a halt
         self._heard = 0
-        """Events that are dealt with. A person may stop the study in the midst of one, which then comes again."""
+        """Number of handled events. If the user stops the study while an event is handled, the event comes again."""
         self.awaited = coordinator.events.remote(self._heard)
-        """What is told next, as Ray's reference."""
-        self._verdicts: dict[tuple[str, int], bool] = {}  # the scheduler's, by trial and rung
+        """Ray's reference to the next events."""
+        self._verdicts: dict[tuple[str, int], bool] = {}  # the scheduler's verdicts, by trial and rung
         self._failures = {path.stem for path in (place.folder / FAILURES).glob("*.json")}
-        self._scoring: dict[str, ObjectRef] = {}  # by trial, the task that makes its scores
+        self._scoring: dict[str, ObjectRef] = {}  # by trial, the Ray task that scores it
         self._given_up: deque[str] = deque()
         self._pushed = time.monotonic()
         self._remover = ThreadPoolExecutor(1, "removals")
-        """Removes checkpoints and models. The coordinator, or a URL, may take a while to answer; other trials need not
-        wait."""
+        """Removes checkpoints and models in a thread: the coordinator, or a URL, may answer slowly, and other trials
+        need not wait."""
         self._removals: deque[Future[None]] = deque()
         for key in left_behind(place.folder, self.ledger.sift()[0]):
             self._remove(f"{MODELS}/{key}")
 
     def begin(self, task: WorkerTask) -> bool:
-        """Before a worker group is given the task. False where the results cannot be written, which ends the study."""
+        """Prepare a task for a worker group. Return False, and end the study, if the results cannot be written."""
         try:
             self._begin(task)
         except (OSError, UserError, ray.exceptions.RayError) as error:
@@ -119,15 +119,15 @@ class ResultWriter:
         self.trials |= undone
         self.files |= dict.fromkeys(undone, task.key)
         self.open[task.key] = {*undone}
-        if len(task.trials) > 1:  # said before they begin: only together they can resume
+        if len(task.trials) > 1:  # written before they begin: they can resume only together
             name = f"{POPULATIONS}/{task.key}.json"
             write_whole(to_write(self.place.folder, name), json.dumps(task.keys))
             self.place.push(name)
         ray.get(self.coordinator.offer.remote(task))
 
     def lost_actor(self, task: str, error: BaseException | None) -> None:
-        """The actor that had the task of that key ended by that error, where it is known; Tune starts another one as
-        soon as a machine has room."""
+        """Handle the death of the actor that had this task, by that error if it is known. Tune starts another actor
+        once a machine has room."""
         keys = tuple(sorted(self.open.get(task, ())))
         begun = self.starts.begun(keys)
         self._tell(TrialsInterrupted(keys), keys)
@@ -142,15 +142,15 @@ class ResultWriter:
                 self._tell(Died(keys, frozenset([node]), reason), keys)
 
     def given_up(self, task: str) -> None:
-        """Tune gave the task of that key up, which it does only where its actor cannot be started, or was dead before
-        it was given the task."""
+        """Fail a task that Tune gave up. Tune does so only if the task's actor cannot be started, or died before it had
+        the task."""
         self._given_up.extend(sorted(self.open.get(task, ())))
 
     def drain(self, wait: float = 0.0) -> bool:
-        """Deal with the events that are there, and those of the next `wait` seconds. False where the study must end.
+        """Handle the events that are there, and those of the next `wait` seconds. Return False if the study must end.
 
-        A results folder that cannot be written ends it at once. Otherwise worker groups are told to stop first: Tune
-        would end them without a checkpoint.
+        If the results folder cannot be written, the study ends at once. Otherwise worker groups are told to stop first:
+        Tune would end them without a checkpoint.
         """
         if not self._writes:
             return False
@@ -186,8 +186,8 @@ class ResultWriter:
         return self.problem is None and not self.late
 
     def finish(self) -> None:
-        """Wait for scores that are made apart, and for checkpoints to be removed; once the study's time is over, no
-        longer than its halt may take."""
+        """Wait until handed-over trials are scored and checkpoints removed; once the study's time is over, only until
+        its halt must end."""
         while (self._scoring or self._removals or self._awaits_trials()) and self.problem is None:
             if self.late and time.monotonic() >= self._deadline:
                 return
@@ -198,14 +198,14 @@ class ResultWriter:
         return any(self.open.values()) and not self.late
 
     def halt(self) -> None:
-        """Have the worker groups write a last checkpoint, and keep what they told until then."""
+        """Have the worker groups write a last checkpoint, and handle their events until then."""
         self._halted = True
         halted = self.coordinator.halt.remote(HALT_SECONDS)
         self._deadline = time.monotonic() + HALT_SECONDS + 5
         done: list[ObjectRef] = []
         while self._writes and time.monotonic() < self._deadline and (self._scoring or not done):
             done = _ready([halted])
-            self.drain(wait=1.0 if done else 0.05)  # what was told before the halt may still be on its way
+            self.drain(wait=1.0 if done else 0.05)  # events from before the halt may still arrive
 
     def _receive(self, event: Event) -> None:
         open_keys = [key for key in event.keys if key in self.trials]
@@ -213,7 +213,7 @@ class ResultWriter:
             case Scored():
                 self._keep(event)
             case Failed():
-                if self.problem is None:  # else it may come of that, and the next run begins the trial again
+                if self.problem is None:  # else the problem may be the cause, and the next run tries again
                     self._fail(event)
             case HandedOver():
                 if event.key not in self._scoring:
@@ -242,7 +242,7 @@ class ResultWriter:
             self.callbacks.hear(event, trials)
 
     def _not_started(self, keys: Sequence[str], reason: str) -> None:
-        """A worker group for these trials raised that error as it started, or died so."""
+        """Count a failed start of a worker group for these trials: an error was raised, or a process died."""
         reason = sentence(redacted(reason), SHORT)
         self._tell(NotStarted(tuple(keys), reason, self.starts.count + 1), keys)
         if self.starts.hopeless and self.problem is None:
@@ -253,9 +253,9 @@ class ResultWriter:
             )
 
     def _answer(self, rung: Rung) -> None:
-        """Ask the scheduler, and send its verdict to the worker that waits for it."""
+        """Ask the scheduler, and send its verdict to the worker that waits."""
         where = rung.key, rung.number
-        if where not in self._verdicts:  # a trial that is begun again, as its workers died, is not asked about again
+        if where not in self._verdicts:  # a restarted trial is not asked about again
             self._verdicts[where] = self.scheduler.goes_on(*where, [*rung.scores.values()])
         self.coordinator.answer.remote(*where, self._verdicts[where])
 
@@ -271,7 +271,7 @@ class ResultWriter:
     def _keep(self, event: Scored) -> None:
         key = event.key
         if key not in self.trials:
-            return  # told twice, since a worker died between telling and the end
+            return  # reported twice, since a worker died after the report and before the end
         if event.predictions is not None:
             (name,) = event.record.predictions
             write_whole(to_write(self.place.folder, name), event.predictions)
@@ -283,12 +283,12 @@ class ResultWriter:
         if key in beaten:
             event = dataclasses.replace(event, record=dataclasses.replace(event.record, checkpoint=None))
         self._write(event.record.beside(self.ledger.get(*split_key(key))))
-        for other in beaten:  # a record first, so that none names a model that is gone
+        for other in beaten:  # the record first, so that no record names a model that is gone
             if other != key and (record := self.ledger.get(*split_key(other))):
                 self._write(dataclasses.replace(record, checkpoint=None))
             self._remove(f"{MODELS}/{other}")
         trial, files = self._close(key)
-        if files not in self.open:  # the last of those that train together: their checkpoints are of no use any more
+        if files not in self.open:  # the last trial of its population: nobody needs their checkpoints any more
             for path in places(files):
                 self._remove(path)
             self.place.remove(f"{POPULATIONS}/{files}.json")
@@ -299,14 +299,14 @@ class ResultWriter:
         self.place.push(f"{LEDGER}/{record.key}.json")
 
     def _remove(self, name: str) -> None:
-        """Of the large folders."""
+        """Remove a folder with large files, in the background."""
         self._removals.append(self._remover.submit(self.transport.remove, name))
 
     def _fail(self, event: Failed) -> None:
         key = event.key
         if key not in self.trials:
             return
-        # A machine that died had no time to free it of secrets.
+        # A machine that died had no time to remove secrets from its text.
         event = Failed(key, sentence(redacted(event.reason)), redacted(event.details))
         trial = self.trials[key]
         content = {"trial": key, "name": trial.name, "reason": event.reason, "details": event.details,
@@ -320,13 +320,13 @@ class ResultWriter:
         self._end(event, trial, None)
 
     def _end(self, event: Scored | Failed, trial: Trial, record: Record | None) -> None:
-        """All that it left is written; now others hear of it."""
+        """Report the trial's end, now that all its files are written."""
         self.settle(trial.key, record)
         self._hear(event, [trial])
         self.coordinator.settled.remote([trial.key])
 
     def _close(self, key: str) -> tuple[Trial, str]:
-        """The trial is done, one way or the other: what it was, and what names its checkpoint."""
+        """Forget the trial, and return it with the key of its task."""
         trial, files = self.trials.pop(key), self.files.pop(key)
         self.open[files].discard(key)
         if not self.open[files]:
@@ -335,7 +335,7 @@ class ResultWriter:
 
 
 def _own_machine() -> str:
-    """The study's own machine, as Ray calls it."""
+    """Return Ray's id of the study's own machine."""
     return str(ray.get_runtime_context().get_node_id())
 
 

@@ -1,4 +1,4 @@
-"""Scores of a trial whose GPU has gone on to the next: its heads are fitted by a Ray task on a CPU."""
+"""Score a trial on a CPU in a Ray task, so that its GPU can train the next trial."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from study.engine.records import HandedTrial
 
 @ray.remote(num_cpus=1, max_retries=3)
 def score_apart(content: list[ObjectRef[HandedTrial]]) -> Scored:
-    """The event of a trial that its worker handed over. Tried again where a machine dies."""
+    """Return the event of a trial that its worker handed over. Ray retries it if a machine dies."""
     import torch
 
     from trainables.trial.save_and_score import score

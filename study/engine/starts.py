@@ -1,4 +1,4 @@
-"""When a study ends since its worker groups cannot start."""
+"""Decides when a study ends because its worker groups cannot start."""
 
 from __future__ import annotations
 
@@ -12,38 +12,38 @@ from study.engine.messages import Died, Event, Failed, NotStarted, Rung, Started
 from trainables.errors import unforeseen, words_of
 
 STARTS = 4
-"""So many failed starts for one task, and nothing good meanwhile, end the study."""
+"""The study ends after this many failed starts for one task with no progress of any trial between them."""
 OUTLIVED_SECONDS = 120.0
-"""So long a machine must outlive a process, so that it was not the machine that died: of one that goes, Ray may tell
-the deaths of its processes first, and its own up to a minute later."""
+"""Seconds that a machine must outlive its dead process before the death counts as a failed start. When a whole machine
+dies, Ray may report the deaths of its processes first, and of the machine up to a minute later."""
 
 
 class FailedStarts:
-    """Counts, by task, the starts of worker groups that failed since a trial last began, took a step or ended well.
+    """Counts, by task, the failed starts of worker groups since a trial last began, took a step or ended well.
 
-    A start has failed where an error was raised, or a process died, before the group took its task. Machines that die
-    do not count, so preemption never ends a study; what fails later is an attempt of the trial.
+    A start failed if an error was raised, or a process died, before the group took its task. Machines that die do not
+    count, so preemption never ends a study. A failure after the task was taken counts as an attempt of the trial.
     """
 
     def __init__(self) -> None:
         self._running: set[str] = set()
         self._by_task: Counter[tuple[str, ...]] = Counter()
-        """By the keys of its open trials."""
+        """Number of failed starts, by the sorted keys of the task's open trials."""
         self._deaths: list[tuple[float, Died]] = []
-        """Those of which it is not known yet whether it was the machine, and when they were told."""
+        """Deaths and when this process heard of them. It is not known yet whether their machines died too."""
 
     @property
     def count(self) -> int:
-        """Of all tasks."""
+        """Number of failed starts of all tasks."""
         return self._by_task.total()
 
     @property
     def hopeless(self) -> bool:
-        """Whether the study should end."""
+        """Return whether the study should end."""
         return not self._running and max(self._by_task.values(), default=0) >= STARTS
 
     def hear(self, event: Event, keys: Sequence[str]) -> None:
-        """Something happened to trials; `keys` are those of them that were open until then."""
+        """Count one event. `keys` are those of its trials that were open before the event."""
         if isinstance(event, NotStarted):
             self._by_task[tuple(keys)] += 1
         elif isinstance(event, Died):
@@ -57,12 +57,12 @@ class FailedStarts:
             self._running.difference_update(keys)
 
     def begun(self, keys: Sequence[str]) -> bool:
-        """Whether any of these trials runs."""
+        """Return whether any of these trials runs."""
         return not self._running.isdisjoint(keys)
 
     def outlived(self, own_machine: Callable[[], str], living: Callable[[], Collection[str]]) -> list[Died]:
-        """Deaths that were failed starts, each told once: their machines live on. Those of lost machines are forgotten.
-        `own_machine`: the study's own, which it need not wait for; `living`: those that live and stay."""
+        """Return deaths whose machines live on, each once: these are failed starts. Drop deaths on lost machines.
+        `own_machine` returns the study's machine, which needs no wait; `living` returns machines that live and stay."""
         if not self._deaths:
             return []
         soon, late = {own_machine()}, time.monotonic() - OUTLIVED_SECONDS
@@ -73,13 +73,13 @@ class FailedStarts:
 
 
 def is_raised(error: BaseException) -> bool:
-    """Whether code raised it; else Ray tells by it of a process or a machine that died."""
+    """Return whether code raised the error; False if it is Ray's report of a dead process or machine."""
     if isinstance(error, RayActorError):
         return error.actor_init_failed
     return isinstance(error, RayTaskError) or not isinstance(error, RayError)
 
 
 def last_line(error: BaseException) -> str:
-    """`ImportError: ...`. Ray's own errors end with such a line of what was raised elsewhere."""
+    """Return the last line of an error: `ImportError: ...`. Ray's errors end with the error raised elsewhere."""
     lines = words_of(error).splitlines()
     return lines[-1].strip() if len(lines) > 1 else unforeseen(error)

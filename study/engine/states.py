@@ -1,4 +1,4 @@
-"""What a worker group is doing, as the coordinator knows it, and what changes that."""
+"""The states of a worker group as the coordinator sees them, and the changes between them."""
 
 from __future__ import annotations
 
@@ -6,49 +6,49 @@ from enum import Enum, auto
 
 
 class State(Enum):
-    """Of a worker group."""
+    """State of a worker group."""
 
     IDLE = auto()
-    """It waits for a task, or starts."""
+    """The group waits for a task, or starts."""
     ASSIGNED = auto()
-    """It has a task that its first worker has not taken yet."""
+    """The group has a task that its first worker has not taken yet."""
     RUNNING = auto()
-    """It builds or scores: an order to halt is not heard now."""
+    """The group builds or scores a model. It ignores orders to halt."""
     TRAINING = auto()
-    """It is between the first step and the last."""
+    """The group is between the first and the last training step."""
     INTERRUPTED = auto()
-    """Workers died in the midst of the task, and Ray Train starts them anew once machines have room."""
+    """Workers died during the task. Ray Train restarts them once machines have room."""
     SETTLING = auto()
-    """Its workers are done with the task, and not everything that they told is written."""
+    """The workers are done with the task, but not all of their events are written."""
     ENDING = auto()
-    """The same, and its workers end."""
+    """As SETTLING, but the workers end."""
     ENDED = auto()
-    """It has no workers any more, and no task."""
+    """The group has no workers and no task."""
     LOST = auto()
-    """Its workers ended before its task did, which another group will be given."""
+    """The workers ended before the task did. The task will go to another group."""
 
 
 class Change(Enum):
     """Something that happens to a worker group."""
 
     ASSIGNED = auto()
-    """It is given a task."""
+    """The group is given a task."""
     TAKEN = auto()
-    """Its first worker takes the task, perhaps again."""
+    """The first worker takes the task, perhaps again."""
     TRAINS = auto()
-    """A step is done, and further ones follow."""
+    """A step is done, and more steps follow."""
     TRAINED = auto()
-    """The last step is done, or no order can be followed any more."""
+    """The last step is done, or the group cannot follow orders any more."""
     INTERRUPTED = auto()
-    """Workers died, and are started anew."""
+    """Workers died and are restarted."""
     FINISHED = auto()
-    """Its workers are done with the task, or it is given up."""
+    """The workers are done with the task, or the task is given up."""
     RENEWED = auto()
-    """They are done with the task, and end; others take their place."""
+    """The workers are done with the task and end. New workers replace them."""
     SETTLED = auto()
-    """All that they told of the task is written."""
+    """All events of the task are written."""
     ENDED = auto()
-    """Its workers have ended."""
+    """The workers have ended."""
 
 
 TRANSITIONS = {
@@ -79,10 +79,10 @@ TRANSITIONS = {
     (State.ENDED, Change.ASSIGNED): State.LOST,
     (State.LOST, Change.FINISHED): State.ENDING,
 }
-"""By state and change the next state. What is not here comes too late, and changes nothing."""
+"""Maps a state and a change to the next state. A pair that is not here comes too late and changes nothing."""
 AT_WORK = frozenset({State.ASSIGNED, State.RUNNING, State.TRAINING, State.INTERRUPTED})
-"""There is a task for workers to take."""
+"""States in which workers can take the task."""
 TAKEN = AT_WORK - {State.ASSIGNED}
-"""A worker took it, so another start counts as another attempt."""
+"""States in which a worker has taken the task, so another start counts as another attempt."""
 WITHOUT_WORKERS = frozenset({State.ENDING, State.ENDED, State.LOST})
-"""Whoever asks for a task there is to end."""
+"""States in which a worker that asks for a task is told to end."""

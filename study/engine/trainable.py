@@ -1,4 +1,4 @@
-"""Ray Tune's side of a task: an actor that Tune keeps from task to task, and the worker group that it keeps alive."""
+"""An actor of Ray Tune that runs one task after another, and keeps a worker group alive between tasks."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from study.engine.worker_group import WorkerGroup
 from study.trial import Resources
 
 HEAD = {"node:__internal_head__": 0.001}
-"""What a trainable of several workers asks for. It sits on the head node and takes no core from the workers, so
-trainables can never fill the cluster and wait for workers that fit nowhere."""
+"""Resources of a trainable with several workers. It runs on the head node and takes no core from workers, so trainables
+can never fill the cluster and wait for workers that do not fit."""
 LEAVING = 30.0
 """Seconds that a group of several workers may take to end."""
 TRIES = 3
-"""How often a group is started anew for one task before it is given up."""
+"""How often a group is restarted for one task before the task is given up."""
 
 
 def config_of(task: WorkerTask, coordinator: str, perform: str) -> dict[str, Any]:
-    """Ray Tune's config of a task, in plain values: the task itself goes by the coordinator of that name."""
+    """Return Ray Tune's config of a task, in plain values. The coordinator of that name passes on the task itself."""
     resources = dataclasses.asdict(task.resources)
     return {"key": task.key, "resources": resources, "coordinator": coordinator, "perform": perform}
 
 
 def placement(config: Mapping[str, Any]) -> tune.PlacementGroupFactory:
-    """What Tune reserves for a task."""
+    """Return what Tune reserves for a task."""
     resources = Resources(**config["resources"])
     return tune.PlacementGroupFactory([HEAD if resources.most_workers > 1 else resources.per_worker])
 
 
 class TaskTrainable(tune.Trainable):
-    """Has a worker group run one task after another, and tells Tune of their ends."""
+    """Gives one task after another to a worker group, and reports their ends to Tune."""
 
     def setup(self, config: dict[str, Any]) -> None:
         self.group: WorkerGroup | None = None
@@ -47,7 +47,7 @@ class TaskTrainable(tune.Trainable):
         return True
 
     def step(self) -> dict[str, Any]:
-        """The whole task."""
+        """Run one whole task."""
         tries = 0
         while tries <= TRIES:
             group = self._assign()
@@ -63,13 +63,13 @@ class TaskTrainable(tune.Trainable):
     def cleanup(self) -> None:
         if self.group is not None:
             ray.get(self.coordinator.dismiss.remote(self.group.name))
-            if self.group.several:  # Train gives its places back before this process ends
+            if self.group.several:  # Train returns the reserved resources before this process ends
                 self.group.thread.join(LEAVING)
 
     def _assign(self) -> WorkerGroup:
-        """Give the task to a group of the right shape: the one at hand, or a new one."""
+        """Give the task to a group of the right shape: the current group, or a new one."""
         if self.group is not None and not self.group.alive and not self.group.several:
-            ray.actor.exit_actor()  # its process is to be renewed; Tune starts another one for this task
+            ray.actor.exit_actor()  # its process must be renewed; Tune starts another one for this task
         if self.group is not None and (self.group.resources != self.resources or not self.group.alive):
             ray.get(self.coordinator.dismiss.remote(self.group.name))
             self.group.thread.join()

@@ -1,4 +1,4 @@
-"""The way of large things between a trial's workers and the results folder: checkpoints and models."""
+"""Transport of large data between workers and the results folder: checkpoints and models."""
 
 from __future__ import annotations
 
@@ -24,39 +24,39 @@ from reports.ledger.storage import fetch_whole, files_of, storage
 from trainables.files import make_folder
 
 PIECE = 16 * 2**20
-"""Bytes that go through the coordinator at once: long enough that a call's own cost is nothing beside it, short enough
-that other calls need not wait long."""
+"""Bytes per call through the coordinator. Large enough that the cost of a call does not matter, small enough that other
+calls need not wait long."""
 AHEAD = 4
-"""Pieces that are on their way at once."""
+"""Pieces in transit at once."""
 IN_MEMORY = ("memory",)
-"""Schemes of what only the study's own process reaches."""
+"""URL schemes that only the study's own process can reach."""
 
 
 class Transport(Protocol):
-    """Carries whole folders. Names are relative to the results, with slashes: `models/KEY`. It can be pickled."""
+    """Copies whole folders. Names are relative to the results, with slashes: `models/KEY`. Must be picklable."""
 
     def send(self, folder: Path, name: str) -> None:
-        """Copy a local folder there, in place of what has that name. A reader sees all of the old or all of the new.
-        On return the copy survives this process; `OSError` where it cannot be written."""
+        """Copy a local folder to that name, and replace what is there. A reader sees all of the old or all of the new
+        version. On return the copy survives this process; `OSError` if it cannot be written."""
 
     def fetch(self, name: str, folder: Path) -> bool:
-        """Copy what is there into a local folder; False where there is nothing."""
+        """Copy the folder of that name into a local folder; False if there is none."""
 
     def remove(self, name: str) -> None:
-        """Remove it, if it is there."""
+        """Remove the folder of that name if it exists."""
 
 
 def transport_for(url: str | None, coordinator: ActorHandle) -> Transport:
-    """Straight to a URL that every machine reaches; else by the coordinator into the folder on the study's machine.
+    """Return a transport to a URL that every machine reaches, else through the coordinator to the study's machine.
 
-    `url`: the study's `ResultsLocation.url`. `coordinator`: the actor that answers with a `Deliveries`' methods.
+    `url`: the study's `ResultsLocation.url`. `coordinator`: the actor that has the methods of `Deliveries`.
     """
     return CoordinatorTransport(coordinator) if url is None or urlsplit(url).scheme in IN_MEMORY else storage(url)
 
 
 @dataclass(frozen=True)
 class CoordinatorTransport:
-    """In pieces through the coordinator, so that workers need no disk in common with the study."""
+    """Sends pieces through the coordinator, so that workers need no shared disk with the study."""
 
     coordinator: ActorHandle
 
@@ -97,20 +97,20 @@ class CoordinatorTransport:
 
 
 class Deliveries:
-    """The coordinator's side of `CoordinatorTransport`: short plain methods on the machine of the results folder. They
-    may run in several threads.
+    """The coordinator's side of `CoordinatorTransport`: short methods on the machine of the results folder. They may
+    run in several threads.
 
     Names that would leave the folder raise `UserError`; errors of the disk are `OSError`.
     """
 
     def __init__(self, folder: Path) -> None:
-        """`folder`: the results folder. What senders of an earlier study left unfinished is removed."""
+        """`folder`: the results folder. Unfinished deliveries of an earlier study are removed."""
         self.folder = folder
         self._incoming = to_write(folder, INCOMING)
         self._sweep()
 
     def put_piece(self, delivery: str, file: str, offset: int, data: bytes) -> None:
-        """Take a piece of a file of a delivery; pieces may come in any order."""
+        """Store a piece of a file of a delivery. Pieces may arrive in any order."""
         path = to_write(self._incoming, f"{delivery}/{file}")
         make_folder(path.parent)
         handle = os.open(path, os.O_WRONLY | os.O_CREAT, 0o666)
@@ -121,9 +121,9 @@ class Deliveries:
             os.fsync(sink.fileno())
 
     def commit(self, name: str, delivery: str, sizes: Mapping[str, int]) -> None:
-        """Make a delivery the folder of that name. `sizes`: of all its files; `OSError` where they are not all here."""
+        """Make a delivery the folder of that name. `sizes`: bytes per file; `OSError` if files are missing."""
         part, target = to_write(self._incoming, delivery), to_write(self.folder, name)
-        make_folder(part)  # one without files has no pieces
+        make_folder(part)  # a delivery without files has no pieces
         if {file: size for file, (size, _) in _sizes(part).items()} != dict(sizes):
             shutil.rmtree(part)
             raise OSError(f"the delivery of {name} is not complete")
@@ -134,39 +134,39 @@ class Deliveries:
         target.parent.mkdir(parents=True, exist_ok=True)
         if target.is_dir():
             shutil.rmtree(old, ignore_errors=True)
-            target.rename(old)  # until the next line a reader, also after a death here, finds the old one
+            target.rename(old)  # until the next line, and after a crash here, a reader finds the old version
         part.rename(target)
         _sync(target.parent)
         shutil.rmtree(old, ignore_errors=True)
         self._sweep()
 
     def listing(self, name: str) -> dict[str, tuple[int, int]] | None:
-        """Size and time of every file; None where there is no such folder."""
+        """Return size and time of every file; None if there is no such folder."""
         folder = self._existing(name)
         return _sizes(folder) if folder.is_dir() else None
 
     def piece(self, name: str, file: str, offset: int, size: int) -> bytes:
-        """A piece of a file, shorter at its end. `FileNotFoundError` where there is no such file."""
+        """Return a piece of a file, shorter at the file's end. `FileNotFoundError` if there is no such file."""
         with open(self._existing(name) / checked_name(file), "rb") as source:
             source.seek(offset)
             return source.read(size)
 
     def remove(self, name: str) -> None:
-        """Remove a folder, if it is there."""
+        """Remove a folder if it exists."""
         target = to_write(self.folder, name)
         shutil.rmtree(_before(target), ignore_errors=True)
         shutil.rmtree(target, ignore_errors=True)
 
     def _sweep(self) -> None:
-        """Remove what dead senders left: living ones, also those of another study in this folder, write more often."""
+        """Remove deliveries of dead senders. Living senders, also of another study in this folder, write more often."""
         names: list[str] = []
-        with contextlib.suppress(FileNotFoundError):  # nothing is on its way
+        with contextlib.suppress(FileNotFoundError):  # there are no deliveries
             names = os.listdir(self._incoming)
         for delivery in map(self._incoming.joinpath, names):
             with contextlib.suppress(FileNotFoundError):  # it was committed meanwhile
                 if time.time() - _last_change(delivery) > STALE_SECONDS:
                     shutil.rmtree(delivery, ignore_errors=True)
-        with contextlib.suppress(OSError):  # there is none, or others are on their way
+        with contextlib.suppress(OSError):  # the folder is missing, or has other deliveries
             self._incoming.rmdir()
 
     def _existing(self, name: str) -> Path:
@@ -175,7 +175,7 @@ class Deliveries:
 
 
 def _before(target: Path) -> Path:
-    """Where the old version lies while it is replaced."""
+    """Return where the old version is kept while it is replaced."""
     return target.with_name(f"{target.name}.old")
 
 
@@ -188,7 +188,7 @@ def _last_change(folder: Path) -> float:
 
 
 def _sync(path: Path) -> None:
-    """Have the disk hold a folder's names."""
+    """Sync a folder's entries to disk."""
     with contextlib.suppress(OSError):  # some shared file systems cannot sync a folder
         handle = os.open(path, os.O_RDONLY)
         try:
@@ -198,7 +198,7 @@ def _sync(path: Path) -> None:
 
 
 def _answers(calls: Iterator[ObjectRef]) -> Iterator[Any]:
-    """The answers of remote calls in their order, with `AHEAD` of them under way."""
+    """Yield the results of remote calls in order, with `AHEAD` calls in progress."""
     waiting = list(itertools.islice(calls, AHEAD))
     while waiting:
         yield _ask(waiting.pop(0))
@@ -206,7 +206,7 @@ def _answers(calls: Iterator[ObjectRef]) -> Iterator[Any]:
 
 
 def _ask(call: ObjectRef) -> Any:
-    """The answer of a remote call; its own error where it raised one."""
+    """Return the result of a remote call, or raise its original error."""
     try:
         return ray.get(call)
     except ray.exceptions.RayTaskError as error:

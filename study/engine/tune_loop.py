@@ -1,4 +1,4 @@
-"""Ray Tune as it runs a study's trials: what it is asked for, and what it tells the study's own loop."""
+"""Run a study's trials with Ray Tune, and the study's own loop on Tune's thread."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from study.engine.trainable import TaskTrainable, placement
 
 
 class StudyLoop(tune.Callback, tune.Stopper):
-    """Runs the study's loop on the thread of Tune's."""
+    """Runs the study's loop on Tune's thread."""
 
     def __init__(self, writer: ResultWriter) -> None:
         self.writer = writer
 
     def __getstate__(self) -> dict[str, object]:
-        """Nothing: Tune pickles its callbacks beside a state of its own, which nobody reads."""
+        """Return nothing: Tune pickles its callbacks with its own state, which nobody reads."""
         return {}
 
     def on_step_end(self, iteration: int, trials: list[Trial], **info: object) -> None:
-        """Tune calls this when something has happened, and about ten times a second."""
+        """Handle the study's events. Tune calls this when something has happened, and about ten times a second."""
         self.writer.drain()
 
     def on_trial_complete(self, iteration: int, trials: list[Trial], trial: Trial, **info: object) -> None:
-        """Tune keeps every trial that was. What this one was given, and Tune's statistics of it, nobody wants any more:
-        four fifths of its memory."""
+        """Clear the trial's config and Tune's statistics of it: four fifths of its memory. Tune keeps every past
+        trial."""
         for mapping in (trial.config, trial.evaluated_params, trial.metric_analysis, trial.metric_n_steps):
             mapping.clear()
         trial.last_result.pop("config", None)
@@ -44,27 +44,27 @@ class StudyLoop(tune.Callback, tune.Stopper):
         self.writer.given_up(trial.config["key"])
 
     def __call__(self, trial_id: str, result: dict[str, object]) -> bool:
-        """No single trial is stopped by Tune."""
+        """Return False: Tune stops no single trial."""
         return False
 
     def stop_all(self) -> bool:
-        """Tune's loop ends once the study has a problem, or its time is over."""
+        """Return whether the study has a problem, or its time is over. Tune's loop then ends."""
         return self.writer.problem is not None or self.writer.late
 
 
 def _error(trial: Trial) -> BaseException | None:
-    """By what Tune's actor ended; None where nobody can read it."""
+    """Return the error that ended Tune's actor; None if it cannot be read."""
     try:
         with open(trial.pickled_error_file, "rb") as file:
             error: BaseException = ray.cloudpickle.load(file)
-    except Exception:  # it may be of a class that this process cannot import
+    except Exception:  # its class may not be importable in this process
         return None
     return error
 
 
 def run_tune(searcher: Searcher, writer: ResultWriter, at_once: int) -> None:
-    """Run what the searcher suggests, so many tasks at once, until it has nothing left."""
-    logging.getLogger("ray.tune").setLevel(logging.CRITICAL)  # trials that die are begun again, and the console says so
+    """Run what the searcher suggests, `at_once` tasks in parallel, until it has nothing left."""
+    logging.getLogger("ray.tune").setLevel(logging.CRITICAL)  # dead trials are begun again, and the console says so
     care_for_actors(lambda: writer.awaited)
     count_no_loggers()
     scratch = tempfile.mkdtemp(prefix="tune-")  # nobody needs Tune's own files: the ledger is the truth
@@ -73,7 +73,7 @@ def run_tune(searcher: Searcher, writer: ResultWriter, at_once: int) -> None:
         tune.with_resources(TaskTrainable, placement),
         tune_config=tune.TuneConfig(
             search_alg=searcher,
-            num_samples=-1,  # the searcher says when there is nothing left
+            num_samples=-1,  # the searcher ends the run
             max_concurrent_trials=at_once,
             reuse_actors=True,
             trial_name_creator=lambda trial: trial.config["key"],
@@ -82,7 +82,7 @@ def run_tune(searcher: Searcher, writer: ResultWriter, at_once: int) -> None:
         run_config=tune.RunConfig(
             storage_path=scratch,
             callbacks=[loop],
-            checkpoint_config=tune.CheckpointConfig(checkpoint_at_end=False),  # workers bring theirs themselves
+            checkpoint_config=tune.CheckpointConfig(checkpoint_at_end=False),  # workers send checkpoints themselves
             failure_config=tune.FailureConfig(max_failures=-1),  # the coordinator counts the attempts of each trial
             stop=loop,
             verbose=0,

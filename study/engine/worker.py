@@ -1,4 +1,4 @@
-"""What a worker does with one task: a trial, or several that train together in a population."""
+"""Run one task on a worker: a trial, or several that train together in a population."""
 
 from __future__ import annotations
 
@@ -40,23 +40,23 @@ from trainables.trial.run import run_trials
 from trainables.trial.spec import Soup, TrialSpec
 
 EMBEDDINGS = "embeddings"
-"""What trials over frozen encoders compute once for all, in the cache folder of each machine."""
+"""Subfolder of each machine's cache, with the embeddings that all trials over one frozen encoder share."""
 POINTS, SECONDS = 100, 5.0
-"""How often in a training its losses are told: after each hundredth part of the steps, and so many seconds."""
+"""How often the losses of a training are reported: after each hundredth of its steps, and every 5 seconds."""
 FULL = (errno.ENOSPC, errno.EDQUOT)
-"""Errors of a full disk, and of one on which a person may have no more."""
+"""Error numbers of a full disk and of an exhausted disk quota."""
 NO_TEMPORARY = "No usable temporary directory found"
-"""In what Python raises where it can write into no folder for temporary files, among them a full one."""
+"""Part of Python's message if no folder for temporary files can be written, for example on a full disk."""
 DRIVER = Path("/proc/driver/nvidia/version")
 RENEWED_AFTER, LARGEST_GROWTH, MOST_THREADS = 500, 2 * 2**30, 50
-"""A worker group is renewed after so many trials, so many bytes more than after its first, or so many more threads."""
+"""A worker group is renewed after 500 trials, 2 GiB of growth since its first trial, or 50 more threads."""
 
 
 def perform(task: WorkerTask, me: Worker) -> None:
-    """Run the task and tell what becomes of its trials, and whether this process should be renewed after it.
+    """Run the task, report what becomes of its trials, and whether this process should be renewed.
 
-    An error fails its trial alone; a full disk ends the study. Of several workers the one that failed raises it too,
-    since others may wait for it, and Train starts them all again.
+    An error fails its trial alone; a full disk ends the study. In a group of several workers the failed worker also
+    raises the error, because the other workers may wait for it. Train then restarts all of them.
     """
     reason, details = None, ""
     torch.set_num_threads(max(1, task.resources.cpus))
@@ -65,9 +65,9 @@ def perform(task: WorkerTask, me: Worker) -> None:
         with between.trial():
             _run(task, me)
     except Interrupted:
-        pass  # its checkpoint is kept; the same command goes on from it
+        pass  # the checkpoint is kept; the same command goes on from it
     except BaseException as error:  # a plugin's objective may raise anything, and call `sys.exit()`
-        if _is_full_disk(error):  # the next trials would fail by it, too, each after its whole training
+        if _is_full_disk(error):  # the next trials would fail in the same way, each after its whole training
             me.tell(DiskFull(_full_disk()))
             return
         reason = redacted(_reason(error))
@@ -77,7 +77,7 @@ def perform(task: WorkerTask, me: Worker) -> None:
                 me.finish(task, reason, details)
             else:
                 ray.get(me.coordinator.stumbled.remote(me.group, task.number, reason))
-            raise RuntimeError(reason) from None  # which Train can pass on, whatever a plugin's own error is like
+            raise RuntimeError(reason) from None  # a class that Train can pass on, unlike some plugin's own
     if me.rank == 0:
         renew = _spent(between.grown(), task.number) or (reason is not None and not _device_works())
         me.finish(task, reason, details, renew)
@@ -98,7 +98,7 @@ def _run(task: WorkerTask, me: Worker) -> None:
                 continue
             evaluating = 0.0 if isinstance(outcome, Unscored) else outcome.cost.get("evaluating_seconds", 0.0)
             me.timesheet.add("evaluating", evaluating)
-            waited = me.timesheet.spent.get("waiting", 0.0) - waited  # at rungs, and for checkpoints
+            waited = me.timesheet.spent.get("waiting", 0.0) - waited  # time at rungs and for checkpoints
             me.timesheet.add("busy", time.perf_counter() - began - evaluating - waited)
             saved = spec.model_folder is not None and spec.model_folder.exists()
             with me.timesheet.during("waiting"):
@@ -116,8 +116,8 @@ def _run(task: WorkerTask, me: Worker) -> None:
 def _outcomes(
     task: WorkerTask, specs: Sequence[TrialSpec], me: Worker, checkpoints: TaskCheckpoints, resume: Path | None
 ) -> Iterator[TrialResult | Unscored | None]:
-    """What becomes of its trials. An explored recipe that the data or the encoder do not go with has not failed: the
-    search learns of it."""
+    """Yield the outcome of each trial. An explored recipe that does not suit the data or the encoder has not failed:
+    the search is told by a result with the reason."""
     try:
         yield from run_trials(
             specs,
@@ -140,7 +140,7 @@ def _spec(trial: Trial, task: WorkerTask, scratch: Path, transport: Transport) -
 
 
 def _soup(trial: Trial, scratch: Path, transport: Transport) -> Soup:
-    """With its models fetched. `UserError` where one is not in the results any more."""
+    """Return the soup of a trial, its models fetched. `UserError` if a model is not in the results any more."""
     models = tuple(scratch / "averaged" / key for key in trial.averaged)
     for key, folder in zip(trial.averaged, models, strict=True):
         if not transport.fetch(f"{MODELS}/{key}", folder):
@@ -149,10 +149,10 @@ def _soup(trial: Trial, scratch: Path, transport: Transport) -> Soup:
 
 
 class StudyReporter(Reporter):
-    """Carries what a trial tells to the coordinator, and the scheduler's verdicts and the study's orders back."""
+    """Sends a trial's events to the coordinator, and brings back the scheduler's verdicts and the study's orders."""
 
     def __init__(self, trials: Sequence[Trial], files: str, me: Worker, checkpoints: TaskCheckpoints) -> None:
-        """`trials` train together; `files` names their checkpoints."""
+        """`trials` train together. `files` is the name of their checkpoints."""
         self.keys, self.files, self.me, self.checkpoints = tuple(trial.key for trial in trials), files, me, checkpoints
         self.rung_plan = trials[0].rungs
         self.steps, self.told_step, self.told_at = 1, 0, float("-inf")
@@ -165,7 +165,7 @@ class StudyReporter(Reporter):
         if not (late or step == self.steps or step - self.told_step >= self.steps / POINTS):
             return
         self.told_step, self.told_at = step, time.monotonic()
-        # Nobody waits for it: what is shown must not slow a training down.
+        # Not awaited: displays must not slow down a training.
         self.me.coordinator.tell.remote(self.me.group, Step(self.keys, step, self.steps, dict(scalars)))
 
     def rung(self, number: int, scores: Mapping[str, float]) -> bool:
@@ -186,11 +186,11 @@ class StudyReporter(Reporter):
 
 
 def take_share(gpus: float) -> None:
-    """Bound this process's memory by its share of a GPU. `UserError` where PyTorch cannot use the GPU that the trial
+    """Limit this process's GPU memory to its share of a GPU. `UserError` if PyTorch cannot use the GPU that the trial
     holds: it would train on the CPU."""
     if not gpus:
         return
-    # Batches differ in length; memory in fixed pieces is left unused between them. Read when CUDA starts.
+    # Batches differ in length, and fixed pieces would leave memory unused. CUDA reads this when it starts.
     os.environ.setdefault("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True")
     if not torch.cuda.is_available():
         raise UserError(
@@ -211,12 +211,12 @@ def _driver() -> str:
 
 @functools.cache
 def _between() -> ProcessReset:
-    """The one of this process, made before its first trial."""
+    """Return the reset of this process, made before its first trial."""
     return ProcessReset()
 
 
 def _spent(growth: Growth, number: int) -> bool:
-    """Whether a process has grown so much, or done so many trials, that a new one is better."""
+    """Return whether the process has grown so much, or done so many trials, that a new one is better."""
     return (
         number >= RENEWED_AFTER
         or growth.memory > LARGEST_GROWTH
@@ -226,18 +226,18 @@ def _spent(growth: Growth, number: int) -> bool:
 
 
 def _workers(me: Worker, gpus: float) -> Workers:
-    """`gpus`: of each, perhaps a share of one."""
+    """`gpus`: number per worker, perhaps a fraction."""
     return dataclasses.replace(_joined() if me.count > 1 else Workers(), gpus=gpus)
 
 
 @functools.cache
 def _joined() -> Workers:
-    """Of this process: its place among the workers stays."""
+    """Return the process group of this process, joined once."""
     return Workers.joined()
 
 
 def _reason(error: BaseException) -> str:
-    """All of it: only what is whole can be freed of secrets. The result writer makes a short line of it."""
+    """Return the whole error text: secrets can be removed only from whole text. The result writer shortens it."""
     if isinstance(error, UserError):
         return str(error)
     if isinstance(error, torch.OutOfMemoryError):
@@ -249,8 +249,8 @@ def _reason(error: BaseException) -> str:
 
 
 def _is_full_disk(error: BaseException | None) -> bool:
-    """Whether it tells, or comes of one that tells, of a full disk of this machine. What comes by Ray is of the disk
-    of the results, of which the study's own process tells."""
+    """Return whether the error, or its cause, is a full disk of this machine. Errors that come through Ray concern the
+    disk of the results; the study's process reports those."""
     if error is None or isinstance(error, ray.exceptions.RayTaskError):
         return False
     before = error.__cause__ or error.__context__
@@ -258,13 +258,13 @@ def _is_full_disk(error: BaseException | None) -> bool:
         return not isinstance(before, ray.exceptions.RayTaskError)
     if isinstance(error, FileNotFoundError) and NO_TEMPORARY in str(error):
         return os.access(_temporary(), os.W_OK)
-    if isinstance(error, SafetensorError):  # the number stands in its text alone
+    if isinstance(error, SafetensorError):  # only the text contains the number
         return any(f"(os error {number})" in str(error) for number in FULL)
     return _is_full_disk(before)
 
 
 def _full_disk() -> str:
-    """The sentence that ends the study."""
+    """Return the message that ends the study."""
     places = [place for place in (_temporary(), default_cache()) if place.exists()]
     fullest = min(places, key=lambda place: shutil.disk_usage(place).free, default=_temporary())
     return (
@@ -274,12 +274,12 @@ def _full_disk() -> str:
 
 
 def _temporary() -> Path:
-    """The folder for temporary files. To ask `tempfile` for it the first time fails where it is full."""
+    """Return the folder for temporary files. The first call of `tempfile` for it would fail if the folder is full."""
     return Path(tempfile.tempdir or os.environ.get("TMPDIR") or "/tmp")
 
 
 def _device_works() -> bool:
-    """Whether the GPU still computes: after some errors no call of the process ever works again."""
+    """Return whether the GPU still computes. After some errors no CUDA call of the process works again."""
     if not torch.cuda.is_available():
         return True
     try:

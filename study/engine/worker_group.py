@@ -1,9 +1,9 @@
 """A worker group: a Ray Train run whose workers stay from trial to trial.
 
-A group of one worker runs in its trainable's own process, which is Ray Train's local mode: one process a slot, on the
-machine that has the slot's GPU. Several workers are processes of their own. `take_tasks` is what Train runs on each
-worker. What trials need again stays in the process: imports, the process group, corpora, pristine weights. What a
-trial itself leaves is cleaned up after it.
+A group of one worker runs in its trainable's own process, which is Ray Train's local mode: one process per slot, on the
+machine that has the slot's GPU. Several workers are processes of their own. Train runs `take_tasks` on each worker.
+Data that trials need again stay in the process: imports, the process group, corpora, untrained weights. All else that a
+trial leaves is cleaned up after it.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from trainables.registry import load
 
 
 class WorkerGroup:
-    """One, which lives in a thread of its trainable."""
+    """A worker group, which runs in a thread of its trainable."""
 
     def __init__(self, resources: Resources, coordinator: str, perform: str) -> None:
-        """`coordinator`: its name. `perform`: `"module:function"`, which is given each task and the `Worker`."""
+        """`coordinator`: its name. `perform`: `"module:function"`; the function gets each task and the `Worker`."""
         self.resources, self.coordinator, self.perform = resources, coordinator, perform
         self.name = uuid.uuid4().hex[:12]
         self.began = time.time()
@@ -54,7 +54,7 @@ class WorkerGroup:
         reason, failed = "its workers were renewed", False
         try:
             self._trainer().fit()
-        except BaseException as error:  # whatever it is, the trainable must not wait for ever
+        except BaseException as error:  # whatever the error is, the trainable must not wait for ever
             reason, failed = last_line(error), is_raised(error)
         ray.get(ray.get_actor(self.coordinator).ended.remote(self.name, reason, failed))
 
@@ -70,7 +70,7 @@ class WorkerGroup:
             return local_trainer(take_tasks, config)
         from ray.train.torch import TorchTrainer
 
-        os.environ[RAYS_WATCHER] = "0"  # Train hands it on from here, on whatever cluster
+        os.environ[RAYS_WATCHER] = "0"  # Train passes it on to workers, on any cluster
         interruptions = Interruptions(self.coordinator, self.name)
         least, most = self.resources.workers, self.resources.most_workers
         return TorchTrainer(
@@ -90,8 +90,8 @@ class WorkerGroup:
 
 
 class Interruptions(ray.train.UserCallback):
-    """Tells the coordinator when workers of a group of several died or failed: Train itself starts them anew, and says
-    so to nobody, though it may wait for machines for hours."""
+    """Reports to the coordinator that workers of a group of several died or failed. Train restarts them without a
+    message, and may wait for machines for hours."""
 
     def __init__(self, coordinator: str, group: str) -> None:
         self.coordinator, self.group = coordinator, group
@@ -100,7 +100,7 @@ class Interruptions(ray.train.UserCallback):
         self.tell(worker_exceptions)
 
     def tell(self, errors: Mapping[int, BaseException]) -> None:
-        """By rank, what became of those that failed. Where any machine died, the others may have died of that."""
+        """Report errors by rank. If a machine died, other workers may have died of that, so no cause is given."""
         ends = [*map(within, errors.values())]
         deaths = [death_of(end) for end in ends if not is_raised(end)]
         notices = [death for death in deaths if death is not None]
@@ -111,7 +111,7 @@ class Interruptions(ray.train.UserCallback):
 
 @dataclass
 class Timesheet:
-    """What a group's first worker spends its time on, in seconds since its last trial ended."""
+    """Seconds that a group's first worker has spent on each activity since its last trial ended."""
 
     spent: dict[str, float] = field(default_factory=dict)
 
@@ -120,7 +120,7 @@ class Timesheet:
 
     @contextmanager
     def during(self, state: str) -> Iterator[None]:
-        """Count what happens within as that state."""
+        """Add the time inside to that state."""
         began = time.perf_counter()
         try:
             yield
@@ -128,21 +128,21 @@ class Timesheet:
             self.add(state, time.perf_counter() - began)
 
     def take(self) -> dict[str, float]:
-        """What was spent until now; the next trial begins from nothing."""
+        """Return the seconds so far, and reset them for the next trial."""
         spent, self.spent = self.spent, {}
         return spent
 
 
 class Orders(threading.Thread):
-    """Listens for the coordinator's orders for as long as the group lives."""
+    """Waits for the coordinator's orders as long as the group lives."""
 
     def __init__(self, coordinator: ActorHandle, group: str) -> None:
         super().__init__(name="orders", daemon=True)
         self.coordinator, self.group = coordinator, group
         self.save = threading.Event()
-        """A checkpoint is wanted now."""
+        """Set if a checkpoint is wanted now."""
         self.halt = threading.Event()
-        """And no more training after it."""
+        """Set if training must stop after that checkpoint."""
 
     def run(self) -> None:
         heard = 0
@@ -150,7 +150,7 @@ class Orders(threading.Thread):
             try:
                 orders = ray.get(self.coordinator.orders.remote(self.group, heard))
             except ray.exceptions.RayError:
-                return  # the study is gone, and with it this process soon
+                return  # the study is gone, and this process will end soon
             heard += len(orders)
             if HALT in orders:
                 self.halt.set()
@@ -160,41 +160,41 @@ class Orders(threading.Thread):
 
 @dataclass(frozen=True)
 class Worker:
-    """This worker's place in its group, and what it talks to. A task's `perform` is given it."""
+    """This worker's place in its group, and its connections. The argument of a task's `perform`."""
 
     group: str
     rank: int
     count: int
     coordinator: ActorHandle
     orders: Orders
-    """Of the first worker; on the others it hears nothing."""
+    """Orders to the group. Only the first worker receives any."""
     timesheet: Timesheet
 
     def tell(self, event: Event) -> None:
-        """Tell the study; returns when the coordinator has it."""
+        """Send an event to the study; return when the coordinator has it."""
         ray.get(self.coordinator.tell.remote(self.group, event))
 
     def finish(self, task: WorkerTask, reason: str | None = None, details: str = "", renew: bool = False) -> None:
-        """Say that the group is done with the task (`Coordinator.finish`)."""
+        """Report that the group is done with the task (`Coordinator.finish`)."""
         ray.get(self.coordinator.finish.remote(self.group, task.number, reason, details, renew))
 
 
 def take_tasks(config: Mapping[str, Any]) -> None:
-    """Take tasks and perform them until the group is dismissed, or renewed.
+    """Take tasks and run them until the group is dismissed or renewed.
 
-    `config`: the `group`'s name, the `coordinator`'s, `perform`, `began`: when the group was asked for, by the clock of
-    `time.time`, and `several`: whether Train made places for the group, which otherwise sits in its trainable's.
+    `config`: names of `group` and `coordinator`; `perform`; `began`, the `time.time` when the group was requested;
+    `several`, whether Train reserved places for the group. A group of one runs inside its trainable.
     """
     context = ray.train.get_context()
     rank, node = context.get_world_rank(), ray.get_runtime_context().get_node_id()
     coordinator, group = ray.get_actor(config["coordinator"]), config["group"]
-    if config["several"] and rank == 0:  # at once: should the trainable die now, nobody else gives the places back
+    if config["several"] and rank == 0:  # at once: if the trainable died now, nobody else would free the places
         ray.get(coordinator.places.remote(group, ray.util.get_current_placement_group()))
-    gc.disable()  # of what is imported nothing is garbage, and looking for some takes a sixth of a worker's start
+    gc.disable()  # nothing imported is garbage, and the search for garbage takes a sixth of a worker's start
     try:
         perform = load(config["perform"])
     except BaseException as error:
-        if config["several"] and rank == 0:  # Train starts them anew, and says why to nobody
+        if config["several"] and rank == 0:  # Train restarts the workers, and reports no reason
             ray.get(coordinator.not_started.remote(group, last_line(error)))
         raise
     gc.enable()
