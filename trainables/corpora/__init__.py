@@ -1,1 +1,1 @@
-"""Text in: NLI pairs, documents, task data; the built-in scenes corpus; fetching what is published."""
+"""Data of training and tasks: NLI pairs, documents, own files; the built-in scenes corpus; fetching published data."""

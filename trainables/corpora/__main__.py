@@ -15,11 +15,11 @@ from trainables.errors import UserError, answer_user_errors, checked_arguments
 from trainables.files import expanded
 
 LARGEST = 10_000
-"""Times the default number of examples: hundreds of millions of sentences."""
+"""Largest `--size`, a factor on the default number of examples: hundreds of millions of sentences."""
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """The command line; see `--help`."""
+    """Run the command line; see `--help`."""
     parser = argparse.ArgumentParser(
         prog="python -m trainables.corpora", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -52,7 +52,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def command() -> int:
-    """What the console script `ses-corpora` runs."""
+    """Run the console script `ses-corpora`; return its exit status."""
     return answer_user_errors(main)
 
 

@@ -1,11 +1,11 @@
-"""How missing positives are made of entailments (SupMPN, Table A1): one row a way.
+"""Ways to make missing positives from entailments (SupMPN, Table A1): one class each.
 
-    change = Synonyms().change(seed, texts)     # texts: all that may be changed
+    change = Synonyms().change(seed, texts)     # texts: all texts that may be changed
     change("a man plays a guitar", random.Random(1))
 
 The paper deletes 10 % of each entailment's words, or replaces 20 % of them by synonyms from WordNet, or paraphrases
-about half of the entailments. It says neither which words nor how shares are rounded; here, as in the library that
-it names, a share is rounded down and at least one word changes.
+about half of the entailments. It states neither which words nor how shares are rounded. Here, as in the library that
+the paper names, a share is rounded down and at least one word changes.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from trainables.keys import Options, key
 from trainables.registry import Registry
 
 Change = Callable[[str, random.Random], "str | None"]
-"""A text to a changed one; None where a copy of the anchor takes its place."""
+"""Returns a changed text; None: a copy of the anchor is used instead."""
 
 DELETED = 0.1
 REPLACED = 0.2
 PARAPHRASED = 0.5
 FETCH_WORDNET = "python -m trainables.corpora fetch wordnet"
 
-# WordNet takes these for nouns and the like (`in` is an inch, `he` helium).
+# WordNet lists these as nouns or other content words (`in` as inch, `he` as helium).
 _FUNCTION_WORDS = frozenset(
     """
     a about above after all also am an and any are as at away be been before being below beside between both but
@@ -47,7 +47,7 @@ _WORD = re.compile(r"(\W*)([^\W\d_]+)(\W*)")
 
 @dataclass(frozen=True)
 class Augmentation(Options):
-    """A way of changing texts; an entry of `AUGMENTATIONS`. Its fields are its keys. This one changes nothing."""
+    """A way to change texts; an entry of `AUGMENTATIONS`. The fields are recipe keys. This base changes nothing."""
 
     section = "corpus"
 
@@ -55,18 +55,18 @@ class Augmentation(Options):
     meaning: ClassVar[str] = "copies of the anchor"
 
     def change(self, seed: int, texts: Sequence[str]) -> Change | None:
-        """From the seed and all texts that may be changed; None for plain copies."""
+        """Return the change, given the seed and all texts that may be changed. None: always copy the anchor."""
         return None
 
     def check(self) -> None:
-        """Raise `UserError`, quickly, where `change` would."""
+        """Raise the `UserError` that `change` would raise, but quickly."""
 
 
 NONE = Augmentation()
 
 
 def delete_words(text: str, draws: random.Random) -> str | None:
-    """Without a tenth of its words, at least one; a single word stays as it is."""
+    """Return the text without a tenth of its words, at least one; None for a text of fewer than two words."""
     words = text.split()
     if len(words) < 2:
         return None
@@ -75,7 +75,7 @@ def delete_words(text: str, draws: random.Random) -> str | None:
 
 
 def synonym_replacer(synonyms: Callable[[str], Sequence[str]]) -> Change:
-    """Replaces a fifth of a text's words, at least one, drawn among those that have synonyms."""
+    """Return a change that replaces a fifth of a text's words, at least one, drawn among words with synonyms."""
 
     def change(text: str, draws: random.Random) -> str | None:
         words = text.split()
@@ -94,7 +94,7 @@ def synonym_replacer(synonyms: Callable[[str], Sequence[str]]) -> Change:
 
 @functools.cache
 def wordnet_synonyms() -> Callable[[str], tuple[str, ...]]:
-    """A word to the other lemmas of all its senses, sorted; none for function words and unknown ones."""
+    """Return a function from a word to the other lemmas of all its senses, sorted; function words have none."""
     try:
         from nltk.corpus.reader.wordnet import WordNetCorpusReader
         from nltk.corpus.util import LazyCorpusLoader
@@ -105,7 +105,7 @@ def wordnet_synonyms() -> Callable[[str], tuple[str, ...]]:
     reader: Any = LazyCorpusLoader("wordnet", WordNetCorpusReader, None)
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that other languages' wordnets are not there
+            warnings.simplefilter("ignore")  # warnings that wordnets of other languages are missing
             reader.ensure_loaded()
     except (LookupError, OSError):
         raise UserError(
@@ -129,7 +129,7 @@ def _share(share: float, words: int) -> int:
 
 @dataclass(frozen=True)
 class Deletion(Augmentation):
-    """A tenth of the words is deleted."""
+    """Delete a tenth of the words."""
 
     name = "deletion"
     meaning = "entailments without a tenth of their words"
@@ -140,7 +140,7 @@ class Deletion(Augmentation):
 
 @dataclass(frozen=True)
 class Synonyms(Augmentation):
-    """A fifth of the words is replaced, by WordNet."""
+    """Replace a fifth of the words by synonyms from WordNet."""
 
     name = "synonyms"
     meaning = "entailments with a fifth of their words replaced, by WordNet"
@@ -154,7 +154,7 @@ class Synonyms(Augmentation):
 
 @dataclass(frozen=True)
 class Paraphrase(Augmentation):
-    """Half of the texts, drawn once, paraphrased at once; the others are not changed."""
+    """Paraphrase half of the texts, drawn by the seed, in one call. For the other texts the anchor is copied."""
 
     name = "paraphrase"
     meaning = "half of the entailments paraphrased by corpus.paraphraser"

@@ -10,14 +10,14 @@ import numpy as np
 
 Array = TypeVar("Array")
 Prompts = tuple[str | None, str | None]
-"""The texts before a query and before a document; None: the encoder's own."""
+"""The texts put before a query and before a document; None: the encoder's own prompt."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class BatchPairs(Generic[Array]):
     """The labelled pairs of a batch, as indices into its items.
 
-    A group is an anchor, its common premise: rows labelled entailment are its positives, contradictions its negatives.
+    A group is the rows of one anchor, their premise: rows labelled entailment are positives, contradictions negatives.
     """
 
     premise: Array  # (pairs,) int64, index into the items
@@ -25,18 +25,18 @@ class BatchPairs(Generic[Array]):
     label: Array  # (pairs,) see trainables.labels
     group: Array  # (pairs,) int64: equal exactly where rows belong to one anchor
     score: Array | None = None
-    """(pairs,) float32: how alike the two should be, of layouts with scores; NaN: not known."""
+    """(pairs,) float32: gold or teacher's similarity of the two texts. NaN: unknown; None: the layout has no scores."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Batch(BatchPairs[np.ndarray]):
-    """One step. A sentence is in `sentences` once, or twice where it is encoded under two dropouts."""
+    """The data of one step. `sentences` has a sentence once, or twice if it is encoded under two dropout masks."""
 
     sentences: list[str]
     tokens: list[list[int]] | None = None
-    """Items of layouts that draw tokens; `sentences` is then empty."""
+    """Token ids of each item, in layouts that draw tokens; `sentences` is then empty."""
     prompts: Sequence[Prompts] | None = None
-    """(items,) the text before each sentence; None: the encoder's own."""
+    """(items,) the prompts of each sentence; None: the encoder's own."""
 
 
 class Sampler(Protocol):
@@ -44,7 +44,7 @@ class Sampler(Protocol):
 
     @property
     def steps_per_epoch(self) -> int:
-        """Batches of one pass over the corpus."""
+        """Number of batches in one pass over the corpus."""
 
     def batch(self, step: int) -> Batch:
-        """The batch of a step, counted from 0 over all epochs; steps come in any order."""
+        """Return the batch of a step, counted from 0 over all epochs. Steps may come in any order."""

@@ -1,4 +1,4 @@
-"""Folders that this project makes once for all studies of a user."""
+"""Folders in the user's cache, made once for all studies."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from trainables.files import PROJECT
 
 
 def default_cache() -> Path:
-    """The project's folder in the user's cache folder; on Linux that follows XDG_CACHE_HOME."""
+    """Return the project's folder in the user's cache folder; on Linux, XDG_CACHE_HOME sets that folder."""
     return platformdirs.user_cache_path(PROJECT, appauthor=False)
 
 
 @contextmanager
 def locked(place: Path, what: str) -> Iterator[None]:
-    """One process at a time makes what lies at a place of the cache; another one waits. `UserError` where it cannot be
-    written."""
+    """Let one process at a time write a place of the cache; other processes wait. `what` names the content in the
+    `UserError` if the cache cannot be written."""
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(place.with_name(f".{place.name}.lock")):
@@ -37,8 +37,8 @@ def locked(place: Path, what: str) -> Iterator[None]:
 
 
 def write_folder(place: Path, write: Callable[[Path], None]) -> None:
-    """Make a new folder, whole or not at all: `write` fills a draft beside it. If another process was faster, its
-    folder stays. `UserError` where there is no room for a draft."""
+    """Create a folder completely or not at all: `write` fills a draft, which is then renamed. If another process was
+    faster, its folder is kept. `UserError` if no draft can be created."""
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
         draft = Path(tempfile.mkdtemp(prefix=f".{place.name}-", dir=place.parent))
@@ -59,8 +59,8 @@ def write_folder(place: Path, write: Callable[[Path], None]) -> None:
 
 
 def scenes_task(name: str, write: Callable[[Path, str], None]) -> Path:
-    """The folder in the cache with what `write` writes into a folder for the built-in task of that name. Its content
-    makes its own name. `UserError` as of `write_folder`."""
+    """Return a cached folder with the files that `write(folder, name)` makes for a built-in task. The folder's name
+    has a hash of the files. `UserError` as in `write_folder`."""
     return _scenes_task(name, write, default_cache())
 
 

@@ -1,9 +1,9 @@
-"""What the columns of a table mean: labelled pairs, or anchors with positives and negatives.
+"""Roles of the columns of a table: labelled pairs, or anchors with positives and negatives.
 
     find_columns(["premise", "hypothesis", "label"], "a.csv, line 2", named=None)     # {"sentence1": ("premise",), ...}
 
-Known are the names of `trainables.tabular`; others are named by `corpus.columns` and `corpus.labels`. Layouts of other
-columns take them by role (`role_columns`).
+`trainables.tabular` lists the known names; `corpus.columns` and `corpus.labels` give other names. Layouts that read
+other columns find them by role (`role_columns`).
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ _FIRST = {
     "sentence": ("sentence", "text"),
     "label": ("label", "class"),
 }
-"""Names that go before all others of `NAMES`, exactly as they stand: what a recipe reads of a file stays the same when
-more names become known. So do `_LABELLED`, and anchors with `_NEGATIVE`."""
+"""Names preferred to all others of `NAMES`, matched exactly. So a recipe still reads the same columns of a file after
+`NAMES` gets more names. `_LABELLED`, and anchors with `_NEGATIVE`, serve the same purpose."""
 _PAIR, _TRIPLET = (*NLI_SIDES, "label"), ("anchor", "positive", "negative", *ROLES)
-"""The roles of the columns of a labelled pair, one each, and those of a triplet."""
+"""The roles of a labelled pair, one column each, and the roles of a triplet."""
 
 
 class Labels:
-    """What a corpus calls the three labels; `names` is `corpus.labels`, as in `entailment=yes,contradiction=no`."""
+    """Names of the three labels in a corpus; `names` is `corpus.labels`, such as `entailment=yes,contradiction=no`."""
 
     def __init__(self, names: str | None) -> None:
         self.numbers: set[int] = set()
-        """Numbers read as labels without a name."""
+        """Numeric labels read so far, if `names` is None."""
         self._named = names is not None
         codes = {str(label): code for code, label in enumerate(LABELS)}
         self._codes = codes | {str(code): code for code in codes.values()}
@@ -59,7 +59,7 @@ class Labels:
             self._codes = {name.lower(): codes[label] for label, name in pairs}
 
     def code(self, raw: Any, where: str) -> int | None:
-        """0, 1 or 2; None for a row without a gold label; `UserError` for a label that is none of these."""
+        """Return 0, 1 or 2; None for a row without a gold label. `UserError` for an unknown label."""
         text = str(raw).strip().lower()
         if text not in self._codes:
             text = without_zeros(text)
@@ -78,11 +78,11 @@ class Labels:
 
     @property
     def unsure(self) -> bool:
-        """Whether the numbers read so far do not show that there are three."""
+        """Whether labels are numeric, and fewer than three different ones were read so far."""
         return 0 < len(self.numbers) < len(LABELS)
 
     def check_numbers(self, where: str) -> None:
-        """`UserError` where all labels are two numbers: 1 may be a paraphrase as well as neutral."""
+        """Raise `UserError` if all labels are two numbers: 1 may mean paraphrase or neutral."""
         if len(self.numbers) == 2:
             raise UserError(
                 f"{where}: all labels are {choices(sorted(self.numbers))}, and what two numbers mean differs from "
@@ -91,8 +91,8 @@ class Labels:
 
 
 def named_columns(names: str | None) -> RoleColumns | None:
-    """What `corpus.columns` says, as `premise=text_a,hypothesis=text_b,label=y` or
-    `anchor=question,positive=answer,negative=wrong`; positive and negative may be named more than once."""
+    """Parse `corpus.columns`, such as `premise=text_a,hypothesis=text_b,label=y` or
+    `anchor=question,positive=answer,negative=wrong`. Positive and negative may be named more than once."""
     if names is None:
         return None
     named: dict[str, tuple[str, ...]] = {}
@@ -109,7 +109,7 @@ def named_columns(names: str | None) -> RoleColumns | None:
 
 
 def find_columns(columns: Sequence[str], where: str, named: RoleColumns | None) -> RoleColumns:
-    """The `named` columns, or else those with names that are known; `UserError` where one is missing."""
+    """Return the `named` columns, or else the columns with known names. `UserError` if one is missing."""
     if named is not None:
         missing = [column for column in chain.from_iterable(named.values()) if column not in columns]
         if missing:
@@ -140,8 +140,8 @@ def find_columns(columns: Sequence[str], where: str, named: RoleColumns | None) 
 def role_columns(
     columns: Sequence[str], where: str, names: str | None, roles: Mapping[str, Sequence[str]]
 ) -> dict[str, str]:
-    """The column of each role: the one that `names` (`corpus.columns`) names, or that has by its name the first fitting
-    role of `NAMES`; `roles` lists the fitting ones."""
+    """Return the column of each role: the column given by `names` (`corpus.columns`), or else the first column whose
+    name fits. `roles` maps each role to the roles of `NAMES` that fit, in order. `UserError` if a column is missing."""
     named = dict(assignments(names, f"corpus.columns={names!r}", list(roles))) if names is not None else {}
     by_role = roles_of(columns)
     chosen = {
@@ -159,7 +159,7 @@ def role_columns(
 
 
 def assignments(text: str, where: str, names: Sequence[str], form: str = "NAME=VALUE") -> list[tuple[str, str]]:
-    """`a=x,b=y` as pairs of one of the `names` and its value; `UserError` for anything else."""
+    """Parse `a=x,b=y` into pairs of one of the `names` and its value. `UserError` for any other text."""
     pairs = []
     for part in text.split(","):
         name, equals, value = (piece.strip() for piece in part.partition("="))

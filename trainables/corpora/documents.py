@@ -5,8 +5,8 @@
     documents = load_documents("scenes", tokenizer, shortest=256)                    # the built-in corpus
 
 A document is a line of a text file, or of JSONL: {"text": ...}. White space becomes single blanks, as in DeCLUTR's
-code. Tokens lie in one memory-mapped array, so that memory does not grow with them; it is made once for a source, a
-tokenizer and a limit:
+code. All tokens are in one memory-mapped array, so memory use does not grow with them. The array is made once for a
+source, a tokenizer and a limit:
 
     <cache>/documents-<key>/tokens.npy    every document's tokens, end to end
                             ends.npy      where each document ends, with a 0 before the first
@@ -43,33 +43,33 @@ from trainables.text_lines import json_object, numbered_lines
 
 SUFFIXES = (".txt", ".jsonl")
 CHECKED_DOCUMENTS = 10_000
-"""So many documents of each local file are looked at by `check_documents`; the rest when they are tokenized."""
+"""Most documents of each local file that `check_documents` reads; the others are checked when tokenized."""
 
-# One call of the tokenizer holds at most so much text, unless a single document is longer.
+# A call of the tokenizer ends with the document that reaches one of these limits.
 _CHARACTERS_AT_ONCE = 1 << 20
 _DOCUMENTS_AT_ONCE = 512
 _FORMAT = 1
-"""Of what is kept; another number where the same text would give other tokens."""
+"""Version of the cached files; change it if the same text would give other tokens."""
 
 
 @dataclass(frozen=True)
 class TokenizedDocuments:
-    """Token lists that are long enough, in the order of their source: `documents[i]`."""
+    """Documents with enough tokens, in the order of their source; `documents[i]` is an array of tokens."""
 
     tokens: np.ndarray
-    """Memory-mapped: all documents of the source end to end, also those that are not used."""
+    """Memory-mapped: all documents of the source end to end, including unused ones."""
     starts: np.ndarray
-    """(documents,) int64, into `tokens`."""
+    """(documents,) int64, index into `tokens`."""
     lengths: np.ndarray
     """(documents,) int64, in tokens."""
     numbers: np.ndarray
-    """(documents,) int64: numbers in the source, before short documents are dropped."""
+    """(documents,) int64: positions in the source, where short documents count too."""
     read: int
-    """Documents in the source, up to the limit."""
+    """Number of documents read from the source, up to the limit."""
     too_short: int
-    """Of these, dropped for having too few tokens."""
+    """Number of documents read that were dropped because they have too few tokens."""
     fingerprint: str
-    """Twelve hexadecimal digits of all tokens that were read."""
+    """Hash of all tokens that were read: twelve hexadecimal digits."""
     source: str
 
     def __len__(self) -> int:
@@ -88,10 +88,10 @@ def load_documents(
     share: float = 1.0,
     cache: Path | None = None,
 ) -> TokenizedDocuments:
-    """The documents of at least `shortest` tokens, among the first `limit`.
+    """Return the documents of at least `shortest` tokens, among the first `limit`.
 
-    `share` draws a part of them, the same for every seed; a smaller share is part of a larger one. `UserError` for
-    nothing to read and nothing long enough.
+    `share` is the share of these to draw, the same for every seed; a larger share contains a smaller one. `UserError`
+    if no document can be read, or none is long enough.
     """
     folder = _tokenized(source, tokenizer, limit, cache or default_cache())
     tokens, ends, fingerprint = _cached(folder)
@@ -115,10 +115,10 @@ def load_documents(
 
 
 def check_documents(source: str, shortest: int = 1, batch_size: int = 1, share: float = 1.0) -> None:
-    """Raise `UserError` if `source` cannot be read, or a share of it surely holds no batch of `shortest` tokens each.
+    """Raise `UserError` if `source` cannot be read, or its share surely has no batch of documents of `shortest` tokens.
 
-    Of local files the first `CHECKED_DOCUMENTS` documents are read; of the hub only whether the data set is there. A
-    document with fewer bytes than tokens are needed is surely too short; how many it has is seen once it is tokenized.
+    The first `CHECKED_DOCUMENTS` documents of each local file are read; on the hub, only the data set is looked up. A
+    document with fewer than `shortest` bytes is surely too short; tokens are counted only when it is tokenized.
     """
     if source == SCENES:
         return
@@ -156,20 +156,20 @@ def check_batch(source: str, documents: int, batch_size: int) -> None:
 
 
 def texts(source: str) -> Iterator[str]:
-    """The documents of a source as text, one after another; blank ones are passed over."""
+    """Yield the documents of a source as text; blank documents are skipped."""
     files = [scenes.ensure() / "docs" / "docs.jsonl"] if source == SCENES else _local_files(source)
     return _hub_texts(source) if files is None else chain.from_iterable(map(_read, files))
 
 
 def _cached(folder: Path) -> tuple[np.ndarray, np.ndarray, str]:
-    """Tokens, ends and fingerprint of a folder in the cache; `UserError` where its files are not as they were made."""
+    """Return tokens, ends and fingerprint of a folder in the cache. `UserError` if its files are damaged."""
     try:
         fingerprint = str(json.loads((folder / "about.json").read_text())["fingerprint"])
         ends = map_array(folder / "ends.npy")
         # `asarray` drops numpy's memmap class, not the mapping: slices of the plain class are several times faster.
         tokens = np.asarray(map_array(folder / "tokens.npy"))
         whole = ends.dtype == np.int64 and ends[0] == 0 and ends[-1] == len(tokens) and (np.diff(ends) >= 0).all()
-    except Exception:  # of any of these: JSON, NumPy, a shape that is none of ours
+    except Exception:  # from JSON, NumPy, or an unexpected shape
         whole = False
     if not whole:
         raise UserError(f"{folder} in the cache is broken; remove it, and it will be made again")
@@ -177,7 +177,7 @@ def _cached(folder: Path) -> tuple[np.ndarray, np.ndarray, str]:
 
 
 def _tokenized(source: str, tokenizer: Any, limit: int | None, cache: Path) -> Path:
-    """The folder with the source's tokens; made first where it is not there yet, by one process for all."""
+    """Return the folder with the source's tokens. If it is missing, one process makes it and others wait."""
     identity = [_FORMAT, _identity(source), _tokenizer_identity(tokenizer), limit]
     key = hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:12]
     place = cache / f"documents-{key}"
@@ -185,7 +185,7 @@ def _tokenized(source: str, tokenizer: Any, limit: int | None, cache: Path) -> P
         return place
     with locked(place, f"the tokens of {source!r}"):
         if not place.is_dir():
-            for draft in cache.glob(f".{place.name}-*"):  # of a process that was killed
+            for draft in cache.glob(f".{place.name}-*"):  # left by a killed process
                 shutil.rmtree(draft, ignore_errors=True)
             write_folder(place, lambda folder: _write_tokens(folder, source, tokenizer, limit))
     return place
@@ -200,7 +200,7 @@ def _write_tokens(folder: Path, source: str, tokenizer: Any, limit: int | None) 
             stream.write(np.asarray(ids, dtype=kind).tobytes())
             ends.append(ends[-1] + len(ids))
         stream.seek(0)
-        begin = _write_header(stream, kind, ends[-1])  # numpy leaves room in it for any length
+        begin = _write_header(stream, kind, ends[-1])  # numpy pads the header for any length
         assert begin == first
     np.save(folder / "ends.npy", np.frombuffer(ends, np.int64))
     documents = len(ends) - 1
@@ -216,14 +216,14 @@ def _write_tokens(folder: Path, source: str, tokenizer: Any, limit: int | None) 
 
 
 def _write_header(stream: BinaryIO, kind: np.dtype[Any], length: int) -> int:
-    """The header of a one-dimensional `.npy` file; returns where its values begin."""
+    """Write the header of a one-dimensional `.npy` file; return the offset of its values."""
     described = {"descr": np.lib.format.dtype_to_descr(kind), "fortran_order": False, "shape": (length,)}
     np.lib.format.write_array_header_1_0(stream, described)
     return stream.tell()
 
 
 def _token_lists(documents: Iterable[str], tokenizer: Any) -> Iterator[list[int]]:
-    """Token ids of each document, without special tokens and uncut."""
+    """Yield the token ids of each document, without special tokens or truncation."""
     for some in _portions(documents):
         yield from tokenizer(
             some, add_special_tokens=False, truncation=False, return_attention_mask=False, verbose=False
@@ -252,7 +252,7 @@ def _fingerprint(*files: Path) -> str:
 
 
 def _identity(source: str) -> Any:
-    """The state of a source, without reading it: names, sizes and times of change."""
+    """Return the state of a source without reading it: names, sizes and modification times."""
     if source == SCENES:
         return [SCENES, scenes.version()]
     files = _local_files(source)
@@ -267,13 +267,13 @@ def _tokenizer_identity(tokenizer: Any) -> str:
         content: Any = [type(tokenizer).__name__, sorted(tokenizer.get_vocab().items())]
     else:
         content = json.loads(backend.to_str())
-        # Of the last call; tokens do not depend on it.
+        # Settings of the tokenizer's last call; the tokens here do not depend on them.
         content |= {"truncation": None, "padding": None}
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def _local_files(source: str) -> list[Path] | None:
-    """The files that `source` names, or None where it is a hub id."""
+    """Return the files that `source` names; None if it is a hub id. `UserError` if there are none."""
     if not source.strip():
         raise UserError("corpus.documents is empty; give a hub id, a folder, a .txt or .jsonl file, or 'scenes'")
     path = expanded(source)
@@ -296,7 +296,7 @@ def _local_files(source: str) -> list[Path] | None:
 
 
 def _read(file: Path) -> Iterator[str]:
-    """Documents of a `.txt` or `.jsonl` file, one a line."""
+    """Yield the documents of a `.txt` or `.jsonl` file, one per line."""
     as_json = file.suffix.lower() == ".jsonl"
     for number, line in numbered_lines(file):
         text: Any = line.strip()
@@ -315,7 +315,7 @@ def _open_hub(source: str) -> AbstractContextManager[tuple[Any, bool]]:
 def _hub_texts(source: str) -> Iterator[str]:
     name, revision = on_hub(source)
     with _open_hub(source) as (datasets, answers):
-        # What is in the hub's cache is memory-mapped, so it need not be streamed; what is not, must be.
+        # If the hub does not answer, the data come from its local cache, which is memory-mapped: no streaming.
         data = datasets.load_dataset(name, split="train", streaming=answers, revision=revision)
         for number, record in enumerate(data, 1):
             text = record.get("text")

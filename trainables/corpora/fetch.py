@@ -2,10 +2,10 @@
 
     fetch_senteval(Path("senteval"))   # senteval/downstream, senteval/probing
     fetch_nli(Path("nli"))             # nli/snli/train.parquet, nli/multi_nli/train.parquet, ...
-    fetch_wordnet()                    # where NLTK looks for it
+    fetch_wordnet()                    # into NLTK's folder of data
 
-Revisions are pinned; files are checked by their published counts, and by their SHA-256 where it is known. An
-interrupted download waits in `.fetch/` and goes on. `HF_ENDPOINT` names a mirror of the hub.
+Revisions are pinned. Files are checked by their published counts, and by their SHA-256 if known. An interrupted
+download stays in `.fetch/` and is resumed by the next call. `HF_ENDPOINT` names a mirror of the hub.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from trainables.errors import UserError
 TIMEOUT_SECONDS = 30.0
 _CHUNK = 1 << 20
 
-# No pinned revision and no checksum of the archive and of the captions is known here: their contents are checked.
+# The archive and the captions have no pinned revision and no known checksum, so their contents are checked.
 SENTEVAL_TAR = "datasets/princeton-nlp/datasets-for-simcse/resolve/main/senteval.tar"
 PROBING = (
     "https://raw.githubusercontent.com/facebookresearch/SentEval/6b13ac2060332842f59e84183197402f11451c94/data/probing"
@@ -44,7 +44,7 @@ CAPTIONS = "https://dl.fbaipublicfiles.com/senteval/coco_r101_feat"
 
 with Path(__file__).with_name("published.csv").open(encoding="utf-8") as _file:
     DOWNSTREAM_LINES: dict[str, int] = {row["file"]: int(row["lines"]) for row in csv.DictReader(_file)}
-"""File below `downstream/` to published number of lines, header lines included."""
+"""Maps a file below `downstream/` to its published number of lines, header lines included."""
 PROBING_FILES = tuple(PROBES)
 PROBING_LINES = {"tr": 100_000, "va": 10_000, "te": 10_000}
 """Published lines of a probing file by split; a few files have some more or less."""
@@ -64,9 +64,9 @@ NLI_FILES: dict[str, tuple[str, int, str | None]] = {
         "1c1de03640b168e410aabfca19e7cc2f3dfcd7f0e126e935674e56fb102c4529",
     ),
 }
-"""File below the target to its path on the hub, at a pinned revision, its rows, and its SHA-256 where that is known."""
+"""Maps a file below the target to its path on the hub at a pinned revision, its rows, and its SHA-256 if known."""
 
-# The branch of NLTK's data moves, so its checksum pins the file.
+# The branch of NLTK's data changes, so a checksum pins the file.
 WORDNET = "https://raw.githubusercontent.com/nltk/nltk_data/gh-pages/packages/corpora/wordnet.zip"
 WORDNET_SHA256: str | None = "cbda5ea6eef7f36a97a43d4a75f85e07fccbb4f23657d27b4ccbc93e2646ab59"
 WORDNET_SYNSETS = {"data.noun": 82_115, "data.verb": 13_767, "data.adj": 18_156, "data.adv": 3_621}
@@ -74,7 +74,7 @@ WORDNET_SYNSETS = {"data.noun": 82_115, "data.verb": 13_767, "data.adj": 18_156,
 
 
 def fetch_senteval(to: Path) -> None:
-    """`to/downstream` and `to/probing` in SentEval's layout; tasks the archive lacks are named, not invented."""
+    """Fetch `to/downstream` and `to/probing` in SentEval's layout; print the files that the archive lacks."""
     with _alone(to):
         if not (to / "downstream").is_dir():
             archive = _download(f"{_hub()}/{SENTEVAL_TAR}", to / ".fetch" / "senteval.tar", None)
@@ -84,7 +84,7 @@ def fetch_senteval(to: Path) -> None:
                 print(f"not in the published archive: {', '.join(missing)}")
         for name in PROBING_FILES:
             _fetch_file(f"{PROBING}/{name}.txt", to / "probing" / f"{name}.txt", to, None, _check_probing)
-        # Pickles: the download checks their size, the restricted reader their content.
+        # Pickles: the download checks their size, and the restricted reader later checks their content.
         for split in ("train", "valid", "test"):
             file = to / "downstream" / "COCO" / f"{split}.pkl"
             _fetch_file(f"{CAPTIONS}/{split}.pkl", file, to, None, lambda _: None)
@@ -92,7 +92,7 @@ def fetch_senteval(to: Path) -> None:
 
 
 def fetch_nli(to: Path) -> None:
-    """SNLI and MultiNLI as Parquet; `--nli TO/snli` then trains on SNLI, `--nli TO` on both."""
+    """Fetch SNLI and MultiNLI as Parquet; `--nli TO/snli` then trains on SNLI, `--nli TO` on both."""
     with _alone(to):
         for name, (path, rows, sha256) in NLI_FILES.items():
             check = functools.partial(_check_parquet, expected=rows)
@@ -101,8 +101,8 @@ def fetch_nli(to: Path) -> None:
 
 
 def fetch_wordnet(to: Path | None = None) -> None:
-    """WordNet 3.0 as NLTK packs it, into `to/corpora/wordnet`; `to` is by default where NLTK looks: the first folder
-    of NLTK_DATA, or `nltk_data` in the user's home."""
+    """Fetch WordNet 3.0, as NLTK packs it, into `to/corpora/wordnet`. By default `to` is a folder that NLTK reads: the
+    first folder of NLTK_DATA, or `nltk_data` in the user's home."""
     to = to or Path(os.environ.get("NLTK_DATA", "").split(os.pathsep)[0] or Path.home() / "nltk_data")
     target = to / "corpora" / "wordnet"
     with _alone(to):
@@ -114,8 +114,8 @@ def fetch_wordnet(to: Path | None = None) -> None:
 
 @contextlib.contextmanager
 def _alone(to: Path) -> Iterator[None]:
-    """One process at a time fetches into a folder; another one waits, and finds there what it would fetch. What lies in
-    `.fetch` is removed once all is there."""
+    """Let one process at a time fetch into a folder; other processes wait, then find the files there. The folder
+    `.fetch` is removed after success."""
     name = hashlib.sha256(str(to.resolve()).encode()).hexdigest()[:12]
     try:
         default_cache().mkdir(parents=True, exist_ok=True)
@@ -141,19 +141,19 @@ def _fetch_file(url: str, file: Path, to: Path, sha256: str | None, check: Calla
     try:
         check(got)
     except UserError:
-        got.unlink()  # it is whole and wrong: going on with it would not help
+        got.unlink()  # complete but wrong, so resuming would not help
         raise
     file.parent.mkdir(parents=True, exist_ok=True)
     got.replace(file)
 
 
 def _download(url: str, file: Path, sha256: str | None) -> Path:
-    """The whole file, checked where its checksum is known, from where an earlier try stopped."""
+    """Download a file, resuming an earlier try, and check its SHA-256 unless None. `UserError` if this fails."""
     pooch.get_logger().setLevel(logging.WARNING)
     try:
         pooch.retrieve(url, sha256, file.name, file.parent, downloader=functools.partial(_resume, file))
     except UserError:
-        for folder in (file.parent, file.parent.parent):  # that pooch has made for nothing
+        for folder in (file.parent, file.parent.parent):  # empty folders made by pooch
             with contextlib.suppress(OSError):
                 folder.rmdir()
         raise
@@ -165,7 +165,7 @@ def _download(url: str, file: Path, sha256: str | None) -> Path:
 
 
 def _resume(file: Path, url: str, output_file: str, pooch_: object) -> None:
-    """Downloads for `pooch`, going on where an earlier try stopped; pooch's own downloaders begin anew."""
+    """Download for `pooch`, resuming an earlier try; pooch's own downloaders start from zero."""
     part = file.with_name(file.name + ".part")
     have = part.stat().st_size if part.exists() else 0
     print(f"{'going on with' if have else 'fetching'} {url}")
@@ -178,7 +178,7 @@ def _resume(file: Path, url: str, output_file: str, pooch_: object) -> None:
             with part.open("ab" if resumed else "wb") as stream:
                 shutil.copyfileobj(answer, stream, _CHUNK)
     except urllib.error.HTTPError as error:
-        if error.code == 416:  # the part is not a beginning of what is published now
+        if error.code == 416:  # the part does not fit the file that is published now
             part.unlink()
             _resume(file, url, output_file, pooch_)
             return
@@ -197,8 +197,8 @@ def _resume(file: Path, url: str, output_file: str, pooch_: object) -> None:
 
 @contextlib.contextmanager
 def _unpacking(archive: Path) -> Iterator[Path]:
-    """An empty folder for the content of an archive, which is deleted where it cannot be read, a `UserError`, or where
-    the content is refused."""
+    """Yield an empty folder for the content of an archive. The archive is deleted if it cannot be read, with a
+    `UserError`, or if its content is refused."""
     draft = archive.with_name("unpacked")
     shutil.rmtree(draft, ignore_errors=True)
     draft.mkdir()
@@ -208,14 +208,14 @@ def _unpacking(archive: Path) -> Iterator[Path]:
         archive.unlink()
         raise
     except (tarfile.TarError, zipfile.BadZipFile, EOFError, OSError) as error:
-        if isinstance(error, OSError) and error.errno is not None:  # of a full disk, not of what an archive holds
+        if isinstance(error, OSError) and error.errno is not None:  # such as a full disk, not a broken archive
             raise UserError(f"cannot write to {archive.parent}: {error.strerror}") from None
         archive.unlink()
         raise UserError(f"{archive.name} is no readable archive ({error}); it was deleted, fetch it again") from None
 
 
 def _unpack_senteval(archive: Path, target: Path) -> list[str]:
-    """Extract, check and move into place the folder that holds the tasks; returns the tasks it lacks."""
+    """Extract, check and move into place the folder of the tasks; return the names of missing files."""
     with _unpacking(archive) as draft, tarfile.open(archive) as tar:
         tar.extractall(draft, filter=_no_links)
         roots = [draft, *sorted(folder for folder in draft.rglob("*") if folder.is_dir())]
@@ -235,7 +235,7 @@ def _unpack_senteval(archive: Path, target: Path) -> list[str]:
 
 
 def _no_links(member: tarfile.TarInfo, target: str) -> tarfile.TarInfo:
-    """Folders and files alone: where the tasks' folder is moved, a link that stayed within it could lead out of it."""
+    """Refuse links: after the tasks' folder is moved, a link within it could lead out of it."""
     if not (member.isreg() or member.isdir()):
         raise tarfile.TarError(f"{member.name!r} is neither a file nor a folder")
     return tarfile.data_filter(member, target)
@@ -245,7 +245,7 @@ def _unpack_wordnet(archive: Path, target: Path) -> None:
     with _unpacking(archive) as draft, zipfile.ZipFile(archive) as packed:
         for member in packed.infolist():
             folder, _, name = member.filename.partition("/")
-            if folder == "wordnet" and name and name == Path(name).name:  # flat; nothing leads elsewhere
+            if folder == "wordnet" and name and name == Path(name).name:  # flat names, so no path leads out
                 (draft / name).write_bytes(packed.read(member))
         for name, expected in WORDNET_SYNSETS.items():
             synsets = _count_synsets(draft / name) if (draft / name).is_file() else 0

@@ -1,10 +1,10 @@
-"""The model and data hub: is it there, and how not to wait for it where it is not; data sets of it, or of its form.
+"""Data sets from the Hugging Face hub or from local folders, and a check whether the hub can be reached.
 
-    load_data_set("owner/name@1f2a3b:configuration:split")      # each of the three but the name may be left out
-    load_data_set("./folder:configuration:split")               # of a folder as the hub has it, or of save_to_disk
+    load_data_set("owner/name@1f2a3b:configuration:split")      # revision, configuration and split are optional
+    load_data_set("./folder:configuration:split")               # a folder in the hub's form, or of save_to_disk
 
-Without a network the hub's clients retry for half a minute and print every attempt. One short request
-tells whether the hub answers; where it does not, the clients are told to look into their cache only.
+Without a network, the hub's clients retry for half a minute and print every attempt. So one short request
+checks whether the hub answers; if it does not, the clients read only their cache.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ _FILE_LIKE = re.compile(r"\.(jsonl?|csv|tsv|txt|md|parquet|arrow|gz|zip|xz|zst)$
 
 
 def is_hub_id(text: str) -> bool:
-    """Whether that can be a hub id, `owner/name` or `owner/name@revision`, and is not written like a path. `UserError`
-    for a revision that cannot be one."""
+    """Whether a text can be a hub id, `owner/name` or `owner/name@revision`, and does not look like a path.
+    `UserError` for an invalid revision."""
     return not _FILE_LIKE.search(text) and is_id(text if text[:1] in "./~" else on_hub(text)[0])
 
 
@@ -43,7 +43,7 @@ def reachable() -> bool:
     except urllib.error.HTTPError:
         return True
     except urllib.error.URLError as error:
-        return isinstance(error.reason, ssl.SSLError)  # it answers; let the client say what is wrong
+        return isinstance(error.reason, ssl.SSLError)  # the hub answers; its client reports the problem
     except OSError:
         return False
     return True
@@ -51,9 +51,9 @@ def reachable() -> bool:
 
 @contextmanager
 def open_hub(source: str, subject: str, instead: str) -> Iterator[tuple[Any, bool]]:
-    """The module `datasets`, and whether the hub answers; where it does not, `datasets` reads its cache alone.
+    """Yield the module `datasets`, and whether the hub answers; if it does not, `datasets` reads only its cache.
 
-    An error inside becomes a `UserError` that begins with `subject` and says what to give `instead`.
+    An error inside becomes a `UserError`; without the hub, it starts with `subject` and suggests `instead`.
     """
     import datasets
     from huggingface_hub import constants
@@ -81,15 +81,15 @@ class DataSet(NamedTuple):
     """The parts of a data set's name, `name@revision:configuration:split`."""
 
     name: str
-    """On the hub, or a folder."""
+    """Name on the hub, or path of a folder."""
     revision: str | None
     configuration: str | None
     split: str | None
-    """Of it, or a part of one as `train[:1000]`."""
+    """Name of a split, or a slice of a split, such as `train[:1000]`."""
 
     @classmethod
     def of(cls, text: str) -> DataSet:
-        """`UserError` for a revision that cannot be one."""
+        """Parse a name; an existing path is the whole name. `UserError` for an invalid revision."""
         if expanded(text).exists():
             return cls(text, None, None, None)
         name, _, rest = text.partition(":")
@@ -104,19 +104,19 @@ class DataSet(NamedTuple):
 
     @property
     def place(self) -> str:
-        """As `datasets` takes it."""
+        """The path or hub name to give to `datasets`."""
         return str(self.folder or self.name)
 
 
 def is_data_set(text: str) -> bool:
-    """Whether a text can be the name of a data set of the hub, or is a folder and one of its splits. `UserError` for a
-    revision that cannot be one."""
+    """Whether a text can name a data set of the hub, or a local folder with a configuration or split. `UserError` for
+    an invalid revision."""
     name, colon, _ = text.partition(":")
     return is_hub_id(name) or bool(colon and expanded(name).is_dir())
 
 
 def check_data_set(text: str) -> None:
-    """Raise `UserError` if a data set is not there; its rows are not fetched."""
+    """Raise `UserError` if a data set does not exist; its rows are not fetched."""
     data_set = DataSet.of(text)
     with _opened(text, data_set) as datasets:
         if not is_saved(data_set.folder):
@@ -124,7 +124,7 @@ def check_data_set(text: str) -> None:
 
 
 def configurations(text: str) -> list[str]:
-    """Those that a data set has; none where it was saved by `datasets`."""
+    """Return the names of a data set's configurations; none if `save_to_disk` made it."""
     data_set = DataSet.of(text)
     with _opened(text, data_set) as datasets:
         saved = is_saved(data_set.folder)
@@ -132,8 +132,8 @@ def configurations(text: str) -> list[str]:
 
 
 def load_data_set(text: str, usual: Sequence[str] = ("train",)) -> Any:
-    """The split that a text names, as a `datasets.Dataset`; of one that names none the first of the usual ones that is
-    there, or the only one. `UserError` where it is not there, or it is not clear which is meant."""
+    """Return the split that `text` names, as a `datasets.Dataset`. If `text` names no split: the first existing split
+    of `usual`, or the only split. `UserError` if there is no such split, or several could be meant."""
     data_set = DataSet.of(text)
     with _opened(text, data_set) as datasets:
         if is_saved(data_set.folder):
@@ -158,13 +158,13 @@ def load_data_set(text: str, usual: Sequence[str] = ("train",)) -> Any:
 
 
 def is_saved(folder: Path | None) -> bool:
-    """Whether it was saved by `datasets`: a folder of splits, or of one."""
+    """Whether `datasets.save_to_disk` made a folder, of one split or of several."""
     return folder is not None and any((folder / name).is_file() for name in ("dataset_dict.json", "state.json"))
 
 
 @contextmanager
 def _opened(text: str, data_set: DataSet) -> Iterator[Any]:
-    """The module `datasets`; what fails inside becomes a `UserError`."""
+    """Yield the module `datasets`; an error inside becomes a `UserError`."""
     import datasets
 
     if data_set.folder is None:
@@ -178,5 +178,5 @@ def _opened(text: str, data_set: DataSet) -> Iterator[Any]:
 
 
 def _reason(error: Exception) -> str:
-    """All lines, as one of several names the configurations that there are."""
+    """Return all lines of an error's message: one of them may list the existing configurations."""
     return sentence(words_of(error), SHORT)

@@ -1,16 +1,16 @@
-"""Items of tests that the training data contain.
+"""Leaks: items of dev and test sets that the training data contain.
 
     found = leaks(rows, {"queries_dev": dev_items, "queries_test": test_items})
-    found.parts["queries_test"].items.exact        # test items that a training row holds whole, letter by letter
-    found.parts["queries_test"].texts.near         # single texts of the test that some row nearly holds
-    found.drop                                     # the rows to leave out, by their numbers
+    found.parts["queries_test"].items.exact        # number of test items that a training row contains, letter by letter
+    found.parts["queries_test"].texts.near         # number of test texts with a near duplicate in a training row
+    found.drop                                     # numbers of the training rows to leave out
 
-A row and an item are the texts of one line: a pair, a triplet, one labelled text. A row holds an item whole where it
-has its text, or its first text and another of its texts; only such rows are dropped.
+A training row and a test item are the texts of one line: a pair, a triplet, one labelled text. A row contains an item
+if it has the item's only text, or its first text and one more of its texts. Only such rows are dropped.
 
-Near duplicates share four fifths of their words and pairs of neighbouring words (Jaccard). Prefix filtering finds all:
-such texts share one of their few rarest shingles, so only these are looked up. MinHash is slower for sentences, and
-misses some.
+Near duplicates share at least four fifths of their shingles: words and pairs of neighbouring words (Jaccard). Prefix
+filtering finds all near duplicates: they share one of their few rarest shingles, so only these are looked up. MinHash
+is slower for sentences, and misses some.
 """
 
 from __future__ import annotations
@@ -25,60 +25,60 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 NEAR = 80
-"""The least share of shingles, in percent of all that either text has, that makes two texts near duplicates."""
+"""Two texts are near duplicates if they share at least this percentage of the union of their shingles."""
 LIKENESSES = ("exact", "normalised", "near")
 
 _UNSPACED = "\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff"
-"""Thai, Lao, Japanese and Chinese put no spaces between words: each of their letters counts as one."""
+"""Thai, Lao, Japanese and Chinese put no spaces between words: each letter counts as a word."""
 _WORD = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+")
 _CACHED = 65_536
 FEW, DEEPEST, LONG = 2, 3, 64
-"""So many texts that share their rarest shingles are compared one by one; of more those are chosen that share another
-one, up to three, but for texts of more than so many shingles, which have too many ways to share three."""
+"""At most `FEW` texts that share rarest shingles are compared one by one; more are divided by a further shared shingle,
+up to `DEEPEST`. Texts of more than `LONG` shingles are divided by one only: they have too many ways to share three."""
 
 
 @dataclass(frozen=True)
 class Counts:
-    """How many were found, each once, as what it is most alike to."""
+    """Number of items or texts found. Each is counted once, by its closest match."""
 
     exact: int = 0
     normalised: int = 0
-    """The same but for case, white space and punctuation."""
+    """Equal except for case, white space and punctuation."""
     near: int = 0
 
     @property
     def all(self) -> int:
-        """However alike."""
+        """Number found by any kind of match."""
         return self.exact + self.normalised + self.near
 
 
 @dataclass(frozen=True)
 class PartLeaks:
-    """What of one dev or test part the rows hold."""
+    """Items and texts of one dev or test part that the training rows contain."""
 
     of_items: int
     of_texts: int
-    """How many items, and how many different texts, the part has."""
+    """Number of all items, and of all different texts, of the part."""
     items: Counts
-    """Whole items: pairs, where the part is of pairs."""
+    """Items that a row contains whole, such as both texts of a pair."""
     texts: Counts
 
 
 @dataclass(frozen=True)
 class Leaks:
-    """What the rows hold of each part, by its name."""
+    """Leaks by name of the part, and the rows to drop."""
 
     rows: int
     parts: dict[str, PartLeaks]
     drop: tuple[int, ...]
-    """Numbers of the rows, from 0, that hold an item whole, of a part that is not spared."""
+    """Numbers, from 0, of the rows that contain a whole item of a part that is not spared."""
 
 
 def leaks(
     rows: Iterable[Sequence[str]], parts: Mapping[str, Iterable[Sequence[str]]], spared: Container[str] = ()
 ) -> Leaks:
-    """Hold rows against the items of parts; those `spared` may well be trained on. The rows are read once and not kept;
-    the parts' texts are."""
+    """Compare training rows with the items of parts; items of the `spared` parts drop no row. Rows are read once and
+    not kept in memory; the parts' texts are kept."""
     items_of_part = {name: _PartItems() for name in parts}
     numbers: dict[str, int] = {}
     for name, items in parts.items():
@@ -97,7 +97,7 @@ def leaks(
 
 
 def plain(text: str) -> str:
-    """The text without what two copies of it may differ in: case, white space and punctuation."""
+    """Return the text without differences in case, white space and punctuation."""
     folded = unicodedata.normalize("NFKC", text).casefold()
     return " ".join(_WORD.findall(folded)) or folded.strip()
 
@@ -108,12 +108,12 @@ def _shingles(plain_text: str) -> frozenset[str]:
 
 
 class AlikeTexts:
-    """Texts by number, and which of them another text is like: the same, the same as `plain` has it, or nearly."""
+    """Numbered texts, and a search for those that equal a text exactly, after `plain`, or nearly."""
 
     def __init__(self, numbers: Mapping[str, int]) -> None:
         self._numbers = numbers
         self._same = defaultdict[str, list[int]](list)
-        """Numbers by plain text."""
+        """Maps a plain text to the numbers of its texts."""
         for text, number in numbers.items():
             self._same[plain(text)].append(number)
         shingled = {text: _shingles(text) for text in self._same}
@@ -121,13 +121,13 @@ class AlikeTexts:
         self._rank = {
             shingle: rank for rank, shingle in enumerate(sorted(rarity, key=lambda shingle: (rarity[shingle], shingle)))
         }
-        """Shingles by how rare they are, the rarest first."""
+        """Maps a shingle to its rank by rarity: 0 for the rarest."""
         by_size = defaultdict[int, list[_Shingled]](list)
         for text, shingles in shingled.items():
             by_size[_band(len(shingles))].append(_Shingled(text, sorted(map(self._rank.__getitem__, shingles))))
         self._by_size = {band: _Alike(texts) for band, texts in by_size.items()}
         self.like = functools.lru_cache(_CACHED)(self._like)
-        """The numbers of the texts that a text is like, each with the index of its likeness."""
+        """Maps a text to the numbers of the texts like it, each with its index in `LIKENESSES`."""
 
     def _like(self, text: str) -> dict[int, int]:
         folded = plain(text)
@@ -141,14 +141,14 @@ class AlikeTexts:
         shingles = _shingles(folded)
         mine = {rank for shingle in shingles if (rank := self._rank.get(shingle)) is not None}
         size, unknown = len(shingles), len(shingles) - len(mine)
-        if unknown >= _enough(size):  # most texts end here
+        if unknown >= _enough(size):  # most texts return here
             return set()
         least, most = -(-NEAR * size // 100), 100 * size // NEAR
         ranks, compared = sorted(mine), list[_Shingled]()
         for band in range(_band(least), _band(most) + 1):
             if (alike := self._by_size.get(band)) is not None:
                 shared = -(-NEAR * (size + max(least, alike.least)) // (100 + NEAR))
-                alike.met(ranks, 0, size - shared + 1 - unknown, compared)  # what no text has is rarer than all
+                alike.met(ranks, 0, size - shared + 1 - unknown, compared)  # unknown shingles are rarest
         return {
             other.plain
             for other in compared
@@ -157,24 +157,22 @@ class AlikeTexts:
 
 
 class _Shingled:
-    """A plain text with its shingles."""
-
     def __init__(self, plain_text: str, ranks: list[int]) -> None:
         self.plain, self.ranks, self.shingles = plain_text, ranks, frozenset(ranks)
 
 
 class _Alike:
-    """Texts of about one size that have some of their rarest shingles in common."""
+    """Texts of similar size that share `depth` of their rarest shingles."""
 
     def __init__(self, texts: list[_Shingled], depth: int = 0, last: int = -1) -> None:
-        """They share so many, `last` being the least rare of these."""
+        """`last` is the rank of the least rare of the `depth` shared shingles."""
         self.least = min(len(text.ranks) for text in texts)
-        """Shingles of the shortest."""
+        """Number of shingles of the shortest text."""
         self.texts = texts
-        """To compare; empty where a further shingle chooses among them."""
+        """Texts to compare one by one; empty if `sharing` divides them further."""
         self.sharing: dict[int, _Alike] = {}
-        """The texts by a further shingle. Near duplicates that share so many, the rarest first, have the next one that
-        they share among one more of their rarest."""
+        """Maps a further shared shingle to its texts. Near duplicates that share `depth` shingles find the next shared
+        one among one more of their rarest shingles."""
         share_more = NEAR * self.least > 100 * depth
         if len(texts) > FEW and depth < DEEPEST and (depth == 0 or self.least <= LONG) and share_more:
             sharing = defaultdict[int, list[_Shingled]](list)
@@ -186,8 +184,8 @@ class _Alike:
             self.sharing = {rank: _Alike(among, depth + 1, rank) for rank, among in sharing.items()}
 
     def met(self, ranks: Sequence[int], begin: int, end: int, compared: list[_Shingled]) -> None:
-        """Add what a text of these shingles is to be compared with, some more than once. The next shingle that they
-        share is one of those from `begin` to before `end`."""
+        """Add to `compared` the texts to compare with a text of these shingle `ranks`, some more than once. The next
+        shared shingle is in `ranks[begin:end]`."""
         compared += self.texts
         if self.sharing:
             for place in range(begin, min(end, len(ranks))):
@@ -197,19 +195,19 @@ class _Alike:
 
 @functools.cache
 def _band(size: int) -> int:
-    """Texts of about one size are kept together: from one band to the next it grows by 15 %."""
+    """Return the band of a number of shingles; from one band to the next, the number grows by 15 %."""
     return int(math.log(size) / math.log(1.15))
 
 
 def _enough(shingles: int) -> int:
-    """The number of rarest ones of so many shingles of which a near duplicate must share one. Of one more it must share
-    two, if it has to share two at all."""
+    """Return the number of a text's rarest shingles of which a near duplicate must share at least one. Of one shingle
+    more it must share two, if it must share two at all."""
     return shingles * (100 - NEAR) // 100 + 1
 
 
 @dataclass
 class _PartItems:
-    """The items of one part, as numbers of texts, and the likeness of the best match of each so far."""
+    """Items of one part, as numbers of texts, and the best match so far of each text and item (in `LIKENESSES`)."""
 
     items: list[list[int]] = field(default_factory=list)
     texts: dict[int, int] = field(default_factory=dict)
@@ -219,10 +217,10 @@ class _PartItems:
     def add(self, item: list[int]) -> None:
         self.by_first[item[0]].append(len(self.items))
         self.items.append(item)
-        self.texts.update(dict.fromkeys(item, len(LIKENESSES)))  # like none yet
+        self.texts.update(dict.fromkeys(item, len(LIKENESSES)))  # no match yet
 
     def meet(self, alike: Sequence[Mapping[int, int]]) -> bool:
-        """Note what a row holds, given what each of its texts is like. Whether that is an item whole."""
+        """Record a row, given what `AlikeTexts.like` returns for each text. Return whether it contains a whole item."""
         whole = False
         for place, likenesses in enumerate(alike):
             for number, likeness in likenesses.items():
@@ -233,7 +231,7 @@ class _PartItems:
                     rest = [
                         max(likeness, like[other])
                         for at, like in enumerate(alike)
-                        if at != place  # a text that is like both of an item is not yet the item
+                        if at != place  # one text like both texts of an item does not suffice
                         for other in others
                         if other in like
                     ]

@@ -1,12 +1,12 @@
-"""Hard negatives mined from the corpus: what an encoder finds near an anchor but farther than its positives.
+"""Hard negatives mined from the corpus: texts that an encoder finds near an anchor, but farther than its positives.
 
     rules = Mining(mined_skip=0, mined_depth=50, mined_margin=0.05)
-    table = mined_table(pairs, embed, rules, 3)     # which candidates are negatives of which anchor, at most 3
+    table = mined_table(pairs, embed, rules, 3)     # the candidates that are negatives of each anchor, at most 3
     with_negatives = with_table(pairs, table)
 
-NV-Retriever (Moreira 2024, arXiv 2407.15831), section 4: a candidate that scores too much like the positive is taken
-for a false negative, and left out: near the positive by a share of its score (TopK-PercPos) or by an amount
-(TopK-MarginPos), or above a score (TopK-Abs). The index is exact: a product of all anchors with all candidates.
+NV-Retriever (Moreira 2024, arXiv 2407.15831), section 4: a candidate with too high a score counts as a false negative,
+and is left out. The limit is a share of the positive's score (TopK-PercPos), the positive's score less a margin
+(TopK-MarginPos), or a fixed score (TopK-Abs). The search is exact: a product of all anchors with all candidates.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from trainables.labels import CONTRADICTION, ENTAILMENT
 from trainables.sections import EncoderConfig
 
 Embed = Callable[[Sequence[str]], np.ndarray]
-"""Texts to (texts, dim)."""
+"""Maps texts to embeddings, (texts, dim)."""
 _MINED = ("negatives_from", "mined".__eq__)
-"""Where the keys of mining mean something."""
+"""Condition under which the keys of mining apply."""
 AT_ONCE = 1024
-"""Anchors that are compared with all candidates in one product, so that memory stays bounded."""
+"""Number of anchors compared with all candidates in one product, which bounds memory."""
 
 
 @dataclass(frozen=True)
 class Mining(Options):
-    """Which texts are negatives, the nearest first. All scores are cosines with the anchor."""
+    """Rules that choose negatives, nearest texts first. All scores are cosines with the anchor."""
 
     section = "corpus"
 
@@ -98,7 +98,7 @@ class Mining(Options):
         return None if self.mined_by is None else EncoderConfig(name=self.mined_by)
 
     def check_mining(self, negatives: int | None) -> None:
-        """`UserError` for keys that go against each other; `negatives`: how many an anchor is to have."""
+        """Raise `UserError` for keys that contradict each other. `negatives`: number for each anchor."""
         if not negatives:
             raise UserError(
                 "corpus.negatives_from=mined needs a number of hard negatives; set objective.negatives to one"
@@ -115,7 +115,7 @@ class Mining(Options):
             )
 
     def fit(self, scores: np.ndarray, positive: float) -> np.ndarray:
-        """Which scores are those of negatives, but for their rank; `positive`: the positive's."""
+        """Return whether each score is allowed for a negative, ignoring rank. `positive`: score of the positive."""
         fit = scores <= positive - abs(positive) * self.mined_margin
         if self.mined_absolute_margin is not None:
             fit &= scores <= positive - self.mined_absolute_margin
@@ -125,10 +125,10 @@ class Mining(Options):
 
 
 def mined_table(pairs: NLIPairs, embed: Embed, rules: Mining, each: int) -> np.ndarray:  # (anchors, each) int64
-    """The negatives of each anchor that has an entailed pair, as numbers of `candidates`; -1 for none.
+    """Return the negatives of each anchor with an entailed pair, as indices into `candidates`; -1: no negative.
 
-    An anchor has less than `each` where too few fit; its own text and its positives are none. Of equally near texts the
-    corpus's first comes first. `UnsuitedError` where no anchor has any.
+    An anchor has fewer than `each` negatives if too few texts fit. Its own text and its positives are never negatives.
+    Equally near texts are in corpus order. `UnsuitedError` if no anchor has a negative.
     """
     anchors, texts = _entailed(pairs), candidates(pairs)
     everything = list(dict.fromkeys([*texts, *(pairs.premises[rows[0]] for rows in anchors)]))
@@ -158,15 +158,15 @@ def mined_table(pairs: NLIPairs, embed: Embed, rules: Mining, each: int) -> np.n
 
 
 def with_table(pairs: NLIPairs, table: np.ndarray) -> NLIPairs:
-    """The entailed pairs, and the negatives of a `mined_table` as contradictions.
+    """Return the entailed pairs, and the negatives of a `mined_table` as contradictions.
 
-    The entailed pairs come first: anchors keep their numbers in a sampler, and so their order in each epoch, whichever
-    texts are their negatives. Of mined ones no teacher said anything.
+    The entailed pairs come first. So anchors have the same numbers in a sampler, and the same order in each epoch, with
+    any negatives. Teacher's scores are dropped, as mined negatives have none.
     """
     anchors, texts = _entailed(pairs), candidates(pairs)
     anchor, column = np.nonzero(table >= 0)
     entailed = [row for rows in anchors for row in rows]
-    of = [anchors[number][0] for number in anchor.tolist()]  # a row of the negative's anchor
+    of = [anchors[number][0] for number in anchor.tolist()]  # a row of each negative's anchor
     return replace(
         pairs,
         premises=[pairs.premises[row] for row in (*entailed, *of)],
@@ -178,21 +178,21 @@ def with_table(pairs: NLIPairs, table: np.ndarray) -> NLIPairs:
 
 
 def candidates(pairs: NLIPairs) -> list[str]:
-    """The texts that negatives are taken from: all hypotheses, whatever their labels, each once."""
+    """Return the texts that may become negatives: all hypotheses with any label, each once."""
     return list(dict.fromkeys(pairs.hypotheses))
 
 
 class RenewedSampler:
-    """Groups whose hard negatives are mined anew every so many steps, by the encoder as it is by then.
+    """Sampler of groups whose hard negatives are mined again every `every` steps, by the encoder in training.
 
-    Whoever trains on them has new ones mined before the batch of such a step is asked for
-    (`trainables.training.renewal`). The anchors of a step and their positives stay those of one table.
+    `trainables.training.renewal` mines them before it requests the batch of such a step. The anchors of a step and
+    their positives are the same with any table.
     """
 
     def __init__(
         self, pairs: NLIPairs, table: np.ndarray, rules: Mining, every: int, make: Callable[[NLIPairs], GroupSampler]
     ) -> None:
-        """`table`: of the encoder as it starts; `make`: a sampler of pairs with negatives."""
+        """`table`: negatives mined by the untrained encoder. `make`: makes a sampler from pairs with negatives."""
         self.pairs, self.rules, self.every, self._make = pairs, rules, every, make
         self.take(table)
 
@@ -202,33 +202,33 @@ class RenewedSampler:
 
     @property
     def texts(self) -> list[str]:
-        """All that any batch may hold, each once."""
+        """All texts that a batch may contain, each once."""
         return list(dict.fromkeys([*self.pairs.premises, *self.pairs.hypotheses]))
 
     def batch(self, step: int) -> Batch:
         return self._sampler.batch(step)
 
     def renews(self, step: int) -> bool:
-        """Whether negatives are mined anew before a step, counted from 0."""
+        """Whether negatives are mined again before a step, counted from 0."""
         return step > 0 and step % self.every == 0
 
     def mine(self, embed: Embed) -> np.ndarray:
-        """The table by another encoder."""
+        """Return a new table of negatives; `take` applies it."""
         return mined_table(self.pairs, embed, self.rules, self.table.shape[1])
 
     def take(self, table: np.ndarray) -> None:
-        """Go on with these negatives."""
+        """Use the negatives of this table from now on."""
         self.table, self._sampler = table, self._make(with_table(self.pairs, table))
 
 
 def _entailed(pairs: NLIPairs) -> list[list[int]]:
-    """The entailed rows of each anchor, which stand together."""
+    """Return the entailed rows of each anchor. Rows of one anchor must be neighbours."""
     rows = np.flatnonzero(pairs.labels == ENTAILMENT).tolist()
     return [list(group) for _, group in groupby(rows, key=pairs.premises.__getitem__)]
 
 
 def _nearest(scores: np.ndarray, depth: int) -> np.ndarray:
-    """The places of the largest so many, the largest first, and of equal ones the first place first."""
+    """Return the indices of the `depth` largest scores, largest first; equal scores in order of index."""
     least = np.partition(scores, -depth)[-depth] if depth < len(scores) else -np.inf
     places = np.flatnonzero(scores >= least)
     return np.asarray(places[np.argsort(-scores[places], kind="stable")][:depth])

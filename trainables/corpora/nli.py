@@ -1,11 +1,11 @@
-"""Premise, hypothesis, label: from the hub, from local files or from the built-in scenes corpus.
+"""Pairs of premise, hypothesis and label: from the hub, from local files or from the built-in scenes corpus.
 
     pairs = load_nli("stanfordnlp/snli")          # a hub id
     pairs = load_nli("data/snli")                 # a folder with train files, or one of datasets.save_to_disk
     pairs = load_nli("mine.jsonl,more.csv")       # files; see `tables.py` for their forms, `columns.py` for columns
     pairs = load_nli("scenes")                    # the built-in corpus
 
-The rows of one premise are brought next to each other, as Liao 2021 relies on; nothing is shuffled.
+The rows of one premise are moved next to each other, as Liao 2021 needs; nothing is shuffled.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from trainables.tabular import RoleColumns, texts_of
 _Row = tuple[str, str, int, float]
 """Premise, hypothesis, label, and a teacher's score or NaN."""
 _Located = Iterable[tuple[str, Record]]
-"""Rows of a table, each after its place in the file."""
+"""Rows of a table, each as (place in the file, row)."""
 
 
 @dataclass(frozen=True)
@@ -47,39 +47,39 @@ class NLIPairs:
     labels: np.ndarray
     """(pairs,) int8; `trainables.labels` names them."""
     dropped: int
-    """Rows read that carry no gold label."""
+    """Number of rows read that have no gold label."""
     moved: int
-    """Rows that were moved to the first rows of their premise."""
+    """Number of rows that were moved to the first rows of their premise."""
     fingerprint: str
-    """Twelve hexadecimal digits of the content."""
+    """Hash of the content: twelve hexadecimal digits."""
     source: str
     files: tuple[str, ...] = ()
     """The files and hub ids that the pairs were read from."""
     file: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int16))
     """(pairs,) int16, index into `files`."""
     triplets: bool = False
-    """Whether some were given as anchors with positives and negatives, so that none of these is neutral."""
+    """Whether some pairs come from anchors with positives and negatives; none of these is neutral."""
     labels_read: str | None = None
-    """How labels were read, where the source does not name them."""
+    """How labels were read, in words; None if the source names them."""
     lacking: dict[str, int] = field(default_factory=dict)
-    """Of columns that a row may lack: how many rows of the source have nothing there."""
+    """Number of source rows with an empty cell, by optional column."""
     scores: np.ndarray | None = None
     """(pairs,) float32: a teacher's scores on the scale of cosines; NaN: unknown, None: all unknown."""
     divided_by: float = 1.0
-    """The divisor of the scores, which brought them to the scale of cosines."""
+    """The number by which scores were divided to bring them to the scale of cosines."""
 
     def __len__(self) -> int:
         return len(self.premises)
 
     @classmethod
     def entailed(cls, premises: Sequence[str], hypotheses: Sequence[str], source: str) -> NLIPairs:
-        """Positive pairs in the order given, whose equal premises must stand together."""
+        """Return positive pairs in the order given; equal premises must be neighbours."""
         code = np.full(len(premises), ENTAILMENT, dtype=np.int8)
         digits = _fingerprint(premises, hypotheses, code, None)
         return cls([*premises], [*hypotheses], code, 0, 0, digits, source, file=np.zeros(len(code), dtype=np.int16))
 
     def copy(self) -> NLIPairs:
-        """One that may be changed; the texts themselves, which cannot be, are shared."""
+        """Return a copy that may be changed; the texts are shared, as they are immutable."""
         return replace(
             self,
             premises=list(self.premises),
@@ -90,7 +90,7 @@ class NLIPairs:
         )
 
     def of(self, mask: np.ndarray) -> NLIPairs:  # (pairs,) bool
-        """Those of its pairs alone. What was dropped and moved was so in the whole source."""
+        """Return the pairs of the mask. `dropped` and `moved` still count the whole source."""
         rows = np.flatnonzero(mask).tolist()
         premises, hypotheses = ([side[row] for row in rows] for side in (self.premises, self.hypotheses))
         labels, scores = self.labels[rows], None if self.scores is None else self.scores[rows]
@@ -113,10 +113,10 @@ def load_nli(
     labels: str | None = None,
     share: float = 1.0,
 ) -> NLIPairs:
-    """Read labelled pairs, the first `limit` with a gold label; rows without one (`-`, -1, empty) are only counted.
+    """Read the first `limit` pairs with a gold label. Rows without a gold label (`-`, -1, empty) are only counted.
 
-    `columns`, `labels` and `share` are those of `corpus`. `UserError` for a broken row, an unknown source, no
-    usable pair, and labels that are two numbers alone.
+    `columns`, `labels` and `share` are recipe keys of `corpus`. `UserError` for a broken row, an unknown source, no
+    usable pair, and labels that are only two numbers.
     """
     premises: list[str] = []
     hypotheses: list[str] = []
@@ -180,15 +180,15 @@ def load_nli(
 
 
 def check_nli(source: str, *, columns: str | None = None, labels: str | None = None) -> None:
-    """Raise `UserError` for a key that says nothing, and where files or a data set of the hub are not there; no row is
-    read."""
+    """Raise `UserError` for invalid `columns` or `labels`, and if a file or a data set of the hub does not exist. No
+    row is read."""
     named_columns(columns)
     Labels(labels)
     check_tables(source)
 
 
 def stamps(source: str) -> tuple[tuple[str, int, int], ...] | None:
-    """Path, size and time of change of each local file that `source` names; None where it names a hub id."""
+    """Return path, size and modification time of each local file that `source` names; None if it names a hub id."""
     files: list[tuple[str, int, int]] = []
     for part in sources(source):
         for place in [] if part == SCENES else _places(part):
@@ -201,27 +201,27 @@ def stamps(source: str) -> tuple[tuple[str, int, int], ...] | None:
 
 @dataclass(frozen=True)
 class PairCensus:
-    """How many there are of what a batch may count."""
+    """Counts of pairs, premises and sentences: the units that batches may be made of."""
 
     pairs: int
     entailed: int
     contradicted: int
     premises: int
-    """With an entailment or a contradiction."""
+    """Premises with an entailment or a contradiction."""
     entailed_premises: int
     sentences: int
     triplets: bool
-    """Whether some come from triplets, which have nothing neutral."""
+    """Whether some pairs come from triplets; none of these is neutral."""
     labels_read: str | None
     lacking: dict[str, int]
     divided_by: float
-    """All three as in `NLIPairs`."""
+    """`labels_read`, `lacking` and `divided_by` are as in `NLIPairs`."""
     taught: int
-    """Of which a teacher's score is known."""
+    """Pairs with a known teacher's score."""
 
 
 def census(pairs: NLIPairs) -> PairCensus:
-    """Count a corpus."""
+    """Count the pairs, premises and sentences of a corpus."""
     labels = pairs.labels.tolist()
     premises: dict[int, set[str]] = {ENTAILMENT: set(), NEUTRAL: set(), CONTRADICTION: set()}
     for premise, label in zip(pairs.premises, labels, strict=True):
@@ -242,16 +242,16 @@ def census(pairs: NLIPairs) -> PairCensus:
 
 
 def number(texts: Iterable[str]) -> np.ndarray:
-    """(texts,) int64: equal texts have equal numbers, from 0 in order of first appearance."""
+    """Return (texts,) int64: equal texts have equal numbers, from 0 in order of first appearance."""
     numbers: dict[str, int] = {}
     return np.array([numbers.setdefault(text, len(numbers)) for text in texts], dtype=np.int64)
 
 
 def drawn_share(texts: Sequence[str], share: float, where: str) -> np.ndarray:  # (rows,) bool
-    """Which rows stay in a share, by the first text of each: all rows of one text, or none.
+    """Return whether each row is in a share. `texts` are the rows' first texts; rows of one text stay together.
 
-    The order of texts is random but the same for every seed, so that a smaller share is part of a larger one.
-    `UserError` that says `where` for a share without a row.
+    The order of texts is random but the same for every seed, so that a larger share contains a smaller one.
+    `UserError`, which starts with `where`, for a share without a row.
     """
     text = number(texts)
     rows = np.bincount(text)
@@ -264,8 +264,8 @@ def drawn_share(texts: Sequence[str], share: float, where: str) -> np.ndarray:  
 
 
 def count_premises(pairs: NLIPairs) -> dict[str, list[list[int]]]:
-    """SupMPN's Table 1 for each file: rows of entailments, contradictions and the premises that have so many of
-    each, where 5 stands for 5 or more. Pairs are counted, repeated ones too."""
+    """Return SupMPN's Table 1 for each file: rows of (entailments, contradictions, number of premises that have these
+    numbers), where 5 means 5 or more. Repeated pairs count each time."""
     premise = number(pairs.premises)
     tables = {}
     for code, name in enumerate(pairs.files):
@@ -289,7 +289,7 @@ def _places(source: str) -> list[Path | str]:
 
 
 def _labelled(columns: RoleColumns, records: _Located, labels: Labels) -> Iterator[_Row | None]:
-    """One row for each record, which needs all columns; None for one without a gold label."""
+    """Yield a row for each record; None for a record without a gold label. `UserError` if a column is missing."""
     for where, record in records:
         missing = next((name for names in columns.values() for name in names if name not in record), None)
         if missing is not None:
@@ -301,10 +301,10 @@ def _labelled(columns: RoleColumns, records: _Located, labels: Labels) -> Iterat
 
 
 def _triplets(columns: RoleColumns, records: _Located, lacking: Counter[str]) -> Iterator[_Row]:
-    """An entailment for each positive and a contradiction for each negative, each different row once; `lacking` counts
-    empty cells by column. Of an anchor with several positives, margins to the first are its scores."""
+    """Yield an entailment for each positive and a contradiction for each negative, each different row once. `lacking`
+    counts empty cells by column. If an anchor has several positives, only margins to its first positive are used."""
     yielded: set[tuple[str, str, int]] = set()
-    compared: dict[str, str] = {}  # of an anchor the positive that its scores are margins to, or nothing
+    compared: dict[str, str] = {}  # by anchor: the positive of its margins; "" if it has scores
     sides = [column for role in SIDES for column in columns.get(role, ())]
     taught = [columns[role][0] for role in ROLES if role in columns]
     for where, record in records:
@@ -330,8 +330,8 @@ def _triplets(columns: RoleColumns, records: _Located, lacking: Counter[str]) ->
 
 
 def _order_by_premise(premises: list[str]) -> tuple[np.ndarray, int]:
-    """The stable order that brings each premise's rows together, and how many rows do not stand with the first
-    ones of their premise."""
+    """Return the stable order that groups rows by premise, and the number of rows that were not next to the first
+    rows of their premise."""
     premise = number(premises)
     run = np.cumsum(np.diff(premise, prepend=premise[0]) != 0)
     _, first = np.unique(premise, return_index=True)

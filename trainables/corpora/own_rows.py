@@ -1,9 +1,9 @@
-"""What a person's training data can hold (their content: pairs, triplets, ...), and a row of each in its normal form.
+"""Kinds of content of a user's training data (pairs, triplets, ...), and rows of each content in a normal form.
 
     row = read_row("pairs", {"question": "q", "answer": "a"}, {"anchor": ("question",), "positive": ("answer",)}, where,
-                   Labels(None))        # {"anchor": "q", "positive": ["a"]}; or, of one that lacks something, what
+                   Labels(None))        # {"anchor": "q", "positive": ["a"]}; for a row with an empty cell, its role
 
-To add one: an entry of `CONTENTS`, the columns that tell it in `own/columns.py`, its counts in `own/census.py`.
+To add a content: an entry of `CONTENTS`, its columns in `own/columns.py`, its counts in `own/census.py`.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from trainables.tabular import RoleColumns, as_label, as_number, has_any, one_te
 Normal = dict[str, Any]
 """A row in the normal form of its content; a value is a text, a list of texts or a number."""
 _BRIEF = 40
-"""Letters of a text that is shown."""
+"""Most characters of a text in a message."""
 
 
 @dataclass(frozen=True)
 class Content:
-    """What training data hold; an entry of `CONTENTS`."""
+    """A kind of training data; an entry of `CONTENTS`."""
 
     words: str
-    """What its rows are, for a sentence."""
+    """Name of the rows, for a message."""
     read: Callable[[Record, RoleColumns, str, Labels], Normal | str]
-    """From a record with something in each needed column to the normal form, or to the role of what it lacks."""
+    """Returns the normal form of a record whose needed columns are filled, or the role of a missing value."""
     needed: tuple[str, ...]
-    """Roles of the columns that a row cannot do without."""
+    """Roles of the columns that every row needs."""
     optional: tuple[str, ...] = ()
 
     @property
@@ -44,8 +44,8 @@ class Content:
 
 
 def read_row(content: str, record: Record, columns: RoleColumns, where: str, labels: Labels) -> Normal | str:
-    """A row in normal form; of one that has nothing in a column that it needs, that column's role. `UserError` for a
-    value that is there and cannot be used."""
+    """Return a row in normal form, or the role of a needed column that is empty. `UserError` for a value that cannot be
+    used."""
     for role in CONTENTS[content].needed:
         if not has_any(record, columns[role], numbers=role == "score"):
             return role
@@ -53,7 +53,7 @@ def read_row(content: str, record: Record, columns: RoleColumns, where: str, lab
 
 
 def texts(row: Normal) -> list[str]:
-    """All texts of a row, the anchor first."""
+    """Return all texts of a row, the anchor first."""
     both = [
         row[name] for name in ("anchor", "premise", "sentence1", "sentence", "hypothesis", "sentence2") if name in row
     ]
@@ -62,8 +62,8 @@ def texts(row: Normal) -> list[str]:
 
 
 def only_texts(row: Normal, stays: Sequence[bool]) -> Normal:
-    """An anchor without some of its positives and negatives, and without what a teacher says of these. `stays` is of
-    `texts(row)`."""
+    """Return a row without some positives and negatives, and without their teacher's scores. `stays`: whether each text
+    of `texts(row)` stays."""
     positives, negatives = (len(row.get(side, ())) for side in teacher_scores.SIDES)
     of_side = dict(zip(teacher_scores.SIDES, (stays[1 : 1 + positives], stays[1 + positives :]), strict=True))
     if "teacher" in row:
@@ -73,13 +73,13 @@ def only_texts(row: Normal, stays: Sequence[bool]) -> Normal:
 
 
 def row_in_words(row: Normal) -> str:
-    """`"How do I …" -> "Open …"`: the first text of each side, then what was judged of them."""
+    """Return a row in words, `"How do I …" -> "Open …"`: the first text of each side, then the label or score."""
     values = [value[0] if isinstance(value, list) else value for value in row.values() if value != []]
     return " -> ".join(dict.fromkeys(brief(value) for value in values if value != ""))
 
 
 def brief(text: object) -> str:
-    """A text in quotes for a line that shows what a row is, cut short; a number as it is."""
+    """Return a text in quotes, cut short, or a number as text, for a line that shows a row."""
     if not isinstance(text, str):
         return f"{text:g}" if isinstance(text, float) else str(text)
     plain = " ".join(text.split())
@@ -87,7 +87,7 @@ def brief(text: object) -> str:
 
 
 def anchored(record: Record, columns: RoleColumns, where: str) -> Normal:
-    """An anchor with its positives and negatives, as far as there are any."""
+    """Return a row of an anchor, with its positives and negatives if these have columns."""
     (anchor,) = columns["anchor"]
     row: Normal = {"anchor": one_text(record, anchor, where)}
     for role in teacher_scores.SIDES:
@@ -107,7 +107,7 @@ def labelled_pair(record: Record, columns: RoleColumns, where: str, labels: Labe
 
 def _pair(record: Record, columns: RoleColumns, where: str, labels: Labels) -> Normal | str:
     (anchor,) = columns["anchor"]
-    if columns["anchor"] == columns["positive"]:  # a set, whose texts all say the same
+    if columns["anchor"] == columns["positive"]:  # a set: all texts have one meaning
         first, *others = texts_in(record, anchor, where)
         return {"anchor": first, "positive": others} if others else "positive"
     row = anchored(record, columns, where)
@@ -130,12 +130,12 @@ def _labelled_text(record: Record, columns: RoleColumns, where: str, labels: Lab
 
 
 def _document(record: Record, columns: RoleColumns, where: str, labels: Labels) -> Normal:
-    """Its title, and its text or those of its sections, with the heading of each."""
+    """Return the title, and the text or the texts of the sections, with their headings."""
     (name,) = columns["sentence"]
     texts = texts_in(record, name, where)
     titles, headings = columns.get("title", ()), columns.get("heading", ())
     row: Normal = {"title": one_text(record, titles[0], where)} if has_any(record, titles) else {}
-    if headings and isinstance(cell := record.get(headings[0]), list):  # a section may have none
+    if headings and isinstance(cell := record.get(headings[0]), list):  # a section may have no heading
         row["heading"] = [str(each or "").strip() for each in cell]
     elif has_any(record, headings):
         row["heading"] = [one_text(record, headings[0], where)]

@@ -2,8 +2,8 @@
 
     paraphrase(["a man plays a guitar"], "prithivida/parrot_paraphraser_on_T5")
 
-They are kept in `<cache>/paraphrases-<key of the model>.jsonl`, a line a text: of SNLI and MultiNLI these are some
-hundred thousand beam searches. A lock lets one process at a time make them.
+`<cache>/paraphrases-<key of the model>.jsonl` stores them, one line per text: SNLI and MultiNLI need some hundred
+thousand beam searches. A lock lets one process at a time make paraphrases.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from trainables.hub_names import on_hub
 
 BATCH = 64
 LONGEST = 128
-"""Tokens of a paraphrase."""
+"""Most tokens of a paraphrase."""
 BEAMS = 4
 
 
 def paraphrase(texts: Sequence[str], name: str) -> list[str]:
-    """What the model of that hub id or folder makes of each text: beam search, so the same every time."""
+    """Return a paraphrase of each text, by the model of a hub id or folder. Beam search gives the same each time."""
     file = default_cache() / f"paraphrases-{_key(name)}.jsonl"
     with locked(file, "paraphrases"):
         paraphrases = _read(file)
@@ -42,7 +42,7 @@ def paraphrase(texts: Sequence[str], name: str) -> list[str]:
 
 
 def _read(file: Path) -> dict[str, str]:
-    """What earlier calls made; a last line that was cut off is taken away, so that the next one starts anew."""
+    """Return the stored paraphrases by text. An incomplete last line is removed from the file."""
     if not file.exists():
         return {}
     content = file.read_bytes()
@@ -54,7 +54,7 @@ def _read(file: Path) -> dict[str, str]:
 
 
 def _generate(texts: Sequence[str], name: str) -> Iterator[dict[str, str]]:
-    """Texts to paraphrases, a batch at a time."""
+    """Yield a map from texts to paraphrases for each batch."""
     import torch
     from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
     from transformers.utils import logging
@@ -69,7 +69,7 @@ def _generate(texts: Sequence[str], name: str) -> Iterator[dict[str, str]]:
     except (OSError, ValueError) as error:
         raise UserError(f"corpus.paraphraser {name!r} cannot be loaded: {str(error).strip().splitlines()[0]}") from None
     model = model.to("cuda" if torch.cuda.is_available() else "cpu").eval()
-    prefix = "paraphrase: " if "t5" in model.config.model_type else ""  # what T5 paraphrasers are trained with
+    prefix = "paraphrase: " if "t5" in model.config.model_type else ""  # as T5 paraphrasers are trained
     for start in range(0, len(texts), BATCH):
         chosen = texts[start : start + BATCH]
         inputs = tokenizer([prefix + text for text in chosen], padding=True, truncation=True, return_tensors="pt")
@@ -80,7 +80,7 @@ def _generate(texts: Sequence[str], name: str) -> Iterator[dict[str, str]]:
 
 
 def check_paraphraser(name: str | None) -> None:
-    """Refuse none, what is no sequence-to-sequence model, and one that cannot be had."""
+    """Raise `UserError` if no model is named, it cannot be found, or it is no sequence-to-sequence model."""
     if name is None:
         raise UserError(
             "corpus.augmentation=paraphrase needs corpus.paraphraser: the hub id or folder of a sequence-to-sequence "
@@ -95,7 +95,7 @@ def check_paraphraser(name: str | None) -> None:
 
 
 def _key(name: str) -> str:
-    """A hash of the model's files and of the beam search: a folder by sizes and times, the hub by commit."""
+    """Return a hash of the model and of the beam search: a folder by file sizes and times, a hub model by commit."""
     folder, _ = _configuration(name)
     files = sorted(folder.iterdir()) if expanded(name).is_dir() else []
     stamps = [(file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in files]
@@ -104,7 +104,7 @@ def _key(name: str) -> str:
 
 
 def _configuration(name: str) -> tuple[Path, dict[str, Any]]:
-    """The model's folder, its snapshot in the hub's cache for one of the hub, and its config.json."""
+    """Return the model's folder (of a hub model, its snapshot in the hub's cache) and its config.json."""
     folder = expanded(name)
     if folder.is_dir():
         try:

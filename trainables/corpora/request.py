@@ -1,4 +1,4 @@
-"""A trial's request for batches, beside the layout's own keys."""
+"""Settings of a recipe that a layout needs to make batches, beside its own keys."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from trainables.errors import UnsuitedError
 
 
 class SpanEncoder(Protocol):
-    """What a layout of tokens must know of an encoder."""
+    """The part of an encoder that a layout of tokens uses."""
 
     @property
     def tokenizer(self) -> Any:
@@ -25,38 +25,38 @@ class SpanEncoder(Protocol):
 
     @property
     def specials(self) -> int:
-        """How many tokens `wrap` adds."""
+        """Number of tokens that `wrap` adds."""
 
     def wrap(self, ids: Sequence[int]) -> list[int]:
-        """A span with special tokens around it."""
+        """Return a span with special tokens around it."""
 
 
 @dataclass(frozen=True)
 class SamplerRequest:
-    """What a layout needs of a recipe beside its own keys."""
+    """Settings of a recipe that a layout needs beside its own keys."""
 
     batch_size: int
-    """Units of the global batch."""
+    """Number of units in the global batch."""
     seed: int
     positives: int | None
-    """P, the positives that each anchor of the layout `groups` gets; None takes all of its own."""
+    """P: number of positives of each anchor in the layout `groups`; None: all of its own."""
     negatives: int | None
-    """Q, the hard negatives likewise."""
+    """Q: number of hard negatives of each anchor; None: all of its own."""
     max_length: int | None
-    """Most tokens of an input, by the recipe; None: the model's."""
+    """Most tokens of an input, set by the recipe; None: the model's limit."""
     encoder: SpanEncoder | None = None
-    """The trained encoder, for layouts that draw tokens; None for others, and in a check."""
+    """The encoder to train, for layouts that draw tokens; None for other layouts, and in a check."""
     embed: Callable[[Sequence[str]], np.ndarray] | None = None
-    """Texts to (texts, dim), for layouts that mine negatives; None for others, and in a check."""
+    """Maps texts to (texts, dim), for layouts that mine negatives; None for other layouts, and in a check."""
     augmentation: Augmentation = NONE
     """How the layout `groups` makes missing positives."""
     apart: bool = False
     """Whether pairs or groups that share a text must be in different batches."""
     taught: bool = False
-    """Whether the data must have a teacher's scores, which are learned."""
+    """Whether the data must have a teacher's scores, from which the objective learns."""
 
 
 def check_batch_size(size: int, units: int, where: str, has: str, remedy: str = "take a smaller batch") -> None:
-    """`UnsuitedError` for a batch of more units than `where` has; `has` is that number in words."""
+    """Raise `UnsuitedError` if a batch of `size` is larger than the `units` of `where`; `has` is `units` in words."""
     if size > units:
         raise UnsuitedError(f"optimisation.batch_size={size} is more than {where} has: {has}; {remedy}")

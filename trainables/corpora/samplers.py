@@ -1,8 +1,8 @@
-"""Batches from indexed texts, one class a shape: rows in order, shuffled pairs, shuffled groups.
+"""Samplers of batches from indexed texts: rows in corpus order, shuffled pairs, shuffled groups.
 
-A sampler is a pure function of its corpus, the seed and the step, so that workers may ask in any order. Epochs of the
-shuffled samplers differ. Their batches are full, for an equal number of in-batch negatives: what remains at an epoch's
-end comes in another epoch.
+A batch is a pure function of the corpus, the seed and the step, so workers may request batches in any order. Shuffled
+samplers have a new order in each epoch. Their batches are full, for an equal number of in-batch negatives: the units
+that remain at the end of an epoch are left out of it.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from trainables.errors import UserError
 from trainables.labels import CONTRADICTION, ENTAILMENT, NEUTRAL
 
 _TRIES = 8
-"""Draws of one negative before the few that may be drawn are listed."""
+"""Random draws of one negative before the allowed negatives are listed instead."""
 
 
 class RowSampler:
-    """Labelled pairs in corpus order, never shuffled, the last batch short (Liao 2021); a group is a premise."""
+    """Sampler of labelled pairs in corpus order (Liao 2021). The last batch may be short; a group is a premise."""
 
     def __init__(self, pairs: NLIPairs, size: int) -> None:
         self.pairs = pairs
@@ -43,7 +43,7 @@ class RowSampler:
 
 
 class PairSampler(Shuffled):
-    """Pairs, each a group of its own; equal sides are two views of one text. Each is a positive, or has a score."""
+    """Sampler of positive or scored pairs, each its own group. Equal sides are two views of one text."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class PairSampler(Shuffled):
 
 
 def paired(first: Sequence[str], second: Sequence[str], group: np.ndarray) -> Batch:
-    """A batch of positive pairs; equal sides are two views of one text."""
+    """Return a batch of positive pairs; equal sides are two views of one text."""
     texts, (anchors, positives) = _index(first, second)
     return _pair_batch(texts, anchors, positives, group, np.full(len(group), ENTAILMENT, dtype=np.int8))
 
@@ -89,10 +89,10 @@ def _pair_batch(
 
 
 class SameLabelSampler(Shuffled):
-    """Labelled texts, so many of one label together; those of one label in a batch are one group.
+    """Sampler of units of `each` texts with one label. All texts of one label in a batch are one group.
 
-    Each epoch cuts the texts of a label anew. What is left over is a smaller unit; one text alone waits for another
-    epoch.
+    Each epoch divides the texts of a label anew. The texts that remain are a smaller unit; a single text that remains
+    is left out of the epoch.
     """
 
     def __init__(self, texts: Sequence[str], labels: Sequence[str], size: int, seed: int, each: int) -> None:
@@ -103,7 +103,7 @@ class SameLabelSampler(Shuffled):
 
     @staticmethod
     def units_of(counts: Sequence[int], each: int) -> int:
-        """How many units labels with so many texts give."""
+        """Return the number of units, given the number of texts of each label."""
         return sum(count // each + (count % each > 1) for count in counts)
 
     def batch(self, step: int) -> Batch:
@@ -119,23 +119,23 @@ class SameLabelSampler(Shuffled):
 
     @once_an_epoch
     def _cut(self, epoch: int) -> _Lists:
-        """The texts of each unit."""
+        """Return the texts of each unit."""
         draws = np.random.default_rng([self.seed, epoch, 1])
         order = np.lexsort((draws.random(len(self._label)), self._label))
         label = self._label[order]
         counts = np.bincount(label)
-        place = np.arange(len(order)) - (np.cumsum(counts) - counts)[label]  # among the texts of its label
+        place = np.arange(len(order)) - (np.cumsum(counts) - counts)[label]  # index among the texts of its label
         alone = (place % self.each == 0) & (place == counts[label] - 1)
         order, starts = order[~alone], (place % self.each == 0)[~alone]
         return _Lists(order, np.append(np.flatnonzero(starts), len(order)))
 
 
 class GroupSampler(Shuffled):
-    """Premises as anchors: entailments are positives, contradictions hard negatives (SupMPN, section 5.2).
+    """Sampler of premises as anchors: entailments are positives, contradictions hard negatives (SupMPN, section 5.2).
 
-    With `positives` (P) each anchor has exactly P: its own, drawn at random, then copies of the anchor or what `change`
-    makes of its entailments, each an item of its own. With `negatives` (Q) likewise; missing ones are drawn from other
-    anchors' texts. With None an anchor has all its own, and needs an entailment.
+    With `positives` (P) each anchor has exactly P: its own, drawn at random, then copies of the anchor or texts that
+    `change` makes from its entailments, each a new item. With `negatives` (Q) each anchor has exactly Q; missing ones
+    are drawn from other anchors' texts. None: all of its own; without P, an anchor needs an entailment.
     """
 
     def __init__(
@@ -156,13 +156,13 @@ class GroupSampler(Shuffled):
             0 if most is None else int(np.maximum(most - np.diff(lists.start), 0).sum())
             for most, lists in ((positives, own.positive), (negatives, own.negative))
         )
-        """How many an epoch's groups lack."""
+        """Numbers of positives and negatives that all groups of an epoch lack."""
         if self.filled_negatives:
             self._pool = np.concatenate([own.positive.item, own.negative.item])
             self._entailed = np.sort(own.positive.owner() * len(own.texts) + own.positive.item)
 
     def sources(self) -> list[str]:
-        """Texts that fillers are made of, each once: entailments of the anchors that lack positives, or these."""
+        """Return the unique texts for fillers: entailments of anchors with fewer than P, anchors without any."""
         if not self.positives:
             return []
         count = np.diff(self.own.positive.start)
@@ -185,7 +185,7 @@ class GroupSampler(Shuffled):
         return items.batch(anchor[place][rows], hypothesis[rows], label[rows], chosen[place][rows], score)
 
     def _fill(self, epoch: int, chosen: np.ndarray, hypothesis: np.ndarray, place: np.ndarray, items: _Items) -> None:
-        """Replace fillers, and entailments that are the anchor's own text, by new items, in place."""
+        """Replace fillers (-1), and texts equal to the anchor, by new items, in place."""
         texts, own = self.own.texts, self.own
         change = self._make_change() if self.filled_positives else None
         copies = np.flatnonzero((hypothesis < 0) | (hypothesis == own.anchor[chosen][place]))
@@ -211,12 +211,12 @@ class GroupSampler(Shuffled):
 
     @once_an_epoch
     def _groups_of(self, epoch: int) -> tuple[_Lists, _Lists]:
-        """Positives and negatives of every anchor; -1 is a positive to be made."""
+        """Return positives and negatives of every anchor; -1: a positive that `_fill` makes."""
         draws = np.random.default_rng([self.seed, epoch, 1])
         positive, negative = self.own.positive, self.own.negative
         if self.positives:
             positive = _Lists.table(_exactly(positive, self.positives, draws))
-        if self.negatives is not None:  # 0: of an objective that takes none, so that none are encoded
+        if self.negatives is not None:  # 0: the objective takes no negatives, so none is encoded
             table = _exactly(negative, self.negatives, draws)
             if self.filled_negatives:
                 self._draw_negatives(table, draws)
@@ -224,7 +224,7 @@ class GroupSampler(Shuffled):
         return positive, negative
 
     def _draw_negatives(self, table: np.ndarray, draws: np.random.Generator) -> None:
-        """Replace each -1, column by column, so that no group gets a text twice where there are others."""
+        """Replace each -1, column by column. A group gets a text twice only if there are no other texts."""
         for column in range(table.shape[1]):
             lacking = np.flatnonzero(table[:, column] < 0)
             for _ in range(_TRIES):
@@ -234,11 +234,11 @@ class GroupSampler(Shuffled):
                 lacking = lacking[refused]
                 if not len(lacking):
                     break
-            for unit in lacking.tolist():  # a tiny corpus
+            for unit in lacking.tolist():  # only in a tiny corpus
                 table[unit, column] = draws.choice(self._allowed(unit, table[unit]))
 
     def _refused(self, units: np.ndarray, items: np.ndarray) -> np.ndarray:
-        """Whether an item is the unit's anchor, or one of its entailments."""
+        """Return whether each item is its unit's anchor, or one of its entailments."""
         keys = units * len(self.own.texts) + items
         if not len(self._entailed):
             return items == self.own.anchor[units]
@@ -259,7 +259,7 @@ class GroupSampler(Shuffled):
 
 @dataclass(frozen=True)
 class _Lists:
-    """A list of items for each unit, end to end."""
+    """Lists of items, one for each unit, stored end to end."""
 
     item: np.ndarray
     """(items,) int64."""
@@ -268,16 +268,16 @@ class _Lists:
 
     @classmethod
     def table(cls, items: np.ndarray) -> _Lists:
-        """From (units, n): n items for each."""
+        """Make lists of n items from (units, n)."""
         units, width = items.shape
         return cls(items.reshape(-1), np.arange(units + 1) * width)
 
     def owner(self) -> np.ndarray:
-        """(items,) the unit of each."""
+        """Return the unit of each item, (items,)."""
         return np.repeat(np.arange(len(self.start) - 1), np.diff(self.start))
 
     def of(self, units: np.ndarray) -> _Lists:
-        """The lists of some units, in the order given."""
+        """Return the lists of some units, in the order given."""
         count = np.diff(self.start)[units]
         start = np.concatenate([[0], np.cumsum(count)])
         return _Lists(self.item[np.arange(start[-1]) + np.repeat(self.start[units] - start[:-1], count)], start)
@@ -289,12 +289,12 @@ class _Scores:
 
     texts: int
     key: np.ndarray
-    """(known,) int64, sorted: the unit times `texts`, and the text's number more."""
+    """(known,) int64, sorted: number of the unit * `texts` + number of the text."""
     score: np.ndarray
     """(known,) float32"""
 
     def of(self, unit: np.ndarray, item: np.ndarray) -> np.ndarray:  # (pairs,) int64 each -> (pairs,) float32
-        """NaN: unknown, as for fillers, whose number is below 0."""
+        """Return the scores of pairs. NaN: unknown, as for fillers, whose `item` is below 0."""
         keys = unit * self.texts + item
         at = np.minimum(np.searchsorted(self.key, keys), len(self.key) - 1)
         return np.where((item >= 0) & (self.key[at] == keys), self.score[at], np.float32(np.nan))
@@ -314,7 +314,7 @@ class _Own:
     without_entailment: int
     """Premises left out because they have no entailment."""
     contradicted_entailments: int
-    """Contradictions that are an entailment of the same premise too, or repeat it; they are no hard negatives."""
+    """Contradictions that are also an entailment of the premise, or equal it; they are not used as hard negatives."""
     scores: _Scores | None
 
 
@@ -339,7 +339,7 @@ def _own(pairs: NLIPairs, need_positive: bool) -> _Own:
     scores = None
     if pairs.scores is not None:
         scored = anchors[unit] & np.isfinite(pairs.scores[rows])
-        place = np.cumsum(anchors) - 1  # of a unit among the anchors
+        place = np.cumsum(anchors) - 1  # index of a unit among the anchors
         key, first = np.unique((place[unit] * len(texts) + hypothesis)[scored], return_index=True)
         scores = _Scores(len(texts), key, pairs.scores[rows][scored][first]) if len(key) else None
     without_entailment = int((with_negative & ~with_positive).sum()) if need_positive else 0
@@ -356,7 +356,7 @@ def _own(pairs: NLIPairs, need_positive: bool) -> _Own:
 
 
 def _exactly(lists: _Lists, width: int, draws: np.random.Generator) -> np.ndarray:
-    """(units, wanted): items drawn at random from each list, without replacement; -1 where it has too few."""
+    """Return (units, width): items drawn at random from each list, without replacement; -1: the list is too short."""
     owner = lists.owner()
     shuffled = np.lexsort((draws.random(len(owner)), owner))
     rank = np.arange(len(owner)) - lists.start[owner]
@@ -367,7 +367,7 @@ def _exactly(lists: _Lists, width: int, draws: np.random.Generator) -> np.ndarra
 
 
 def _index(*columns: Sequence[str]) -> tuple[list[str], list[np.ndarray]]:
-    """The unique texts in order of appearance, row by row, and each column as indices into them."""
+    """Return the unique texts in order of appearance, row by row, and each column as indices into them."""
     place: dict[str, int] = {}
     index = np.array(
         [[place.setdefault(text, len(place)) for text in row] for row in zip(*columns, strict=True)], dtype=np.int64
@@ -383,7 +383,7 @@ class _Items:
         self.further: list[str] = []
 
     def another(self, text: str) -> int:
-        """The number of a new item."""
+        """Add a text as a new item; return its number."""
         self.further.append(text)
         return len(self.texts) + len(self.further) - 1
 

@@ -1,9 +1,9 @@
-"""What the sentences of the built-in corpus mean, and which follow from which.
+"""Meanings of the sentences of the built-in corpus, and entailment between them.
 
     meanings = meanings_of("scenes")
     meanings.entailed(batch.sentences, batch.premise)
 
-Of texts that no grammar made nobody knows that.
+Other texts have no grammar, so their meanings are unknown.
 """
 
 from __future__ import annotations
@@ -20,29 +20,29 @@ from trainables.recipe import SCENES
 
 
 def meanings_of(source: object) -> Meanings | None:
-    """Of the texts of an NLI corpus (`corpus.nli`); None where it has no grammar."""
+    """Return the meanings of an NLI corpus (`corpus.nli`); None unless it is the built-in corpus."""
     return Meanings() if source == SCENES else None
 
 
 def follows(scene: Scene, other: Scene) -> bool:
-    """Whether the other means the same, or the grammar's label of the pair is entailment.
+    """Whether `other` follows from `scene`: they are equal, or the grammar's label of the pair is entailment.
 
-    `relation` reads no negation of a premise, as none is negated: from a negated scene follows itself alone.
+    `relation` ignores the negation of a premise, as no premise is negated. So a negated scene entails only itself.
     """
     return scene == other or (not scene.negated and relation(scene, other) == "entailment")
 
 
 class Meanings:
-    """Scenes by their text."""
+    """The scenes of the built-in corpus, and which of its texts entail which."""
 
     @property
     def scenes(self) -> Mapping[str, Scene]:
-        """Made at first use."""
+        """Scenes by text, made at first use."""
         return _built_in()
 
     def entailed(self, texts: Sequence[str], of: Iterable[int]) -> np.ndarray | None:
-        """(texts, texts), boolean: which texts follow from each, for those at the places `of`; others' rows are False.
-        None where a text is not known."""
+        """Return (texts, texts) bool: entry (i, j) is whether text j follows from text i, for each i in `of`; other
+        rows are False. None if a text is unknown."""
         if not self.scenes.keys() >= set(texts):
             return None
         scenes = [self.scenes[text] for text in texts]
@@ -52,7 +52,7 @@ class Meanings:
             by_action.setdefault(scene.action, []).append(place)
         for row in {*of}:
             scene = scenes[row]
-            for action in VERB_TREE.ancestors(scene.action):  # what follows has no narrower action, nor agent
+            for action in VERB_TREE.ancestors(scene.action):  # an entailed scene has no narrower action or agent
                 for place in by_action.get(action, ()):
                     other = scenes[place]
                     if NOUN_TREE.is_a(scene.agent.kind, other.agent.kind):
@@ -62,6 +62,6 @@ class Meanings:
 
 @cache
 def _built_in() -> Mapping[str, Scene]:
-    """Of the corpus that `trainables.corpora.scenes.ensure` writes."""
+    """Return the scenes of the corpus that `trainables.corpora.scenes.ensure` writes, by text."""
     pairs = [pair for split in nli_pairs(seed=0, size=1.0).values() for pair in split]
     return {text: scene for p in pairs for text, scene in zip(p.texts, (p.first, p.second), strict=True)}

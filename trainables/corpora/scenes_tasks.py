@@ -1,8 +1,8 @@
-"""Built-in tasks for kinds that take a person's files, made of scenes: small, and the same on every machine.
+"""Small built-in tasks made from scenes, for kinds of tasks that take a user's files; the same on every machine.
 
     triplets(folder, "triplets")      # writes triplets-dev.csv and triplets-test.csv
 
-A kind of task names its writer here, or brings its own (`TaskKind.scenes`).
+A kind of task names one of these writers, or its own, in `TaskKind.scenes`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Write = Callable[[Path, str], None]
 
 
 def tables(suffix: str, rows: Rows) -> Write:
-    """Of a generator of rows makes a writer of `NAME-dev` and `NAME-test` with that suffix."""
+    """Return a writer of `NAME-dev` and `NAME-test` with this suffix, from a generator of rows."""
 
     def write(folder: Path, name: str) -> None:
         for part, count in ITEMS.items():
@@ -83,12 +83,12 @@ def reranking(rng: Random) -> Iterator[Row]:
 
 
 def _retellings(scene: Scene, rng: Random, count: int) -> list[str]:
-    """Tellings of it, each with something less."""
+    """Return sentences about the scene, each one step more general."""
     return [tell(changed(scene, rng, generalise), rng, rng.choice((CAPTION, FORUM))) for _ in range(count)]
 
 
 def search(folder: Path, name: str) -> None:
-    """Documents that tell a scene in other words are relevant to its query, those that tell all of it more so."""
+    """Write a search task: documents about a query's scene are relevant, with score 2 for the whole scene, else 1."""
     folder, rng = folder / name, Random(name)
     queries: list[Row] = []
     corpus: list[Row] = []

@@ -1,4 +1,4 @@
-"""The order of an epoch's units, and which of them a batch has."""
+"""The order of units in an epoch, and the units of each batch."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Value = TypeVar("Value")
 
 
 def once_an_epoch(method: Callable[[Any, int], Value]) -> Callable[[Any, int], Value]:
-    """A method of an epoch's number, whose object keeps its value for the epoch that was read last."""
+    """Decorate a method of an epoch's number: the object caches the value of the epoch that was used last."""
     name = f"{method.__name__} of the last epoch"
 
     @functools.wraps(method)
@@ -26,7 +26,7 @@ def once_an_epoch(method: Callable[[Any, int], Value]) -> Callable[[Any, int], V
 
 
 class Shuffled:
-    """The units of each step, in a new order each epoch. `apart`: no two units of a batch share a text."""
+    """Base of samplers that shuffle their units anew each epoch. `apart`: no two units of a batch share a text."""
 
     def __init__(self, units: int, size: int, seed: int, apart: bool = False) -> None:
         self.units, self.size, self.seed, self.apart = units, min(size, units), seed, apart
@@ -35,7 +35,7 @@ class Shuffled:
 
     @property
     def counts(self) -> dict[str, int]:
-        """For the description of the corpus."""
+        """Counts for the description of the corpus."""
         if not self.apart:
             return {"anchors": self.units, "left_out_each_epoch": self.left_out_each_epoch}
         sizes = [len(batch) for batch in self._batches(0)]
@@ -43,32 +43,30 @@ class Shuffled:
         return {"anchors": self.units, "left_out_first_epoch": self.units - sum(sizes), "short_batches": short}
 
     def draw(self, step: int) -> tuple[int, np.ndarray]:
-        """The epoch of a step, and its units."""
+        """Return the epoch of a step, and the units of its batch."""
         epoch, part = divmod(step, self.steps_per_epoch)
         return epoch, self._batches(epoch)[part]
 
     @once_an_epoch
     def _batches(self, epoch: int) -> Sequence[np.ndarray]:
-        """The units of each batch."""
         order = np.random.default_rng([self.seed, epoch, 0]).permutation(self.units)
         if self.apart:
             return kept_apart(order, self.texts_of_units(epoch), self.steps_per_epoch, self.size)
         return list(order[: self.steps_per_epoch * self.size].reshape(self.steps_per_epoch, self.size))
 
     def texts_of_units(self, epoch: int) -> Sequence[Sequence[int]]:
-        """The numbers of the texts of each unit."""
+        """Return the numbers of the texts of each unit."""
         raise NotImplementedError
 
 
 def kept_apart(order: np.ndarray, texts: Sequence[Sequence[int]], batches: int, size: int) -> list[np.ndarray]:
-    """The units of so many batches, in an epoch's order: each goes into the first batch that has a place and none of
-    its `texts`, given unit by unit.
+    """Return the units of each batch. Units, in `order`, go into the first batch that has room and none of their texts.
 
-    A unit that fits in none is left out. Where texts come again and again a batch may have less than `size` units.
+    `texts` are by unit. A unit that fits in no batch is left out, so a batch may have fewer than `size` units.
     """
     units = [list[int]() for _ in range(batches)]
     texts_of = [set[int]() for _ in range(batches)]
-    first, start = 0, dict[int, int]()  # all batches before these are full, or have that text
+    first, start = 0, dict[int, int]()  # all batches before these are full, or have the text
 
     def full(batch: int) -> bool:
         return len(units[batch]) == size

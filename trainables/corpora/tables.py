@@ -1,13 +1,13 @@
-"""Tables of rows, read alike from local files, from folders of `datasets.save_to_disk` and from the hub.
+"""Tables of rows, read in one way from local files, from folders of `datasets.save_to_disk` and from the hub.
 
     for place in find_tables("mine.jsonl,owner/name"):
         table = open_table(place)
         for where, record in table.read(["premise", "hypothesis"]):   # "mine.jsonl, line 1", {"premise": ...}
 
-`datasets` reads what says its own types: the hub, its own folders, and the names of labels in Parquet's metadata. Text
-files are read here, a row at a time: `datasets` guesses their types (of CSV it takes the texts "n/a" and "None" for
-missing values, of JSON a date for a time), fills rows that are too short, does not say in which line a file is broken,
-and keeps a copy of each file in its cache.
+`datasets` reads data with declared types: the hub, its own folders, and the names of labels in Parquet's metadata. Text
+files are read here, row by row, because `datasets` guesses their types (in CSV, "n/a" and "None" become missing values;
+in JSON, a date becomes a time), fills rows that are too short, does not report the broken line of a file, and keeps a
+copy of each file in its cache.
 """
 
 from __future__ import annotations
@@ -41,40 +41,40 @@ FORMS = "JSONL, JSON, CSV, TSV, Parquet or a folder of datasets.save_to_disk"
 _ROWS_AT_ONCE = 1000
 _FORM = "a JSON file is a list of rows, or a row a line, as pandas writes by to_json(orient='records', lines=True)"
 _BROKEN = (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RuntimeError, MemoryError)
-"""What pyarrow and datasets raise for a file with a broken byte: its sizes and descriptions come from the file."""
+"""Errors of pyarrow and datasets for a damaged file, as they trust the sizes and descriptions in the file."""
 
 
 @dataclass(frozen=True)
 class OpenTable:
-    """One file, folder or hub data set."""
+    """A table that can be read: one file, folder or hub data set."""
 
     name: str
     columns: tuple[str, ...]
-    """Of all its rows, of which each may lack some; none where it has no row, or is text alone."""
+    """Columns of all rows; a row may lack some. Empty if the table has no rows, or is text without columns."""
     first: str
-    """The place of its first row, for messages."""
+    """Place of the first row, for messages."""
     read: Callable[[Sequence[str]], Iterator[tuple[str, Record]]]
-    """From names of columns: the place of each row, and the row, perhaps with further columns. Numbered labels that the
-    table names come by name."""
+    """Yields place and record of each row, given the columns to read; a record may have further columns. Numbered
+    labels are replaced by their names if the table defines names."""
 
 
 def find_tables(source: str) -> list[Path | str]:
-    """What `source` names, in order: files and folders of `datasets.save_to_disk` as paths, data sets of the hub as
-    text.
+    """Return the tables that `source` names, in order: files and folders of `datasets.save_to_disk` as paths, data sets
+    of the hub as text.
 
-    `source` is one of these, a folder with train files, or several joined by commas. `UserError` where it is none.
+    `source` is one of these, a folder with train files, or several joined by commas. `UserError` if it names no table.
     """
     return [place for part in sources(source) for place in _find(part)]
 
 
 def sources(text: str) -> list[str]:
-    """What is joined by commas; a path that is there is one, commas and all."""
+    """Split a text at commas; an existing path is one source, even with commas in its name."""
     return [text] if expanded(text).exists() else [part.strip() for part in text.split(",")]
 
 
 def open_table(place: Path | str, most: int | None = None) -> OpenTable:
-    """The table at a place that `find_tables` gave; where its columns are those of all rows, the first `most` are read
-    for them. `UserError` where it cannot be read."""
+    """Open the table at a place from `find_tables`. If columns must be collected from the rows (JSON), only the first
+    `most` rows are used; None: all. `UserError` if the table cannot be read."""
     if isinstance(place, str):
         return _of_dataset(load_data_set(place), place, f"data set {place!r}")
     if place.is_dir():
@@ -107,14 +107,14 @@ def _find(part: str) -> list[Path | str]:
 
 
 def check_tables(source: str) -> None:
-    """Raise `UserError` if files or a data set of the hub are not there; its rows are not fetched."""
+    """Raise `UserError` if a file or a data set of the hub does not exist; rows are not fetched."""
     for place in find_tables(source):
         if isinstance(place, str):
             check_data_set(place)
 
 
 def has_tables(folder: Path) -> bool:
-    """Whether `datasets` saved the folder, or it has train files."""
+    """Whether `datasets.save_to_disk` made the folder, or it contains train files."""
     return is_saved(folder) or bool(_train_files(folder))
 
 
@@ -123,7 +123,8 @@ def _train_files(folder: Path) -> list[Path]:
 
 
 def _in_folder(folder: Path) -> list[Path]:
-    """The folder itself where `datasets` saved it, else its train files: JSONL, CSV and Parquet, or else others."""
+    """Return the folder or its train split if `datasets` saved it, else its train files; other forms than JSONL, CSV
+    and Parquet only if it has none of these."""
     if (folder / "state.json").is_file():
         return [folder]
     if (folder / "dataset_dict.json").is_file():
@@ -142,17 +143,17 @@ def _in_folder(folder: Path) -> list[Path]:
 
 
 def _suffix(file: Path) -> str:
-    """In lower case; of a compressed file both, as in `.jsonl.gz`."""
+    """Return the suffix in lower case; of a compressed file both suffixes, such as `.jsonl.gz`."""
     suffixes = [suffix.lower() for suffix in file.suffixes]
     return "".join(suffixes[-2:] if suffixes[-1:] == [".gz"] else suffixes[-1:])
 
 
 Reader = Callable[[Path, int | None], OpenTable]
-"""From a file, and how many rows are read for the names of its columns, where these are those of all rows."""
+"""Opens a file, given the number of rows to collect column names from if the file has no header; None: all rows."""
 
 
 def _of_rows(rows: Callable[[Path], Iterator[tuple[str, Record]]], alike: bool = False) -> Reader:
-    """A reader of text files, from a function that reads rows; `alike` where all rows have the columns of the first."""
+    """Return a reader of text files, given a function that reads rows. `alike`: all rows have the same columns."""
 
     def open_file(file: Path, most: int | None) -> OpenTable:
         first, columns = str(file), dict[str, None]()
@@ -177,7 +178,7 @@ def _jsonl(file: Path) -> Iterator[tuple[str, Record]]:
 
 
 def _json(file: Path) -> Iterator[tuple[str, Record]]:
-    """One array of objects; or objects, one a line, whatever the file is called."""
+    """Yield the rows of one JSON array of objects, or of one object per line, with any suffix."""
     records = json_array(file)
     if records is None:
         rows = _jsonl(file)
@@ -203,14 +204,14 @@ _LISTED = ("anchor", "positive", "negative")
 
 
 def _as_record(value: Any, where: str) -> Record:
-    """An object as it is; a list of texts as an anchor and its positive, perhaps a negative, as in `["a", "b"]`."""
+    """Return an object unchanged; a list of two or three texts, such as `["a", "b"]`, as anchor, positive, negative."""
     if isinstance(value, list) and 2 <= len(value) <= len(_LISTED) and all(isinstance(text, str) for text in value):
         return dict(zip(_LISTED, value, strict=False))
     return check_object(value, where)
 
 
 _STS = ("genre", "file", "year", "id", "score", "sentence1", "sentence2")
-"""What the files of the STS Benchmark hold: fields between tabs, without a header, under the name of CSV."""
+"""Fields of the STS Benchmark's files, which are separated by tabs, without a header, although the suffix is `.csv`."""
 
 
 def _csv(file: Path) -> Iterator[tuple[str, Record]]:
@@ -227,7 +228,7 @@ def _delimited(file: Path, delimiter: str | None = None) -> Iterator[tuple[str, 
 
 
 def sts_rows(file: Path) -> Iterator[tuple[str, Record]]:
-    """Rows of a file of the STS Benchmark; `UserError` for one with too few fields."""
+    """Yield the rows of a file of the STS Benchmark. `UserError` for a row with too few fields."""
     for number, line in numbered_lines(file):
         fields = line.rstrip("\r\n").split("\t")
         if len(fields) < len(_STS):
@@ -276,7 +277,7 @@ def _parquet(file: Path, most: int | None) -> OpenTable:
 
 
 def _unpacked(column: Any) -> int:
-    """Bytes of an Arrow column with each text as often as it is there; it may hold one text for a million rows."""
+    """Return the unpacked bytes of an Arrow column: a dictionary column may store one text for a million rows."""
     import pyarrow
     import pyarrow.compute
 
@@ -290,7 +291,7 @@ def _of_folder(folder: Path) -> OpenTable:
     import datasets
 
     odd = next((file for file in folder.iterdir() if not file.is_file()), None)
-    if odd is not None:  # datasets would wait for a pipe without an end
+    if odd is not None:  # datasets would wait for a pipe forever
         raise UserError(f"{folder} is no readable folder of datasets.save_to_disk ({odd.name} is no file)")
     try:
         data = datasets.load_from_disk(str(folder)).with_format(None)
@@ -305,7 +306,7 @@ def _of_dataset(data: Any, name: str, called: str) -> OpenTable:
     def read(columns: Sequence[str]) -> Iterator[tuple[str, Record]]:
         number = 0
         try:
-            data.data.validate(full=True)  # Arrow takes what a file says on trust, and a wrong offset ends the process
+            data.data.validate(full=True)  # Arrow trusts the file, and a wrong offset would crash the process
             for chunk in data.select_columns(list(columns)).iter(_ROWS_AT_ONCE):
                 for values in zip(*(chunk[column] for column in columns), strict=True):
                     number += 1
@@ -317,12 +318,12 @@ def _of_dataset(data: Any, name: str, called: str) -> OpenTable:
 
 
 def _class_names(features: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Of each column that numbers its values and names them: the names."""
+    """Return the label names of each column with numbered labels."""
     return {column: feature.names for column, feature in features.items() if getattr(feature, "names", None)}
 
 
 def _named(record: dict[str, Any], names: Mapping[str, Sequence[str]]) -> Record:
-    """With numbers replaced by their names; -1 and the like have none."""
+    """Return the record with numbers of labels replaced by names. Numbers without a name, such as -1, stay."""
     for column, labels in names.items():
         value = record.get(column)
         if isinstance(value, int) and 0 <= value < len(labels):

@@ -1,10 +1,10 @@
-"""What a teacher says of an anchor's texts, as files hold it, in one form: a number for each text, or for each negative
-by how much the positive is nearer.
+"""A teacher's scores of an anchor's texts, read from files into one form: a score for each text, or a margin for each
+negative, which is the positive's score less the negative's.
 
     teacher_says({"query": "q", "pos": ["a"], "neg": ["b"], "pos_scores": [9.1], "neg_scores": [2.5]}, columns, where)
     # [9.1, 2.5]; of {"query": "q", "positive": "a", "negative": "b", "label": 6.6}: [6.6]
 
-Only differences between the texts of one anchor are ever learned, so that a margin m is as good as the scores 0 and -m.
+Only differences between the texts of one anchor are learned, so a margin m is as good as the scores 0 and -m.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from trainables.tabular import as_number, no_number, texts_of
 
 SIDES = ("positive", "negative")
 ROLES = ("teacher", "positive_scores", "negative_scores")
-"""Of the columns that may hold it."""
+"""Roles of the columns that may contain a teacher's scores."""
 WIDEST = 2.0
-"""How far two cosines can be from each other."""
+"""Largest difference between two cosines."""
 
 
 def teacher_says(record: Mapping[str, Any], columns: Mapping[str, Sequence[str]], where: str) -> list[float | None]:
-    """The scores of all texts of a row, the positives first, or the margins of all its negatives to its one positive;
-    None where a number is missing. Nothing where no column of a teacher has any. `UserError` for as many numbers as fit
-    neither, and for what is no number."""
-    if columns.keys().isdisjoint(ROLES):  # as of most files
+    """Return the scores of all texts of a row, the positives first, or the margins of all negatives to the only
+    positive. A missing number is None; the list is empty if no teacher's column has a number. `UserError` if the number
+    of values fits neither, or a value is no number."""
+    if columns.keys().isdisjoint(ROLES):  # most files
         return []
     positives, negatives = (
         [bool(texts_of(cell)) for name in columns.get(role, ()) for cell in _cells(record.get(name))] for role in SIDES
@@ -56,7 +56,7 @@ def teacher_says(record: Mapping[str, Any], columns: Mapping[str, Sequence[str]]
 
 
 def scores_of(teacher: Sequence[float | None], positives: int, negatives: int) -> list[float]:
-    """A score for each text, the positives first: NaN where none is known; of margins the positive has 0."""
+    """Return a score for each text, the positives first. NaN: unknown. From margins, the positive has score 0."""
     numbers = [math.nan if number is None else number for number in teacher]
     if not numbers:
         return [math.nan] * (positives + negatives)
@@ -64,8 +64,8 @@ def scores_of(teacher: Sequence[float | None], positives: int, negatives: int) -
 
 
 def divisor(scores: np.ndarray, anchor: np.ndarray) -> float:  # (pairs,) each
-    """By which scores differ within an anchor as cosines do: where some are farther apart than any two cosines, as
-    logits are, it makes the farthest 1 apart."""
+    """Return the divisor that brings scores to the scale of cosines: 1, unless two scores of one anchor differ by more
+    than two cosines can, as logits do. Then their largest difference becomes 1."""
     finite = np.isfinite(scores)
     ends = np.full((2, anchor.max(initial=0) + 1), -np.inf)
     for end, values in zip(ends, (scores, -scores), strict=True):
@@ -79,7 +79,7 @@ def _cells(cell: Any) -> list[Any]:
 
 
 def _numbers(record: Mapping[str, Any], name: str, where: str) -> list[float | None]:
-    """Those of a column that holds one or a list; none for an empty cell."""
+    """Return the numbers of a cell with one number or a list; none for an empty cell."""
     cell = record.get(name)
     return [] if no_number(cell) else [_number(item, name, where) for item in _cells(cell)]
 

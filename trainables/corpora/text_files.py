@@ -1,8 +1,8 @@
-"""Files of text without columns, as records with `title`, `heading` and `text`.
+"""Text files without columns, read as records with `title`, `heading` and `text`.
 
 .md                 one document: its first heading of the first level is the title, other headings begin sections
-.txt                documents with blank lines between; a file without a blank line has one on each line
-a folder of these   each file is a document, those in folders below too
+.txt                documents separated by blank lines; without a blank line, each line is a document
+a folder of these   each file is a document, also in subfolders
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def is_text_file(path: Path) -> bool:
 
 
 def is_table(path: Path) -> bool:
-    """Whether a `.txt` file has columns: its first line has known names, and the second as many parts."""
+    """Whether a `.txt` file has columns: its first line has a known name, and its second line as many fields."""
     if not path.name.lower().endswith(LINES):
         return False
     first = [*islice(filter(None, (line.strip() for _, line in numbered_lines(path))), 2)]
@@ -36,7 +36,7 @@ def is_table(path: Path) -> bool:
 
 
 def text_files(folder: Path) -> list[Path]:
-    """The files of text below a folder, but for hidden ones."""
+    """Return the text files below a folder, except hidden ones."""
     return sorted(
         path
         for path in folder.rglob("*")
@@ -45,12 +45,12 @@ def text_files(folder: Path) -> list[Path]:
 
 
 def open_texts(place: Path) -> OpenTable:
-    """A file or a folder as a table without columns, of a record for each document."""
+    """Return a file or a folder as a table without columns, with a record for each document."""
     return OpenTable(str(place), (), str(place), lambda _: _documents(place))
 
 
 def _documents(place: Path) -> Iterator[tuple[str, Record]]:
-    """Each document of a file or a folder, after its place. `UserError` for a file that is not UTF-8."""
+    """Yield place and record of each document of a file or a folder. `UserError` for a file that is not UTF-8."""
     for file in text_files(place) if place.is_dir() else [place]:
         if file.name.lower().endswith(MARKDOWN):
             record = _markdown(file)

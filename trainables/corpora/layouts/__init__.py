@@ -1,11 +1,11 @@
-"""What a batch counts: the registry of `corpus.layout`, whose entries make a `Sampler` of a corpus.
+"""The registry of layouts, the values of `corpus.layout`. A layout makes a `Sampler` of batches from a corpus.
 
     layout, request = recipe.part(Layout), SamplerRequest(batch_size=64, seed=1, positives=5, negatives=5, ...)
-    layout.check(request)                                   # refuses, before anything starts, what cannot be made
+    layout.check(request)                                   # raises, before training, if no batch can be made
     sampler, description = make_sampler(layout, request)
     sampler.batch(0)
 
-To add one: a subclass of `Layout` (`contract.py`), whose fields are its keys, added here or in a plugin file.
+To add a layout: a subclass of `Layout` (`contract.py`), whose fields are its keys, added here or in a plugin file.
 """
 
 from __future__ import annotations
@@ -55,24 +55,24 @@ LAYOUTS: Registry[type[Layout]] = Registry(
 
 
 def make_sampler(layout: Layout, request: SamplerRequest) -> tuple[Sampler, dict[str, Any]]:
-    """The batches of a layout, and a description of their corpus for the trial's record: `{"layout": name, ...}`."""
+    """Return a layout's sampler, and a description of its corpus for the trial's record: `{"layout": name, ...}`."""
     sampler, description = layout.make(request)
     return sampler, {"layout": layout.name, **description}
 
 
 def training_sentences(layout: Layout, request: SamplerRequest, limit: int) -> list[str]:
-    """The first so many unique sentences of the corpus, in its order; `UserError` where it has none."""
+    """Return the first `limit` unique sentences of the corpus, in its order. `UserError` if the layout has none."""
     return list(islice(dict.fromkeys(all_sentences(layout, request)), limit))
 
 
 def all_sentences(layout: Layout, request: SamplerRequest) -> Iterable[str]:
-    """Every sentence of the corpus, in its order, repeated ones too; `UserError` where it has none."""
+    """Return every sentence of the corpus, in its order, with repetitions. `UserError` if the layout has none."""
     _need_sentences(layout)
     return layout.sentences(request)
 
 
 def check_sentences(layout: Layout, request: SamplerRequest) -> None:
-    """Refuse, by `UserError`, what `training_sentences` would; reads local files once, and downloads nothing."""
+    """Raise the `UserError` that `training_sentences` would raise. Reads local files once, and downloads nothing."""
     _need_sentences(layout)
     layout.check_sentences(request)
 

@@ -1,5 +1,5 @@
-"""A mixture of corpora, each with a layout and prompts of its own: batches of one at a time, or a part of each in every
-batch. Like the samplers that they are made of they are pure functions of the seed and the step."""
+"""A mixture of corpora, each with its own layout and prompts. A batch is from one corpus, or has a share of every
+corpus. Batches are pure functions of the seed and the step."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from trainables.registry import Registry, load
 from trainables.sections import NEGATIVES, POSITIVES
 
 SEED_APART = 1_000_003
-"""Between the seeds of two corpora. The first has the trial's own: a mixture of one corpus is that corpus alone."""
+"""Corpus number k adds k times this to the trial's seed, so a mixture of one corpus equals that corpus alone."""
 _GROUPS_APART = 1 << 40
-"""Between the numbers of the groups of two corpora."""
+"""Difference between the group numbers of two corpora."""
 T = TypeVar("T")
 
 
@@ -51,13 +51,13 @@ def _numbers(weights: Sequence[str]) -> str | None:
 
 
 def _have(field: str) -> Callable[[Sequence[str]], bool]:
-    """Whether one of the layouts has that key."""
+    """Return a test of whether one of the named layouts has this key."""
     return lambda names: any(field in keys_of(_layouts()[name]) for name in names)
 
 
 @dataclass(frozen=True)
 class GroupsAmong(Shape):
-    """P and Q, where one of the corpora is laid out in groups."""
+    """P and Q, which apply if one of the corpora has a layout with these keys."""
 
     positives: int | None = POSITIVES(when=("mix_layouts", _have("positives")))
     negatives: int | None = NEGATIVES(when=("mix_layouts", _have("negatives")))
@@ -65,19 +65,19 @@ class GroupsAmong(Shape):
 
 @dataclass(frozen=True)
 class Corpus:
-    """One of a mixture."""
+    """One corpus of a mixture."""
 
     layout: Layout
     source: str
     seed: int
-    """What is added to the trial's."""
+    """Number added to the trial's seed."""
     weight: float
     prompts: Prompts | None
 
 
 @dataclass(frozen=True)
 class MixLayout(GroupsAmong, NLISource, Layout):
-    """Several corpora: each part of corpus.nli, as its layout reads it."""
+    """Several corpora: each source in corpus.nli is read by its own layout."""
 
     section = "corpus"
 
@@ -144,7 +144,7 @@ class MixLayout(GroupsAmong, NLISource, Layout):
 
     @functools.cached_property
     def corpora(self) -> tuple[Corpus, ...]:
-        """Those that have a share, in the order of `corpus.nli`. `UserError` where the keys give another number."""
+        """The corpora with a weight above 0, in the order of `corpus.nli`. `UserError` if keys do not fit together."""
         named = sources(self.nli)
         count = max(len(named), len(self.mix_layouts))
 
@@ -228,13 +228,13 @@ class MixLayout(GroupsAmong, NLISource, Layout):
         return [*dict.fromkeys(chain.from_iterable(corpus.layout.remarks(request) for corpus in self.corpora))]
 
     def _first(self, request: SamplerRequest) -> list[SamplerRequest]:
-        """Requests of the corpora for batches of one corpus; of mixed batches with the size 1."""
+        """Return a request for each corpus; its batch size is 1 if batches are mixed."""
         size = request.batch_size if self.mix_batches == "one" else 1
         shared = replace(request, batch_size=size, apart=self.mix_repeats == "apart")
         return [replace(shared, seed=request.seed + corpus.seed) for corpus in self.corpora]
 
     def _requests(self, request: SamplerRequest) -> list[SamplerRequest]:
-        """Requests of the corpora. `UserError` for one without a place in a batch, or too small for its places."""
+        """Return requests with each corpus's share of a batch. `UserError` if a batch, or a corpus, is too small."""
         first = self._first(request)
         if self.mix_batches == "one":
             return first
@@ -263,23 +263,23 @@ class MixLayout(GroupsAmong, NLISource, Layout):
 
 @functools.lru_cache(maxsize=64)
 def _units(layout: Layout, request: SamplerRequest, stamp: tuple[Any, ...] | None) -> int:
-    """Units of a layout, as `batch_size` counts them; `stamp` changes with its files."""
+    """Return the number of units of a layout, as `batch_size` counts them. `stamp` changes with its files."""
     return layout.count_steps(request)
 
 
 def shared_out(total: int, weights: Sequence[float]) -> list[int]:
-    """Whole numbers that add up to `total`, at least 1 each, as near to the weights as can be: largest remainders."""
+    """Divide `total` into whole numbers of at least 1, as near to the weights as possible: by largest remainders."""
     ideal = total * np.array(weights, dtype=np.float64) / np.sum(weights)
     shares = np.maximum(np.floor(ideal).astype(np.int64), 1)
     while shares.sum() < total:
         shares[np.argmax(ideal - shares)] += 1
-    while shares.sum() > total:  # those that were lifted to 1 take it from the largest surplus
+    while shares.sum() > total:  # shares raised to 1 take from the largest surplus
         shares[np.argmax(np.where(shares > 1, shares - ideal, -np.inf))] -= 1
     return [int(count) for count in shares]
 
 
 class OneCorpusABatch:
-    """In an epoch so many batches of each corpus (`counts`), shuffled or in turn; each goes on with its own batches."""
+    """Sampler of `counts` batches of each corpus per epoch, shuffled or in turn. A corpus continues its own batches."""
 
     def __init__(
         self,
@@ -304,7 +304,7 @@ class OneCorpusABatch:
 
     @once_an_epoch
     def _order(self, epoch: int) -> np.ndarray:
-        """(batches,) int64: the corpus of each."""
+        """Return the corpus of each batch, (batches,) int64."""
         order = np.repeat(np.arange(len(self.counts)), self.counts)
         if self.in_turn:
             turn = np.concatenate([np.arange(count) for count in self.counts])
@@ -313,22 +313,22 @@ class OneCorpusABatch:
 
 
 class Joined:
-    """Each batch joins one of every sampler; a text of several corpora is one item, unless prompts differ."""
+    """Sampler that joins one batch of every sampler. A text of several corpora is one item, unless prompts differ."""
 
     def __init__(self, samplers: Sequence[Sampler], steps: int, prompts: Sequence[Prompts | None]) -> None:
         self.samplers, self.prompts = samplers, prompts
         self.steps_per_epoch = steps
-        """Batches in which all corpora together are seen once."""
+        """Number of batches that have as many units as all corpora together."""
 
     def batch(self, step: int) -> Batch:
         return joined([sampler.batch(step) for sampler in self.samplers], self.prompts)
 
 
 def joined(batches: Sequence[Batch], prompts: Sequence[Prompts | None]) -> Batch:
-    """One batch of several. Further views of a text within one stay items of their own."""
+    """Join batches into one. Several views of a text within one batch stay separate items."""
     sentences, before = list[str](), list[Prompts]()
     item_of = dict[tuple[str, Prompts], int]()
-    place = list[np.ndarray]()  # of each batch's items
+    place = list[np.ndarray]()  # new index of each batch's items
     for batch, prompt in zip(batches, prompts, strict=True):
         prefix, mine, new = prompt or (None, None), set[str](), dict[tuple[str, Prompts], int]()
         items = []

@@ -1,8 +1,8 @@
 """The layouts of labelled pairs: rows, groups, pairs and sentences.
 
-Each makes its sampler and checks a request by the same rules: the corpus must hold what the layout and the objective
-take, and at least one batch of it. The check reads local files once for all requests that share them, and downloads
-nothing.
+Each layout makes a sampler and checks a request by the same rules: the corpus must contain the pairs that the layout
+and the objective need, and at least one batch of them. The check reads local files once for all requests that share
+them, and downloads nothing.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from trainables.process_cache import PROCESS_CACHE
 from trainables.sections import NEGATIVES, POSITIVES
 
 Made = tuple[Sampler, dict[str, Any]]
-"""A sampler, and what its corpus is, ready for JSON."""
+"""A sampler, and a description of its corpus, ready for JSON."""
 
 
 @dataclass(frozen=True)
 class NLISource(Tables):
-    """Where labelled pairs come from: keys of all their layouts."""
+    """The source of labelled pairs: keys of all layouts that read them."""
 
     labels: str | None = key(
         None,
@@ -44,16 +44,16 @@ class NLISource(Tables):
 
 @dataclass(frozen=True)
 class NLILayout(NLISource, Layout):
-    """What the layouts of labelled pairs share."""
+    """Base of the layouts of labelled pairs."""
 
     reads = "corpus.nli"
     entailments: ClassVar[bool] = True
-    """Whether it takes entailed pairs for positives."""
+    """Whether entailed pairs are the positives."""
     all_labels: ClassVar[bool] = False
-    """Whether it takes pairs of all three labels, which triplets do not give."""
+    """Whether pairs of all three labels are needed, which triplets do not give."""
 
     def units(self, count: PairCensus, positives: int | None) -> tuple[int, str]:
-        """From the counts and P: how many units a batch may count, and what they are called."""
+        """Return the number of units in the corpus, given the counts and P, and the name of the units."""
         raise NotImplementedError
 
     def check(self, request: SamplerRequest) -> None:
@@ -68,7 +68,7 @@ class NLILayout(NLISource, Layout):
         self._count()
 
     def remarks(self, request: SamplerRequest) -> list[str]:
-        """How the labels of local files are read, where the files do not name them, and what their rows lack."""
+        """Return remarks on local files: how unnamed labels are read, a teacher's scores, and empty cells."""
         count = self._count()
         if count is None:
             return []
@@ -82,7 +82,7 @@ class NLILayout(NLISource, Layout):
 
     @property
     def _source(self) -> NLISource:
-        """What decides which pairs are read."""
+        """The keys that decide which pairs are read."""
         return NLISource(nli=self.nli, columns=self.columns, limit=self.limit, share=self.share, labels=self.labels)
 
     def _load(self, request: SamplerRequest) -> NLIPairs:
@@ -91,7 +91,7 @@ class NLILayout(NLISource, Layout):
         return pairs.copy()
 
     def _count(self) -> PairCensus | None:
-        """The counts of local files; None for a hub id, of which only is checked that it can be loaded."""
+        """Return the counts of local files; None for a hub id, which is only checked to exist."""
         return _counted(self._source, stamps(self.nli))
 
     def _refuse(self, request: SamplerRequest, count: PairCensus) -> None:
@@ -176,7 +176,7 @@ class GroupLayout(Mining, Shape, NLILayout):
             self.check_mining(request.negatives)
 
     def count_steps(self, request: SamplerRequest) -> int:
-        """Mined negatives add no anchors, so that they are counted without an embedding."""
+        """Count without embeddings, as mined negatives add no anchors."""
         pairs = self._load(request)
         anchored = pairs.of(pairs.labels == ENTAILMENT) if self.mines else pairs
         return self._sampler(request, anchored).steps_per_epoch
@@ -237,11 +237,11 @@ class PairLayout(NLILayout):
 
 @dataclass(frozen=True)
 class SentenceLayout(NLILayout):
-    """Each sentence with itself, under another dropout (unsupervised SimCSE)."""
+    """Each sentence with itself under another dropout mask (unsupervised SimCSE)."""
 
     name = "sentences"
     meaning = "each with itself under another dropout (SimCSE without labels)"
-    keeps_apart = True  # they are unique
+    keeps_apart = True  # sentences are unique
     positives_at_most = 1
     hard_negatives = False
     entailments = False
@@ -258,7 +258,7 @@ class SentenceLayout(NLILayout):
 
 @functools.lru_cache(maxsize=32)
 def _counted(source: NLISource, stamp: tuple[Any, ...] | None) -> PairCensus | None:
-    """`stamp` changes with the files, so that they are read once as long as they stay as they are."""
+    """Return the counts of a source; None if it is on the hub. A new `stamp` means changed files."""
     if stamp is None:
         check_nli(source.nli, columns=source.columns, labels=source.labels)
         return None
@@ -266,7 +266,7 @@ def _counted(source: NLISource, stamp: tuple[Any, ...] | None) -> PairCensus | N
 
 
 def _cached(source: NLISource) -> tuple[NLIPairs, PairCensus]:
-    """The pairs to train on, which must not be changed, and their counts; kept for the next trial."""
+    """Return the pairs to train on and their counts, cached for the next trial. The pairs must not be changed."""
 
     def read() -> tuple[NLIPairs, PairCensus]:
         pairs = _load_nli(source)

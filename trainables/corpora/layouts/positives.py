@@ -1,4 +1,4 @@
-"""Where the positives of texts alone come from: a row of `SOURCES` each, the values of `corpus.positives_from`.
+"""Sources of positives for texts without pairs: the entries of `SOURCES`, which are values of `corpus.positives_from`.
 
     document = TitledText.of({"title": "The heron", "text": ["It waits in shallow water ...", "It nests in trees ..."]})
     SOURCES["title"].units(document)        # [("The heron", "It waits in shallow water ...")]
@@ -21,34 +21,34 @@ from trainables.corpora.layouts.spans import SpanOptions, sample_spans
 from trainables.registry import Registry
 
 LONGEST = 300
-"""Words of a piece at most: about what an encoder of 512 tokens reads."""
+"""Most words of a piece: about as much as an encoder of 512 tokens reads."""
 SHORTEST = 4
-"""Words of a span at least."""
+"""Fewest words of a span."""
 CUT_FROM = 4 * SHORTEST
-"""Words of a piece that has room for two spans side by side, wherever the first lies."""
+"""Fewest words of a piece with room for two spans side by side, wherever the first span is."""
 
 Pair = tuple[str, str]
 Views = Callable[[Sequence[str], np.ndarray, int, int], tuple[list[str], list[str]]]
-"""From pieces, their numbers in the corpus, seed and epoch to two views of each."""
+"""Returns two views of each piece, given pieces, their numbers in the corpus, seed and epoch."""
 
 
 @dataclass(frozen=True)
 class TitledText:
-    """A text with what it is called and how it is divided, as far as that is known."""
+    """A document with its title, if known, and its sections."""
 
     title: str | None
     sections: tuple[tuple[str, str], ...]
-    """Heading and text of each; the heading may be empty."""
+    """Heading and text of each section; the heading may be empty."""
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> TitledText:
-        """Of a row in normal form."""
+        """Make a document from a row in normal form."""
         return cls(
             row.get("title"), tuple(zip(row.get("heading") or [""] * len(row["text"]), row["text"], strict=True))
         )
 
     def pieces(self) -> list[str]:
-        """All of its text, in parts of about equal length."""
+        """Return the whole text in pieces of about equal length, at most `LONGEST` words."""
         words = " ".join(text for _, text in self.sections).split()
         count = -(-len(words) // LONGEST)
         places = [len(words) * number // count for number in range(count + 1)]
@@ -57,24 +57,23 @@ class TitledText:
 
 @dataclass(frozen=True)
 class Source:
-    """A way from texts to pairs."""
+    """A way to make pairs from texts; an entry of `SOURCES`."""
 
     name: str
     meaning: str
     units: Callable[[TitledText], list[Pair]]
-    """The pairs of a document; where `views` are drawn, its pieces, each as both sides."""
+    """Returns the pairs of a document; if `views` are drawn, its pieces, each as both sides of a pair."""
     views: Views | None = None
     cuts: bool = False
     """Whether views differ from their piece."""
 
     @property
     def judges(self) -> bool:
-        """Whether the two texts of a pair differ, so that a search for one by the other says something."""
+        """Whether the two texts of a pair differ, so that a search for one text by the other can judge a model."""
         return self.views is None or self.cuts
 
     def suits(self, units: Sequence[Pair]) -> bool:
-        """Whether the pairs of a document are of two different texts, or there are any where that is what the source
-        is for."""
+        """Whether a document with these units suits the source: there is a unit, and if `cuts`, one long enough."""
         return any(not self.cuts or _words(piece) >= CUT_FROM for piece, _ in units)
 
 
@@ -83,7 +82,7 @@ def _words(text: str) -> int:
 
 
 def _begin(text: str) -> str:
-    """As much of a text as an encoder reads."""
+    """Return the first `LONGEST` words of a text."""
     return " ".join(text.split()[:LONGEST])
 
 
@@ -92,7 +91,7 @@ def _titled(document: TitledText) -> list[Pair]:
 
 
 def _headed(document: TitledText) -> list[Pair]:
-    """The heading of a section after the title, without which "Usage" says of nothing how it is used."""
+    """Pair each section with its heading, which follows the title: "Usage" alone does not name its subject."""
     of = f"{document.title}: " if document.title else ""
     return [(of + heading, _begin(text)) for heading, text in document.sections if heading]
 
@@ -112,7 +111,7 @@ def _same(pieces: Sequence[str], numbers: np.ndarray, seed: int, epoch: int) -> 
 def _spans(
     strategy: Literal["default", "adjacent"], pieces: Sequence[str], numbers: np.ndarray, seed: int, epoch: int
 ) -> tuple[list[str], list[str]]:
-    """Two spans of each piece; one that is too short is both its views."""
+    """Draw two spans of each piece; a piece that is too short is both views itself."""
     first, second = _same(pieces, numbers, seed, epoch)
     words = [piece.split() for piece in pieces]
     lengths = np.array([len(each) for each in words])
@@ -140,4 +139,4 @@ SOURCES = Registry(
     Source("neighbours", "two spans side by side", _long, partial(_spans, "adjacent"), cuts=True),
     Source("dropout", "a text with itself under another dropout (SimCSE)", _whole, _same),
 )
-"""The values of `corpus.positives_from`, those first that are most like a query and its answer."""
+"""The values of `corpus.positives_from`; pairs of the first are the most similar to a query and its answer."""

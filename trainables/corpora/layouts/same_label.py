@@ -1,4 +1,4 @@
-"""Labelled texts: those of one label are positives of each other, those of others are negatives."""
+"""The layout of labelled texts: texts of one label are positives of each other, texts of other labels negatives."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from trainables.text_lines import numbered_lines
 
 @dataclass(frozen=True)
 class SameLabelLayout(TableLayout):
-    """Texts of one label together (Khosla 2020): a batch is of groups of so many.
+    """Units of `each` texts with one label (Khosla 2020).
 
-    Groups of one label in a batch are one, so that none is a negative of its like. The group's first text is its
-    anchor; objective.contrast=all makes each an anchor.
+    Units of one label in a batch are one group, so no text is a negative of a text with its label. The group's first
+    text is its anchor; objective.contrast=all makes each text an anchor.
     """
 
     name = "same_label"
@@ -41,7 +41,7 @@ class SameLabelLayout(TableLayout):
         return as_label(cell, where)
 
     def scenes(self, folder: Path) -> OpenTable:
-        """TREC's questions, each after its class."""
+        """Return TREC's questions, labelled with their classes."""
         file = folder / "downstream" / "TREC" / "train_5500.label"
 
         def read(columns: Sequence[str]) -> Iterator[tuple[str, Record]]:

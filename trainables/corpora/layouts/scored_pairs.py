@@ -1,4 +1,4 @@
-"""Pairs of texts with a score that says how alike they are: STS-B, SICK, or a table of one's own."""
+"""The layout of pairs of texts with a similarity score: STS-B, SICK, or the user's own table."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from trainables.tabular import as_number, no_number
 
 @dataclass(frozen=True)
 class ScoredPairLayout(TableLayout):
-    """Pairs with a score each.
+    """Pairs of texts with a score.
 
-    Scores between -1 and 1 stay as they are. Others, as 0 to 5 of STS-B, are brought to 0 to 1 by the lowest and the
-    highest of the corpus.
+    Scores between -1 and 1 are not changed. Other scores, such as 0 to 5 of STS-B, are scaled to 0 to 1, by the lowest
+    and the highest score of the corpus.
     """
 
     name = "scored_pairs"
@@ -55,7 +55,7 @@ class ScoredPairLayout(TableLayout):
         return sampler, {"pairs": len(first), "scores": [min(rows.values), max(rows.values)], **sampler.counts}
 
     def remarks(self, request: SamplerRequest) -> list[str]:
-        """On which scale the scores of local files are read."""
+        """Return the range of scores in local files, and whether they are scaled."""
         if not self.local:
             return []
         scores = self.rows().values
@@ -65,7 +65,7 @@ class ScoredPairLayout(TableLayout):
 
 
 def between_0_and_1(scores: list[float]) -> list[float]:
-    """Scores on another scale than that of cosines, by their lowest and highest."""
+    """Scale scores to 0 to 1 by their lowest and highest; scores between -1 and 1 are not changed."""
     low, high = min(scores), max(scores)
     if low >= -1 and high <= 1:
         return scores

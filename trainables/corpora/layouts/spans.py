@@ -11,17 +11,17 @@ What the paper states, with l_min and l_max the shortest and longest span and n 
               start    uniform over anchor start - length ... anchor end, both included
     anchors of one document are at least l_max tokens apart
 
-What it leaves open, and what is done here:
+What the paper leaves open, and what is done here:
 
     apart       from the end of one anchor to the start of the next, all such places equally likely; a document of
                 2 A l_max tokens always has room
     the edge    cuts the range of a positive's starts, not the positive
-    adjacent    directly before or after the anchor, by a coin where both fit; l_max is lowered to the longer side
-                where neither has room for it
+    adjacent    directly before or after the anchor, at random if both fit; l_max is lowered to the longer side
+                if neither has room for it
     subsuming   the anchor's length replaces l_max in the positive's; its start is uniform within the anchor
 
-`spans.places="blocks"` is the authors' code, in tokens instead of words: an anchor lies anywhere within a random block
-of l_max tokens; that block and the two beside it are not drawn again.
+`spans.places="blocks"` follows the authors' code, in tokens instead of words: an anchor is anywhere within a random
+block of l_max tokens; this block and its two neighbours are not drawn again.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ POSITIVE_BETA = (2, 4)
 _UNIFORMS = 5
 """The a-th smallest of a + b - 1 uniforms is Beta(a, b); both distributions have a + b = 6."""
 
-# The four numbers of a Philox counter that a document's draws start from: the first counts them, the second tells
-# what is drawn, the others say for which epoch and document.
+# Second number of a Philox counter, by what is drawn. The first number counts the draws; the others are the epoch and
+# the document.
 _SPANS, _ORDER = 0, 1
 
 Wrap = Callable[[Sequence[int]], list[int]]
@@ -56,10 +56,10 @@ Wrap = Callable[[Sequence[int]], list[int]]
 
 @dataclass(frozen=True)
 class Spans:
-    """Places of spans in tokens; a span is `document[start : start + length]`."""
+    """Positions of spans in tokens; a span is `document[start : start + length]`."""
 
     anchor_start: np.ndarray
-    """(documents, anchors) int64; in the order drawn, not in that of the text."""
+    """(documents, anchors) int64; in the order drawn, not in text order."""
     anchor_length: np.ndarray
     """(documents, anchors) int64."""
     positive_start: np.ndarray
@@ -70,7 +70,7 @@ class Spans:
 
 @dataclass(frozen=True)
 class SpanOptions(Options):
-    """How spans are drawn from documents (DeCLUTR, section 3.1)."""
+    """Settings of the spans that are drawn from documents (DeCLUTR, section 3.1)."""
 
     section = "spans"
 
@@ -103,7 +103,7 @@ class SpanOptions(Options):
 
 
 RELEASED: Mapping[str, Value] = {"spans.places": "blocks", "objective.workers": "mean"}
-"""What DeCLUTR's released code does."""
+"""Keys with the values of DeCLUTR's released code."""
 
 
 @dataclass(frozen=True)
@@ -158,17 +158,17 @@ class SpanLayout(SpanOptions, Layout):
         }
 
     def check(self, request: SamplerRequest) -> None:
-        """Refuse spans that cannot be drawn, and documents that cannot be read or are surely too short or too few."""
+        """Raise `UserError` for impossible spans, and documents that are unreadable or surely too short or too few."""
         check_spans(self, request.max_length)
         check_documents(self.documents, shortest_document(self), request.batch_size, self.share)
 
 
 def check_spans(spans: SpanOptions, max_length: int | None) -> None:
-    """Refuse spans that cannot be drawn, or that an encoder of `max_length` tokens (None: not known yet) would cut.
+    """Raise `UserError` for impossible spans, or spans over the encoder's `max_length` tokens (None: not known yet).
 
     The paper's l_max of 512 is the encoder's whole input, special tokens included, so l_max may be as large as
-    `max_length`. Lengths stay below l_max, and few come near it: of anchors up to 512 one in some 23,000 has a token
-    too many for two special tokens.
+    `max_length`. Lengths are below l_max, and rarely near it: with l_max 512, about one anchor in 23,000 is one token
+    too long for two special tokens.
     """
     if spans.shortest > spans.longest:
         raise UserError(
@@ -182,20 +182,21 @@ def check_spans(spans: SpanOptions, max_length: int | None) -> None:
 
 
 def shortest_document(spans: SpanOptions) -> int:
-    """Tokens that a document must have: 2 A l_max, as in the paper (2048 for A = 2, l_max = 512), or more if asked for.
+    """Return the fewest tokens of a document: 2 A l_max, as in the paper (2048 for A = 2, l_max = 512), or more.
 
-    With one anchor, `adjacent` and l_min over half of l_max that leaves no room beside the anchor, so it is more.
+    `spans.document` may ask for more. With one anchor, `adjacent` and l_min over half of l_max, 2 A l_max would leave
+    no room beside the anchor, so more is needed.
     """
     beside = spans.longest + 2 * spans.shortest if spans.strategy == "adjacent" else 0
     return max(2 * spans.anchors * spans.longest, beside, spans.document or 0)
 
 
 class SpanSampler:
-    """Every epoch takes the documents in a new order and draws new spans from each.
+    """Sampler of spans: each epoch has the documents in a new order, and new spans of each document.
 
-    Both depend on the seed and the epoch alone, a document's spans moreover on its number in the source: neither on
-    the other documents of the batch nor on how many workers ask. Documents that do not fill a last batch wait for the
-    next epoch, whose order is another.
+    The order depends only on the seed and the epoch, and spans also on the document's number in the source: not on the
+    other documents of the batch, nor on the number of workers. Documents that do not fill a last batch are left out of
+    the epoch; the next epoch has another order.
     """
 
     def __init__(
@@ -211,10 +212,10 @@ class SpanSampler:
         self.steps_per_epoch = len(documents) // batch_size
 
     def batch(self, step: int) -> Batch:
-        """Items are all anchors, then all positives, documents in order (s_i and s_{i+pAN} in the paper).
+        """Return a batch of all anchors, then all positives, in document order (s_i and s_{i+pAN} in the paper).
 
-        One row for each positive: its anchor as premise, itself as hypothesis, labelled entailment, the anchor's number
-        as group.
+        Each positive has one row: the anchor is the premise, the positive the hypothesis, the label entailment, and the
+        group the anchor's number.
         """
         epoch, place = divmod(step, self.steps_per_epoch)
         chosen = self._epoch_order(epoch)[place * self.batch_size : (place + 1) * self.batch_size]
@@ -245,10 +246,10 @@ class SpanSampler:
 
 
 def sample_spans(lengths: np.ndarray, numbers: np.ndarray, spans: SpanOptions, seed: int, epoch: int) -> Spans:
-    """Spans of documents with so many tokens, (documents,). l_max is lowered for a document of less than 2 A l_max, so
-    that it has room; it needs 4 A l_min.
+    """Draw spans of documents with `lengths` tokens, (documents,). For a document of fewer than 2 A l_max tokens, l_max
+    is lowered so that it has room; it needs 4 A l_min tokens.
 
-    `numbers` (documents,) name the documents: equal number, seed and epoch give equal spans, whatever stands beside.
+    `numbers` (documents,) identify the documents: equal number, seed and epoch give equal spans in any batch.
     """
     n = lengths.astype(np.int64)[:, None]  # (documents, 1)
     low, high = spans.shortest, np.minimum(spans.longest, n // (2 * spans.anchors))
@@ -278,7 +279,7 @@ def sample_spans(lengths: np.ndarray, numbers: np.ndarray, spans: SpanOptions, s
 
 
 def _uniforms(numbers: np.ndarray, spans: SpanOptions, seed: int, epoch: int) -> np.ndarray:
-    """(documents, anchors, draws) in [0, 1): a stream of its own for each seed, epoch and document."""
+    """Return (documents, anchors, draws) in [0, 1), from a separate stream for each seed, epoch and document."""
     shape = (spans.anchors, _UNIFORMS + 2 + spans.positives * (_UNIFORMS + 1))
     return np.stack(
         [
@@ -289,36 +290,36 @@ def _uniforms(numbers: np.ndarray, spans: SpanOptions, seed: int, epoch: int) ->
 
 
 def _beta(uniform: np.ndarray, a: int, b: int) -> np.ndarray:
-    """Beta(a, b) as an order statistic of the a + b - 1 uniforms in the last axis."""
+    """Return Beta(a, b) draws, as an order statistic of the a + b - 1 uniforms in the last axis."""
     assert uniform.shape[-1] == a + b - 1
     return np.sort(uniform, axis=-1)[..., a - 1]
 
 
 def _stretch(p: np.ndarray, low: int, high: int | np.ndarray) -> np.ndarray:
-    """floor(p (l_max - l_min) + l_min), the paper's span length."""
+    """Return the paper's span length, floor(p (l_max - l_min) + l_min)."""
     return np.floor(p * (high - low)).astype(np.int64) + low
 
 
 def _pick(uniform: np.ndarray, first: np.ndarray, last: np.ndarray) -> np.ndarray:
-    """A whole number between `first` and `last`, both included."""
+    """Return whole numbers between `first` and `last`, both included, from uniforms in [0, 1)."""
     return first + np.floor(uniform * (last - first + 1)).astype(np.int64)
 
 
 def _places(n: np.ndarray, length: np.ndarray, where: np.ndarray, rank: np.ndarray, apart: np.ndarray) -> np.ndarray:
-    """(documents, anchors): anchor starts, all that keep `apart` tokens between anchors equally likely.
+    """Return (documents, anchors): anchor starts. All starts with `apart` tokens between anchors are equally likely.
 
-    Without anchors and gaps `slack` tokens remain; spreading them is a choice of A out of slack + A. `rank` orders the
-    anchors.
+    Without anchors and gaps, `slack` tokens remain; to distribute them is a choice of A out of slack + A. `rank` orders
+    the anchors.
     """
     anchors = length.shape[1]
     slack = n - length.sum(axis=1, keepdims=True) - (anchors - 1) * apart  # (documents, 1), at least apart
     chosen = np.empty_like(length)
-    for i in range(anchors):  # without replacement: the k-th of those not chosen yet
+    for i in range(anchors):  # without replacement: the k-th place that is still free
         k = np.floor(where[:, i] * (slack[:, 0] + anchors - i)).astype(np.int64)
         for earlier in np.sort(chosen[:, :i], axis=1).T:
             k += earlier <= k
         chosen[:, i] = k
-    free = np.sort(chosen, axis=1) - np.arange(anchors)  # slack tokens before the anchor that stands first, second, ...
+    free = np.sort(chosen, axis=1) - np.arange(anchors)  # slack tokens before the first, second, ... anchor
     order = np.argsort(rank, axis=1)
     lengths = np.take_along_axis(length, order, axis=1)
     starts = free + np.cumsum(lengths + apart, axis=1) - (lengths + apart)
@@ -330,10 +331,10 @@ def _places(n: np.ndarray, length: np.ndarray, where: np.ndarray, rank: np.ndarr
 def _places_in_blocks(
     n: np.ndarray, length: np.ndarray, where: np.ndarray, rank: np.ndarray, size: np.ndarray
 ) -> np.ndarray:
-    """(documents, anchors): anchor starts by the released code's blocks of `size` tokens.
+    """Return (documents, anchors): anchor starts in blocks of `size` tokens, as in the released code.
 
-    Where few blocks are left for the anchors still to come, the first or the last of them is taken, so that the next
-    anchor finds one too.
+    If few free blocks remain for the next anchors, the first or the last free block is used, so that the next anchor
+    finds a block too.
     """
     anchors = length.shape[1]
     block = np.empty_like(length)

@@ -1,4 +1,4 @@
-"""Pairs of the STS Benchmark that are nearly paraphrases (CLSR's second corpus), and the layout made of them."""
+"""The layout of near paraphrases: similar pairs of the STS Benchmark (CLSR's second corpus)."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ SCALE = (0, 5)
 SPLITS = ("train", "dev", "test")
 
 Similar = dict[str, list[tuple[str, str]]]
-"""Pairs by the split that they are of; a score on dev or test is of sentences seen in training."""
+"""Pairs by split. All are trained on, so scores on the dev or test split are of sentences seen in training."""
 
 
 def load_similar(senteval: Path, limit: int | None = None) -> Similar:
-    """Similar pairs of each split of `SENTEVAL/downstream/STS/STSBenchmark`; `limit` keeps the first so many."""
+    """Return similar pairs of each split of `SENTEVAL/downstream/STS/STSBenchmark`, the first `limit` of all splits."""
     folder = senteval / STSB
     pairs: Similar = {split: [] for split in SPLITS}
     for split in SPLITS:
@@ -90,7 +90,7 @@ class SimilarPairLayout(Layout):
         load_similar(self._folder, self.limit)
 
     def remarks(self, request: SamplerRequest) -> list[str]:
-        """That pairs are trained on which evaluation scores."""
+        """Return the warning that training uses pairs of the dev and test splits."""
         return [f"corpus.layout={self.name}: {_note(load_similar(self._folder, self.limit))}"]
 
     @property

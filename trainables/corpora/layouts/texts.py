@@ -1,4 +1,4 @@
-"""The layout of texts alone: documents, of which `corpus.positives_from` makes pairs."""
+"""The layout of texts without pairs: `corpus.positives_from` makes pairs from documents."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from trainables.tabular import roles_of
 
 @dataclass(frozen=True)
 class TextCorpus:
-    """Documents as pairs."""
+    """Documents, and the pairs made from them."""
 
     documents: list[TitledText]
     pairs: NLIPairs
@@ -39,15 +39,15 @@ class TextCorpus:
 
 @dataclass(frozen=True)
 class TextLayout(GroupLayout):
-    """Texts alone: pairs that are made of them, as a table's column `text`, perhaps with `title` and `heading`.
+    """Pairs made from texts, such as a table's column `text`, optionally with `title` and `heading`.
 
-    Titles and headings are anchors of `groups`, with mined negatives where these are asked for. Of views of a text no
-    two of one document are in one batch.
+    Titles and headings are anchors as in the layout `groups`, with mined negatives if the recipe mines. If pairs are
+    views of a text, a batch has at most one text of a document.
     """
 
     name = "texts"
     meaning = "alone; corpus.positives_from makes pairs of them"
-    exact = False  # views are one positive each
+    exact = False  # a view has one positive
     objectives = ("mnrl", "ntxent", "simcse", "supcon", "supmpn")
 
     positives_from: str = key(
@@ -59,7 +59,6 @@ class TextLayout(GroupLayout):
 
     @property
     def source(self) -> Source:
-        """The chosen one."""
         return SOURCES[self.positives_from]
 
     def units(self, count: PairCensus, positives: int | None) -> tuple[int, str]:
@@ -87,8 +86,8 @@ class TextLayout(GroupLayout):
         return views, {**texts, **views.counts, **described}
 
     def corpus(self) -> TextCorpus:
-        """What is trained on, which must not be changed: it is kept for the next trial. `UserError` where the source
-        makes nothing of the texts."""
+        """Return the training data. They are cached for the next trial, so they must not be changed. `UserError` if the
+        source makes no pair from the texts."""
         kept = (self.nli, self.columns, self.limit, self.share, self.positives_from, stamps(self.nli))
         return PROCESS_CACHE.get(("texts", *kept), self._read)
 
@@ -125,7 +124,7 @@ class TextLayout(GroupLayout):
                 f"{choices(name for name in SOURCES if name != self.positives_from)}"
             )
         order = np.argsort(number(first for first, _, _ in made), kind="stable")
-        made = [made[place] for place in order.tolist()]  # equal anchors stand together
+        made = [made[place] for place in order.tolist()]  # equal anchors become neighbours
         first, second, owner = zip(*made, strict=True)
         pairs = NLIPairs.entailed(first, second, self.nli)
         return TextCorpus(documents, pairs, np.array(owner), census(pairs))
@@ -149,8 +148,8 @@ class TextLayout(GroupLayout):
 
 
 class ViewSampler(Shuffled):
-    """Two views of each text, new ones each epoch; texts of one document are in different batches, as far as there are
-    enough batches."""
+    """Sampler of two views of each text, new views in each epoch. Texts of one document are in different batches; texts
+    that find no batch are left out of the epoch."""
 
     def __init__(self, texts: Sequence[str], owner: np.ndarray, source: Source, size: int, seed: int) -> None:
         super().__init__(len(texts), size, seed, apart=True)
@@ -163,5 +162,5 @@ class ViewSampler(Shuffled):
         return paired(first, second, chosen)
 
     def texts_of_units(self, epoch: int) -> Sequence[Sequence[int]]:
-        """What may be once in a batch: the document."""
+        """Return the document of each text, as a document may be in a batch only once."""
         return [[owner] for owner in self.owner.tolist()]

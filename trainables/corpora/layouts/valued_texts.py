@@ -1,6 +1,6 @@
-"""Tables of texts with a value a row: what the layouts of scored pairs and of labelled texts share.
+"""Tables of texts with one value per row: the base of the layouts of scored pairs and of labelled texts.
 
-A layout names the columns' roles, and says what the last of them may hold; the others hold texts.
+A layout defines the roles of the columns, and the allowed values of the last column; the other columns contain texts.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from trainables.tabular import one_text
 
 @dataclass(frozen=True)
 class Tables(Options):
-    """Where rows come from: keys of all layouts that read tables."""
+    """The source of the rows: keys of all layouts that read tables."""
 
     section = "corpus"
 
@@ -50,46 +50,46 @@ class Tables(Options):
 
     @property
     def local(self) -> bool:
-        """Whether all files are local, so that they can be read before anything starts."""
+        """Whether all data are local files, so that they can be read before training."""
         return stamps(self.nli) is not None
 
 
 @dataclass(frozen=True)
 class ValuedRows:
-    """The texts of each row, in order, and its value; of labelled texts each once."""
+    """Texts and value of each row, in order; labelled texts without repetitions."""
 
     texts: list[tuple[str, ...]]
     values: list[Any]
     without: int
-    """Rows that have no value; they are left out."""
+    """Number of rows without a value, which are left out."""
     fingerprint: str
-    """Twelve hexadecimal digits of the content."""
+    """Hash of the content: twelve hexadecimal digits."""
 
 
 @dataclass(frozen=True)
 class TableLayout(Tables, Layout):
-    """A layout of rows of texts and a value."""
+    """Base of layouts of rows with texts and a value."""
 
     reads = "corpus.nli"
     hard_negatives = False
 
     roles: ClassVar[Mapping[str, tuple[str, ...]]]
-    """What the columns are for, the value's last, each with the roles of `trainables.tabular` that will do."""
+    """Maps the role of each column, the value's last, to the roles of `trainables.tabular` that fit it."""
 
     def value(self, cell: Any, where: str) -> Any:
-        """A row's value; None where it has none, `UserError` where it is none that can be."""
+        """Return a row's value; None if it has none. `UserError` for an invalid value."""
         raise NotImplementedError
 
     def scenes(self, folder: Path) -> OpenTable:
-        """The table of the built-in corpus; `folder` has SentEval's layout."""
+        """Return the table of the built-in corpus; `folder` has SentEval's layout."""
         raise NotImplementedError
 
     def refuse(self, request: SamplerRequest, rows: ValuedRows) -> None:
-        """`UserError` where no batch can be made."""
+        """Raise `UserError` if no batch can be made."""
         raise NotImplementedError
 
     def sampler(self, request: SamplerRequest, rows: ValuedRows) -> tuple[Sampler, dict[str, Any]]:
-        """The batches, and counts for the description."""
+        """Return the sampler, and counts for the description."""
         raise NotImplementedError
 
     def make(self, request: SamplerRequest) -> tuple[Sampler, dict[str, Any]]:
@@ -113,7 +113,7 @@ class TableLayout(Tables, Layout):
             self.rows()
 
     def rows(self) -> ValuedRows:
-        """Rows to train on, which must not be changed: they are kept for the next trial."""
+        """Return the rows to train on. They are cached for the next trial, so they must not be changed."""
         cache_key = ("rows", self.name, self.nli, self.columns, self.limit, self.share, stamps(self.nli))
         return PROCESS_CACHE.get(cache_key, self._read)
 
@@ -135,7 +135,7 @@ class TableLayout(Tables, Layout):
                     rows.append((*(one_text(record, column, where) for column in texts), value))
         if not rows:
             raise UserError(f"corpus.nli={self.nli!r} holds no row with a {list(self.roles)[-1]}")
-        rows = list(dict.fromkeys(rows)) if self.classes else rows  # a text is no positive of itself
+        rows = list(dict.fromkeys(rows)) if self.classes else rows  # no text is a positive of itself
         if self.share < 1:
             rows = [*compress(rows, drawn_share([row[0] for row in rows], self.share, f"corpus.nli={self.nli!r}"))]
         digest = hashlib.sha256("\n".join("\x1f".join(map(str, row)) for row in rows).encode())

@@ -1,1 +1,1 @@
-"""A person's own training files: what their columns mean, what they hold, and what of them is put aside."""
+"""A user's own training files: the roles of their columns, their content, and the rows that are held out."""

@@ -1,4 +1,4 @@
-"""Counts of a person's training rows: whether anything can be learnt from them, and where they disagree or repeat."""
+"""Counts of a user's training rows: whether a model can learn from them, and which rows disagree or repeat."""
 
 from __future__ import annotations
 
@@ -26,28 +26,28 @@ class Census:
 
     rows: int = 0
     most_positives: int = 0
-    """Positives that a tenth of the anchors have; 1 where fewer have any."""
+    """Number of positives that a tenth of the anchors reach; 1 if fewer anchors have any."""
     most_negatives: int = 0
     units: int = 0
-    """Units of a batch: pairs, anchors with a positive, or groups of `MOST_TOGETHER` texts of a label."""
+    """Number of units for batches: pairs, anchors with a positive, or groups of `MOST_TOGETHER` texts of a label."""
     labels: Counter[str] = dataclasses.field(default_factory=Counter)
     sources: Mapping[str, int] = dataclasses.field(default_factory=dict)
-    """Of texts alone the sources of positives that half of them suit, and the units of each."""
+    """For texts without pairs: number of units of each source of positives that suits half of the texts."""
     taught: int = 0
-    """Rows with a teacher's scores."""
+    """Number of rows with a teacher's scores."""
     scores: tuple[float, float] = (math.inf, -math.inf)
-    """The lowest and the highest."""
+    """The lowest and the highest score."""
 
 
 def _usual_most(counts: Counter[int]) -> int:
-    """The number that a tenth of the anchors reach."""
+    """Return the count that a tenth of the anchors reach; 1 if fewer anchors have any."""
     ordered = sorted(counts.values(), reverse=True) or [0]
     return ordered[(len(ordered) - 1) // 10] or min(1, ordered[0])
 
 
 def take_census(rows: Iterable[Normal], content: str, where: str, left_out: Mapping[str, int] | None = None) -> Census:
-    """Count rows in normal form; `left_out` are those that are none of them, by why. `UserError` for data that nothing
-    can be learnt from: one class, one score, nothing entailed, one text."""
+    """Count rows in normal form. `left_out` counts unusable rows by reason, for the message if there are no rows.
+    `UserError` for data from which no model can learn: one class, one score, no entailment, one text."""
     census = Census()
     positives: Counter[int] = Counter()
     negatives: Counter[int] = Counter()
@@ -106,31 +106,31 @@ def take_census(rows: Iterable[Normal], content: str, where: str, left_out: Mapp
 
 
 class Agreement:
-    """What rows say of texts or pairs, as numbers: a million rows are only read once."""
+    """Hashes of rows and of their labels, so that repeated and contradictory rows are counted in one pass."""
 
     def __init__(self) -> None:
         self._rows, self._judged = array("q"), array("q")
 
     def add(self, row: Normal, line: str) -> None:
-        """A row in normal form, and the same as text."""
+        """Add a row in normal form; `line` is the row as text."""
         self._rows.append(hash(line))
         for judged in _judgements(row):
             self._judged.extend(hash(str(side)) for side in judged)
 
     @property
     def repeated(self) -> int:
-        """Rows that are the same as one before."""
+        """Number of rows that equal an earlier row."""
         return len(self._rows) - len({*self._rows})
 
     @property
     def contradicted(self) -> int:
-        """Texts with several labels, and pairs with several labels or scores, or that are right and wrong."""
+        """Number of texts or pairs with several labels or scores, or that are both positive and negative."""
         judgements = np.unique(np.frombuffer(self._judged, np.int64).reshape(-1, 2), axis=0)
         return int((np.unique(judgements[:, 0], return_counts=True)[1] > 1).sum())
 
 
 def _judgements(row: Normal) -> Iterator[tuple[object, object]]:
-    """A text or pair, and what is said of it. Of scores the order of the two texts does not matter."""
+    """Yield each text or pair with its label, score or role. With scores, the order of two texts does not matter."""
     if "sentence1" in row:
         yield sorted((row["sentence1"], row["sentence2"])), row["score"]
     elif "label" in row:

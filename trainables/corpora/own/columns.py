@@ -1,4 +1,4 @@
-"""The content of a table of training data, and its columns, by names, by `--columns`, and by first rows.
+"""The content and columns of a table of training data, found from names, from `--columns` and from first rows.
 
 read = reading(open_table(file), named=named_roles("anchor=question,positive=answer"), labels=None)
 read.content, read.columns        # "pairs", {"anchor": ("question",), "positive": ("answer",)}
@@ -37,38 +37,38 @@ from trainables.tabular import (
 )
 
 _MAY_NAME = (*NAMES, *NLI_SIDES)
-"""What `--columns` may name."""
+"""Roles that `--columns` may name."""
 _NO_SIDE = {"negative", "label", "score", "teacher", "positive_scores", "negative_scores"}
 """Roles of columns that are neither side of a pair."""
 _LIST = re.compile(r"\s*\[\s*([\"']).*\1\s*\]\s*", re.S)
 _LIKE_TEXT = re.compile(r".*[.?!\u3002\uff01\uff1f]|.{51,}|(\S+\s+){4,}\S+", re.S)
-"""What no name of a column looks like: a sentence with its end, 51 letters or five words."""
+"""Matches a text that is hardly a column name: it ends as a sentence, or has 51 characters or five words."""
 _DUPLICATES = "entailment=1,entailment=true,contradiction=0,contradiction=false"
 
 
 @dataclass(frozen=True)
 class Reading:
-    """How a table is read."""
+    """A table with its content and the columns to read."""
 
     table: OpenTable
     content: str
     columns: RoleColumns
     labels: str | None = None
-    """Names of its labels, by `--labels` or by the column's name."""
+    """Names of the labels, from `--labels` or from the column's name."""
     doubts: tuple[str, ...] = ()
-    """Sentences on what may have been read wrongly."""
+    """Warnings about columns that may have been read wrongly."""
     unused: tuple[str, ...] = ()
-    """Columns that are not read, but for those that number the rows."""
+    """Columns that are not read, except columns that number the rows."""
     rivals: tuple[str, ...] = ()
-    """Those of known names, where `--columns` does not say which are read."""
+    """Unused columns with known names that rows may fill instead of `columns`; empty with `--columns`."""
 
     def records(self) -> Iterator[tuple[str, Record]]:
-        """Each row after its place, with the columns that are read."""
+        """Yield place and record of each row, with the columns that are read."""
         return self.table.read([*dict.fromkeys(chain(*self.columns.values(), self.rivals))])
 
 
 def named_roles(names: str | None) -> dict[str, tuple[str, ...]] | None:
-    """The columns of each role that `--columns` names: `anchor=question,positive=answer`."""
+    """Parse `--columns`, such as `anchor=question,positive=answer`, into the columns of each role."""
     if names is None:
         return None
     roles: dict[str, tuple[str, ...]] = {}
@@ -84,9 +84,9 @@ def named_roles(names: str | None) -> dict[str, tuple[str, ...]] | None:
 
 
 def reading(table: OpenTable, named: RoleColumns | None, labels: str | None) -> Reading:
-    """How a table that has columns is read; `named` and `labels` are `--columns` and `--labels`. Columns that are named
-    and tell the content are all that is read; else others of known names are read too. `UserError` where it cannot be
-    told, or could be two things."""
+    """Find the content and columns of a table; `named` and `labels` are `--columns` and `--labels`. If the named
+    columns decide the content, only they are read; else columns of known names are read too. `UserError` if the content
+    is unknown or ambiguous."""
     _check_there(table, named or {})
     roles, doubts = dict(named or {}), list[str]()
     content = _content(table, roles, labels, all_named=True)
@@ -138,8 +138,8 @@ def _check_there(table: OpenTable, named: RoleColumns) -> None:
 
 
 def _find_teacher(table: OpenTable, roles: dict[str, tuple[str, ...]]) -> None:
-    """Take the label or score beside an anchor, its positive and negatives for a teacher's where it is a list for each
-    row, or a number that may be below 0, as no label and hardly a likeness is. `UserError` where it may mean something
+    """Read a label or score beside anchor, positive and negatives as a teacher's scores if its cells are lists, or
+    numbers of which some are below 0, unlike labels and most similarities. `UserError` if it may mean something
     else."""
     judged = next((role for role in ("label", "score") if role in roles), None)
     if judged is None or not roles.keys() >= {"anchor", "positive"}:
@@ -170,8 +170,8 @@ def _compares(values: Sequence[object]) -> bool:
 def _content(
     table: OpenTable, roles: dict[str, tuple[str, ...]], labels: str | None, all_named: bool = False
 ) -> str | None:
-    """By the roles, which become those of the content; the first rows tell whether a label of pairs is one of three or
-    a number. `all_named`: all columns that are to be read are among them."""
+    """Return the content, given the roles, and change these to the content's roles; None if unclear. First rows decide
+    whether a label of pairs is one of three or a number. `all_named`: `roles` has all columns to read."""
     premises = "premise" in roles or "hypothesis" in roles
     for name, role in NLI_SIDES.items():
         if name in roles:
@@ -210,7 +210,7 @@ def _ask(table: OpenTable, roles: RoleColumns, values: Sequence[object]) -> NoRe
 
 
 def _unnamed(table: OpenTable, roles: dict[str, tuple[str, ...]]) -> str | None:
-    """Where roles do not tell: one column of text is texts alone, two of text are pairs, text and topic labelled."""
+    """Guess the content: one column of text is `texts`, two are `pairs`, text and topic `labelled`; else None."""
     columns = [name for name in table.columns if not is_index(name)]
     if columns != [*roles.get("sentence", ())]:
         guessed = {} if _NO_SIDE & roles.keys() else guessed_roles(columns, _peek(table, columns))
@@ -225,12 +225,12 @@ def _peek(table: OpenTable, names: Sequence[str]) -> list[Record]:
 
 
 def _misspelt(columns: Iterable[str]) -> str:
-    """The questions whether known names are meant by those that are nearly them."""
+    """Return the question "did you mean ...?" for each column whose name is nearly a known name."""
     return "".join(did_you_mean(column, [near[1]]) for column in columns if (near := near_role(column)))
 
 
 def _headless(table: OpenTable) -> str | None:
-    """A sentence where the names look like a row of texts: the file has no header, then."""
+    """Return a warning if the column names look like texts, so that the file may have no header; else None."""
     like = next((column for column in table.columns if _LIKE_TEXT.fullmatch(column.strip())), None)
     if like is None:
         return None
@@ -241,8 +241,8 @@ def _headless(table: OpenTable) -> str | None:
 
 
 def _by_order(where: str, first: str, second: str) -> str:
-    """A sentence on two columns whose names are not both known, so that their order decides. `UserError` where a name
-    that is known, or nearly, says the other order."""
+    """Return a warning that the order of two columns decides their roles, as not both names are known. `UserError` if a
+    known or nearly known name contradicts the order."""
     columns = [first, second]
     other = f"anchor={second},positive={first}"
     near = _misspelt(columns)
@@ -258,7 +258,7 @@ def _by_order(where: str, first: str, second: str) -> str:
 
 
 def _by_name(text: str, label: str) -> str:
-    """A sentence on a column that is read as labels for what it is called."""
+    """Return a warning that a column is read as labels because of its name."""
     return (
         f"{label!r} is read as the label of {text!r}; --columns sentence={text},label={label} says it, and --columns "
         f"sentence={text} leaves it out"
@@ -266,7 +266,7 @@ def _by_name(text: str, label: str) -> str:
 
 
 def _check_lists(where: str, columns: Iterable[str], records: Sequence[Record]) -> None:
-    """`UserError` where all that a column holds are lists in one text, as tables of lists turn into CSV."""
+    """Raise `UserError` if all cells of a column are lists written as text, as in tables saved as CSV."""
     for column in columns:
         cells = [cell for record in records if not is_empty(cell := record.get(column))]
         if cells and all(isinstance(cell, str) and _LIST.fullmatch(cell) for cell in cells):
@@ -277,7 +277,7 @@ def _check_lists(where: str, columns: Iterable[str], records: Sequence[Record]) 
 
 
 def _side(column: str) -> str | None:
-    """Whether a name, or the known one that it is nearly, is that of an anchor or of a positive."""
+    """Return "anchor" or "positive" if that is the role of a known or nearly known name; else None."""
     roles = {**dict.fromkeys(("anchor", "sentence1"), "anchor"), **dict.fromkeys(("positive", "sentence2"), "positive")}
     near = near_role(column)
     return next(filter(None, map(roles.get, [*roles_of([column]), *([near[0]] if near else [])])), None)

@@ -1,10 +1,10 @@
-"""A person's training files in their normal form, and a share of them put aside to judge models by.
+"""A user's training files in normal form, with a share of the rows held out to judge models.
 
     prepared = prepare(training_files(["pairs.csv"]), Path("data"), (DEV, TEST))
     prepared.train                  # data/train.jsonl
-    prepared.held_out[DEV]          # data/heldout_dev; of TEST data/heldout_test
+    prepared.held_out[DEV]          # data/heldout_dev; for TEST data/heldout_test
 
-Which rows: `trainables/corpora/own/split.py`.
+`trainables/corpora/own/split.py` chooses the rows.
 """
 
 from __future__ import annotations
@@ -26,38 +26,38 @@ from trainables.corpora.own_rows import Normal, only_texts, texts
 from trainables.errors import UserError
 
 HELD_OUT: Mapping[int, str] = {DEV: "heldout_dev", TEST: "heldout_test"}
-"""What the parts that are put aside are called, as files or folders."""
+"""Names of the held-out parts, as files or folders."""
 SHARED = ("pairs", "triplets")
-"""Contents of which positives may stand on both sides: they become a search, whose items are the anchors."""
+"""Contents whose positives may be both held out and trained on: they become a search, whose items are the anchors."""
 
 
 @dataclass(frozen=True)
 class PreparedData:
-    """Files in a folder, and what they hold."""
+    """The prepared files in a folder, and counts of their rows."""
 
     content: str
     train: Path
     held_out: Mapping[int, Path]
-    """By part, `DEV` or `TEST`: its file or folder."""
+    """File or folder of each held-out part, `DEV` or `TEST`."""
     rows: int
-    """That were read."""
+    """Number of usable rows that were read."""
     parts: Mapping[int, int]
-    """Rows of each part; `LEFT_OUT` are those that share texts with other parts that are kept apart."""
+    """Number of rows of each part; rows in `LEFT_OUT` share texts with another part."""
     left_out: Mapping[str, int]
-    """Rows that cannot be trained on, by why."""
+    """Number of rows that cannot be trained on, by reason."""
     census: Census
-    """Of the rows to train on."""
+    """Counts of the rows to train on."""
     contradicted: int
     repeated: int
-    """Of the rows that were read, as `Agreement` counts them."""
+    """Both as in `Agreement`, of the rows that were read."""
     unjudged: int
-    """Labels of which none is put aside: those of too few texts, and those beyond the `MOST // OF_LABEL` largest."""
+    """Number of labels without held-out texts: they have too few, or are beyond the `MOST // OF_LABEL` largest."""
     fewer: tuple[int, ...] = ()
-    """Numbers, from 0, of the rows to train on that lost texts, which are put aside in other rows."""
+    """Numbers, from 0, of the rows to train on that lost texts, because other rows hold these out."""
     anchors_only: bool = False
     shared: int = 0
     unsearched: int = 0
-    """As of `RowParts`."""
+    """`anchors_only`, `shared` and `unsearched` are as in `RowParts`."""
 
 
 def prepare(
@@ -67,9 +67,9 @@ def prepare(
     without: Container[int] = frozenset(),
     as_given: Callable[[Sequence[Normal]], Sequence[Normal]] = lambda rows: (),
 ) -> PreparedData:
-    """Write the rows of a source into a folder and put `parts` of them aside; `without` are numbers of rows to leave
-    out. `as_given` makes a table of rows put aside, in the form of the file that judges beside them; of none where
-    they become a search. `UserError` for broken rows, too few rows, and data that nothing can be learnt from."""
+    """Write the rows of a source into a folder, and hold out `parts`; `without` has numbers of rows to leave out.
+    `as_given` makes a table of held-out rows in the form of a task that also judges; it returns no rows if they become
+    a search. `UserError` for broken rows, too few rows, and data from which no model can learn."""
     folder.mkdir(parents=True, exist_ok=True)
     left_out, hashes, whole = Counter[str](), HashedTexts(), folder / "all.jsonl"
     agreement = Agreement()
@@ -122,7 +122,7 @@ def prepare(
 
 
 def leave_out(prepared: PreparedData, rows: Sequence[int], where: str) -> PreparedData:
-    """Without these of the rows to train on, by their numbers. `UserError` where the rest teaches nothing."""
+    """Remove training rows by their numbers; return the new data. `UserError` if no model can learn from the rest."""
     code = np.full(prepared.parts[TRAIN], TRAIN, np.int8)
     code[list(rows)] = LEFT_OUT
     whole = prepared.train.rename(prepared.train.with_name("all.jsonl"))
@@ -133,18 +133,18 @@ def leave_out(prepared: PreparedData, rows: Sequence[int], where: str) -> Prepar
 
 
 def _among(rows: np.ndarray, numbers: Sequence[int]) -> tuple[int, ...]:
-    """At which places of the rows these numbers are."""
+    """Return the indices of `rows` at which one of the numbers is."""
     return tuple(np.flatnonzero(np.isin(rows, numbers)).tolist())
 
 
 def rows_of(file: Path) -> Iterator[Normal]:
-    """The rows of a file in normal form."""
+    """Yield the rows of a file in normal form."""
     with open(file, encoding="utf-8") as lines:
         yield from map(json.loads, lines)
 
 
 def _part_rows(whole: Path, made: RowParts, train: Path) -> dict[int, list[Normal]]:
-    """Write the rows to train on and remove the file of all; the rows of each part that is put aside."""
+    """Write the rows to train on, remove the file of all rows, and return the rows of each held-out part."""
     aside: dict[int, list[Normal]] = {part: [] for part in HELD_OUT if made.count(part)}
     with open(whole, encoding="utf-8") as lines, open(train, "w", encoding="utf-8") as file:
         for number, (line, part) in enumerate(zip(lines, made.code.tolist(), strict=True)):
@@ -162,8 +162,8 @@ def _part_rows(whole: Path, made: RowParts, train: Path) -> dict[int, list[Norma
 
 
 def held_back_form(sources: Container[str]) -> str | None:
-    """The source of positives by which texts alone judge models, of those that they allow: the first that makes pairs
-    of different texts. None where there is none, and for other data."""
+    """Return the source of positives whose pairs judge models on texts without pairs: the first of `sources` that makes
+    pairs of different texts. None if there is none, as for other data."""
     return next((name for name, source in SOURCES.items() if name in sources and source.judges), None)
 
 
@@ -175,8 +175,8 @@ def _as_task(
     form: str | None,
     as_given: Callable[[Sequence[Normal]], Sequence[Normal]],
 ) -> Path:
-    """Scored pairs and labelled texts stay a table. Of anchors and positives it makes a search, as a file of pairs is
-    when it is given: among what stands beside the anchors, in BEIR's files. Of texts alone by the pairs of a source."""
+    """Write held-out rows as a task; return its file or folder. Scored pairs and labelled texts stay a table. Anchors
+    and positives become a search among all other texts, in BEIR's layout; `form` first makes pairs of texts."""
     file = folder / f"{HELD_OUT[part]}.jsonl"
     rows = rows if form is None else _pairs(rows, form)
     table = rows if content in ("scored", "labelled") else as_given(rows)
@@ -198,7 +198,7 @@ def _as_task(
 
 
 def _pairs(rows: Sequence[Normal], form: str) -> list[Normal]:
-    """A pair of each document, by a source of positives; where the source draws views, those of a first epoch."""
+    """Make a pair of each document, by a source of positives; drawn views are those of epoch 0."""
     source = SOURCES[form]
     pairs = [units[0] for row in rows if (units := source.units(TitledText.of(row)))]
     first, second = [anchor for anchor, _ in pairs], [text for _, text in pairs]
@@ -208,7 +208,7 @@ def _pairs(rows: Sequence[Normal], form: str) -> list[Normal]:
 
 
 def _right(row: Normal) -> Iterator[tuple[str, str]]:
-    """The anchors of a row with their positives, but for one that is the anchor itself."""
+    """Yield the anchor of a row with each positive that differs from the anchor."""
     positives = row.get("positive") or ([row["hypothesis"]] if row.get("label") == "entailment" else [])
     anchor: str = row.get("anchor") or row["premise"]
     yield from ((anchor, text) for text in positives if text != anchor)

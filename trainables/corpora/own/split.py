@@ -1,15 +1,15 @@
-"""Which rows of a person's training data are put aside to judge models by.
+"""Choice of the rows of a user's training data that are held out to judge models.
 
-    hashes.add(["a question", "its answer", "a wrong one"], negatives=1)        # of each row
-    hashes.split((DEV, TEST), "pairs.csv", may_share=True).code                 # what becomes of each row
+    hashes.add(["a question", "its answer", "a wrong one"], negatives=1)        # for each row
+    hashes.split((DEV, TEST), "pairs.csv", may_share=True).code                 # the part of each row
 
-No text is both put aside and trained on: rows that share a text, but for case, white space and punctuation, stay
-together. Where nearly all are connected, as in NLI, anchors that share few texts are put aside, and rows that share
-them are left out. Of labelled texts each part gets some of every label with enough texts.
+No text is both held out and trained on: rows that share a text (without regard to case, white space and punctuation)
+are in one part. If nearly all rows are connected, as in NLI, anchors that share few texts are held out, and other rows
+with their texts are left out. With labelled texts, each part gets texts of every label that has enough.
 
-Negatives connect no rows, for they are often mined among the positives of others: a row loses those that stand in
-another part. Where answers have so many questions, or share so many, that a split without common ones would be of the
-rarest answers alone or leave out much, only anchors are kept apart, and positives stand on both sides.
+Negatives do not connect rows, as they are often mined from the positives of other rows: a row loses the negatives that
+belong to another part. If positives are shared so often that a split without common positives would hold out only rare
+answers, or leave out many rows, then only anchors are kept apart, and a positive may be in several parts.
 """
 
 from __future__ import annotations
@@ -26,47 +26,47 @@ from trainables.corpora.leaks import plain
 from trainables.errors import UserError
 
 TRAIN, DEV, TEST, LEFT_OUT = range(4)
-"""What becomes of a row."""
+"""The part of a row."""
 ANCHOR, POSITIVE, NEGATIVE = range(3)
-"""What a text is in its row. Whatever is no negative and not the first text counts as a positive."""
+"""The side of a text in its row. A text that is neither the first text nor a negative counts as a positive."""
 SHARE, MOST = 0.1, 1000
-"""Of the rows that are put aside for each part: their share, and how many at most, for they are scored often."""
+"""Share of the rows that is held out for each part, and the most rows: they are scored often."""
 FEWEST = 40
-"""Rows from which some can be put aside."""
+"""Fewest rows from which some can be held out."""
 OF_LABEL = 2
-"""Texts of a label at least in each part, and in what is left to train on."""
+"""Fewest texts of a label in each part, and among the rows to train on."""
 PIECES = 10
-"""Of a part, at least: no rows that hang together are more than such a share of it."""
+"""A piece, which is a set of connected rows, is at most 1 / `PIECES` of a part."""
 SPARED, LEAST, LOST = 0.2, 0.2, 0.5
-"""Of all rows, how many may be left out to keep positives apart; of those that are not put aside, how many are trained
-on at least; of the negatives to train on, how many may go to the parts that judge."""
+"""Largest share of all rows that may be left out to keep positives apart; least share of the rows not held out that is
+trained on; largest share of the negatives to train on that may be lost to the held-out parts."""
 
 
 @dataclass(frozen=True)
 class RowParts:
-    """What becomes of the rows of a file."""
+    """The part of each row of a file."""
 
     code: np.ndarray  # (rows,) int8: TRAIN, DEV, TEST or LEFT_OUT
     fewer: Mapping[int, list[bool]] = field(default_factory=dict)
-    """By number of a row that loses some of its texts: whether each stays."""
+    """Maps the number of a row that loses texts to whether each of its texts stays."""
     anchors_only: bool = False
-    """Whether only anchors are kept apart."""
+    """Whether only anchors are kept apart, and a positive may be in several parts."""
     shared: int = 0
-    """Positives that are put aside and trained on: none where they are kept apart."""
+    """Number of positives that are both held out and trained on; 0 if positives are kept apart."""
     unsearched: int = 0
-    """Negatives of rows put aside that are trained on, so that nobody searches among them."""
+    """Number of negatives that held-out rows lose because they are trained on, so that no search contains them."""
 
     def count(self, part: int) -> int:
-        """The rows of a part."""
+        """Return the number of rows of a part."""
         return int((self.code == part).sum())
 
     def aside(self, parts: Sequence[int]) -> int:
-        """The rows of the smallest of these parts."""
+        """Return the number of rows of the smallest of these parts."""
         return min(map(self.count, parts))
 
 
 class HashedTexts:
-    """The texts of rows, as numbers: equal texts, as `plain` has them, have equal ones."""
+    """Hashes of the texts of rows: texts that are equal after `plain` have equal hashes."""
 
     def __init__(self) -> None:
         self._texts, self._sides = array("Q"), array("b")
@@ -74,8 +74,7 @@ class HashedTexts:
         self._labels, self._label = dict[str, int](), array("q")
 
     def add(self, texts: Sequence[str], label: str | None = None, negatives: int = 0) -> None:
-        """The texts of the next row, its anchor first and so many negatives last; or its one text and the label of
-        that."""
+        """Add the texts of the next row: the anchor first, the `negatives` last; or its only text and its label."""
         if label is not None:
             self._label.append(self._labels.setdefault(label, len(self._labels)))
         for text in texts:
@@ -85,8 +84,8 @@ class HashedTexts:
         self._ends.append(len(self._texts))
 
     def split(self, parts: Sequence[int], where: str, may_share: bool = False) -> RowParts:
-        """The part of each row, among `TRAIN`, `LEFT_OUT` and those asked for: `DEV`, `TEST`. The rows alone decide it.
-        `may_share`: whether positives may stand on both sides. `UserError` where there are too few rows."""
+        """Assign each row to `TRAIN`, `LEFT_OUT` or one of `parts` (`DEV`, `TEST`); only the rows decide. `may_share`:
+        whether a positive may be both held out and trained on. `UserError` if there are too few rows."""
         rows = len(self._ends) - 1
         if rows < FEWEST:
             raise UserError(
@@ -113,12 +112,12 @@ class HashedTexts:
 
 @dataclass(frozen=True)
 class _Places:
-    """The texts of all rows, one after another."""
+    """The texts of all rows: one place for each text of a row."""
 
     row: np.ndarray  # (places,) int64
     text: np.ndarray  # (places,) int64, the number of the text
     side: np.ndarray  # (places,) int8: ANCHOR, POSITIVE or NEGATIVE
-    starts: np.ndarray  # (rows + 1,) int64, of each row's places
+    starts: np.ndarray  # (rows + 1,) int64, first place of each row
     order: np.ndarray  # (texts,) uint64, a hash of the text, to order by
 
     @classmethod
@@ -129,24 +128,24 @@ class _Places:
         return cls(row, text, np.frombuffer(sides, np.int8), starts, digests * np.uint64(0x9E3779B97F4A7C15))
 
     def rows(self, apart: int) -> _Rows:
-        """The rows with the texts that are kept apart, of the sides up to `apart`."""
+        """Return the rows with only the texts that are kept apart: texts of the sides up to `apart`."""
         return _Rows(*self._distinct(self.side <= apart), self.text[self.starts[:-1]], self.order)
 
     def popular(self, many: int) -> bool:
-        """Whether most rows have a positive that more than so many rows have."""
+        """Whether most rows have a positive that is in more than `many` rows."""
         row, text = self._distinct(self.side == POSITIVE)
         common = np.bincount(text) > max(1, many)
         return 2 * len(np.unique(row[common[text]])) > len(self.starts) - 1
 
     def _distinct(self, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The rows and texts of some places, each pair once."""
+        """Return row and text of some places, each pair once."""
         row, text = np.divmod(np.unique(self.row[places] * len(self.order) + self.text[places]), len(self.order))
         return row, text
 
     def parted(self, code: np.ndarray, apart: int) -> RowParts:
-        """Each row without what of its texts another part has. Texts of the sides up to `apart` belong to the part of
-        their rows, and other positives to all. What is a negative everywhere belongs to what judges, if that leaves
-        enough to train on, first to the test. A row without positives is left out."""
+        """Remove from each row the texts that belong to another part. Texts of the sides up to `apart` belong to the
+        part of their rows, and other positives to all parts. Texts that are only negatives belong to a held-out part,
+        first to the test, if training keeps enough negatives. A row that loses all positives is left out."""
         made = self._parted(code, apart, (TRAIN, DEV, TEST))
         part, negative = made.code[self.row], self.side == NEGATIVE
         lost = sum(len(stays) - sum(stays) for row, stays in made.fewer.items() if made.code[row] == TRAIN)
@@ -155,7 +154,7 @@ class _Places:
         return self._parted(code, apart, (DEV, TEST, TRAIN))
 
     def _parted(self, code: np.ndarray, apart: int, order: Sequence[int]) -> RowParts:
-        """`order`: of the parts, the last of which has what is a negative everywhere."""
+        """A text that is only a negative belongs to the last part, in this `order`, whose rows have the text."""
         nobody, code, part = LEFT_OUT, code.copy(), code[self.row]
         tied, positive = self.side <= apart, self.side == POSITIVE
         wrong = ~np.isin(self.text, self.text[(part != LEFT_OUT) & (self.side <= POSITIVE)])
@@ -182,10 +181,10 @@ class _Places:
 
 @dataclass(frozen=True)
 class _Rows:
-    """Rows and their texts as a table of places."""
+    """Rows and their texts: one place for each different text of a row."""
 
     row: np.ndarray  # (places,) int64
-    text: np.ndarray  # (places,) int64, of that row; a row names a text once
+    text: np.ndarray  # (places,) int64, a text of that row, each once
     anchor: np.ndarray  # (rows,) int64, the anchor's text
     order: np.ndarray  # (texts,) uint64, a hash of the text, to order by
 
@@ -201,7 +200,7 @@ class _Rows:
         return np.unique(component[:rows], return_inverse=True)[1]
 
     def small(self, target: int) -> np.ndarray:
-        """Numbers of the pieces of which `PIECES` or more make `target` rows, in the order of their first anchors."""
+        """Return the pieces of at most `target // PIECES` rows, as numbers, ordered by the least hash of an anchor."""
         size = np.bincount(self.piece)
         first = np.full(len(size), np.iinfo(np.uint64).max, np.uint64)
         np.minimum.at(first, self.piece, self.order[self.anchor])
@@ -223,8 +222,8 @@ def _split(rows: _Rows, parts: Sequence[int], target: int) -> np.ndarray:
 
 
 def _split_labelled(rows: _Rows, label: np.ndarray, parts: Sequence[int], where: str) -> np.ndarray:
-    """Of each label with enough texts its share, `OF_LABEL` at least; a text that has several labels stays."""
-    of_text = np.zeros(len(rows.order), np.int64)  # the label
+    """Return the parts: each has texts of every label with enough; a text with several labels stays in training."""
+    of_text = np.zeros(len(rows.order), np.int64)  # label of each text
     of_text[rows.anchor] = label
     plain_ones = np.ones(len(of_text), bool)
     plain_ones[rows.anchor[of_text[rows.anchor] != label]] = False
@@ -242,7 +241,7 @@ def _split_labelled(rows: _Rows, label: np.ndarray, parts: Sequence[int], where:
     more = np.where(enough, np.maximum(np.round(counts * SHARE) - OF_LABEL, 0), 0)
     room = MOST - OF_LABEL * enough.sum()
     each = np.where(enough, OF_LABEL + np.floor(more * min(1.0, room / max(1, more.sum()))), 0).astype(np.int64)
-    place = np.arange(len(texts)) - (np.cumsum(counts) - counts)[of_text[texts]]  # among those of its label
+    place = np.arange(len(texts)) - (np.cumsum(counts) - counts)[of_text[texts]]  # index among the texts of its label
     part = np.full(len(of_text), TRAIN, np.int8)
     for number, code in enumerate(parts):
         size = each[of_text[texts]]
@@ -251,8 +250,8 @@ def _split_labelled(rows: _Rows, label: np.ndarray, parts: Sequence[int], where:
 
 
 def _cut(rows: _Rows, code: np.ndarray, parts: Sequence[int], target: int) -> None:
-    """Put anchors with all their rows aside until each part has enough, those first that share few texts with other
-    rows; these are then left out."""
+    """Hold out anchors with all their rows until each part has `target` rows, first anchors that share few texts with
+    other rows. Other rows with held-out texts are left out. Changes `code` in place."""
     share = np.bincount(rows.text)[rows.text] - 1
     cost = np.bincount(rows.row, weights=share, minlength=len(code))
     groups, group = np.unique(rows.anchor, return_inverse=True)

@@ -1,17 +1,17 @@
-"""A person's own training files: what they hold, by columns and first rows, and their rows in a normal form.
+"""A user's own training files: their content, found from columns and first rows, and their rows in a normal form.
 
     files = training_files(["pairs.csv"])            # content "pairs", and how its rows are read
     for row in files.rows(Counter()):                # {"anchor": ..., "positive": ...}, one for each row of the files
         ...
 
-`CONTENTS` has what they can hold. Columns of other names are said by `--columns`, labels of other names by `--labels`.
+`CONTENTS` lists the kinds of content. `--columns` names other columns, and `--labels` other labels.
 
-    pairs       anchor, positive (query, question, pos, answer); or two columns of text, whatever they are called
+    pairs       anchor, positive (query, question, pos, answer); or two columns of text with any names
     triplets    the same with negatives: negative, negative_1, ..., neg
     nli         premise, hypothesis (sentence1, sentence2), label: entailment, neutral, contradiction
     scored      sentence1, sentence2, score
     labelled    sentence (text), label: texts of equal labels are positives of each other
-    texts       one column of text, perhaps with title and heading, or files of text (`text_files.py`)
+    texts       one column of text, optionally with title and heading, or text files (`text_files.py`)
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from trainables.files import expanded
 from trainables.tabular import RoleColumns, check_one_vocabulary
 
 MOST_ROWS = 1_000_000
-"""Default of `--max-rows`, of all files together: a minute."""
+"""Default of `--max-rows`, for all files together: reading takes a minute."""
 MORE = "after the most that are read"
-"""The reason of rows after the last one read, which are not counted."""
+"""Reason in `left_out` if there are rows after the last row read; these are not counted."""
 
 
 @dataclass(frozen=True)
@@ -47,12 +47,12 @@ class TrainingFiles:
     most_rows: int
 
     def rows(self, left_out: Counter[str]) -> Iterator[Normal]:
-        """Each row of the files that can be trained on; `left_out` counts the others, by why. `UserError` with file and
-        line for a row that is broken."""
+        """Yield the usable rows of all files; `left_out` counts the other rows by reason. `UserError` with file and
+        line for a broken row."""
         return (row for _, row in self.located(left_out))
 
     def located(self, left_out: Counter[str]) -> Iterator[tuple[str, Normal]]:
-        """The same, each after its file and the line that it begins in."""
+        """Yield what `rows` yields, each row after its place: the file and its first line."""
         labels = {names: Labels(names) for names in (each.labels for each in self.readings)}
         records = ((each, where, record) for each in self.readings for where, record in each.records())
         for each, where, record in islice(records, self.most_rows):
@@ -69,12 +69,12 @@ class TrainingFiles:
 
     @property
     def name(self) -> str:
-        """The files, for a sentence."""
+        """Names of the files, for a message."""
         return ", ".join(each.table.name for each in self.readings)
 
     @property
     def read_as(self) -> str:
-        """`pairs: anchor = question, positive = answer; not used: split`; only `texts alone` of files of text."""
+        """How columns are read: `pairs: anchor = question, positive = answer; not used: split`."""
         readings = dict.fromkeys(
             ", ".join(f"{role} = {listed(names)}" for role, names in each.columns.items())
             for each in self.readings
@@ -86,16 +86,16 @@ class TrainingFiles:
 
     @property
     def doubts(self) -> list[str]:
-        """Sentences on what may have been read wrongly."""
+        """Warnings about columns that may have been read wrongly."""
         return [doubt for each in self.readings for doubt in each.doubts]
 
 
 def training_files(
     sources: Sequence[str], columns: str | None = None, labels: str | None = None, most_rows: int | None = None
 ) -> TrainingFiles:
-    """What files, folders or data sets of the hub hold, which must be one content; `columns`, `labels` and
-    `most_rows` are `--columns`, `--labels` and `--max-rows`. `UserError` where it cannot be told, and where there is
-    nothing."""
+    """Find the content of files, folders or data sets of the hub, which must be the same for all. `columns`, `labels`
+    and `most_rows` are `--columns`, `--labels` and `--max-rows`. `UserError` if the content is unclear or there are no
+    rows."""
     named, most_rows = named_roles(columns), most_rows or MOST_ROWS
     places = [place for source in sources for place in _places(source)]
     for number, place in enumerate(places):
@@ -125,13 +125,13 @@ def _places(source: str) -> list[Path | str]:
 
 
 def _same(place: Path | str, other: Path | str) -> bool:
-    """Whether two places are one, or files of one content."""
+    """Whether two places are equal, or files with equal bytes."""
     files = isinstance(place, Path) and isinstance(other, Path) and place.is_file() and other.is_file()
     return place == other or (files and filecmp.cmp(place, other, shallow=False))
 
 
 def _without_columns(place: Path) -> bool:
-    """Whether it is a file of text and no table, or a folder that has such files and no tables."""
+    """Whether a place is a text file that is no table, or a folder with text files and no tables."""
     if not place.is_dir():
         return place.is_file() and is_text_file(place) and not is_table(place)
     return not has_tables(place) and bool(text_files(place))

@@ -1,7 +1,7 @@
-"""The built-in scenes corpus: small scenes from a grammar, and everything that a study needs made from them.
+"""The built-in scenes corpus: small scenes from a grammar, and all data of a study, made from these scenes.
 
     folder = ensure()            # the default corpus, made once in the user's cache
-    write(folder, size=10.0)     # one of another size or seed
+    write(folder, size=10.0)     # a corpus of another size or seed
     vocabulary()                 # every word that can occur
 
 Deterministic by seed, in the file layouts of the real data: `<folder>/senteval/{downstream,probing}`,
@@ -27,10 +27,10 @@ from trainables.errors import UserError
 
 
 def ensure(folder: Path | None = None) -> Path:
-    """The folder of the default corpus; written first where it is not there yet.
+    """Return the folder of the default corpus, which is written first if missing.
 
-    `folder` is where corpora are cached; by default `sentence-embedding-studies` in the user's cache folder.
-    Several processes may ask at once.
+    `folder` caches corpora; by default `sentence-embedding-studies` in the user's cache folder. Several processes may
+    call this at once.
     """
     place = (folder or default_cache()) / f"scenes-{version()}"
     if not place.is_dir():
@@ -39,7 +39,7 @@ def ensure(folder: Path | None = None) -> Path:
 
 
 def write(folder: Path, *, seed: int = 0, size: float = 1.0) -> None:
-    """Write a corpus into a new or empty folder; `size` 1 is the default corpus's. Half a corpus never shows."""
+    """Write a corpus into a new or empty folder, completely or not at all. The default corpus has `size` 1."""
     if size <= 0:
         raise UserError(f"the size must be above 0, not {size:g}")
     if folder.exists() and not folder.is_dir():
@@ -50,14 +50,14 @@ def write(folder: Path, *, seed: int = 0, size: float = 1.0) -> None:
 
 
 def vocabulary() -> list[str]:
-    """Every word that the corpus can hold, at any seed and size, sorted."""
+    """Return every word that a corpus of any seed and size may contain, sorted."""
     parts = (lexicon_words(), opinion_words(), question_words(), probing_words(), story_words(), style_words())
     return sorted(set(FUNCTION_WORDS).union(*parts))
 
 
 @cache
 def version() -> str:
-    """Twelve hexadecimal digits that change with the generator's source and word lists."""
+    """Return twelve hexadecimal digits that change with the generator's source and word lists."""
     digest = hashlib.sha256()
     for file in sorted(Path(__file__).parent.glob("*.[pt][yx]*")):
         digest.update(file.name.encode() + b"\0" + file.read_bytes() + b"\0")

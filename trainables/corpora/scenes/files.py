@@ -2,9 +2,8 @@
 
     senteval/downstream/{MR,CR,...}   senteval/probing/*.txt   nli/{train,dev}.jsonl   docs/docs.jsonl
 
-Each writer draws from a stream of its own (`<seed>/<name>`), so that a change to one leaves the others as
-they were. A sentence (of a pair task: a pair) belongs to one split by its hash, so that none stands in two,
-at any size.
+Each writer draws from its own random stream (`<seed>/<name>`), so a change to one writer does not change other files.
+The hash of a sentence (in a pair task, of a pair) decides its split, so no sentence is in two splits, at any size.
 """
 
 from __future__ import annotations
@@ -48,13 +47,13 @@ from trainables.corpora.scenes.text import CAPTION, HEADLINE, PLAIN
 
 T = TypeVar("T")
 
-# Which part of all sentences each split draws from.
+# Range of hashes of each split, as shares of all hashes.
 _SHARES = {"train": (0.0, 0.6), "dev": (0.6, 0.75), "test": (0.75, 1.0), "all": (0.0, 1.0)}
 _PATIENCE = 1000
 
 Writer = Callable[[Path, Random, "_Counts"], None]
 
-# Year: sub-corpus -> scored pairs at size 1, how pairs are made. Years 15 and 16 also hold unscored pairs.
+# Year: sub-corpus -> number of scored pairs at size 1, mix of pairs. Years 15 and 16 also have unscored pairs.
 STS: dict[str, dict[str, tuple[int, PairMix]]] = {
     "STS12": {
         "MSRpar": (50, PairMix(CLOSE, (LONG, PLAIN), 0.6)),
@@ -94,7 +93,7 @@ STS: dict[str, dict[str, tuple[int, PairMix]]] = {
 
 
 def write_all(folder: Path, seed: int, size: float) -> None:
-    """Every file of the corpus, `size` times the default number of examples."""
+    """Write every file of the corpus, with `size` times the default number of examples."""
     downstream = folder / "senteval" / "downstream"
     for name, writer in _WRITERS.items():
         writer(downstream / name, Random(f"{seed}/{name}"), _Counts(size))
@@ -106,7 +105,7 @@ def write_all(folder: Path, seed: int, size: float) -> None:
 
 
 class _Counts:
-    """How many examples at this size, given how many at size 1; never fewer than can be split in ten folds."""
+    """Number of examples at a size, given the number at size 1; always enough for ten folds."""
 
     def __init__(self, size: float) -> None:
         self.size = size
@@ -116,7 +115,7 @@ class _Counts:
 
 
 def _polarity(positive: str, negative: str, share: float, draw: Callable[[Random, bool], str]) -> Writer:
-    """A task of two files, one a class; `share` of its 400 sentences are positive."""
+    """Return a writer of two files, one per class; `share` of the 400 sentences are positive."""
 
     def write(folder: Path, rng: Random, count: _Counts) -> None:
         total = count(400)
@@ -169,7 +168,7 @@ def _write_mrpc(folder: Path, rng: Random, count: _Counts) -> None:
 
 
 def _write_sick(folder: Path, rng: Random, count: _Counts) -> None:
-    """Graded pairs and NLI pairs in turn, so that both of the task's labels are spread."""
+    """Write graded pairs and NLI pairs in turn, so that both labels of the task vary."""
     graded = graded_pairs(rng, PairMix(SPREAD, (PLAIN, CAPTION), 0.4))
     judged = (pair for group in nli_groups(rng) for pair in group[:2])
     pairs = (next(source) for source in cycle((graded, judged)))
@@ -247,7 +246,7 @@ def _write_images(folder: Path, seed: int, count: _Counts) -> None:
 
 
 def nli_pairs(seed: int, size: float) -> dict[str, list[Pair]]:
-    """Pairs of the files in `nli/` by split, with their scenes."""
+    """Return the pairs of the files in `nli/` by split, with their scenes."""
     rng, count = Random(f"{seed}/nli"), _Counts(size)
     return {split: _draw_pairs(rng, count(n), split) for split, n in (("train", 6000), ("dev", 600))}
 
@@ -280,7 +279,7 @@ _WRITERS: dict[str, Writer] = {
 
 
 def _balanced(drawn: Iterator[tuple[str, str]], ahead: float = 1.5) -> Iterator[tuple[str, str]]:
-    """Pass over an example whose label has come `ahead` times as often as the mean label."""
+    """Skip an example if its label is already `ahead` times as frequent as the mean label."""
     counts: dict[str, int] = {}
     for label, text in drawn:
         if counts.get(label, 0) <= ahead * (sum(counts.values()) / max(len(counts), 1)) + 3:
@@ -294,7 +293,7 @@ def _belongs(text: str, split: str) -> bool:
 
 
 def _draw(items: Iterable[T], count: int, split: str, key: Callable[[T], str]) -> list[T]:
-    """The next `count` items of this split; one may come again only once nothing new has come for long."""
+    """Return the next `count` items of this split; an item repeats only after `_PATIENCE` repeats without a new one."""
     drawn: list[T] = []
     names: set[str] = set()
     repeats = 0
@@ -315,7 +314,7 @@ def _draw(items: Iterable[T], count: int, split: str, key: Callable[[T], str]) -
 
 
 def _draw_pairs(rng: Random, count: int, split: str) -> list[Pair]:
-    """The next `count` NLI pairs; a premise comes once, in one split."""
+    """Return the next `count` NLI pairs; each premise is used once, in one split."""
     premises: set[str] = set()
     groups = nli_groups(rng, lambda premise: _belongs(premise, split) and premise not in premises)
     drawn: list[Pair] = []

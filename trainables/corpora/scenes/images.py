@@ -1,7 +1,7 @@
-"""Caption-image pairs: five captions of one scene, and features that a picture of it might have.
+"""Caption-image pairs: five captions of one scene, and made-up features of an image of the scene.
 
-Each concept has a direction in feature space; an image is the sum over its scene's concepts and what they
-are kinds of, agent and patient apart, plus noise, without negative values, as a network's pooled features.
+Each concept has a direction in feature space. An image is the sum of the directions of its scene's concepts and their
+ancestors, separate for agent and patient, plus noise. Negative values become 0, as in a network's pooled features.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _FEATURES = [
 
 
 def image_set(rng: Random, images: int, seed: int) -> dict[str, object]:
-    """The content of one of the original's caption files: `features`, `image_to_caption_ids`, `captions`."""
+    """Return the content of a caption file as in the original: `features`, `image_to_caption_ids`, `captions`."""
     scenes = [sample(rng, 0.5) for _ in range(images)]
     captions: dict[int, dict[str, str]] = {}
     caption_ids: dict[int, list[int]] = {}

@@ -29,7 +29,7 @@ class Verb:
 
 @dataclass(frozen=True)
 class Frame:
-    """Which kinds may act, which may be acted on (none: intransitive), and whether the object may be left out."""
+    """Kinds of agents of an action, kinds of patients (none: intransitive), and whether the patient is optional."""
 
     agents: tuple[str, ...]
     patients: tuple[str, ...] = ()
@@ -45,7 +45,7 @@ class Tree:
     words: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def ancestors(self, concept: str) -> tuple[str, ...]:
-        """The concept itself, then what it is a kind of, up to the root."""
+        """Return the concept itself, then its parents up to the root."""
         return _ancestors(self, concept)
 
     def is_a(self, concept: str, general: str) -> bool:
@@ -55,11 +55,11 @@ class Tree:
         return [name for name, parent in self.parent.items() if parent == concept]
 
     def excludes(self, a: str, b: str) -> bool:
-        """Whether nothing can be both: below their common ancestor they part on the same axis."""
+        """Whether nothing can be both concepts: below their common ancestor they branch on the same axis."""
         return b in self.excluded(a)
 
     def excluded(self, concept: str) -> tuple[str, ...]:
-        """All concepts that exclude this one, in the lexicon's order."""
+        """Return all concepts that exclude this concept, in the lexicon's order."""
         return _excluded(self, concept)
 
 
@@ -82,7 +82,7 @@ def _part(tree: Tree, a: str, b: str) -> bool:
 
 
 def word_lists(name: str) -> dict[str, tuple[str, ...]]:
-    """The lists of a file beside this one: the lines below each `# heading`, without the text above the first one."""
+    """Return the lists of a file in this folder: the lines below each `# heading`; text above the first is skipped."""
     _, *parts = re.split(r"^# (.+)\n", Path(__file__).with_name(name).read_text(encoding="utf-8"), flags=re.M)
     return {
         heading: tuple(text.strip("\n").splitlines()) for heading, text in zip(parts[::2], parts[1::2], strict=True)
@@ -144,14 +144,14 @@ NOUNS = {name: tuple(map(_noun, words)) for name, words in NOUN_TREE.words.items
 VERBS = {name: tuple(map(_verb, words)) for name, words in VERB_TREE.words.items()}
 FRAMES = {name: _frame(text) for name, text in _frames.items()}
 
-for _name, _own in FRAMES.items():  # what is done in one way is not done in the other: transitive and not
+for _name, _own in FRAMES.items():  # so a transitive and an intransitive action do not exclude each other
     VERB_TREE.axis[_name] = "deed" if _own.patients else "act"
 
 
 def _dimensions(
     lines: tuple[str, ...],
 ) -> tuple[dict[str, str], dict[str, tuple[str, ...]], dict[str, tuple[str, ...]]]:
-    """Value to dimension, value to words, dimension to the kinds that it fits."""
+    """Return maps from value to dimension, from value to words, and from dimension to the kinds that it fits."""
     dimension_of: dict[str, str] = {}
     words: dict[str, tuple[str, ...]] = {}
     fits: dict[str, tuple[str, ...]] = {}
@@ -170,19 +170,19 @@ MANNER_DIMENSION, MANNER_WORDS = _dimensions(_LISTS["manners"])[:2]
 
 
 def listed(text: str) -> tuple[str, ...]:
-    """The words of a text, for word lists that are read rather than quoted one by one."""
+    """Split a text into words, for word lists in code that need no quotes around each word."""
     return tuple(text.split())
 
 
 @cache
 def kinds_of(roots: tuple[str, ...]) -> tuple[str, ...]:
-    """All noun concepts among `roots` or below, in the lexicon's order."""
+    """Return all noun concepts among `roots` or below them, in the lexicon's order."""
     return tuple(name for name in NOUN_TREE.parent if any(NOUN_TREE.is_a(name, root) for root in roots))
 
 
 @cache
 def traits_for(kind: str) -> tuple[str, ...]:
-    """The trait values that fit a noun concept."""
+    """Return the trait values that fit a noun concept."""
     return tuple(
         value
         for value, dimension in TRAIT_DIMENSION.items()
@@ -191,18 +191,18 @@ def traits_for(kind: str) -> tuple[str, ...]:
 
 
 def words_of(*texts: str) -> set[str]:
-    """The words of texts and templates, without the slots in braces."""
+    """Return the words of texts and templates, without the slots in braces."""
     return {word for text in texts for word in text.split() if not word.startswith("{")}
 
 
 def with_articles(words: list[str]) -> list[str]:
-    """`a` becomes `an` before a vowel."""
+    """Replace `a` by `an` before a vowel."""
     pairs = zip(words, [*words[1:], "."], strict=True)
     return ["an" if word == "a" and following[0] in "aeiou" else word for word, following in pairs]
 
 
 def lexicon_words() -> set[str]:
-    """Every word form that a scene can be told with, but for function words."""
+    """Return every word form of sentences about scenes, except function words."""
     forms = {form for nouns in NOUNS.values() for noun in nouns for form in (noun.singular, noun.plural)}
     forms |= {f for verbs in VERBS.values() for v in verbs for f in (v.base, v.third, v.past, v.participle, v.ing)}
     lists = [*PLACE_TREE.words.values(), *TIME_TREE.words.values(), *TRAIT_WORDS.values(), *MANNER_WORDS.values()]

@@ -1,6 +1,6 @@
-"""Opinions about films and goods, in words that negation and `but` turn round: MR, CR, MPQA, SST; and SUBJ.
+"""Opinions about films and goods, which negation and `but` may reverse, for MR, CR, MPQA and SST; sentences for SUBJ.
 
-A bag of words sees most of it; whose clause comes last, and what a `not` stands before, is in the order.
+A bag of words finds most opinions. Only word order shows which clause comes last, and which word `not` negates.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _GOODS_WORDS = {
 
 
 def film_opinion(rng: Random, good: bool) -> str:
-    """A sentence about a film, or about the scene that it shows."""
+    """Return an opinion about a film, sometimes with a scene of the film."""
     text = _sentence(rng, good, _FILM_WORDS)
     if rng.random() < 0.15:
         text = f"when {tell(sample(rng, 0.2), rng, Style(forms=('simple',), stop=False))} , {text}"
@@ -33,17 +33,17 @@ def film_opinion(rng: Random, good: bool) -> str:
 
 
 def goods_opinion(rng: Random, good: bool) -> str:
-    """A sentence about a thing that was bought."""
+    """Return an opinion about a product."""
     return _sentence(rng, good, _GOODS_WORDS)
 
 
 def phrase_opinion(rng: Random, good: bool) -> str:
-    """A few words, as MPQA has them."""
+    """Return an opinion of a few words, as in MPQA."""
     return _fill(rng.choice(_LISTS["phrases"]), rng, good, _FILM_WORDS)
 
 
 def graded_opinion(rng: Random, grade: int) -> str:
-    """A sentence graded 0 (very bad) to 4 (very good)."""
+    """Return an opinion about a film with a grade of 0 (very bad) to 4 (very good)."""
     if grade == 2:
         return _fill(rng.choice(_LISTS["neutral"]), rng, True, _FILM_WORDS)
     good = grade > 2
@@ -65,19 +65,19 @@ def graded_opinion(rng: Random, grade: int) -> str:
 
 
 def subjective(rng: Random) -> str:
-    """Someone's view of a film."""
+    """Return an opinion about a film."""
     return film_opinion(rng, rng.random() < 0.5)
 
 
 def objective(rng: Random) -> str:
-    """What happens in a film, or who said what about it."""
+    """Return a sentence of a film's plot, or a report on what someone said about the film."""
     if rng.random() < 0.15:
         return _fill(rng.choice(_LISTS["reports"]), rng, rng.random() < 0.5, _FILM_WORDS)
     return tell(sample(rng, 0.4), rng, _PLOT if rng.random() < 0.7 else PLAIN)
 
 
 def opinion_words() -> set[str]:
-    """Every word of this module's sentences."""
+    """Return every word of this module's sentences."""
     return words_of(*_PLOT_OPENINGS, *chain.from_iterable(_LISTS.values()), "but although and even though when an")
 
 
@@ -96,7 +96,7 @@ def _sentence(rng: Random, good: bool, words: dict[object, tuple[str, ...]]) -> 
 
 
 def _fill(template: str, rng: Random, good: bool, words: dict[object, tuple[str, ...]]) -> str:
-    """The template with each `{slot}` drawn anew; `word` has the wanted polarity, `other` the opposite one."""
+    """Fill each `{slot}` of a template at random; `word` has the wanted polarity, `other` the opposite polarity."""
     slots = {
         "it": words["it"],
         "word": words[good],

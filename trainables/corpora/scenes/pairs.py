@@ -1,7 +1,7 @@
 """Judged sentence pairs: NLI groups, graded similarity in many styles, paraphrases.
 
-What is judged is the pair of scenes; the sentences are chosen afterwards, each concept by any of its words
-and in any of its forms, so that a paraphrase can share no word and a contradiction all of them.
+Labels and scores are computed from two scenes. Their sentences are chosen afterwards, with any word of each concept
+and in any form. So a paraphrase may share no word, and a contradiction may share all words.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from trainables.labels import LABELS, Label
 
 @dataclass(frozen=True)
 class Pair:
-    """Two scenes and the sentences that tell them."""
+    """Two scenes and a sentence about each."""
 
     first: Scene
     second: Scene
@@ -45,9 +45,9 @@ class Pair:
 
 
 def nli_groups(rng: Random, keep: Callable[[str], bool] = lambda premise: True) -> Iterator[list[Pair]]:
-    """Endless groups of one premise with 3 to 6 hypotheses; labels vary, some groups have no entailment.
+    """Yield groups of one premise with 3 to 6 hypotheses, without end; labels vary, some groups have no entailment.
 
-    `keep` says which premises are wanted; their hypotheses alone are made.
+    `keep` returns whether a premise is wanted; no hypotheses are made for other premises.
     """
     while True:
         premise = sample(rng, richness=0.6)
@@ -67,7 +67,7 @@ def nli_groups(rng: Random, keep: Callable[[str], bool] = lambda premise: True) 
 
 
 def hypothesise(premise: Scene, label: Label, rng: Random) -> Scene | None:
-    """A scene with this relation to the premise; None where twenty draws give none."""
+    """Return a scene with this relation to the premise; None if twenty draws give none."""
     for _ in range(20):
         scene = changed(premise, rng, *[generalise] * rng.choice((0, 1, 1, 2, 3)))
         if label == "neutral":
@@ -103,7 +103,7 @@ SPREAD = (3, 2, 2, 3, 2, 3, 5, 8)
 
 
 def graded_pairs(rng: Random, mix: PairMix) -> Iterator[Pair]:
-    """Endless pairs whose similarity runs from 0 to 5."""
+    """Yield pairs with similarities from 0 to 5, without end."""
     edits = (
         lambda s, r: s,
         lambda s, r: changed(s, r, r.choice((generalise, enrich))),
@@ -126,8 +126,8 @@ def graded_pairs(rng: Random, mix: PairMix) -> Iterator[Pair]:
 
 
 def paraphrase_pairs(rng: Random) -> Iterator[tuple[Pair, bool]]:
-    """Endless pairs, half of them paraphrases. Of the others most tell another event of the same action, as MRPC's do,
-    and some differ in two parts alone, so that a small encoder can learn the task and none finds it easy."""
+    """Yield pairs, half of them paraphrases, without end. Most other pairs are two events of the same action, as in
+    MRPC; some differ in only two parts. So a small encoder can learn the task, and no encoder finds it easy."""
     while True:
         first = sample(rng, richness=0.5)
         positive = rng.random() < 0.5
@@ -142,7 +142,7 @@ def paraphrase_pairs(rng: Random) -> Iterator[tuple[Pair, bool]]:
 
 
 def told_apart(first: Scene, second: Scene, rng: Random, styles: tuple[Style, Style]) -> Pair:
-    """The pair in two different sentences, if five draws give such."""
+    """Return the pair with two sentences, which differ if five draws suffice."""
     sentence = tell(first, rng, styles[0])
     for _ in range(5):
         other = tell(second, rng, styles[1])
@@ -157,11 +157,11 @@ def _less_detail(scene: Scene, rng: Random) -> Scene | None:
 
 
 def _same_topic(scene: Scene, rng: Random) -> Scene:
-    """Another scene with the same action, or with the same agent where it can play it."""
+    """Return another scene with the same action, and sometimes with the same agent."""
     other = sample(rng, 0.4, [scene.action])
     return replace(other, agent=scene.agent) if rng.random() < 0.3 and other.patient != scene.agent else other
 
 
 def style_words() -> set[str]:
-    """Every word of the styles' openings."""
+    """Return every word of the styles' openings."""
     return words_of(*(opening for style in STYLES for opening in style.openings))

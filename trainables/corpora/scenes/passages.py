@@ -1,4 +1,4 @@
-"""Documents: stories about the same few participants, in chapters that each keep to one place and time."""
+"""Documents: stories about a few participants, in chapters with one place and one time each."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NARRATIVE = Style(
 
 
 def story(rng: Random, count: int) -> str:
-    """One document, a single line of `count` sentences."""
+    """Return a document of `count` sentences in a single line."""
     cast = [sample(rng, 0.4).agent for _ in range(3)]
     sentences: list[str] = []
     place = time = ""

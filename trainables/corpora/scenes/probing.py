@@ -1,6 +1,6 @@
-"""The ten probing tasks: sentences whose label is a fact about their form, read off the grammar.
+"""The ten probing tasks: sentences with a label for a property of their form, known from the grammar.
 
-Each generator is endless and yields `(label, sentence)`; `PROBES` names the file that each belongs in.
+Each generator yields `(label, sentence)` without end; `PROBES` names the file of each generator.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _CONTENT = listed(
     "man woman child doctor teacher farmer dog cat horse bird guitar piano car truck apple carrot pizza cake book "
     "ball rope box shirt hat chair table phone camera tree flower"
 )
-# What is done to a thing first, and what then.
+# Two actions on one thing, in the order of events.
 _SCRIPTS = (
     ("buy", "eat"),
     ("cook", "eat"),
@@ -46,7 +46,7 @@ _SCRIPTS = (
 
 
 def sentence_length(rng: Random) -> Labelled:
-    """Six bins of the number of words, as the original has them."""
+    """Label: one of six bins of the number of words, as in the original."""
     while True:
         low, high = rng.choice(_BINS)
         sentence = leaves(_sentence(rng, clauses=1 + (high > 14) + (high > 22), richness=rng.random()))
@@ -55,7 +55,7 @@ def sentence_length(rng: Random) -> Labelled:
 
 
 def word_content(rng: Random) -> Labelled:
-    """Which one of thirty mid-frequency words the sentence contains."""
+    """Label: the one of thirty mid-frequency words that the sentence contains."""
     while True:
         words = leaves(_sentence(rng, clauses=rng.choice((1, 1, 2))))
         content = [word for word in words if word in _CONTENT]
@@ -64,7 +64,7 @@ def word_content(rng: Random) -> Labelled:
 
 
 def tree_depth(rng: Random) -> Labelled:
-    """Depth of the constituency tree, 5 to 10."""
+    """Label: depth of the constituency tree, 5 to 10."""
     while True:
         node = _sentence(rng, clauses=rng.choice((1, 1, 2)), nested=rng.choice((0, 0, 1, 2)))
         if 5 <= depth(node) <= 10:
@@ -72,14 +72,14 @@ def tree_depth(rng: Random) -> Labelled:
 
 
 def top_constituents(rng: Random) -> Labelled:
-    """The constituents right below the root."""
+    """Label: the constituents directly below the root."""
     while True:
         node = _shaped(rng)
         yield top(node), " ".join(leaves(node))
 
 
 def bigram_shift(rng: Random) -> Labelled:
-    """O as it was, I with two neighbouring words exchanged."""
+    """Label: O if unchanged, I if two neighbouring words are exchanged."""
     while True:
         words = leaves(_sentence(rng, clauses=1))
         label = rng.choice("OI")
@@ -92,7 +92,7 @@ def bigram_shift(rng: Random) -> Labelled:
 
 
 def past_present(rng: Random) -> Labelled:
-    """Tense of the main verb."""
+    """Label: tense of the main verb."""
     while True:
         scene = sample(rng, 0.4)
         scene = replace(scene, past=rng.random() < 0.5)
@@ -100,17 +100,17 @@ def past_present(rng: Random) -> Labelled:
 
 
 def subj_number(rng: Random) -> Labelled:
-    """NN or NNS: number of the main verb's subject. No numeral gives it away."""
+    """Label: grammatical number of the main verb's subject, NN or NNS. Sentences have no numerals."""
     yield from _number(rng, "agent")
 
 
 def obj_number(rng: Random) -> Labelled:
-    """NN or NNS: number of the main verb's object."""
+    """Label: grammatical number of the main verb's object, NN or NNS."""
     yield from _number(rng, "patient")
 
 
 def odd_man_out(rng: Random) -> Labelled:
-    """O as it was, C with one participant replaced by something that cannot take the part."""
+    """Label: O if unchanged, C if one participant is replaced by a kind that cannot have the role."""
     while True:
         scene = _transitive(rng)
         assert scene.patient
@@ -125,7 +125,7 @@ def odd_man_out(rng: Random) -> Labelled:
 
 
 def coordination_inversion(rng: Random) -> Labelled:
-    """O in the order of events, I with the two clauses exchanged."""
+    """Label: O in the order of events, I if the two clauses are exchanged."""
     while True:
         first, second = rng.choice(_SCRIPTS)
         shared = [kind for kind in kinds_of(FRAMES[first].patients) if kind in kinds_of(FRAMES[second].patients)]
@@ -154,11 +154,11 @@ PROBES: dict[str, Callable[[Random], Labelled]] = {
     "odd_man_out": odd_man_out,
     "coordination_inversion": coordination_inversion,
 }
-"""File name (without `.txt`) to generator."""
+"""Maps a file name (without `.txt`) to its generator."""
 
 
 def probing_words() -> set[str]:
-    """Every word of this module's sentences that a told scene does not have."""
+    """Return every word of this module's sentences that other sentences about scenes do not have."""
     return {*_SAYERS, *_JOINS, "that", "yes", "no", "well", "today", "then", "suddenly", "however"}
 
 
@@ -178,7 +178,7 @@ def _transitive(rng: Random) -> Scene:
 
 
 def _sentence(rng: Random, clauses: int, richness: float = 0.5, nested: int = 0) -> Constituent:
-    """Clauses side by side or one inside the other, ended by a stop."""
+    """Return a sentence of joined or nested clauses, ended by a full stop."""
     trees = [_nest(rng, tree(sample(rng, richness), rng, _CLAUSE), nested) for _ in range(clauses)]
     joined = [part for clause in trees for part in (("CC", rng.choice(_JOINS)), clause)][1:]
     if clauses == 1:
@@ -187,7 +187,7 @@ def _sentence(rng: Random, clauses: int, richness: float = 0.5, nested: int = 0)
 
 
 def _nest(rng: Random, clause: Constituent, levels: int) -> Constituent:
-    """ "the man says that ..." around a clause."""
+    """Put "the man says that ..." around a clause, `levels` times."""
     for _ in range(levels):
         speaker = ("NP", ("DT", "the"), ("NN", rng.choice(NOUNS[rng.choice(kinds_of(("person",)))]).singular))
         inner = ("SBAR", ("IN", "that"), clause)
@@ -196,7 +196,7 @@ def _nest(rng: Random, clause: Constituent, levels: int) -> Constituent:
 
 
 def _shaped(rng: Random) -> Constituent:
-    """A sentence of one of a dozen shapes."""
+    """Return a sentence of one of ten shapes."""
     scene = sample(rng, 0.4)
     plain = replace(PLAIN, stop=False)
     subject_first = replace(plain, forms=("progressive", "simple", "passive"))

@@ -1,4 +1,4 @@
-"""Questions by what they ask for, in TREC's classes. The first word alone does not tell the class."""
+"""Questions in TREC's classes of answers. The first word alone does not decide the class."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _LETTERS = listed("abk bnt cdr dfl epm fgs gtr hpw jkl mnq")
 
 
 def question(rng: Random, kind: str) -> str:
-    """A question of this class (`COARSE:fine`)."""
+    """Return a question of a class (`COARSE:fine`)."""
     slots = {
         "letters": lambda: rng.choice(_LETTERS),
         "name": lambda: rng.choice(NAMES),
@@ -44,7 +44,7 @@ def question(rng: Random, kind: str) -> str:
 
 
 def question_words() -> set[str]:
-    """Every word of the questions that is not in the lexicon."""
+    """Return every word of the questions that is not in the lexicon."""
     return words_of(*chain.from_iterable(_TEMPLATES.values()), *NAMES, *_LETTERS)
 
 

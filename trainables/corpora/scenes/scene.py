@@ -1,7 +1,7 @@
-"""Scenes: who does what to whom, where, when, how and how many; what follows from what, and how alike two are.
+"""Scenes: who does what to whom, where, when, how and how many; entailment and similarity between scenes.
 
-The corpus is a closed world: one scene has one action, counts say "at least", and concepts exclude each other
-as the lexicon says. So labels of sentence pairs are proved on the scenes, before any word is chosen.
+The corpus is a closed world: a scene has one action, a count means "at least", and the lexicon decides which concepts
+exclude each other. So labels of sentence pairs are proved on the scenes, before any word is chosen.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ Slot = Literal["same", "wider", "narrower", "excluded", "open"]
 
 
 Step = tuple[str, Any]
-"""A part of a scene, by name, and its new value."""
+"""Name of a part of a scene, and its new value."""
 
 
 @dataclass(frozen=True)
 class Entity:
-    """So many of a kind, with traits in the lexicon's order."""
+    """`count` members of a kind, with traits in the lexicon's order."""
 
     kind: str
     count: int = 1
@@ -58,7 +58,7 @@ class Scene:
 
 
 def relation(premise: Scene, hypothesis: Scene) -> Label:
-    """Entailment where every part follows, contradiction where one part is excluded, neutral otherwise."""
+    """Return entailment if every part follows, contradiction if one part is excluded, neutral otherwise."""
     if hypothesis.negated:
         return "contradiction" if relation(premise, replace(hypothesis, negated=False)) == "entailment" else "neutral"
     slots = [slot for _, slot in _slots(premise, hypothesis)]
@@ -68,7 +68,7 @@ def relation(premise: Scene, hypothesis: Scene) -> Label:
 
 
 def similarity(a: Scene, b: Scene) -> float:
-    """0 to 5: the weighted overlap of the parts, less for each part that excludes the other's."""
+    """Return 0 to 5: the weighted overlap of the parts, lowered for each part that excludes the other scene's part."""
     gained = weight = 0.0
     penalty = 1.0
     for tree, x, y, importance in _parts(a, b):
@@ -96,14 +96,14 @@ def similarity(a: Scene, b: Scene) -> float:
 
 
 def sample(rng: Random, richness: float = 0.5, actions: list[str] | None = None) -> Scene:
-    """A random scene; `richness` is the chance of each detail."""
+    """Return a random scene; `richness` is the probability of each detail, halved for time and manner."""
     action = rng.choice(actions or list(VERB_TREE.parent))
     frame = FRAMES[action]
     patient = None
     if frame.patients and not (frame.optional and rng.random() < 0.2):
         patient = _entity(rng, frame.patients, richness)
     agent = _entity(rng, frame.agents, richness)
-    while patient and patient.kind == agent.kind:  # "the dog chases the dog" has no roles to tell apart
+    while patient and patient.kind == agent.kind:  # "the dog chases the dog" has no distinct roles
         agent = _entity(rng, frame.agents, richness)
 
     def maybe(values: object) -> str | None:
@@ -121,7 +121,7 @@ def sample(rng: Random, richness: float = 0.5, actions: list[str] | None = None)
 
 
 def generalise(scene: Scene, rng: Random) -> Scene | None:
-    """One step up: a wider concept, one detail less, or a smaller count. None where nothing is left to widen."""
+    """Return the scene with one generalisation: a wider concept, one detail less, or a smaller count. None: no step."""
     steps: list[Step] = [
         (name, parent)
         for name, tree in (("action", VERB_TREE), ("place", PLACE_TREE))
@@ -141,7 +141,7 @@ def generalise(scene: Scene, rng: Random) -> Scene | None:
 
 
 def enrich(scene: Scene, rng: Random) -> Scene | None:
-    """One step down: a narrower concept or one detail more."""
+    """Return the scene with one specialisation: a narrower concept or one detail more. None: no step."""
     steps: list[Step] = []
     for name, tree in (("action", VERB_TREE), ("place", PLACE_TREE)):
         value = getattr(scene, name)
@@ -163,7 +163,7 @@ def enrich(scene: Scene, rng: Random) -> Scene | None:
 
 
 def contradict(scene: Scene, rng: Random) -> Scene | None:
-    """One incompatible change: another action, agent, patient, place, time or trait, or the roles exchanged."""
+    """Return the scene with one contradiction: another action, agent, patient, place, time, trait, or roles swapped."""
     steps: list[Step] = []
     for name, tree in (("action", VERB_TREE), ("place", PLACE_TREE), ("time", TIME_TREE)):
         if value := getattr(scene, name):
@@ -183,7 +183,7 @@ def contradict(scene: Scene, rng: Random) -> Scene | None:
 
 
 def swap(scene: Scene) -> Scene | None:
-    """The same with agent and patient exchanged, where both can play the other's part."""
+    """Return the scene with agent and patient exchanged; None if one cannot have the other's role."""
     if not scene.patient:
         return None
     swapped = replace(scene, agent=scene.patient, patient=scene.agent)
@@ -204,14 +204,14 @@ def possible(scene: Scene) -> bool:
 
 
 def changed(scene: Scene, rng: Random, *edits: Callable[[Scene, Random], Scene | None]) -> Scene:
-    """The edits one after the other; an edit that finds nothing to change is passed over."""
+    """Apply the edits in order; skip an edit that finds nothing to change."""
     for edit in edits:
         scene = edit(scene, rng) or scene
     return scene
 
 
 def with_part(scene: Scene, part: str, value: Any) -> Scene:
-    """The scene with one part replaced, by its name."""
+    """Return the scene with the part of this name replaced."""
     return replace(scene, **{part: value})
 
 
@@ -244,7 +244,7 @@ def _without(entity: Entity, trait: str) -> Entity:
 
 @cache
 def _rivals(tree: Tree, concept: str) -> tuple[str, ...]:
-    """Concepts that exclude this one, those of the same root nine times as often as strangers."""
+    """Return the concepts that exclude this concept; those of the same root nine times, to draw them more often."""
     root = tree.ancestors(concept)[-1]
     return tuple(
         other for other in tree.excluded(concept) for _ in range(9 if tree.ancestors(other)[-1] == root else 1)
@@ -252,7 +252,7 @@ def _rivals(tree: Tree, concept: str) -> tuple[str, ...]:
 
 
 def _pick(scene: Scene, steps: list[Step], rng: Random) -> Scene | None:
-    """The scene after one of the steps, drawn among those that leave it possible."""
+    """Return the scene after a random step that leaves it possible; None if there is no such step."""
     while steps:
         edited = with_part(scene, *steps.pop(rng.randrange(len(steps))))
         if possible(edited):
@@ -310,7 +310,7 @@ def _parts(a: Scene, b: Scene) -> Iterator[tuple[Tree, str | None, str | None, f
         yield _MANNERS_FLAT, a.manner, b.manner, 0.75
 
 
-# Manners have no generalisations; as a tree they are a row of roots.
+# Manners have no generalisations, so their tree has only roots.
 _MANNERS_FLAT = Tree(dict.fromkeys(MANNER_DIMENSION), dict.fromkeys(MANNER_DIMENSION, ""))
 
 

@@ -1,7 +1,7 @@
-"""How a scene is told: one of several sentence forms, each concept by one of its words, as a constituency tree.
+"""Sentences about scenes, as constituency trees: one of several sentence forms, and one word for each concept.
 
-A tree is `(label, child, ...)` with words as leaves, so that the probing tasks can ask for depth and
-constituents. `tell` gives the sentence.
+A tree is `(label, child, ...)` with words as leaves, so that the probing tasks can use depth and constituents.
+`tell` returns the sentence.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ FUNCTION_WORDS = frozenset(listed("a an the some no is are was were being there 
 
 @dataclass(frozen=True)
 class Style:
-    """Sentence forms, as often as they are repeated, and the words around them."""
+    """Sentence forms, drawn as often as they are repeated, and the words around them."""
 
     forms: tuple[str, ...] = ("progressive", "progressive", "simple", "passive", "there", "fronted", "cleft")
     openings: tuple[str, ...] = ("",)
     stop: bool = True
     relative: float = 0.15
-    """Chance that a trait is told by a relative clause."""
+    """Probability that a relative clause expresses a trait."""
     counted: bool = True
-    """Plurals carry their number; else `the` or `some`."""
+    """Whether plurals have a numeral; else `the` or `some`."""
     bare: bool = False
-    """Leave out articles, as headlines do."""
+    """Whether articles are left out, as in headlines."""
 
 
 PLAIN = Style()
@@ -54,14 +54,14 @@ HEADLINE = Style(forms=("simple", "simple", "passive"), stop=False, relative=0.0
 
 
 def tell(scene: Scene, rng: Random, style: Style = PLAIN) -> str:
-    """One sentence about the scene, words and punctuation joined by single spaces."""
+    """Return one sentence about the scene, with words and punctuation joined by single spaces."""
     opening = rng.choice(style.openings)
     body = " ".join(leaves(tree(scene, rng, style)))
     return f"{opening} {body}".strip()
 
 
 def tree(scene: Scene, rng: Random, style: Style = PLAIN) -> Constituent:
-    """The constituency tree of one sentence about the scene."""
+    """Return the constituency tree of one sentence about the scene."""
     form = rng.choice(style.forms)
     if form in ("passive", "cleft") and (not scene.patient or scene.negated):
         form = "progressive"
@@ -83,17 +83,17 @@ def tree(scene: Scene, rng: Random, style: Style = PLAIN) -> Constituent:
 
 
 def leaves(node: Constituent) -> list[str]:
-    """The words of a tree."""
+    """Return the words of a tree."""
     return with_articles(list(_walk(node)))
 
 
 def depth(node: Constituent) -> int:
-    """Levels of constituents above the deepest word."""
+    """Return the number of levels of constituents above the deepest word."""
     return 1 + max((depth(child) for child in node[1:] if isinstance(child, tuple)), default=0)
 
 
 def top(node: Constituent) -> str:
-    """The labels right below the root, inner punctuation left out, as the probing task writes them: `NP_VP_.`."""
+    """Return the labels directly below the root, without commas, as the probing task writes them: `NP_VP_.`."""
     return "_".join(child[0] for child in node[1:] if child[0] != ",")
 
 
@@ -107,7 +107,7 @@ def _walk(node: Constituent) -> Iterator[str]:
 
 @dataclass
 class _Telling:
-    """One telling: draws words, builds constituents."""
+    """Draws the words of one sentence, and builds its constituents."""
 
     rng: Random
     style: Style
@@ -146,7 +146,7 @@ class _Telling:
         return [first, (",", ","), subject, (*predicate, *rest)]
 
     def cleft(self, scene: Scene) -> list[Constituent]:
-        """ "it is a dog that chases the cat"."""
+        """Build a sentence such as "it is a dog that chases the cat"."""
         _, predicate = self.simple(scene)
         relative = ("SBAR", ("WHNP", _pronoun(scene.agent)), ("S", predicate))
         be = ("VB", "was" if scene.past else "is")
