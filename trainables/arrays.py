@@ -1,10 +1,10 @@
-"""NumPy's files, read so that a broken or a hostile one is refused: no pickle is opened, and no header decides how much
-memory is taken.
+"""Safe reading of NumPy files. Broken or hostile files raise `ValueError`: no pickle is opened, and no header decides
+how much memory is allocated.
 
     arrays = arrays_in(read_content(Path("predictions.npz")))
     vectors = map_array(Path("vectors.npy"))
 
-And which of many rows stand for all (`drawn`).
+`drawn` draws a sample of many rows.
 """
 
 from __future__ import annotations
@@ -18,18 +18,19 @@ import numpy as np
 from trainables.errors import unforeseen
 
 LARGEST = 1 << 30
-"""Bytes of the arrays of an archive together at most; a usual one has some thousands."""
+"""Most bytes of all arrays of an archive. A usual archive has some thousands."""
 DRAWN = 2023
-"""Draws the rows that stand for all, whatever the seed of a trial."""
+"""Seed of `drawn`, the same for all trials."""
 
 
 def drawn(count: int, most: int) -> np.ndarray:
-    """(`most` at most,) Which of so many rows are taken, in their order."""
+    """Return the sorted indices, (at most `most`,), of a random sample of `count` rows."""
     return np.sort(np.random.default_rng(DRAWN).permutation(count)[:most])
 
 
 def read_content(path: Path) -> bytes:
-    """A file whole; `ValueError`, a sentence's end, where it cannot be read or has more than `LARGEST` bytes."""
+    """Return the bytes of a file. Raises `ValueError` if it cannot be read or has more than `LARGEST` bytes. The
+    message is the end of a sentence."""
     try:
         if path.stat().st_size > LARGEST:
             raise ValueError(f"it has more than {LARGEST >> 20} MiB")
@@ -39,29 +40,27 @@ def read_content(path: Path) -> bytes:
 
 
 def arrays_in(content: bytes) -> dict[str, np.ndarray]:
-    """The arrays of a `.npz` file by name, which cannot be written to.
+    """Return the arrays of a `.npz` file by name. The arrays are read-only.
 
-    `ValueError`, a sentence's end, where it is none, or holds more than `LARGEST` bytes.
+    Raises `ValueError` if the file is invalid or has more than `LARGEST` bytes; the message is the end of a sentence.
     """
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             members = archive.infolist()
-            if sum(member.file_size for member in members) > LARGEST:  # no member gives more than it says
+            if sum(member.file_size for member in members) > LARGEST:  # no member unpacks to more than its `file_size`
                 raise ValueError(f"its arrays have more than {LARGEST >> 20} MiB")
-            if sum(member.compress_size for member in members) > len(content):  # all of it is asked for at once
+            if sum(member.compress_size for member in members) > len(content):  # `read` asks for a whole member at once
                 raise ValueError("it ends before its arrays do")
             if any(member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) for member in members):
-                raise ValueError("it is packed in a way of which NumPy writes none")  # and which takes memory by itself
+                raise ValueError("it is packed in a way of which NumPy writes none")  # its reader takes more memory
             return {member.filename.removesuffix(".npy"): _array(archive.read(member)) for member in members}
-    except Exception as error:  # every layer of it fails in its own ways
+    except Exception as error:  # zipfile, zlib and NumPy raise many kinds of errors
         raise ValueError(unforeseen(error)) from error
 
 
 def map_array(path: Path) -> np.ndarray:
-    """The array of a `.npy` file, which stays on the disk until it is used.
-
-    `ValueError`, a sentence's end, where it is none.
-    """
+    """Return the array of a `.npy` file, mapped from the disk. Raises `ValueError` if the file is invalid. The message
+    is the end of a sentence."""
     try:
         return np.lib.format.open_memmap(path, mode="r")
     except Exception as error:  # as above
@@ -69,7 +68,7 @@ def map_array(path: Path) -> np.ndarray:
 
 
 def _array(content: bytes) -> np.ndarray:
-    """A `.npy` file in memory. The array is this memory, so a shape that is only claimed makes nothing."""
+    """Return the array of a `.npy` file's content. The array uses this memory, so a false shape allocates nothing."""
     file = io.BytesIO(content)
     version = np.lib.format.read_magic(file)
     if version != (1, 0):

@@ -1,13 +1,13 @@
-"""Rows of CSV and TSV files by the names in their header: one reader and one dialect, for training data and for tasks.
+"""Reader of CSV and TSV rows, by the names in the header, with one dialect for training data and tasks.
 
     for number, row in delimited_rows(lines, refuse):     # 2, {"premise": "a dog", "hypothesis": "an animal"}
 
-`lines` are numbered and keep their ends; `refuse` makes the error for a line's number and a problem. Blank lines are
-passed over, before the header too. A column without a name cannot be asked for, so there may be several.
+`lines` are pairs of number and line, with line ends. `refuse` makes the error from a line's number and a problem. Blank
+lines are skipped, also before the header. Several columns may have no name, as they are never looked up.
 
-A field in quotes, with those inside doubled, may hold delimiters and line breaks. Many programs write fields between
-tabs without quotes, whatever is in them: a line with tabs that is not quoted so, or has not the header's columns when
-read so, is a row as it stands.
+A quoted field, with quotes inside doubled, may contain delimiters and line breaks. Many programs write tab-separated
+fields without quoting. So a line with tabs is split at each tab if its quotes are invalid, or if only the plain split
+gives the header's number of columns.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ Lines = Iterable[tuple[int, str]]
 _DELIMITERS = ",;\t|"
 _WORD = re.compile(r"[\w-]*")
 _SEPARATOR = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)
-"""A first line by which spreadsheets are told the delimiter."""
+"""A first line that specifies the delimiter for spreadsheets."""
 
-csv.field_size_limit(LONGEST_LINE)  # of a whole process; a field of several lines has the bound of one
+csv.field_size_limit(LONGEST_LINE)  # for the whole process; a field over several lines has the limit of one line
 
 
 def delimited_rows(lines: Lines, refuse: Refuse, delimiter: str | None = None) -> Iterator[tuple[int, dict[str, str]]]:
-    """Each row, and the number of the line that it begins in. The delimiter is what a first line `sep=;` says, else the
-    given one where the header has it or no known names between others, else the one that the header has most of."""
+    """Yield each row with the number of its first line. A first line like `sep=;` sets the delimiter. Else it is
+    `delimiter` if the header has it, or has no known names between others; else the header's most frequent one."""
     ahead = _Ahead(dropwhile(lambda numbered: not numbered[1].strip(f"{_DELIMITERS} \r\n"), lines))
     columns: list[str] = []
     settled = False
@@ -68,7 +68,7 @@ def delimited_rows(lines: Lines, refuse: Refuse, delimiter: str | None = None) -
 
 
 def delimiter_of(header: str) -> str | None:
-    """The delimiter of a line that divides names, of which one at least is known; None where it does not."""
+    """Return the delimiter of a header with at least one known column name; None if the line is no such header."""
     most = _most(header)
     names = [name.strip('" \r\n') for name in header.split(most)]
     return most if len(names) > 1 and all(map(_WORD.fullmatch, names)) and roles_of(names) else None
@@ -83,13 +83,13 @@ def _most(header: str) -> str:
 
 
 def named_twice(columns: Sequence[str]) -> str | None:
-    """The problem where two columns have one name: which of them is meant cannot be known."""
+    """Return the problem if two columns have the same name, which makes the name ambiguous."""
     twice = next((name for place, name in enumerate(columns) if name and name in columns[:place]), None)
     return f"two columns are named {shown(twice)}; rename one, or take it out" if twice else None
 
 
 class _Ahead:
-    """Lines, of which those that were read to look ahead can be put back."""
+    """Iterator of lines; lines that were read ahead can be put back."""
 
     def __init__(self, lines: Iterator[tuple[int, str]]) -> None:
         self._lines, self._back = lines, deque[tuple[int, str]]()
@@ -105,7 +105,7 @@ class _Ahead:
 
 
 def _fields(number: int, line: str, ahead: _Ahead, delimiter: str, columns: int, refuse: Refuse) -> list[str]:
-    """The fields of a row, which may go over several lines; `columns` is how many the header has, 0 of itself."""
+    """Return the fields of a row, which may continue on further lines. `columns`: the header's number; 0: unknown."""
     text = line.rstrip("\r\n")
     if '"' not in text and "\r" not in text:
         return text.split(delimiter)

@@ -1,7 +1,7 @@
-"""How a trained model is scored: which tasks, on which data, under which protocol.
+"""The settings of an evaluation: the tasks on which a trained model is scored, their data, and the protocol.
 
-It is no part of a recipe, and of no hash: one trained model may be scored in several ways, and tests can be added to it
-later. Its keys (`evaluation.protocol`) are given as a recipe's are. This module imports nothing heavy.
+They are not in a recipe or its hash: a trained model may be scored in several ways, and tasks can be added later. Keys
+such as `evaluation.protocol` are set like the keys of a recipe. This module imports nothing heavy.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from trainables.keys import Key, Options, Value, key, keys_of, parse
 
 PREFIX = "evaluation."
 Parts = Literal["all", "development"]
-"""Which parts of the tasks are scored: all, or what their development numbers need."""
+"""The parts of the tasks that are scored: all, or only the parts that development numbers need."""
 
 
 @dataclass(frozen=True)
 class EvaluationConfig(Options):
-    """SentEval: which tasks, on which data, under which protocol."""
+    """Settings of an evaluation on SentEval: tasks, data and protocol."""
 
     section = "evaluation"
 
@@ -50,14 +50,14 @@ class EvaluationConfig(Options):
         measures=False,
     )
     parts: Parts = "all"
-    """Which parts are scored. It is no key: a study decides it for each trial."""
+    """The scored parts of the tasks. Not a key: a study sets it for each trial."""
 
     def flat(self) -> dict[str, Value]:
-        """`{"evaluation.protocol": "full", ...}`, every key."""
+        """Return all keys with their values: `{"evaluation.protocol": "full", ...}`."""
         return {item.name: getattr(self, name) for name, item in keys_of(type(self)).items()}
 
     def override(self, overrides: Mapping[str, Any]) -> EvaluationConfig:
-        """One with some flat keys replaced. Unknown keys and bad values raise `UserError`."""
+        """Return a copy with some flat keys replaced. Raises `UserError` for unknown keys and invalid values."""
         changes: dict[str, Any] = {
             _find(name).name.removeprefix(PREFIX): tuple(value) if isinstance(value, list) else value
             for name, value in overrides.items()
@@ -66,28 +66,28 @@ class EvaluationConfig(Options):
 
     @classmethod
     def from_flat(cls, values: Mapping[str, Any]) -> EvaluationConfig:
-        """The inverse of `flat()`, also after a trip through JSON."""
+        """Return the configuration of flat keys. The inverse of `flat()`, also for values that were stored as JSON."""
         return cls().override(values)
 
 
 def evaluation_keys() -> Mapping[str, Key]:
-    """Every flat key, and what it says of itself."""
+    """Return every flat key of an evaluation with its definition."""
     return {item.name: item for item in keys_of(EvaluationConfig).values()}
 
 
 def all_keys() -> Mapping[str, Key]:
-    """What `--set` takes: the keys of a recipe, then those of the evaluation."""
+    """Return all keys of `--set`: the keys of a recipe, then those of an evaluation."""
     return {**recipe.keys(), **evaluation_keys()}
 
 
 def split(values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Flat keys of a recipe, and those of the evaluation."""
+    """Split flat keys into those of a recipe and those of an evaluation."""
     ours = {name: value for name, value in values.items() if name.startswith(PREFIX)}
     return {name: value for name, value in values.items() if name not in ours}, ours
 
 
 def parse_assignment(text: str) -> tuple[str, Value]:
-    """As `trainables.recipe.parse_assignment`, of either kind of key."""
+    """Parse `KEY=VALUE` for a key of a recipe or an evaluation, as `trainables.recipe.parse_assignment` does."""
     name, equals, raw = text.partition("=")
     if not equals or not name.strip().startswith(PREFIX):
         return recipe.parse_assignment(text)

@@ -1,5 +1,4 @@
-"""Paths that a person named, files that can be read at once, and the one way to write a file that others read: whole
-or not at all."""
+"""Paths from users, checks of files that are read at once, and atomic writing of files."""
 
 from __future__ import annotations
 
@@ -11,14 +10,14 @@ from pathlib import Path
 from trainables.errors import UserError
 
 PROJECT = "sentence-embedding-studies"
-"""What this project's folders of a user are called."""
+"""Name of this project's folders among a user's files."""
 LARGEST = 64 << 20
-"""Bytes of a file that is read at once, of a study or a plugin; a usual one has some thousands."""
+"""Most bytes of a file of a study or a plugin, which is read at once. A usual file has some thousands."""
 _ATTEMPTS = 20
 
 
 def expanded(path: str | Path) -> Path:
-    """With the home folder for `~`; `UserError` where nobody is called so."""
+    """Return the path with the home folder in place of `~`. Raises `UserError` for an unknown user."""
     try:
         return Path(path).expanduser()
     except RuntimeError:
@@ -26,8 +25,7 @@ def expanded(path: str | Path) -> Path:
 
 
 def check_plain(path: Path) -> None:
-    """`ValueError` where there is no file that can be read at once: none at all, a folder, a pipe, which a reader would
-    wait for, or one of more than `LARGEST` bytes."""
+    """Raise `ValueError` unless the path is a regular file (a pipe would block) of at most `LARGEST` bytes."""
     if not path.is_file():
         raise ValueError("it is no file")
     if path.stat().st_size > LARGEST:
@@ -35,19 +33,18 @@ def check_plain(path: Path) -> None:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder and those above it, if they are not there: also where another process makes these at this moment,
-    or removes them because they are empty."""
+    """Make a folder and its missing parents, also while another process makes them or removes them as empty."""
     for _ in range(_ATTEMPTS):
-        with contextlib.suppress(FileNotFoundError, FileExistsError):  # the latter: it was there, and is not any more
+        with contextlib.suppress(FileNotFoundError, FileExistsError):  # the latter: it existed and was removed
             folder.mkdir(parents=True, exist_ok=True)
             return
     folder.mkdir(parents=True, exist_ok=True)
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
-    """Write a file so that a reader, or a crash, sees either the old one or the new one.
+    """Write a file atomically: a reader, also after a crash, gets either the old file or the new one.
 
-    Text is written as UTF-8. Missing folders are made. Raises `OSError` where the file cannot be written.
+    Text is written as UTF-8. Missing folders are made. Raises `OSError` if the file cannot be written.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f"{path.name}.{uuid.uuid4().hex[:8]}.tmp")

@@ -1,10 +1,10 @@
-"""What the files hold that a recipe names, in a few digits: a study that was moved is the same study.
+"""Fingerprints of the content of files and folders that a recipe names, so that a study can be moved.
 
-    identity("/data/pairs.csv")        # "sha256:0f3c..." where there is such a file or folder
-    identity("stanfordnlp/snli")       # the text itself where there is not: a hub id, with its @revision if it has one
-    identity("scenes")                 # what is built in is never a place, even where a folder is called so
+    identity("/data/pairs.csv")        # "sha256:0f3c..." if there is such a file or folder
+    identity("stanfordnlp/snli")       # else the text itself: a hub id, with its @revision if it has one
+    identity("scenes")                 # built-in names are never paths, even if a folder has the name
 
-Nothing is asked of a network. A file is read again only once its size or time has changed.
+The network is not used. A file is read again only after its size or time changed.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from trainables.sections import SCENES, SCENES_ENCODER
 DIGITS = 16
 BUILT_IN = (SCENES, SCENES_ENCODER)
 _ASIDE = ("README.md",)
-"""Decides nothing: a saved model's is written anew."""
+"""Names of files that are ignored. The README of a saved model is rewritten."""
 
 
 def identity(text: str, holds: str = "", by_place: Mapping[str, str] | None = None) -> str:
-    """What the places in a text, joined by commas, are known by. `holds`: the part of a folder that is read. `by_place`
-    are digits by `place`, for what is no longer there."""
+    """Return a text of places, joined by commas, with each existing place replaced by its fingerprint. `holds`: the
+    part of a folder that is read. `by_place`: fingerprints by place, also of places that no longer exist."""
     digits = fingerprints(text, holds)
     parts = [part.strip() for part in text.split(",")]
     places = [_place(part, holds) for part in parts]
@@ -36,7 +36,7 @@ def identity(text: str, holds: str = "", by_place: Mapping[str, str] | None = No
 
 
 def found_again(text: str, holds: str, by_place: Mapping[str, str]) -> str:
-    """The text with what is gone replaced by a place that is there, and by `by_place` holds the same."""
+    """Return the text with each missing place replaced by an existing place of equal content, as in `by_place`."""
     places = {digits: place for place, digits in by_place.items() if expanded(place).exists()}
     parts = [part.strip() for part in text.split(",")]
     missing = {part: by_place.get(_place(part, holds)) for part in parts if not expanded(_place(part, holds)).exists()}
@@ -45,7 +45,7 @@ def found_again(text: str, holds: str, by_place: Mapping[str, str]) -> str:
 
 
 def fingerprints(text: str, holds: str = "") -> dict[str, str]:
-    """The digits of those places in the text that are there, by path."""
+    """Return the fingerprints of the places in the text that exist, by path."""
     parts = (part.strip() for part in text.split(","))
     paths = {_place(part, holds): expanded(_place(part, holds)) for part in parts if part and part not in BUILT_IN}
     return {place: fingerprint(path) for place, path in paths.items() if path.exists()}
@@ -56,7 +56,7 @@ def _place(part: str, holds: str) -> str:
 
 
 def fingerprint(path: Path) -> str:
-    """The digits of a file or folder that is there, whatever it is called. `UserError` where it cannot be read."""
+    """Return the fingerprint of an existing file or folder, without its name. Raises `UserError` if unreadable."""
     if path.is_file():
         return f"sha256:{_digits(path)}"
     digest = hashlib.sha256()

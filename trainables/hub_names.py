@@ -1,9 +1,9 @@
-"""Names on the model and data hub, with the revision that they may pin.
+"""Names on the model and data hub, with an optional revision.
 
     on_hub("sentence-transformers/nli@1f2a3b")     # ("sentence-transformers/nli", "1f2a3b")
 
-Without a revision the hub's newest state is meant, which may be another one tomorrow. The revision is part of the name,
-and so of a recipe's hash.
+Without a revision, the hub's newest state is used, which may change. The revision is part of the name, and so of a
+recipe's hash.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ _REVISION = re.compile(r"\w[\w.-]*(/[\w.-]+)*")
 
 
 def on_hub(text: str) -> tuple[str, str | None]:
-    """The hub id and its revision, None where none is pinned; of a file or folder that is there the whole text.
-    `UserError` for a revision that cannot be one."""
+    """Return hub id and revision (None: not pinned). For an existing file or folder, return the whole text and None.
+    Raises `UserError` for an invalid revision."""
     problem = malformed(text)
     if problem:
         raise UserError("; ".join(problem))
@@ -29,7 +29,7 @@ def on_hub(text: str) -> tuple[str, str | None]:
 
 
 def malformed(text: str) -> tuple[str, str] | None:
-    """What is wrong with the revision that a text pins, and what would work; None where there is nothing."""
+    """Return the problem with a text's revision and what would work; None if there is no problem."""
     name, at, revision = text.partition("@")
     if not at or expanded(text).exists() or (is_id(name) and _REVISION.fullmatch(revision)):
         return None
@@ -37,5 +37,5 @@ def malformed(text: str) -> tuple[str, str] | None:
 
 
 def is_id(text: str) -> bool:
-    """Whether that can be `owner/name`, and is not written like a path."""
+    """Return whether a text has the form `owner/name` or `name`, and not that of a path."""
     return bool(text and text[0] not in "./~" and _ID.fullmatch(text))

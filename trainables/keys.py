@@ -1,11 +1,11 @@
-"""The keys of a part of a recipe: their definition, how a value is read from text, and how it is checked.
+"""The keys of a part of a recipe: definition, reading of values from text, and checks.
 
     class SCL(Options):
         section = "objective"
         weight: float = key(0.5, "lambda in Liao 2021, eq. 3.", between(0.0, 1.0), search=Range(0.0, 1.0))
 
 A part is a section of the recipe, or a component that a key chooses: a frozen dataclass whose fields are its keys.
-`keys_of(SCL)` gives each as a `Key` with its flat name (`objective.weight`), type, default, check and label.
+`keys_of(SCL)` returns each key as a `Key` with its flat name (`objective.weight`), type, default, check and label.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from trainables.registry import Registry, load
 
 Value = Union[str, int, float, bool, None, tuple[str, ...]]
 Check = Callable[[Any], "str | None"]
-"""A value to what is wrong with it, or None."""
+"""Returns the problem of a value; None if there is no problem."""
 
 
 @dataclass(frozen=True)
 class Range:
-    """Where a search looks for a number: whole numbers where both ends are."""
+    """The interval of a number in a search. If both ends are whole numbers, only whole numbers are searched."""
 
     low: float | int
     high: float | int
@@ -46,29 +46,29 @@ class Key:
     meaning: str
     check: Check | None
     label: str
-    """Its name in tables and on axes."""
+    """Name of the key in tables and on axes."""
     alias: str | None
-    """Another name on the command line, as the papers write it."""
+    """Another name on the command line, as in the papers."""
     place: bool
-    """Whether it names files, folders or hub ids, of which the content counts and not the path."""
+    """Whether values are files, folders or hub ids. Then their content counts, not the path."""
     holds: str
-    """The part of a folder that is read; empty for all of it."""
+    """The part of a folder that is read; empty: the whole folder."""
     together: bool
-    """Whether trials that differ in it can train together in a population."""
+    """Whether trials with different values can train together in a population."""
     measures: bool
-    """Whether it decides a result, and not only where data lies or how it is computed."""
+    """Whether the key changes results, not only the place of data or the way of computation."""
     exact: bool
-    """Whether blanks at the ends of its text count."""
+    """Whether blanks at the ends of a text value count."""
     registry: str | None
-    """Where the components are registered that it chooses from, as `"module:REGISTRY"`."""
+    """The registry of the components that the key chooses from, as `"module:REGISTRY"`."""
     search: Range | tuple[Value, ...] | None
-    """The values of a search: those of a `Domain` that names only the key."""
+    """The values of a search, for a `Domain` that has no values of its own."""
     when: tuple[str, Callable[[Any], Any]] | None
-    """Another field of the part, and a test of its value: the key exists where it holds. None: always."""
+    """Another field of the part and a test: the key exists if the field's value passes. None: the key always exists."""
 
     @functools.cached_property
     def names(self) -> Registry[Any] | None:
-        """The registry of its names, if it has one."""
+        """The registry of possible values, if there is one."""
         registry: Registry[Any] | None = load(self.registry) if self.registry else None
         return registry
 
@@ -79,18 +79,18 @@ class Key:
 
     @functools.cached_property
     def literals(self) -> tuple[Any, ...]:
-        """The values that its type names."""
+        """The values of `Literal` types."""
         return tuple(value for kind in self.options if get_origin(kind) is Literal for value in get_args(kind))
 
     @property
     def takes(self) -> str:
-        """Its values in words: `a number or none`, or the names to choose from."""
+        """The possible values in words: `a number or none`, or the names to choose from."""
         names = self.names
         return choices(map(repr, names)) if names is not None else _describe(self)
 
     @property
     def explained(self) -> str:
-        """Its meaning, with that of each of its names where their entries have one."""
+        """The meaning of the key, and of each possible name whose entry has a meaning."""
         meanings = {name: getattr(entry, "meaning", "") for name, entry in (self.names or {}).items()}
         listed = "; ".join(f"{name}: {meaning}" for name, meaning in meanings.items() if meaning)
         return f"{self.meaning} {listed}." if listed else self.meaning
@@ -112,8 +112,8 @@ def key(
     search: Range | tuple[Value, ...] | None = None,
     when: tuple[str, Callable[[Any], Any]] | None = None,
 ) -> Any:
-    """A field of a part; see `Key`. `check` sees every value but None and the type's literals. A default must never
-    change: hashes leave defaults out."""
+    """Define a field of a part; see `Key` for the arguments. `check` is applied to all values except None and the
+    type's literals. A default must never change, since hashes leave defaults out."""
     metadata = {**locals()}
     return field(default=metadata.pop("default"), metadata=metadata)
 
@@ -123,9 +123,9 @@ class Options:
     """A part of a recipe. Fields made by `key` are its keys; parts share a key by inheriting it."""
 
     section: ClassVar[str]
-    """The first word of the flat names of keys that the class defines."""
+    """The first word in the flat names of the keys that the class defines."""
     meaning: ClassVar[str] = ""
-    """What it is, as `--keys` prints it, where a key chooses it by its name."""
+    """Description of a component that a key chooses by name; `--keys` prints it."""
 
     def __post_init__(self) -> None:
         for name, item in keys_of(type(self)).items():
@@ -148,7 +148,7 @@ def between(low: float, high: float) -> Check:
 
 
 def keys_of(part: type[Options]) -> Mapping[str, Key]:
-    """The keys of a part by the names of its fields, in the order of their definition."""
+    """Return the keys of a part by field name, in the order of definition."""
     return _keys_of(part)  # type: ignore[arg-type]
 
 
@@ -168,12 +168,12 @@ def _keys_of(part: Any) -> Mapping[str, Key]:
 
 
 def options_of(entry: Any) -> type[Options] | None:
-    """The part of a recipe with an entry's keys: the entry itself, or its `options`; None without keys."""
+    """Return the part with an entry's keys: the entry itself if it is a class, else its `options`; None: no keys."""
     return entry if isinstance(entry, type) else getattr(entry, "options", None)
 
 
 def parse(item: Key, raw: str) -> Value:
-    """A value from text: `none` is None, lists of names split at commas."""
+    """Return the value of a text: None for `none`, and a tuple for names between commas."""
     if raw.strip().lower() == "none" and type(None) in item.options:
         return None
     if raw in item.literals:
@@ -193,16 +193,16 @@ def parse(item: Key, raw: str) -> Value:
 
 
 def validate(item: Key, value: Any) -> Any:
-    """The value, as a float where the key is one. `UserError` for a value that the key cannot have."""
+    """Return the value, as a float if the key is a float. Raises `UserError` for an invalid value."""
     if float in item.options and type(value) in (int, float):
         value = _as_float(value) + 0.0  # 1 and 1.0 must hash alike, and so must -0.0 and 0.0
     if not _fits(value, item):
         raise UserError(f"{item.name} must be {item.takes}, not {shown(value)}")
-    named = value is None or value in item.literals  # a check is for numbers
+    named = value is None or value in item.literals  # checks are for other values
     problem = item.check(value) if item.check and not named else None
     if problem:
         raise UserError(f"{item.name} {problem}, not {shown(value)}")
-    names = item.names if value != item.default else None  # a default is known, and loads nothing
+    names = item.names if value != item.default else None  # a default needs no check, so the registry is not loaded
     if names is not None and value not in names:
         hint = f"; {did_you_mean(value, names)}".rstrip("; ")
         raise UserError(f"{item.name} must be {item.takes}, not {shown(value)}{hint}")
@@ -213,7 +213,7 @@ def _as_float(value: float) -> float:
     try:
         return float(value)
     except OverflowError:
-        return math.inf  # which no key may be
+        return math.inf  # invalid for every key
 
 
 def _describe(item: Key) -> str:

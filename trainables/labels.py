@@ -1,4 +1,4 @@
-"""The three labels of natural language inference, by name: what a pair says of its premise and hypothesis."""
+"""The three labels of natural language inference: the relation of a premise and a hypothesis."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PyTorch, loaded where it is first used: so that a loss is one file, and asking for its keys is quick."""
+"""PyTorch, imported at its first use. So a loss can be one file, and reading its keys stays quick."""
 
 from __future__ import annotations
 

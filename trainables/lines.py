@@ -1,4 +1,4 @@
-"""Lines of a file that anybody may have written, and text on a line of a page."""
+"""Lines of files from untrusted sources, and text for one line of a page."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import BinaryIO
 from trainables.errors import UserError
 
 LONGEST_LINE = 16 * 2**20
-"""Bytes. A longer line is refused by every reader, so that a file without line ends cannot fill the memory."""
+"""Most bytes of a line. All readers refuse a longer line, so that a file without line ends cannot fill the memory."""
 _UTF_16 = "text of UTF-16; `iconv -f UTF-16 -t UTF-8` makes UTF-8 of it"
 _PAGE = "a page of the web and no data, as a download that went wrong leaves; download the file itself"
 _BEGINS = {
@@ -20,15 +20,15 @@ _BEGINS = {
     b"<!doctype html": _PAGE,
     b"<html": _PAGE,
 }
-"""What a file is that begins so, in small letters."""
+"""Kinds of files that are no text, by their first bytes in small letters."""
 
 
 def bounded_lines(stream: BinaryIO, refuse: Callable[[int, str], UserError]) -> Iterator[tuple[int, bytes]]:
-    """The number of each line, from 1, and the line with its end.
+    """Yield the number of each line, from 1, and the line with its end.
 
-    Lines end with a line feed, or, in a file without one, with a carriage return. `refuse` makes the error for a
-    number and a problem: a line longer than `LONGEST_LINE`, or one with a NUL byte, which is in no text of UTF-8 or
-    Latin-1, but in every one of UTF-16.
+    Lines end with a line feed or, in a file without line feeds, with a carriage return. `refuse` makes the error from
+    a number and a problem: a line longer than `LONGEST_LINE`, or a NUL byte, which is in every text of UTF-16, but in
+    none of UTF-8 or Latin-1.
     """
     for number, line in enumerate(_lines(stream), 1):
         if len(line) > LONGEST_LINE:
@@ -40,13 +40,13 @@ def bounded_lines(stream: BinaryIO, refuse: Callable[[int, str], UserError]) -> 
 
 
 def other_file(head: bytes) -> str | None:
-    """What a file is that is no text of rows, and what to do, by how it begins; None where that tells nothing."""
+    """Return, from a file's first bytes, what it is instead of text, and what to do; None if it may be text."""
     head = head[:99].removeprefix(codecs.BOM_UTF8).lower()
     return next((what for begins, what in _BEGINS.items() if head.startswith(begins)), None)
 
 
 def _lines(stream: BinaryIO) -> Iterator[bytes]:
-    """One that is longer than `LONGEST_LINE` is cut somewhere after that."""
+    """Yield the lines. A line longer than `LONGEST_LINE` is cut somewhere after that length."""
     part = stream.readline(LONGEST_LINE + 1)
     if part.endswith(b"\n") or b"\r" not in part:
         while part:
@@ -63,5 +63,5 @@ def _lines(stream: BinaryIO) -> Iterator[bytes]:
 
 
 def one_line(value: object) -> str:
-    """A value as text for a page: without line breaks and other signs that are not seen."""
+    """Return a value as text for a page, without line breaks and other unprintable characters."""
     return " ".join("".join(sign if sign.isprintable() else " " for sign in str(value)).split())

@@ -1,4 +1,4 @@
-"""What a process computes on. Imports nothing heavy until it is asked for a GPU or for bf16."""
+"""The hardware of a process. PyTorch is imported only when a function needs it."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ CPUINFO = Path("/proc/cpuinfo")
 
 
 def processor() -> str:
-    """The name of this machine's processor."""
+    """Return the name of this machine's processor."""
     return _first_processor().get("model name", platform.processor() or platform.machine())
 
 
 def wide_amd() -> bool:
-    """Whether the processor is one of AMD's that multiply 512 bits at once: of family 26, Zen 5, or a later one."""
+    """Return whether this is an AMD processor that multiplies 512 bits at once: of family 26 (Zen 5) or later."""
     first = _first_processor()
     wide = "avx512f" in first.get("flags", "").split()
     return wide and first.get("vendor_id") == "AuthenticAMD" and int(first.get("cpu family", 0)) >= 26
 
 
 def _first_processor() -> dict[str, str]:
-    """What the system says of it; nothing where it does not."""
+    """Return the entries of the first processor in `CPUINFO`; empty if the file cannot be read."""
     try:
         lines = CPUINFO.read_text().splitlines()
     except OSError:
@@ -33,7 +33,7 @@ def _first_processor() -> dict[str, str]:
 
 
 def machine() -> TrialMachine:
-    """What this process trains on."""
+    """Return the hardware on which this process trains."""
     gpu = torch.cuda.is_available()
     return {
         "processor": processor(),
@@ -43,10 +43,10 @@ def machine() -> TrialMachine:
 
 
 def native_bf16(device: torch.device | str) -> bool | None:
-    """Whether the device multiplies bf16 by instructions of its own; None where an older torch cannot say."""
+    """Return whether the device has instructions that multiply bf16; None if an older torch cannot determine it."""
     if torch.device(device).type == "cuda":
         return torch.cuda.is_bf16_supported(including_emulation=False)
     if not hasattr(torch.cpu, "get_capabilities"):
         return None
-    capabilities = torch.cpu.get_capabilities()  # of Intel and AMD avx512_bf16 and amx_bf16, of ARM bf16
+    capabilities = torch.cpu.get_capabilities()  # Intel and AMD: avx512_bf16 and amx_bf16; ARM: bf16
     return any(capabilities.get(name) for name in ("avx512_bf16", "amx_bf16", "bf16"))

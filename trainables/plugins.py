@@ -1,12 +1,12 @@
-"""Python files from outside the repository: they add entries to the registries, or define a space.
+"""Python files from outside the repository: plugins, which add entries to the registries, and space files.
 
     python study/run.py --plugin my_objective.py --set objective.name=mine
 
 A plugin is a file that calls `add` on registries (docs: CONTRIBUTING.md). It is run once in each process that needs it:
 the one that plans a study, each worker, and each report.
 
-Of two studies in one process each may call its own task `heldout`: what a space file added gives way to entries of
-these names from another file, and comes back when the file is asked for again.
+Two studies in one process may both name a task `heldout`: entries of a space file are replaced by entries of the same
+names from another file, and restored when the first file is loaded again.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from trainables.registry import Named, Registry
 
 @dataclass(frozen=True)
 class _Ran:
-    """A file, and what it added."""
+    """A file that was run, and the entries that it added."""
 
     module: types.ModuleType
     added: tuple[tuple[Registry[Any], Named], ...]
@@ -37,7 +37,7 @@ class _Ran:
         return hasattr(self.module, "SPACE") or hasattr(self.module, "SPACES")
 
     def bring(self) -> None:
-        """Have what it added there, and nothing of these names from another space file, whatever it is."""
+        """Register the file's entries, and remove other space files' entries of the same names from all registries."""
         names = {entry.name for _, entry in self.added}
         for other in _ran.values():
             if other is not self:
@@ -49,25 +49,25 @@ class _Ran:
                 registry.lend(entry.name)
 
     def withdraw(self, names: Set[str]) -> None:
-        """Take what it added under these names away, if it is a space."""
+        """Remove the file's entries of these names, if it is a space file."""
         for registry, entry in self.added if self.is_space else ():
             if entry.name in names and registry.holds(entry):
                 registry.remove(entry.name)
 
 
 _ran: dict[str, _Ran] = {}
-"""By source: what this process has run already. Entries of a file that is run twice would be duplicates."""
+"""The files that this process has run, by source. Running a file twice would add its entries twice."""
 
 
 def load_plugin(path: Path) -> str:
-    """Run a plugin, once in this process; returns its source, which can be run elsewhere by `run_source`."""
+    """Run a plugin, once in this process, and return its source, which `run_source` can run in other processes."""
     source = read_source(path, "plugin")
     run_source(source, str(path), "plugin")
     return source
 
 
 def read_source(path: Path, what: str) -> str:
-    """The text of a Python file; `UserError` where it cannot be read."""
+    """Return the text of a Python file. Raises `UserError` if it cannot be read. `what`: the kind of file."""
     try:
         if not path.exists():
             raise UserError(f"the {what} file {path} does not exist")
@@ -78,8 +78,8 @@ def read_source(path: Path, what: str) -> str:
 
 
 def run_source(source: str, path: str, what: str) -> types.ModuleType:
-    """Run Python source as a module, once in this process; `UserError` with its line where it fails, by whatever error:
-    `sys.exit()` in it does not end the study."""
+    """Run Python source as a module, once in this process. Raises `UserError` with the line for any error, also for
+    `sys.exit()`, which must not end the study."""
     if source not in _ran:
         before = len(Registry.added)
         module = _run(source, path, what)
@@ -89,28 +89,28 @@ def run_source(source: str, path: str, what: str) -> types.ModuleType:
 
 
 def has_run(source: str) -> bool:
-    """Whether this process has run it."""
+    """Return whether this process has run the source."""
     return source in _ran
 
 
 def withdraw_spaces() -> None:
-    """Take away what space files added, until they are asked for again."""
+    """Remove the entries of all space files. They are restored when a file is loaded again."""
     for ran in _ran.values():
         ran.withdraw({entry.name for _, entry in ran.added})
 
 
 def _run(source: str, path: str, what: str) -> types.ModuleType:
-    digest = hashlib.sha256(source.encode()).hexdigest()[:8]  # two files of one name stay two modules
+    digest = hashlib.sha256(source.encode()).hexdigest()[:8]  # so that two files of one name are two modules
     module = types.ModuleType(f"{what}_{Path(path).stem}_{digest}")
     module.__file__ = path
     setattr(module, OUTSIDE, path)
-    sys.modules[module.__name__] = module  # dataclasses and pickle look their module up
+    sys.modules[module.__name__] = module  # dataclasses and pickle look up the module
     try:
         code = compile(source, path, "exec", dont_inherit=True)
     except SyntaxError as error:
-        line = error.lineno or source.partition("\0")[0].count("\n") + 1  # Python names no line for a NUL
+        line = error.lineno or source.partition("\0")[0].count("\n") + 1  # Python gives no line for a NUL
         raise UserError(f"{path}, line {line}: {sentence(error.msg, SHORT)}") from None
-    except Exception as error:  # too deep, or too large
+    except Exception as error:  # nested too deep, or too large
         raise UserError(f"{path}: {unforeseen(error)}") from None
     try:
         exec(code, module.__dict__)

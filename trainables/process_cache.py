@@ -1,10 +1,10 @@
-"""What a process keeps from trial to trial: what was read from files, and is the same for the next trial.
+"""A cache of the process, for data from files that are the same in all trials.
 
     pairs = PROCESS_CACHE.get(("pairs", source, stamp(path)), lambda: read(path)).copy()
 
-Every value is kept by all that decides it, files by their path, size and time of change. A trial may do to its data
-what it likes: what is kept is never handed out itself, but copied (or cannot be changed). Nothing that depends on a
-trial's parameters or draws may be kept.
+The key of a value contains everything that decides it; files count by path, size and time of change. A trial may
+change its data, so callers copy cached values, unless these are immutable. Values that depend on a trial's parameters
+or random draws must not be cached.
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 BOUND = 2 * 2**30
-"""Bytes: room for BERT-large (1.3 GiB), the pairs of SNLI and MultiNLI (0.3 GiB) and SentEval's sentences together,
-and little beside what a trial of that size takes itself. A laptop's trials keep a few MiB."""
+"""Bytes. Enough for BERT-large (1.3 GiB), the pairs of SNLI and MultiNLI (0.3 GiB) and SentEval's sentences together,
+and little compared with the memory of a trial of that size. Trials on a laptop keep a few MiB."""
 
 
 class ProcessCache:
-    """Values by key, bounded by their bytes: those that were not asked for the longest leave first."""
+    """Values by key, with a limit of bytes. The least recently used values are removed first."""
 
     def __init__(self, bound: int = BOUND) -> None:
         self.bound = bound
         self._values: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
-        self._lock = threading.RLock()  # batches are tokenized in a thread of their own
+        self._lock = threading.RLock()  # batches are tokenized in another thread
 
     @property
     def bytes(self) -> int:
-        """Of all that is kept."""
+        """Bytes of all cached values."""
         return sum(size for _, size in self._values.values())
 
     def get(self, key: Hashable, make: Callable[[], T], fit: Callable[[T], bool] = lambda value: True) -> T:
-        """The value of the key. It is made where it is not there, and kept if it is `fit` for that and not larger than
-        the bound. What `make` raises is not kept."""
+        """Return the value of a key. A missing value is made, and cached if `fit` accepts it and it is not larger than
+        the limit. Exceptions of `make` are not cached."""
         with self._lock:
             if key in self._values:
                 self._values.move_to_end(key)
@@ -53,23 +53,22 @@ class ProcessCache:
             return value
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Remove all values."""
         self._values.clear()
 
 
 PROCESS_CACHE = ProcessCache()
-"""The one of this process."""
 
 
 def stamp(place: Path) -> tuple[tuple[str, int, int], ...]:
-    """Path, size and time of change of a file, or of all files of a folder: they change when the content does."""
+    """Return path, size and time of change of a file, or of all files of a folder, as a sign of their content."""
     files = sorted(file for file in place.rglob("*") if file.is_file()) if place.is_dir() else [place]
     states = [(file.resolve(), file.stat()) for file in files]
     return tuple((str(file), state.st_size, state.st_mtime_ns) for file, state in states)
 
 
 def size_of(value: object) -> int:
-    """Bytes of a value with all that it holds: containers, dataclasses, arrays, and a torch module's tensors."""
+    """Return the bytes of a value with its content: containers, dataclasses, arrays, and a torch module's tensors."""
     counted: set[int] = set()
     total, waiting = 0, [value]
     while waiting:
@@ -77,7 +76,7 @@ def size_of(value: object) -> int:
         if id(part) in counted:
             continue
         counted.add(id(part))
-        if hasattr(part, "nbytes"):  # an array or a tensor, whose own size may leave its data out
+        if hasattr(part, "nbytes"):  # an array or a tensor; `sys.getsizeof` may leave out its data
             total += int(part.nbytes)
             continue
         total += sys.getsizeof(part)

@@ -1,8 +1,8 @@
 """The recipe: everything that defines one trained model, in one frozen, validated, hashed value.
 
-`flat()` gives the dotted keys (`objective.temperature`) that Ray Tune, Optuna, `--set` and the tables use. A recipe has
-the keys of its sections (`trainables/sections.py`) and of the components that these choose (objective, layout, ...). It
-has no key that would change nothing. `trainables/keys.py` defines a key. This module imports nothing heavy.
+`flat()` returns the dotted keys (`objective.temperature`) that Ray Tune, Optuna, `--set` and the tables use. A recipe
+has the keys of its sections (`trainables/sections.py`) and of the components that these choose (objective, layout,
+...), without keys that would have no effect. `trainables/keys.py` defines keys. This module imports nothing heavy.
 """
 
 from __future__ import annotations
@@ -58,45 +58,45 @@ SECTIONS: tuple[type[Options], ...] = (
     OptimisationConfig,
 )
 ORDER = ("encoder", "pooling", "head", "corpus", "spans", "objective", "optimisation")
-"""The order of keys, by their section; others come last."""
+"""The order of keys, by their sections; other sections come last."""
 FIDELITY = "objective.fidelity"
-"""A preset, no key. `released` gives keys that are not set the values of the authors' released code, where it differs
-from the paper's text: `released` of the objective and of the layout."""
+"""A preset, not a key. With `released`, unset keys have the values of the authors' released code where it differs from
+the paper's text: `released` of the objective and of the layout."""
 PRESETS = {FIDELITY: ("paper", "released")}
 SCHEMA = 1
-"""Part of every hash; a new number changes all of them."""
+"""Part of every hash. A new number changes all hashes."""
 _TRAINING = ("head", "spans", "objective", "optimisation")
-"""Sections without keys in a recipe that trains nothing, but for the number of epochs."""
+"""Sections that have no keys in a recipe that trains nothing, except the number of epochs."""
 _DECIDES_TRAINING = ("optimisation.epochs", "encoder.kind", "encoder.adapter")
 
 P = TypeVar("P", bound=Options)
 _Parts: TypeAlias = tuple[Mapping[str, Value], tuple[Options, ...]]
-"""The keys that a recipe has, with their values, and its parts."""
+"""The keys of a recipe with their values, and its parts."""
 
 
 @dataclass(frozen=True, eq=False)
 class Recipe:
-    """One trained model without its seed and without its evaluation (`trainables.evaluation_config`)."""
+    """All settings of one trained model, except its seed and its evaluation (`trainables.evaluation_config`)."""
 
     settings: Mapping[str, Value] = field(default_factory=dict)
-    """The values that were set, by flat names. Some may be of components that are not chosen."""
+    """The values that were set, by flat key. They may include keys of components that are not chosen."""
 
     def __post_init__(self) -> None:
         settings = {name: tuple(value) if isinstance(value, list) else value for name, value in self.settings.items()}
-        types = tuple(map(type, settings.values()))  # 1 and True are not one value
+        types = tuple(map(type, settings.values()))  # 1 and True are equal, but different values
         key = Registry.changes, tuple(settings.items()), types
         try:
             self.__dict__.update(_made(*key))
-        except TypeError:  # a value that cannot be remembered, as no valid one is
+        except TypeError:  # an unhashable value, which is always invalid
             self.__dict__.update(_made.__wrapped__(*key))
 
     @cached_property
     def _read(self) -> _Parts:
-        """Of a recipe from another process, once what it names is there: plugins may have to run before."""
+        """Keys and parts of a recipe from another process. They are read late, as plugins may have to run before."""
         return Recipe(self.settings)._read
 
     def __getstate__(self) -> dict[str, Any]:
-        """Only what was set travels to another process."""
+        """Pickle only the settings."""
         return {"settings": self.settings}
 
     def __eq__(self, other: object) -> bool:
@@ -109,15 +109,15 @@ class Recipe:
         return f"Recipe({dict(self.settings)!r})"
 
     def flat(self) -> dict[str, Value]:
-        """`{"objective.temperature": 1.0, ...}`: every key that it has."""
+        """Return all keys of the recipe with their values: `{"objective.temperature": 1.0, ...}`."""
         return dict(self._read[0])
 
     def part(self, kind: type[P]) -> P:
-        """The section or chosen component of that class, e.g. `recipe.part(Layout)`."""
+        """Return the section or chosen component of a class, e.g. `recipe.part(Layout)`."""
         return next(part for part in self._read[1] if isinstance(part, kind))
 
     def has(self, kind: type[Options]) -> bool:
-        """Whether it has such a part."""
+        """Return whether the recipe has a part of this class."""
         return any(isinstance(part, kind) for part in self._read[1])
 
     @property
@@ -145,8 +145,8 @@ class Recipe:
         return self.part(OptimisationConfig)
 
     def override(self, changes: Mapping[str, Any]) -> Recipe:
-        """A recipe with some flat keys replaced. Unknown keys, bad values, and keys that no component of the new recipe
-        has raise `UserError`."""
+        """Return a recipe with some flat keys replaced. Raises `UserError` for unknown keys, invalid values, and keys
+        that the new recipe does not have."""
         made = self.preferring(changes)
         for name in (name if name in PRESETS else _find(name).name for name in changes):
             if name not in made._read[0] and name not in PRESETS:
@@ -154,11 +154,11 @@ class Recipe:
         return made
 
     def preferring(self, changes: Mapping[str, Any]) -> Recipe:
-        """As `override`, but keys that no chosen component has are stored instead of refused."""
+        """Return a recipe as `override` does, but store keys that the new recipe does not have instead of raising."""
         return Recipe({**self.settings, **changes})
 
     def why_not(self, name: str) -> str:
-        """Why a known key is none of this recipe, in a sentence."""
+        """Return a sentence why this recipe does not have a known key."""
         if not self.trains and not _Live(trains=False, fits=False, pools=True).has(name):
             return f"{name} changes nothing where nothing is trained; leave it out"
         if not _Live(trains=True, fits=True, pools=_Live.of(self.settings).pools).has(name):
@@ -177,33 +177,33 @@ class Recipe:
 
     @property
     def trains(self) -> bool:
-        """Whether a trial trains anything, or evaluates the encoder as it is."""
+        """Whether a trial trains anything. If not, it evaluates the untrained encoder."""
         return _Live.of(self.settings).trains
 
     @property
     def uses_seed(self) -> bool:
-        """Whether another seed can give other scores: something is trained, or an adapter or token vectors are drawn.
-        LoRA without training adds nothing to the encoder."""
+        """Whether scores depend on the seed: something is trained, or an adapter or token vectors are random. LoRA
+        without training adds nothing to the encoder."""
         return self.trains or self.encoder.adapter == "mlp" or self.flat().get("encoder.start") == "random"
 
     @classmethod
     def from_flat(cls, values: Mapping[str, Any]) -> Recipe:
-        """The inverse of `flat()`, also after a trip through JSON."""
+        """Return the recipe of flat keys. The inverse of `flat()`, also for values that were stored as JSON."""
         return cls().override(values)
 
     @cached_property
     def hash(self) -> str:
-        """Twelve hexadecimal digits that depend on what is trained: see `hash_with`."""
+        """Twelve hexadecimal digits that identify the recipe; see `hash_with`."""
         return self.hash_with({})
 
     def hash_with(self, places: Mapping[str, str]) -> str:
-        """The hash over `counted`."""
+        """Return the hash of `counted(places)`."""
         text = json.dumps([SCHEMA, self.counted(places)], sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
     def counted(self, places: Mapping[str, str]) -> dict[str, Any]:
-        """The keys that are not at their defaults. Local files and folders count by their content; `places` has the
-        digits (`fingerprints`) of those that may no longer exist."""
+        """Return the keys that are not at their defaults. Local files and folders are replaced by fingerprints of their
+        content. `places`: fingerprints by path, also of paths that no longer exist."""
         by_name = keys()
         return {
             name: identity(value, by_name[name].holds, places)
@@ -214,7 +214,7 @@ class Recipe:
         }
 
     def found_again(self, places: Mapping[str, str]) -> Recipe:
-        """The same with today's paths of moved files and folders. `places`: digits by path, of old and new ones."""
+        """Return the recipe with the present paths of moved files. `places`: fingerprints by path, old and new."""
         by_name = keys()
         moved = {
             name: found_again(value, by_name[name].holds, places)
@@ -225,43 +225,43 @@ class Recipe:
 
     @property
     def places(self) -> dict[str, str]:
-        """The digits of the local files and folders that count in the hash, by path."""
+        """Fingerprints of the local files and folders that count in the hash, by path."""
         named = [(keys()[name], value) for name, value in self.flat().items()]
         digits = [fingerprints(value, item.holds) for item, value in named if item.place and isinstance(value, str)]
         return {place: digest for each in digits for place, digest in each.items()}
 
 
 def keys() -> Mapping[str, Key]:
-    """Every flat key that a recipe can have, and what it says of itself."""
+    """Return every flat key that a recipe can have, with its definition."""
     return _gathered(Registry.changes).by_name
 
 
 def changed(base: Mapping[str, Value], recipe: Mapping[str, Value]) -> dict[str, Value]:
-    """The keys in which a recipe differs from the base, both flat. A key that the base lacks counts if it is not at its
-    default."""
+    """Return the flat keys in which a recipe differs from the base. A key that the base lacks counts if it is not at
+    its default."""
     by_name, unset = keys(), object()
     left = {name: by_name[name].default if name in by_name else unset for name in recipe}
     return {name: value for name, value in recipe.items() if value != base.get(name, left[name])}
 
 
 def existing(flat: Mapping[str, Value]) -> frozenset[str]:
-    """The keys of the recipe of these values; others are at their defaults."""
+    """Return the keys of the recipe with these values and defaults otherwise."""
     gathered = _gathered(Registry.changes)
     return _existing(Registry.changes, tuple((name, flat[name]) for name in gathered.deciders if name in flat))
 
 
 def deciding(name: str) -> frozenset[str]:
-    """The keys that decide whether a recipe has this one."""
+    """Return the keys that decide whether a recipe has the key `name`."""
     return _gathered(Registry.changes).deciding[name]
 
 
 def choosers(name: str) -> Mapping[str, tuple[str, ...]]:
-    """The keys that choose a component which has this key, each with the names of these components."""
+    """Return the keys that can choose a component with the key `name`, each with the names of such components."""
     return _gathered(Registry.changes).owners.get(name, {})
 
 
 def parse_assignment(text: str) -> tuple[str, Value]:
-    """`"objective.temperature=0.5"`, or `"tau=0.5"`, to a flat key and a typed value."""
+    """Parse `"objective.temperature=0.5"` or `"tau=0.5"` to a flat key and a typed value."""
     name, equals, raw = text.partition("=")
     if not equals:
         raise UserError(f"--set {text!r} has no '='; write it as KEY=VALUE, e.g. objective.temperature=0.5")
@@ -277,14 +277,14 @@ class _Gathered:
 
     by_name: Mapping[str, Key]
     owners: Mapping[str, Mapping[str, tuple[str, ...]]]
-    """By key, the keys that choose a component that has it, and the names of these components."""
+    """For each key, the keys that can choose a component with this key, each with the names of such components."""
     deciding: Mapping[str, frozenset[str]]
     deciders: tuple[str, ...]
 
 
 @functools.lru_cache(maxsize=1)
 def _gathered(changes: int) -> _Gathered:
-    """`changes`: of all registries; see `Registry.changes`."""
+    """Gather all keys. `changes`: `Registry.changes`, so that the cache follows the registries."""
     by_name: dict[str, Key] = {}
     owners: dict[str, dict[str, tuple[str, ...]]] = {}
     direct: dict[str, set[str]] = {}
@@ -324,7 +324,7 @@ def _gathered(changes: int) -> _Gathered:
 
 
 def _closed(name: str, direct: Mapping[str, Iterable[str]]) -> frozenset[str]:
-    """All keys that decide one, also through others."""
+    """Return all keys that decide whether a key exists, also indirectly."""
     reached, waiting = set[str](), [*direct[name]]
     while waiting:
         other = waiting.pop()
@@ -336,13 +336,13 @@ def _closed(name: str, direct: Mapping[str, Iterable[str]]) -> frozenset[str]:
 
 @functools.lru_cache(maxsize=4096)
 def _made(changes: int, items: tuple[tuple[str, Any], ...], types: tuple[type, ...]) -> Mapping[str, Any]:
-    """The fields of a recipe of these values. `changes` is that of the registries; reports repeat recipes a lot."""
+    """Return the fields of a recipe with these values. Cached, as reports make the same recipes often."""
     settings = dict(_parsed(items))
     return {"settings": settings, "_read": _read({**_released(settings), **settings})}
 
 
 def _read(settings: Mapping[str, Value]) -> _Parts:
-    """The keys with values, and the parts, of the recipe of these values."""
+    """Return the keys with values, and the parts, of the recipe with these settings."""
     values, parts = dict[str, Value](), list[Options]()
     live = _Live.of(settings)
 
@@ -365,8 +365,8 @@ def _read(settings: Mapping[str, Value]) -> _Parts:
 
 
 def _part(part: type[Options], values: Mapping[str, Any]) -> Options:
-    """The part with these values of its keys. Recipes of a study differ in few keys, and have most parts in common."""
-    own, kind = tuple(values.values()), cast("Hashable", part)  # mypy takes the class for one of its instances
+    """Return the part with these values. Cached, as recipes of a study have most parts in common."""
+    own, kind = tuple(values.values()), cast("Hashable", part)  # mypy confuses the class with its instances
     return _kept_part(Registry.changes, kind, tuple(values), own, tuple(map(type, own)))
 
 
@@ -379,7 +379,7 @@ def _kept_part(
 
 
 def _released(settings: Mapping[str, Value]) -> dict[str, Value]:
-    """The values of the preset."""
+    """Return the values of the preset `FIDELITY`."""
     if settings.get(FIDELITY) != "released":
         return {}
     preset: dict[str, Value] = {}
@@ -396,7 +396,7 @@ def _existing(changes: int, values: tuple[tuple[str, Value], ...]) -> frozenset[
 
 
 def _exists(item: Key, part: Options, live: _Live) -> bool:
-    """Whether the part has the key: its `when` checks another value of the part, or the component of that name."""
+    """Return whether the part has the key. `when` tests another value of the part, or the component of that name."""
     if item.when is None:
         return True
     other, holds = item.when
@@ -406,13 +406,13 @@ def _exists(item: Key, part: Options, live: _Live) -> bool:
 
 @dataclass(frozen=True)
 class _Live:
-    """Which sections of a recipe change anything."""
+    """Decides which sections of a recipe have an effect."""
 
     trains: bool
     fits: bool
-    """Whether something is fitted to the training sentences."""
+    """Whether something is fitted to the training sentences, by training or by `pooling.after`."""
     pools: bool
-    """Whether the encoder's token states are pooled here."""
+    """Whether the encoder's token states are pooled by `pooling.mode`."""
 
     @classmethod
     def of(cls, settings: Mapping[str, Value]) -> _Live:
@@ -439,7 +439,7 @@ def _place(name: str) -> int:
 
 
 def _parsed(items: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Value]]:
-    """Names in full and valid values; `UserError` for others."""
+    """Yield flat keys and valid values; raise `UserError` for unknown names and invalid values."""
     for name, value in items:
         if name in PRESETS:
             if value not in PRESETS[name]:
@@ -451,14 +451,14 @@ def _parsed(items: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Value]]:
 
 
 def _find(name: str) -> Key:
-    """The key of that flat name or alias; `UserError` with the nearest if there is none."""
+    """Return the key with a flat name or alias. Raises `UserError` with the most similar name if there is none."""
     by_name = keys()
     if name in by_name:
         return by_name[name]
     for item in by_name.values():
         if item.alias == name:
             return item
-    section = f"{name.rpartition('.')[2]}."  # of `encoder.pooling` it is `pooling`
+    section = f"{name.rpartition('.')[2]}."  # for `encoder.pooling`: `pooling.`
     like = next((key for key in by_name if key.startswith(section)), name)
     hint = did_you_mean(like, by_name).rstrip() or "`--keys` prints them all"
     raise UserError(f"{shown(name)} is not a key of a recipe; {hint}")

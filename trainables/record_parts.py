@@ -1,9 +1,9 @@
-"""What the objects in a record hold: the one place that names their entries.
+"""Types of the objects in a record, with all their entries.
 
-`trainables.typed_json` reads them by these types. It is not pydantic v2: that would take 0.1 s more at every start,
-turn 3 into 3.0, so that a record is not written as it was read, and leave our reader in place for whatever else it
-reads. Every entry may be absent, and one that is not named here is a plugin's: it is of the type of `__extra_items__`,
-else of any type. A number that may be missing is None.
+`trainables.typed_json` reads records by these types. Pydantic v2 is not used: it takes 0.1 s more at every start,
+changes 3 into 3.0, so that a record would not be written as it was read, and could not replace our reader in its other
+uses. Every entry may be absent. An entry that is not listed is from a plugin: it has the type of `__extra_items__`, or
+any type without it. A missing number is None.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ Whole = Annotated[int, at_least(1)]
 
 
 class TaskScores(TypedDict, total=False):
-    """The numbers of a task, in percent but for ranks: `spearman_wmean`, `test_accuracy`."""
+    """The numbers of a task, in percent except for ranks: `spearman_wmean`, `test_accuracy`."""
 
-    examples: Count | list[Count | None] | None  # how many were scored
+    examples: Count | list[Count | None] | None  # number of scored examples
     seconds: Amount
     reason: str | None  # why the task has no score
     __extra_items__: float | None
 
 
 class RungNumbers(TypedDict):
-    """How far a training was when a scheduler could stop it, with its development scores by goal, in percent."""
+    """The progress of a training at a rung, and its development scores by goal, in percent."""
 
     rung: Whole
     step: Amount
@@ -38,8 +38,8 @@ class RungNumbers(TypedDict):
 
 
 class ChosenWeights(TypedDict, total=False):
-    """Which weights: `best`, of the step with the best score, in percent, of so many scored; or `average`, the mean of
-    so many steps."""
+    """The kept weights. `best`: of the step with the best score, in percent, among `scored` scores. `average`: the mean
+    of `steps` steps, starting with `from_step`."""
 
     keep: Literal["best", "average"]
     step: Whole
@@ -63,8 +63,8 @@ def _in_order(rungs: Sequence[RungNumbers]) -> str | None:
 
 
 class TrainingNumbers(TypedDict, total=False):
-    """As measured, and what a plugin sums up. A training that a scheduler may stop has `rungs`, its course. One that
-    it may stop, or that `optimisation.patience` may end, has `planned_steps`, those of a whole training."""
+    """Measured numbers of a training, and sums of plugins. A training that a scheduler may stop has `rungs`. A training
+    that a scheduler or `optimisation.patience` may end has `planned_steps`, the steps of the whole training."""
 
     steps: Amount | None
     planned_steps: Amount
@@ -78,45 +78,45 @@ class TrainingNumbers(TypedDict, total=False):
     positives_per_anchor: Amount | None
     negatives_per_anchor: Amount | None
     filtered_per_anchor: Amount | None
-    judged_anchors: Amount  # this and three sums more, where a grammar knows which negatives are truly false
+    judged_anchors: Amount  # this and the next three: sums, if a grammar decides which negatives are truly false
     false_negatives: Amount
     caught_false_negatives: Amount
     wrongly_masked_negatives: Amount
     batches_without_anchor: Amount | None
     seconds: Amount
-    resumed_seconds: Amount  # those of `seconds` in earlier runs
-    population: Amount | None  # how many trained together
-    streams: Amount | None  # how many workers drew dropout, each from a stream of its own; absent where none did
-    chunk: Literal["passes"] | Whole | None  # how a batch was divided: into passes, or by so many tokens
-    temperature: Amount  # a learned one, after the last step
-    kept: Annotated[ChosenWeights, _whole]  # where `optimisation.keep` is not `last`
-    stopped: str | None  # why it ended early
+    resumed_seconds: Amount  # the part of `seconds` in earlier processes
+    population: Amount | None  # number of trials that trained together
+    streams: Amount | None  # number of workers that drew dropout, each from its own stream; absent if none did
+    chunk: Literal["passes"] | Whole | None  # division of a batch: into the encoder's passes, or by a number of tokens
+    temperature: Amount  # a learned temperature after the last step
+    kept: Annotated[ChosenWeights, _whole]  # if `optimisation.keep` is not `last`
+    stopped: str | None  # why the training ended early
     __extra_items__: float | None
 
 
 class TrialCost(TypedDict, total=False):
-    """What a trial took. `peak_memory_mb`: in MiB, the most that its first worker took above what it had before, of the
-    GPU where there is one, else resident (`trainables.trial.peak`); None where the system cannot tell; older records
-    have all that the process ever had. `crew`: the seconds of its workers since the trial before, by what they
-    did: `starting`, `busy` (training and encoding), `evaluating`, `waiting` (for the results to be written), `idle`."""
+    """The cost of a trial. `peak_memory_mb`: peak memory of its first worker in MiB, beyond the memory before the
+    trial: on the GPU if there is one, else resident (`trainables.trial.peak`). None if the system cannot measure it;
+    older records have the peak of the process. `crew`: seconds of its workers since the trial before, by activity:
+    `starting`, `busy` (training and encoding), `evaluating`, `waiting` (for the results to be written), `idle`."""
 
     seconds: Amount
     train_seconds: Amount
     evaluation_seconds: Amount
-    evaluating_seconds: Amount  # those of `evaluation_seconds` after the last embedding
-    gpu_seconds: Amount | None  # a share of a GPU counts as that share
+    evaluating_seconds: Amount  # the part of `evaluation_seconds` after the last embedding
+    gpu_seconds: Amount | None  # a share of a GPU counts as this share
     peak_memory_mb: Amount | None
     workers: Amount
     threads: Amount  # of each worker
     crew: dict[str, Amount]
-    encode_ms: Amount | None  # what the evaluation took to encode a sentence; older records lack it, and the next one
+    encode_ms: Amount | None  # time per sentence in the evaluation; absent in older records, like the next
     embedding_dim: Amount | None
     __extra_items__: Amount | None
 
 
 class TrialMachine(TypedDict, total=False):
-    """What the trial's first worker computed on: `device` is its GPU, and `bf16` whether that computes in bf16, as a
-    precision of `auto` then does."""
+    """The hardware of the trial's first worker. `device`: its GPU. `bf16`: whether the GPU computes in bf16; then the
+    precision `auto` uses bf16."""
 
     processor: str | None
     device: str | None
@@ -133,13 +133,13 @@ class MixturePart(TypedDict):
 
 
 class CorpusFiles(TypedDict, total=False):
-    """Files that were read, with what was counted in them; of a mixture, the share of each of its corpora."""
+    """The data files that were read, with counts; for a mixture, the share of each corpus."""
 
     source: str | None
     fingerprint: str | None
     layout: str | None
     pairs: Amount | None
-    anchors: Amount | None  # those with a positive
+    anchors: Amount | None  # anchors with a positive
     documents: Amount | None
     premises: dict[str, Any] | None
     parts: list[MixturePart]
@@ -153,26 +153,26 @@ def _mixture(files: CorpusFiles) -> str | None:
 
 
 class TrainedEncoder(TypedDict, total=False):
-    """The encoder that was trained."""
+    """The encoder of a trial."""
 
     name: str | None
-    fingerprint: str | None  # without an adapter, as loaded
-    fresh: list[str]  # names of parameters that no checkpoint gave
-    left_out: str  # what the model that it starts from has beside it
-    saved_with: str  # what of that the saved model has again
-    whole: bool  # it is untrained, and else as the model is
-    unsavable: str  # why no model of it can be saved
+    fingerprint: str | None  # as loaded, without an adapter
+    fresh: list[str]  # names of parameters that are not from a checkpoint
+    left_out: str  # parts and settings of the base model that the encoder does not have
+    saved_with: str  # parts that are left out of the scored encoder, but are in the saved model
+    whole: bool  # whether the encoder is untrained and embeds as the base model does, except for lengths
+    unsavable: str  # why the encoder cannot be saved as a model
 
 
 class Averaged(TypedDict):
-    """Of a soup: the trials whose models are averaged, and how much of their training it has."""
+    """The source of a soup: the averaged models, and the weight of their average against the untrained encoder."""
 
     models: list[str]
     share: Annotated[float, between(0, 1)]
 
 
 class Trained(TypedDict, total=False):
-    """What training read. `widths`: by width of `objective.dims` the scores of embeddings that were cut there."""
+    """The data of a training. `widths`: scores of embeddings cut to each width of `objective.dims`, by width."""
 
     averaged: Averaged
     corpus: Annotated[CorpusFiles, _mixture]
@@ -182,7 +182,7 @@ class Trained(TypedDict, total=False):
 
 
 class Overlap(TypedDict):
-    """How many test items a task has, and how many of them hold a sentence that stands among the training sentences."""
+    """The number of a task's test items, and the number of these that contain a training sentence (`seen`)."""
 
     items: Count
     seen: Count
@@ -194,7 +194,7 @@ def _no_more_than_items(counts: Mapping[str, Overlap]) -> str | None:
 
 
 class Evaluated(TypedDict, total=False):
-    """What an evaluation read: the tasks' files, the sentences of the heat map, and by task the overlap."""
+    """The data of an evaluation: the tasks' files, the sentences of the heat map, and the overlap by task."""
 
     senteval: CorpusFiles
     heat_map: dict[str, Any]
@@ -202,7 +202,7 @@ class Evaluated(TypedDict, total=False):
 
 
 class Geometry(TypedDict, total=False):
-    """The mean cosine of two sentences. Empty where the tasks have no scored pairs, and where nobody measured it. Older
-    records hold more."""
+    """The mean cosine of two sentences. Empty if the tasks have no scored pairs, or if it was not measured. Older
+    records have more entries."""
 
     anisotropy: float | None

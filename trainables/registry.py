@@ -1,10 +1,10 @@
-"""Registries: components by name, of this repository or of a plugin.
+"""Registries: components by name, of this repository or of plugins.
 
     OBJECTIVES.add(Mine)   # in a file given by `--plugin FILE`
-    OBJECTIVES["mine"]                                                          # wherever a recipe names it
+    OBJECTIVES["mine"]     # where a recipe names it
 
-An entry is a class, or a frozen dataclass, with a name. A module with a registry imports nothing heavy: an entry names
-heavy objects as `"module:attribute"`, and `load` imports them.
+An entry is a class with a name, or an instance of a frozen dataclass. A module with a registry imports nothing heavy:
+an entry names heavy objects as `"module:attribute"`, and `load` imports them.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from trainables.errors import UserError, choices, did_you_mean, shown
 
 
 class Named(Protocol):
-    """What every entry has."""
+    """Protocol of all entries."""
 
     @property
     def name(self) -> str:
-        """What a recipe or a command line calls it."""
+        """The name in a recipe or on a command line."""
 
 
 E = TypeVar("E", bound=Named)
@@ -30,12 +30,12 @@ T = TypeVar("T")
 
 
 class Registry(Mapping[str, E]):
-    """Entries by name, in the order in which they were added. `noun` is what a message calls one of them."""
+    """Entries by name, in the order in which they were added. `noun`: the word for an entry in messages."""
 
     changes: ClassVar[int] = 0
-    """How often entries of any registry were added or removed; caches of entries depend on it."""
+    """Number of additions and removals in all registries; part of the key of caches."""
     added: ClassVar[list[tuple[Registry[Any], Named]]] = []
-    """All entries of plugins in their order, each with its registry."""
+    """All entries of plugins in the order of addition, each with its registry."""
 
     def __init__(self, noun: str, *entries: E) -> None:
         self.noun = noun
@@ -44,7 +44,7 @@ class Registry(Mapping[str, E]):
         self._put(entries)
 
     def add(self, *entries: E) -> None:
-        """Add entries; `UserError` for a name that is taken."""
+        """Add entries. Raises `UserError` for a name that is taken."""
         self._put(entries)
         Registry.added.extend((self, entry) for entry in entries)
 
@@ -57,21 +57,21 @@ class Registry(Mapping[str, E]):
         Registry.changes += 1
 
     def lend(self, name: str) -> None:
-        """From now on another entry of that name takes this one's place."""
+        """Allow another entry to replace the entry of this name."""
         self._lent.add(name)
 
     def remove(self, name: str) -> None:
-        """Remove an entry, as tests do."""
+        """Remove an entry."""
         del self._entries[name]
         self._lent.discard(name)
         Registry.changes += 1
 
     def holds(self, entry: Named) -> bool:
-        """Whether it has this entry, and not another of the same name."""
+        """Return whether this very entry is registered, not another one of the same name."""
         return self._entries.get(entry.name) is entry
 
     def __getitem__(self, name: str) -> E:
-        """The entry of that name. `UserError` with all names if there is none, also from `get`."""
+        """Return the entry of a name. Raises `UserError` with all names if there is none, also in `get`."""
         if name not in self._entries:
             names = choices(map(repr, self._entries))
             hint = did_you_mean(name, self._entries)
@@ -89,9 +89,9 @@ class Registry(Mapping[str, E]):
 
 
 def load(target: Any) -> Any:
-    """The object that `"module:attribute"` names; anything but text is the object itself.
+    """Import and return the object that `"module:attribute"` names. Other values than text are returned unchanged.
 
-    `UserError` where there is no such module or attribute: an entry from outside may be misspelt.
+    Raises `UserError` for a missing module or attribute, as an entry of a plugin may be misspelt.
     """
     if not isinstance(target, str):
         return target
@@ -99,7 +99,7 @@ def load(target: Any) -> Any:
     try:
         return getattr(importlib.import_module(module), attribute)
     except ModuleNotFoundError as error:
-        if not module.startswith(str(error.name)):  # something that the module itself imports is missing
+        if not module.startswith(str(error.name)):  # an import inside the module failed
             raise
         raise UserError(f"an entry names {target!r}, but there is no module {error.name!r}") from None
     except AttributeError:
@@ -109,8 +109,8 @@ def load(target: Any) -> Any:
 
 
 def classes_in(package: str, kind: type[T]) -> list[type[T]]:
-    """The classes of a kind that the modules of a package define with a `name` of their own, in the order of modules'
-    names and of lines."""
+    """Return the subclasses of `kind` that the modules of a package define with their own `name`, in the order of
+    module names and lines."""
     folder = importlib.import_module(package).__path__
     modules = [importlib.import_module(f"{package}.{module.name}") for module in pkgutil.iter_modules(folder)]
     return [

@@ -1,4 +1,4 @@
-"""The sections of a recipe: the keys that stand beside those of its components, and that choose these."""
+"""The sections of a recipe: the keys that do not belong to a component, including the keys that choose components."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from typing import Any, Literal
 from trainables.keys import Options, Range, above, at_least, between, key
 
 SCENES = "scenes"
-"""Names the built-in corpus wherever a recipe asks for data."""
+"""Name of the built-in corpus, for all keys that name data."""
 SCENES_ENCODER = "scenes-small"
-"""Names the built-in encoder: a small transformer with the scenes vocabulary, made on the spot."""
+"""Name of the built-in encoder: a small transformer with the scenes vocabulary, made when it is needed."""
 
 
 def _follows_settings(kind: Any) -> bool:
-    """Whether a kind of encoder follows a transformer's settings."""
+    """Return whether a kind of encoder uses the settings of transformers."""
     return bool(kind.layers)
 
 
 @dataclass(frozen=True)
 class EncoderConfig(Options):
-    """What turns a sentence into token states, or into a finished embedding."""
+    """The encoder, which turns a sentence into token states or into a finished embedding."""
 
     section = "encoder"
 
@@ -102,7 +102,7 @@ class EncoderConfig(Options):
 
 @dataclass(frozen=True)
 class PoolingConfig(Options):
-    """How token states become one vector."""
+    """How token states become one vector: pooling, and postprocessing of finished embeddings."""
 
     section = "pooling"
 
@@ -137,7 +137,7 @@ class HeadConfig(Options):
 
 @dataclass(frozen=True)
 class CorpusConfig(Options):
-    """Training sentences, and how a batch is made of them."""
+    """The training data, and the layout of its batches."""
 
     section = "corpus"
 
@@ -150,7 +150,7 @@ class CorpusConfig(Options):
 
 @dataclass(frozen=True)
 class ObjectiveConfig(Options):
-    """The loss, and its numbers."""
+    """The loss and its settings."""
 
     section = "objective"
 
@@ -172,7 +172,7 @@ class ObjectiveConfig(Options):
 LIMIT = functools.partial(
     key, None, "Use only the first so many labelled pairs, or documents; none uses all.", at_least(1)
 )
-"""`corpus.limit`, for every layout that has it."""
+"""Defines `corpus.limit` for a layout."""
 SHARE = functools.partial(
     key,
     1.0,
@@ -181,7 +181,7 @@ SHARE = functools.partial(
     between(0.0, 1.0),
     label="share of the data",
 )
-"""`corpus.share`, likewise."""
+"""Defines `corpus.share` for a layout."""
 POSITIVES = functools.partial(
     key,
     None,
@@ -191,7 +191,7 @@ POSITIVES = functools.partial(
     label="positives per anchor",
     search=Range(1, 5),
 )
-"""`objective.positives`, for objectives that draw some and for layouts that fill up."""
+"""Defines `objective.positives`, for objectives that draw positives and for layouts that fill up groups."""
 NEGATIVES = functools.partial(
     key,
     None,
@@ -201,7 +201,7 @@ NEGATIVES = functools.partial(
     label="negatives per anchor",
     search=Range(1, 5),
 )
-"""`objective.negatives`, likewise."""
+"""Defines `objective.negatives`, for objectives that draw negatives and for layouts that fill up groups."""
 STSB = "downstream/STS/STSBenchmark"
 SENTEVAL_KEY = "corpus.senteval"
 SENTEVAL = functools.partial(
@@ -213,7 +213,7 @@ SENTEVAL = functools.partial(
     holds=STSB,
     label="SentEval's folder for training",
 )
-"""`corpus.senteval`, for the layout that trains on it and for weights that are kept by a score."""
+"""Defines `corpus.senteval`, for the layout that trains on SentEval and for weights that are kept by a score."""
 KEEP_BY_KEY = "optimisation.keep_by"
 
 
@@ -226,7 +226,7 @@ class _KeptByScore(Options):
 
 @dataclass(frozen=True)
 class OptimisationConfig(_KeptByScore):
-    """How the parameters move."""
+    """Optimiser, schedule, batch size, number of steps, and the weights that are kept."""
 
     section = "optimisation"
 
@@ -306,6 +306,6 @@ class OptimisationConfig(_KeptByScore):
     )
 
     def steps(self, an_epoch: int) -> int:
-        """Steps of the whole training, where a pass over the corpus has so many."""
+        """Return the steps of the whole training. `an_epoch`: steps of one pass over the corpus."""
         steps = self.epochs * an_epoch
         return min(steps, self.max_steps or steps)

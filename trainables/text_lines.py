@@ -16,18 +16,18 @@ from trainables.lines import bounded_lines
 from trainables.typed_json import parse_json
 
 _UNPACKED, _FREE = 200, 16 * 2**20
-"""A packed file may unpack to so many times its size, beyond so many bytes; text packs to a third or a tenth."""
+"""A packed file may unpack to `_UNPACKED` times its size plus `_FREE` bytes. Text is packed to a third or a tenth."""
 LONGEST_ARRAY = 256 * 2**20
-"""Bytes of a JSON array."""
+"""Most bytes of a JSON array."""
 _HEAD = 2**16
 _LINE_OF_TEXTS = re.compile(rb'\[\s*"')
 _UNREADABLE = (gzip.BadGzipFile, EOFError, zlib.error)
 
 
 def numbered_lines(file: Path) -> Iterator[tuple[int, str]]:
-    """Each line, with its end, and its number from 1; a `.gz` file is unpacked on the way.
+    """Yield the number of each line, from 1, and the line with its end. A `.gz` file is unpacked.
 
-    Raises `UserError` with file and line where a line is not UTF-8 or too long, or the file cannot be unpacked.
+    Raises `UserError` with file and line if a line is not UTF-8 or too long, or if the file cannot be unpacked.
     """
     number, unpacked = 0, 0
     most = most_unpacked(file) if _is_packed(file) else None
@@ -47,10 +47,10 @@ def numbered_lines(file: Path) -> Iterator[tuple[int, str]]:
 
 
 def json_array(file: Path) -> list[Any] | None:
-    """The JSON array that a whole file is, perhaps packed as `.gz`; None where it does not begin as one, or as lines of
-    texts in brackets do.
+    """Return the JSON array of a file, which may be packed as `.gz`. None if the file does not start with `[`, or if it
+    starts with `["`, as lines that are arrays of texts do.
 
-    It is read at once, so that more than `LONGEST_ARRAY` bytes are refused.
+    The file is read at once. Raises `UserError` for more than `LONGEST_ARRAY` bytes.
     """
     try:
         with _open(file) as stream:
@@ -69,12 +69,12 @@ def json_array(file: Path) -> list[Any] | None:
 
 
 def most_unpacked(file: Path) -> int:
-    """Bytes that a packed file may hold, so that a small one cannot fill the memory."""
+    """Return the most bytes that a packed file may unpack to, so that a small file cannot fill the memory."""
     return _FREE + _UNPACKED * file.stat().st_size
 
 
 def _not_utf8(file: Path, error: UnicodeDecodeError) -> str:
-    """What is wrong, and what mends a file as programs of Windows save it."""
+    """Return the problem, with a command that converts a file from Windows."""
     if _is_packed(file):
         return f"not UTF-8 ({error.reason})"
     old, new = shlex.quote(str(file)), shlex.quote(str(file.with_stem(f"{file.stem}_utf8")))
@@ -93,17 +93,17 @@ def _open(file: Path) -> BinaryIO:
 
 
 def refusal(file: Path, number: int, problem: str) -> UserError:
-    """The one sentence about a line."""
+    """Return the error for a problem in a line."""
     return UserError(f"{file}, line {number}: {problem}")
 
 
 def json_object(text: str, where: str) -> dict[str, Any]:
-    """The JSON object in a text; `UserError` with its place for anything else."""
+    """Return the JSON object in a text. Raises `UserError` with its place for anything else."""
     return check_object(json_value(text, where, "a JSON object"), where)
 
 
 def json_value(text: str, where: str, what: str) -> Any:
-    """The JSON value in a text; `UserError` with its place, and that it is not `what`."""
+    """Return the JSON value in a text. Raises `UserError` with the place (`where`) and the expected kind (`what`)."""
     try:
         return parse_json(text)
     except ValueError as error:
@@ -111,7 +111,7 @@ def json_value(text: str, where: str, what: str) -> Any:
 
 
 def check_object(record: Any, where: str) -> dict[str, Any]:
-    """The value, which must be a JSON object; `UserError` with its place for anything else."""
+    """Return the value if it is a JSON object. Raises `UserError` with its place for anything else."""
     if not isinstance(record, dict):
         raise UserError(f"{where}: not a JSON object but {type(record).__name__}")
     return record

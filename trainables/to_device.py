@@ -1,4 +1,4 @@
-"""Numbers from this process to the device."""
+"""Copies of tensors to a device."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def to_device(tensor: Tensor, device: torch.device) -> Tensor:
-    """The tensor on the device; one that comes from the CPU does not wait until a GPU has done its work."""
+    """Return the tensor on the device. A copy from the CPU to a GPU does not wait for the GPU's earlier work."""
     if device.type == "cuda" and tensor.device.type == "cpu":
         return tensor.pin_memory().to(device, non_blocking=True)
     return tensor.to(device)

@@ -1,11 +1,11 @@
-"""JSON from a file that others may have written, as Python values that are what their types say.
+"""Reading of JSON from untrusted files as Python values of declared types.
 
-    content = parse_json(text)                # ValueError: no JSON, nested too deep, a key that stands there twice
+    content = parse_json(text)                # ValueError: no JSON, nested too deep, or with a repeated key
     info = read_fields(StudyInfo, content)    # ValueError: "seeds[1] must be a whole number, not '2'"
 
-The types of a dataclass' fields are the whole description. `Annotated[int, at_least(0)]` adds a check of
-`trainables.keys` to a type. A `TypedDict` stays a dictionary, in its order; its `__extra_items__` is the type of the
-entries that it does not name (Python 3.15 has a word for it), which are else of any type.
+The types of a dataclass' fields are the schema. `Annotated[int, at_least(0)]` adds a check of `trainables.keys` to a
+type. A `TypedDict` stays a dictionary, in the file's order. Its `__extra_items__` is the type of entries that it does
+not name (Python 3.15 has a keyword for this); without it they have any type.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from trainables.errors import UserError, choices, is_text, shown
 from trainables.keys import Check, at_least
 
 DEEPEST = 50
-"""No file of ours, and no row of data, nests objects and lists so deep."""
+"""Most levels of nested objects and lists. This project's files and rows of data have fewer."""
 LARGEST = 1e15
-"""No count, time or size that a file of ours holds is larger."""
+"""Largest number. Counts, times and sizes in this project's files are smaller."""
 EXTRA = "__extra_items__"
 _TOO_DEEP = f"it is nested more than {DEEPEST} deep"
 
@@ -35,7 +35,7 @@ Count = Annotated[int, at_least(0)]
 
 
 def parse_json(text: str | bytes) -> Any:
-    """The value. `ValueError` says what is wrong: bytes that are no UTF-8 too, and a key that an object has twice."""
+    """Return the JSON value. Raises `ValueError`, also for bytes that are not UTF-8 and a repeated key in an object."""
     text = text if isinstance(text, str) else text.decode()
     if text.startswith("\ufeff"):
         raise json.JSONDecodeError("Unexpected UTF-8 BOM (decode using utf-8-sig)", text, 0)
@@ -49,8 +49,8 @@ def parse_json(text: str | bytes) -> Any:
 
 
 def read_fields(kind: type[T], content: Any, where: str = "") -> T:
-    """An instance of the dataclass out of a JSON object. Entries that it does not know are passed over: files of older
-    and newer versions may hold others. `ValueError` names the first field that is missing, or not of its type."""
+    """Return an instance of a dataclass from a JSON object. Unknown entries are skipped, as files of older and newer
+    versions may have others. Raises `ValueError` for the first field that is missing or has a wrong type."""
     if not isinstance(content, Mapping):
         raise ValueError(f"{where or 'it'} must be an object, not {shown(content)}")
     hints, values = _hints(kind), {}  # type: ignore[arg-type]
@@ -64,8 +64,8 @@ def read_fields(kind: type[T], content: Any, where: str = "") -> T:
 
 
 def check_types(item: Any, where: str) -> None:
-    """`UserError` for the first field of a dataclass' instance that is not of its type, as far as that is one of text,
-    numbers, objects and dataclasses, alone or in tuples: for what a person writes as Python."""
+    """Raise `UserError` for the first field of a dataclass instance with a wrong type, for instances from a user's
+    Python code. Checks text, numbers, objects and dataclasses, alone or in tuples."""
     for name, hint in _hints(type(item)).items():  # type: ignore[arg-type]
         origin, parts = get_origin(hint), get_args(hint)
         value = getattr(item, name)
@@ -87,13 +87,13 @@ def _is_plainly(hint: Any, value: Any) -> bool:
 
 
 def matching(pattern: str, what: str) -> Check:
-    """For `Annotated[str, ...]`: the whole text is of this pattern; `what` says what it must be."""
+    """Return a check for `Annotated[str, ...]`: the whole text matches the pattern. `what`: the pattern in words."""
     whole = re.compile(pattern, re.ASCII)
     return lambda value: None if whole.fullmatch(value) else f"must be {what}"
 
 
 def named_by(names: Callable[[], Collection[str]]) -> Check:
-    """For an object, or a list of texts: every name in it is one of these."""
+    """Return a check for an object or a list of texts: every name in it is one of `names()`."""
 
     def check(value: Iterable[str]) -> str | None:
         unknown = [name for name in value if name not in names()]
@@ -103,7 +103,7 @@ def named_by(names: Callable[[], Collection[str]]) -> Check:
 
 
 def unusable(value: Any) -> str:
-    """Why no file of ours holds this text or number; empty where it may."""
+    """Return why a text or number is invalid in this project's files; empty if it is valid."""
     if isinstance(value, str):
         return "" if value.isascii() or is_text(value) else "is no text that can be written"
     if not isinstance(value, (int, float)) or -LARGEST <= value <= LARGEST:
@@ -119,12 +119,12 @@ def _hints(kind: type) -> dict[str, Any]:
 
 
 Reader = Callable[[Any, str], Any]
-"""Of a value and the words for where it stands; `ValueError` where it is not of its type."""
+"""Reads a value. The second argument is its place, for messages. Raises `ValueError` for a value of a wrong type."""
 
 
 @functools.cache
 def _reader(hint: Any) -> Reader:
-    """What reads values of a type. It is made once: of a record's many values most are text, numbers or null."""
+    """Return the reader of a type. Text, numbers and null, which are most values of a record, are read fast."""
     if hint is Any:
         return _read_any
     origin, parts = get_origin(hint), get_args(hint)
@@ -143,7 +143,7 @@ def _reader(hint: Any) -> Reader:
 
 
 def _inside(hint: Any, origin: Any, parts: tuple[Any, ...]) -> Reader:
-    """What reads a value of that type's kind; `origin` and `parts` are what the type is made of."""
+    """Return a reader of values of the right kind. `origin`, `parts`: from `get_origin` and `get_args` of the type."""
     if origin is Annotated:
         return functools.partial(_read_checked, _reader(parts[0]), parts[1:])
     if origin in (Union, types.UnionType):
@@ -188,7 +188,7 @@ def _read_any(value: Any, where: str) -> Any:
 
 
 def _usable(value: Any, where: str, part: str = "") -> Any:
-    """The text or number; `ValueError` where no file of ours holds it."""
+    """Return the text or number. Raises `ValueError` if it is invalid (`unusable`)."""
     problem = unusable(value)
     if problem:
         raise ValueError(f"{part}{where} {problem}")
@@ -197,7 +197,7 @@ def _usable(value: Any, where: str, part: str = "") -> Any:
 
 @functools.cache
 def _kind(hint: Any) -> Callable[[Any], bool]:
-    """Tells whether a value is of the type's kind, whatever it holds."""
+    """Return a test of whether a value is of the type's kind. The content of lists and objects is not tested."""
     origin, parts = get_origin(hint), get_args(hint)
     if origin is Annotated:
         return _kind(parts[0])
@@ -226,7 +226,7 @@ def _in_words(hint: Any) -> str:
 
 
 def _deeper(value: Any, levels: int) -> bool:
-    """Whether objects and lists are nested within one another more often than that."""
+    """Return whether objects and lists are nested deeper than `levels`."""
     level: list[Any] = [[value]]
     for _ in range(levels + 1):
         inside = (part.values() if isinstance(part, dict) else part for part in level)
@@ -242,4 +242,4 @@ def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return content
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_once_each)  # `json.loads` would make one for each line of a file
+_DECODER = json.JSONDecoder(object_pairs_hook=_once_each)  # `json.loads` would make a new one for each line

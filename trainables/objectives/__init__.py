@@ -1,7 +1,7 @@
 """Objectives: one contrastive kernel, and losses that choose its masks.
 
-To add one: a subclass of `Objective` (`objective.py`), whose fields are its keys, in a module of `losses/`, or added in
-a plugin file. The recipe's `objective.name` picks it.
+To add an objective, write a subclass of `Objective` (`objective.py`) in a module of `losses/` or in a plugin file. Its
+fields are its keys. The recipe's `objective.name` picks the objective.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from trainables.recipe import EncoderConfig, ObjectiveConfig, Recipe
 from trainables.registry import Registry, classes_in
 
 _LOSSES = classes_in("trainables.objectives.losses", Objective)
-_LOSSES.sort(key=lambda loss: loss.name != ObjectiveConfig.name)  # the default first: tables list keys as it does
+_LOSSES.sort(key=lambda loss: loss.name != ObjectiveConfig.name)  # the default first: tables list keys in this order
 OBJECTIVES: Registry[type[Objective]] = Registry("objective", *_LOSSES)
 """The values of `objective.name`."""
 
 
 def fits(objective: type[Objective], layout: type[Layout]) -> bool:
-    """Whether an objective can learn from a layout: one of the two must name the other."""
+    """Return whether an objective can learn from a layout: one of the two classes must list the other's name."""
     return layout.name in objective.layouts or objective.name in layout.objectives
 
 
 def check_objective(recipe: Recipe) -> None:
-    """Refuse a layout that the objective cannot learn from, and numbers that its formula has no place for."""
+    """Raise `UserError` for a layout that the objective cannot learn from, or for a setting that it cannot use."""
     objective, layout = type(recipe.part(Objective)), recipe.part(Layout)
     for part in layout.parts:
         if not fits(objective, part):
@@ -53,7 +53,7 @@ def check_objective(recipe: Recipe) -> None:
 
 
 def check_bank(recipe: Recipe) -> None:
-    """Refuse a memory bank that holds less than one batch."""
+    """Raise `UserError` for a memory bank smaller than one batch, or for any bank with a layout of classes."""
     anchors = recipe.optimisation.batch_size * recipe.part(Layout).anchors_each
     bank, _ = recipe.part(Objective).memory()
     if bank and any(part.classes for part in recipe.part(Layout).parts):
@@ -69,7 +69,7 @@ def check_bank(recipe: Recipe) -> None:
 
 
 def group_shape(recipe: Recipe) -> tuple[int | None, int | None]:
-    """How many positives and hard negatives the layout `groups` makes for each anchor; None takes all of its own."""
+    """Return how many positives and hard negatives the layout `groups` makes for each anchor; None: all it has."""
     objective = recipe.part(Objective)
     positives, negatives = (_number(recipe, key) for key in ("objective.positives", "objective.negatives"))
     return (
@@ -79,15 +79,15 @@ def group_shape(recipe: Recipe) -> tuple[int | None, int | None]:
 
 
 def chosen_objective(recipe: Recipe) -> Objective:
-    """The objective of a recipe, as it is trained on its layout."""
+    """Return the checked objective of a recipe; it draws nothing if its layout makes exact numbers (`Layout.exact`)."""
     check_objective(recipe)
     objective = recipe.part(Objective)
     return objective.drawing_none() if all(part.exact for part in recipe.part(Layout).parts) else objective
 
 
 def guide_config(recipe: Recipe) -> EncoderConfig | None:
-    """The encoder that `objective.guide` or `objective.teacher` names, read as evaluation reads it; None where none is
-    asked for."""
+    """Return the encoder that `objective.guide` or `objective.teacher` names, with default settings otherwise. None if
+    the recipe names neither."""
     flat = recipe.flat()
     name = flat.get("objective.guide", flat.get("objective.teacher"))
     return EncoderConfig(name=name) if isinstance(name, str) else None

@@ -1,4 +1,4 @@
-"""What a contrastive loss compares: anchors with candidates, and the masks between them."""
+"""The input of a contrastive loss: anchors, candidates, and the masks between them."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ class ContrastSet:
 
     anchors: Tensor  # (anchors, dim)
     candidates: Tensor  # (candidates, dim)
-    text: Tensor  # (candidates,) their fingerprints
+    text: Tensor  # (candidates,) fingerprints of the candidates' texts
     positives: Tensor  # (anchors, candidates), boolean
     shared: Tensor  # (anchors, candidates), boolean
     groups: Groups
     owner: Tensor  # (anchors,) the group of each anchor
-    ones: Tensor | None = None  # (anchors,) further terms of exp(0) in the denominators
+    ones: Tensor | None = None  # (anchors,) number of additional terms exp(0) in each denominator
     partners: Tensor | None = None
-    """(anchors, dim): what the first `to_partners` candidates are compared with in the anchors' place."""
+    """(anchors, dim): vectors that are compared with the first `to_partners` candidates instead of the anchors."""
     to_partners: int = 0
     hardness: Tensor | None = None
-    """(anchors, candidates): so many times its similarity, without gradient, is added to a score."""
+    """(anchors, candidates): a factor per score. Factor times similarity, without gradient, is added to the score."""
 
     @classmethod
     def of_groups(cls, batch: EmbeddedBatch, groups: Groups, positives: Tensor, shared: Tensor) -> ContrastSet:
-        """The anchor of each group with the second texts of all pairs; masks are (groups, pairs)."""
+        """Compare the anchor of each group with the second texts of all pairs. The masks are (groups, pairs)."""
         return cls(
             batch.projected[groups.anchor],
             batch.projected[batch.hypothesis],
@@ -48,15 +48,15 @@ class ContrastSet:
         )
 
     def rows(self, part: slice) -> ContrastSet:
-        """Some of the anchors, with all candidates."""
+        """Return a copy with some of the anchors and all candidates."""
         return replace(self, **{name: value[part] for name in OF_ANCHORS if (value := getattr(self, name)) is not None})
 
     def cut(self, width: int | None) -> ContrastSet:
-        """With the first so many numbers of all vectors; None: with all."""
+        """Return a copy with the first `width` numbers of each vector; None: with all numbers."""
         return self._with_each(lambda vectors: vectors[:, :width])
 
     def normalised(self) -> ContrastSet:
-        """With vectors of length 1, so that similarities are cosines."""
+        """Return a copy with vectors of length 1, so that similarities are cosines."""
         return self._with_each(lambda vectors: torch.nn.functional.normalize(vectors, dim=1))
 
     def _with_each(self, change: Callable[[Tensor], Tensor]) -> ContrastSet:
@@ -64,7 +64,7 @@ class ContrastSet:
         return replace(self, anchors=change(self.anchors), candidates=change(self.candidates), partners=partners)
 
     def with_bank(self, vectors: Tensor, text: Tensor) -> ContrastSet:
-        """With further candidates, (entries, dim): negatives of each anchor that knows none of their texts."""
+        """Return a copy with more candidates, (entries, dim): negatives of each anchor whose group lacks their text."""
         matches = self.groups.agree(text)[self.owner]  # (anchors, entries)
         return replace(
             self,
@@ -74,14 +74,14 @@ class ContrastSet:
         )
 
     def similarities(self) -> Tensor:  # (anchors, candidates)
-        """Dot products."""
+        """Return the dot products of anchors and candidates."""
         if self.partners is None:
             return self.anchors @ self.candidates.T
         theirs, own = self.candidates[: self.to_partners], self.candidates[self.to_partners :]
         return torch.cat([self.partners @ theirs.T, self.anchors @ own.T], dim=1)
 
     def scores(self, temperature: float | Tensor) -> Tensor:  # (anchors, candidates)
-        """Similarities over tau, the hard ones raised."""
+        """Return similarities divided by tau, plus `hardness` times the similarities."""
         alike = self.similarities()
         scores = alike / temperature
         return scores if self.hardness is None else scores + self.hardness * alike.detach()

@@ -1,4 +1,4 @@
-"""What all losses on the contrastive kernel share: similarity, memory bank, worker's share, mean and counts."""
+"""The base class of all losses on the contrastive kernel: similarity, memory bank, worker's share, mean and counts."""
 
 from __future__ import annotations
 
@@ -18,27 +18,28 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Contrastive(Softmax, Objective):
-    """The mean, over the anchors that have a positive, of the kernel's loss. A loss is its `compare`.
+    """The mean of the kernel's loss over the anchors that have a positive. A subclass defines `compare`.
 
-    Similarity is the cosine of projected embeddings (the dot product where `cosine` is False); `temperature` is
-    tau, which divides it. A batch without an anchor gives 0.
+    Similarity is the cosine of projected embeddings (the dot product if `cosine` is False), divided by tau
+    (`temperature`). A batch without an anchor gives 0.
 
-    The entries of a memory bank are candidates of earlier batches: further negatives of every anchor, without
-    gradient; never of one whose own text, or whose positive's, is the entry's, whatever `false_negatives` says.
+    The entries of a memory bank are candidates of earlier batches: additional negatives of every anchor, without
+    gradient. With any `false_negatives`, entries with the text of an anchor or its positives are not its negatives.
 
-    False negatives: with `false_negatives="mask"` a candidate whose text is the anchor's own or that of one of its
-    positives is left out of the denominators, but for the positive in question itself. With "keep" it stays, as in the
-    authors' code, which knows no texts. A second view of the anchor that serves as its positive is a positive.
-    "guide" and "self" also leave out what is nearer to the anchor than the farthest of its positives by more than
-    `filter_margin`: by the cosines of a frozen guide's embeddings, or by the similarity of the loss itself. Positives
-    stay where they are; widths of `dims` all have the same, found by whole embeddings. Counted negatives are those
-    left; `filtered_negatives` are those that scores took. Where a grammar knows the texts, see `truly_false.py`.
+    With `false_negatives="mask"` a candidate with the text of the anchor or of one of its positives is left out of the
+    denominators, except that each positive stays in its own. With "keep" it stays, as in the authors' code, which does
+    not compare texts. A second view of the anchor that serves as its positive is a positive. "guide" and "self" also
+    leave out candidates that are nearer to the anchor than its farthest positive by more than `filter_margin`. "guide"
+    measures this by cosines of a frozen guide's embeddings, "self" by the similarity of the loss itself. Positives are
+    never left out. All widths of `dims` use the same masks, computed from whole embeddings. The count of negatives
+    excludes removed candidates; `filtered_negatives` counts the candidates that "guide" or "self" removed. For texts
+    of a grammar see `truly_false.py`.
     """
 
     cosine: ClassVar[bool] = True
 
     def compare(self, batch: EmbeddedBatch) -> ContrastSet:
-        """Anchors, candidates and masks."""
+        """Return the anchors, candidates and masks of a batch."""
         raise NotImplementedError
 
     def memory(self) -> tuple[int, int]:
@@ -69,13 +70,13 @@ class Contrastive(Softmax, Objective):
         counts = counts_of(compared.positives, compared.shared & ~compared.positives)
         contrasted = None
         if self.bank:
-            # By some anchor; neutral rows are not. A step with a bank waits here, for how many they are.
+            # The candidates that some anchor uses; neutral pairs are not used. `nonzero` makes the step wait for a GPU.
             used = (batch_alone.positives | batch_alone.shared).any(dim=0).nonzero().squeeze(1)
             contrasted = (batch_alone.candidates[used].detach(), batch_alone.text[used])
         return Loss(losses.sum() / counts["anchors"].clamp(min=1), {**counts, **further}, contrasted)
 
     def _unmasked(self, batch: EmbeddedBatch) -> ContrastSet | None:
-        """What it would compare if it kept every candidate, with the same draws; where somebody can judge that."""
+        """Return the comparison that keeps every candidate, with the same draws; None without a grammar."""
         if batch.entailed is None:
             return None
         draws = torch.Generator().set_state(batch.generator.get_state())
@@ -83,7 +84,7 @@ class Contrastive(Softmax, Objective):
         return keeping.compare(replace(batch, projected=batch.projected.detach(), generator=draws))
 
     def _near(self, batch: EmbeddedBatch, compared: ContrastSet) -> Tensor:
-        """(anchors, candidates), boolean: which are nearer to the anchor than its positives."""
+        """Return (anchors, candidates), boolean: whether a candidate is nearer to the anchor than its positives."""
         judged_by, cosine, margin = compared, self.cosine, 0.1
         if self.false_negatives == "guide":
             assert batch.guide is not None, "the model gives the guide's embeddings"
@@ -92,7 +93,6 @@ class Contrastive(Softmax, Objective):
         return nearer(judged_by.normalised() if cosine else judged_by, limit, self.filter_by == "relative")
 
     def _losses(self, compared: ContrastSet, temperature: float | Tensor) -> Tensor:  # (anchors,)
-        """The kernel's loss of each anchor."""
         scaled = compared.normalised() if self.cosine else compared
 
         def losses(part: slice) -> Tensor:

@@ -1,5 +1,5 @@
-"""Which way a ranking loss looks: from queries to documents, back, and at other texts of the same side; and how much
-more a hard negative weighs."""
+"""Directions of a ranking loss (query to document, document to query, and within one side), and extra weight for hard
+negatives."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SAME_SIDE = DIRECTIONS[2:]
 
 
 def _check_names(directions: Sequence[str]) -> str | None:
-    """Each once and in one order, so that what is the same is written in one way."""
+    """Return a problem if a name is repeated or out of order. So there is one way to write equal settings."""
     if directions and directions[0] == FORWARD[0] and list(directions) == [d for d in DIRECTIONS if d in directions]:
         return None
     return f"must be {FORWARD[0]}, then any of {', '.join(DIRECTIONS[1:])} in this order"
@@ -32,8 +32,8 @@ def _check_names(directions: Sequence[str]) -> str | None:
 
 @dataclass(frozen=True)
 class Directed(Contrastive):
-    """Of losses with one positive for an anchor. A query is an anchor, its document is its positive, and further
-    documents are the hard negatives."""
+    """A contrastive loss with one positive per anchor, in one or several directions. A query is an anchor, its document
+    is its positive, and further documents are hard negatives."""
 
     directions: tuple[str, ...] = key(
         FORWARD,
@@ -86,9 +86,9 @@ class Directed(Contrastive):
         return compared if self.directions == FORWARD else self._further(compared, batch.text[compared.groups.anchor])
 
     def _further(self, base: ContrastSet, text: Tensor) -> ContrastSet:
-        """With the other directions. `text`: (anchors,) the fingerprints of the queries."""
+        """Return `base` with the directions beside query_to_doc. `text`: (anchors,) the fingerprints of the queries."""
         queries, documents = base.anchors, base.candidates
-        partners = documents[base.positives.int().argmax(dim=1)]  # a query without a document counts for nothing
+        partners = documents[base.positives.int().argmax(dim=1)]  # a query without a document is in no mask
         itself = torch.eye(len(queries), dtype=torch.bool, device=queries.device)
         pair, others = itself & base.positives.any(dim=1, keepdim=True), ~itself  # (queries, queries)
         if self.false_negatives != "keep":
@@ -108,7 +108,7 @@ class Directed(Contrastive):
         back = "doc_to_query" in self.directions
         none, nothing = torch.zeros_like(pair), torch.zeros_like(base.shared)
         further = base.shared & ~base.groups.own
-        # Candidates, fingerprints, positives, shared. The documents' come first. The pair counts once each way.
+        # Candidates, fingerprints, positives, shared. Blocks of `partners` come first. A pair counts once each way.
         blocks = {
             "doc_to_query": (queries, text, pair, others | pair),
             "doc_to_doc": (documents, base.text, nothing, further),

@@ -9,13 +9,13 @@ from torch import Tensor
 
 
 def distance(a: Tensor, b: Tensor) -> Tensor:  # (n, dim), (m, dim) -> (n, m)
-    """Euclidean; exact between near points, and with gradient 0 where two points are one (a text and its copy)."""
+    """Return Euclidean distances, exact between near points. The gradient is 0 between equal points."""
     distances: Tensor = _Distance.apply(a, b)
     return distances
 
 
 class _Distance(torch.autograd.Function):
-    """`torch.cdist` whose gradient is two matrix products: torch's own makes a buffer of (n, m, dim) on a GPU."""
+    """`torch.cdist` with a gradient of two matrix products. PyTorch's gradient makes an (n, m, dim) buffer on a GPU."""
 
     @staticmethod
     def forward(ctx: Any, a: Tensor, b: Tensor) -> Tensor:
@@ -26,8 +26,8 @@ class _Distance(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor]:
         a, b, distances = ctx.saved_tensors
-        weights = (gradient / distances).masked_fill(distances == 0, 0.0)  # of each difference a - b
-        centre = b.mean(dim=0) if len(b) else 0.0  # what all points have in common would cost digits below
+        weights = (gradient / distances).masked_fill(distances == 0, 0.0)  # the factor of each difference a - b
+        centre = b.mean(dim=0) if len(b) else 0.0  # without the common offset the products lose no digits
         a, b = a - centre, b - centre
         of_a = weights.sum(dim=1, keepdim=True) * a - weights @ b
         of_b = weights.sum(dim=0).unsqueeze(1) * b - weights.T @ a

@@ -1,6 +1,6 @@
-"""The groups of a batch: anchors with what belongs to them, and the texts that each anchor agrees with.
+"""The groups of a batch: each anchor with its positives and hard negatives, and the texts that are no negatives of it.
 
-Whatever says how many there are is computed on the CPU, of what is known before a batch is embedded, and copied; masks
+Everything that decides a shape is computed on the CPU, before the batch is embedded, and copied to the device. Masks
 are made on the device. So no step waits for a GPU.
 """
 
@@ -23,55 +23,55 @@ PLACES = ("anchor", "of", "entailed", "contradicted", "positives", "negatives")
 
 @dataclass(frozen=True)
 class Groups:
-    """A view of a batch, group by group. Rows labelled neutral are neither positives nor hard negatives."""
+    """A view of a batch by groups. Pairs labelled neutral are neither positives nor hard negatives."""
 
     anchor: Tensor  # (groups,) index into items
-    of: Tensor  # (pairs,) the group of each row, counted from 0
-    entailed: Tensor  # (pairs,) boolean: the rows whose hypotheses are positives of their group's anchor
-    contradicted: Tensor  # (pairs,) boolean: the rows whose hypotheses are its hard negatives
-    positives: Tensor  # (positives,) index into pairs: the rows that are entailed
-    negatives: Tensor  # (hard negatives,) index into pairs: the rows that are contradicted
+    of: Tensor  # (pairs,) the group of each pair, counted from 0
+    entailed: Tensor  # (pairs,) boolean: whether the hypothesis is a positive of its group's anchor
+    contradicted: Tensor  # (pairs,) boolean: whether the hypothesis is a hard negative of its group's anchor
+    positives: Tensor  # (positives,) index into pairs: the entailed pairs
+    negatives: Tensor  # (hard negatives,) index into pairs: the contradicted pairs
     _pairs: TextPairs  # on the CPU
     _on_cpu: Groups | None = None
 
     @classmethod
     def of_batch(cls, batch: EmbeddedBatch) -> Groups:
-        """On the device of the embeddings."""
+        """Return the groups of a batch, on the device of its embeddings."""
         return cls.of_pairs(batch.pairs, batch.pairs.group).to(batch.projected.device)
 
     @classmethod
     def of_pairs(cls, pairs: TextPairs, group: Tensor) -> Groups:
-        """On the CPU, where `pairs` are. group: (pairs,), equal exactly where rows belong to one anchor."""
+        """Return the groups on the CPU, where `pairs` are. group: (pairs,), equal exactly for pairs of one anchor."""
         names, of = torch.unique(group, return_inverse=True)
-        anchor = pairs.premise.new_empty(len(names)).scatter_(0, of, pairs.premise)  # all rows of a group agree
+        anchor = pairs.premise.new_empty(len(names)).scatter_(0, of, pairs.premise)  # equal in all pairs of a group
         entailed, contradicted = pairs.label == ENTAILMENT, pairs.label == CONTRADICTION
         rows = entailed.nonzero().squeeze(1), contradicted.nonzero().squeeze(1)
         return cls(anchor, of, entailed, contradicted, *rows, pairs)
 
     def to(self, device: torch.device) -> Groups:
-        """Copied there."""
+        """Return a copy on the device, which also keeps the groups on the CPU."""
         places: dict[str, Any] = {name: to_device(getattr(self, name), device) for name in PLACES}
         return replace(self, **places, _on_cpu=self.on_cpu)
 
     @property
     def on_cpu(self) -> Groups:
-        """The same on the CPU."""
+        """The same groups on the CPU."""
         return self if self._on_cpu is None else self._on_cpu
 
     @property
     def own(self) -> Tensor:  # (groups, pairs), boolean
-        """Which rows are a group's."""
+        """Whether a pair belongs to a group."""
         return self.of == torch.arange(len(self.anchor), device=self.of.device).unsqueeze(1)
 
     @property
     def owner(self) -> Tensor:  # (members,)
-        """The group of each member: of the anchors, then of the positives."""
+        """The group of each member. Members are the anchors, then the positives."""
         return torch.cat([torch.arange(len(self.anchor), device=self.of.device), self.of[self.positives]])
 
     def agree(self, text: Tensor) -> Tensor:  # (texts,) fingerprints -> (groups, texts), boolean
-        """Whether a text is that of the group's anchor or of one of its positives.
+        """Return whether a text equals the text of the group's anchor or of one of its positives.
 
-        Such a text is no true negative in the group, wherever in the batch or the bank it stands.
+        Such a text is no true negative in the group, at any place in the batch or in a memory bank.
         """
         words, agreed = self._agreed
         place = torch.searchsorted(words, text).clamp(max=len(words) - 1)
@@ -79,8 +79,8 @@ class Groups:
 
     @functools.cached_property
     def _agreed(self) -> tuple[Tensor, Tensor]:
-        """(words,) the fingerprints of the batch, each once, in order; and (groups, words + 1), boolean, whether these
-        agree with a group, which the last one, any other text, never does."""
+        """(words,): the unique fingerprints of the batch, sorted. (groups, words + 1), boolean: whether the text agrees
+        with the group; the last column is for all other texts, and is False."""
         on_cpu, device = self.on_cpu, self.anchor.device
         words, number = torch.unique(self._pairs.text, return_inverse=True)
         members = torch.cat([on_cpu.anchor, self._pairs.hypothesis[on_cpu.positives]])
@@ -92,14 +92,14 @@ class Groups:
 
 @dataclass(frozen=True)
 class GroupMembers:
-    """The members of all groups, with their positives and negatives. Candidates: all members, then hard negatives."""
+    """The members of all groups with masks of positives and negatives. Candidates: all members, then hard negatives."""
 
     members: Tensor  # (members,) index into items: the anchors, then the positives
     candidates: Tensor  # (candidates,) index into items
     positives: Tensor  # (members, candidates), boolean
     negatives: Tensor  # (members, candidates), boolean
     groups: Groups
-    owner: Tensor  # (members,) the group of each
+    owner: Tensor  # (members,) the group of each member
 
     @classmethod
     def of(cls, batch: EmbeddedBatch, mask: bool) -> GroupMembers:

@@ -1,4 +1,4 @@
-"""The contrastive kernel: every contrastive loss here is a choice of its masks."""
+"""The contrastive kernel: each contrastive loss of this package calls it with masks of its own."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ if TYPE_CHECKING:
 
 
 NUMBERS_AT_ONCE = 2**24
-"""A loss works on so many of its numbers, those of an anchor and a candidate, at a time."""
+"""The most numbers, one for an anchor and a candidate, that a loss computes at a time."""
 
 
 def contrastive(scores: Tensor, positives: Tensor, shared: Tensor, ones: Tensor | None = None) -> Tensor:  # (anchors,)
-    """Per anchor, the mean over its positives of -log of a softmax with chosen denominators.
+    """Return, for each anchor, the mean over its positives of -log of a softmax with chosen denominators.
 
         l_i = mean over p in P(i) of -log( exp(s_ip) / sum over k in D(i, p) of exp(s_ik) )
 
     scores: s, (anchors, candidates), already divided by the temperature.
     positives: P, boolean, (anchors, candidates). An anchor without a positive gives 0.
     shared: boolean, (anchors, candidates): the part of the denominator that all positives of an anchor share.
-        D(i, p) is shared(i) and p itself, so a loss in which positives compete puts them into `shared`
-        (SCL, SupCon), and one that leaves an anchor's other positives out does not (SupMPN, MNRL).
-    ones: (anchors,): so many further terms of exp(0) in each of the anchor's denominators (SupMPN as released).
+        D(i, p) is shared(i) and p itself. A loss in which positives compete puts them into `shared` (SCL, SupCon).
+        A loss that leaves out an anchor's other positives does not (SupMPN, MNRL).
+    ones: (anchors,): number of additional terms exp(0) in each of the anchor's denominators (SupMPN as released).
     """
     lowest = torch.finfo(scores.dtype).min  # not -inf: a row of only -inf has no gradient
     common = torch.logsumexp(scores.masked_fill(~shared, lowest), dim=1, keepdim=True)  # (anchors, 1)
@@ -38,9 +38,9 @@ def contrastive(scores: Tensor, positives: Tensor, shared: Tensor, ones: Tensor 
 
 
 def nearer(compared: ContrastSet, margin: float, relative: bool) -> Tensor:
-    """(anchors, candidates), boolean: the candidates whose score is above that of the anchor's farthest positive by
-    more than the margin, itself or that share of the positive's score. Never a positive of the anchor; none where it
-    has no positive."""
+    """Return (anchors, candidates), boolean: whether the candidate's score exceeds the score of the anchor's farthest
+    positive by more than the margin. If `relative`, the margin is a share of the positive's score. False for positives
+    of the anchor, and for all candidates of an anchor without a positive."""
 
     def near(part: slice) -> Tensor:
         own = compared.rows(part)
@@ -54,10 +54,10 @@ def nearer(compared: ContrastSet, margin: float, relative: bool) -> Tensor:
 
 
 def in_parts(of: Callable[[slice], Tensor], rows: int, width: int) -> Tensor:
-    """What `of` gives for each row, some rows at a time where all together have more than `NUMBERS_AT_ONCE` numbers.
+    """Return the results of `of` for all rows. Rows are processed in parts of at most `NUMBERS_AT_ONCE` numbers.
 
-    A row has `width` numbers, as an anchor has a score for each candidate; with the batch they grow by its square. Of a
-    part they are not kept for the backward pass but computed again. `of` gives a row, or several, for each part.
+    A row has `width` numbers, for example an anchor's scores; their total grows with the square of the batch. Numbers
+    of a part are computed again for the backward pass, not stored. `of` returns one or more rows for each part.
     """
     together = max(1, NUMBERS_AT_ONCE // max(1, width))
     if rows <= together:
@@ -69,7 +69,7 @@ def in_parts(of: Callable[[slice], Tensor], rows: int, width: int) -> Tensor:
 
 
 def draw(allowed: Tensor, most: int | None, generator: torch.Generator) -> Tensor:
-    """Keep at most `most` of the allowed candidates of each anchor, at random. (anchors, candidates), boolean."""
+    """Return a mask of at most `most` randomly drawn allowed candidates per anchor; (anchors, candidates), boolean."""
     if most is None or most >= allowed.shape[1]:
         return allowed
     keys = torch.rand(allowed.shape, generator=generator).masked_fill(~allowed, -1.0)

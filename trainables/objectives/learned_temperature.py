@@ -1,4 +1,4 @@
-"""A temperature that is trained with the encoder, as CLIP trains its own (Radford 2021)."""
+"""A temperature that is trained with the encoder, as in CLIP (Radford 2021)."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from torch import Tensor, nn
 
 
 class LearnedTemperature(nn.Module):
-    """Its logarithm is the parameter, so that a step changes it by a share of itself. It never leaves its bounds."""
+    """A temperature between two bounds. Its logarithm is the parameter, so a step changes tau by a share of tau."""
 
     def __init__(self, start: float, rate: float, low: float, high: float) -> None:
-        """`rate`: its highest learning rate, which follows the schedule of the others'."""
+        """`rate`: highest learning rate of the logarithm. It follows the schedule of the encoder's learning rate."""
         super().__init__()
         self.log = nn.Parameter(torch.tensor(math.log(start)))
         self.rate, self.low, self.high = rate, math.log(low), math.log(high)
 
     def forward(self) -> Tensor:  # ()
-        with torch.no_grad():  # a clamp of the result would give no gradient to come back by
+        with torch.no_grad():  # clamping the result would give a gradient of 0 at the bounds
             self.log.clamp_(self.low, self.high)
         return self.log.exp()

@@ -1,4 +1,4 @@
-"""Anchors, positives and negatives of a batch of NLI pairs, as Liao 2021 chooses them."""
+"""Choice of anchors, positives and negatives in a batch of NLI pairs, as in Liao 2021."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 
 OUTSIDE: Mapping[str, Value] = {"pooling.padding": "count", "optimisation.schedule": "constant"}
-"""What Liao's released code does beside the loss."""
+"""Settings of Liao's released code outside the loss."""
 RELEASED: Mapping[str, Value] = {**KEEPS, "objective.anchors": "rows", **OUTSIDE}
-"""What it does with both."""
+"""All settings of Liao's released code that differ from the paper."""
 
 
 @dataclass(frozen=True)
 class LiaoPairs(TextMask):
-    """The keys that say which pairs are contrasted."""
+    """The keys that decide which pairs are contrasted."""
 
     positives: int | None = POSITIVES()
     negatives: int | None = NEGATIVES(when=("anchors", "premises".__eq__))
@@ -42,21 +42,21 @@ class LiaoPairs(TextMask):
 
 @dataclass(frozen=True)
 class Contrast:
-    """Candidates are the batch's hypotheses, one for each pair. All on the CPU."""
+    """Chosen anchors and masks, on the CPU. Candidates are the hypotheses of all pairs of the batch."""
 
-    premises: Groups  # the rows of each premise of the batch
-    owner: Tensor  # (anchors,) the premise of each anchor, a group
+    premises: Groups  # the pairs of the batch, grouped by premise
+    owner: Tensor  # (anchors,) the group of each anchor, which is its premise
     positives: Tensor  # (anchors, pairs), boolean
     negatives: Tensor  # (anchors, pairs), boolean
 
 
 def choose_contrast(batch: EmbeddedBatch, config: LiaoPairs) -> Contrast:
-    """Section 3 of the paper, "Anchor, Positive and Negative Sentence".
+    """Choose anchors, positives and negatives: section 3 of the paper, "Anchor, Positive and Negative Sentence".
 
-    `anchors="premises"`: each premise with a positive in the batch is an anchor once. "rows": each entailed row is,
-    with its own hypothesis always among the positives, and N- has no effect, as in the released code.
-    A negative is every hypothesis that the premise does not entail. With `false_negatives="mask"` none of them has the
-    text of the anchor or of one that it entails, also where it stands in a row of another premise.
+    `anchors="premises"`: each premise with a positive in the batch is one anchor. "rows": each entailed pair is one
+    anchor, its own hypothesis is always among the positives, and N- has no effect, as in the released code.
+    Every hypothesis that the premise does not entail is a negative. With `false_negatives="mask"` no negative has the
+    text of the anchor or of a hypothesis that the anchor entails, also if the text is in a pair of another premise.
     """
     pairs = batch.pairs
     premises = Groups.of_pairs(pairs, pairs.premise)

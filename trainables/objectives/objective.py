@@ -1,4 +1,4 @@
-"""The contract of an objective: its input, an embedded batch, and its output, a loss with counts."""
+"""The interface of objectives: the input is an embedded batch, the output a loss with counts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ else:
 class TextPairs(BatchPairs[Tensor]):
     """Pairs of items with a fingerprint of each item's text."""
 
-    text: Tensor  # (items,) int64, a fingerprint: equal exactly where the texts are
+    text: Tensor  # (items,) int64: fingerprints, equal exactly for equal texts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,32 +31,32 @@ class EmbeddedBatch(TextPairs):
     """A global batch of labelled pairs with the embeddings of its items.
 
     An item is a sentence, or the same text encoded again under another dropout. Every worker has the whole batch and
-    gives the loss of its `share`; the losses of all workers add up to the loss of one. Tensors are on the encoder's
-    device. Take counts and groups from `pairs`, on the CPU: no step then waits for a GPU.
+    computes the loss of its `share`. The sum over workers is the loss of the batch. Tensors are on the encoder's
+    device. Take counts and groups from `pairs`, which is on the CPU, so that no step waits for a GPU.
     """
 
     embeddings: Tensor  # (items, dim): the sentence embeddings
-    projected: Tensor  # (items, head dim): the same after the projection head, for contrastive terms
-    guide: Tensor | None = None  # (items, guide dim): what a frozen guide or teacher gives
+    projected: Tensor  # (items, head dim): the embeddings after the projection head, for contrastive terms
+    guide: Tensor | None = None  # (items, guide dim): embeddings of a frozen guide or teacher
     entailed: Tensor | None = None
-    """(items, items), boolean: which texts follow from each premise's, where a grammar knows that. For counts alone."""
+    """(items, items), boolean: whether the second text follows from the first, a premise. None without a grammar."""
     generator: torch.Generator
     """Draws positives and negatives; the same on every worker."""
     bank: Tensor | None = None  # (entries, head dim): candidates of earlier batches, without gradient
-    bank_text: Tensor | None = None  # (entries,) their fingerprints
-    temperature: Tensor | None = None  # (), of objectives that learn it
+    bank_text: Tensor | None = None  # (entries,) fingerprints of the texts in `bank`
+    temperature: Tensor | None = None  # (), the learned temperature; None if it is not learned
     on_cpu: TextPairs | None = None
-    """The same pairs on the CPU, where they came from; None: these are the only ones."""
+    """The same pairs on the CPU; None: there is no second copy of the pairs."""
     rank: int = 0
     workers: int = 1
 
     @property
     def pairs(self) -> TextPairs:
-        """Labels, groups, texts and places as they are known before anything is embedded."""
+        """The pairs on the CPU (labels, groups, texts and indices), or this batch if there is no copy on the CPU."""
         return self if self.on_cpu is None else self.on_cpu
 
     def share(self, count: int) -> slice:
-        """This worker's part of `count` rows or anchors."""
+        """Return this worker's part of `count` pairs or anchors."""
         return slice(count * self.rank // self.workers, count * (self.rank + 1) // self.workers)
 
 
@@ -66,16 +66,16 @@ class Loss:
 
     value: Tensor  # ()
     counts: Mapping[str, float | Tensor] = field(default_factory=dict)
-    """See `counts_of`. The record has their sums over all batches. A count may be a tensor, (), for which no step
-    waits."""
+    """Counts as in `counts_of`. The record has their sums over all batches. A count may be a () tensor on the device,
+    so that no step waits for it."""
     contrasted: tuple[Tensor, Tensor] | None = None
-    """For a memory bank: (candidates, head dim) without gradient, and (candidates,) their fingerprints."""
+    """Entries for a memory bank: vectors, (candidates, head dim), without gradient; fingerprints, (candidates,)."""
 
 
 def counts_of(positives: Tensor, negatives: Tensor) -> Mapping[str, Tensor]:
-    """What every report counts, from boolean masks over the whole batch, (anchors, candidates) each; () each.
+    """Return the counts of every report, () each, from boolean masks of the whole batch, (anchors, candidates) each.
 
-    An anchor is a row with a positive; rows without one, and their negatives, are not counted.
+    Only anchors with a positive, and their negatives, are counted.
     """
     anchors = positives.any(dim=1)
     count = anchors.sum()
@@ -91,45 +91,45 @@ def counts_of(positives: Tensor, negatives: Tensor) -> Mapping[str, Tensor]:
 class Objective(Options):
     """A loss over an `EmbeddedBatch`; an entry of `OBJECTIVES`. Its fields are its keys.
 
-    Importing it is light: PyTorch comes from `trainables.lazy_torch`.
+    Importing an objective does not import PyTorch: it uses `trainables.lazy_torch`.
     """
 
     section = "objective"
 
     name: ClassVar[str]
     layouts: ClassVar[tuple[str, ...]]
-    """The layouts of a corpus (`corpus.layout`) that it can learn from; a layout may name further objectives."""
+    """Values of `corpus.layout` that the objective can learn from. A layout can also name objectives."""
     most_positives: ClassVar[int | None] = None
-    """Most positives of an anchor; None takes any number."""
+    """Most positives of an anchor; None: any number."""
     most_negatives: ClassVar[int | None] = None
-    """Most hard negatives of an anchor; None takes any number, 0 none."""
+    """Most hard negatives of an anchor; None: any number."""
     mlm_only: ClassVar[bool] = False
-    """Whether it has no loss of its own. `loss` is then never called, and `objective.mlm` must be above 0."""
+    """Whether the objective has no loss of its own. `loss` is then not called, and `objective.mlm` must be above 0."""
     contrasts: ClassVar[bool] = True
-    """Whether it compares anchors with candidates, which a report counts."""
+    """Whether the loss compares anchors with candidates. Reports count these."""
     stacks: ClassVar[bool] = False
-    """Whether many trials with it can train as a population: `training/population_training.py` knows NT-Xent alone."""
+    """Whether trials can train as a population: `training/population_training.py` implements NT-Xent only."""
     released: ClassVar[Mapping[str, Value]] = {}
-    """The values of `objective.fidelity=released`, where the authors' code differs from the paper's text."""
+    """Settings of `objective.fidelity=released`: those in which the authors' code differs from the paper's text."""
 
     def check(self, layout: type[Layout]) -> None:
-        """Raise `UserError` for keys that its formula, or the layout, cannot serve."""
+        """Raise `UserError` for settings that do not fit the formula or the layout."""
 
     def module(self, dim: int) -> nn.Module | None:
-        """A module that it trains beside the encoder, for embeddings of size `dim`; dropped at test time."""
+        """Return a module that is trained with the encoder and dropped at test time. `dim`: size of embeddings."""
         return None
 
     def loss(self, batch: EmbeddedBatch, own: Any = None) -> Loss:
-        """This worker's part of the loss. `own`: the module."""
+        """Return this worker's part of the loss. `own`: the module that `module` returned."""
         raise NotImplementedError
 
     def memory(self) -> tuple[int, int]:
-        """The size of a memory bank, 0 for none, and its warm-up in steps. With one a `Loss` has `contrasted`."""
+        """Return size of the memory bank (0: no bank) and warm-up in steps. With a bank, set `Loss.contrasted`."""
         return 0, 0
 
     @property
     def taught(self) -> bool:
-        """Whether it learns a teacher's scores in the data."""
+        """Whether the objective learns a teacher's scores that are in the training data."""
         return False
 
     @property
@@ -139,10 +139,10 @@ class Objective(Options):
 
     @property
     def plain(self) -> bool:
-        """Whether it is its formula alone, without filters, widths and a learned temperature, as populations need."""
+        """Whether the loss has no filters, no widths and no learned temperature, as populations need."""
         learned = isinstance(self, Temperature) and self.temperature == "learned"
         return not (self.filters or learned or (isinstance(self, Widths) and self.dims))
 
     def drawing_none(self) -> Self:
-        """The same without drawing, for a layout that makes exactly P positives and Q negatives."""
+        """Return a copy that draws nothing, for a layout that makes exactly P positives and Q negatives."""
         return self

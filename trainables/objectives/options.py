@@ -1,4 +1,4 @@
-"""Keys that several objectives have: what they mean stands here once."""
+"""Keys that several objectives share."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from trainables.objectives.temperature import Temperature
 from trainables.objectives.widths import Widths
 
 KEEPS: Mapping[str, Value] = {"objective.false_negatives": "keep"}
-"""What released code does that knows no texts."""
+"""The setting of released code, which does not compare texts."""
 
 
 @dataclass(frozen=True)
 class TextMask(Options):
-    """Of objectives that contrast texts."""
+    """Key of objectives that contrast texts."""
 
     section = "objective"
 
@@ -29,12 +29,12 @@ class TextMask(Options):
 
 
 FILTERS = ("guide", "self")
-"""Values of `false_negatives` by which scores decide, too."""
+"""Values of `false_negatives` that also remove candidates by their scores."""
 
 
 @dataclass(frozen=True)
 class Softmax(Temperature, TextMask, Widths):
-    """Of objectives that contrast in a softmax."""
+    """Keys of objectives that contrast in a softmax."""
 
     guide: str | None = key(
         None,
@@ -68,7 +68,7 @@ class Softmax(Temperature, TextMask, Widths):
 
 @dataclass(frozen=True)
 class Margin(TextMask):
-    """Of the triplet losses."""
+    """Keys of the triplet losses."""
 
     margin: float = key(
         5.0,

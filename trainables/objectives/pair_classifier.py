@@ -17,6 +17,6 @@ class PairClassifier(nn.Module):
         self.layers = nn.Sequential(nn.Linear(3 * dim, 3 * dim // 2), nn.Linear(3 * dim // 2, len(LABELS)))
 
     def forward(self, u: Tensor, v: Tensor, label: Tensor) -> Tensor:  # (pairs, dim) twice, (pairs,) -> ()
-        """The sum, not the mean, of the cross-entropy (eq. 1) over the pairs."""
+        """Return the sum, not the mean, of the cross-entropy (eq. 1) over the pairs."""
         logits = self.layers(torch.cat([u, v, (u - v).abs()], dim=1))  # (pairs, 3)
         return F.cross_entropy(logits, label, reduction="sum")

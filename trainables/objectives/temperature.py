@@ -1,4 +1,4 @@
-"""tau, which divides similarities: a number, or trained with the encoder."""
+"""Keys of tau, the divisor of similarities: a number, or trained with the encoder."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ TEMPERATURE = functools.partial(
     label="tau (temperature)",
     search=Range(0.01, 1.0, log=True),
 )
-"""`objective.temperature`, for every objective that has it."""
+"""Defines `objective.temperature` for an objective."""
 LEARNED = ("temperature", lambda temperature: temperature == "learned")
 
 
 @dataclass(frozen=True)
 class Temperature(Options):
-    """Of objectives that divide similarities."""
+    """Keys of objectives that divide similarities by tau."""
 
     section = "objective"
 
@@ -49,7 +49,7 @@ class Temperature(Options):
     temperature_high: float = key(1.0, "A learned tau goes no higher.", above(0.0), when=LEARNED)
 
     def check_bounds(self) -> None:
-        """Refuse a learned tau that begins outside its bounds."""
+        """Raise `UserError` for a learned tau that starts outside its bounds."""
         if self.temperature != "learned":
             return
         if not self.temperature_low <= self.temperature_start <= self.temperature_high:
@@ -59,7 +59,7 @@ class Temperature(Options):
             )
 
     def learned(self) -> LearnedTemperature | None:
-        """What is trained of it, if anything is."""
+        """Return a module that trains tau; None if tau is a number."""
         if self.temperature != "learned":
             return None
         from trainables.objectives.learned_temperature import LearnedTemperature
@@ -69,7 +69,7 @@ class Temperature(Options):
         )
 
     def tau(self, learned: Tensor | None) -> float | Tensor:
-        """As it is now, of a model that gives the learned one where it is learned."""
+        """Return the present tau. `learned`: the value of the module from `learned`, which a learned tau needs."""
         if self.temperature != "learned":
             return self.temperature
         assert learned is not None, "the model gives a learned temperature"

@@ -1,4 +1,4 @@
-"""How right it is to take a candidate from the negatives, where a grammar knows which of them are truly false."""
+"""Counts of how often the removal of a negative is right, for texts of a grammar, which decides the false negatives."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ if TYPE_CHECKING:
 
 
 def judged(entailed: Tensor, text: Tensor, unmasked: ContrastSet, left: Tensor) -> dict[str, Tensor]:
-    """What filters caught, and what else they took; counts over the whole batch, () each.
+    """Return counts of rightly and wrongly removed negatives over the whole batch, () each.
 
-    A candidate is truly false where its text follows from the text of the group's anchor: it would be a positive, had
-    the corpus made a pair of the two. Only anchors with a positive count, as in `counts_of`, and only candidates of the
-    batch: nobody knows what the entries of a memory bank mean.
+    A candidate is a false negative if its text follows from the text of the group's anchor. It would be a positive if
+    the corpus had this pair. As in `counts_of`, only anchors with a positive count. Entries of a memory bank do not
+    count, as entailment is unknown for them.
 
-    entailed: (items, items), boolean, which texts follow from each anchor's. text: (items,) their fingerprints.
-    unmasked: what is compared where every candidate is kept. left: (anchors, candidates), boolean, the negatives that
-    the loss has; those of a memory bank come last.
+    entailed: (items, items), boolean: whether the second text follows from the first, an anchor. text: (items,)
+    fingerprints.
+    unmasked: the comparison with all candidates. left: (anchors, candidates), boolean, the negatives left in the loss;
+    entries of a memory bank come last.
     """
     order = text.argsort()
     item = order[torch.searchsorted(text[order], unmasked.text)]  # (candidates,)
@@ -32,8 +33,8 @@ def judged(entailed: Tensor, text: Tensor, unmasked: ContrastSet, left: Tensor) 
 
 
 def counted(anchors: Any, negatives: Any, masked: Any, false: Any) -> dict[str, Any]:
-    """The counts, () each, from tensors or arrays of truth values: which anchors are judged; and of their candidates,
-    (anchors, candidates), which are negatives before any is masked, which of these are masked, and which are truly
+    """Return the counts, () each, from boolean tensors or arrays. anchors: the judged anchors. The other masks are
+    (anchors, candidates): the negatives before any is masked, the masked negatives, and the candidates that are truly
     false."""
     return {
         "judged_anchors": anchors.sum(),

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def _falling(dims: Sequence[str]) -> str | None:
-    """In one order, so that what is the same is written in one way."""
+    """Return a problem if widths do not fall. So there is one way to write equal settings."""
     numbers = [int(name) for name in dims if name.isascii() and name.isdigit() and len(name) < 10]
     if [str(number) for number in sorted({*numbers} - {0}, reverse=True)] == list(dims):
         return None
@@ -31,7 +31,7 @@ def _weights(weights: Sequence[str]) -> str | None:
 
 @dataclass(frozen=True)
 class Widths(Options):
-    """Of objectives that compare embeddings."""
+    """Keys of objectives that compare embeddings."""
 
     section = "objective"
 
@@ -51,14 +51,14 @@ class Widths(Options):
     )
 
     def at_widths(self, loss: Callable[[int | None], Tensor]) -> Tensor:
-        """The loss of the whole embeddings (None), and those of each width with its weight."""
+        """Return the loss of the whole embeddings, `loss(None)`, plus the weighted loss of each width of `dims`."""
         value = loss(None)
         for width, weight in zip(self.dims, self.dims_weights or ("1",) * len(self.dims), strict=True):
             value = value + float(weight) * loss(int(width))
         return value
 
     def check_widths(self, head: str) -> None:
-        """Refuse what cannot be cut. `head`: the kind of the projection head."""
+        """Raise `UserError` for widths with a projection head, or with a wrong number of weights. `head`: its kind."""
         if not self.dims:
             return
         if head != "none":
@@ -73,7 +73,7 @@ class Widths(Options):
             )
 
     def check_dim(self, dim: int) -> None:
-        """Refuse a width that is none below the encoder's."""
+        """Raise `UserError` for a width that is not below `dim`, the size of the encoder's embeddings."""
         if self.dims and int(self.dims[0]) >= dim:
             raise UserError(
                 f"objective.dims={','.join(self.dims)} must be below the {dim} numbers of the encoder's embeddings, "

@@ -19,31 +19,31 @@ from trainables.errors import UserError, unforeseen
 from trainables.typed_json import Count, parse_json, read_fields
 
 Chunk = int | Literal["passes"] | None
-"""How a step's gradients are taken. None: the plain step. "passes": a gradient cache with the encoder's own passes,
-whose random numbers are those of the plain step. A number: one with passes of at most so many tokens, padding included.
-"""
+"""How a step computes gradients. None: the plain step. "passes": a gradient cache with the encoder's own passes, which
+draws the same random numbers as the plain step. A number: a gradient cache with passes of at most this many tokens,
+padding included."""
 
 TENSORS, NUMBERS = "state.safetensors", "state.json"
 
 
 @dataclass
 class TrainingProgress:
-    """How far training is, and its running sums over the batches so far."""
+    """The number of finished steps, and running sums over their batches."""
 
     step: Count = 0
     seconds: float = 0.0
     sums: dict[str, float] = field(default_factory=dict)
     last_loss: float | None = None
     streams: Count | None = None
-    """How many random streams the forward passes drew from: one for each worker, the most where their number changed.
-    None where nothing was drawn."""
+    """How many random streams the forward passes drew from: one per worker, the largest number if it changed. None if
+    nothing was drawn."""
     kept: dict[str, Any] | None = None
-    """What `optimisation.keep` has kept so far, where that is not the last step: `keep`; with `best` the `step`, its
-    `score` in percent, and how many steps were `scored`; with `average` `from_step` and over how many `steps`."""
+    """The weights that `optimisation.keep` has kept so far; None if it keeps the last. `keep`; for `best` the `step`,
+    its `score` in percent and the number of `scored` steps; for `average` `from_step` and the number of `steps`."""
     chunk: Chunk = None
-    """The last step's."""
+    """`Chunk` of the last step."""
     rungs: list[dict[str, Any]] = field(default_factory=list)
-    """What was measured at each rung: `reports.ledger.record.Record.training`. On the first worker only."""
+    """The numbers of each rung: `reports.ledger.record.Record.training`. On the first worker only."""
 
     def add(self, **values: float) -> None:
         for name, value in values.items():
@@ -57,7 +57,7 @@ def save_state(
     progress: TrainingProgress,
     weights: Mapping[str, Tensor],
 ) -> None:
-    """Everything that a later process needs to go on as if nothing had happened. `weights`: `LastWeights.tensors`."""
+    """Write everything that a later process needs to continue the same training. `weights`: `LastWeights.tensors`."""
     folder.mkdir(parents=True, exist_ok=True)
     tensors = {f"model.{name}": value for name, value in model.state_dict().items()}
     for position, parameter in enumerate(_parameters(optimiser)):
@@ -71,8 +71,8 @@ def save_state(
 def load_state(
     folder: Path, model: nn.Module, optimiser: torch.optim.Optimizer, weights: dict[str, Tensor]
 ) -> TrainingProgress:
-    """Put a saved state back. `weights` is filled; its tensors are on the CPU. `UserError` for a state that is none, or
-    of another model."""
+    """Load a saved state, and fill `weights` with tensors on the CPU. Raises `UserError` for an invalid state or one of
+    another model."""
     with readable(folder):
         tensors = load_file(folder / TENSORS)
         model.load_state_dict({name[6:]: value for name, value in tensors.items() if name.startswith("model.")})
@@ -80,14 +80,14 @@ def load_state(
         for position, parameter in enumerate(_parameters(optimiser)):
             prefix = f"optimiser.{position}."
             state = {name[len(prefix) :]: value for name, value in tensors.items() if name.startswith(prefix)}
-            if state:  # a fused optimiser wants all of it, `step` too, where the parameter is
+            if state:  # a fused optimiser needs all state, also `step`, on the parameter's device
                 optimiser.state[parameter] = {name: value.to(parameter.device) for name, value in state.items()}
         return read_fields(TrainingProgress, parse_json((folder / NUMBERS).read_bytes()))
 
 
 @contextlib.contextmanager
 def readable(folder: Path) -> Iterator[None]:
-    """What is wrong with a checkpoint, while it is read, as one `UserError`."""
+    """Turn errors while a checkpoint is read into a `UserError`, except `torch.OutOfMemoryError`."""
     try:
         yield
     except torch.OutOfMemoryError:
@@ -98,8 +98,8 @@ def readable(folder: Path) -> Iterator[None]:
 
 
 def on_cpu(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """As safetensors takes them: contiguous, on the CPU, and no two with the same memory, which tied weights have; each
-    gets a copy, as a resume needs."""
+    """Return tensors as safetensors needs them: contiguous, on the CPU, and without shared memory. Tied weights are
+    copied, as a resume needs each of them."""
     taken: set[int] = set()
     copies = {}
     for name, tensor in tensors.items():

@@ -1,13 +1,13 @@
-"""A step's gradients, in one piece or by a gradient cache, so that a batch of any size fits.
+"""The gradients of a step, computed at once or with a gradient cache, so that a batch of any size fits in memory.
 
 The gradient cache (Gao 2021, "Scaling deep contrastive learning batch size under memory limited setup"): the batch is
-embedded pass by pass, and nothing is held for a backward pass. The loss of the whole batch gives the gradient of each
-embedding. Then each pass is done again, with the random numbers that it drew before, and goes backward at once with the
-gradients of its embeddings. The result is that of the plain step, which holds all passes until the loss is known; it
-costs a second forward pass.
+embedded pass by pass without a graph. The loss of the whole batch gives the gradient of each embedding. Then each pass
+is computed again with the same random numbers, and its backward pass runs at once with the gradients of its embeddings.
+The result equals that of the plain step, which holds all passes until the loss is known. The cost is a second forward
+pass.
 
-A step that runs out of memory is thrown away, and done again from the same batch and the same random state in passes
-of half the size, down to one sentence. All workers of a trial do that together.
+A step that runs out of memory is discarded and repeated from the same batch and random state, in passes of half the
+size, down to one sentence. All workers of a trial repeat it together.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ from trainables.training.memory import available_bytes, held_bytes
 from trainables.training.model import StudyModel, TokenizedBatch
 
 MEASURED_TOKENS = 4096
-"""An encoder's memory is measured on about so many tokens."""
+"""Approximate number of tokens on which an encoder's memory is measured."""
 USABLE = 0.5
-"""The plain step is taken where it is expected to need this share of the free memory, or less."""
+"""The plain step is used if it is expected to need at most this share of the free memory."""
 SLACK = 1.1
-"""A batch of so many times the tokens of one that fits is taken to fit, too."""
+"""A batch with at most this many times the tokens of a batch that fits is assumed to fit."""
 
 BYTES_TO_COME = 12
-"""For each trained number, before the first step: its gradient, and what AdamW keeps of it."""
+"""Bytes per trained number that are not allocated before the first step: gradient and AdamW's state."""
 
 TIGHT: set[Hashable] = set()
-"""Kinds of trials of this process that ran out of memory by the plain step. The next of that kind begins with the
-encoder's own passes, whose random draws are the plain step's; smaller ones, which draw others, it finds for itself."""
+"""Kinds of trials that ran out of memory in this process. The next trial of the kind starts with the encoder's own
+passes, which draw the same random numbers as the plain step. It finds smaller passes, which draw others, by itself."""
 
 
 class Chunks:
-    """Does a training's forward and backward passes; `chunk` says how."""
+    """Runs the forward and backward passes of a training, divided as `chunk` specifies."""
 
     def __init__(
         self,
@@ -57,8 +57,7 @@ class Chunks:
         gradients: GradientSum,
         memory: Chunk = None,
     ) -> None:
-        """`wish` is `optimisation.chunk`; `memory`: what it has come to already, in the process that this training is
-        resumed from."""
+        """`wish`: `optimisation.chunk`; `memory`: the last `chunk` of the process that the training is resumed from."""
         self.model, self.workers, self.gradients = model, workers, gradients
         self.auto, self.shrinks = wish == "auto", wish is not None
         self._kind = (
@@ -67,14 +66,14 @@ class Chunks:
             getattr(model.encoder, "training_precision", None),
             batch_size,
         )
-        tight = workers.count == 1 and self._kind in TIGHT  # other workers may know other things
+        tight = workers.count == 1 and self._kind in TIGHT  # `TIGHT` may differ between workers
         chosen: Chunk = ("passes" if tight else None) if wish == "auto" else wish
         self.chunk: Chunk = memory or chosen
         self._fitting, self._longest = 0.0, 0  # tokens of a batch that fits, and of its longest sentence
 
     def step(self, batch: TokenizedBatch, seed: int) -> Loss:
-        """The loss of a batch, and at the parameters its gradients, summed over all workers. `seed`: of what all
-        workers draw alike. `UserError` where a step does not fit one sentence at a time."""
+        """Return the loss of a batch, and set the parameters' gradients, summed over all workers. `seed`: for draws
+        that are equal on all workers. Raises `UserError` if one sentence at a time does not fit in memory."""
         if not self.shrinks:
             return self._attempt(batch, seed)
         if self.auto and (self.workers.count > 1 or self.model.encoder.device.type == "cpu"):
@@ -88,7 +87,7 @@ class Chunks:
                 own_failure = False
             except torch.OutOfMemoryError:
                 own_failure = True
-            # Only here is what the step held let go: the error has it until it is forgotten.
+            # Memory of the failed step is free only here: until the `except` block ends, the error holds it.
             self.gradients.abandon()
             if own_failure:
                 self.workers.meet(full=True)
@@ -118,7 +117,7 @@ class Chunks:
         return loss
 
     def _cached(self, batch: TokenizedBatch, generator: torch.Generator, most: int | None) -> Loss:
-        """With the gradient cache, in passes of at most `most` tokens (None: the encoder's own)."""
+        """Run a step with the gradient cache, in passes of at most `most` tokens (None: the encoder's own passes)."""
         model, encoder = self.model, self.model.encoder
         own = batch.own(self.workers) if not model.objective.mlm_only else []
         passes = encoder.passes([len(ids) for ids in own], most) if own else []
@@ -146,14 +145,14 @@ class Chunks:
             passes, streams, gradients.split([len(rows) for rows in passes]), strict=True
         ):
             before.restore()
-            # A number whose gradient by the embeddings is the one that is wanted.
+            # The gradient of this scalar by the embeddings is `gradient`.
             (encoder.embed([own[i] for i in rows]) * gradient).sum().backward()
         after.restore()
         self.gradients.exchange()
         return Loss(value, loss.counts)
 
     def _look_ahead(self, batch: TokenizedBatch) -> None:
-        """Decide before the step whether it fits; on all workers alike, when a batch is larger than those before."""
+        """Decide, equally on all workers, whether the step fits, if the batch is larger than all batches before."""
         share = self._largest_share(batch)
         lengths = [len(ids) for ids in share]
         if sum(lengths) <= self._fitting and max(lengths) <= self._longest:
@@ -165,8 +164,8 @@ class Chunks:
             self._take(fits, "a batch is expected to take more than half of the free memory")
 
     def _expected(self, batch: TokenizedBatch, share: Sequence[Sequence[int]]) -> Chunk:
-        """What fits, by the memory that a pass with the longest sentences holds. With masked language modelling the
-        anchors are held once more."""
+        """Return the `Chunk` that is expected to fit, from the memory of a pass over the longest sentences. Masked
+        language modelling holds the anchors a second time."""
         encoder = self.model.encoder
         lengths = [len(ids) for ids in share]
         own = encoder.passes(lengths)
@@ -187,13 +186,13 @@ class Chunks:
         return "passes" if each * largest <= room else max(1, int(room / each))
 
     def _smaller(self, batch: TokenizedBatch) -> Chunk:
-        """After a step that did not fit, on all workers alike; None where a pass can be no smaller."""
+        """Return the next smaller `Chunk` after a step that did not fit; None if no pass can be smaller."""
         lengths = [len(ids) for ids in self._largest_share(batch)]
         own = self.model.encoder.passes(lengths)
         if self.chunk is None and len(own) > 1:
             return "passes"
         passes = self.model.encoder.passes(lengths, self.chunk) if isinstance(self.chunk, int) else own
-        several = [rows for rows in passes if len(rows) > 1]  # a sentence by itself cannot be cut
+        several = [rows for rows in passes if len(rows) > 1]  # a single sentence cannot be split
         return max(sum(lengths[i] for i in rows) for rows in several) // 2 if several else None
 
     def _take(self, chunk: Chunk, why: str) -> None:
@@ -203,7 +202,7 @@ class Chunks:
             print(f"{why}: from now on by a gradient cache, with {size}", file=sys.stderr, flush=True)
 
     def _largest_share(self, batch: TokenizedBatch) -> list[list[int]]:
-        """The tokens of the first worker's items, for it is dealt the most. All workers know them."""
+        """Return the tokens of the first worker's items, which are the most. The result is the same on all workers."""
         return [batch.tokens[i] for i in batch.shares(self.workers)[0]]
 
     def _passes(self, tokens: Sequence[Sequence[int]], most: int | None) -> int:
@@ -211,5 +210,5 @@ class Chunks:
 
 
 def _size(chunk: Chunk) -> float:
-    """In tokens, to compare: the plain step is the largest, the encoder's own passes come next."""
+    """Return a size for comparisons, in tokens. The plain step is the largest, then the encoder's own passes."""
     return math.inf if chunk is None else sys.maxsize if chunk == "passes" else chunk

@@ -1,12 +1,12 @@
-"""The workers of one trial. Every objective sees the global batch, whatever their number.
+"""The workers of one trial. With any number of workers, the objective gets the global batch.
 
 Each worker encodes its share of a batch's sentences, gathers the embeddings of all workers with gradient, and computes
-the loss of its share of the anchors. The losses add up to that of one worker alone, so gradients are summed, not
+the loss of its share of the anchors. The sum of the losses is the loss of a single worker, so gradients are summed, not
 averaged (`trainables.training.gradients`).
 
-An exchange that one worker never comes to would hold up the others for ever. Therefore all of them meet before each
-exchange of a step, and once after its last: one that ran out of memory says so at the next meeting, wherever the others
-are by then (`trainables.training.chunks`).
+If a worker missed an exchange, the other workers would wait for ever. Therefore all workers meet before each exchange
+of a step, and once after the last one. A worker that ran out of memory reports this at the next meeting
+(`trainables.training.chunks`).
 """
 
 from __future__ import annotations
@@ -26,42 +26,42 @@ from trainables.to_device import to_device
 
 
 class FullElsewhereError(torch.OutOfMemoryError):
-    """Another worker of this trial ran out of memory, so that all of them leave this step."""
+    """Another worker of this trial ran out of memory, so all workers abandon the step."""
 
 
 @dataclass
 class Awaited:
-    """Exchanges that the backward pass of this step still owes."""
+    """Number of exchanges that the backward pass of this step still has to do."""
 
     gathers: int = 0
 
 
 @dataclass(frozen=True)
 class Workers:
-    """This worker's place among the trial's workers. Alone, every exchange is a no-op."""
+    """This worker's rank among the trial's workers, and their exchanges. For one worker, exchanges do nothing."""
 
     rank: int = 0
     count: int = 1
     gpus: float = 1.0
-    """How many GPUs, or what share of one, each of them holds where it trains on GPUs."""
+    """Number of GPUs, or share of a GPU, that each worker holds if the trial trains on GPUs."""
     awaited: Awaited = field(default_factory=Awaited, compare=False, repr=False)
-    """The backward pass of `gather` is an exchange, too, and all workers must have all exchanges in one order."""
+    """Pending exchanges of `gather`'s backward pass. All workers must do all exchanges in the same order."""
     beside: int = field(default=1, compare=False)
-    """How many of them share a machine's memory: those of the machine that has most of them."""
+    """Largest number of the trial's workers on one machine. They share the machine's memory."""
     hosts: dist.ProcessGroup | None = field(default=None, compare=False, repr=False)
-    """In which the processes themselves meet, without their GPUs; None: the default group can do it."""
+    """Process group for exchanges between processes without their GPUs; None: the default group does these."""
 
     @classmethod
     def joined(cls) -> Workers:
-        """The place in the initialised default process group. Once in a process: with GPUs it makes a group more."""
+        """Return this worker of the default process group. Call it once per process: with GPUs it makes a group."""
         hosts = None if dist.get_backend() == "gloo" else dist.new_group(backend="gloo")
         machines: list[Any] = [None] * dist.get_world_size()
         dist.all_gather_object(machines, socket.gethostname(), group=hosts)
         return cls(dist.get_rank(), len(machines), beside=max(Counter(machines).values()), hosts=hosts)
 
     def meet(self, *, full: bool = False) -> None:
-        """Wait for all workers. `full`: this one has run out of memory; on the others `FullElsewhereError` is raised
-        then. No GPU is waited for."""
+        """Wait for all workers, but not for a GPU. `full`: this worker ran out of memory; the other workers then raise
+        `FullElsewhereError`."""
         if self.count == 1:
             return
         full_somewhere = torch.tensor(int(full))
@@ -70,26 +70,26 @@ class Workers:
             raise FullElsewhereError("another worker of this trial ran out of memory")
 
     def share(self, lengths: Sequence[int]) -> list[list[int]]:
-        """Which sentences each worker encodes: dealt out longest first, so that all have alike many tokens."""
+        """Return the indices of each worker's sentences, dealt out longest first to balance the numbers of tokens."""
         order = sorted(range(len(lengths)), key=lambda i: (-lengths[i], i))
         return [order[rank :: self.count] for rank in range(self.count)]
 
     def gather(self, local: Tensor, shares: Sequence[Sequence[int]]) -> Tensor:  # (own, dim) -> (all, dim)
-        """Everyone's embeddings in the order of the batch; gradients flow back to the worker that made them."""
+        """Return the embeddings of all workers in the order of the batch. Gradients flow back to the worker of each."""
         sizes = [len(share) for share in shares]
         stacked = local if self.count == 1 else _Gather.apply(local, sizes, self)
         order = torch.tensor([i for share in shares for i in share]).argsort()
         return stacked[to_device(order, local.device)]
 
     def total(self, value: Tensor) -> Tensor:
-        """The sum of a tensor over the workers, without gradient."""
+        """Return the sum of a tensor over the workers, without gradient."""
         value = value.detach().clone()
         if self.count > 1:
             dist.all_reduce(value)
         return value
 
     def from_first(self, value: Any) -> Any:
-        """The first worker's value, on every worker. It does not go through their GPUs."""
+        """Return the first worker's value on every worker. The exchange does not use GPUs."""
         if self.count == 1:
             return value
         box = [value]
@@ -97,7 +97,7 @@ class Workers:
         return box[0]
 
     def gather_arrays(self, own: np.ndarray) -> list[np.ndarray] | None:
-        """Everyone's array, on the first worker; None on the others. Their GPUs need no memory for it."""
+        """Return the arrays of all workers on the first worker, None on the others. GPU memory is not used."""
         if self.count == 1:
             return [own]
         arrays: list[Any] | None = [None] * self.count if self.rank == 0 else None
@@ -106,7 +106,7 @@ class Workers:
 
 
 class _Gather(torch.autograd.Function):
-    """All-gather of parts of different sizes, with the gradient that the sum of all workers' losses has."""
+    """All-gather of parts of different sizes. Its gradient is the gradient of the sum of all workers' losses."""
 
     @staticmethod
     def forward(ctx: Any, local: Tensor, sizes: list[int], workers: Workers) -> Tensor:

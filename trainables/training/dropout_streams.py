@@ -1,4 +1,4 @@
-"""The random streams that a forward pass draws from."""
+"""The state of the random streams that a forward pass draws from, such as for dropout."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class RandomState:
-    """Of the streams that the kernels on a device draw from. It lies on the CPU; the device is not waited for."""
+    """State of the random streams of a device's kernels. It is stored on the CPU, without a wait for the device."""
 
     cpu: Tensor
     cuda: Tensor | None
@@ -18,18 +18,18 @@ class RandomState:
 
     @classmethod
     def of(cls, device: torch.device) -> RandomState:
-        """As it is now."""
+        """Return the present state."""
         cuda = torch.cuda.get_rng_state(device) if device.type == "cuda" else None
         return cls(torch.get_rng_state(), cuda, device)
 
     def restore(self) -> None:
-        """What is drawn from now on is what was drawn after this state was taken."""
+        """Set the streams back to this state: the same numbers are drawn again."""
         torch.set_rng_state(self.cpu)
         if self.cuda is not None:
             torch.cuda.set_rng_state(self.cuda, self.device)
 
     def drawn_since(self) -> bool:
-        """Whether anything was drawn since this state was taken."""
+        """Return whether any number was drawn since this state was taken."""
         now = RandomState.of(self.device)
         same = self.cuda is None or now.cuda is None or torch.equal(self.cuda, now.cuda)
         return not (same and torch.equal(self.cpu, now.cpu))

@@ -1,4 +1,4 @@
-"""The sum of all workers' gradients, exchanged while the backward pass still goes on."""
+"""The sum of all workers' gradients, exchanged while the backward pass is still running."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from torch import Tensor, nn
 from trainables.training.distributed import Workers
 
 BUCKET_BYTES = 25 * 2**20
-"""Gradients travel in parts of about this size: small ones cost a start each, large ones start late."""
+"""Gradients are sent in buckets of about this size. Each small bucket costs a start; large buckets start late."""
 TABLE_ROWS = 8192
-"""A matrix of at least so many rows is taken for a table of words, of which a step looks up few."""
+"""A matrix with at least this many rows counts as an embedding table, of which a step uses few rows."""
 
 
 class GradientSum:
-    """A backward pass after which every trained parameter's `grad` is the sum over all workers.
+    """Runs backward passes after which the `grad` of every trained parameter is the sum over all workers.
 
         with GradientSum(model.parameters(), workers) as gradients:
             gradients.backward(loss)
 
-    Where a step has several backward passes: after `backward` of each part of the loss, `gradients.exchange()`.
+    If a step has several backward passes, call torch's `backward` for each of them, then `gradients.exchange()`.
 
-    Gradients travel in buckets, last layers first, while earlier layers are still computed. All workers send the same
-    buckets in the same order, after the exchange of the embeddings' gradients (`Workers.gather`); a worker without
-    gradients sends zeros. Of a table of words only the rows travel that have a gradient on some worker (`_WordTable`).
+    Gradients are sent in buckets, last layers first, while earlier layers are still computed. All workers send the same
+    buckets in the same order, after the exchange of the embeddings' gradients (`Workers.gather`). A worker without
+    gradients sends zeros. For an embedding table only rows with a gradient on some worker are sent (`_WordTable`).
     """
 
     def __init__(self, parameters: Iterable[nn.Parameter], workers: Workers) -> None:
-        """`parameters`: those of all workers in the same order; frozen ones are left out."""
+        """`parameters`: in the same order on all workers; frozen parameters are skipped."""
         self.workers = workers
         self._trained = [parameter for parameter in parameters if parameter.requires_grad]
         self._sending = False
@@ -43,12 +43,12 @@ class GradientSum:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        """The parameters live on, perhaps into another training: nothing of this one stays at them."""
+        """Remove the hooks, since the parameters may be trained again."""
         for hook in self._hooks:
             hook.remove()
 
     def backward(self, loss: Tensor) -> None:
-        """Leave the summed gradients at the parameters; on a GPU, where they will be once it has come so far."""
+        """Run the backward pass and set `grad` to the summed gradients. On a GPU this is queued, not finished."""
         if self.workers.count == 1:
             loss.backward()
             return
@@ -60,7 +60,7 @@ class GradientSum:
         self.workers.meet()
 
     def exchange(self) -> None:
-        """Make this worker's own gradients, which it has added up, the sum over all workers."""
+        """Replace the accumulated gradients of this worker by the sum over all workers."""
         if self.workers.count == 1:
             return
         self.workers.meet()
@@ -68,15 +68,15 @@ class GradientSum:
         self._finish()
 
     def abandon(self) -> None:
-        """This worker's step has failed. Buckets that other workers send meanwhile are sent here, too, as their
-        exchanges would wait for ever; what is in them is of no use."""
+        """End a step that failed on this worker. Send the buckets that other workers are sending, as they would wait
+        for ever otherwise. The sent values are not used."""
         if self._sending and not self.workers.awaited.gathers:
             self._finish()
         self._sending = False
         self.workers.awaited.gathers = 0
 
     def _begin(self, used: Callable[[], Set[Tensor]]) -> None:
-        """A new exchange; `used`: parameters that the loss depends on, asked for once, as they take a while to find."""
+        """Start a new exchange. `used` returns the parameters that the loss depends on; it is slow and called once."""
         if not self._buckets:
             self._pack(used())
         for bucket in self._buckets:
@@ -91,8 +91,8 @@ class GradientSum:
         self.workers.awaited.gathers = 0
 
     def _pack(self, used: Set[Tensor]) -> None:
-        """Buckets in the order in which gradients are ready: from the last layer to the first. Parameters that the
-        first worker's loss does not depend on never get ready, so they come last."""
+        """Make the buckets in the order in which gradients are ready: from the last layer to the first. Parameters that
+        the first worker's loss does not depend on get no gradient, so they come last."""
         trained = self._trained[::-1]
         reached = self.workers.from_first([parameter in used for parameter in trained])
         order = [p for p, yes in zip(trained, reached, strict=True) if yes]
@@ -101,7 +101,7 @@ class GradientSum:
         self._of = {parameter: bucket for bucket in self._buckets for parameter in bucket.parameters}
 
     def _ready(self, parameter: Tensor) -> None:
-        """A gradient is there: called by the backward pass."""
+        """Count a computed gradient and send all buckets that are ready. The backward pass calls it."""
         if not self._sending:
             return
         assert isinstance(parameter, nn.Parameter)
@@ -115,20 +115,19 @@ class GradientSum:
 
 
 class _Bucket:
-    """Gradients that travel together."""
+    """Gradients that are sent together."""
 
     def __init__(self, parameters: Sequence[nn.Parameter]) -> None:
         self.parameters = parameters
         self.missing = len(parameters)
-        """So many gradients are not there yet."""
+        """Number of gradients that are not computed yet."""
         self._sent: dist.Work | None = None
 
     def begin(self) -> None:
-        """A new step."""
         self.missing, self._sent = len(self.parameters), None
 
     def send(self) -> None:
-        """Send it, unless it was sent already; what is still missing is 0. Gradients are views of it from now on."""
+        """Send the bucket unless it was sent. Missing gradients are 0. The gradients become views of the bucket."""
         if self._sent is not None:
             return
         flat = torch.cat([(torch.zeros_like(p) if p.grad is None else p.grad).reshape(-1) for p in self.parameters])
@@ -138,18 +137,18 @@ class _Bucket:
         self._sent = dist.all_reduce(flat, async_op=True)
 
     def wait(self) -> None:
-        """Until all workers' parts are added up; on a GPU this holds up its later work, not this process."""
+        """Wait for the sum over all workers. On a GPU, only later work of the GPU waits, not this process."""
         assert self._sent is not None
         self._sent.wait()
 
 
 class _WordTable(_Bucket):
-    """One table of words. First the workers tell each other which rows have a gradient that is not 0, a byte for each
-    row; then those travel that have one on some worker. Where that is more than half of them, as with a head for
-    masked language modelling that is tied to the table, all do."""
+    """An embedding table. The workers first exchange, as a byte per row, which rows have a gradient other than 0. Then
+    they send the rows that have such a gradient on some worker. If these are more than half of the rows, all rows are
+    sent; this is so with a head for masked language modelling that is tied to the table."""
 
     def send(self) -> None:
-        """Send what has a gradient, unless it was sent already. Waits for the workers to tell which rows these are."""
+        """Send the rows with a gradient unless they were sent. Waits for the exchange of which rows these are."""
         if self._sent is not None:
             return
         (table,) = self.parameters
@@ -170,12 +169,12 @@ class _WordTable(_Bucket):
 
 
 def _is_table(parameter: Tensor) -> bool:
-    """On a GPU it is not: its worker would have to wait until the GPU knows how many rows there are."""
+    """Return whether this is an embedding table on the CPU. On a GPU, a worker would have to wait for its row count."""
     return parameter.dim() == 2 and len(parameter) >= TABLE_ROWS and parameter.device.type == "cpu"
 
 
 def _packed(parameters: Sequence[nn.Parameter]) -> list[list[nn.Parameter]]:
-    """Neighbours of one kind of number and one device, together until they reach `BUCKET_BYTES`; each table apart."""
+    """Group neighbours of equal dtype and device until they reach `BUCKET_BYTES`. Each table is a group of its own."""
     packed: list[list[nn.Parameter]] = []
     room = 0
     for parameter in parameters:
@@ -190,7 +189,7 @@ def _packed(parameters: Sequence[nn.Parameter]) -> list[list[nn.Parameter]]:
 
 
 def _leaves(loss: Tensor) -> set[Tensor]:
-    """The parameters that a loss depends on."""
+    """Return the parameters that a loss depends on."""
     leaves: set[Tensor] = set()
     visited, ahead = set(), [loss.grad_fn]
     while ahead:
@@ -198,7 +197,7 @@ def _leaves(loss: Tensor) -> set[Tensor]:
         if node is None or node in visited:
             continue
         visited.add(node)
-        if hasattr(node, "variable"):  # where a gradient arrives at a leaf
+        if hasattr(node, "variable"):  # the node that accumulates a leaf's gradient
             leaves.add(node.variable)
         ahead.extend(following for following, _ in node.next_functions)
     return leaves

@@ -1,4 +1,4 @@
-"""The training loop: one global batch a step, the same on one worker or many, resumable at any step."""
+"""The training loop: one global batch per step, with equal results on one or several workers, resumable at any step."""
 
 from __future__ import annotations
 
@@ -37,46 +37,47 @@ class TrainingDivergedError(Exception):
     """The loss is no longer a number."""
 
     def __init__(self, message: str, progress: TrainingProgress) -> None:
-        """`progress`: until then, with all its seconds."""
+        """`progress`: the progress until the divergence, with all its seconds."""
         super().__init__(message)
         self.progress = progress
 
 
 class Interrupted(Exception):  # noqa: N818 - it is no error
-    """A checkpoint was taken, and the training goes on from it in another process."""
+    """A checkpoint was taken, and the training continues from it in another process."""
 
 
 class Watcher:
-    """Follows a training as it goes on; this one lets it run. Steps are counted from 1."""
+    """Callbacks of a training. The methods of this base class do nothing. Steps are counted from 1."""
 
     rung_plan: RungPlan | None = None
-    """Where `rung` is called, if at all; the same on every worker."""
+    """The rungs at which `rung` is called, the same on every worker; None: no rungs."""
 
     def step(self, step: int, scalars: dict[str, float]) -> None:
-        """After each step, on the first worker only; the device may be at work on the next step already."""
+        """Receive the numbers of a step, on the first worker only. The device may already run the next step."""
 
     def wants_checkpoint(self, step: int) -> bool:
-        """On the first worker only, after each step while no checkpoint is on its way: whether one is wanted. It is
-        taken after the next step, for by then all workers know; after a rung, a scored step and the last at once."""
+        """Return whether a checkpoint is wanted. Called on the first worker, after each step without a pending
+        checkpoint. The checkpoint follows the next step, when all workers know of it; after a rung, a scored step and
+        the last step, it is taken at once."""
         return False
 
     def checkpoint(self, step: int, save: Callable[[Path], None]) -> bool:
-        """On every worker, which give the same answer: have the first one save. False ends the training."""
+        """Save on the first worker. Called on every worker; return False on all of them to end the training."""
         return True
 
     def rung(self, number: int, progress: TrainingProgress) -> bool:
-        """On every worker, which give the same answer, at each rung before the last step, counted from 1; of several
-        at one step at the last of them. False ends the training."""
+        """Handle a rung before the last step, counted from 1; of several rungs at one step only the last. Called on
+        every worker; return False on all of them to end the training."""
         return True
 
     def score(self) -> float | None:
-        """On every worker, which give the same answer: how good the encoder is now, in percent, asked where
-        `optimisation.keep` is `best`. None where there is no data to score it on."""
+        """Return the encoder's development score in percent, the same on every worker, for `optimisation.keep=best`.
+        None if there is no data for it."""
         return None
 
 
 def learning_rate(step: int, steps: int, config: OptimisationConfig) -> float:
-    """The rate at a step counted from 0: a linear rise, then linear to 0, half a cosine to 0, or constant."""
+    """Return the rate at a step, counted from 0: a linear rise, then linear to 0, a half cosine to 0, or constant."""
     warmup = int(config.warmup * steps)
     if step < warmup:
         return config.learning_rate * step / warmup
@@ -89,7 +90,7 @@ def learning_rate(step: int, steps: int, config: OptimisationConfig) -> float:
 
 
 def build_optimiser(model: nn.Module, recipe: Recipe) -> torch.optim.Optimizer:
-    """The recipe's own; weight decay on matrices only."""
+    """Return the optimiser of a recipe, with weight decay on matrices only."""
     config = recipe.optimisation
     return recipe.part(Optimiser).build(decay_groups(model, config.weight_decay), config.learning_rate)
 
@@ -103,7 +104,7 @@ def train(
     workers: Workers,
     resume: Path | None = None,
 ) -> TrainingProgress:
-    """Train in place; returns how far it came, with sums over all batches. See `stepwise`."""
+    """Train the model in place and return the progress, with sums over all batches. See `stepwise`."""
     steps = recipe.optimisation.steps(sampler.steps_per_epoch)
     batches = functools.partial(_tokenized, model, sampler, Renewal(model, sampler, workers))
     rungs = watcher.rung_plan.in_steps(sampler.steps_per_epoch) if watcher.rung_plan else None
@@ -121,12 +122,12 @@ def stepwise(
     resume: Path | None = None,
     rungs: RungPlan | None = None,
 ) -> Iterator[TrainingProgress]:
-    """Train in place over the batches of all steps, with a pause before the first step and after each one. At the end
-    the encoder has the weights that `optimisation.keep` names.
+    """Train the model in place, and yield the progress before the first step and after each step. At the end the
+    encoder has the weights that `optimisation.keep` names.
 
-    Every random draw comes from (seed, worker, step), so a resumed training repeats an unbroken one, but for
+    Every random draw depends on (seed, worker, step), so a resumed training equals an unbroken one, except for
     FlashAttention's sums over sentences of more than 128 tokens on a GPU. `rungs` are in steps (`RungPlan.in_steps`).
-    On every worker: `TrainingDivergedError` where the loss is not finite, `Interrupted` where the watcher ends it.
+    Raises on every worker `TrainingDivergedError` if the loss is not finite, `Interrupted` if the watcher ends it.
     """
     config, optimiser = recipe.optimisation, build_optimiser(model, recipe)
     keeping = weights_kept(config, steps, model.encoder, watcher.score)
@@ -156,12 +157,12 @@ def stepwise(
 
             account.add(done, batch, loss, rate)
             before, passed = passed, rungs.reached(done, steps, account.tokens) if rungs else 0
-            at_rung = passed > before and done < steps  # at its end nothing can be saved
+            at_rung = passed > before and done < steps  # at the end a stop saves nothing
             if done == steps or at_rung or keeping.waits(done):
                 account.settle()
             keeping.after(done, progress)
             if at_rung and not watcher.rung(passed, progress):
-                return  # it keeps nothing
+                return  # kept weights are not put back
             if account.due:
                 account.settle()
                 if not watcher.checkpoint(done, save):
@@ -175,23 +176,23 @@ def stepwise(
 
 @dataclass(frozen=True)
 class _Step:
-    """A step that the device may still be at work on."""
+    """A step that the device may still be computing."""
 
     number: int  # counted from 1
-    pending: PendingNumbers  # the loss over all workers, whether the first wants a checkpoint, counts that are tensors
+    pending: PendingNumbers  # the loss over all workers, the wish for a checkpoint, and counts that are tensors
     rate: float
     sums: dict[str, float]  # of the batch
     counts: dict[str, float | Tensor]  # of the objective
 
 
 class _Account:
-    """Keeps the progress, one step late so that the device is not waited for; tells the watcher; and knows, on all
-    workers alike, when a checkpoint is due."""
+    """Updates the progress and calls the watcher, one step late, so that no step waits for the device. Decides, equally
+    on all workers, when a checkpoint is due."""
 
     def __init__(self, progress: TrainingProgress, watcher: Watcher, workers: Workers) -> None:
         self.progress, self.watcher, self.workers = progress, watcher, workers
         self.due = False
-        """Whether a checkpoint is to be taken now. `taken` says that it was."""
+        """Whether a checkpoint must be taken now. `taken` resets it."""
         self._wished = False
         self._began = time.perf_counter() - progress.seconds
         self._pace = Pace(progress.step, progress.sums.get("tokens", 0))
@@ -199,15 +200,15 @@ class _Account:
 
     @property
     def tokens(self) -> float:
-        """Seen in all steps, the last one included."""
+        """Tokens of all steps, including the last one."""
         return self.progress.sums.get("tokens", 0) + (self._last.sums["tokens"] if self._last else 0)
 
     def add(self, number: int, batch: TokenizedBatch, loss: Loss, rate: float) -> None:
-        """A step was queued; the one before it is settled."""
+        """Add a queued step, and settle the step before it."""
         if self.workers.rank == 0 and not self._wished:
             self._wished = self.watcher.wants_checkpoint(number)
         value = loss.value.detach()
-        # The wish for a checkpoint travels with the loss, so that all workers learn of it in the same step.
+        # The wish for a checkpoint is exchanged with the loss, so that all workers receive it in the same step.
         numbers = torch.stack([value, torch.full_like(value, self._wished)])
         counts = [to_device(count, value.device).view(1) for count in loss.counts.values() if isinstance(count, Tensor)]
         # float64 holds every count exactly.
@@ -218,7 +219,7 @@ class _Account:
         self._last = _Step(number, pending, rate, sums | mined, dict(loss.counts))
 
     def settle(self) -> None:
-        """Wait for the last step and write it down, unless that was done."""
+        """Wait for the last step and add it to the progress, unless this was done."""
         step, self._last = self._last, None
         if step is None:
             return
@@ -237,21 +238,21 @@ class _Account:
             self.watcher.step(step.number, {"loss": loss, "learning_rate": step.rate, **counts, **pace})
 
     def taken(self) -> None:
-        """The checkpoint that was due was taken."""
+        """Reset `due` after the checkpoint was taken."""
         self.due = self._wished = False
 
 
 def _number(count: float | Tensor, late: Iterator[float]) -> float:
-    """A count; of a tensor the next number that was read."""
+    """Return a count; for a tensor, the next number of `late`."""
     if not isinstance(count, Tensor):
         return count
     return next(late) if count.is_floating_point() else int(next(late))
 
 
 def _tokenized(model: StudyModel, sampler: Sampler, renewal: Renewal, steps: range) -> Iterator[TokenizedBatch]:
-    """The batches of those steps; the next one is tokenized while the model works on this one, but where its negatives
-    are mined by what the model will be after it."""
-    memory = TokenMemory(model.encoder) if len(steps) > sampler.steps_per_epoch else None  # else no text comes again
+    """Yield the batches of the steps. The next batch is tokenized during a step, unless its negatives must be mined
+    with the weights after this step."""
+    memory = TokenMemory(model.encoder) if len(steps) > sampler.steps_per_epoch else None  # else no text is repeated
 
     def prepare(step: int) -> TokenizedBatch:
         return model.tokenized(sampler.batch(step), memory)
@@ -271,5 +272,5 @@ def _tokenized(model: StudyModel, sampler: Sampler, renewal: Renewal, steps: ran
 
 
 def _seed(seed: int, worker: int, step: int) -> int:
-    """A different stream for every (seed, worker, step)."""
+    """Return a different seed for every (seed, worker, step)."""
     return (seed * 1_000_003 + (worker + 2) * 7_919 + step * 104_729) % (2**63)

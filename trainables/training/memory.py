@@ -1,4 +1,4 @@
-"""How much memory a pass of an encoder holds, and how much there is."""
+"""The memory that a pass of an encoder holds, and the memory that is free."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _VERSIONS = (
     ("", "memory.max", "memory.current", "inactive_file"),
     ("memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
 )
-"""Of control groups: folder, limit, use, and the name of what files take in the cache, which can be had back."""
+"""Versions of control groups: folder, files of limit and use, and the entry of cached files, which can be freed."""
 
 
 def held_bytes(encoder: TrainableEncoder, tokens: Sequence[Sequence[int]]) -> int:
-    """Bytes that embedding those sentences holds for the backward pass, parameters and a base that is `frozen` under
-    them left out. It is done for that, and thrown away. Buffers that it changed are put back."""
+    """Return the bytes that a forward pass over the sentences holds for the backward pass, without parameters and
+    without the tensors in `encoder.frozen`. The pass is run once and discarded. Changed buffers are restored."""
     assert isinstance(encoder, nn.Module)
     buffers = [(buffer, buffer.clone()) for buffer in encoder.buffers()]
     lasting = (*encoder.parameters(), *getattr(encoder, "frozen", ()))
@@ -32,18 +32,18 @@ def held_bytes(encoder: TrainableEncoder, tokens: Sequence[Sequence[int]]) -> in
         storage = tensor.untyped_storage()
         if storage.data_ptr() not in parameters:
             held[storage.data_ptr()] = storage.nbytes()
-        return tensor.detach()  # a node that held its own output would hold itself, and the graph would stay for ever
+        return tensor.detach()  # a node that holds its own output is a reference cycle, and the graph is never freed
 
     with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
         embedded = encoder.embed(tokens)
     for buffer, before in buffers:
         buffer.copy_(before)
-    del embedded  # until here nothing was freed, so that no two had the same address
+    del embedded  # nothing was freed before, so all addresses are different
     return sum(held.values())
 
 
 def available_bytes(device: torch.device) -> int | None:
-    """Memory that is free for this process; None where this machine does not say."""
+    """Return the bytes that are free for this process; None if the machine does not report them."""
     if device.type == "cuda":
         reserved = torch.cuda.memory_reserved(device)
         free, total = torch.cuda.mem_get_info(device)
@@ -61,7 +61,7 @@ def available_bytes(device: torch.device) -> int | None:
 
 
 def _number(file: Path) -> int | None:
-    """None where there is no such file, or no limit ("max")."""
+    """Return the number in a file; None if there is no file or no limit ("max")."""
     text = file.read_text().strip() if file.exists() else "max"
     return None if text == "max" else int(text)
 

@@ -1,4 +1,4 @@
-"""What is trained: an encoder, a projection head and an objective; and one global batch through them."""
+"""The trained model: encoder, projection head and objective; and the loss of a global batch."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ if TYPE_CHECKING:
     from trainables.encoders.mlm_head import MLMHead
 
 OF_BATCH = ("text", "premise", "hypothesis", "label", "group", "score", "guide", "entailed")
-"""What an embedded batch has of the tokenized one, on the encoder's device."""
+"""Fields of a tokenized batch that are copied to the embedded batch, on the encoder's device."""
 TEMPERATURE = "temperature"
-"""What a learned one is told as, step by step."""
+"""Name of a learned temperature among the counts of a step."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TokenizedBatch(TextPairs):
-    """A global batch, ready for the encoder."""
+    """A global batch with token ids, ready for the encoder."""
 
     tokens: list[list[int]]  # one list for each item
     guide: Tensor | None = None  # (items, guide dim)
     entailed: Tensor | None = None  # (items, items), see `EmbeddedBatch`
     mining_seconds: float = 0.0
-    """That it waited for its negatives to be mined anew."""
+    """Seconds for which the batch waited while its negatives were mined again."""
     _shares: dict[int, list[list[int]]] = field(default_factory=dict, repr=False)  # by the number of workers
 
     @classmethod
@@ -52,8 +52,8 @@ class TokenizedBatch(TextPairs):
         guide: EmbeddingStore | None = None,
         meanings: Meanings | None = None,
     ) -> TokenizedBatch:
-        """`guide`: what a frozen encoder makes of the items, of the whole batch on every worker; `meanings`: of the
-        texts, where a grammar knows them."""
+        """Tokenize a batch. `guide`: the frozen encoder that embeds all items, on every worker. `meanings`: the
+        meanings of the texts, if a grammar made them."""
         entailed = None
         if batch.tokens is None:
             batch, tokens = tokenize(batch, encoder)
@@ -74,30 +74,30 @@ class TokenizedBatch(TextPairs):
         )
 
     def shares(self, workers: Workers) -> list[list[int]]:
-        """Which items each worker embeds."""
+        """Return the indices of the items that each worker embeds."""
         if workers.count not in self._shares:
             self._shares[workers.count] = workers.share([len(ids) for ids in self.tokens])
         return self._shares[workers.count]
 
     def own(self, workers: Workers) -> list[list[int]]:
-        """The tokens of this worker's items."""
+        """Return the tokens of this worker's items."""
         return [self.tokens[i] for i in self.shares(workers)[workers.rank]]
 
     @property
     def anchors(self) -> list[list[int]]:
-        """The tokens of the premises, each once."""
+        """The tokens of the unique premises."""
         return [self.tokens[i] for i in self.premise.unique().tolist()]
 
     def hiding(
         self, workers: Workers, generator: torch.Generator
     ) -> tuple[list[list[int]], torch.Generator, list[int]]:
-        """What masked language modelling asks: the anchors' tokens, where masks come from, and this worker's share."""
+        """Return arguments for the MLM head: the anchors' tokens, the generator of masks, this worker's anchors."""
         tokens = self.anchors
         return tokens, generator, workers.share([len(ids) for ids in tokens])[workers.rank]
 
 
 class StudyModel(nn.Module):
-    """Encoder, projection head and objective. Only the encoder outlives training."""
+    """Encoder, projection head and objective. Only the encoder is kept after training."""
 
     def __init__(
         self,
@@ -111,9 +111,9 @@ class StudyModel(nn.Module):
         guide: EmbeddingStore | None = None,
         meanings: Meanings | None = None,
     ) -> None:
-        """`guide`: embeddings of the encoder that `objective.guide` or `objective.teacher` names; `meanings`: of the
-        training texts, by which false negatives are counted; `mlm`: the weight of masked language modelling;
-        `mean_over_workers` and `count_padding` are what `objective.workers` and `pooling.padding` ask for."""
+        """`guide`: embeddings of the encoder that `objective.guide` or `objective.teacher` names. `meanings`: meanings
+        of the training texts, for the count of false negatives. `mlm`: the weight of masked language modelling.
+        `mean_over_workers` and `count_padding`: from `objective.workers` and `pooling.padding`."""
         super().__init__()
         self.encoder = encoder
         self.head = head.build(encoder.dim)
@@ -130,15 +130,15 @@ class StudyModel(nn.Module):
         self.to(encoder.device)
 
     def tokenized(self, batch: Batch, memory: TokenMemory | None = None) -> TokenizedBatch:
-        """A batch of the sampler, ready for `loss`; `memory`: what tokenizes in the encoder's place."""
+        """Return a batch of the sampler, ready for `loss`. `memory`: tokenizes instead of the encoder."""
         return TokenizedBatch.of(batch, memory or self.encoder, self.guide, self.meanings)
 
     def loss(self, batch: TokenizedBatch, workers: Workers, generator: torch.Generator) -> Loss:
-        """This worker's part of the global batch's loss."""
+        """Return this worker's part of the loss of a global batch."""
         loss = None
         if not self.objective.mlm_only:
             own = batch.own(workers)
-            # A worker without a sentence still takes part in the exchange, backwards too.
+            # A worker without sentences still takes part in the exchange, also in the backward pass.
             nothing = torch.zeros(0, self.encoder.dim, device=self.encoder.device, requires_grad=True)
             loss = self.contrast(self.encoder.embed(own) if own else nothing, batch, workers, generator)
         if not self.mlm_weight:
@@ -150,13 +150,13 @@ class StudyModel(nn.Module):
 
     @property
     def mlm_head(self) -> MLMHead:
-        """The head for masked language modelling, where `mlm_weight` asks for it."""
+        """The head for masked language modelling; only with `mlm_weight` above 0."""
         head = on_tokens(self.encoder).mlm_head
         assert head is not None, "the encoder was loaded without a head for masked language modelling"
         return cast("MLMHead", head)
 
     def contrast(self, local: Tensor, batch: TokenizedBatch, workers: Workers, generator: torch.Generator) -> Loss:
-        """The objective's loss: this worker's part. `local`: the embeddings of `batch.own(workers)`, (own, dim)."""
+        """Return this worker's part of the objective's loss. `local`: (own, dim), embeddings of this worker's items."""
         device = self.encoder.device
         embeddings = workers.gather(local, batch.shares(workers))  # (items, dim)
         if self.count_padding:
@@ -193,10 +193,10 @@ class StudyModel(nn.Module):
 
 
 class MemoryBank(nn.Module):
-    """A queue of the candidates of earlier batches; the oldest leave first (DeCLUTR, Figure S1).
+    """A queue of the candidates of earlier batches. The oldest are replaced first (DeCLUTR, Figure S1).
 
-    The candidates of a batch enter in a random order, so that which of them a short queue keeps is left to chance.
-    Every worker sees the global batch, so all their banks are alike. The bank is part of a checkpoint.
+    The candidates of a batch enter in random order, so that a short queue keeps a random choice of them. Every worker
+    has the global batch, so the banks of all workers are equal. The bank is part of a checkpoint.
     """
 
     vectors: Tensor
@@ -205,18 +205,18 @@ class MemoryBank(nn.Module):
     batches: Tensor
 
     def __init__(self, size: int, width: int, warmup: int = 0) -> None:
-        """`size` entries of `width` numbers; it serves after `warmup` batches."""
+        """`size` entries of `width` numbers; the bank is used after `warmup` batches."""
         super().__init__()
         self.warmup = warmup
         self.register_buffer("vectors", torch.zeros(size, width))
         self.register_buffer("texts", torch.zeros(size, dtype=torch.int64))
         self.register_buffer("added", torch.zeros((), dtype=torch.int64))
         self.register_buffer("batches", torch.zeros((), dtype=torch.int64))
-        self._counted: tuple[int, int] | None = (0, 0)  # the last two, to ask no device for them; None: not known
+        self._counted: tuple[int, int] | None = (0, 0)  # `added`, `batches` without a device; None: unknown
         self.register_load_state_dict_post_hook(MemoryBank._forget)
 
     def entries(self) -> tuple[Tensor, Tensor] | tuple[None, None]:
-        """(entries, width) and their fingerprints; nothing during the warm-up."""
+        """Return the vectors, (entries, width), and their fingerprints, (entries,); None twice during the warm-up."""
         added, batches = self._counts()
         filled = min(added, len(self.texts))
         if filled == 0 or batches < self.warmup:
@@ -224,7 +224,7 @@ class MemoryBank(nn.Module):
         return self.vectors[:filled].clone(), self.texts[:filled].clone()
 
     def add(self, vectors: Tensor, texts: Tensor, generator: torch.Generator) -> None:
-        """Put a batch's candidates in, in place of the oldest entries."""
+        """Add the candidates of a batch in place of the oldest entries."""
         added, batches = self._counts()
         size = len(self.texts)
         order = to_device(torch.randperm(len(texts), generator=generator)[:size], texts.device)
@@ -237,26 +237,25 @@ class MemoryBank(nn.Module):
         self._counted = added + len(texts), batches + 1
 
     def _counts(self) -> tuple[int, int]:
-        """Entries and batches that came in so far."""
+        """Return the numbers of entries and batches added so far."""
         if self._counted is None:
             self._counted = int(self.added), int(self.batches)
         return self._counted
 
     def _forget(self, _: object) -> None:
-        """A saved state was loaded."""
+        """Forget the counts after a saved state was loaded."""
         self._counted = None
 
 
 def _fingerprint(text: bytes) -> int:
-    """The same 63 bits for the same text, in every process and batch."""
+    """Return 63 bits that are the same for equal texts, in every process and batch."""
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest()) >> 1
 
 
 def _padding_share(batch: TokenizedBatch) -> Tensor:  # (sentences, 1)
-    """Liao's released code divides a sum over the real tokens by the padded length, so padding shrinks a mean.
-
-    Premises and hypotheses of a batch are padded apart, each to its longest.
-    """
+    """Return real length divided by padded length. Liao's released code divides the sum over the real tokens by the
+    padded length, so padding shrinks a mean. Premises and hypotheses of a batch are padded separately, each to the
+    longest."""
     lengths = torch.tensor([len(ids) for ids in batch.tokens], dtype=torch.float64) - 1  # [CLS] is left out
     padded = torch.ones_like(lengths)
     for members in (batch.hypothesis, batch.premise):  # a sentence that is both counts as a premise
@@ -265,8 +264,8 @@ def _padding_share(batch: TokenizedBatch) -> Tensor:  # (sentences, 1)
 
 
 def decay_groups(model: nn.Module, weight_decay: float) -> list[dict[str, Any]]:
-    """Weight decay on matrices only, not on biases and LayerNorm, and not on a learned temperature, whose group has a
-    rate of its own (`rate`)."""
+    """Return parameter groups with weight decay on matrices only, not on biases, LayerNorm or a learned temperature.
+    The group of a learned temperature has its own rate (`rate`)."""
     learned = [module for module in model.modules() if isinstance(module, LearnedTemperature)]
     matrices = [p for p in model.parameters() if p.requires_grad and p.dim() > 1]
     vectors = [p for p in model.parameters() if p.requires_grad and p.dim() <= 1]

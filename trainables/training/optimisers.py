@@ -1,5 +1,4 @@
-"""The optimisers: how a gradient becomes a step. To add one: a subclass of `Optimiser`, whose fields are its keys,
-added here or in a plugin file."""
+"""The optimisers. To add one, write a subclass of `Optimiser`, whose fields are its keys, here or in a plugin file."""
 
 from __future__ import annotations
 
@@ -22,37 +21,37 @@ class Stacked(Protocol):
 
     @property
     def state(self) -> Mapping[str, Sequence[Tensor]]:
-        """What it keeps of each parameter, in its shape, by name."""
+        """The state of each parameter, by name, in the shape of the parameter."""
 
     def step(self, step: int, gradients: Sequence[Tensor], rate: Tensor, decay: Tensor) -> None:
-        """Step `step`, counted from 0; it may change the gradients. Learning rate and weight decay of each member are
-        (members, 1, 1); biases do not decay."""
+        """Run step `step`, counted from 0. The gradients may be changed. Learning rate and weight decay of the members
+        are (members, 1, 1). Biases do not decay."""
 
 
 @dataclass(frozen=True)
 class Optimiser(Options):
-    """An entry of `OPTIMISERS`. Its fields are its keys. Importing it is light: PyTorch comes from
-    `trainables.lazy_torch`."""
+    """An entry of `OPTIMISERS`. Its fields are its keys. Importing it does not import PyTorch
+    (`trainables.lazy_torch`)."""
 
     section = "optimisation"
 
     name: ClassVar[str]
     stacks: ClassVar[bool] = False
-    """Whether `stacked` steps many trials at once; if not, adapters with it are trained one by one."""
+    """Whether `stacked` is implemented, which trains many trials together. If not, adapters are trained one by one."""
 
     def build(self, groups: list[dict[str, Any]], rate: float) -> torch.optim.Optimizer:
-        """From groups of parameters, each with its weight decay, and the highest learning rate, which the loop lowers
-        as the schedule says."""
+        """Return an optimiser. `groups`: parameters with their weight decay. `rate`: the highest learning rate; the
+        loop changes it by the schedule."""
         raise NotImplementedError
 
     def stacked(self, members: Sequence[Any], parameters: Sequence[Tensor]) -> Stacked:
-        """`build` for a population: `members` are of this class, one for each trial."""
+        """Return an optimiser for a population. `members`: one instance of this class for each trial."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True)
 class AdamW(Optimiser):
-    """With torch's defaults."""
+    """AdamW with PyTorch's defaults."""
 
     name = "adamw"
     meaning = "with torch's defaults"

@@ -1,4 +1,4 @@
-"""How fast a training goes."""
+"""The speed of a training."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import time
 from collections import deque
 
 PACE_SECONDS = 10.0
-"""Steps and tokens a second are those of about so many last seconds."""
+"""The speed is measured over about this many last seconds."""
 
 
 class Pace:
-    """Steps and tokens a second, of late."""
+    """Measures steps and tokens per second over the last `PACE_SECONDS`."""
 
     def __init__(self, step: int, tokens: float) -> None:
-        """How many steps and tokens are done when the clock starts."""
+        """`step`, `tokens`: the numbers that are done at the start."""
         self._points = deque([(time.perf_counter(), step, tokens)])
 
     def after(self, step: int, tokens: float) -> dict[str, float]:
-        """Once so many steps and tokens are done; empty where no step was."""
+        """Return the speed after `step` steps and `tokens` tokens; empty if no step was done since."""
         now = time.perf_counter()
         points = self._points
         points.append((now, step, tokens))

@@ -7,14 +7,14 @@ from torch import Tensor
 
 
 class PendingNumbers:
-    """The numbers of a tensor, on their way from the device to this process.
+    """The numbers of a tensor, during the copy from the device to this process.
 
-    Making one does not wait for the device; `read` waits until it has come so far. A training that reads a step's
-    numbers only once the next step is queued keeps its device busy.
+    The constructor does not wait for the device; `read` does. A training that reads the numbers of a step only after
+    the next step is queued keeps its device busy.
     """
 
     def __init__(self, numbers: Tensor) -> None:
-        """`numbers`: of any shape; what is written into it afterwards is not seen."""
+        """`numbers`: of any shape. Later changes of the tensor have no effect."""
         numbers = numbers.detach()
         self._arrived: torch.cuda.Event | None = None
         if numbers.is_cuda:
@@ -26,7 +26,7 @@ class PendingNumbers:
             self._numbers = numbers.cpu().clone()
 
     def read(self) -> list[float]:
-        """All numbers, in one list."""
+        """Wait for the numbers and return them in one flat list."""
         if self._arrived is not None:
             self._arrived.synchronize()
         return self._numbers.flatten().tolist()

@@ -1,9 +1,9 @@
-"""A population: many small trials that train together, with NT-Xent on the embeddings of a frozen base.
+"""Training of a population: many small trials that train together, with NT-Xent on the embeddings of a frozen base.
 
-The adapters and projection heads of equal shape are stacked, so that one batched matrix product serves all members, and
-gradients are written out instead of recorded. Otherwise the arithmetic of each member is that of
-`trainables.training.loop` and `trainables.objectives.losses.ntxent`. Members exchange nothing, so one that diverges
-leaves the others as they are.
+Adapters and projection heads of equal shape are stacked, so that one batched matrix product computes all members.
+Gradients are computed by explicit formulas, without autograd. Otherwise each member is computed as in
+`trainables.training.loop` and `trainables.objectives.losses.ntxent`. Members exchange nothing, so a member that
+diverges does not change the other members.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ if TYPE_CHECKING:
     from trainables.corpora.scene_meanings import Meanings
 
 NUMBERS_AT_ONCE = {"cpu": 2**23, "cuda": 2**28}
-"""One tensor of activations of all members in a stack holds at most so many numbers; more members make more stacks."""
+"""Most numbers in one tensor of activations of a stack's members. More members make more stacks."""
 SCORES_AT_ONCE = {"cpu": 2**20, "cuda": 2**28}
-"""The same for scores, of which none is kept for later. On a CPU what is in use should fit its caches."""
+"""Most scores that are computed at once. None is stored for later. On a CPU they should fit in its caches."""
 
 
 @dataclass
@@ -56,11 +56,11 @@ class Member:
     model: StudyModel
     recipe: Recipe
     sampler: Sampler
-    """Members with the same object share their batches, and of one store their base embeddings."""
+    """Members with the same object share batches; if they also have the same store, they share base embeddings."""
     progress: TrainingProgress = field(default_factory=TrainingProgress)
-    """What `loop.train` returns: steps, and sums over the batches. `seconds` are an even share of the population's."""
+    """Steps and sums, as from `loop.train`. `seconds` is an equal share of the population's seconds."""
     diverged: str | None = None
-    """Why the member's training ended early, if it did, in the words of `TrainingDivergedError`."""
+    """Why the member's training ended early, in the words of `TrainingDivergedError`; None if it did not."""
 
     @property
     def optimisation(self) -> OptimisationConfig:
@@ -68,7 +68,7 @@ class Member:
 
     @property
     def steps(self) -> int:
-        """Of its whole training."""
+        """Number of steps of the whole training."""
         return self.optimisation.steps(self.sampler.steps_per_epoch)
 
     @property
@@ -85,13 +85,13 @@ class Member:
 
 
 class PopulationWatcher(Protocol):
-    """Follows the training of a population. Steps are counted from 1."""
+    """Callbacks of a population's training. Steps are counted from 1."""
 
     def looks(self, step: int) -> bool:
-        """After each step: whether `step` is to be called, for which the device is waited for."""
+        """Return, after each step, whether to call `step`. That call waits for the device."""
 
     def step(self, step: int, save: Callable[[Path], None]) -> bool:
-        """After a step. `save` writes a checkpoint into a folder; False: the training ends here, with a checkpoint."""
+        """Handle a step; `save(folder)` writes a checkpoint. Return False, after saving one, to end the training."""
 
 
 def train_population(
@@ -99,9 +99,9 @@ def train_population(
 ) -> None:
     """Train all members in place, step by step together.
 
-    Their recipes have one `population_key`; shapes of heads may differ. A loss that is not finite ends its member's
-    training and no other's. From the checkpoint in the folder `resume` it goes on as if nothing had happened. Raises
-    `Interrupted` where the watcher ends it.
+    Their recipes have one `population_key`; shapes of heads may differ. A loss that is not finite ends the training of
+    its member only. `resume`: the folder of a checkpoint from which the training continues unchanged. Raises
+    `Interrupted` if the watcher ends the training.
     """
     steps = members[0].steps
     stacks = [_Stack(group, steps) for group in _groups(members)]
@@ -130,18 +130,17 @@ def train_population(
 
 
 def share_seconds(members: Sequence[Member], began: float) -> None:
-    """All seconds since then, evenly among the members."""
+    """Divide the seconds since `began` equally among the members."""
     for member in members:
         member.progress.seconds = (time.perf_counter() - began) / len(members)
 
 
 def embed_ahead(store: EmbeddingStore, sampler: Sampler, steps: int) -> None:
-    """Have a frozen encoder embed all sentences of a training at once, not batch by batch.
+    """Embed all sentences of a training with a frozen encoder at once, not batch by batch.
 
-    A sampler may leave out a rest of its corpus in each epoch, another one each time, so epochs are read until one
-    brings no new sentence.
+    A sampler may leave out another part of its corpus in each epoch, so epochs are read until one has nothing new.
     """
-    if isinstance(sampler, RenewedSampler):  # which texts will be negatives is not known yet
+    if isinstance(sampler, RenewedSampler):  # its later negatives are not known yet
         store.rows(sampler.texts)
         return
     sentences: dict[str, None] = {}
@@ -156,17 +155,17 @@ def embed_ahead(store: EmbeddingStore, sampler: Sampler, steps: int) -> None:
 
 @dataclass(frozen=True)
 class _StackedPairs:
-    """A batch of pairs as NT-Xent sees it: 2 m texts, the first side's and then the second's."""
+    """A batch of m pairs for NT-Xent: 2 m texts, all first texts and then all second texts."""
 
     base: Tensor  # (2 m, dim)
-    excluded: Tensor  # (excluded,) flat index into (2 m, 2 m): what is not in the denominator of its row
-    one_way: Tensor  # (some,) those of them whose mirror image is in the denominator of its own row
-    other_way: Tensor  # (some,) these mirror images
+    excluded: Tensor  # (excluded,) flat index into (2 m, 2 m): entries that are not in the denominator of their row
+    one_way: Tensor  # (some,) the excluded entries with a transposed entry that is not excluded
+    other_way: Tensor  # (some,) these transposed entries
     counts: dict[str, int]
 
 
 class _Batches:
-    """The batches of one step, each prepared once for all members that share it."""
+    """The batches of one step. Each is prepared once for all members that share it."""
 
     def __init__(self, step: int) -> None:
         self.number = step
@@ -174,7 +173,7 @@ class _Batches:
         self._drawn: dict[int, Batch] = {}
 
     def of(self, member: Member, like: Tensor, masks: bool) -> _StackedPairs:
-        """`masks`: false negatives are known by their texts and left out (`objective.false_negatives=mask`)."""
+        """Return the batch of a member. `masks`: equal texts are left out (`objective.false_negatives=mask`)."""
         sampler, store = member.sampler, member.encoder.store
         key = id(sampler), id(store), masks
         if key not in self._made:
@@ -199,7 +198,7 @@ def _prepare(
     if masks:
         _, text = np.unique(rows, return_inverse=True)
         own, other = text[:pairs], text[pairs:]
-        agreed = (text == own[:, None]) | (text == other[:, None])  # (pairs, 2 m): one of this pair's texts
+        agreed = (text == own[:, None]) | (text == other[:, None])  # (pairs, 2 m): equal to one of the pair's texts
         excluded |= np.concatenate([agreed, agreed])
         excluded[np.arange(2 * pairs), np.roll(np.arange(2 * pairs), pairs)] = False  # the positive itself
     flat, one_way = np.flatnonzero(excluded), np.flatnonzero(excluded & ~excluded.T)
@@ -220,7 +219,7 @@ def _prepare(
 
 
 def _judged(batch: Batch, items: np.ndarray, excluded: np.ndarray, meanings: Meanings | None) -> dict[str, int]:
-    """What `objectives/truly_false.py` counts. `items`: (2 m,) the texts; `excluded`: (2 m, 2 m)."""
+    """Return the counts of `objectives/truly_false.py`. `items`: (2 m,) the texts; `excluded`: (2 m, 2 m)."""
     entailed = meanings.entailed(batch.sentences, batch.premise.tolist()) if meanings else None
     if entailed is None:
         return {}
@@ -249,7 +248,7 @@ class _Stack:
         self.temperature = self._column([float(member.objective.temperature) for member in members])
         self.tables: list[Tensor] | None = None
         self.last: tuple[int, PendingNumbers, list[_StackedPairs]] | None = None
-        """The step that the device may still be at work on, its losses and its batches."""
+        """The step that the device may still be computing: its number, losses and batches."""
         own = [member.recipe.part(Optimiser) for member in members]
         self.optimiser = own[0].stacked(own, [*self.weight, *self.bias])
 
@@ -271,7 +270,7 @@ class _Stack:
         self.last = queued
 
     def settle(self) -> None:
-        """Wait for the last step and write it down, unless that was done."""
+        """Wait for the last step and add it to the progress of the members, unless this was done."""
         if self.last is None:
             return
         (step, losses, pairs), self.last = self.last, None
@@ -286,11 +285,11 @@ class _Stack:
             member.progress.add(loss=loss, **own.counts)
 
     def inputs(self) -> Iterable[Member]:
-        """A member for each pair of a sampler and a store."""
+        """Return one member for each pair of sampler and store."""
         return {(id(member.sampler), id(member.encoder.store)): member for member in self.members}.values()
 
     def unstack(self) -> None:
-        """Give the members their trained parameters."""
+        """Copy the trained parameters back to the members."""
         with torch.no_grad():
             for member, own in enumerate(self.linear):
                 for layer, linear in enumerate(own):
@@ -298,7 +297,7 @@ class _Stack:
                     linear.bias.copy_(self.bias[layer][member])
 
     def tensors(self) -> Iterator[tuple[Member, str, Tensor]]:
-        """Views of all that changes: each member's parameters and optimiser state, by name."""
+        """Yield views of everything that training changes: each member's parameters and optimiser state, by name."""
         everything = {"parameter": [*self.weight, *self.bias], **self.optimiser.state}
         for name, stacked in everything.items():
             for number, tensor in enumerate(stacked):
@@ -306,7 +305,7 @@ class _Stack:
                     yield member, f"{name}.{number}", own
 
     def _forward(self, pairs: Sequence[_StackedPairs]) -> list[Tensor]:
-        """The input and the output of each layer, (members, 2 m, dim)."""
+        """Return the input of the first layer and the output of each layer, (members, 2 m, dim) each."""
         same = all(own is pairs[0] for own in pairs)
         first = pairs[0].base.expand(len(pairs), -1, -1) if same else torch.stack([own.base for own in pairs])
         activations = [first]
@@ -316,7 +315,7 @@ class _Stack:
         return activations
 
     def _backward(self, activations: list[Tensor], delta: Tensor) -> list[Tensor]:
-        """Gradients in the order of the optimiser: all weights, then all biases. `delta` is that of the last output."""
+        """Return the gradients in the optimiser's order: all weights, then all biases. `delta`: by the last output."""
         weights: list[Tensor] = []
         biases: list[Tensor] = []
         for layer in reversed(range(len(self.weight))):
@@ -329,10 +328,10 @@ class _Stack:
         return [*weights, *biases]
 
     def _contrast(self, projected: Tensor, pairs: Sequence[_StackedPairs]) -> tuple[Tensor, Tensor]:
-        """NT-Xent of each member, (members,), and its gradient by `projected`, (members, 2 m, dim).
+        """Return NT-Xent of each member, (members,), and its gradient by `projected`, (members, 2 m, dim).
 
         With P the softmax of each row of scores and Y the pairing, the gradient by the normalised vectors z is
-        (P + P' - 2 Y) z / (2 m tau). `denominator` is the log of the sum in each row's.
+        (P + P' - 2 Y) z / (2 m tau). `denominator` is the log of each row's sum of exponentials.
         """
         lengths = torch.linalg.vector_norm(projected, dim=2, keepdim=True).clamp_(min=1e-12)
         z = projected / lengths
@@ -344,27 +343,27 @@ class _Stack:
         for start in range(0, len(z), together):
             part = slice(start, start + together)
             z_part = z[part]
-            # The temperature divides one factor, which is smaller than the scores.
+            # The temperature divides one factor, which has fewer numbers than the scores.
             scores, shares = (buffer[: len(z_part)] for buffer in self._buffers(together, count))
             torch.bmm(z_part / self.temperature[part], z_part.mT, out=scores)
             for own, table in zip(pairs[part], scores, strict=True):
                 table.view(-1)[own.excluded] = -math.inf
             torch.softmax(scores, dim=2, out=shares)
-            # The largest share never underflows; that of a positive may.
+            # The largest share never underflows; the share of a positive may.
             denominator[part] = scores.amax(dim=2) - shares.amax(dim=2).log_()
-            # Scores are symmetric, so P' is had without a slow transposition, but for what is excluded one way only.
+            # Scores are symmetric, so P' needs no slow transposition, except at entries that are excluded one way only.
             both = scores.sub_(denominator[part].unsqueeze(1)).exp_().add_(shares)
             for own, table, share in zip(pairs[part], both, shares, strict=True):
                 table.view(-1)[own.one_way] = table.view(-1)[own.other_way] = share.view(-1)[own.other_way]
             torch.bmm(both, z_part, out=gradient[part])
         losses = denominator - (z * partner).sum(dim=2) / self.temperature.squeeze(2)  # (members, 2 m)
         gradient.sub_(partner, alpha=2).div_(self.temperature * count)
-        # Back through the normalisation: what points along z changes nothing.
+        # Gradient through the normalisation: the component along z has no effect.
         gradient.sub_((gradient * z).sum(dim=2, keepdim=True) * z).div_(lengths)
         return losses.mean(dim=1), gradient
 
     def _buffers(self, members: int, count: int) -> list[Tensor]:
-        """Two tables of scores for each member. Fresh memory at each step would cost as much as a product."""
+        """Return two score tables per member. They are reused: new memory in each step costs as much as a product."""
         if self.tables is None or self.tables[0].shape != (members, count, count):
             self.tables = [self.weight[0].new_empty(members, count, count) for _ in range(2)]
         return self.tables
@@ -390,7 +389,7 @@ def _save(folder: Path, step: int, members: Sequence[Member], stacks: Sequence[_
 
 
 def _load(folder: Path, members: Sequence[Member], stacks: Sequence[_Stack]) -> int:
-    """Put a saved state back; returns the number of steps done. `UserError` for a state that is none, or of others."""
+    """Load a saved state and return the steps done. Raises `UserError` for an invalid state or one of other members."""
     place = {id(member): number for number, member in enumerate(members)}
     with readable(folder):
         tensors = load_file(folder / TENSORS)
@@ -418,7 +417,7 @@ class _Saved:
 
 
 def _layers(model: StudyModel) -> list[tuple[nn.Linear, bool]]:
-    """The linear layers of adapter and head, and whether a ReLU follows."""
+    """Return the linear layers of adapter and head, each with whether a ReLU follows."""
     assert isinstance(model.encoder, AdaptedEncoder)
     head = model.head if isinstance(model.head, nn.Sequential) else [model.head]
     modules = [module for module in [*model.encoder.adapter, *head] if not isinstance(module, nn.Identity)]
@@ -427,7 +426,8 @@ def _layers(model: StudyModel) -> list[tuple[nn.Linear, bool]]:
 
 
 def _groups(members: Sequence[Member]) -> list[list[Member]]:
-    """Members of one shape and optimiser, those that share their input side by side, as many as fit at once."""
+    """Return groups of members of equal shapes and optimiser, limited by `NUMBERS_AT_ONCE`. Members that share their
+    input are neighbours."""
     shapes: dict[object, list[Member]] = {}
     for member in members:
         shape = tuple((layer.weight.shape, rectified) for layer, rectified in _layers(member.model))

@@ -1,4 +1,4 @@
-"""Queries and documents of a batch: where they have prompts that differ, a sentence has an embedding as each."""
+"""Prompts of a batch's queries and documents. If the prompts differ, a sentence in both roles has two embeddings."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from trainables.training.token_memory import TokenMemory
 
 
 def tokenize(batch: Batch, encoder: TrainableEncoder | TokenMemory) -> tuple[Batch, list[list[int]]]:
-    """The batch, and the tokens of its sentences: premises as queries, hypotheses as documents.
+    """Return the batch and the tokens of its sentences. Premises get the query prompt, hypotheses the document prompt.
 
-    With two prompts a sentence that is both becomes two items of one text. Its text stays what it was, so whatever
-    asks whether two items are the same sentence still hears that they are.
+    If the prompts differ, a sentence in both roles becomes two items. The text of both items is the sentence without
+    a prompt, so that they still count as equal texts.
     """
     own: Prompts = getattr(encoder, "prompts", NO_PROMPTS)
     if batch.prompts is None and not own.differ:
@@ -29,14 +29,14 @@ def tokenize(batch: Batch, encoder: TrainableEncoder | TokenMemory) -> tuple[Bat
     documents = np.unique(batch.hypothesis)
     documents = documents[[prompts[i].differ for i in documents]]
     both = np.intersect1d(documents, batch.premise)
-    place = np.arange(len(prompts))  # of each sentence as a document
+    place = np.arange(len(prompts))  # the item of each sentence as a document
     place[both] = len(prompts) + np.arange(len(both))
     sentences = [*batch.sentences, *(batch.sentences[i] for i in both)]
     before = [prompt.query for prompt in prompts] + [""] * len(both)
     for i in documents.tolist():
         before[place[i]] = prompts[i].document
     tokens: dict[int, list[int]] = {}
-    prompted: Any = encoder  # one that has `prompts` takes any
+    prompted: Any = encoder  # an encoder with `prompts` takes any prompt
     for prompt in dict.fromkeys(before):
         places = [i for i, of_sentence in enumerate(before) if of_sentence == prompt]
         rows = prompted.tokenize([sentences[i] for i in places], prompt)

@@ -1,4 +1,4 @@
-"""Hard negatives that are mined anew while a model trains, by its own encoder as it is by then."""
+"""Mining of new hard negatives during a training, by the present state of the trained encoder."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from trainables.training.model import StudyModel
 
 
 class Renewal:
-    """When, and by whom. Of a sampler that mines nothing anew it does nothing.
+    """Renews the mined negatives of a `RenewedSampler`; does nothing for other samplers.
 
-    Which texts are negatives (`mined_table`) is a buffer of the model, and so part of a checkpoint: of the step after
-    which a training broke off, the weights no longer tell which ones they were.
+    The table of negatives (`mined_table`) is a buffer of the model, and so part of a checkpoint: it cannot be computed
+    again from the weights of a later step.
     """
 
     def __init__(self, model: StudyModel, sampler: Sampler, workers: Workers) -> None:
@@ -28,18 +28,18 @@ class Renewal:
             model.register_buffer("mined", torch.tensor(self.sampler.table))
 
     def begin(self) -> None:
-        """After a checkpoint was read, if one was: go on with its negatives."""
+        """Give the sampler the model's negatives. Call it after a checkpoint is loaded, which has negatives, too."""
         if self.sampler is not None:
             self.sampler.take(self.model.get_buffer("mined").numpy(force=True).copy())
 
     def due(self, step: int) -> bool:
-        """Whether the batch of a step, counted from 0, waits for the weights of the step before."""
+        """Return whether the batch of a step, counted from 0, needs the weights of the step before."""
         return self.sampler is not None and self.sampler.renews(step)
 
     def renew(self, step: int) -> float:
-        """On every worker, before the batch of that step is made: mine if it is due. How many seconds it took.
+        """Mine new negatives if they are due, and return the seconds. Call it on every worker before the step's batch.
 
-        The first worker mines for all of them: two machines may round the same cosine to two sides of a limit.
+        The first worker mines for all, as two machines may round the same cosine to different sides of a limit.
         """
         if self.sampler is None or not self.due(step):
             return 0.0
@@ -48,7 +48,7 @@ class Renewal:
         if self.workers.rank == 0:
             try:
                 negatives = self.sampler.mine(self.model.encoder.encode)
-            except UserError as error:  # the others wait, and shall end with it
+            except UserError as error:  # the other workers wait, and must fail as well
                 negatives = error
         negatives = self.workers.from_first(negatives)
         if isinstance(negatives, UserError):

@@ -1,4 +1,4 @@
-"""Where a training pauses to be scored, so that a scheduler can stop it early, and what is measured there."""
+"""Rungs: the pauses of a training, where it is scored so that a scheduler can stop it early, and their measures."""
 
 from __future__ import annotations
 
@@ -14,36 +14,34 @@ from trainables.errors import UserError
 
 Unit = Literal["share", "steps", "tokens", "epochs"]
 MOST_PARTS = 1000
-"""Of equal size, that `--rungs` may cut a training into; a slip of the finger has more."""
+"""Most parts of equal size into which `--rungs` may divide a training. A larger number is a typing error."""
 
 
 @dataclass(frozen=True)
 class Measure:
-    """What is measured at a rung: one number, the mean over the tasks that give it, or of other measures. The higher
-    the better."""
+    """A number measured at a rung: a mean over tasks, or a weighted mean of other measures. Higher is better."""
 
     name: str
-    """Of the goal that it stands for."""
+    """The name of the goal that the measure stands for."""
     tasks: tuple[str, ...] = ()
     number: str = ""
-    """Of a task: the one that its kind has while a training goes on (`TaskKind.development`), such as
-    `dev_spearman_cosine`, as at the end, or `dev_accuracy`, of a linear probe. `seconds`: of training so far, with a
-    minus."""
+    """The development number of the tasks' kind during training (`TaskKind.development`): `dev_spearman_cosine`, the
+    same as at the end, or `dev_accuracy`, from a linear probe. `seconds`: seconds of training so far, negated."""
     parts: tuple[tuple[Measure, float], ...] = ()
-    """Those whose weighted mean it is, with their weights."""
+    """The measures of a weighted mean, with their weights."""
 
     @property
     def ends(self) -> tuple[Measure, ...]:
-        """Those of tasks that it is made of."""
+        """The measures without parts that this measure is made of."""
         return tuple(end for part, _ in self.parts for end in part.ends) or (self,)
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """All tasks that it is made of."""
+        """All tasks of the measure and of its parts."""
         return tuple(task for end in self.ends for task in end.tasks)
 
     def of(self, scores: Mapping[str, float | None]) -> float | None:
-        """From development scores by `TASK.NUMBER`, of those that are there; None without any."""
+        """Return the measure from development scores by `TASK.NUMBER`. Missing scores are skipped; None without any."""
         terms = [(scores.get(f"{task}.{self.number}"), 1.0) for task in self.tasks]
         terms += [(part.of(scores), weight) for part, weight in self.parts]
         measured = [(value, weight) for value, weight in terms if value is not None]
@@ -55,14 +53,13 @@ STS = Measure("sts", ("STSBenchmark",), "dev_spearman_cosine")
 
 @dataclass(frozen=True)
 class RungPlan:
-    """Rungs: pauses of a training after the first step at which so much of it has been done."""
+    """Rungs: pauses of a training, each after the first step at which an amount of the training is done."""
 
     unit: Unit
-    """`share` of its own steps, or `steps`, `epochs`, or `tokens` that it has seen."""
+    """Unit of `at`: `share` of the training's own steps, or `steps`, `epochs` or `tokens`."""
     at: tuple[float, ...]
-    """Rising; shares are below 1, since at the end nothing can be saved. What a training does not reach is left out."""
+    """Rising amounts. Shares are below 1, as stopping at the end saves nothing. Amounts never reached are ignored."""
     measures: tuple[Measure, ...] = (STS,)
-    """What is measured there."""
 
     def __post_init__(self) -> None:
         rising = all(before < after for before, after in itertools.pairwise(self.at))
@@ -72,37 +69,37 @@ class RungPlan:
             raise UserError(f"rungs as shares of a training must be below 1, its end, not {str(self)!r}")
 
     def __str__(self) -> str:
-        """As `--rungs` takes it."""
+        """Return the text that `--rungs` reads."""
         return f"{self.unit}:{','.join(f'{amount:.12g}' for amount in self.at)}"
 
     @property
     def ladder(self) -> tuple[float, ...]:
-        """How much each rung has seen, and after the last one the end of a training. The end of those that differ in
-        length is set as far above the last rung as that is above the one before."""
+        """The amounts of all rungs, then of a whole training: 1 for shares. For other units, as trainings differ in
+        length, the last rung times the ratio of the last two rungs (times 2 for a single rung)."""
         if self.unit == "share":
             return (*self.at, 1.0)
         step = self.at[-1] / self.at[-2] if len(self.at) > 1 else 2.0
         return (*self.at, self.at[-1] * step)
 
     def in_steps(self, an_epoch: int) -> RungPlan:
-        """The same with steps instead of epochs, which have so many."""
+        """Return the plan in steps if it is in epochs of `an_epoch` steps each, else the plan itself."""
         if self.unit != "epochs":
             return self
         return dataclasses.replace(self, unit="steps", at=tuple(epochs * an_epoch for epochs in self.at))
 
     def reached(self, step: int, steps: int, tokens: float) -> int:
-        """How many rungs a training of that many steps has reached after one of them, with that many tokens seen."""
+        """Return how many rungs are reached after step `step` of `steps`, when `tokens` tokens were seen."""
         spent = {"share": step / steps, "steps": step, "tokens": tokens}[self.unit]
-        return sum(amount <= spent * (1 + 1e-9) for amount in self.at)  # shares are seldom exact
+        return sum(amount <= spent * (1 + 1e-9) for amount in self.at)  # shares are rarely exact
 
 
 DEFAULT = RungPlan("share", (1 / 8, 1 / 4, 1 / 2))
-"""Each rung has seen twice as much as the one before."""
+"""Each rung is at twice the amount of the rung before."""
 
 
 def parse_rungs(text: str) -> RungPlan:
-    """`8` (parts of equal size), `share:0.25,0.5`, `steps:100,300`, `epochs:0.5,1`, `tokens:1e6,3e6`; `UserError` for
-    anything else."""
+    """Read `8` (parts of equal size), `share:0.25,0.5`, `steps:100,300`, `epochs:0.5,1` or `tokens:1e6,3e6`. Raises
+    `UserError` for other text."""
     unit, colon, amounts = text.partition(":")
     try:
         if not colon:

@@ -1,4 +1,4 @@
-"""Tokens of a training's texts, kept from epoch to epoch."""
+"""Token ids of a training's texts, kept from epoch to epoch."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from trainables.encoders.contract import TrainableEncoder
 from trainables.encoders.prompts import NO_PROMPTS, Prompts
 
 MOST_BYTES = 256 * 2**20
-"""Room for a million short sentences."""
+"""Enough for a million short sentences."""
 _OF_PLACE = 100
-"""Bytes of a text's place in a dictionary."""
+"""Bytes of a dictionary entry."""
 
 
 class TokenMemory:
-    """Tokenizes as an encoder does, each text once. What is beyond `most_bytes` is tokenized whenever it comes."""
+    """Tokenizes like an encoder, but each text only once. Texts beyond `most_bytes` are tokenized each time."""
 
     def __init__(self, encoder: TrainableEncoder, most_bytes: int = MOST_BYTES) -> None:
         self.encoder = encoder
         self.prompts: Prompts = getattr(encoder, "prompts", NO_PROMPTS)
         self.most_bytes = most_bytes
         self.bytes = 0
-        """Of all that is kept, the texts too."""
+        """Bytes of all kept entries, including their texts."""
         self._rows: dict[tuple[str, ...], dict[str, array[int]]] = {}  # by prompt and text
 
     def tokenize(self, sentences: Sequence[str], *prompt: str) -> list[list[int]]:
-        """What the encoder gives, in lists of the caller's own."""
+        """Return the encoder's token ids in new lists, which the caller may change."""
         rows = self._rows.setdefault(prompt, {})
         new = [text for text in dict.fromkeys(sentences) if text not in rows]
         made = dict(zip(new, self.encoder.tokenize(new, *prompt), strict=True)) if new else {}

@@ -1,8 +1,8 @@
-"""Which weights of the encoder a training keeps: the last, the best on a development set, or a mean of the last ones.
+"""The encoder's weights that a training keeps: the last, the best on a development set, or a mean of the last ones.
 
 keeping = weights_kept(config, steps, encoder, score)
-keeping.after(step, progress)   # after every step; the training ends where it is then `over`
-keeping.put_back()              # after the last one: the encoder has the kept weights
+keeping.after(step, progress)   # after every step; then the training ends if `keeping.over(progress)`
+keeping.put_back()              # after the last step: copies the kept weights into the encoder
 """
 
 from __future__ import annotations
@@ -21,33 +21,33 @@ from trainables.training.checkpoint import TrainingProgress
 
 
 class LastWeights:
-    """Keeps the weights of the last step, for which nothing has to be done.
+    """Keeps the weights of the last step, so its methods do nothing. Base class of the other rules.
 
-    The other rules keep what they have in `tensors` and in `TrainingProgress.kept`, both part of a checkpoint. The
-    steps of the training are the same under every rule.
+    The other rules store their weights in `tensors` and their numbers in `TrainingProgress.kept`, both part of a
+    checkpoint. The steps of the training are the same under every rule.
     """
 
     def __init__(self) -> None:
         self.tensors: dict[str, Tensor] = {}
-        """What is kept so far, by the names of the encoder's tensors."""
+        """The weights kept so far, by the names of the encoder's tensors."""
 
     def waits(self, step: int) -> bool:
-        """Whether `after` waits for the device at this step. Steps are counted from 1."""
+        """Return whether `after` waits for the device at this step. Steps are counted from 1."""
         return False
 
     def after(self, step: int, progress: TrainingProgress) -> None:
-        """The optimiser has made a step. On every worker."""
+        """Update the kept weights after a step of the optimiser. Called on every worker."""
 
     def over(self, progress: TrainingProgress) -> bool:
-        """Whether the training has ended before its last step, as no better weights are expected."""
+        """Return whether the training ends before its last step, as no better weights are expected."""
         return False
 
     def put_back(self) -> None:
-        """The training is over: give the encoder what was kept."""
+        """Copy the kept weights into the encoder, after the training."""
 
 
 class BestWeights(LastWeights):
-    """Scores the encoder every so many steps, and after the last, and keeps the first weights of the highest score."""
+    """Keeps the first weights with the highest score. Scores every `every` steps and after the last step."""
 
     def __init__(
         self,
@@ -57,8 +57,8 @@ class BestWeights(LastWeights):
         patience: int | None,
         score: Callable[[], float | None],
     ) -> None:
-        """`patience`: after so many scores without a gain the training is over; None: it never is. `score` gives all
-        workers the same number, in percent; None: there is no data to score on."""
+        """`patience`: the training ends after this many scores without a gain; None: never. `score` returns the same
+        number on all workers, in percent; None: there is no data to score on."""
         super().__init__()
         self.encoder, self.steps, self.every, self.patience, self.score = encoder, steps, every, patience, score
 
@@ -73,7 +73,7 @@ class BestWeights(LastWeights):
             raise UserError("optimisation.keep=best needs a development score, and there is no data for it")
         scored = 1 if best is None else best["scored"] + 1
         if best is None or score > best["score"]:
-            # On the CPU: a GPU needs its memory for the training.
+            # On the CPU, as the training needs the GPU's memory.
             self.tensors |= {name: t.detach().to("cpu", copy=True) for name, t in _state(self.encoder).items()}
             best = {"keep": "best", "step": step, "score": score}
         progress.kept = {**best, "scored": scored}
@@ -92,10 +92,10 @@ class BestWeights(LastWeights):
 
 
 class AverageWeights(LastWeights):
-    """The mean of the weights after each of the last steps. Buffers stay as the last step left them."""
+    """Keeps the mean of the weights after each of the last steps. Buffers have the values of the last step."""
 
     def __init__(self, encoder: TrainableEncoder, steps: int, share: float) -> None:
-        """`share`: of all steps; at least the last one."""
+        """`share`: of all steps, at least one step."""
         super().__init__()
         self.encoder, self.steps = encoder, steps
         self.first = steps - max(1, round(share * steps)) + 1
@@ -105,19 +105,19 @@ class AverageWeights(LastWeights):
             return
         with torch.no_grad():
             for name, parameter in _trained(self.encoder).items():
-                # In float64, where a sum of any number of steps loses nothing that float32 would show.
+                # In float64: the sum of any number of steps is then exact to float32.
                 so_far = self.tensors.get(name)
                 self.tensors[name] = (
                     parameter.to(torch.float64, copy=True)
                     if so_far is None
-                    else so_far.to(parameter.device).add_(parameter)  # a resume left it on the CPU
+                    else so_far.to(parameter.device).add_(parameter)  # after a resume it is on the CPU
                 )
         progress.kept = {"keep": "average", "from_step": self.first, "steps": step - self.first + 1}
 
     def put_back(self) -> None:
         count = self.steps - self.first + 1
         for name, parameter in _trained(self.encoder).items():
-            # Not in bf16, which would lose what the mean has won: nothing is trained any more.
+            # Not in bf16, which would lose the precision of the mean; the weights are trained no further.
             precision = torch.promote_types(parameter.dtype, torch.float32)
             parameter.data = (self.tensors[name] / count).to(parameter.device, precision)
 
@@ -125,18 +125,18 @@ class AverageWeights(LastWeights):
 def weights_kept(
     config: OptimisationConfig, steps: int, encoder: TrainableEncoder, score: Callable[[], float | None]
 ) -> LastWeights:
-    """The rule that `optimisation.keep` names, for a training of so many steps."""
+    """Return the rule that `optimisation.keep` names, for a training of `steps` steps."""
     if config.keep == "best":
         return BestWeights(encoder, steps, config.keep_every, config.patience, score)
     return AverageWeights(encoder, steps, config.keep_share) if config.keep == "average" else LastWeights()
 
 
 def _trained(encoder: Any) -> dict[str, Tensor]:
-    """The parameters that training moves; tied ones once."""
+    """Return the trained parameters, tied ones once."""
     return {name: parameter for name, parameter in encoder.named_parameters() if parameter.requires_grad}
 
 
 def _state(encoder: Any) -> dict[str, Tensor]:
-    """What training can change: trained parameters, and buffers that a checkpoint holds."""
+    """Return the tensors that training can change: trained parameters, and buffers in the state dictionary."""
     held = encoder.state_dict().keys()
     return _trained(encoder) | {name: buffer for name, buffer in encoder.named_buffers() if name in held}

@@ -1,10 +1,10 @@
-"""One trial, from a recipe and a seed to scores; or many that train together. Plain PyTorch: Ray is one way to call it.
+"""One trial, from recipe and seed to scores, or many trials that train together. It does not need Ray.
 
     from trainables.trial.run import run_trial
     result = run_trial(Recipe().override({"encoder.name": "scenes-small"}), 1, EvaluationConfig("scenes"))
     result.scores["STS12"]["spearman_wmean"]
 
-Importing this package is light; torch loads with `trainables.trial.run`.
+Importing this package does not import torch; `trainables.trial.run` does.
 """
 
 from trainables.trial.check import check_recipes, of_tasks, remarks

@@ -1,4 +1,4 @@
-"""The parts of a trial, each built once from the sections of the recipe that it needs."""
+"""Functions that build the parts of a trial from a recipe."""
 
 from __future__ import annotations
 
@@ -32,35 +32,34 @@ from trainables.training.model import StudyModel
 from trainables.trial.data_requests import sampler_request
 
 ENOUGH_SENTENCES = 100_000
-"""Training sentences from which a mean and a covariance are taken."""
+"""Most training sentences for the mean and the covariance of `pooling.after`."""
 
 
 @dataclass(frozen=True)
 class TrainingParts:
-    """What is trained, and on what."""
+    """The trained model and its training data."""
 
     model: StudyModel
     sampler: Sampler
     description: CorpusFiles
-    """Of the training data, for the record."""
 
 
 def build_encoder(recipe: Recipe, seed: int, shared: Path | None) -> BaseEncoder:
-    """The encoder at the start of a trial. What it draws at random comes from the seed alone.
+    """Return the encoder at the start of a trial. Its random draws depend on the seed only.
 
-    `shared` is a folder where trials leave embeddings of frozen encoders for each other.
+    `shared`: a folder in which trials share embeddings of frozen encoders.
     """
     base = load_base(recipe, seed)
     if recipe.encoder.adapter == "mlp":
         return AdaptedEncoder(base, shared)
-    if recipe.encoder.adapter == "lora" and recipe.trains:  # untrained it adds nothing
+    if recipe.encoder.adapter == "lora" and recipe.trains:  # untrained, LoRA adds nothing
         assert isinstance(base, TransformerEncoder), "the entry of a kind with lora=True loads one"
         return LoraEncoder(base, recipe.encoder)
     return base
 
 
 def load_base(recipe: Recipe, seed: int) -> BaseEncoder:
-    """The encoder without an adapter; the next random number is the seed's first, whatever loading drew."""
+    """Return the encoder without an adapter. Afterwards the next random number is the first of the seed."""
     torch.manual_seed(seed)
     own = ENCODERS[recipe.encoder.kind].options
     encoder = load_encoder(
@@ -76,7 +75,7 @@ def load_base(recipe: Recipe, seed: int) -> BaseEncoder:
 
 
 def build_training(recipe: Recipe, seed: int, encoder: Encoder, shared: Path | None = None) -> TrainingParts:
-    """Sampler and model around an encoder; `UserError` where it cannot be trained. `shared`: see `build_encoder`."""
+    """Return sampler and model. Raises `UserError` if the encoder cannot be trained. `shared`: see `build_encoder`."""
     learner = trainable(encoder)
     sampler, description = build_sampler(recipe, seed, encoder, shared)
     return TrainingParts(build_model(recipe, learner, shared), sampler, description)
@@ -85,22 +84,22 @@ def build_training(recipe: Recipe, seed: int, encoder: Encoder, shared: Path | N
 def build_sampler(
     recipe: Recipe, seed: int, encoder: Encoder, shared: Path | None = None
 ) -> tuple[Sampler, CorpusFiles]:
-    """The batches that an encoder is trained on, and what their corpus is; `shared`: see `build_encoder`."""
+    """Return the sampler of training batches and a description of the corpus. `shared`: see `build_encoder`."""
     layout = recipe.part(Layout)
     request = sampler_request(recipe, seed, on_tokens(encoder) if layout.tokens else None)
     if layout.mines:
-        with torch.random.fork_rng(devices=[]):  # a head is drawn as without it
+        with torch.random.fork_rng(devices=[]):  # so that a head is drawn as without mining
             if layout.miner is None:
                 miner = load_base(recipe, seed)
             else:
                 miner = load_encoder(layout.miner, evaluation_precision=recipe.encoder.precision)
             request = dataclasses.replace(request, embed=EmbeddingStore(miner, shared).encode)
     sampler, description = make_sampler(layout, request)
-    return sampler, cast(CorpusFiles, description)  # a plugin's layout may say more
+    return sampler, cast(CorpusFiles, description)  # a plugin's layout may have more entries
 
 
 def build_model(recipe: Recipe, encoder: TrainableEncoder, shared: Path | None = None) -> StudyModel:
-    """Encoder, head and objective; `UserError` where the embeddings are of a size that the objective cannot take."""
+    """Return the model to train. Raises `UserError` if the size of embeddings does not fit the objective."""
     objective, guide = chosen_objective(recipe), _guide(recipe, shared)
     if isinstance(objective, Widths):
         objective.check_dim(encoder.dim)
@@ -119,18 +118,18 @@ def build_model(recipe: Recipe, encoder: TrainableEncoder, shared: Path | None =
 
 
 def _guide(recipe: Recipe, shared: Path | None) -> EmbeddingStore | None:
-    """The frozen encoder that says which candidates are false negatives, or that is imitated, where the recipe asks for
-    one; its embeddings are computed once."""
+    """Return the frozen guide (for false negatives) or teacher (for distillation); None without one. Its embeddings are
+    computed once."""
     config = guide_config(recipe)
     if config is None:
         return None
-    with torch.random.fork_rng(devices=[]):  # whatever loading draws, a head is drawn as without it
+    with torch.random.fork_rng(devices=[]):  # so that a head is drawn as without a guide
         return EmbeddingStore(load_encoder(config, evaluation_precision=recipe.encoder.precision), shared)
 
 
 def base_fingerprint(encoder: BaseEncoder) -> str:
-    """Of the encoder without an adapter. Ask before training, which changes its weights; an adapter's base stays as it
-    is, and its digits are taken once for all who share it."""
+    """Return the fingerprint of the encoder without its adapter. Call it before training, which changes the weights.
+    The base of an adapter does not change; encoders that share a base share its fingerprint."""
     if isinstance(encoder, LoraEncoder):
         return encoder.base_fingerprint
     return encoder.store.fingerprint if isinstance(encoder, AdaptedEncoder) else encoder.fingerprint()
@@ -139,7 +138,7 @@ def base_fingerprint(encoder: BaseEncoder) -> str:
 def describe_encoder(
     recipe: Recipe, fingerprint: str, encoder: Encoder, model: StudyModel | None = None
 ) -> TrainedEncoder:
-    """The encoder for the trial's record; the model around it counts among its fresh parameters."""
+    """Describe the encoder for the trial's record. Parameters of `model` outside the encoder are listed as fresh."""
     around = [name for name, _ in model.named_parameters() if not name.startswith("encoder.")] if model else []
     fresh = [*getattr(encoder, "fresh", ()), *around]
     omitted, ending = left_out(recipe), kept_ending(recipe.encoder)
@@ -156,7 +155,7 @@ def describe_encoder(
 
 
 def postprocessed(recipe: Recipe, encoder: Encoder) -> Encoder:
-    """With what `pooling.after` does to finished embeddings, fitted on the training sentences."""
+    """Return the encoder with the postprocessing of `pooling.after`, fitted on the training sentences."""
     if recipe.pooling.after == "none":
         return encoder
     sentences = training_sentences(recipe.part(Layout), sampler_request(recipe, seed=0), ENOUGH_SENTENCES)

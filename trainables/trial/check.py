@@ -1,4 +1,4 @@
-"""Refuse, before anything starts, recipes that cannot run: what is not there, and what does not go together."""
+"""Checks before a study starts: recipes whose data or models are missing, or whose settings do not fit together."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from trainables.trial.data_requests import sampler_request, senteval_folder
 from trainables.trial.kept_by import keeping_measure
 
 _SCORES = 10
-"""So many scores of a training are enough to choose among its weights."""
+"""This many scores are enough to choose among a training's weights."""
 
 
 def check_recipes(recipes: Sequence[Recipe], evaluation: EvaluationConfig) -> None:
-    """Raise `UserError` for the first recipe that cannot run, or an evaluation that cannot.
+    """Raise `UserError` for the first recipe that cannot run, or for an evaluation that cannot run.
 
-    Quick, and nothing is downloaded; local training files are read to their end, once for all recipes that share them.
+    The check is quick and downloads nothing. Local training files are read completely, once for all recipes.
     """
     trained = [recipe for recipe in recipes if recipe.trains]
     beside = chain.from_iterable((guide_config(recipe), recipe.part(Layout).miner) for recipe in trained)
@@ -54,7 +54,7 @@ def check_recipes(recipes: Sequence[Recipe], evaluation: EvaluationConfig) -> No
         sentences(evaluation.heat_map)
     for recipe in recipes:
         if not recipe.trains and recipe.pooling.after == "none":
-            continue  # it reads no corpus
+            continue  # the recipe reads no corpus
         request = sampler_request(recipe, seed=0)
         if recipe.pooling.after != "none":
             check_sentences(recipe.part(Layout), request)
@@ -63,15 +63,15 @@ def check_recipes(recipes: Sequence[Recipe], evaluation: EvaluationConfig) -> No
 
 
 def check_widths(recipe: Recipe) -> None:
-    """`UserError` for widths that are none below the encoder's, where that is known before it is loaded."""
+    """Raise `UserError` for widths not below the encoder's width, if that is known before the encoder is loaded."""
     objective, dim = recipe.part(Objective), known_width(recipe.encoder)
     if isinstance(objective, Widths) and dim is not None:
         objective.check_dim(dim)
 
 
 def check_development(evaluation: EvaluationConfig, measure: Measure, judged: str, otherwise: str) -> None:
-    """`UserError` where a training would find no development score. `judged` begins its sentence with what is judged by
-    the score, `otherwise` ends it with what can be done instead of adding a task."""
+    """Raise `UserError` if a training would have no development score. The message starts with `judged`, the user of
+    the score, and ends with `otherwise`, the alternative to adding a task."""
     if measure.number == "seconds":
         return
     if all(TASKS[task].development != measure.number for task in measure.tasks):
@@ -96,16 +96,16 @@ def _check_there(senteval: str, tasks: Sequence[str], judged: str, otherwise: st
 
 
 def _check_data(senteval: str, tasks: Sequence[str]) -> None:
-    if senteval == SCENES:  # it holds all of SentEval's tasks, and no added ones
+    if senteval == SCENES:  # the scenes have all of SentEval's tasks, and no added tasks
         tasks = [task for task in tasks if task not in GROUPS["all"]]
     if tasks:
         check_data(senteval_folder(senteval), tasks)
 
 
 def comes_to(rungs: RungPlan, recipe: Recipe) -> tuple[bool, int] | None:
-    """Whether a training comes to its first rung before its last step, and how many steps it has. None where that is
-    known only to a worker: a corpus that is still to be fetched, spans of tokens, and rungs after so many tokens.
-    Negatives are not mined for it (`Layout.count_steps`)."""
+    """Return whether a training reaches its first rung before its last step, and its number of steps. None if only a
+    worker can know this: for a corpus that is not downloaded yet, for spans of tokens, and for rungs in tokens.
+    No negatives are mined (`Layout.count_steps`)."""
     epoch = None if rungs.unit == "tokens" else _steps_of_epoch(recipe)
     if epoch is None:
         return None
@@ -115,15 +115,14 @@ def comes_to(rungs: RungPlan, recipe: Recipe) -> tuple[bool, int] | None:
 
 
 def _steps_of_epoch(recipe: Recipe) -> int | None:
-    """None where only a worker knows them: of a corpus that is still to be fetched, and of spans of tokens."""
+    """Return the steps of an epoch. None for a corpus that is not downloaded yet, and for spans of tokens."""
     layout = recipe.part(Layout)
     fetched = layout.reads == "corpus.nli" and stamps(str(recipe.flat()["corpus.nli"])) is None
     return None if layout.tokens or fetched else layout.count_steps(sampler_request(recipe, seed=0))
 
 
 def remarks(recipes: Sequence[Recipe]) -> list[str]:
-    """Sentences that a person should read about encoders and training data before a study; for recipes that were
-    checked."""
+    """Return remarks about encoders and training data, to read before a study. The recipes must be checked already."""
     encoders = (_of_encoder(recipe) for recipe in recipes)
     trained = [recipe for recipe in recipes if recipe.trains]
     sentences = (recipe.part(Layout).remarks(sampler_request(recipe, seed=0)) for recipe in trained)
@@ -131,7 +130,7 @@ def remarks(recipes: Sequence[Recipe]) -> list[str]:
 
 
 def _of_looks(recipe: Recipe) -> list[str]:
-    """Where a training is too short for the scores that shall choose among its weights, or end it."""
+    """Return a remark if a training has too few scores to choose weights by, or to end by `optimisation.patience`."""
     config = recipe.optimisation
     epoch = _steps_of_epoch(recipe) if config.keep == "best" else None
     if epoch is None:
@@ -151,7 +150,7 @@ def _of_looks(recipe: Recipe) -> list[str]:
 
 
 def of_tasks(evaluation: EvaluationConfig) -> list[str]:
-    """Sentences on what of the files of one's own tasks is not scored, with how many."""
+    """Return remarks about examples in the files of added tasks that are not scored, with their numbers."""
     added = [name for name in task_names(evaluation.tasks) if name not in GROUPS["all"]]
     return left_out(senteval_folder(evaluation.senteval), added) if added else []
 

@@ -1,4 +1,4 @@
-"""Where a recipe's data lies, and what a layout is asked for."""
+"""The folder of a recipe's evaluation data, and the request to its layout."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from trainables.recipe import SCENES, Recipe
 
 
 def senteval_folder(name: str) -> Path:
-    """The folder in SentEval's layout; `scenes` writes the built-in corpus on its first use."""
+    """Return the folder in SentEval's layout. For `scenes`, the built-in corpus is written on first use."""
     return scenes.ensure() / "senteval" if name == SCENES else Path(name)
 
 
 def sampler_request(recipe: Recipe, seed: int, encoder: SpanEncoder | None = None) -> SamplerRequest:
-    """What a layout is asked for. `encoder` is for layouts that draw tokens; a check needs none."""
+    """Return the request of a recipe to its layout. `encoder`: for layouts that draw tokens; checks need none."""
     positives, negatives = group_shape(recipe)
     return SamplerRequest(
         batch_size=recipe.optimisation.batch_size,

@@ -1,4 +1,4 @@
-"""A trial's evaluation: all workers encode their share of the sentences; the first one, or another process, scores."""
+"""A trial's evaluation. Each worker encodes a share of the sentences; the first worker, or another process, scores."""
 
 from __future__ import annotations
 
@@ -26,36 +26,36 @@ Encode = Callable[[Sequence[str]], np.ndarray]
 
 
 class Evaluator:
-    """SentEval, and the cosines of a few sentences before and after training (SupMPN, Figure 2)."""
+    """Embeds SentEval's sentences, and computes cosines before and after training (SupMPN, Figure 2)."""
 
     def __init__(self, config: EvaluationConfig, workers: Workers) -> None:
         self.config, self.workers = config, workers
         self.senteval: Path = senteval_folder(config.senteval)
         self.description: Evaluated = {}
-        """Of what is evaluated beside the tasks, for the record."""
+        """Description of the sentences that are evaluated beside the tasks, for the record."""
         self._watched = sentences(config.heat_map) if config.heat_map != "none" and workers.rank == 0 else None
         self._before: np.ndarray | None = None
 
     def before_training(self, encoder: Encoder) -> None:
-        """Keep the cosines that the encoder gives before it is trained."""
+        """Store the cosines of the untrained encoder."""
         if self._watched is not None:
             self._before = cosines(encoder.encode, self._watched)
 
     def cosines(self, encoder: Encoder) -> dict[str, np.ndarray]:
-        """The arrays to keep beside the predictions; the sentences go into the description."""
+        """Return the arrays of cosines to store with the predictions, and add the sentences to `description`."""
         if self._watched is None or self._before is None:
             return {}
         self.description["heat_map"] = {"sentences": self._watched}
         return {"heat_map.before": self._before, "heat_map.after": cosines(encoder.encode, self._watched)}
 
     def embed(self, encoder: Encoder) -> Embeddings | None:
-        """All sentences of every task that is asked for; None on the other workers."""
+        """Embed all sentences of the configured tasks. Returns None on all workers but the first."""
         task_options = self.senteval, self.config.tasks, self.config.parts
         return by_all(encoder, self.workers, lambda encode, documents: embed(encode, *task_options, documents))
 
     def measured(self, encoder: Encoder, measures: Sequence[Measure]) -> dict[str, float]:
-        """What is measured at a rung, in percent, by name: means over those of a measure's tasks that are asked
-        for. Without measures that no score gives or that have no data; empty on the other workers."""
+        """Return the measures at a rung, in percent, by name. A measure averages only configured tasks. Measures
+        without a score or data are left out. Empty on all workers but the first."""
         needed = {task for measure in measures for task in measure.needs}
         tasks = [task for task in task_names(self.config.tasks) if task in needed]
         if not tasks:
@@ -65,23 +65,23 @@ class Evaluator:
 
 
 def chosen_by(encoder: Encoder, config: OptimisationConfig, workers: Workers) -> float | None:
-    """The score that weights are kept by while training goes on; None on the other workers, and without data."""
+    """Return the score of `optimisation.keep_by` during training; None without data or on other workers."""
     measure, folder = keeping_measure(config.keep_by), senteval_folder(config.senteval)
     scores = by_all(encoder, workers, lambda encode, documents: development(encode, folder, measure.needs, documents))
     return None if scores is None else measure.of(scores)
 
 
 def score_senteval(config: EvaluationConfig, embeddings: Embeddings) -> SentEvalResult:
-    """Every task that is asked for."""
+    """Score the embeddings on the configured tasks."""
     array = embeddings.vectors
-    if not array.flags.writeable:  # what came from another process may lie in memory that is shared with others
+    if not array.flags.writeable:  # an array from another process may be shared memory
         embeddings = dataclasses.replace(embeddings, vectors=array.copy())
     folder = senteval_folder(config.senteval)
     return score_embeddings(embeddings, folder, config.tasks, config.protocol, parts=config.parts)
 
 
 def describe_senteval(config: EvaluationConfig, evaluation: SentEvalResult) -> CorpusFiles:
-    """The evaluation data, for the record."""
+    """Describe the evaluation data for the record."""
     digits = fingerprint(senteval_folder(config.senteval), config.tasks)
     scales = {name: f"{low:g} to {high:g}" for name, (low, high) in evaluation.scales.items()}
     more: dict[str, object] = {"scales of scores": scales} if scales else {}
@@ -91,10 +91,10 @@ def describe_senteval(config: EvaluationConfig, evaluation: SentEvalResult) -> C
 
 
 def by_all(encoder: Encoder, workers: Workers, evaluate: Callable[[Encode, Encode | None], T]) -> T | None:
-    """Run an evaluation on the first worker, which may ask for embeddings once, then for those of documents where the
-    encoder has others for them; all workers encode a share of them.
+    """Run an evaluation on the first worker. All workers encode a share of its sentences. It may encode once, and once
+    more for documents if the encoder embeds documents differently.
 
-    The others then go on without waiting for it, and get None.
+    The other workers do not wait for the result, and get None.
     """
     own = for_documents(encoder)
     encoders = [encoder] if own is None else [encoder, own]
@@ -111,7 +111,7 @@ def by_all(encoder: Encoder, workers: Workers, evaluate: Callable[[Encode, Encod
     try:
         return evaluate(encode_next, None if own is None else encode_next)
     finally:
-        while encoders:  # there is no data, or it failed early; the others still wait for a list
+        while encoders:  # without data, or after an error, the other workers still wait for lists
             encode_next([])
 
 

@@ -1,4 +1,4 @@
-"""By what score weights are kept: `optimisation.keep_by`, as one measure of a training that goes on."""
+"""The score of `optimisation.keep_by`, by which weights are kept, as a measure during training."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from trainables.training.rungs import Measure
 
 
 def keeping_measure(texts: Sequence[str]) -> Measure:
-    """The weighted mean of `TASK` or `TASK*WEIGHT`, or `TASK.NUMBER` where a study's goal names the number. `UserError`
-    for what is no such task, and for a number that is not known while a training goes on."""
+    """Return the weighted mean of tasks as a measure. A text is `TASK`, `TASK*WEIGHT`, or `TASK.NUMBER` from a goal.
+    Raises `UserError` for an unknown task, and for a number that is not available during training."""
     if not texts:
         raise UserError(f"{KEEP_BY_KEY} names no task; take one or several, as in {KEEP_BY_KEY}=STSBenchmark")
     return Measure(KEEP_BY_KEY, parts=tuple(map(_part, texts)))

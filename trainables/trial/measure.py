@@ -1,4 +1,4 @@
-"""What a trial measures of itself: its training, its seconds and its memory."""
+"""The numbers that a trial measures about itself: training, seconds and memory."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from trainables.training.model import TEMPERATURE
 from trainables.trial.peak import Peak
 
 COUNTED = ("loss", "pairs", "sentences", "tokens", "anchors", "positives", "negatives", "batches_without_anchor")
-"""What the loop, and `counts_of` for most objectives, add up over the batches."""
+"""Sums over the batches, from the loop and, for most objectives, from `counts_of`."""
 FILTERED = "filtered_negatives"
-"""What scores took from the negatives, added up likewise where an objective filters them."""
+"""Sum over the batches of the negatives that were removed by their scores, for objectives that filter negatives."""
 
 
 class TrialClock:
-    """The seconds of a trial: those until training ended, and those of the evaluation after it; and its memory."""
+    """Measures a trial's seconds, until the end of training and of the evaluation after it, and its memory."""
 
     def __init__(self, already: float = 0.0, resumed: float = 0.0, peak: Peak | None = None) -> None:
-        """`already`: seconds that training has taken in this process, if it ended just now; `resumed`: seconds that it
-        took in an earlier process; `peak`: of its memory, else counted from now on."""
+        """`already`: seconds of training in this process, if training just ended. `resumed`: seconds of training in an
+        earlier process. `peak`: the trial's memory; None: it is measured from now on."""
         self.trained = time.perf_counter()
         self.began = self.trained - already
         self.resumed = resumed
@@ -34,10 +34,10 @@ class TrialClock:
         self.trained = time.perf_counter()
 
     def cost(self, workers: Workers) -> TrialCost:
-        """What the trial has cost until now: seconds, GPU seconds, and peak memory in MiB (`Peak`).
+        """Return the trial's cost until now: seconds, GPU seconds, and peak memory in MiB (`Peak`).
 
-        `evaluation_seconds` are all after the training; of these `evaluating_seconds` passed after the last embedding,
-        and need no GPU: there are none yet (`after_scoring`).
+        `evaluation_seconds` counts all seconds after training. `evaluating_seconds` counts the part after the last
+        embedding, which needs no GPU; it is 0 here and added by `after_scoring`.
         """
         now = time.perf_counter()
         seconds = now - self.began + self.resumed
@@ -54,8 +54,8 @@ class TrialClock:
 
 
 def after_scoring(cost: TrialCost, seconds: float, gpus: float = 0.0, memory: float | None = None) -> TrialCost:
-    """The cost with so many seconds of scoring, while the trial held that many GPUs and took so many MiB; None: it took
-    none of the memory that is counted."""
+    """Return the cost plus `seconds` of scoring, during which the trial held `gpus` GPUs and took `memory` MiB. None:
+    scoring took no memory of the kind that is counted."""
     before = cost.get("peak_memory_mb")
     return {
         **cost,
@@ -68,13 +68,13 @@ def after_scoring(cost: TrialCost, seconds: float, gpus: float = 0.0, memory: fl
 
 
 def gpus_of(workers: Workers) -> float:
-    """How many GPUs a trial's workers hold."""
+    """Return how many GPUs a trial's workers hold."""
     return workers.count * workers.gpus if torch.cuda.is_available() else 0.0
 
 
 def measured(progress: TrainingProgress, resumed_seconds: float, **more: Any) -> TrainingNumbers:
-    """What a record says of a training, and `more`. A count that is not in `COUNTED` is kept as a sum. `streams` is
-    there where something was drawn at random in the forward passes: see `TrainingProgress.streams`."""
+    """Return the numbers of a training for the record, and `more`. Counts that are not in `COUNTED` are stored as sums.
+    `streams` is present if the forward passes drew random numbers (`TrainingProgress.streams`)."""
     sums = progress.sums
     steps, anchors = max(progress.step, 1), sums.get("anchors", 0)
     numbers = {

@@ -1,4 +1,4 @@
-"""Which test items hold a sentence that the model was trained on."""
+"""Test items that contain a sentence of the training data."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from trainables.trial.data_requests import sampler_request
 def overlap(
     recipe: Recipe, senteval: Path, tasks: Iterable[str], fingerprints: tuple[str | None, str | None]
 ) -> dict[str, np.ndarray] | None:
-    """By task with a test part, (items,): whether each item holds a sentence of the corpus. None for a recipe without
-    training, and for a layout without sentences.
+    """Return for each task with a test part, (items,), whether each item contains a sentence of the corpus. None for a
+    recipe without training, and for a layout without sentences.
 
-    Near duplicates count, as `leaks` tells them. `senteval` is the tasks' folder, `fingerprints` are those of corpus
-    and tasks. Errors are those of reading them.
+    Near duplicates count, by the rule of `leaks`. `senteval`: the tasks' folder. `fingerprints`: of corpus and tasks.
+    Errors of reading either are raised.
     """
     if not recipe.trains or not recipe.part(Layout).has_sentences:
         return None
@@ -38,9 +38,9 @@ def _seen(
     tasks: tuple[str, ...],
     fingerprints: tuple[str | None, str | None],
 ) -> dict[str, np.ndarray]:
-    """`fingerprints` change with the files, so that they are read once as long as they stay as they are.
+    """See `overlap`. `fingerprints` is part of the cache key, so changed files are read again.
 
-    Only test sentences are kept, which are few; those of the corpus pass by one after another.
+    Only test sentences, which are few, are held in memory; corpus sentences are read one by one.
     """
     items = {name: texts for name in tasks if (texts := _test_items(name, senteval))}
     every = (text for texts in items.values() for item in texts for text in item)
@@ -54,6 +54,5 @@ def _seen(
 
 
 def _test_items(name: str, senteval: Path) -> list[tuple[str, ...]]:
-    """The texts of each test item."""
     splits = kind_of(name).tested(kept_task(TASKS[name], senteval))
     return [tuple(item) for split in splits for item in split.items()]

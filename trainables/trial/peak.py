@@ -1,8 +1,8 @@
-"""How much memory a trial takes above what its process had before it, the same in its first trial and its tenth.
+"""The memory that a trial takes beyond the memory of its process before, comparable between trials of one process.
 
 peak = Peak()       # the trial begins
 ...
-peak.taken()        # the most until now, in MiB
+peak.taken()        # the peak until now, in MiB
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ STATUS, FORGET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 
 class Peak:
-    """The most memory since it was made: on a GPU what torch allocates, else the resident memory of the process.
+    """The peak memory since the object was made: torch's allocations on a GPU, else resident memory of the process.
 
-    Memory that stays for later trials is left out: the process's cache, and pages of files. These two may be the same
-    pages, so the larger counts.
+    Memory that stays for later trials is subtracted: the process's cache and pages of files. They may be the same
+    pages, so only the larger is subtracted.
     """
 
     def __init__(self) -> None:
-        give_back()  # else a later trial would fill what an earlier one has left, and seem to take less
+        give_back()  # else a later trial reuses freed memory of an earlier one and seems to take less
         self._forgets = forget_peak()
         self._before = _Memory.now()
         self._cache = PROCESS_CACHE.bytes
 
     def taken(self) -> float | None:
-        """The most until now, in MiB. None where the system cannot tell: on a CPU only Linux forgets an earlier peak,
-        and not in every container."""
+        """Return the peak until now, in MiB. None if the system cannot measure it: on a CPU only Linux can reset an
+        earlier peak, and not in every container."""
         now = _Memory.now()
         if not self._forgets or now is None or self._before is None:
             return None
@@ -46,18 +46,17 @@ class Peak:
 
 
 def give_back() -> None:
-    """Have the C library return freed memory to the system. glibc alone can be asked; left to itself it keeps half a
-    gigabyte of a trial's, of which the next trial uses
-    some."""
+    """Make the C library return freed memory to the system; only glibc can. Otherwise it keeps half a gigabyte of a
+    trial's memory, and the next trial uses some of it."""
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
         trim(0)
 
 
 def forget_peak() -> bool:
-    """The peak is that from now on, as torch and the system tell it. False where that cannot be had."""
+    """Reset the peak of torch or of the system. Returns False if it cannot be reset."""
     if torch.cuda.is_available():
-        torch.ones(1, 1, device="cuda").mm(torch.ones(1, 1, device="cuda"))  # what cuBLAS allocates once for all
+        torch.ones(1, 1, device="cuda").mm(torch.ones(1, 1, device="cuda"))  # cuBLAS allocates its workspace once
         torch.cuda.reset_peak_memory_stats()
         return True
     try:
@@ -69,12 +68,12 @@ def forget_peak() -> bool:
 
 @dataclass(frozen=True)
 class _Memory:
-    """Of this process, in bytes."""
+    """Memory of this process, in bytes."""
 
     held: int
     peak: int
     files: int
-    """Of what it holds: pages of files. 0 on a GPU."""
+    """The part of `held` that is pages of files; 0 on a GPU."""
 
     @classmethod
     def now(cls) -> _Memory | None:
@@ -84,7 +83,7 @@ class _Memory:
             return None
         lines = dict(line.split(":", 1) for line in STATUS.read_text().splitlines())
         sizes = [lines[name] for name in ("VmRSS", "VmHWM", "RssFile") if name in lines]
-        if len(sizes) < 3:  # some containers' systems leave lines out
+        if len(sizes) < 3:  # the system of some containers leaves lines out
             return None
         held, peak, files = (int(line.split()[0]) * 1024 for line in sizes)
         return cls(held, peak, files)

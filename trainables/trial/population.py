@@ -33,7 +33,7 @@ from trainables.trial.spec import TrialSpec
 from trainables.trial.watcher import CheckpointClock
 
 POINTS = 100
-"""How often in a training losses are reported. Reporting each step could take longer than the step."""
+"""How often losses are reported in a training. Reporting each step could take longer than the step."""
 
 
 def run_population(
@@ -45,11 +45,11 @@ def run_population(
     shared: Path | None = None,
     hand_over: bool = False,
 ) -> Iterator[TrialResult | Unscored | None]:
-    """Train recipe x seed pairs together, then evaluate one after another. `UserError` unless they have one
-    `population_key`.
+    """Train pairs of recipe and seed together, then evaluate one after another. Raises `UserError` unless all have the
+    same `population_key`.
 
-    Results are those of `run_trial` but for rounding and cost: a member counts an even share of the training. A member
-    that is done still trains, but gives None; one that diverges is stopped, and the others go on.
+    Results equal those of `run_trial` except for rounding and cost: a member counts an equal share of the training. For
+    a member that is done None is yielded, though it is trained. A member that diverges stops; the rest continues.
     """
     import_late()
     peak, began = Peak(), time.perf_counter()
@@ -90,11 +90,11 @@ def run_population(
 
 
 def build_members(specs: Sequence[TrialSpec], shared: Path | None) -> tuple[list[Member], list[CorpusFiles]]:
-    """Members as single trials would start them, and a description of what each trains on. Bases, embeddings and
-    batches are shared where they can be."""
+    """Return the members, in the state in which single trials would start, and descriptions of their training data.
+    Bases, embeddings and batches are shared if possible."""
     if len(keys := {population_key(spec.recipe) for spec in specs}) != 1 or None in keys:
         raise UserError("these recipes cannot train together, as population_key says; run each by run_trial")
-    firsts: dict[Pooling, AdaptedEncoder] = {}  # by pooling, the first over a base
+    firsts: dict[Pooling, AdaptedEncoder] = {}  # by pooling: the first encoder, which loaded the base
     samplers: dict[int, tuple[Sampler, CorpusFiles]] = {}
     members, descriptions = [], []
     for spec in specs:
@@ -112,13 +112,13 @@ def build_members(specs: Sequence[TrialSpec], shared: Path | None) -> tuple[list
 
 
 def _beside(first: AdaptedEncoder, seed: int) -> AdaptedEncoder:
-    """Another encoder over the base of the first, drawn from the seed as if it were alone."""
+    """Return another encoder over the base of `first`, with the same random draws as in a single trial."""
     torch.manual_seed(seed)
     return AdaptedEncoder(first.base, store=first.store)
 
 
 class _Watch:
-    """Between the training loop and the reporter, as `TrialWatcher` is in a single trial."""
+    """Passes the training's progress to the reporter, as `TrialWatcher` does for a single trial."""
 
     def __init__(self, members: Sequence[Member], reporter: Reporter) -> None:
         self.steps = members[0].steps
@@ -145,7 +145,7 @@ class _Watch:
         return step % self.every == 0 or step == self.steps
 
     def _pace(self, step: int) -> dict[str, float]:
-        """Of all members together; empty when first asked."""
+        """Return the speed of all members together; empty on the first call."""
         tokens = math.fsum(member.progress.sums.get("tokens", 0) for member in self.members)
         self.pace = self.pace or Pace(step, tokens)
         return self.pace.after(step, tokens)

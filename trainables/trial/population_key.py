@@ -1,4 +1,4 @@
-"""Which trials may train together in a population."""
+"""The condition for trials to train together in a population."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from trainables.training.optimisers import Optimiser
 
 
 def population_key(recipe: Recipe) -> str | None:
-    """Trials whose recipes have the same key may train together, whatever their seeds; None: not at all.
+    """Return a hash that is equal for recipes that may train together, with any seeds; None: the recipe trains alone.
 
-    Members share base, corpus, layout, batch size and number of steps, and may differ in keys that are marked
-    `together`. Their layout, objective, head and optimiser must stack (`stacks`).
+    Members share base, corpus, layout, batch size and number of steps. They may differ in keys marked `together`. Their
+    layout, objective, head and optimiser must have `stacks`.
     """
     objective = recipe.part(Objective)
     parts = objective, recipe.part(Layout), recipe.part(Projection), recipe.part(Optimiser)
@@ -26,7 +26,7 @@ def population_key(recipe: Recipe) -> str | None:
     further = masked or recipe.pooling.after != "none" or recipe.optimisation.keep != "last" or not objective.plain
     if not recipe.trains or not stacks or further:
         return None
-    # A key at its default counts as none: it may be there for a member's own pooling alone.
+    # Keys at their defaults are left out: such a key may exist only with the pooling of some members.
     shared = {
         name: value
         for name, value in recipe.flat().items()

@@ -1,11 +1,11 @@
-"""Between two trials of one process: what the first one must not leave to the second.
+"""Reset of a process between two trials, so that a trial does not change the next one.
 
     between = ProcessReset()                  # before the first trial
     with between.trial():
         result = run_trial(recipe, seed)
     if between.grown().memory > 2**30: ...    # end this process and start a new one
 
-What a process may keep, since no trial can change it, is in `trainables.process_cache`.
+Data that no trial can change may stay in the process: see `trainables.process_cache`.
 """
 
 from __future__ import annotations
@@ -34,26 +34,26 @@ from trainables.trial.peak import give_back
 
 @dataclass(frozen=True)
 class Growth:
-    """What a process has more than after its first trial, which imports and reads what the others use, too."""
+    """Growth of a process since its first trial, which imports and reads data that later trials use too."""
 
     memory: int
-    """Bytes, but for what is kept on purpose (`trainables.process_cache`)."""
+    """Bytes, without the cache of `trainables.process_cache`."""
     cuda: int
-    """Bytes of tensors on the GPU; they belong to nobody any more."""
+    """Bytes of tensors that are left on the GPU."""
     threads: int
-    """Of Python. They cannot be ended from outside."""
+    """Threads of Python. They cannot be ended from outside."""
 
 
 @dataclass(frozen=True)
 class _Setting:
-    """Something that holds for the whole process, or the whole thread."""
+    """A setting of the whole process or thread."""
 
     read: Callable[[], Any]
     write: Callable[[Any], object]
 
 
 class ProcessReset:
-    """Remembers what the process was like before its first trial, and makes it so again after each."""
+    """Stores the state of the process before its first trial, and restores it after each trial."""
 
     def __init__(self) -> None:
         self._settings = [setting.read() for setting in SETTINGS]
@@ -62,8 +62,8 @@ class ProcessReset:
 
     @contextlib.contextmanager
     def trial(self) -> Iterator[None]:
-        """One trial. Whatever happens in it, the process is as before when it ends, also while an error is still held
-        by somebody: its traceback, which may hold all tensors of a trial, loses its local variables."""
+        """Run one trial and restore the process in any case. If the trial raises, the local variables in the traceback
+        are cleared, as they may hold all tensors of the trial while the error exists."""
         try:
             yield
         except BaseException as error:
@@ -73,7 +73,7 @@ class ProcessReset:
             self.leave_clean()
 
     def leave_clean(self) -> None:
-        """Put settings, hooks and random streams back, and free all memory that nobody holds."""
+        """Restore settings, hooks and random streams, and free unused memory."""
         for setting, before in zip(SETTINGS, self._settings, strict=True):
             if setting.read() != before:
                 setting.write(before)
@@ -81,8 +81,8 @@ class ProcessReset:
         random.setstate(python)
         np.random.set_state(numpy)
         torch.set_rng_state(pytorch)
-        torch.cuda.manual_seed_all(torch.initial_seed())  # as a GPU's stream starts; waits for a GPU that is not in use
-        while torch.autocast_decrement_nesting() >= 0:  # inside an autocast its copies of weights would be kept
+        torch.cuda.manual_seed_all(torch.initial_seed())  # as a GPU's stream starts; deferred if no GPU is in use
+        while torch.autocast_decrement_nesting() >= 0:  # inside autocast, its copies of weights would be kept
             pass
         torch.autocast_increment_nesting()
         torch.clear_autocast_cache()
@@ -91,11 +91,11 @@ class ProcessReset:
         if torch.cuda.is_initialized():
             torch.cuda.empty_cache()
         if self._after_first is None:
-            gc.freeze()  # mostly modules, half a million objects: they stay, so nobody need look through them again
+            gc.freeze()  # half a million objects, mostly modules, stay: exclude them from later collections
             self._after_first = _state()
 
     def grown(self) -> Growth:
-        """How much more the process has than after its first trial. Ask after `leave_clean`."""
+        """Return the growth of the process since its first trial. Call it after `leave_clean`."""
         now, first = _state(), self._after_first
         if first is None:
             return Growth(0, 0, 0)
@@ -108,7 +108,7 @@ def _state() -> Growth:
 
 
 def _resident() -> int:
-    """Bytes of memory of this process; where the system does not say, the most that it ever had."""
+    """Return the resident bytes of this process; if the system does not report them, its peak."""
     try:
         return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
     except OSError:
@@ -116,7 +116,7 @@ def _resident() -> int:
 
 
 def _forget_locals(error: BaseException) -> None:
-    """Of all functions that the error, and those before it, came through."""
+    """Clear the local variables in the tracebacks of an error, its causes and its contexts."""
     visited: set[int] = set()
     waiting: list[BaseException | None] = [error]
     while waiting:
@@ -128,7 +128,7 @@ def _forget_locals(error: BaseException) -> None:
 
 
 def _hooks() -> dict[tuple[types.ModuleType, str], Any]:
-    """Hooks that are called for all modules and optimisers, by where they are kept."""
+    """Return the global hooks of modules and optimisers, by owner and attribute."""
     return {
         (owner, name): dict(value) if isinstance(value, dict) else value
         for owner in (module, optimizer)
@@ -163,8 +163,8 @@ def _deterministic() -> tuple[bool, bool]:
 
 
 def _precision() -> tuple[_Setting, ...]:
-    """How float32 is multiplied. torch has an old and, since 2.9, a new way to say it, and refuses to read the old one
-    where the new one was used last; so both are written, and the new one is read."""
+    """Return the settings of float32 multiplication. torch has an old and, since 2.9, a new interface. It refuses to
+    read the old one after the new one was used, so both are written and the new one is read."""
     backends: Any = torch.backends
     if not hasattr(backends, "fp32_precision"):
         old = _Setting(torch.get_float32_matmul_precision, torch.set_float32_matmul_precision)
@@ -210,4 +210,4 @@ SETTINGS = (
     _Setting(gc.isenabled, lambda enabled: gc.enable() if enabled else gc.disable()),
     _Setting(os.getcwd, os.chdir),
 )
-"""All that a part of a trial, a plugin's for one, could set for the whole process and forget."""
+"""All global settings that a part of a trial, such as a plugin, could change and not restore."""

@@ -1,4 +1,4 @@
-"""What a trial gives back."""
+"""The results of a trial."""
 
 from __future__ import annotations
 
@@ -16,36 +16,36 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TrialResult:
-    """What the first worker knows at the end. A record in the ledger is made of it."""
+    """The result of a trial on its first worker. The record in the ledger is made from it."""
 
     stopped: str | None = None
-    """Why training ended early, if it did."""
+    """Why training ended early; None if it did not."""
     scores: dict[str, TaskScores] = field(default_factory=dict)
-    """By SentEval task; empty where the trial was stopped early."""
+    """Scores by SentEval task; empty if training ended early."""
     predictions: dict[str, np.ndarray] = field(default_factory=dict)
-    """The arrays to keep beside the record, named as in `trainables.senteval.SentEvalResult.kept`."""
+    """The arrays to store with the record, named as in `trainables.senteval.SentEvalResult.kept`."""
     geometry: Geometry = field(default_factory=Geometry)
     training: TrainingNumbers = field(default_factory=TrainingNumbers)
     cost: TrialCost = field(default_factory=TrialCost)
     data: Trained = field(default_factory=Trained)
-    """What training read."""
+    """Description of the training data."""
     evaluated: Evaluated = field(default_factory=Evaluated)
-    """What the evaluation read."""
+    """Description of the evaluation data."""
     card: str | None = None
-    """The text of the saved model's README, which belongs into its folder (`write_card`); None: no model was saved."""
+    """The text of the saved model's README, for its folder (`write_card`); None: no model was saved."""
 
 
 @dataclass(frozen=True)
 class Unscored:
-    """A trial after its last embedding: `trainables.trial.save_and_score.score` makes its result, here or elsewhere.
+    """A trial after its last embedding. `trainables.trial.save_and_score.score` makes its result in any process.
 
-    That process needs no GPU, but the evaluation and training data under the same paths, and whatever plugins the
-    recipe names. It can be pickled.
+    That process needs no GPU. It needs the evaluation and training data at the same paths, and the recipe's plugins.
+    An `Unscored` can be pickled.
     """
 
     spec: TrialSpec
     embeddings: Embeddings
     result: TrialResult
-    """As far as it is known before scoring."""
+    """The result before scoring."""
     model: Path | None
-    """Where the model was saved; None: it was not."""
+    """The folder of the saved model; None: it was not saved."""

@@ -46,9 +46,9 @@ def run_trials(
     shared: Path | None = None,
     hand_over: bool = False,
 ) -> Iterator[TrialResult | Unscored | None]:
-    """One trial, or several that train together as a population (`population_key`); their results one by one.
+    """Run one trial, or several as a population (`population_key`), and yield their results one by one.
 
-    None stands for the result of a member that is done. A population is for one worker alone.
+    For a member that is done, None is yielded. A population runs on one worker only.
     """
     if len(specs) > 1:
         yield from run_population(
@@ -89,11 +89,11 @@ def run_trial(
     shared: Path | None = None,
     hand_over: bool = False,
 ) -> TrialResult | Unscored:
-    """Train and evaluate. Every worker calls it; only the first one's result holds scores.
+    """Train and evaluate. Every worker calls the function; only the result of the first worker has scores.
 
-    `model_folder` receives the trained encoder. `shared` is a folder where trials leave embeddings of frozen encoders
-    for each other. `resume` is the folder of a checkpoint. With `hand_over` a trial ends after its last embedding, for
-    `save_and_score.score`. `Interrupted` on every worker where the reporter ends it at a checkpoint.
+    `model_folder` receives the trained encoder. `shared`: a folder in which trials share embeddings of frozen encoders.
+    `resume`: the folder of a checkpoint. With `hand_over` a trial ends after its last embedding, for
+    `save_and_score.score`. Raises `Interrupted` on every worker if the reporter ends the training at a checkpoint.
     """
     import_late()
     spec = TrialSpec(recipe, seed, evaluation, model_folder)
@@ -124,7 +124,7 @@ def run_trial(
 def _train(
     recipe: Recipe, seed: int, training: TrainingParts, watcher: TrialWatcher, workers: Workers, resume: Path | None
 ) -> tuple[TrainingNumbers, str | None]:
-    """Train the encoder in place. Returns what was measured, and why training ended early, if it did."""
+    """Train the encoder in place. Return the measured numbers, and why training ended early (None if it did not)."""
     model, sampler = training.model, training.sampler
     steps = recipe.optimisation.steps(sampler.steps_per_epoch)
     if isinstance(model.encoder, AdaptedEncoder):

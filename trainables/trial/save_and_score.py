@@ -1,6 +1,6 @@
-"""The end of a trial: the model is saved, embeds the sentences of SentEval, and is scored and described.
+"""The end of a trial: save the model, embed SentEval's sentences, score the embeddings and describe the model.
 
-unscored = embed_and_score(spec, encoder, evaluator, clock, ...)   # the last thing that needs the encoder
+unscored = embed_and_score(spec, encoder, evaluator, clock, ...)   # the last step that needs the encoder
 result = score(unscored)                                          # needs no GPU: any process can do it
 """
 
@@ -35,9 +35,9 @@ from trainables.trial.spec import TrialSpec
 
 
 def save_model(encoder: BaseEncoder, folder: Path | None) -> Path | None:
-    """Save it as a sentence-transformers model and return the folder.
+    """Save the encoder as a sentence-transformers model and return the folder.
 
-    None where there is no folder, or where stock modules cannot give the embeddings.
+    None without a folder, or if modules of sentence-transformers cannot compute the embeddings.
     """
     if folder is None or encoder.unsavable is not None:
         return None
@@ -56,11 +56,9 @@ def embed_and_score(
     model: Path | None,
     hand_over: bool,
 ) -> TrialResult | Unscored:
-    """Embed all that is scored, and score it unless it is handed over; empty on all workers but the first.
-
-    `model` is the folder that the encoder was saved to: it gets a README with recipe and
-    scores, unless they are handed over.
-    """
+    """Embed the evaluation's sentences, and score them unless `hand_over`. Other workers than the first get an empty
+    result. `model`: the folder of the saved encoder. Unless `hand_over`, a README with recipe and scores is written
+    there."""
     cosines = evaluator.cosines(encoder)
     embeddings = evaluator.embed(encoder)
     if embeddings is None:
@@ -81,9 +79,9 @@ def embed_and_score(
 
 
 def score(unscored: Unscored, *, gpus: float = 0.0, peak: Peak | None = None) -> TrialResult:
-    """Fit the classifiers and score a trial. `gpus` are held meanwhile, and their seconds counted. `peak` is the
-    trial's own; without it the memory of this process counts, unless the trial's is a GPU's. `UserError` where the
-    evaluation data is no longer that of the embeddings."""
+    """Fit the classifiers and score a trial. `gpus`: GPUs held meanwhile, for the cost. `peak`: the trial's memory;
+    None: the memory of this process is measured, except for a trial on a GPU. Raises `UserError` if the evaluation data
+    has changed since the embeddings were made."""
     began = time.perf_counter()
     recipe, config, before = unscored.spec.recipe, unscored.spec.evaluation, unscored.result
     if peak is None and not before.cost["gpu_seconds"]:
@@ -117,7 +115,7 @@ def score(unscored: Unscored, *, gpus: float = 0.0, peak: Peak | None = None) ->
 
 
 def scores_at_widths(recipe: Recipe, config: EvaluationConfig, embeddings: Embeddings) -> Trained:
-    """For the record, the scores of embeddings that are cut at each of `objective.dims`; empty where there are none."""
+    """Return the scores of embeddings cut at each of `objective.dims`, for the record; empty without `dims`."""
     dims = recipe.flat().get("objective.dims")
     if not isinstance(dims, tuple) or not dims:
         return {}
@@ -126,11 +124,11 @@ def scores_at_widths(recipe: Recipe, config: EvaluationConfig, embeddings: Embed
 
 
 def _scores(evaluation: SentEvalResult) -> dict[str, TaskScores]:
-    return cast(dict[str, TaskScores], evaluation.tasks)  # a plugin's kind of task may have more numbers
+    return cast(dict[str, TaskScores], evaluation.tasks)  # a plugin's kind of task may have more entries
 
 
 def marked(answers: Mapping[str, Answers], seen: Mapping[str, np.ndarray]) -> dict[str, Answers]:
-    """Answers by task, those to tests with what says which items training saw, where that is known of each."""
+    """Return the answers by task, with the mask of test items that training saw (`SEEN`), if it is known."""
     return {
         name: replace(own, more={**own.more, SEEN: seen[name].astype(np.int8)})
         if name in seen and len(seen[name]) == len(own.gold)
@@ -142,8 +140,8 @@ def marked(answers: Mapping[str, Answers], seen: Mapping[str, np.ndarray]) -> di
 def _seen(
     recipe: Recipe, config: EvaluationConfig, evaluation: SentEvalResult, data: Trained, evaluated: Evaluated
 ) -> dict[str, np.ndarray] | None:
-    """Which test items training saw; None where it is not known. Whatever goes wrong here, the trained and scored trial
-    is kept."""
+    """Return, by task, which test items training saw; None if unknown. All errors are caught, so that the trained and
+    scored trial is kept."""
     fingerprints = data.get("corpus", {}).get("fingerprint"), evaluated["senteval"].get("fingerprint")
     tested = [task for task in evaluation.tasks if task in evaluation.answers]
     if not tested:

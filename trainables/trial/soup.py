@@ -1,4 +1,4 @@
-"""Score the average of a recipe's trained models, mixed with the untrained encoder, in place of a training."""
+"""Scoring of a soup: the average of a recipe's trained models, mixed with the untrained encoder. Nothing is trained."""
 
 from __future__ import annotations
 
@@ -23,8 +23,7 @@ UNTRAINED: dict[str, Value] = {"optimisation.epochs": 0, "encoder.adapter": "non
 def score_soup(
     spec: TrialSpec, *, workers: Workers | None = None, reporter: Reporter | None = None, hand_over: bool = False
 ) -> TrialResult | Unscored:
-    """Average the models of `spec.soup`, and embed and score as after a training. `UserError` where they are not
-    alike."""
+    """Average the models of `spec.soup`, embed and score. Raises `UserError` if the models cannot be averaged."""
     import_late()
     assert spec.soup is not None
     clock, workers, reporter = TrialClock(), workers or Workers(), reporter or Reporter()
@@ -55,7 +54,7 @@ def score_soup(
 
 
 def _from(recipe: Recipe, model: Path) -> Recipe:
-    """The recipe's encoder with the weights of a model that it saved, which holds no layer that the recipe left out; a
-    merged adapter is in fp32, whatever its base is in."""
+    """Return the untrained recipe of a saved model. The model already lacks the layers that the recipe left out. A
+    merged adapter is always in fp32."""
     merged: dict[str, Value] = {"encoder.dtype": "fp32"} if recipe.encoder.adapter == "lora" else {}
     return recipe.preferring({**UNTRAINED, **merged, "encoder.name": str(model), "encoder.layers": None})

@@ -1,4 +1,4 @@
-"""A trial as it is run."""
+"""The specification of a trial."""
 
 from __future__ import annotations
 
@@ -11,17 +11,16 @@ from trainables.recipe import Recipe
 
 @dataclass(frozen=True)
 class Soup:
-    """Saved models of a recipe's trainings, whose average is scored in place of a training."""
+    """Saved models of a recipe. Their average is scored instead of a training."""
 
     models: tuple[Path, ...]
-    """Their folders."""
     share: float
-    """Of the training; the rest is of the untrained encoder."""
+    """Weight of the average; the untrained encoder has the rest."""
 
 
 @dataclass(frozen=True)
 class TrialSpec:
-    """A recipe under a seed, how its model is scored, and where that is saved."""
+    """Recipe, seed, evaluation and model folder of a trial."""
 
     recipe: Recipe
     seed: int
@@ -29,6 +28,6 @@ class TrialSpec:
     model_folder: Path | None = None
     """Receives the trained encoder as a sentence-transformers model."""
     done: bool = False
-    """Whether its result exists already: in a population it is trained again, but not scored."""
+    """Whether the result exists already. In a population the trial is then trained again, but not scored."""
     soup: Soup | None = None
-    """None: it trains, if its recipe does."""
+    """None: the trial trains, if its recipe does."""

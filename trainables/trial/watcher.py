@@ -1,4 +1,4 @@
-"""Between a training and who follows it: its numbers, its checkpoints, and its scores at the rungs."""
+"""The link from a training to its reporter: numbers of steps, checkpoints, and scores at rungs."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from trainables.trial.evaluation import Evaluator, chosen_by
 from trainables.trial.reporter import Reporter
 
 CHECKPOINT_SECONDS, CHECKPOINT_STEPS = 60.0, 2
-"""A checkpoint is taken after the first step at which so much time and so many steps have passed since the last."""
+"""A checkpoint is taken after the first step with at least this much time and this many steps since the last one."""
 
 
 class CheckpointClock:
-    """When a checkpoint is taken, and how it gets to the reporter. For the first worker."""
+    """Decides when a checkpoint is taken, and gives it to the reporter. For the first worker only."""
 
     def __init__(self, reporter: Reporter) -> None:
         self.reporter = reporter
@@ -29,7 +29,7 @@ class CheckpointClock:
         self._last = time.perf_counter()
 
     def due(self, step: int, ahead: int) -> bool:
-        """After a step: whether the checkpoint that could be written `ahead` steps later is wanted."""
+        """Return whether to take a checkpoint `ahead` steps after step `step`."""
         if self._last_step is None:
             self._last_step = step - 1  # the first step of this process, which may have resumed
         since = step - self._last_step
@@ -38,7 +38,7 @@ class CheckpointClock:
         return in_time or self.reporter.wants_checkpoint()
 
     def take(self, step: int, save: Callable[[Path], None]) -> bool:
-        """Write it and hand it to the reporter. False: the training goes on in another process."""
+        """Write a checkpoint and pass it to the reporter. False: the training continues in another process."""
         with tempfile.TemporaryDirectory() as scratch:
             save(Path(scratch))
             going_on = self.reporter.checkpoint(Path(scratch))
@@ -57,7 +57,7 @@ class TrialWatcher(Watcher):
         reporter: Reporter,
         optimisation: OptimisationConfig | None = None,
     ) -> None:
-        """`optimisation`: by what score weights are kept; None where none are."""
+        """`optimisation`: the settings of the score by which weights are kept; None if there is no such score."""
         self.encoder, self.evaluator, self.workers, self.reporter = encoder, evaluator, workers, reporter
         self.optimisation = optimisation
         self.rung_plan: RungPlan | None = workers.from_first(reporter.rung_plan)
@@ -66,7 +66,7 @@ class TrialWatcher(Watcher):
         self.stopped: str | None = None
 
     def resumed_seconds(self, training_seconds: float) -> float:
-        """How many of these seconds an earlier process spent."""
+        """Return how many of the seconds an earlier process spent."""
         return max(0.0, training_seconds - (time.perf_counter() - self.began))
 
     def step(self, step: int, scalars: dict[str, float]) -> None:

@@ -1,1 +1,1 @@
-"""The losses that a recipe can choose, a module for each or for a few alike: `OBJECTIVES` has all that these define."""
+"""The losses that a recipe can choose, one or a few related ones per module. `OBJECTIVES` collects them."""

@@ -32,7 +32,7 @@ class CrossEntropy(Objective):
 
 
 def classified(batch: EmbeddedBatch, classifier: Any) -> Loss:
-    """The mean of a pair classifier's cross-entropy: this worker's part."""
+    """Return this worker's part of the mean cross-entropy of a pair classifier."""
     pairs = len(batch.label)
     mine = batch.share(pairs)
     u, v = batch.embeddings[batch.premise[mine]], batch.embeddings[batch.hypothesis[mine]]

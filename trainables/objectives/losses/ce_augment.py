@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class AugmentedCrossEntropy(LiaoPairs, Objective):
-    """Mean cross-entropy over (anchor, positive) and (anchor, negative) pairs, as many as N+ and N- allow.
+    """Mean cross-entropy over (anchor, positive) and (anchor, negative) pairs, with at most N+ and N- per anchor.
 
-    A positive is an entailment, and a negative that belongs to the anchor keeps its label. The paper does not say what
-    label a hypothesis of another premise gets; here it is contradiction, as SNLI labels unrelated captions.
+    A positive is labelled entailment. A negative of the anchor's own premise keeps its label. The paper does not
+    specify the label of a hypothesis of another premise; here it is contradiction, as SNLI labels unrelated captions.
     """
 
     name = "ce_augment"

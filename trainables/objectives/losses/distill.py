@@ -1,5 +1,5 @@
-"""Distillation: a teacher's embeddings, similarities or margins are what is learned, in place of labels; the teacher's
-is a frozen encoder, or what it said of the texts stands in the training data."""
+"""Distillation: training on a teacher's embeddings, similarities or margins instead of labels. The teacher is a frozen
+encoder, or its scores are in the training data."""
 
 from __future__ import annotations
 
@@ -20,29 +20,29 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 _OUT = -1e9
-"""Instead of minus infinity, of which a softmax of nothing else would be no number."""
+"""Score of a left-out text, instead of minus infinity: a softmax over only minus infinity is NaN."""
 _UNIT = 0.01
-"""How far a length may lie from 1 that is meant to be 1: bf16 rounds."""
+"""Vectors count as unit vectors if their length differs from 1 by less than this, as bf16 rounds."""
 _LEAST = 1e-6
-"""By what an embedding is divided at least: the gradient of one of length 0 stays finite in any precision."""
+"""Least divisor when embeddings are normalised. It keeps the gradient at length 0 finite in any precision."""
 
 
 @dataclass(frozen=True)
 class Distill(Widths, Objective):
-    """Of (projected) embeddings x and a teacher's t, with cosines s, over the whole batch:
+    """Losses over (projected) embeddings x and a teacher's embeddings t, with cosines s, over the whole batch:
 
         similarities   tau^2 times the mean over anchors of KL( softmax(s_t / tau) || softmax(s_x / tau) ), over all
                        compared texts but the anchor's own (TAS-B, Lin 2020)
         margins        the mean of ( (s_x(a, p) - s_x(a, n)) - (s_t(a, p) - s_t(a, n)) )^2 over each anchor's positives
                        and hard negatives (MarginMSE, Hofstaetter 2020)
-        embeddings     the mean of (x - t)^2 over all sentences and numbers (Reimers 2020); where the teacher's have
-                       length 1, as those of a model that ends in Normalize, of x / |x| and t / |t| at each width
+        embeddings     the mean of (x - t)^2 over all sentences and numbers (Reimers 2020). If all t have length 1, as
+                       in a model that ends in Normalize, x / |x| and t / |t| are compared at each width
 
-    Labels count for margins alone, where they say which is which. Without a teacher the training data hold scores of
-    it, of the texts of one anchor each (`corpora/teacher_scores.py`). These take the place of s_t: in margins, and in
+    Only margins use labels: to tell positives from hard negatives. Without `teacher` the training data contain a
+    teacher's scores of each anchor's texts (`corpora/teacher_scores.py`). They replace s_t in margins, and in
 
         similarities   tau^2 times the mean over anchors of KL( softmax(s_t / tau) || softmax(s_x / tau) ), over the
-                       anchor's own texts with a score, of anchors with two of these at least
+                       anchor's own texts with a score, for anchors with at least two such texts
     """
 
     name = "distill"
@@ -88,7 +88,7 @@ class Distill(Widths, Objective):
         return self.teacher is None
 
     def check_teacher(self, dim: int, teacher: int) -> None:
-        """Refuse embeddings of another size than the teacher's, where they are compared number by number."""
+        """Raise `UserError` if `matches="embeddings"` and the sizes of embeddings and teacher's embeddings differ."""
         if self.matches == "embeddings" and dim != teacher:
             raise UserError(
                 f"objective.matches=embeddings compares {dim} numbers with the {teacher} of objective.teacher; set "
@@ -106,7 +106,7 @@ class Distill(Widths, Objective):
         return Loss(self.at_widths(lambda width: term(batch, batch.projected[:, :width], teacher)))
 
     def _divergence(self, teacher: Tensor, learner: Tensor) -> Tensor:
-        """tau^2 times the sum over anchors of KL( softmax(teacher / tau) || softmax(learner / tau) )."""
+        """Return tau^2 times the sum over anchors of KL( softmax(teacher / tau) || softmax(learner / tau) )."""
         assert self.temperature != "learned", "`check` refuses it"
         target, learned = ((near / self.temperature).log_softmax(dim=1) for near in (teacher, learner))
         return self.temperature**2 * (target.exp() * (target - learned)).sum()
@@ -138,7 +138,7 @@ def _near(batch: EmbeddedBatch, embeddings: Tensor) -> Tensor:  # (pairs,)
 
 
 def _margins(batch: EmbeddedBatch, learner: Tensor, target: Tensor) -> Tensor:
-    """target: (pairs,) how near the teacher has each pair; NaN: not known."""
+    """Return the margin loss. target: (pairs,) the teacher's similarity of each pair; NaN: unknown."""
     rows = ((batch.pairs.label == label).nonzero().squeeze(1) for label in (ENTAILMENT, CONTRADICTION))
     better, worse = (to_device(row, learner.device) for row in rows)
     together = batch.group[better].unsqueeze(1) == batch.group[worse]  # (positives, negatives)
@@ -154,8 +154,8 @@ def _margins(batch: EmbeddedBatch, learner: Tensor, target: Tensor) -> Tensor:
 
 def _embeddings(batch: EmbeddedBatch, learner: Tensor, teacher: Tensor) -> Tensor:
     mine = batch.share(len(learner))
-    length = teacher.norm(dim=1)  # 0: of an empty text
-    unit = (((length - 1).abs() < _UNIT) | (length == 0)).all()  # a tensor, so that no host waits
+    length = teacher.norm(dim=1)  # 0 for an empty text
+    unit = (((length - 1).abs() < _UNIT) | (length == 0)).all()  # a tensor, so that the CPU does not wait
     near, target = (
         torch.where(unit, torch.nn.functional.normalize(each, dim=1, eps=_LEAST), each)
         for each in (learner, teacher[:, : learner.shape[1]])

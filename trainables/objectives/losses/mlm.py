@@ -9,7 +9,7 @@ from trainables.objectives.objective import Objective
 
 @dataclass(frozen=True)
 class MaskedLanguage(Objective):
-    """DeCLUTR, Figure 3, "MLM": no contrast at all. The model adds `objective.mlm` times its MLM loss."""
+    """DeCLUTR, Figure 3, "MLM": no contrastive loss. The model adds `objective.mlm` times its MLM loss."""
 
     name = "mlm"
     meaning = "masked language modelling alone (DeCLUTR)"

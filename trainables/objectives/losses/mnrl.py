@@ -1,4 +1,4 @@
-"""Multiple negatives ranking, with any number of hard negatives; SimCSE is a case of it."""
+"""Multiple negatives ranking, with any number of hard negatives, and its special case SimCSE."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from trainables.objectives.options import KEEPS
 
 @dataclass(frozen=True)
 class Ranking(Contrastive):
-    """Anchors with the positives and hard negatives of all groups; an anchor's positives do not compete."""
+    """Compares anchors with the positives and hard negatives of all groups. An anchor's positives do not compete."""
 
     layouts: ClassVar[tuple[str, ...]] = ("groups", "pairs", "similar_pairs", "sentences")
     released = KEEPS
@@ -37,8 +37,8 @@ class MNRL(Directed, Ranking):
         -log( exp(s(i, i+)) / ( sum over j of exp(s(i, j+)) + sum over j, k of exp(s(i, j-k)) ) ),
 
     s the cosine over tau (`temperature`, 0.05 in the paper: a scale of 20), j over the N groups of the batch, j+ the
-    one positive of group j and j-k its k-th hard negative. A sentence that stands in two groups counts twice. Other
-    directions and weights of hard negatives: `directions.py`.
+    one positive of group j and j-k its k-th hard negative. A sentence in two groups counts twice. For other directions
+    and weights of hard negatives see `directions.py`.
     """
 
     name = "mnrl"
@@ -48,11 +48,11 @@ class MNRL(Directed, Ranking):
 
 @dataclass(frozen=True)
 class SimCSE(MNRL):
-    """SimCSE (Gao 2021), in whose setup SupMPN is trained: eq. 6 of SupMPN with at most one hard negative.
+    """SimCSE (Gao 2021): eq. 6 of SupMPN with at most one hard negative. SupMPN uses SimCSE's training setup.
 
-    Unsupervised (layout `sentences`): the positive is the anchor again under another dropout, and
-    there is no hard negative. Supervised (layout `groups`): an entailment and a contradiction of the anchor.
-    tau (`temperature`) is 0.05. With MLM: `objective.mlm`, 0.1 in SimCSE.
+    Unsupervised (layout `sentences`): the positive is the anchor under another dropout; there is no hard negative.
+    Supervised (layout `groups`): the positive is an entailment of the anchor, the hard negative a contradiction.
+    tau (`temperature`) is 0.05. `objective.mlm` adds MLM, with weight 0.1 in SimCSE.
     """
 
     name = "simcse"

@@ -1,4 +1,4 @@
-"""NT-Xent: normalised temperature-scaled cross-entropy over pairs, as CLSR and DeCLUTR train."""
+"""NT-Xent: normalised temperature-scaled cross-entropy over pairs, the loss of CLSR and DeCLUTR."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class NTXent(Contrastive):
         l(a, b) = -log( exp(s(a, b)) / sum over i != a of exp(s(a, i)) ),
 
     s the cosine over tau (`temperature`; 0.1 in CLSR, 0.05 in DeCLUTR), i over the 2G vectors. The loss is the mean of
-    l(a, b) and l(b, a) over all pairs, where DeCLUTR's eq. 1 prints the sum. Where an anchor has several positives, b
-    is the mean of their (projected) embeddings. A group without a positive takes no part.
+    l(a, b) and l(b, a) over all pairs; DeCLUTR's eq. 1 prints the sum. If an anchor has several positives, b is the
+    mean of their (projected) embeddings. A group without a positive is left out.
 
-    As a false negative, a mean of several positives has the text of each of them; in a memory bank, its anchor's.
+    For false negatives, a mean of several positives has the text of each; in a memory bank, that of its anchor.
     """
 
     name = "ntxent"

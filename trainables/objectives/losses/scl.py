@@ -1,4 +1,4 @@
-"""Supervised contrastive learning mixed with cross-entropy: the method of Liao 2021."""
+"""Supervised contrastive learning combined with cross-entropy: the method of Liao 2021."""
 
 from __future__ import annotations
 
@@ -26,9 +26,7 @@ class SCL(LiaoPairs, Contrastive):
 
         - 1/N+ sum over positives j of log( exp(f_i . f_j / tau) / sum over k of exp(f_i . f_k / tau) ),
 
-    k running over the positives and the negatives,
-
-    with the plain dot product of (projected) embeddings. `temperature` is tau; it divides the scores.
+    k over the positives and the negatives, with the plain dot product of (projected) embeddings. tau is `temperature`.
     A batch without an anchor has no contrastive term.
     """
 
@@ -50,7 +48,7 @@ class SCL(LiaoPairs, Contrastive):
     def module(self, dim: int) -> nn.Module | None:
         from trainables.objectives.pair_classifier import PairClassifier
 
-        # With lambda 1 the classifier is not used, and its parameters would only slow the exchange of gradients.
+        # With lambda 1 the classifier is not used. Its parameters would only slow down the exchange of gradients.
         return PairClassifier(dim) if self.weight < 1 else None
 
     def compare(self, batch: EmbeddedBatch) -> ContrastSet:

@@ -1,4 +1,4 @@
-"""Losses over scored pairs: embeddings that are as alike as people say, or in the same order."""
+"""Losses over scored pairs: similarities learn the values of the scores, or their order."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CoSENT(Temperature, Widths, Objective):
-    """CoSENT (Huang 2024): over all two pairs of the batch of which the first has the higher score,
+    """CoSENT (Huang 2024): over all (i, j) of the batch's pairs in which pair i has the higher score,
 
         log( 1 + sum over score(i) > score(j) of exp( (s(j) - s(i)) / tau ) ),
 
-    s the cosine of a pair's (projected) embeddings, tau the `temperature`, 0.05 as usual. Only the order of the scores
-    counts. Every worker has all pairs, and gives an equal part of this one number.
+    s the cosine of a pair's (projected) embeddings, tau the `temperature`, usually 0.05. Only the order of the scores
+    counts. Every worker computes this number from all pairs and returns an equal part of it.
     """
 
     name = "cosent"
@@ -36,25 +36,25 @@ class CoSENT(Temperature, Widths, Objective):
         first, second = (torch.nn.functional.normalize(side[:, :width], dim=1) for side in _sides(batch))
         scores, order = _scores(batch).sort()
         alike = self.alike(first[order], second[order]) / self.tau(batch.temperature)  # (pairs,) from the lowest score
-        # Of those with a higher score, which stand behind its likes: log of the sum of exp(-alike).
+        # Of all pairs with a higher score, which follow the pairs with equal scores: log of the sum of exp(-alike).
         behind = torch.logcumsumexp(-alike.flip(0), dim=0).flip(0)
         behind = torch.cat([behind, behind.new_full((1,), -torch.inf)])
         wrong = alike + behind[torch.searchsorted(scores, scores, right=True)]
         return torch.logsumexp(torch.cat([wrong.new_zeros(1), wrong]), dim=0)
 
     def alike(self, first: Tensor, second: Tensor) -> Tensor:  # (pairs, dim) of length 1, twice -> (pairs,)
-        """How alike the two of each pair are."""
+        """Return the similarity of the two texts of each pair."""
         return (first * second).sum(dim=1)
 
 
 @dataclass(frozen=True)
 class AnglE(CoSENT):
-    """AnglE (Li 2024), its term by angles: CoSENT with another similarity, whose gradient does not fade near 1. The
-    halves of an embedding are the real and the imaginary part of a complex vector; with x and y of length 1,
+    """The angle term of AnglE (Li 2024): CoSENT with a similarity that has no vanishing gradient near 1. The halves
+    of an embedding are the real and the imaginary part of a complex vector; with x and y of length 1,
 
         s(x, y) = | Re(x) Re(y) + Im(x) Im(y) + Im(x) Re(y) - Re(x) Im(y) |,
 
-    as in the authors' code. An embedding of odd size has a 0 more.
+    as in the authors' code. An embedding of odd size is padded by one 0.
     """
 
     name = "angle"

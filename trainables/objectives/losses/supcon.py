@@ -1,4 +1,4 @@
-"""The supervised contrastive loss of Khosla 2020, as SupMPN states it."""
+"""The supervised contrastive loss of Khosla 2020, in SupMPN's form."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class SupCon(Contrastive):
 
         -log( exp(s(i, p)) / sum over j of exp(s(i, j)) ),
 
-    s the cosine over tau (`temperature`), j over the positives of all groups, so that the anchor's own compete with one
-    another. There are no hard negatives.
+    s the cosine over tau (`temperature`), j over the positives of all groups, so that the anchor's own positives
+    compete. There are no hard negatives.
 
-    Khosla's original (their L_out, eq. 2) has no anchors apart: with `contrast="all"` each text of the batch, anchor or
-    positive, is an anchor once, and j runs over all other texts.
+    `contrast="all"` is Khosla's original (their L_out, eq. 2), which does not separate anchors from positives: each
+    text of the batch, anchor or positive, is an anchor once, and j runs over all other texts.
     """
 
     name = "supcon"

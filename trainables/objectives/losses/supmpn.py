@@ -23,10 +23,10 @@ class SupMPN(Ranking):
         -log( exp(s(i, p)) / ( exp(s(i, p)) + S_positives + S_negatives ) ),
 
     s the cosine over tau (`temperature`, 0.05 in the paper: a scale of 20), S_positives the sum of exp(s(i, k)) over
-    the positives k of all other groups, S_negatives that over the hard negatives of all groups. The anchor's own other
-    positives are left out. With one positive it is eq. 6.
+    the positives k of all other groups, S_negatives the same sum over the hard negatives of all groups. The anchor's
+    own other positives are left out. With one positive the loss is eq. 6.
 
-    With `own_positives="score_zero"` a left-out positive scores 0 instead, as in the released code, so each adds
+    With `own_positives="score_zero"` each left-out positive has the score 0, as in the released code. It then adds
     exp(0) = 1 to the denominator.
     """
 

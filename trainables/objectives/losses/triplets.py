@@ -18,12 +18,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Triplet(Margin, Objective):
-    """SupMPN, eq. 1: the mean, over an anchor's pairs of a positive p and a hard negative n of its own, of
+    """SupMPN, eq. 1: the mean over all triplets of the batch of
 
         max( D(x, p) - D(x, n) + m, 0 ),
 
-    over all triplets of the batch; D Euclidean, on projected embeddings, m `margin`, in units of D.
-    With `false_negatives="mask"` a hard negative whose text is the anchor's or a positive's makes no triplet.
+    x an anchor, p a positive and n a hard negative of the same group, D the Euclidean distance of projected embeddings,
+    m the `margin` in units of D. With `false_negatives="mask"` a hard negative with the text of the anchor or of one of
+    its positives makes no triplet.
     """
 
     name = "triplet"
@@ -41,7 +42,7 @@ class Triplet(Margin, Objective):
             negatives = negatives & ~groups.agree(batch.text[batch.hypothesis])
         triplets = (positives.sum(dim=1) * negatives.sum(dim=1)).sum().clamp(min=1)
         mine = batch.share(len(own))
-        # (pairs,): of each row to its own anchor, which is all that the masks ask for
+        # (pairs,): the distance of each pair's two texts; the masks use no other distances
         distances = torch.linalg.vector_norm(batch.projected[batch.premise] - batch.projected[batch.hypothesis], dim=1)
 
         def summed(part: slice) -> Tensor:  # (1,)
@@ -57,13 +58,13 @@ class Triplet(Margin, Objective):
 class BatchAll(Margin, Objective):
     """SupMPN, eq. 2 (Hermans 2017): over every triplet of the batch, [ D(a, p) - D(a, n) + m ]+.
 
-    A class is a group, its members the anchor and its positives; a is a member, p another of its class, n a
-    member of another class or, where a is the anchor, one of its own hard negatives. D is Euclidean, on projected
-    embeddings; m is `margin`, in units of D.
+    A class is a group; its members are the anchor and its positives. a is a member and p another member of the same
+    class. n is a member of another class or, if a is the anchor, one of its hard negatives. D is the Euclidean distance
+    of projected embeddings; m is `margin`, in units of D.
 
-    Eq. 2 is a sum, whose size grows with the cube of the batch. We take the mean over the triplets that
-    violate the margin, as Hermans does in his "BatchAll != 0": the satisfied ones would only water it down.
-    With `false_negatives="mask"` an n whose text is that of a member of a's class makes no triplet.
+    Eq. 2 is a sum, which grows with the cube of the batch. The loss is the mean over the triplets that violate the
+    margin, as in Hermans' "BatchAll != 0"; satisfied triplets would only dilute the mean.
+    With `false_negatives="mask"` an n with the text of a member of a's class makes no triplet.
     """
 
     name = "batch_all"
@@ -76,14 +77,14 @@ class BatchAll(Margin, Objective):
         mine = batch.share(len(classes.members))
         pairs = _Positives.of_classes(classes)
         hinges, violating = self._summed(batch, classes, pairs, mine)
-        with torch.no_grad():  # the violations of the whole batch are the divisor of every worker's part
+        with torch.no_grad():  # every worker divides by the violations of the whole batch
             others = (slice(0, mine.start), slice(mine.stop, len(classes.members)))
             violating = violating + sum(self._summed(batch, classes, pairs, part)[1] for part in others)
         loss = (hinges / violating.clamp(min=1)).to(batch.projected.dtype)
         return Loss(loss, counts_of(classes.positives, classes.negatives))
 
     def _summed(self, batch: EmbeddedBatch, classes: GroupMembers, pairs: _Positives, members: slice) -> Tensor:  # (2,)
-        """Of some members the sum of the hinges, and how many are above 0; in float64, which counts beyond 2**24."""
+        """Return the sum of some members' hinges and the number of hinges above 0, in float64: exact beyond 2**24."""
 
         def summed(part: slice) -> Tensor:  # (1, 2)
             some = slice(members.start + part.start, members.start + part.stop)
@@ -101,7 +102,7 @@ class BatchHard(Margin, Objective):
 
         [ max over p of D(a, p) - min over n of D(a, n) + m ]+,
 
-    members, p, n, D, m and false negatives as in `BatchAll`; eq. 3 is the sum.
+    members, p, n, D, m and false negatives as in `BatchAll`. Eq. 3 itself is the sum.
     """
 
     name = "batch_hard"
@@ -114,7 +115,7 @@ class BatchHard(Margin, Objective):
         complete = classes.positives.any(dim=1) & classes.negatives.any(dim=1)  # (members,)
         mine = batch.share(len(classes.members))
 
-        def hardest(part: slice) -> Tensor:  # (members of the part,), 0 for one that has not both
+        def hardest(part: slice) -> Tensor:  # (members of the part,), 0 for a member that lacks one of the two
             some = slice(mine.start + part.start, mine.start + part.stop)
             distances = _distances(batch, classes, some)
             farthest = distances.masked_fill(~classes.positives[some], -torch.inf).max(dim=1).values
@@ -126,7 +127,6 @@ class BatchHard(Margin, Objective):
 
 
 def _distances(batch: EmbeddedBatch, classes: GroupMembers, part: slice) -> Tensor:  # (members of the part, candidates)
-    """From some members to all candidates."""
     from trainables.objectives.distance import distance
 
     return distance(batch.projected[classes.members[part]], batch.projected[classes.candidates])
@@ -134,40 +134,40 @@ def _distances(batch: EmbeddedBatch, classes: GroupMembers, part: slice) -> Tens
 
 @dataclass(frozen=True)
 class _Positives:
-    """Anchors with one of their positives each, in the order of the anchors."""
+    """All pairs of an anchor and one of its positives, in the order of the anchors."""
 
     anchor: Tensor  # (pairs,)
     positive: Tensor  # (pairs,) index into candidates
     ends: list[int]
-    """Of each anchor, counted from 1, the pairs until its last; and a 0 before them."""
+    """0, then for each anchor the number of pairs up to and including its last pair."""
 
     @classmethod
     def of(cls, anchor: Tensor, positive: Tensor, anchors: int, device: torch.device) -> _Positives:
-        """anchor, positive: (pairs,), on the CPU."""
+        """Sort the pairs and copy them to the device. anchor, positive: (pairs,), on the CPU."""
         order = anchor.argsort(stable=True)
         ends = torch.bincount(anchor, minlength=anchors).cumsum(0).tolist()
         return cls(to_device(anchor[order], device), to_device(positive[order], device), [0, *ends])
 
     @classmethod
     def of_classes(cls, classes: GroupMembers) -> _Positives:
-        """Each member with all others of its class."""
+        """Pair each member with all other members of its class."""
         owner = classes.groups.on_cpu.owner
         anchor, other = (owner.unsqueeze(1) == owner).fill_diagonal_(False).nonzero(as_tuple=True)
         return cls.of(anchor, other, len(owner), classes.owner.device)
 
     @property
     def each(self) -> int:
-        """How many positives an anchor has on average, rounded up: as many times its candidates are held at once."""
+        """Mean number of positives per anchor, rounded up. `_hinges` makes a row of candidates for each of them."""
         return -(-len(self.anchor) // max(1, len(self.ends) - 1))
 
     def within(self, anchors: slice) -> tuple[Tensor, Tensor]:
-        """The pairs of some anchors, which are counted from the first of these."""
+        """Return the pairs of some anchors, with anchors counted from `anchors.start`."""
         some = slice(self.ends[anchors.start], self.ends[anchors.stop])
         return self.anchor[some] - anchors.start, self.positive[some]
 
 
 def _hinges(distances: Tensor, anchor: Tensor, positive: Tensor, negatives: Tensor, margin: float) -> Tensor:
-    """[ D(a, p) - D(a, n) + m ]+ of all triplets, (anchor and positive, candidate); 0 where there is none.
+    """Return [ D(a, p) - D(a, n) + m ]+ for (pairs, candidates); 0 where the candidate is no negative of the anchor.
 
     distances, negatives: (anchors, candidates). anchor, positive: (pairs,).
     """
