@@ -1,4 +1,4 @@
-"""How trials are run, from the command line and from Python: `from study import Outcome, Study`."""
+"""Running trials, from the command line and from Python: `from study import Outcome, Study`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["Outcome", "Study"]
 
 
 def __getattr__(name: str) -> Any:
-    """The two names are read when they are asked for, so that `import study` stays light."""
+    """Import the two names at first use, so that `import study` stays light."""
     if name not in __all__:
         raise AttributeError(f"module 'study' has no attribute {name!r}")
     from study import from_python

@@ -1,6 +1,6 @@
-"""What cannot work is refused before anything starts: data, encoders and objectives that are not there or do not go
-together, keys that no recipe has, and goals and rungs that no training comes to. What works otherwise than one might
-think, or slowly, is said."""
+"""Checks of a plan before anything starts. Refused are data, encoders and objectives that do not exist or do not fit
+together, keys that no recipe has, and goals and rungs that no training reaches. Notes and warnings are on settings that
+work differently than expected, or slowly."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from trainables.trial import check_recipes, of_tasks, remarks
 from trainables.trial.check import check_development, comes_to
 
 DATA_KEYS = ("corpus.", "spans.", "objective.name", "objective.positives", "objective.negatives")
-"""How keys begin that decide how many batches a corpus gives."""
+"""Prefixes of the keys that decide how many batches a corpus has."""
 
 
 def check_plan(plan: Plan) -> None:
-    """Refuse, before anything starts, what cannot work: encoders, data and objectives that are not there."""
+    """Raise `UserError` for a plan that cannot work, such as one with missing encoders, data or objectives."""
     recipes = recipes_of(plan)
     if not recipes:
         reasons = "; ".join(f"{label}: {reason}" for label, reason in plan.missing.items())
@@ -46,19 +46,19 @@ def check_plan(plan: Plan) -> None:
 
 
 def notes(plan: Plan) -> list[str]:
-    """What a person should know of a checked plan: how its corpora are read, and which seeds its search goes by."""
+    """Return notes on a checked plan: how its corpora are read, and by which seeds its search chooses."""
     first = (
         f"--scheduler {plan.scheduler.name} judges an explored recipe under its first seed; the others run where that "
         "one came to its end, and alone say how good the recipe is"
     )
-    tasks = [] if plan.request.of_own_data else of_tasks(plan.evaluation)  # which its space names
+    tasks = [] if plan.request.of_own_data else of_tasks(plan.evaluation)  # own data: the space names its tasks
     return [*remarks(recipes_of(plan)), *tasks, *([first] if plan.first_decides else [])]
 
 
 def warnings(plan: Plan, on_gpu: bool) -> list[str]:
-    """What would work, but slowly: sentences that each begin with a recipe's key.
+    """Return warnings of settings that work, but slowly. Each begins with a recipe's key.
 
-    A GPU is asked only where this machine has one: in a cluster the head node may have none.
+    The GPU is checked only if this machine has one: the head node of a cluster may have none.
     """
     recipes = [plan.base, *(recipe for recipe in plan.rows.values() if recipe is not None)]
     keys = {
@@ -80,7 +80,7 @@ def warnings(plan: Plan, on_gpu: bool) -> list[str]:
 
 
 def recipes_of(plan: Plan) -> list[Recipe]:
-    """All that are sure to run, and what Optuna may make of the base, each once."""
+    """Return all recipes that are sure to run, and extreme ones that Optuna may make of the base, each once."""
     base = _extremes(plan) if plan.explored else []
     base += [entrant.recipe for entrant in plan.finals.beside] if plan.finals else []
     recipes = {recipe.hash: recipe for recipe in [*base, *plan.rows.values(), *plan.grid] if recipe is not None}
@@ -88,7 +88,7 @@ def recipes_of(plan: Plan) -> list[Recipe]:
 
 
 def _extremes(plan: Plan) -> list[Recipe]:
-    """The base, and with the largest batch that Optuna may ask for."""
+    """Return the base, and the base with the largest batch that Optuna may ask for."""
     domain = next((domain for domain in plan.space.domains if domain.key == "optimisation.batch_size"), None)
     if domain is None:
         return [plan.base]
@@ -97,7 +97,7 @@ def _extremes(plan: Plan) -> list[Recipe]:
 
 
 def _check_keys(plan: Plan) -> None:
-    """`UserError` for a key that was given, and that no trial has."""
+    """Raise `UserError` for a given key that no trial has."""
     fixed = [recipe for recipe in (*plan.rows.values(), *plan.grid) if recipe is not None]
     domains = plan.space.domains if plan.explored else ()
     for key in split(plan.draft.overrides)[0]:
@@ -111,8 +111,7 @@ def _check_keys(plan: Plan) -> None:
 
 
 def _check_goals(plan: Plan) -> None:
-    """`UserError` where no task asked for has a development score that a search would go by, or no test that would
-    judge what it finds."""
+    """Raise `UserError` if no chosen task has the development scores of a goal, or the test scores that judge it."""
     scored = set(task_names(plan.evaluation.tasks))
     for goal in plan.space.searched_goals:
         needed = [part.needs for part in goal.parts] if goal.weights else [goal.needs]
@@ -127,7 +126,7 @@ def _check_goals(plan: Plan) -> None:
 
 
 def _check_reach(rungs: RungPlan, base: Recipe, domains: Sequence[Domain]) -> None:
-    """`UserError` where even the longest training ends before the first rung, as far as that is known by now."""
+    """Raise `UserError` if even the longest training ends before the first rung, as far as that is known yet."""
     longest = None if rungs.unit == "share" else _longest(base, domains)
     reach = None if longest is None else comes_to(rungs, longest)
     if reach is not None and not reach[0]:
@@ -138,7 +137,7 @@ def _check_reach(rungs: RungPlan, base: Recipe, domains: Sequence[Domain]) -> No
 
 
 def _longest(base: Recipe, domains: Sequence[Domain]) -> Recipe | None:
-    """The recipe of the longest training that a search may ask for; None where it may ask for other data, too."""
+    """Return the recipe of the longest training that a search may ask for; None if it may ask for other data, too."""
     chosen: dict[str, Value] = {}
     for domain in domains:
         if domain.key.startswith(DATA_KEYS):

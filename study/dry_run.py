@@ -1,4 +1,4 @@
-"""What a study is about to do: its trials, its resources, and an estimate of its cost."""
+"""Preview of a study: its trials, its resources, and an estimate of its cost."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from study.trial import Resources, Trial
 from trainables.recipe import SCENES, SCENES_ENCODER, Recipe
 
 START_SECONDS = 15.0
-"""Processes until the first trial's first step, once for all, on the machines that this was measured on."""
+"""Seconds from a study's start to the first step of its first trial, as measured; they count once per study."""
 SCENES_SECONDS = 15.0
-"""A trial of the built-in encoder on the built-in corpus, on two cores."""
+"""Seconds of a trial of the built-in encoder on the built-in corpus, on two cores."""
 
 
 def preview(plan: Plan, cluster: Cluster, allotment: Allotment, *, brief: bool = False) -> str:
-    """The text of `--dry-run`; brief is what a run prints before it begins."""
+    """Return the text of `--dry-run`; if `brief`, the text that a run prints before it begins."""
     if brief and plan.explored and of_study(plan.limits):
         return _limited(plan, cluster, allotment)
     fixed = plan.fixed_trials()
@@ -49,14 +49,14 @@ def preview(plan: Plan, cluster: Cluster, allotment: Allotment, *, brief: bool =
         lines.append(f"searched for {', '.join(map(_goal, plan.space.searched_goals))}")
     budget = Budget(plan.limits, plan.ledger.sift()[0] if plan.limits else (), allotment.concurrent)
     budget.expect([plan.base])
-    usual = plan.base.hash if plan.explored else None  # by whose trials it is guessed what the next one takes
+    usual = plan.base.hash if plan.explored else None  # the recipe whose trials give the guess
     lines += _limits(plan.limits, budget, usual)
     if brief:
         return "\n".join(lines)
     seconds, source = _estimate(plan, cluster)
     if seconds is None:
         lines.append(f"no estimate: {source}")
-    elif plan.explored and of_study(plan.limits):  # what it runs costs less, or more, and is not known before
+    elif plan.explored and of_study(plan.limits):  # the trials may cost less or more, and are not known yet
         room = count(int(_room(budget, usual, allotment.resources, seconds)), "training")
         begin = "; recipes begin on a part of the data" if plan.course.parts else ""
         lines.append(f"estimate: {duration(seconds)} per whole training ({source}), room for about {room}{begin}")
@@ -88,7 +88,7 @@ def preview(plan: Plan, cluster: Cluster, allotment: Allotment, *, brief: bool =
 
 
 def _limited(plan: Plan, cluster: Cluster, allotment: Allotment) -> str:
-    """Of a search that has a limit: how many trials there will be is not known before some have run."""
+    """Return the brief preview of a search with a limit: its number of trials is unknown before some have run."""
     limits = " ".join(f"{name}={number:g}" for name, number in plan.limits.items())
     where = f"{count(allotment.concurrent, 'place')} on {cluster.describe()}, {_in_words(allotment.resources)}"
     line = f"{plan.space.title}; limit {limits}: {where}; results in {plan.place.shown}"
@@ -96,7 +96,7 @@ def _limited(plan: Plan, cluster: Cluster, allotment: Allotment) -> str:
 
 
 def _not_run(plan: Plan) -> list[str]:
-    """`not run, because …: SBERT baseline`, a line for each reason."""
+    """Return `not run, because …: SBERT baseline`, a line for each reason."""
     rows: dict[str, list[str]] = {}
     for label, reason in plan.missing.items():
         rows.setdefault(reason, []).append(label)
@@ -104,7 +104,7 @@ def _not_run(plan: Plan) -> list[str]:
 
 
 def in_short(plan: Plan, cluster: Cluster) -> str:
-    """The last lines of `--dry-run` for own data: what it may cost, what it does, and where it ends."""
+    """Return the last lines of `--dry-run` for own data: budget, cost of a training, stages, and place of results."""
     spent = [f"{number:g} {LIMITS[name].meaning}" for name, number in plan.limits.items()]
     seconds, source = _estimate(plan, cluster)
     parts = ", on a part of the data first" if plan.course.parts else ""
@@ -126,7 +126,7 @@ def in_short(plan: Plan, cluster: Cluster) -> str:
 
 
 def _parts(plan: Plan, fixed: Sequence[Trial]) -> str:
-    """`18 rows, 2 recipes from Optuna, 1 seed`; where several seeds make more trials of them, `36 of 18 rows`."""
+    """Return `18 rows, 2 recipes from Optuna, 1 seed`; `36 of 18 rows` if several seeds make 36 trials of them."""
     rows = [trial.recipe.hash for trial in fixed if trial.row]
     grid = [trial.recipe.hash for trial in fixed if not trial.row]
     parts = [
@@ -139,19 +139,19 @@ def _parts(plan: Plan, fixed: Sequence[Trial]) -> str:
 
 
 def _by_optuna(plan: Plan) -> str:
-    """`3 recipes from Optuna`; `at most` where the seeds of some, or they themselves, may not run."""
+    """Return `3 recipes from Optuna`; with `at most` if some of the recipes, or of their seeds, may not run."""
     most = plan.first_decides or bool(of_study(plan.limits))
     return f"{count(plan.explored, 'recipe')} from Optuna{' at most' if most else ''}"
 
 
 def _more_by_racing(plan: Plan, fixed: Sequence[Trial]) -> int:
-    """How many trials further seeds may make, at most, those that are done included."""
+    """Return the largest number of trials of further seeds, including those that are done."""
     recipes = len({trial.recipe.hash for trial in fixed if trial.recipe.uses_seed}) + plan.explored
     return recipes * (plan.most_seeds - len(plan.seeds))
 
 
 def _further_seeds(plan: Plan, perhaps: int) -> list[str]:
-    """`up to 162 more trials: …`; nothing where every recipe gets the same seeds."""
+    """Return `up to 162 more trials: …`; empty if every recipe gets the same seeds."""
     if not perhaps:
         return []
     return [
@@ -161,7 +161,7 @@ def _further_seeds(plan: Plan, perhaps: int) -> list[str]:
 
 
 def _finals(plan: Plan) -> tuple[list[str], int]:
-    """`then the finals, up to 40 trials: 3 recipes x 5 fresh seeds, beside …`, and how many of them are left."""
+    """Return `then the finals, up to 40 trials: 3 recipes x 5 fresh seeds, beside …`, and how many are left to run."""
     if plan.finals is None:
         return [], 0
     before = plan.before
@@ -179,7 +179,7 @@ def _finals(plan: Plan) -> tuple[list[str], int]:
 
 
 def _explored_done(plan: Plan) -> int:
-    """Trials of recipes that Optuna asked for earlier."""
+    """Return the number of done trials of recipes that Optuna asked for earlier."""
     before = plan.before
     if not plan.explored or before is None:
         return 0
@@ -189,13 +189,13 @@ def _explored_done(plan: Plan) -> int:
 
 
 def _goal(goal: Goal) -> str:
-    """`queries (dev_ndcg@10 of queries; higher is better)`."""
+    """Return a goal in words, `queries (dev_ndcg@10 of queries; higher is better)`."""
     direction = f"{'lower' if goal.lower_is_better else 'higher'} is better"
     return f"{goal.label[:-1]}; {direction})" if goal.label.endswith(")") else f"{goal.label} ({direction})"
 
 
 def _limits(limits: Mapping[str, float], budget: Budget, usual: str | None) -> list[str]:
-    """What each limit bounds; of those on the whole study what is spent of them."""
+    """Return a line for each limit: its meaning, and, if it is on the whole study, the spent amount."""
     lines = []
     for name, number in limits.items():
         limit = LIMITS[name]
@@ -209,7 +209,7 @@ def _limits(limits: Mapping[str, float], budget: Budget, usual: str | None) -> l
 
 
 def _room(budget: Budget, usual: str | None, on: Resources, seconds: float) -> float:
-    """How many trials the study's limits leave room for; where none has ended yet, if one takes so many seconds."""
+    """Return how many trials the study's limits have room for. `seconds`: of a trial, used before one has ended."""
     cost = {"seconds": seconds, "workers": on.workers, "gpu_seconds": seconds * on.workers * on.gpus}
     a_trial = {name: budget.guess(name, usual) or LIMITS[name].of(cost) for name in budget.limits}
     rooms = [max(0.0, budget.left(name)) / amount for name, amount in a_trial.items() if amount]
@@ -222,8 +222,8 @@ def _in_words(resources: Resources) -> str:
 
 
 def _estimate(plan: Plan, cluster: Cluster) -> tuple[float | None, str]:
-    """Seconds a trial takes that trains on all of the data, or None, and how that is known: measured where such trials
-    are done, else from elsewhere."""
+    """Return the seconds of a trial that trains on all of the data (None: unknown), and the source of that number:
+    trials of this study if some are done, else an earlier measurement."""
     done = [record for record in plan.ledger.sift()[0] if record.cost.get("seconds") and record.seed != PART]
     trained = [record for record in done if Recipe.from_flat(record.recipe).trains]
     if measured := trained or done:

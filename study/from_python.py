@@ -1,10 +1,10 @@
-"""A study from Python, as the command line runs it: `from study import Outcome, Study`.
+"""Studies from Python, run as from the command line: `from study import Outcome, Study`.
 
 found = Study(train="pairs.csv", encoder="sentence-transformers/all-MiniLM-L6-v2", minutes=60).run()
 found                  # the answer, in a notebook with its forest
 found.model().encode(["a dog runs"])
 
-Outcome("results/pairs")        # what a finished study says
+Outcome("results/pairs")        # the answer of a finished study
 """
 
 from __future__ import annotations
@@ -49,20 +49,20 @@ _COLUMNS = {
     (str, str, str): ("anchor", "positive", "negative"),
     (str, str, float): ("sentence1", "sentence2", "score"),
 }
-"""What the items of a row without names are."""
+"""Column names of rows that are tuples, by the types of their cells."""
 
 
 class Study:
-    """What the command line asks for, by the same names: `Study(space="scl_ablation", search="optuna", trials=50)`.
+    """A study with the command line's options: `Study(space="scl_ablation", search="optuna", trials=50)`.
 
-    `train`, `dev` and `test` are paths, or data at hand: a `datasets.Dataset`, a DataFrame, rows as mappings, or as
-    tuples: (anchor, positive), (anchor, positive, negative), (sentence1, sentence2, score). Data at hand are written
-    beside the results. Several paths are a list; several tests with names a mapping. `set` is a mapping, too.
+    `train`, `dev` and `test` are paths, or data in memory: a `datasets.Dataset`, a DataFrame, rows as mappings, or as
+    tuples: (anchor, positive), (anchor, positive, negative), (sentence1, sentence2, score). Data in memory are written
+    beside the results. Give several paths as a list, several named tests as a mapping, and `set` as a mapping.
     """
 
     def __init__(self, *, minutes: float | None = None, results: str | Path | None = None, **options: Any) -> None:
-        """`minutes` bounds the whole of it. `results`: the folder; by default below `results/`, called as the space or
-        the training file."""
+        """`minutes`: limit of the whole study. `results`: its folder; by default one in `results/` with the name of the
+        space or of the training file."""
         self.minutes = minutes
         named = options.get("space") or _first_path(options.get("train")) or "own"
         self.results = expanded(
@@ -71,8 +71,8 @@ class Study:
         self.options = options
 
     def request(self, **more: Any) -> Request:
-        """What is asked for, as the command line would. Data at hand are written. `UserError` for options that do not
-        go together."""
+        """Return the request that the command line would make, and write data in memory to files. `UserError` for
+        options that do not go together."""
         options = {name: self._values(name, value) for name, value in {**self.options, **more}.items()}
         request = Request.of({"results": str(self.results), **options})
         if self.minutes is not None:
@@ -81,8 +81,8 @@ class Study:
         return request
 
     def run(self, minutes: float | None = None, **more: Any) -> Outcome:
-        """Run or continue it, with `minutes` in place of those before. Returns what came out. `UserError` for a mistake
-        in what was asked for, and where no trial finished."""
+        """Run or continue the study, and return its outcome. `minutes` replaces the earlier limit. `UserError` for a
+        mistake in the request, and if no trial finished."""
         self.minutes = self.minutes if minutes is None else minutes
         run(self.request(**more))
         return Outcome(self.results)
@@ -115,14 +115,14 @@ class Study:
 
 
 class Outcome:
-    """What a study came to, read from its folder."""
+    """The outcome of a study, read from its results folder."""
 
     def __init__(self, results: str | Path) -> None:
         self.results = expanded(results)
 
     @property
     def _read(self) -> Results:
-        """With the study's own names known, whatever another study calls so since."""
+        """The results, with the study's own names registered, as another study may have changed them since."""
         self._loaded.info.load_space(self.results)
         return self._loaded
 
@@ -132,20 +132,20 @@ class Outcome:
 
     @property
     def trials(self) -> pd.DataFrame:
-        """A row for each finished trial: settings, scores, what it cost."""
+        """A row for each finished trial: settings, scores, costs."""
         import pandas as pd
 
         return pd.read_csv(self.results / "trials.csv")
 
     @property
     def answer(self) -> Answer:
-        """Which settings to use, what they gain, how sure that is."""
+        """The settings to use, their gain, and its uncertainty."""
         return Answer.of(self._read)
 
     @property
     def best_recipe(self) -> Recipe:
-        """What the answer says to use; where it says nothing, the best by what was searched for. `UserError` where
-        no recipe has finished."""
+        """The recipe that the answer recommends; if there is none, the best by the searched goals. `UserError` if no
+        recipe has finished."""
         choice = self.answer.to_use
         best = choice.recipe if choice else Findings.of(self._read).praised
         if best is None:
@@ -161,7 +161,7 @@ class Outcome:
 
     @property
     def optuna(self) -> optuna.Study:
-        """The search, as Optuna keeps it. `UserError` where there was none."""
+        """The search as an Optuna study. `UserError` if the study has no search by Optuna."""
         import optuna
 
         if not (self.results / JOURNAL).is_file():
@@ -170,7 +170,7 @@ class Outcome:
         return optuna.load_study(study_name=self._read.info.space, storage=optuna.storages.JournalStorage(backend))
 
     def model(self) -> SentenceTransformer:
-        """The model to ship, or else that of `best_recipe`. `UserError` where it was not kept."""
+        """Return the model to ship, else the model of `best_recipe`. `UserError` if it was not kept."""
         answer, best = self.answer, Findings.of(self._read).best
         if answer.to_use and not answer.to_train:
             raise UserError(f"{self.results}: the answer is to keep the untrained encoder, so no model was made")
@@ -183,8 +183,8 @@ class Outcome:
         return SentenceTransformer(str(self.results / folder), trust_remote_code=False)
 
     def table(self) -> pd.DataFrame:
-        """What is compared, best first, in points: the recipes of the finals beside the base settings and the encoder
-        as it came; without finals the rows. Each end of an interval holds as the report says."""
+        """Return the compared recipes, the best first, in points: the recipes of the finals, the base settings and the
+        untrained encoder; without finals the rows. Ends of intervals are as in the report."""
         import pandas as pd
 
         answer, boards = self.answer, Findings.of(self._read).boards
@@ -202,7 +202,7 @@ class Outcome:
         return pd.DataFrame(rows)
 
     def figure(self) -> ShownFigure:
-        """The gains with their intervals; `savefig("gains.pdf")` of it keeps it. `UserError` where there are none."""
+        """Return a figure of the gains with their intervals; it has a method `savefig`. `UserError` without gains."""
         figure = forest_figure(groups_of(self._read))
         if figure is None:
             raise UserError(f"{self.results} holds no gain yet; let the study run on")
@@ -212,14 +212,14 @@ class Outcome:
         return "\n".join(as_text(lines(self.answer, self._read.info, str)))
 
     def _repr_html_(self) -> str:
-        """The answer, and where there is one its forest."""
+        """The answer, and its forest plot if there is one."""
         figure = forest_figure(groups_of(self._read))
         picture = figure.as_svg().decode().partition("<svg")[1:] if figure else ()
         return f"<pre>{html.escape(repr(self))}</pre>{''.join(picture)}"
 
 
 def _ends(name: str, gain: Gain | Comparison | None) -> dict[str, float | None]:
-    """A number with the ends of its interval, as columns."""
+    """Return a number and the ends of its interval as columns."""
     return {} if gain is None else {name: gain.gain, f"{name}, low": gain.low, f"{name}, high": gain.high}
 
 
@@ -229,7 +229,7 @@ def _first_path(value: Any) -> str | Path | None:
 
 
 def _rows(part: str, value: Any) -> Iterator[dict[str, Any]]:
-    """Rows by column. `UserError` for what is none."""
+    """Yield rows as mappings from column to cell. `UserError` for an item that is no row."""
     records = value.to_dict("records") if hasattr(value, "columns") and hasattr(value, "to_dict") else value
     for number, row in enumerate(records, start=1):
         names = None if isinstance(row, Mapping) else _columns(row)
@@ -243,13 +243,13 @@ def _rows(part: str, value: Any) -> Iterator[dict[str, Any]]:
 
 
 def _plain(value: Any) -> Any:
-    """A cell as JSON has it: of an array a list, of what is missing None."""
+    """Return a cell as a JSON value: an array as a list, a missing value as None."""
     value = value.tolist() if hasattr(value, "tolist") else value
     return None if value != value else value
 
 
 def _is_sentence(text: str | Path) -> bool:
-    """Whether an item of a list is no path: nothing is there, and it has spaces."""
+    """Whether an item of a list is no path: no such file exists, and the item has spaces."""
     return isinstance(text, str) and " " in text and not os.path.exists(os.path.expanduser(text))
 
 

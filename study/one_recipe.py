@@ -1,5 +1,5 @@
-"""`--recipe`: a study of one recipe. Where the recipe stands (in a search's answer, as a row, in a file of keys) it is
-made a space of one row, written as a person's own space file is, so that everything else goes on as for any study.
+"""`--recipe`: a study of one recipe, from a search's answer, a row, or a file of keys. The recipe becomes a space of
+one row, written as a person's own space file is, so everything else runs as for any study.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from trainables.sections import KEEP_BY_KEY, SENTEVAL_KEY
 SUFFIXES = (".toml", ".json")
 ELSEWHERE = "a row of a space is trained by --space SPACE --recipe ROW, other keys by --space SPACE --recipe KEYS.toml"
 LONGEST = 60
-"""Letters of a recipe's name in the folder's."""
+"""Largest number of letters of a recipe's name in its folder's name."""
 HEAD = '''"""A space of one recipe, made by --recipe."""
 
 from search_spaces.space import Row, Space
@@ -48,7 +48,7 @@ SPACE = '''
 
 
 def read_recipe(request: Request) -> Subject:
-    """What `--recipe` names. `UserError` for what is no recipe, and for an answer that names none."""
+    """Return the space of the recipe that `--recipe` names. `UserError` if it names none, or an answer has none."""
     assert request.recipe is not None
     is_file = request.recipe.endswith(SUFFIXES)
     if not request.space:
@@ -87,8 +87,8 @@ def _alone(
     scale: Scale | None = None,
     number: str = "",
 ) -> Subject:
-    """The space with that row alone. `own`: the person's file that it is of, which may have added names. `number`: that
-    of an explored recipe, which is its folder's name."""
+    """Return the space with that row alone. `own`: the person's file of the space, which may have added names.
+    `number`: that of an explored recipe, which then names the folder."""
     called = number or re.sub(r"[^A-Za-z0-9.]+", "-", row.label)[:LONGEST].strip("-.")
     alone = dataclasses.replace(
         space,
@@ -111,7 +111,7 @@ def _alone(
 
 
 def _of_results(request: Request) -> Subject:
-    """What the answer of a study says to use, in the study's own space, scale and evaluation."""
+    """Return the recipe that a study's answer recommends, in the study's own space, scale and evaluation."""
     assert request.recipe is not None
     place = open_location(request.recipe, Path())
     place.bring()
@@ -127,10 +127,10 @@ def _of_results(request: Request) -> Subject:
         raise UserError(f"--recipe {where} is of the scale {info.scale}, not {request.scale}; leave --scale out")
     flat, name, number, what = _answered(results, where)
     scored = results.evaluation
-    # What the new study takes by itself, as this one did.
+    # Keys that the new study sets by itself, as this one did.
     followed = ((SENTEVAL_KEY, scored.senteval), (KEEP_BY_KEY, kept_by(results.goals)))
     settings = {key: value for key, value in flat.items() if (key, value) not in followed}
-    if request.train and SHARE in settings:  # a search may have had no time for more
+    if request.train and SHARE in settings:  # the search may have had time only for a part
         settings[SHARE] = 1.0
     space = dataclasses.replace(results.space, base=Recipe(settings), evaluation=scored, laptop={})
     code = info.code(folder)
@@ -140,7 +140,7 @@ def _of_results(request: Request) -> Subject:
 
 
 def _answered(results: Results, where: str) -> tuple[Mapping[str, Value], str, str, str]:
-    """The recipe to use, its name, its number if it was explored, and what it is in words."""
+    """Return the recipe to use, its name, its number if it was explored (else empty), and a description in words."""
     answer = Answer.of(results)
     if answer.base_stands:
         return results.base.flat(), BASE, "", f"the {BASE}, which the search in {where} keeps"
@@ -169,7 +169,7 @@ def _answered(results: Results, where: str) -> tuple[Mapping[str, Value], str, s
 
 
 def _keys(path: Path) -> Iterator[tuple[str, Value]]:
-    """What a file of keys sets; tables within tables are keys with dots."""
+    """Yield the keys and values of a file; nested tables are keys with dots."""
     try:
         check_plain(path)
         text = path.read_text(encoding="utf-8")
@@ -194,7 +194,7 @@ def _flat(values: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any
 
 
 def _as_text(value: Any) -> str:
-    """As a person types it after `--set KEY=`."""
+    """Return a value as a person types it after `--set KEY=`."""
     if isinstance(value, list):
         return ",".join(map(_as_text, value))
     return "none" if value is None else str(value)

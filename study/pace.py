@@ -1,7 +1,7 @@
-"""On how much of the data a study with a limit in minutes trains.
+"""The share of the data that a study with a limit in minutes trains on.
 
-Where one training on all rows would take most of the limit nothing could be searched, and often nothing be answered.
-Such a study trains on a part that leaves room for both; `--recipe RESULTS --train FILE` trains its answer on all rows.
+If one training on all rows would take most of the limit, there would be no room for a search, and often none for an
+answer. So the study trains on a part that leaves room; `--recipe RESULTS --train FILE` trains its answer on all rows.
 """
 
 from __future__ import annotations
@@ -28,21 +28,20 @@ from trainables.senteval.tasks import TASKS
 from trainables.trial.population_key import population_key
 
 LEAST, ROOMS = 4, 8
-"""Whole trainings: with room for fewer than the least the data are cut to have room for so many."""
+"""With room for fewer than `LEAST` whole trainings, the data are cut to have room for `ROOMS` of them."""
 ABREAST = 2
 """More places than these give no more room: a training has to end within a part of the limit."""
 FEWEST = 1000
-"""Rows that are left at least."""
+"""Smallest number of rows that are left."""
 TRAINING = 3.0
-"""What it takes to train on a text, in times that it takes to embed it: the way back costs twice as much as the way
-there."""
+"""Cost of training on a text, in embeddings of it: the backward pass costs twice as much as the forward pass."""
 READ, SAMPLE, BEFORE = 2000, 64, 8
-"""Of the first rows the texts of so many are timed, evenly spread; before these some are embedded untimed."""
+"""Of the first `READ` rows about `SAMPLE`, evenly spread, are timed. Before, `BEFORE` texts are embedded untimed."""
 
 
 def cut_to_limit(plan: Plan, allotment: Allotment) -> Draft | None:
-    """The plan's draft with the share of the data that has room, which is said on the console. None where it stays: no
-    limit asks for a part, or only a trial could tell how long it takes. A study that goes on keeps its share."""
+    """Return the plan's draft with the share of the data that has room, and print that. None if the data stay whole: no
+    limit needs a part, or only a trial could show how long it takes. A continued study keeps its share."""
     flat, minutes = plan.base.flat(), plan.limits.get("minutes")
     if not plan.request.train or SHARE not in flat or SHARE in plan.draft.fixed:
         return None
@@ -83,9 +82,9 @@ def cut_to_limit(plan: Plan, allotment: Allotment) -> Draft | None:
 
 
 def fitting_share(rows: int, training: float, scoring: float, room: float, for_parts: int = FEWEST) -> float | None:
-    """The share of the rows with room for `ROOMS` trainings and their scoring, all in seconds; None for all of them,
-    which have room for so many. Where scoring takes most of it, a training takes as long. `for_parts`: rows that a
-    search on parts needs, fewer of which are left where it has no room."""
+    """Return the share of the rows with room for `ROOMS` trainings and their scoring; None: all rows have room for
+    `LEAST`. Times are in seconds. If scoring takes most of the room, a training takes as long as scoring. `for_parts`:
+    rows that a search on parts needs; fewer are left only if it has no room."""
     if room >= LEAST * (training + scoring):
         return None
     left = max(scoring, room / ROOMS - scoring) / training
@@ -95,7 +94,7 @@ def fitting_share(rows: int, training: float, scoring: float, room: float, for_p
 
 
 def seconds_a_text(recipe: Recipe, sample: Sequence[str], allotment: Allotment) -> float:
-    """To embed a text with the untrained encoder, on as many cores as a trial has."""
+    """Return the seconds to embed a text with the untrained encoder, on as many cores as a trial has."""
     import torch
 
     from trainables.trial.build import load_base
@@ -112,12 +111,12 @@ def seconds_a_text(recipe: Recipe, sample: Sequence[str], allotment: Allotment) 
 
 
 def trained_texts(row: Normal, negatives: int | None) -> list[str]:
-    """Those that an epoch embeds: of the row's negatives at most so many, or all."""
+    """Return the texts of a row that an epoch embeds. `negatives`: how many of its negatives at most; None: all."""
     return texts({**row, **({"negative": row["negative"][:negatives]} if "negative" in row else {})})
 
 
 def _unknown(base: Recipe) -> bool:
-    """Whether texts that are embedded here tell nothing of a training: on a GPU, and where a part takes no less."""
+    """Whether embedding texts here cannot predict a training: on a GPU, and if a part of the data takes as long."""
     frozen = population_key(base) is not None or base.encoder.adapter == "mlp"
     if frozen or base.optimisation.max_steps is not None:
         return True
@@ -127,14 +126,14 @@ def _unknown(base: Recipe) -> bool:
 
 
 def _texts_scored(plan: Plan) -> int:
-    """How many texts of one's own tasks a trial embeds."""
+    """Return how many texts of tasks of a person's own data a trial embeds."""
     own = [TASKS[name] for name in task_names(plan.evaluation.tasks) if TASKS[name].of_own_data]
     splits = [split for task in own for part in ("dev", "test") for split in splits_of(task, part)]
     return sum(len(split) + len(split.documents.texts if split.documents else split.right or ()) for split in splits)
 
 
 def _set(draft: Draft, share: float) -> Draft:
-    """As if the person had set it."""
+    """Return the draft as if the person had set this share."""
     request = dataclasses.replace(draft.request, set=(*draft.request.set, f"{SHARE}={share:g}"))
     own = {SHARE: share}
     return dataclasses.replace(

@@ -1,6 +1,6 @@
-"""From what a person asked to the trials of the study. It starts nothing, and writes nothing but data of `--train`.
+"""The plan of a study, made of a request. It starts nothing, and writes nothing but data of `--train`.
 
-draft = read_request(request)     # what does not depend on the cluster: mistakes in names and values show here
+draft = read_request(request)     # all that does not depend on the cluster: finds mistakes in names and values
 plan = decide(draft, cluster.gpus)
 """
 
@@ -50,52 +50,51 @@ LARGEST_GRID = 10_000
 
 @dataclass(frozen=True)
 class Draft:
-    """A request that is read, checked and resolved as far as it can be without knowing the cluster."""
+    """A request that is read, checked and resolved as far as possible without the cluster."""
 
     request: Request
-    """With what it goes on with of the study that the results hold (`study.results_folder.check.continued`)."""
+    """Later with the options of the study that the results contain (`study.results_folder.check.continued`)."""
     plugins: tuple[SourceFile, ...]
     subject: Subject
-    """The space as it is written, and the code that makes it."""
+    """The space as it is written, and its source code."""
     space: Space
-    """Without the domains of keys that `--set` gives: what a person has set is no longer searched; nor is a head where
-    the embeddings are cut by `objective.dims`, which it does not go with. With the goals of `--goals`."""
+    """The space without the domains of keys that `--set` gives, as these are no longer searched, and with the goals of
+    `--goals`. Without the domains of a head if `objective.dims` cuts the embeddings, as these exclude each other."""
     limits: Mapping[str, float]
-    """What `--limit` gives, by name."""
+    """Values of `--limit`, by name."""
     fixed: Mapping[str, Value]
-    """What `--set` gives."""
+    """Values of `--set`, by key."""
     overrides: Mapping[str, Value]
-    """What changes the base of every recipe: `fixed`, and the options for data; paths are absolute."""
+    """Changes of the base of every recipe: `fixed`, and the options for data; paths are absolute."""
     rows: tuple[Row, ...]
-    """Those that `--only` leaves."""
+    """Rows that `--only` selects."""
     models: Mapping[str, str]
     """Row label to the model that `--evaluate` names for it."""
 
     @property
     def sources(self) -> tuple[SourceFile, ...]:
-        """What a worker runs before it builds a recipe."""
+        """Source files that a worker runs before it builds a recipe."""
         return (*self.plugins, *filter(None, [self.subject.file]))
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Everything that a study will do, decided before anything starts."""
+    """All that a study will do, decided before anything starts."""
 
     draft: Draft
     place: ResultsLocation
-    """Where its results are."""
     scale: Scale
     reason: str
-    """Why it has that scale."""
+    """The reason for that scale."""
     base: Recipe
     evaluation: EvaluationConfig
-    """How a row's trained model is scored."""
+    """Scoring of a row's trained model."""
     rows: Mapping[str, Recipe | None]
-    """Label to recipe; None where an input that the row needs cannot be had."""
+    """Recipes by label; None if an input that the row needs is not available."""
     missing: Mapping[str, str]
-    """Label to the reason, for those."""
+    """For rows without a recipe, the reason by label."""
     settled: bool = False
-    """Whether the finals keep their size, as their finalists are known."""
+    """Whether the finals keep their size, because their finalists are known."""
 
     @property
     def request(self) -> Request:
@@ -107,17 +106,17 @@ class Plan:
 
     @property
     def results(self) -> Path:
-        """The study's folder, absolute; of a URL the working copy."""
+        """The study's folder, absolute; for a URL, the folder of the working copy."""
         return self.place.folder
 
     @property
     def before(self) -> StudyInfo | None:
-        """The study that its results hold until this one begins."""
+        """The facts of the study that the results folder contains; None if it contains none."""
         return StudyInfo.load(self.results) if (self.results / STUDY).is_file() else None
 
     @functools.cached_property
     def ledger(self) -> Ledger:
-        """The records of its results, and which of its trials are done."""
+        """The ledger of the results folder, which also decides which trials are done."""
         return Ledger(self.results / LEDGER, self.scoring_of)
 
     @property
@@ -126,7 +125,7 @@ class Plan:
 
     @functools.cached_property
     def rungs(self) -> RungPlan | None:
-        """Where explored trials pause for the scheduler, and what is measured there; None where it stops nobody."""
+        """The rungs of explored trials, and the measures there; None if the scheduler stops no trial."""
         if not self.scheduler.stops:
             return None
         goals = self.space.searched_goals
@@ -134,14 +133,14 @@ class Plan:
         return dataclasses.replace(self.request.rungs or DEFAULT, measures=measures)
 
     def may_stop(self, trial: Trial) -> bool:
-        """Whether the scheduler may stop it: never a row, never in the finals, and an explored recipe under its first
-        seed alone. The others run where that one came to its end, and all of them to theirs: so they say how good the
-        recipe is, whereas the scores of the first were selected."""
+        """Whether the scheduler may stop the trial: only an explored recipe under its first seed, never a row, never in
+        the finals. Other seeds run if the first one finished, and always to their end. So their scores measure the
+        recipe, whereas the scores of the first seed were selected."""
         return self.rungs is not None and not trial.row and trial.seed == self.seeds[0]
 
     @property
     def first_decides(self) -> bool:
-        """Whether explored recipes get their further seeds only where the first one was not stopped."""
+        """Whether explored recipes get their further seeds only if the first one was not stopped."""
         return self.rungs is not None and self.explored > 0 and len(self.seeds) > 1
 
     @property
@@ -150,30 +149,30 @@ class Plan:
 
     @property
     def seeds(self) -> range:
-        """Those that every recipe gets."""
+        """The seeds that every recipe gets."""
         return range(self.request.seeds.least)
 
     @property
     def most_seeds(self) -> int:
-        """How many a recipe gets at most."""
+        """Largest number of seeds of a recipe."""
         return self.request.seeds.most
 
     @property
     def races(self) -> bool:
-        """Whether recipes get more seeds only where these can change an answer."""
+        """Whether recipes race: they get further seeds only where these can change an answer."""
         return self.request.seeds.most > self.request.seeds.least
 
     @property
     def explored(self) -> int:
-        """Recipes that Optuna will ask for."""
+        """Number of recipes that Optuna will ask for."""
         return self.request.explored
 
     @functools.cached_property
     def scoring(self) -> Scoring:
-        """The evaluation that makes a row's trial done: of these tasks, under this protocol, on the data as it is now.
+        """The evaluation that makes a row's trial done: of these tasks, under this protocol, on the present data.
 
-        An evaluation of other tasks has the fingerprint of its own files: those are taken anew for each set of tasks
-        that the ledger has.
+        An evaluation of other tasks has a fingerprint of other files. So a fingerprint is taken of each set of tasks in
+        the ledger.
         """
         tasks, folder = task_names(self.evaluation.tasks), senteval_folder(self.evaluation.senteval)
         records, _ = self.ledger.sift()
@@ -184,10 +183,10 @@ class Plan:
 
     @functools.cached_property
     def exploring(self) -> EvaluationConfig:
-        """How an explored recipe is scored: on what the goals need, on development parts alone.
+        """Scoring of an explored recipe: only on tasks that the goals need, and only on development parts.
 
-        As a row is where a goal needs more: scoring is a part of what a trial costs, and such costs are compared with
-        those of rows and with the limits of a trial.
+        It is scored as a row if a goal needs test parts, or if trials have limits: scoring is a part of a trial's cost,
+        and costs are compared with those of rows and with the limits.
         """
         goals = self.space.searched_goals
         tasks = tuple(task for task in task_names(self.evaluation.tasks) if task in needed(goals))
@@ -197,7 +196,7 @@ class Plan:
         return dataclasses.replace(self.evaluation, tasks=tasks, parts="development", heat_map="none")
 
     def is_explored(self, recipe_hash: str, seed: int) -> bool:
-        """Whether a trial chooses alone: it is none of a row's own seeds, and none of the finals."""
+        """Whether a trial only serves the search: it is neither a row under its own seeds nor one of the finals."""
         return not is_fresh(seed) and not (recipe_hash in self._row_hashes and is_explored(seed))
 
     @functools.cached_property
@@ -205,11 +204,11 @@ class Plan:
         return frozenset(recipe.hash for recipe in self.rows.values() if recipe is not None)
 
     def evaluation_of(self, recipe_hash: str, seed: int) -> EvaluationConfig:
-        """How that trial's model is scored."""
+        """Return the scoring of that trial's model."""
         return self.exploring if self.is_explored(recipe_hash, seed) else self.evaluation
 
     def scoring_of(self, recipe_hash: str, seed: int) -> Scoring:
-        """The evaluation that makes that trial done."""
+        """Return the evaluation that makes that trial done."""
         return self._scoring_exploring if self.is_explored(recipe_hash, seed) else self.scoring
 
     @functools.cached_property
@@ -219,7 +218,7 @@ class Plan:
 
     @functools.cached_property
     def grid(self) -> tuple[Recipe, ...]:
-        """Every combination of the domains' grid values; a conditional key only where its condition holds."""
+        """Every combination of the domains' grid values; with a conditional key only if its condition holds."""
         if self.request.strategy != "grid":
             return ()
         domains = _grid_domains(self.space)
@@ -228,7 +227,7 @@ class Plan:
 
     @functools.cached_property
     def finals(self) -> SearchFinals | None:
-        """How the search ends; None where it has no finals."""
+        """The finals of the search; None if it has none."""
         size = self.request.finals_size
         if size is None:
             return None
@@ -245,14 +244,14 @@ class Plan:
 
     @functools.cached_property
     def course(self) -> StudyCourse:
-        """What the study's agenda goes by."""
+        """The input of the study's agenda."""
         goals = self.space.searched_goals
         whole = bool(of_study(self.limits))
         parts = whole and self.explored > 0 and len(goals) == 1 and not goals[0].cost and self.rungs is None
         parts = parts and SHARE in self.base.flat() and population_key(self.base) is None and self.base.trains
         parts = parts and self.base.optimisation.max_steps is None  # else a part costs as much as the whole
-        parts = parts and self.finals is not None  # which alone train what is best on a part on all of the data
-        # Small data have no batch in the smallest part.
+        parts = parts and self.finals is not None  # only finals train the best recipes of a part on all data
+        # The smallest part of small data may have no batch.
         parts = parts and can_run(self.base, self.evaluation, Ladder.PROBE)
         searches = SHARE in {domain.key for domain in self.space.domains}
         return StudyCourse(
@@ -268,7 +267,7 @@ class Plan:
         )
 
     def fixed_trials(self) -> list[Trial]:
-        """The rows, then the grid, each recipe once, all seeds of a recipe together; one where they change nothing."""
+        """Return trials of rows, then of the grid: each recipe once, its seeds together, or one if no seed matters."""
         named: dict[str, tuple[Recipe, str, bool]] = {}
         for label, recipe in self.rows.items():
             if recipe is not None:
@@ -286,7 +285,7 @@ class Plan:
 def read_request(request: Request) -> Draft:
     """Run plugins, load or make the space, read assignments. `UserError` for a mistake in names and values."""
     plugins, limits = begin(request)
-    SAMPLERS.get(request.sampler or DEFAULT_SAMPLER)  # `UserError` for a name that there is not
+    SAMPLERS.get(request.sampler or DEFAULT_SAMPLER)  # `UserError` for an unknown name
     scheduler = _scheduler(request)
     subject = _subject(request)
     own = {Path(plugin.path).name for plugin in plugins}
@@ -301,7 +300,7 @@ def read_request(request: Request) -> Draft:
         goals = tuple(goal.name for goal in searched(request.goals.split(","), f"--goals {request.goals}"))
     changes = overrides(request, fixed, subject.options)
     of_recipe, of_evaluation = split(changes)
-    base = space.base.preferring(of_recipe)  # a value that no recipe can have shows now
+    base = space.base.preferring(of_recipe)  # `UserError` for a value that no recipe can have
     settled = (*fixed, "head.kind", "head.dim") if base.flat().get("objective.dims") else (*fixed,)
     space = dataclasses.replace(space, domains=tuple(d for d in space.domains if d.key not in settled), goals=goals)
     space.evaluation.override(of_evaluation)
@@ -320,7 +319,7 @@ def read_request(request: Request) -> Draft:
 
 
 def decide(draft: Draft, gpus: float) -> Plan:
-    """The scale, the base recipe and every row's. `gpus`: how many the cluster has."""
+    """Decide the scale, the base recipe and the recipe of every row. `gpus`: number of the cluster's GPUs."""
     request, space = draft.request, draft.space
     scale, reason = _scale(draft, gpus)
     of_recipe, of_evaluation = split(draft.overrides)
@@ -340,7 +339,7 @@ def decide(draft: Draft, gpus: float) -> Plan:
                 f"encoder.adapter=lora cannot be put into the row {row.label!r}, whose encoder.kind is "
                 f"{recipe.encoder.kind!r}; leave out --word-vectors, or choose rows with --only"
             )
-        # A model that is given is not what the row varies; a row that is evaluated only stays what it is.
+        # A given model is not a key that the row varies. A row that is only evaluated stays as it is.
         own = set(row.overrides) - (NEED_KEYS["checkpoint"] if row.needs == "checkpoint" else set())
         clash = sorted(set(draft.fixed) & own) if recipe.trains else []
         if clash:
@@ -362,14 +361,14 @@ def _subject(request: Request) -> Subject:
 
 
 def _place(draft: Draft, scale: Scale) -> ResultsLocation:
-    """Where results go. `UserError` for a URL that cannot be reached."""
+    """Return the place of the results. `UserError` for a URL that cannot be reached."""
     results = draft.request.results or draft.subject.results
     place = open_location(results, Path("results") / f"{draft.space.name}-{scale}")
     return dataclasses.replace(place, folder=lasting(place.folder))
 
 
 def _check_search(strategy: Search, scheduler: SchedulerEntry, space: Space) -> None:
-    """`UserError` where the space cannot be searched as asked."""
+    """Raise `UserError` if the space cannot be searched as requested."""
     if strategy == "optuna" and not space.domains:
         raise UserError(f"the space {space.name!r} has no domains left, so there is nothing for Optuna to explore")
     late = [goal for goal in space.searched_goals if goal.cost]
@@ -392,7 +391,7 @@ def _check_search(strategy: Search, scheduler: SchedulerEntry, space: Space) -> 
 
 
 def _measure(goal: Goal) -> Measure:
-    """A goal as it is measured at a rung."""
+    """Return a goal as a measure at a rung."""
     parts = tuple((_measure(part), weight) for part, weight in goal.weighted)
     return Measure(goal.name, goal.tasks, goal.number, parts)
 

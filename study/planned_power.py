@@ -1,4 +1,4 @@
-"""Which gain the finals of a search can show, and what a smaller one would need: told before anything is spent."""
+"""The gain that the finals of a search can show, and the seeds and items that a smaller gain needs."""
 
 from __future__ import annotations
 
@@ -29,38 +29,38 @@ from trainables.senteval.read_task import kept_task
 from trainables.senteval.tasks import TASKS
 
 ASSUMED = Spread(0.5, 100)
-"""Of a score, where no recipe ran more than once. Pooled over the recipes of a study in `docs/examples`, seeds move the
-mean of STS12 to 16 by 0.01 to 1.1 points. It counts as known, since what is told of it begins with `if`."""
+"""Assumed spread of a score over seeds, if no recipe ran more than once. Pooled over the recipes of a study in
+`docs/examples`, seeds move the mean of STS12 to 16 by 0.01 to 1.1 points. It counts as known: sentences say `if`."""
 WHY = "assumed; by 0.01 to 1.1 in this repository's examples"
 
 FEW_ITEMS = 50
-"""From so many test items on a gain is planned by seeds."""
+"""From this many test items on, a gain is planned by seeds."""
 
 
 @dataclass(frozen=True)
 class TestSize:
-    """A test: what its items alone say of the intervals of gains, without seeds."""
+    """The size of a test, by which its items, without seeds, widen the intervals of gains."""
 
-    __test__ = False  # nor is it one of pytest's
+    __test__ = False  # not a test class of pytest
 
     items: int
     varies: float
     """`TaskKind.varies`."""
 
     def half_interval(self, level: float) -> float:
-        """Points from a gain to the end of its interval, about; `level`: how often it may be wrong."""
+        """Return about how many points an end of the interval is from the gain. `level`: probability of an error."""
         return self._error(1 - level)
 
     def gain(self, level: float) -> float:
-        """Points of a gain that is shown in `finals.POWER` of all cases, about."""
+        """Return about how many points a gain needs to be shown in `finals.POWER` of all cases."""
         return self.half_interval(level) + self._error(finals.POWER)
 
     def needed(self, points: float, level: float) -> int:
-        """The fewest test items whose `half_interval` is not above so many points."""
+        """Return the smallest number of test items whose `half_interval` is at most this many points."""
         return next(items for items in count(2) if replace(self, items=items).half_interval(level) <= points)
 
     def _error(self, share: float) -> float:
-        """By the quantile of Student's t of the mean of the items; infinite for one, which has no spread."""
+        """Return a quantile of Student's t for the mean of the items; infinite for one item, which has no spread."""
         from scipy.special import stdtrit
 
         if self.items < 2:
@@ -69,8 +69,8 @@ class TestSize:
 
 
 def gain_in_words(plan: Plan) -> list[str]:
-    """Lines for a search with finals; none without them, and where seeds change nothing. Few test items decide more
-    than seeds: then no gain is planned."""
+    """Return lines for a search with finals; empty without finals, and if seeds change nothing. With few test items no
+    gain is planned, as these decide more than seeds do."""
     if plan.finals is None or not plan.base.uses_seed:
         return []
     tests = own_tests(plan)
@@ -96,13 +96,13 @@ def gain_in_words(plan: Plan) -> list[str]:
 
 
 def few_items(plan: Plan) -> list[str]:
-    """A sentence where a task of one's own has so few test items that hardly any gain can be shown."""
+    """Return a sentence if a task of a person's own data has too few test items to show any but large gains."""
     test = min(own_tests(plan), key=lambda test: test.items, default=None)
     return [f"{_of_items(test, _level(plan))}; give more by --test"] if test and test.items < FEW_ITEMS else []
 
 
 def own_tests(plan: Plan) -> list[TestSize]:
-    """Those of one's own that judge the goals."""
+    """Return the sizes of the tests of a person's own data that judge the goals."""
     names = {task for goal in plan.space.searched_goals for task, _ in goal.tested}
     own = [TASKS[name] for name in names if name in TASKS and TASKS[name].of_own_data]
     return [
@@ -112,12 +112,12 @@ def own_tests(plan: Plan) -> list[TestSize]:
 
 
 def _looks(plan: Plan) -> float:
-    """By how much chance counts more at the next look."""
+    """Return the factor by which the allowed error probability is divided at the next look at the tests."""
     return 1 / share(len(taken(plan.results)) + 1)
 
 
 def _level(plan: Plan) -> float:
-    """How often the interval of a finalist's gain may be wrong: the next look's share, divided by the finalists."""
+    """Return the error probability of the interval of a finalist's gain: the next look's, over the finalists."""
     return (1 - CONFIDENCE) / _looks(plan) / (plan.finals.recipes if plan.finals else 1)
 
 
@@ -134,8 +134,8 @@ def _either(words: Sequence[str]) -> str:
 
 
 def _measured(plan: Plan) -> Iterator[tuple[Spread, str, str]]:
-    """How far seeds move a figure of this study's own trials, and whence that is known: first of what the answer may be
-    about, then of the goals' development scores."""
+    """Yield the spread over seeds of figures of this study's own trials, with the figure's name and the source: first
+    figures that the answer may be about, then the goals' development scores."""
     source = "as in earlier trials of this study"
     own = [record.under(plan.scoring) for record in plan.ledger.sift()[0] if record.status == "finished"]
     results = Results(plan.results, StudyInfo(plan.space.name), plan.space, own)
@@ -153,7 +153,7 @@ def _measured(plan: Plan) -> Iterator[tuple[Spread, str, str]]:
 
 
 def _spread(values: Iterable[tuple[str, float | None]], chance: float = 0.0) -> Spread | None:
-    """Of values by recipe, pooled over the recipes that have several; copies once, and without seeds that collapsed."""
+    """Return the spread of values, pooled over recipes with several. Copies count once, collapsed seeds never."""
     by_recipe: dict[str, list[float]] = {}
     for recipe_hash, value in values:
         if value is not None:

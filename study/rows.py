@@ -1,4 +1,4 @@
-"""Which of a space's rows run, and what each needs beyond its overrides, such as a checkpoint."""
+"""The rows of a space that run, and the inputs that they need beyond their overrides, such as a checkpoint."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from trainables.recipe import SCENES, SCENES_ENCODER, EncoderConfig, Recipe, Val
 
 
 def chosen_rows(space: Space, only: tuple[str, ...]) -> tuple[Row, ...]:
-    """Those that `--only` leaves, each word a label or a pattern as of files (`*-SCL`)."""
+    """Return the rows that `--only` selects; each word is a label, or a pattern as for files (`*-SCL`)."""
     labels = [row.label for row in space.rows]
     labels_of = {
         word: {word} if word in labels else {label for label in labels if fnmatchcase(label, word)} for word in only
@@ -29,14 +29,14 @@ def chosen_rows(space: Space, only: tuple[str, ...]) -> tuple[Row, ...]:
 
 
 def chosen_row(space: Space, label: str) -> Row:
-    """The one that `--recipe` names."""
+    """Return the row that `--recipe` names."""
     if label not in space.labels:
         raise UserError(f"--recipe {label!r} is no row of {space.name!r}; its rows are {choices(space.labels)}")
     return space.row(label)
 
 
 def given_models(space: Space, assignments: tuple[str, ...]) -> dict[str, str]:
-    """Row label to the model that `--evaluate` names for it."""
+    """Return the models that `--evaluate` names, by row label."""
     labels = {row.label for row in space.rows}
     models = {}
     for text in assignments:
@@ -52,14 +52,14 @@ def given_models(space: Space, assignments: tuple[str, ...]) -> dict[str, str]:
 def inputs_of(
     row: Row, base: Recipe, model: str | None, word_vectors: str | None, scale: str
 ) -> dict[str, Value] | str:
-    """What the row needs beyond its overrides, or the reason why it cannot be had."""
+    """Return the settings that a row needs beyond its overrides, or the reason why an input is not available."""
     if row.as_it_came and model is None:
         made = base.preferring(row.overrides)
         return changed(made.flat(), as_it_came(made).flat())
     if row.needs == "word_vectors":
         model = model or (str(expanded(word_vectors).absolute()) if word_vectors else None)
         return {"encoder.name": model} if model else "no word vectors were given (`--word-vectors`)"
-    if row.needs != "checkpoint" and model is not None:  # a row that we train ourselves is evaluated instead
+    if row.needs != "checkpoint" and model is not None:  # a row that is usually trained is only evaluated
         return {**_kind(row, model), "optimisation.epochs": 0, "encoder.adapter": "none"}
     if row.needs in ("wordnet", "paraphraser"):
         try:
@@ -79,7 +79,8 @@ def inputs_of(
 
 
 def _kind(row: Row, model: str) -> dict[str, Value]:
-    """A finished sentence-transformers model keeps its own pooling, unless the row is about another one."""
+    """Return the encoder keys for a given model. A finished sentence-transformers model keeps its own pooling, unless
+    the row trains layers or an adapter."""
     if model.endswith(WORD_VECTORS):
         return {"encoder.kind": "word_vectors", "encoder.name": model}
     finished = available(EncoderConfig(kind="pipeline", name=model)) is None
@@ -92,9 +93,9 @@ def _kind(row: Row, model: str) -> dict[str, Value]:
 
 
 def as_it_came(base: Recipe) -> Recipe:
-    """The base's encoder without any training: with the base's layers, longest input, prompts and precision, and with
-    the pooling that it came with, else with that which sentence-transformers would take. A finished model with parts
-    that no such encoder follows runs through its own pipeline, where this follows what the base sets."""
+    """Return the untrained encoder of the base: with the base's layers, longest input, prompts and precision, and with
+    the model's own pooling, else the pooling that sentence-transformers would choose. A finished model with modules
+    that our encoder lacks runs through its own pipeline, if the pipeline supports the base's settings."""
     name = base.encoder.name
     untrained = base.preferring(WITHOUT_TRAINING)
     if base.encoder.kind != "transformer":
@@ -105,7 +106,7 @@ def as_it_came(base: Recipe) -> Recipe:
 
 
 def absolute(text: str) -> str:
-    """Workers run in other folders: a path that exists here is made absolute; ids and built-in names stay."""
+    """Return existing paths as absolute ones, because workers run in other folders. Ids and built-in names stay."""
     if text in (SCENES, SCENES_ENCODER):
         return text
     parts = [expanded(part.strip()) for part in text.split(",")]

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if __package__ in (None, ""):
-    # Run as a file, from a plain checkout or a job's working directory: the other packages lie beside this one, and
+    # Run as a file, from a plain checkout or a job's working directory: the other packages are beside this one, and
     # this folder itself must not hide standard modules.
     sys.path[0] = str(Path(__file__).resolve().parents[1])
 
@@ -28,23 +28,23 @@ if TYPE_CHECKING:
     from reports.ledger.request import Request
 
 LEAST_WHY_MINUTES = 3
-"""That it takes at least to say why an answer is not `use`."""
+"""Smallest number of minutes for `--why` after an answer other than `use`."""
 
 
 def command() -> int:
-    """The command line: runs `main` and returns the exit code, 2 for a mistake of the person's."""
+    """Run `main` as a command line, and return the exit code, 2 for a mistake of the person's."""
     code = answer_user_errors(main)
     leaves(code)
     return code
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """What the command line asks for. Returns the exit code; `UserError` for a mistake of the person's."""
+    """Run a command line, and return the exit code; `UserError` for a mistake of the person's."""
     return answered(lambda: _run(_parse(arguments)))
 
 
 def run(request: Request) -> int:
-    """The same for a request that is checked."""
+    """Run a checked request, and return the exit code; `UserError` for a mistake of the person's."""
     return answered(lambda: _run(request))
 
 
@@ -150,13 +150,12 @@ def _run(request: Request) -> int:
 
 
 def score_by_mteb(place: ResultsLocation, tasks: Sequence[Any]) -> bool:
-    """Have the package `mteb` score the kept models. False, and a warning, where that cannot be done: what the study
-    found is reported all the same."""
+    """Score the kept models with the package `mteb`; print a warning and return False, not raise, if that fails."""
     from reports.mteb_scores import score
 
     try:
         score(place, tasks)
-    except Exception as error:  # whatever a task or its data raise
+    except Exception as error:  # tasks and their data may raise anything
         name = "" if isinstance(error, UserError) else f"mteb failed with {type(error).__name__}: "
         print(f"warning: {name}{error}", file=sys.stderr, flush=True)
         return False
@@ -164,7 +163,7 @@ def score_by_mteb(place: ResultsLocation, tasks: Sequence[Any]) -> bool:
 
 
 def report(place: ResultsLocation) -> Answer | None:
-    """Write the report of what is finished, say where it is and what it answers; None if nothing is finished."""
+    """Write the report, print its place and its answer, and return the answer; None if no trial is finished."""
     from reports.ledger import LEDGER, LOOKS, Ledger
 
     if not any(record.status == "finished" for record in Ledger(place.folder / LEDGER).read()):
@@ -187,8 +186,8 @@ def report(place: ResultsLocation) -> Answer | None:
 
 
 def explain(place: ResultsLocation, left: float) -> None:
-    """Say what stands in the way, where so many minutes of a limit are enough for it; else give the command that says
-    it, as where it cannot be told: the study has its answer."""
+    """Print possible reasons for a missing gain, if the limit has enough minutes left. Otherwise, and if that fails,
+    print the command that finds them: the study has its answer anyway."""
     from reports.ledger import StudyInfo
     from reports.words.commands import WHY_MINUTES, why_command
     from study.why.page import write

@@ -1,6 +1,6 @@
-"""What ends a study from outside: ctrl-C, and SIGTERM, which every cluster manager sends before it kills.
+"""Signals that end a study: ctrl-C, and SIGTERM, which every cluster manager sends before it kills.
 
-Both are a `KeyboardInterrupt` from the command's first line to its last, which `answered` turns into its exit code.
+Both raise `KeyboardInterrupt`, from the command's first line to its last; `answered` turns it into an exit code.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ _terminated = threading.Event()
 
 
 def answered(command: Callable[[], int]) -> int:
-    """Run a command; returns its exit code, 143 where SIGTERM stopped it, 130 where ctrl-C did.
+    """Run a command, and return its exit code: 143 if SIGTERM stopped it, 130 if ctrl-C did.
 
-    A process that calls it, as a notebook does, answers SIGTERM afterwards as it did before.
+    Afterwards the earlier handler of SIGTERM is back, for callers such as a notebook.
     """
     if not _hears():
         return command()
@@ -34,20 +34,19 @@ def answered(command: Callable[[], int]) -> int:
 
 
 def leaves(code: int) -> None:
-    """All is done but the end of the process, in which Ray ends too: from now on a signal ends it at once, with the
-    same exit code."""
+    """Make signals end the process at once with this exit code: nothing is left but the end of the process."""
     for number in SIGNALS:
         signal.signal(number, lambda *_: os._exit(code))
 
 
 def _hears() -> bool:
-    """Whether this thread is the one that signals come to."""
+    """Whether this is the main thread, the only one that receives signals."""
     return threading.current_thread() is threading.main_thread()
 
 
 def hear_again() -> None:
-    """Put Python's handler of SIGTERM back: Ray's core takes its place, unknown to Python, whenever it starts or joins,
-    and would abort the process three seconds after the signal."""
+    """Restore Python's handler of SIGTERM. Ray's core replaces it, unnoticed by Python, whenever it starts or joins a
+    cluster, and would abort the process three seconds after the signal."""
     if _hears():
         signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGTERM) or signal.SIG_DFL)
 
@@ -58,13 +57,13 @@ def _stop(number: int, frame: object) -> None:
 
 
 def stops_already() -> None:
-    """From now on SIGTERM changes nothing; a second ctrl-C still ends the command at once."""
+    """Ignore SIGTERM from now on; a second ctrl-C still ends the command at once."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
 
 
 @contextmanager
 def deferred() -> Iterator[None]:
-    """A signal that comes within is answered at the end."""
+    """Delay signals that arrive within the block until its end."""
     signals: list[int] = []
     heard = SIGNALS if _hears() else ()
     before = {number: signal.signal(number, lambda number, frame: signals.append(number)) for number in heard}

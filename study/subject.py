@@ -1,4 +1,4 @@
-"""What a study is of: a space, and the code that makes it."""
+"""The subject of a study: a space, and its source code."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from trainables.plugins import load_plugin
 from trainables.recipe import Value
 
 DATA_KEYS = ("corpus.nli", "corpus.columns", "corpus.labels", "corpus.documents", "evaluation.senteval")
-"""Keys that have an option of their own, which is called as they end: `--nli`."""
+"""Keys that have an option of their own, with the last part of the key as its name: `--nli`."""
 
 
 @dataclass(frozen=True)
@@ -28,23 +28,23 @@ class Subject:
     file: SourceFile | None = None
     """The text that makes the space, if it is not one of this repository's."""
     plugins: tuple[SourceFile, ...] = ()
-    """What must run before it, beside those of the command."""
+    """Plugins that must run before the space, besides those of the command."""
     scale: Scale | None = None
-    """That of the study whose answer it is."""
+    """The scale of the earlier study, if the space is made of its answer."""
     results: str | None = None
-    """Where results go that the command gives no place."""
+    """The results folder if the command names none."""
     options: Mapping[str, str | None] = field(default_factory=dict)
-    """Options for data in place of the command's, which were of the person's files."""
+    """Options for prepared data, in place of the command's, which are of the person's files."""
 
 
 def named_space(name: str) -> Subject:
-    """What `--space` names."""
+    """Return the space that `--space` names."""
     space, file = space_and_file(name)
     return Subject(space, SourceFile("space", str(file[0].absolute()), file[1]) if file else None)
 
 
 def plugin(path: Path) -> SourceFile:
-    """Runs it; it may add what the space names."""
+    """Run a plugin, which may add names that the space uses, and return its source."""
     path = path.absolute()
     if path.suffix != ".py":  # nothing else in the study's results is code
         raise UserError(f"--plugin {path} is no Python file by its name; call it {path.stem}.py")
@@ -52,8 +52,8 @@ def plugin(path: Path) -> SourceFile:
 
 
 def overrides(request: Request, fixed: Mapping[str, Value], instead: Mapping[str, str | None]) -> dict[str, Value]:
-    """What changes the base of every recipe: options for data, or what an own study has `instead` of them, and `fixed`,
-    what `--set` gives. Paths are absolute."""
+    """Return the changes of the base of every recipe: the request's options for data, or the values that a study of own
+    data has `instead`, and `fixed`, the values of `--set`. Paths are absolute."""
     names = {key: key.partition(".")[2] for key in DATA_KEYS}
     texts = {key: instead.get(name, getattr(request, name)) for key, name in names.items()}
     values = dict(parse_assignment(f"{key}={text}") for key, text in texts.items() if text is not None)

@@ -1,6 +1,6 @@
-"""A trial, from the plan to its record; and the names of files that those share who plan it and who run it.
+"""Trials as they are planned, with their keys, resources and source files.
 
-It is the lowest module of `study`: planning, searching, scheduling and workers all import it.
+This is the lowest module of `study`: planning, searching, scheduling and workers all import it.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ SOUP = "soup"
 
 
 def cost_key(recipe_hash: str, seed: int) -> str:
-    """Trials of one key take about as long: the seeds of a recipe, and all soups, which train nothing."""
+    """Return a key that trials of about equal cost share: the seeds of a recipe, and all soups, which train nothing."""
     return SOUP if is_soup(seed) else recipe_hash
 
 
 @dataclass(frozen=True)
 class SourceFile:
-    """A plugin or a person's space file. It travels as text: a worker's machine may not have the file."""
+    """A plugin or a person's space file. Workers get it as text, because their machines may not have the file."""
 
     what: str
     path: str
@@ -37,22 +37,22 @@ class SourceFile:
 
 @dataclass(frozen=True)
 class Resources:
-    """What a trial runs on."""
+    """The resources of a trial."""
 
     workers: int = 1
-    """The least that it runs with."""
+    """Smallest number of workers."""
     most_workers: int = 1
-    """The most; as `workers`, unless it is elastic."""
+    """Largest number of workers; equal to `workers` unless the trial is elastic."""
     cpus: int = 1
-    """Of one worker."""
+    """CPU cores of one worker."""
     gpus: float = 0.0
-    """Of one worker, perhaps a share of one."""
+    """GPUs of one worker, perhaps a fraction of one."""
     hardware: str = ""
-    """The whole cluster, in a line for the report."""
+    """A line about the whole cluster, for the report."""
 
     @property
     def per_worker(self) -> dict[str, float]:
-        """As Ray is asked for it."""
+        """Resources of one worker, as Ray names them."""
         return {"CPU": self.cpus, **({"GPU": self.gpus} if self.gpus else {})}
 
 
@@ -63,21 +63,19 @@ class Trial:
     recipe: Recipe
     seed: int
     name: str
-    """What people call it."""
     row: bool = False
-    """Whether it is one of the paper's rows; those are never stopped early."""
+    """Whether the trial is a row; rows are never stopped early."""
     part: bool = False
-    """Whether it trains on a part of its data, of a learning curve: nobody wants its model."""
+    """Whether the trial trains on a part of the data (in the search or for a learning curve): its model is not kept."""
     evaluation: EvaluationConfig = EvaluationConfig()
-    """How its model is scored."""
     saves_model: bool = True
     resources: Resources = Resources()
     rungs: RungPlan | None = None
-    """Where a scheduler may stop it; None where none may."""
+    """Rungs where a scheduler may stop the trial; None if none may."""
     averaged: tuple[str, ...] = ()
-    """Keys of the trials whose models are averaged, of a soup: nothing is trained (`reports.ledger.finals`)."""
+    """For a soup, the keys of the trials whose models are averaged: nothing is trained (`reports.ledger.finals`)."""
     recipe_hash: str = ""
-    """The recipe's; it travels with the trial, as a worker's machine may not have the files that count in it."""
+    """The recipe's hash. It is stored, as a worker's machine may not have the files from which it is computed."""
 
     def __post_init__(self) -> None:
         if not self.recipe_hash:
@@ -85,7 +83,7 @@ class Trial:
 
     @property
     def stage(self) -> str:
-        """In which of `reports.ledger.progress.STAGES` it runs."""
+        """The stage in which the trial runs, one of `reports.ledger.progress.STAGES`."""
         if self.averaged or (self.part and self.seed != PART):
             return "further"
         return "finals" if is_fresh(self.seed) else "search"
@@ -96,5 +94,5 @@ class Trial:
 
     @property
     def key(self) -> str:
-        """Names the trial's files."""
+        """The name of the trial's files."""
         return trial_key(self.recipe_hash, self.seed)

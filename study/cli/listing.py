@@ -1,4 +1,4 @@
-"""What `--list` and `--keys` print."""
+"""The output of `--list` and `--keys`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WIDTH = 100
 
 
 def list_spaces() -> int:
-    """Every space, with its numbers of rows and domains."""
+    """Print every space, with its numbers of rows and domains. Return the exit code."""
     for space in spaces().values():
         rows, domains = count(len(space.rows), "row"), count(len(space.domains), "domain")
         tables = ", ".join(table.number for table in space.tables) or "none"
@@ -29,8 +29,8 @@ def list_spaces() -> int:
 
 
 def list_keys(plugins: Sequence[Path] = ()) -> int:
-    """Every key of a recipe and of its evaluation: its default, type, other name and meaning. `plugins` may add names
-    that a key can have."""
+    """Print every key of a recipe and of its evaluation: its default, type, other name and meaning. `plugins` run
+    first, as they may add values of a key. Return the exit code."""
     for plugin in plugins:
         load_plugin(plugin)
     lines = ["Every key of a recipe, and of how it is scored, for --set KEY=VALUE. A space sets its own defaults."]
@@ -41,8 +41,7 @@ def list_keys(plugins: Sequence[Path] = ()) -> int:
 
 
 def describe(item: Key) -> str:
-    """A key in a few lines: `objective.temperature = 1.0`, and below it type, other name, meaning, which components
-    have it, and where a search looks."""
+    """Return a key in lines: `objective.temperature = 1.0`, then type, meaning, components and range of a search."""
     alias = f"; or {item.alias}" if item.alias else ""
     only = [f"{chooser} {choices(map(repr, names))}" for chooser, names in choosers(item.name).items()]
     below = [
@@ -56,7 +55,7 @@ def describe(item: Key) -> str:
 
 
 def written(value: object) -> str:
-    """A value as it is typed."""
+    """Return a value as a person types it."""
     if isinstance(value, tuple):
         return ",".join(value) or "(an empty list)"
     return "none" if value is None else str(value)

@@ -35,7 +35,7 @@ Running the same command again continues: finished trials are skipped, unfinishe
 
 
 def parse(arguments: Sequence[str] | None = None) -> Request:
-    """Read the command line; a mistake ends in one sentence and exit code 2. Without arguments it prints the help."""
+    """Read the command line. A mistake prints one sentence and exits with code 2. Without arguments print the help."""
     words = checked_arguments(arguments)
     parser = argparse.ArgumentParser(
         prog="study/run.py",
@@ -57,7 +57,7 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
 
 
 def _add(group: argparse._ArgumentGroup, option: Option) -> None:
-    """The names of a registry are part of the help."""
+    """Add an option; its help contains the names of its registry."""
     text = option.help
     if option.registry is not None:
         entries = load(option.registry).values()
@@ -73,7 +73,7 @@ def _add(group: argparse._ArgumentGroup, option: Option) -> None:
 
 
 def own_version() -> str:
-    """This project's version, installed or run from its checkout."""
+    """Return this project's version, installed or run from its checkout."""
     try:
         return version(PACKAGE)
     except PackageNotFoundError:

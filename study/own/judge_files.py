@@ -1,10 +1,10 @@
-"""Files of `--dev` and `--test`: of data sets of the hub, of folders of splits, and of tables whose columns `--columns`
-names, as training data have them.
+"""Files of `--dev` and `--test`, made from data sets of the hub, and from tables whose columns `--columns` names, as
+for training data.
 
 fetched("nfcorpus=mteb/nfcorpus", "test", Path("data"))     # "nfcorpus=data/test/nfcorpus", a folder as BEIR has it
 fetched("sentence-transformers/stsb::validation", "dev", Path("data"))       # "data/dev/stsb.parquet"
 with_known_names("faq.csv", "test", Path("data"), {"anchor": ("Frage",), "positive": ("Antwort",)})
-# "data/test/faq.csv.jsonl", with the columns anchor and positive; a file without these columns as it is
+# "data/test/faq.csv.jsonl", with the columns anchor and positive; a file without these columns stays as it is
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from trainables.senteval.own_tasks import named
 from trainables.tabular import NLI_SIDES, RoleColumns, check_text, texts_of
 
 MADE = ".jsonl"
-"""What the name of a file with known columns has behind that of the file that it was made of."""
+"""Suffix of a file with known column names, after the full name of the file that it was made from."""
 _SPLITS: Mapping[str, tuple[str, ...]] = {"dev": ("validation", "dev", "val", "valid"), "test": ("test",)}
-"""What the split of a part may be called; the first that is there is taken where none is said."""
+"""Possible names of a part's split; the first that exists is taken if none is given."""
 _TEXTS = {"queries": QUERIES, "corpus": CORPUS}
 _IDS = ("query-id", "corpus-id", "score")
 _ROLES = ("anchor", "positive", "negative", "sentence", "sentence1", "sentence2", "score", "label")
 _OF_TASKS = {**{role: role for role in _ROLES}, **NLI_SIDES}
-"""What a task calls the roles that it reads."""
+"""Column names in task files, by role."""
 
 
 def fetched(text: str, part: str, folder: Path) -> str:
-    """The file or folder that a data set becomes in a folder, under the name that it is given; what is a path, or a
-    built-in task, as it is. `UserError` where it is not there."""
+    """Save a data set into the folder; return its file or folder, with the task name that `text` gives. Paths and
+    built-in tasks are returned unchanged. `UserError` if the data set does not exist, or two have the same name."""
     name, place = named(text)
     if place.startswith("scenes:") or Path(place).exists() or not is_data_set(place):
         return text
@@ -54,8 +54,8 @@ def fetched(text: str, part: str, folder: Path) -> str:
 
 
 def _as_search(data_set: DataSet, place: str, part: str, folder: Path) -> None:
-    """Three configurations of a data set as the files of a search task: texts of queries, of a corpus, and the qrels,
-    which are the third one."""
+    """Write three configurations of a data set as the files of a search task: query texts, corpus texts, and the
+    qrels, which are the third configuration."""
     source = place.partition(":")[0]
     options = [name for name in configurations(place) if name not in _TEXTS]
     judged = data_set.configuration or next((name for name in ("default", "qrels") if name in options), None)
@@ -76,7 +76,7 @@ def _as_search(data_set: DataSet, place: str, part: str, folder: Path) -> None:
 
 
 def _column(place: str, rows: Any, names: Sequence[str]) -> str:
-    """The first of these columns that is there; `UserError` where none is."""
+    """Return the first of these columns that exists; `UserError` if none does."""
     name = next((name for name in names if name in rows.column_names), None)
     if name is None:
         raise UserError(f"{place}: no column {choices(names)} (found: {listed(rows.column_names)})")
@@ -84,8 +84,8 @@ def _column(place: str, rows: Any, names: Sequence[str]) -> str:
 
 
 def with_known_names(text: str, part: str, folder: Path, roles: RoleColumns | None) -> str:
-    """The file that a table becomes in a folder, under the name that it is given, where it has columns of these roles;
-    any other path as it is. `UserError` where two tables of a part have one name."""
+    """Write a table with columns of these roles into the folder, named by the roles; return the file, with the task
+    name that `text` gives. Other paths stay unchanged. `UserError` if two tables of a part have the same name."""
     name, place = named(text)
     path = Path(place)
     if not roles or not path.is_file():
@@ -116,12 +116,12 @@ def with_known_names(text: str, part: str, folder: Path, roles: RoleColumns | No
 
 
 def _value(cells: list[object]) -> object:
-    """Of several columns all texts; of one what stands there."""
+    """Return the cell of a single column; of several columns, the list of all texts."""
     return cells[0] if len(cells) == 1 else [text for cell in cells for text in texts_of(cell)]
 
 
 def _write(file: Path, rows: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
-    """Rows, each after its place. `UserError` for one that cannot be written."""
+    """Write rows as JSON lines; `rows` are pairs of place and row. `UserError` for a row that cannot be written."""
     with open(file, "w", encoding="utf-8") as lines:
         for where, row in rows:
             line = json.dumps(row, ensure_ascii=False, default=str)

@@ -1,5 +1,5 @@
-"""`--train` is held against `--dev` and `--test` before anything runs: what of them the training rows hold is said, and
-with `--drop-leaks` these rows are left out.
+"""Comparison of `--train` with `--dev` and `--test` before anything runs. Items that the training rows contain are
+reported; with `--drop-leaks` these rows are left out.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _IN_WORDS = {
 def held_against(
     prepared: PreparedData, tasks: Sequence[Task], drop: bool, where: str, aside: Path | None = None
 ) -> tuple[PreparedData, list[str]]:
-    """What is trained on, and sentences on what it, or a dev part, holds of other parts. `drop`: leave out the training
-    rows that hold an item whole, but for items in the folder `aside`. `UserError` where too little is left."""
+    """Return the training data, and sentences on items of dev and test in them, and of test in dev. `drop`: leave out
+    rows that contain a whole item, except items in the folder `aside`; `UserError` if too little is left."""
     every = ({f"{task.name} ({part})": items_of(task, part) for task in tasks} for part in PARTS)
     dev, test = ({name: items for name, items in of_part.items() if items} for of_part in every)
     rows = ([*dict.fromkeys(texts(row))] for row in rows_of(prepared.train))
@@ -43,7 +43,7 @@ def held_against(
         *_sentences(between.parts, "the dev part"),
     ] or ["no text of dev and test stands in the training data, and none of test in dev, not even nearly"]
     if drop and leaked.drop:
-        what = "an item that is put aside" if prepared.held_out else "an item"  # of files that were given, none is left
+        what = "an item that is put aside" if prepared.held_out else "an item"  # those of given files are gone
         sentences.append(f"{count(len(leaked.drop), 'training row')} that held {what}, exactly or nearly: left out")
         return leave_out(prepared, leaked.drop, where), sentences
     if leaked.drop:
@@ -54,15 +54,15 @@ def held_against(
 
 
 def rows_that_hold(source: TrainingFiles, tasks: Sequence[Task], aside: Path | None = None) -> frozenset[int]:
-    """The numbers, from 0, of the rows of a source that hold an item of these tasks whole, but for items in the folder
-    `aside`."""
+    """Return the numbers, from 0, of the source's rows that contain a whole item of these tasks, except items in the
+    folder `aside`."""
     named = {f"{task.name} ({part})": items_of(task, part) for task in tasks for part in PARTS}
     rows = ([*dict.fromkeys(texts(row))] for row in source.rows(Counter()))
     return frozenset(leaks(rows, named, in_folder(tasks, aside)).drop) if named else frozenset()
 
 
 def in_folder(tasks: Sequence[Task], folder: Path | None) -> set[str]:
-    """The parts whose files lie there: of each split of a task it is as many."""
+    """Return the parts, as `TASK (PART)`, with files in the folder. All splits of a task have equally many files."""
     return {
         f"{task.name} ({part})"
         for task in tasks
@@ -72,28 +72,28 @@ def in_folder(tasks: Sequence[Task], folder: Path | None) -> set[str]:
 
 
 def items_of(task: Task, part: str) -> list[tuple[str, ...]]:
-    """The texts of each item of a part."""
+    """Return the texts of each item of a part."""
     return [item for split in splits_of(task, part) for item in _texts(split)]
 
 
 def splits_of(task: Task, part: str) -> Sequence[Split]:
-    """What is scored of a task of one's own in a part, `dev` or `test`."""
+    """Return the splits of a task of a person's own data that are scored for a part, `dev` or `test`."""
     kind, data = KINDS[task.kind], kept_task(task, Path())
     return kind.chosen_by(data) if part == "dev" else kind.tested(data)
 
 
 def _texts(split: Split) -> Iterator[tuple[str, ...]]:
-    """The texts of each example; of a query itself and what is judged for it, relevant or not."""
+    """Yield the texts of each example; of a search: a query and all documents judged for it, relevant or not."""
     if split.documents is None:
         yield from split.items()
         return
     documents = split.documents
     for query, judged in zip(split.left, documents.judged, strict=True):
-        yield query, *(documents.texts[number] for number in judged if number >= 0)  # others are in no corpus
+        yield query, *(documents.texts[number] for number in judged if number >= 0)  # negative: not in the corpus
 
 
 def _sentences(parts: Mapping[str, PartLeaks], where: str) -> Iterator[str]:
-    """A sentence for each part of which something is there."""
+    """Yield a sentence for each part that has leaks."""
     for part, leaked in parts.items():
         if leaked.texts.all:
             items = f"{leaked.items.all:,} of {leaked.of_items:,} items{_by_likeness(leaked.items)}"

@@ -1,5 +1,5 @@
-"""`--train`: a study of a person's own data. They are read and prepared, and a space file is written beside them, which
-then runs as any person's space does: all that follows knows a space and its tasks alone.
+"""`--train`: a study of a person's own data. The data are prepared, and a space file is written beside them. The space
+then runs as any person's space does: all later steps use only the space and its tasks.
 """
 
 from __future__ import annotations
@@ -62,40 +62,40 @@ from trainables.senteval.tasks import TASKS, Task, task_names
 from trainables.trial.data_requests import senteval_folder
 
 SPACE, INPUTS, GENERAL = "space.py", "given.json", f"{GENERAL_TASK}.tsv"
-"""In the folder of prepared data: the space, the digits of what was given, and the pairs of the general check."""
+"""Files in the folder of prepared data: the space, digests of the inputs, and the pairs of the general check."""
 _PLAIN = ("model", "checkpoint", "best", "final", "encoder")
-"""Folders of models that are called so do not say which model it is; the folder above may."""
+"""Names of folders that do not identify a model; the folder above may identify it."""
 _NAME = 60
-"""Letters of a study's name at most."""
+"""Largest number of letters in a study's name."""
 NO_TF_IDF = "TF-IDF is not scored beside the models: too many texts, letters or labels to test"
 
 _put: set[Path] = set()
-"""Folders of prepared data that this process made, and may replace until a study came of them: others may be in use."""
+"""Folders of prepared data that this process made, and may replace until a study exists. Others may be in use."""
 
 
 class JudgeFiles(NamedTuple):
-    """What `--dev` and `--test` name."""
+    """The values of `--dev` and `--test`."""
 
     dev: Sequence[str]
     test: Sequence[str]
 
 
 def own_space(request: Request) -> Subject:
-    """The space that is made of `--train`; with `--recipe` that recipe, on all rows of `--train`. What the files hold
-    is said on the console.
+    """Make the space of `--train`; with `--recipe`, the space of that recipe on all rows of `--train`. Print what the
+    files contain.
 
-    `UserError` for data that cannot be used, and where the results hold a study of other data.
+    `UserError` for data that cannot be used, and if the results hold a study of other data.
     """
     if request.recipe is not None:
         return _of_recipe(request)
     file, text, results = _made(request)
     write_whole(file, text)
-    # Columns and labels were said of the person's files, and not of the prepared ones.
+    # `--columns` and `--labels` are of the person's files, not of the prepared ones.
     return dataclasses.replace(named_space(str(file)), results=results, options={"columns": None, "labels": None})
 
 
 def write_space(request: Request) -> None:
-    """The same as a file of the person's own, for `--write-space`; nothing is to be run."""
+    """Write the space of `--train` to the file that `--write-space` names, and run nothing."""
     assert request.write_space is not None
     begin(request)
     file, text, _ = _made(request)
@@ -106,15 +106,15 @@ def write_space(request: Request) -> None:
 
 
 def begin(request: Request) -> tuple[tuple[SourceFile, ...], dict[str, float]]:
-    """The command's plugins, which have run, and its limits; of two studies in a notebook each has its own names.
-    `UserError` for a limit that is none: before data are read, which may take minutes."""
+    """Run the command's plugins; return them and the command's limits. Names of an earlier study in a notebook are
+    withdrawn. `UserError` for an invalid limit, before data are read, which may take minutes."""
     if request.train:
         withdraw_spaces()
     return tuple(map(plugin, request.plugin)), parse_limits(request.limit)
 
 
 def _made(request: Request) -> tuple[Path, str, str]:
-    """The space's file and text, and where results go."""
+    """Prepare the data; return the space's file and text, and the results folder."""
     fixed = dict(map(parse_assignment, request.set))
     encoders = _encoders(request.encoder, str(fixed.get("encoder.kind", "transformer")), fixed.get("encoder.layers"))
     source = training_files(request.train, request.columns, request.labels, request.max_rows)
@@ -138,16 +138,15 @@ def _made(request: Request) -> tuple[Path, str, str]:
     say_lines(of_data(source, prepared, leaked))
     if request.dry_run and "encoder.max_length" not in fixed:
         say_lines(of_lengths(encoders))
-    if begun:  # whatever its files are called now
+    if begun:  # even if its files have other names now
         name = StudyInfo.load(folder.parent).space
     text = _space(name, source, encoders, prepared, files, folder, leaked)
-    # A study there may yet turn out to be another one, and keeps its space.
+    # The study in the results may still turn out to be a different one: its space stays.
     return (made.train.parent if begun else folder) / SPACE, text, results
 
 
 def _of_recipe(request: Request) -> Subject:
-    """The recipe of `--recipe` on all rows of `--train`, prepared as for a search. What judges it are the tasks of that
-    recipe's study."""
+    """Return the space of `--recipe` on all rows of `--train`. The tasks of the recipe's own study judge it."""
     space = read_recipe(request).space
     source = training_files(request.train, request.columns, request.labels, request.max_rows)
     results = request.results or f"results/{space.name}"
@@ -156,13 +155,13 @@ def _of_recipe(request: Request) -> Subject:
     own = [task for task in tasks if task.of_own_data]
     flat = space.base.flat()
     before = Path(str(flat.get("corpus.nli"))).parent
-    aside = before if (before / INPUTS).is_file() else None  # of what that study put aside its answer is trained, too
+    aside = before if (before / INPUTS).is_file() else None  # rows that the earlier study put aside are trained on
     files = JudgeFiles(request.dev, request.test)
     made, leaked = _prepare(source, files, _unfinished(folder), request.drop_leaks, own, aside)
     begun = (folder.parent / STUDY).is_file()
     prepared = _placed(made, folder, [*request.train, *files.dev, *files.test], begun)
     say_lines(of_data(source, prepared, leaked))
-    # The recipe's columns and labels were of another file, where its layout has such keys.
+    # The recipe's columns and labels, if its layout has such keys, are of another file.
     columns, labels = ("none" if key in flat else None for key in ("corpus.columns", "corpus.labels"))
     options: dict[str, Any] = {"nli": str(prepared.train), "columns": columns, "labels": labels}
     subject = read_recipe(dataclasses.replace(request, **options))
@@ -170,7 +169,7 @@ def _of_recipe(request: Request) -> Subject:
 
 
 def _folder_beside(space: Path) -> Path:
-    """Where the prepared data of a space file are kept."""
+    """Return the folder of a space file's prepared data; `UserError` if either exists."""
     path = space.absolute()
     folder = path.with_name(f"{path.stem}_data")
     existing = next((path for path in (path, folder) if path.exists()), None)
@@ -180,7 +179,7 @@ def _folder_beside(space: Path) -> Path:
 
 
 def _folder(results: str) -> Path:
-    """Where those of a study are."""
+    """Return the folder of a study's prepared data; `UserError` for results at a URL."""
     if is_url(results):
         raise UserError(
             f"--train keeps the prepared data in the results, and {results} is no folder; write the space by "
@@ -190,8 +189,8 @@ def _folder(results: str) -> Path:
 
 
 def _unfinished(folder: Path) -> Path:
-    """An empty folder beside the one that it becomes; at the end of the process it is gone, with folders made for it
-    that are empty then."""
+    """Make an empty folder beside `folder`, which it will become. At the end of the process it is removed, with the
+    folders made for it that are empty."""
     for parent in reversed([above for above in folder.parents if not above.is_dir()]):
         make_folder(parent)
         atexit.register(_remove_empty, parent)
@@ -207,9 +206,9 @@ def _remove_empty(folder: Path) -> None:
 
 
 def _placed(made: PreparedData, folder: Path, inputs: Sequence[str], begun: bool, stays: bool = False) -> PreparedData:
-    """Moved to where it is kept. A study that was begun there goes on with what it has, and so does a second command of
-    the same data: `UserError` where that is not the same, and where the folder holds the `inputs`. What this process
-    put there goes at its end unless it `stays` or a study came of it."""
+    """Move prepared data to their folder. A study that has begun there keeps its data, and so does a second command
+    with the same data. `UserError` if these differ, or if the folder holds the `inputs`. A folder that this process
+    made is removed at its end, unless it `stays` or a study has begun."""
     if begun:
         _check_inputs(made.train.parent, folder)
     elif not (folder / INPUTS).is_file() or (folder / INPUTS).read_bytes() != (made.train.parent / INPUTS).read_bytes():
@@ -243,15 +242,14 @@ def _prepare(
     judged_by: Sequence[Task] | None = None,
     aside: Path | None = None,
 ) -> tuple[PreparedData, list[str]]:
-    """A part that no file is given for is put aside, where the data say what is right; nothing where it is known what
-    a model is `judged_by`, whose parts in the folder `aside` are trained on. Sentences say what of dev and test stands
-    in the training data."""
+    """Prepare the data; also return sentences on leaks. A part without given files is put aside, if the data show what
+    is right; nothing with tasks to be `judged_by`, whose parts in the folder `aside` are trained on."""
     parts = [part for part, texts in zip((DEV, TEST), files, strict=True) if not texts]
     if judged_by is not None:
         parts = []
-    elif source.content == "texts" and len(parts) == 1:  # of two forms one would choose and the other judge
+    elif source.content == "texts" and len(parts) == 1:  # else one form would choose and another judge
         parts = [] if files.dev else [DEV]
-    # Before the split, so that what is put aside to choose by holds none of the tested items either.
+    # Before the split, so that the part put aside for choosing contains no tested items either.
     try:
         judges = own_tasks(*files) if judged_by is None else judged_by
         holding = rows_that_hold(source, judges, aside) if drop_leaks else frozenset()
@@ -260,10 +258,10 @@ def _prepare(
         leaked: list[str] = []
         if tasks:
             prepared, leaked = held_against(prepared, tasks, drop_leaks, source.name, aside)
-    except UserError as error:  # a person knows the file that was given, not the one that was made of it
+    except UserError as error:  # name the file that the person gave, not the file made from it
         inside, part = re.escape(f"{folder}/"), "|".join(files._fields)
-        # Without the line, which is another one in the file that was given; but `x.jsonl.jsonl, line 3` ends this match
-        # at its first ending, and what follows is right.
+        # Without the line number, which differs in the given file. In `x.jsonl.jsonl, line 3` the match ends at the
+        # first `.jsonl`, and the rest is right.
         judge = re.sub(rf"{inside}({part})/(.+?){re.escape(MADE)}(, line \d+)?", r"--\1 \2", str(error))
         made = re.compile(inside + r"[\w./]*(, line \d+|:\d+)?")
         sentence, replaced = made.subn(f"what is put aside of {source.name}", judge)
@@ -285,13 +283,13 @@ def _tasks(prepared: PreparedData, files: JudgeFiles) -> tuple[Task, ...]:
     tasks = own_tasks(*([*texts, *more] for texts, more in zip(files, held, strict=True)))
     if prepared.content == "labelled":
         tasks = tuple(fitted_to(task, prepared.train, prepared.census.labels) for task in tasks)
-    taken = {*GOALS, OWN_GOAL}  # `seconds` is what a trial costs, whatever a file is called
+    taken = {*GOALS, OWN_GOAL}  # `seconds` is a goal, so no task may have that name
     return tuple(dataclasses.replace(task, name=f"own_{task.name}") if task.name in taken else task for task in tasks)
 
 
 def _write_general(senteval: str | None, encoders: Sequence[OwnEncoder], path: Path) -> None:
-    """STSBenchmark's tests as a table, of SentEval's data where these are there, else the built-in ones for the
-    built-in encoder; else nothing."""
+    """Write STSBenchmark's tests as a table: from SentEval's data if they exist, else the built-in ones for the
+    built-in encoder, else nothing."""
     built_in = all(encoder.name == SCENES_ENCODER for encoder in encoders)
     places = [senteval or EvaluationConfig().senteval, *([SCENES] if built_in else [])]
     files = (senteval_folder(place) / "downstream/STS/STSBenchmark/sts-test.csv" for place in places)
@@ -309,7 +307,7 @@ def _digits(place: str) -> str:
 
 
 def _check_inputs(made: Path, folder: Path) -> None:
-    """`UserError` where the study in the results was given other data."""
+    """Raise `UserError` if the study in the results was given other data."""
     now = json.loads((made / INPUTS).read_text(encoding="utf-8"))
     try:
         before = json.loads((folder / INPUTS).read_text(encoding="utf-8"))
@@ -326,7 +324,7 @@ def _check_inputs(made: Path, folder: Path) -> None:
 
 
 def _general(folder: Path, tasks: Sequence[Task]) -> Task | None:
-    """The general check, where its pairs are among the prepared data. A study that goes on keeps what it had."""
+    """Return the task of the general check if its pairs are among the prepared data: a continued study keeps them."""
     path = folder / GENERAL
     if not path.is_file() or any(task.name == GENERAL_TASK for task in tasks):
         return None
@@ -375,7 +373,7 @@ def _space(
 
 
 def _tf_idf_is_quick(tasks: Sequence[Task]) -> bool:
-    """Whether letters of all texts of these tasks are counted, and labels read from them, in some twenty seconds."""
+    """Whether TF-IDF scores of these tasks take at most about twenty seconds: counting letters, predicting labels."""
     tested = [kept_task(task, Path()) for task in tasks]
     lengths = [len(text) for data in tested for text in data.sentences()]
     labels = max(data.classes for data in tested)
@@ -383,8 +381,8 @@ def _tf_idf_is_quick(tasks: Sequence[Task]) -> bool:
 
 
 def _encoders(names: Sequence[str], kind: str, layers: Value) -> list[OwnEncoder]:
-    """Each under a name of its own. `layers`: how many of them train, where that is asked for. `UserError` for one that
-    is not there, or twice."""
+    """Return the encoders, each with a different label. `layers`: how many layers train, if that is set. `UserError`
+    for an encoder that does not exist, or is given twice."""
     encoders: list[OwnEncoder] = []
     for text in names:
         name = absolute(text)
@@ -395,7 +393,7 @@ def _encoders(names: Sequence[str], kind: str, layers: Value) -> list[OwnEncoder
         label = _label(name)
         same = sum(other.label.rpartition("~")[0] == label or other.label == label for other in encoders)
         settings = own_settings(name)
-        # Another pooling than a finished model's own is a loss that takes much training to make good.
+        # A pooling other than a finished model's own loses score that only much training recovers.
         own = own_pooling(name)
         others = () if own else fitting_poolings(name)
         poolings = tuple(dict.fromkeys((str(settings["pooling.mode"]), *others)))
@@ -407,7 +405,7 @@ def _encoders(names: Sequence[str], kind: str, layers: Value) -> list[OwnEncoder
 
 
 def _label(name: str) -> str:
-    """`all-MiniLM-L6-v2` of a hub id or a folder."""
+    """Return the label of a hub id or a folder, such as `all-MiniLM-L6-v2`."""
     parts = [part for part in name.split("/") if part]
     telling = next((part for part in reversed(parts) if part.lower() not in _PLAIN), parts[-1])
     return _word(telling)

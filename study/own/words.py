@@ -1,4 +1,4 @@
-"""What is said of a person's training data: how they were read, and what became of their rows."""
+"""Sentences about a person's training data: how they were read, and which rows are used for what."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _DISAGREEING: Mapping[str, tuple[str, str]] = {
     "scored": ("pair", "with two scores or more"),
     "nli": ("pair", "with two labels or more"),
 }
-"""By content what rows may say different things of, and how; of others it is `_PAIRS`."""
+"""The unit that contradictory rows share, and their contradiction, by content of the data; for others `_PAIRS`."""
 
 
 def of_data(source: TrainingFiles, prepared: PreparedData, leaked: Sequence[str]) -> Iterator[str]:
-    """Lines for a console; `leaked` are sentences on leaks."""
+    """Yield lines for a console; `leaked` are sentences on leaks."""
     parts = prepared.parts
     left_out = [f"; {rows:,} more {why} left out" for why, rows in prepared.left_out.items() if why != MORE]
     labels = f"; {len(prepared.census.labels)} labels" if source.content == "labelled" else ""
@@ -62,7 +62,7 @@ def of_data(source: TrainingFiles, prepared: PreparedData, leaked: Sequence[str]
 
 
 def held_back(prepared: PreparedData) -> list[str]:
-    """What judges models where it is put aside, as far as that is not what a person would expect."""
+    """Return sentences about the data put aside to judge models, where these are not as a person would expect."""
     sentences = []
     if prepared.anchors_only:
         sentences.append(
@@ -84,7 +84,7 @@ def held_back(prepared: PreparedData) -> list[str]:
 
 
 def of_searches(tasks: Sequence[Task], aside: Path) -> Iterator[str]:
-    """A sentence for each search of what lies in the folder `aside`: it is among few texts."""
+    """Yield a sentence for each search task with files in the folder `aside`: it searches among few texts."""
     put_aside = in_folder(tasks, aside)
     for task in (task for task in tasks if KINDS[task.kind].among_all):
         sizes = [
@@ -99,7 +99,7 @@ def of_searches(tasks: Sequence[Task], aside: Path) -> Iterator[str]:
 
 
 def of_measures(tasks: Sequence[Task]) -> list[str]:
-    """A sentence where nothing that judges is measured as what chooses is."""
+    """Return a sentence if no judging task is of the same kind, and so the same measure, as a choosing task."""
     chosen, judged = ([task for task in tasks if part in task.splits] for part in ("dev", "test"))
     if not judged or {task.kind for task in chosen} & {task.kind for task in judged}:
         return []
@@ -112,7 +112,7 @@ def of_measures(tasks: Sequence[Task]) -> list[str]:
 
 
 def of_lengths(encoders: Sequence[OwnEncoder]) -> Iterator[str]:
-    """How much of a text each encoder reads."""
+    """Yield a sentence on how many tokens of a text each encoder reads."""
     longest = {encoder.label: own_length(encoder.name) for encoder in encoders if encoder.name != SCENES_ENCODER}
     lengths = [
         f"{label} {'all of a text' if most is None else count(most, 'token')}" for label, most in longest.items()

@@ -1,4 +1,4 @@
-"""What a results folder holds already: whether it is this study's, and what of it the study goes on with."""
+"""Checks of a results folder: whether it belongs to this study, and how the study continues with its contents."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from trainables.senteval import fingerprint, task_names
 from trainables.trial.data_requests import senteval_folder
 
 TOLD_BY = ("evaluation.tasks", "evaluation.protocol", "evaluation.senteval")
-"""Keys on which the scores rest that a search is told."""
+"""Keys that affect the scores from which a search learns."""
 
 WAY_OUT = "run that study's own command to continue it, or give this one its own folder with --results"
-"""What to do about results of another study."""
+"""Advice for a folder with results of another study."""
 
 
 def check_results(plan: Plan) -> None:
-    """`UserError` where the results folder holds something else than this study."""
+    """Raise `UserError` if the results folder contains anything other than this study."""
     results = plan.results
     nearest = next(place for place in (results, *results.parents) if place.exists())
     if not nearest.is_dir():
         raise UserError(f"--results {results}: {nearest} is a file; name a folder")
     for path in results.iterdir() if results.is_dir() else ():
-        to_write(results, path.name)  # a link that leads out is found before anything has run
+        to_write(results, path.name)  # refuses a link that leads out, before anything has run
     if before := plan.before:
         if before.space != plan.space.name or before.scale != plan.scale:
             raise UserError(
@@ -44,9 +44,9 @@ def check_results(plan: Plan) -> None:
             )
         _load_earlier_plugins(plan, before)
         before.check_names(results)
-        base = Recipe.from_flat(before.base)  # what it lacks has its default
+        base = Recipe.from_flat(before.base)  # missing keys have their defaults
         theirs, ours = base.flat(), plan.base.flat()
-        counted, now = base.counted(before.places), plan.base.counted({})  # what was moved is known by its content
+        counted, now = base.counted(before.places), plan.base.counted({})  # moved files are compared by content
         differing = [key for key in {**ours, **theirs} if counted.get(key) != now.get(key)]
         if differing:
             key = differing[0]
@@ -70,8 +70,8 @@ def check_results(plan: Plan) -> None:
 
 
 def continued(plan: Plan) -> Plan:
-    """With what the study that the results hold goes on with (`merge`). Finals whose finalists are known keep their
-    size."""
+    """Return the plan with the search options of the study that the results contain (`merge`). Finals whose finalists
+    are known keep their size."""
     before, now = plan.before, plan.request
     if before is None:
         return plan
@@ -89,8 +89,8 @@ def continued(plan: Plan) -> Plan:
 
 
 def set_aside(ledger: Ledger) -> list[str]:
-    """A sentence for each record of the results that cannot be right. Its trial counts as not done, and where the study
-    asks for it, it runs again, and the new record takes the wrong one's place."""
+    """Return a sentence for each record of the results that cannot be right. Its trial counts as not done. If the study
+    runs the trial again, the new record replaces the wrong one."""
     return [
         f"{ledger.folder / name} is set aside, and its trial counts as not done: {why}"
         for name, why in ledger.sift()[1].items()
@@ -98,7 +98,7 @@ def set_aside(ledger: Ledger) -> list[str]:
 
 
 def _check_search(plan: Plan, before: StudyInfo) -> None:
-    """`UserError` where Optuna has been told of other goals or other scores, or of other limits of trials."""
+    """Raise `UserError` if Optuna has results of other goals, of other scores, or under other limits of trials."""
     kept_to = EvaluationConfig.from_flat(before.evaluation).flat()
     data = fingerprint(senteval_folder(plan.evaluation.senteval), task_names(plan.evaluation.tasks))
     for key in TOLD_BY:
@@ -120,7 +120,7 @@ def _check_search(plan: Plan, before: StudyInfo) -> None:
 
 
 def _load_earlier_plugins(plan: Plan, before: StudyInfo) -> None:
-    """The report needs them too; two plugins that cannot go together are refused before a trial runs."""
+    """Run the plugins of earlier commands, which the report needs, too. Plugins that conflict are refused at once."""
     current = {Path(plugin.path).name for plugin in plan.draft.plugins}
     names = [f"{PLUGINS}/{name}" for name in before.plugins if name not in current]
     texts = read_code(plan.results, names)

@@ -1,4 +1,4 @@
-"""One study at a time writes into a results folder."""
+"""The lock by which only one study at a time writes into a results folder."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from trainables.errors import UserError
 def locked(place: ResultsLocation) -> Iterator[None]:
     """Keep other studies out of the results folder: two at once would run the same trials, and write the same files.
 
-    The lock is the operating system's, so one that was killed leaves the folder free. It does not reach a URL.
-    `UserError` where another study has it.
+    The lock is the operating system's, so a study that was killed leaves the folder free. It does not work at a URL.
+    `UserError` if another study holds the lock.
     """
-    if place.url is not None:  # what is locked here is this process's own working copy
+    if place.url is not None:  # the local folder is this process's own working copy
         yield
         return
     try:
@@ -46,9 +46,9 @@ def _lock_or_refuse(handle: int, results: Path) -> None:
             f"another study writes into {results} now ({holder}); wait until it has ended, or give this one its own "
             "folder with --results"
         ) from None
-    except OSError as error:  # some shared file systems lock nothing
+    except OSError as error:  # some shared file systems have no locks
         print(f"warning: {results} cannot be locked ({error.strerror}): start no second study there", flush=True)
-    try:  # for the sentence above
+    try:  # for the message above, in another study's process
         os.ftruncate(handle, 0)
         os.pwrite(handle, f"process {os.getpid()} on {socket.gethostname()}".encode(), 0)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""`study.json` and the sources of a study: what is known before its first trial, and what is added as it goes on."""
+"""`study.json` and the sources of a study, written before its first trial, and updated while it runs."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from trainables.record_parts import Trained
 
 
 def prepare_results(plan: Plan, machine: str) -> StudyInfo:
-    """Make the results folder, or go on with the one there, and write what is known before the first trial.
+    """Create the results folder, or continue an existing one, and write all that is known before the first trial.
 
-    `UserError` where it cannot be written.
+    `UserError` if it cannot be written.
     """
     info = _described(plan, machine)
     if before := plan.before:
@@ -47,7 +47,7 @@ def prepare_results(plan: Plan, machine: str) -> StudyInfo:
 
 
 def _described(plan: Plan, machine: str) -> StudyInfo:
-    """As if nothing had run before."""
+    """Return the facts of a study without earlier runs."""
     return StudyInfo(
         space=plan.space.name,
         space_file="space.py" if plan.draft.subject.file else None,
@@ -79,7 +79,7 @@ def _described(plan: Plan, machine: str) -> StudyInfo:
 
 
 def _joined(before: StudyInfo, info: StudyInfo) -> StudyInfo:
-    """The study as this command describes it, with what earlier ones ran."""
+    """Return the study as this command describes it, joined with the facts of earlier commands."""
     rows = {**info.row_hashes, **before.row_hashes}
     rows |= {label: value for label, value in info.row_hashes.items() if value}
     missing = {**before.missing, **info.missing}
@@ -109,7 +109,7 @@ def _united(first: Sequence[str], second: Sequence[str]) -> list[str]:
 
 
 def _remember(plan: Plan) -> None:
-    """Reports of other processes run the study's code, too; the study itself does without."""
+    """Mark the study's code as trusted: reports of other processes run it. The study itself does not need the mark."""
     try:
         trust(source.text for source in plan.draft.sources)
     except UserError as error:
@@ -117,8 +117,8 @@ def _remember(plan: Plan) -> None:
 
 
 def _request(plan: Plan) -> dict[str, Any]:
-    """Without secrets; in a Ray job's copy of a working directory with the results where they are, for whoever goes on
-    elsewhere."""
+    """Return the request's values without secrets. In a Ray job's copy of a working directory they contain the real
+    place of the results, so that the study can continue from elsewhere."""
     request = plan.request
     if inside_copy():
         request = dataclasses.replace(request, results=plan.place.shown)
@@ -132,7 +132,7 @@ def _redacted(value: Any) -> Any:
 
 
 def save_info(plan: Plan, info: StudyInfo, explored: list[str], finals: Finals | None = None) -> None:
-    """`study.json` as it stands at the end."""
+    """Write `study.json` at the end of a study."""
     records, _ = plan.ledger.sift()
     counts = {
         "finished": sum(record.status == "finished" for record in records),
@@ -144,12 +144,12 @@ def save_info(plan: Plan, info: StudyInfo, explored: list[str], finals: Finals |
 
 
 def with_search(info: StudyInfo, explored: list[str], finals: Finals | None) -> StudyInfo:
-    """With what Optuna has asked for since, and what is known of the finals."""
+    """Return the info with the recipes that were explored since, and with the finals."""
     return dataclasses.replace(info, explored=_united(info.explored, explored), finals=finals or info.finals)
 
 
 def _notes(plan: Plan) -> list[str]:
-    """What a reader must know about the encoder."""
+    """Return the notes of the space, and a note on an encoder that was already tuned on sentence pairs."""
     notes = [*plan.space.notes]
     name = plan.base.encoder.name
     if (Path(name) / "modules.json").is_file() or name.startswith("sentence-transformers/"):

@@ -1,4 +1,4 @@
-"""Which code a trial ran: packages by their versions, our own code and plugins by a digest."""
+"""Versions of the code that a trial ran: those of packages, and digests of our own code and plugins."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ LIBRARIES = ("ray", "torch", "transformers", "sentence-transformers", "datasets"
 
 
 def versions(sources: Iterable[SourceFile] = ()) -> dict[str, str]:
-    """Python and the packages that decide the numbers; of `trainables` and of plugins, which have no version, a
-    digest that comments and docstrings do not change."""
+    """Return the versions of Python and of the packages that affect the numbers. `trainables` and plugins have no
+    version: their digest is returned, which comments and docstrings do not change."""
     plugins = [source.text for source in sources if source.what == "plugin"]
     return {**_installed(), **({"plugins": digest(plugins)} if plugins else {})}
 
 
 def digest(sources: Iterable[str]) -> str:
-    """Eight hexadecimal digits of Python files, without regard to their comments, docstrings and line breaks."""
+    """Return eight hexadecimal digits of Python files, independent of their comments, docstrings and line breaks."""
     content = hashlib.blake2b(digest_size=4)
     for source in sources:
         content.update(ast.dump(_without_docstrings(ast.parse(source))).encode())
@@ -44,7 +44,7 @@ def _installed() -> dict[str, str]:
 
 
 def _without_docstrings(tree: ast.Module) -> ast.Module:
-    """The tree without every string that stands as a statement: docstrings, also those of attributes."""
+    """Remove every string that is a statement from the tree: docstrings, also those of attributes."""
     for node in ast.walk(tree):
         body = getattr(node, "body", None)
         if isinstance(body, list):

@@ -1,14 +1,13 @@
-"""What comes after the finals, of the recipe that the answer says to use.
+"""Trials after the finals, of the recipe that the answer recommends.
 
-Averages of its models, for nothing but scoring: first those of all seeds, mixed with the untrained encoder in each
-share; then, of the share that development scores choose, one without each seed in turn, which tells how far other seeds
-would move it. Once the first is scored its seeds stay, also where further ones run later: the models of others may be
-gone by then.
+Soups are averages of its models; they are only scored. First come those of all seeds, mixed with the untrained encoder
+in each share. Then come, with the share that development scores choose, averages that leave out one seed each: they
+show how far other seeds would move the score. Once the first soup is scored its seeds stay, even if further seeds run
+later: the models of other seeds may be deleted by then.
 
-A learning curve, whether more data would help: trainings on parts of its data under the seeds of the finals. A part is
-whole: of a text all that is paired with it (`corpus.share`). The smaller one is contained in the larger one. Epochs
-stay, so a part has fewer steps. All of the data are the finals' own trials. Nothing that a part scores reaches any
-choice.
+A learning curve shows whether more data would help. It trains on parts of the data under the seeds of the finals. A
+part keeps a text with all that is paired with it (`corpus.share`), and a larger part contains the smaller ones. Epochs
+stay, so a part has fewer steps. The finals' own trials are its point for all of the data. No choice uses its scores.
 """
 
 from __future__ import annotations
@@ -35,11 +34,12 @@ WITHOUT = {
     "unfinished": "it begins once all trials of the finals are done",
     "as it came": "the answer is to keep the untrained encoder, so there is nothing to train",
 }
-"""Why there is no learning curve, by the kind of the answer."""
+"""Reasons why there is no learning curve, by the kind of the answer."""
 
 
 def soups_of(results: Results, trained: Sequence[Recipe]) -> list[Trial]:
-    """Of a study whose finals have run, which `trained` these recipes, as far as they are known."""
+    """Return the soups, as far as they are known, of a study whose finals have run and `trained` these recipes. Empty
+    if the answer recommends no recipe with models to average, or if all goals are costs."""
     chosen = Answer.of(results).to_train
     recipe = next((recipe for recipe in trained if chosen and recipe.hash == chosen.recipe), None)
     if chosen is None or recipe is None or not _averages(recipe) or all(goal.cost for goal in results.goals):
@@ -61,7 +61,7 @@ def soups_of(results: Results, trained: Sequence[Recipe]) -> list[Trial]:
 
 
 def _seeds(results: Results, recipe_hash: str) -> list[int]:
-    """The fresh seeds, if all of them have a model; without those under which training collapsed."""
+    """Return the fresh seeds under which training did not collapse; empty if one of them has no model."""
     records = [record for record in results.finals.get(recipe_hash, ()) if record.status == "finished"]
     collapsed = Evidence(dataclasses.replace(results, records=records)).collapses.get(recipe_hash, ())
     whole = [record for record in records if record.seed not in collapsed]
@@ -69,12 +69,12 @@ def _seeds(results: Results, recipe_hash: str) -> list[int]:
 
 
 def _averages(recipe: Recipe) -> bool:
-    """Whether its models begin at one point: weights that each seed draws anew have no average."""
+    """Whether all models of a recipe start from the same weights: weights that each seed draws have no useful mean."""
     return recipe.trains and recipe.encoder.adapter != "mlp" and recipe.flat().get("encoder.start") != "random"
 
 
 def check_curve(recipe: Recipe) -> None:
-    """`UserError` where the data of a study with this base cannot be cut."""
+    """Raise `UserError` if the data of a study with this base cannot be cut."""
     if SHARE not in recipe.flat():
         raise UserError(
             f"--learning-curve trains on parts of the data, and corpus.layout={recipe.corpus.layout} has none "
@@ -84,17 +84,17 @@ def check_curve(recipe: Recipe) -> None:
 
 @dataclass(frozen=True)
 class Parts:
-    """What a learning curve trains."""
+    """The recipes of a learning curve."""
 
     curve: LearningCurve = LearningCurve()
     recipes: Mapping[str, Recipe] = field(default_factory=dict)
-    """By what people call them."""
+    """Recipes on parts of the data, by displayed name."""
     sentences: tuple[str, ...] = ()
-    """Sentences: what it is of, and why not of more."""
+    """Sentences to print: the parts of the curve, and the reasons for missing parts."""
 
 
 def parts_of(results: Results, trained: Sequence[Recipe], evaluation: EvaluationConfig) -> Parts:
-    """Of a study whose finals have run, which `trained` these recipes."""
+    """Return the learning curve of a study whose finals have run and `trained` these recipes."""
     answer = Answer.of(results)
     chosen = answer.to_train
     whole = next((recipe for recipe in trained if chosen and recipe.hash == chosen.recipe), None)

@@ -1,17 +1,17 @@
-"""What a study runs next.
+"""The order in which a study runs its trials.
 
-A pure object: it is told what ended, and says which trial begins. It knows neither Ray nor a console nor a file, so
-that a replay of recorded trainings drives the very object that a study runs by.
+`Agenda` takes the records of trials that ended, and returns the trial that begins next. It uses no Ray, console or
+file, so a replay of recorded trainings drives the same object as a study.
 
-In this order:
+The order:
 
 1. the rows, and a grid;
 2. the exploration (`Exploration`), which under a limit begins on parts of the data;
 3. further seeds, where recipes race for them;
-4. the finals (`FinalRounds`): the best recipes and what they are compared with, under fresh seeds, seed by seed;
-5. a learning curve.
+4. the finals (`FinalRounds`): the best recipes and those that they are compared with, under fresh seeds, seed by seed;
+5. soups, then a learning curve.
 
-What is explored leaves room for the finals, so a study that has a limit always comes to an answer.
+Exploration leaves room for the finals, so a study with a limit always has an answer.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from study.trial import Trial
 from trainables.recipe import Recipe
 
 TOO_HIGH = 4.0
-"""So many times what it takes is the guess of a training of which only some steps on a part of the data are known."""
+"""The guessed time of a training may be this many times too high if only some steps on a part of the data are known."""
 
 
 class Agenda:
-    """Says which trial of a study is next."""
+    """Returns the next trial of a study."""
 
     def __init__(
         self,
@@ -49,25 +49,25 @@ class Agenda:
         curve: Callable[[], Mapping[str, Recipe]] | None = None,
         soups: Callable[[], Sequence[Trial]] | None = None,
     ) -> None:
-        """`records`: of trials that are done already, of which the budget knows. `curve`: the recipes of a learning
-        curve by name, asked for once the finals have run. `soups`: those that are to be scored, as far as they are
-        known, asked for then, too, and once those have their scores."""
+        """`records`: of trials that are done already, and that the budget counts. `curve`: returns the recipes of a
+        learning curve by name; called once the finals have run. `soups`: returns the soups to score, as far as they
+        are known; called once the finals have run, and again once these soups have scores."""
         self.course, self.budget, self.race, self.curve = course, budget, race, curve
         self.progress = StudyProgress(course, budget, records, explorer, race)
         self.rounds = FinalRounds(self.progress)
         self.exploration = Exploration(self.progress, self.rounds, explorer)
         self.parts: list[FinalsRecipe] | None = None if curve else []
-        """Of the learning curve; None until its recipe is known."""
+        """Recipes of the learning curve; None until they are known."""
         self.soups = soups
         self._soup: tuple[int, Sequence[Trial]] = (-1, ())
-        """How many trials were done when soups were asked for, and what they were."""
+        """The number of trials that were done at the last call of `soups`, and the soups that it returned."""
         self._returned: deque[Trial] = deque()
         self.rounds.fit()
 
-    # --- what is asked of it
+    # --- what the study calls
 
     def next(self) -> Trial | None:
-        """The trial that begins now; None where none does: for good, once nothing runs."""
+        """Return the trial that begins now; None if no trial can begin. If none runs either, none will begin later."""
         self.progress.left_out = {}
         if self.budget.seconds_left() <= 0:
             return None
@@ -79,28 +79,27 @@ class Agenda:
                     continue
                 if self._fits(trial):
                     return self._begun(trial)
-                if not trial.averaged:  # the answer is whole without
+                if not trial.averaged:  # the answer is complete without soups
                     self.progress.left_out[trial.key] = trial
         return None
 
     def give_back(self, trial: Trial) -> None:
-        """A trial that `next` gave does not begin after all, and is the next one."""
+        """Take back a trial that `next` returned and that did not begin. `next` will return it again."""
         del self.progress.running[trial.key]
         self._returned.append(trial)
 
     def claim(self, trial: Trial, limited: bool = False) -> bool:
-        """Begin this trial together with others: False where it is done or runs, or where it is `limited` and has no
-        room."""
+        """Begin this trial with others. Return False if it is not open, or if it is `limited` and has no room."""
         if not self.progress.is_open(trial) or (limited and not self._fits(trial)):
             return False
         self._begun(trial)
         return True
 
     def tell(self, key: str, record: Record | None) -> None:
-        """A running trial has its record now, or None where it failed."""
+        """Take the record of a running trial; None: the trial failed."""
         trial = self.progress.end(key, record)
         if is_fresh(trial.seed):
-            return  # what a fresh seed says must not reach any choice
+            return  # scores under fresh seeds must not influence any choice
         if self.race and not trial.part:
             self.race.tell(trial, trial.seed, record)
         self.exploration.tell(trial, record)
@@ -110,39 +109,39 @@ class Agenda:
     def limited(self) -> bool:
         """Whether a limit ended the study before all of it had run."""
         if self.budget.seconds_left() <= 0:
-            return self.remaining > self._unscored  # the answer is whole without soups
+            return self.remaining > self._unscored  # the answer is complete without soups
         unbegun = self.progress.left_out or self._cut_short or (self.exploration.closed and self.exploration.queue)
         return not self.progress.running and bool(unbegun)
 
     @property
     def needed(self) -> str:
-        """The key of the trial without which nothing is answered: of the base settings. Empty where there are no finals
-        to answer with."""
+        """Key of the trial of the base settings: without its record there is no answer. Empty without finals."""
         return trial_key(self.course.base.hash, self.course.seeds[0]) if self.course.finals else ""
 
     def seconds_to_halt(self, trained: Callable[[str], bool]) -> float:
-        """Until trials that run are cut off. Where the base settings are `trained`, their scores are waited for."""
+        """Return the seconds until running trials are cut off.
+        If the base settings are `trained` (called with their key), their scores are awaited (`Budget.grace`)."""
         key = self.needed
         grace = self.budget.grace if key in self.progress.running and trained(key) else 0.0
         return self.budget.seconds_left() + grace
 
     @property
     def waits(self) -> bool:
-        """Whether trials that run may decide what else there is to run."""
+        """Whether running trials may decide which further trials there are."""
         if not self.progress.running:
             return False
         unknown = self.rounds.unknown or not self.exploration.closed or self.parts is None or self.soups is not None
         return bool(unknown or self.race or self.progress.left_out)
 
     def waiting(self) -> list[Trial]:
-        """The trials that may begin next, as far as they are chosen."""
+        """Return the trials that may begin next, as far as they are chosen."""
         fixed = filter(self.progress.is_open, self.course.fixed)
         soups = filter(self.progress.is_open, self._soup[1])
         return [*self._returned, *fixed, *self.exploration.queue, *self.rounds.open, *soups]
 
     @property
     def remaining(self) -> int:
-        """Trials without a record, running ones included; those that are not chosen yet at most."""
+        """Largest number of trials without a record: running ones, chosen ones, and ones that are not chosen yet."""
         trials = {trial.key: trial for trial in (*self.progress.running.values(), *self.waiting())}
         searched = [trial for trial in trials.values() if not is_fresh(trial.seed)]
         unasked = self.exploration.unasked * len(self.course.seeds)
@@ -154,27 +153,27 @@ class Agenda:
 
     @property
     def finals(self) -> SearchFinals | None:
-        """Their size, smaller where a limit has no room for what is usual; None where there are none."""
+        """Size of the finals, smaller if a limit has no room for the usual size; None if there are no finals."""
         return self.rounds.size
 
     @property
     def finalists(self) -> list[FinalsRecipe] | None:
-        """None until they are chosen."""
+        """The finalists; None until they are chosen."""
         return self.rounds.finalists
 
     @property
     def awaited(self) -> list[Trial]:
-        """Those that run and may decide who is in the finals."""
+        """Running trials that may decide which recipes are finalists."""
         if self.finalists is not None:
             return []
         return [trial for trial in self.progress.searching if self.exploration.decides(trial)]
 
     @property
     def ladder(self) -> Ladder | None:
-        """Which parts of the data recipes begin on; None until the pace of a training is known."""
+        """The parts of the data that recipes begin on; None until the cost of a training is known."""
         return self.exploration.ladder
 
-    # --- phases: trials in the order of their begin
+    # --- phases: each yields trials in the order in which they begin
 
     def _fixed(self) -> Iterator[Trial]:
         yield from self.exploration.pace()
@@ -186,9 +185,9 @@ class Agenda:
             yield from self.race.next(self.budget.places, self.progress.searching)
 
     def _finals(self) -> Iterator[Trial]:
-        """Finalists are chosen once nothing runs that decides. That there are none is known only once no row runs: how
-        long it takes may leave room for recipes. Until then idle places take the trials that they will be compared
-        with."""
+        """Yield trials of the finals. Finalists are chosen once no running trial can change the choice. That there are
+        none is decided only once no row runs: a row may end soon enough to leave room for recipes. Until then idle
+        places take the trials that finalists will be compared with."""
         if self.finals is None:
             return
         if self.finalists is None:
@@ -200,7 +199,7 @@ class Agenda:
         yield from self.rounds.trials()
 
     def _soups(self) -> Iterator[Trial]:
-        """Asked for anew whenever something has ended and nothing runs."""
+        """Yield soups. `self.soups` is called again whenever a trial has ended and none runs."""
         if self.soups is None or not self._finals_over:
             return
         if not self.progress.running and self._soup[0] != len(self.progress.done):
@@ -224,12 +223,12 @@ class Agenda:
 
     @property
     def _unscored(self) -> int:
-        """Soups without a record, at most; not those that `waiting` has."""
+        """Largest number of soups without a record, without those that `waiting` returns."""
         return self.finals.of_soup if self.finals and self.soups and self._soup[0] < 0 else 0
 
     @property
     def soups_settled(self) -> bool:
-        """Whether no soup is left to be scored, of finals of which no trial failed or was left out."""
+        """Whether all soups are scored, and no trial of the finals failed or was left out."""
         if self.soups is None or not self._finals_over or self.progress.running:
             return False
         if any(is_fresh(split_key(key)[1]) for key in self.progress.failed):
@@ -239,12 +238,12 @@ class Agenda:
 
     @property
     def _finals_over(self) -> bool:
-        """Whether none of their trials begins any more: all have, or the limits have no room for the next round."""
+        """Whether no further trial of the finals begins: all have begun, or the next round has no room."""
         has_finalists = self.finals is not None and self.finalists is not None
         return has_finalists and all(trial.key in self.progress.left_out for trial in self.rounds.open)
 
     def _fits(self, trial: Trial) -> bool:
-        """Whether the limits have room for it. Rows and finals keep no room for later trials."""
+        """Whether the limits have room for the trial. Rows and finals keep no room for later trials."""
         if trial.averaged and self.finals:
             return self.progress.fits([self.finals.untrained])
         if trial.row or is_fresh(trial.seed):
@@ -252,8 +251,8 @@ class Agenda:
         return self.exploration.fits(trial)
 
     def _may_fit(self, trial: Trial) -> bool:
-        """Of the base settings, without which nothing is answered, whether they may end within a limit in minutes:
-        what a small part of the data tells of them is too high, by what every training begins with."""
+        """Whether this is the base settings' trial (`needed`), and may end within a limit in minutes. A guess from a
+        small part of the data is too high, due to the fixed costs at the start of a training (`TOO_HIGH`)."""
         by_the_clock = all(LIMITS[name].clock for name in self.budget.limits)
         if trial.key != self.needed or not self.course.parts or not by_the_clock:
             return False

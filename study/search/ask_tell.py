@@ -1,6 +1,6 @@
-"""Optuna's side of a search: it asks for recipes, and is told what became of their seeds.
+"""Optuna's side of a search: asks Optuna for recipes, and reports the results of their seeds to Optuna.
 
-It knows neither Ray nor a disk, so a replay on simulated time runs the very same code as a study.
+It uses neither Ray nor a disk, so a replay on simulated time runs the same code as a study.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from study.search.points import in_order, means
 from trainables.recipe import Recipe, Value
 
 RungScores = Sequence[tuple[int, Sequence[float]]]
-"""The values of a training's goals at its rungs, each with the rung's number, from 1, rising."""
+"""The goals' values at the rungs of a training, each with the rung's number, from 1, rising."""
 STOPPED, SMALL = "stopped early", 1e-3
-"""The constraint that a stopped trial of several goals breaks, and by how much at most: less than any real limit."""
+"""The constraint that a stopped trial of several goals breaks, and its largest violation: less than of a real limit."""
 
 
 @dataclass
@@ -35,31 +35,30 @@ class _SeedGroup:
 
 
 class AskTell:
-    """Asks Optuna for recipes; all seeds of a recipe are one Optuna trial, whose values are their means.
+    """Asks Optuna for recipes. All seeds of a recipe are one Optuna trial, whose values are the means over its seeds.
 
-    A seed that a scheduler could have stopped was selected by its scores: where there are others, the means are theirs
-    alone. With the first seed that was stopped, or failed, so has the recipe.
+    A seed that a scheduler could have stopped was selected by its scores: if the recipe has other seeds, the means are
+    of the others alone. If a seed is stopped or fails, the Optuna trial is stopped or fails.
     """
 
     def __init__(
         self, study: optuna.Study, base: Recipe, domains: Sequence[Domain], *, conditional: bool = True
     ) -> None:
-        """`conditional`: whether the study's sampler understands a domain that is not asked for in every trial
-        (`SamplerEntry.conditional`). Where it does not, all are asked for, and a value that does not apply is left out
-        of the recipe."""
+        """`conditional` (as in `SamplerEntry`): whether the sampler supports domains that are not drawn in every trial.
+        If not, every trial draws all domains, and values that do not apply are left out of the recipe."""
         self.study, self.base, self.domains = study, base, in_order(domains)
         self.conditional = conditional
         self.flat = base.flat()
         self.groups: dict[str, _SeedGroup] = {}
-        """By the recipe's hash, those whose seeds are not all done."""
+        """By recipe hash, the recipes of which some seeds are not done."""
 
     def ask(self) -> tuple[optuna.Trial, Recipe]:
-        """Optuna's next trial, and its recipe."""
+        """Return Optuna's next trial, and its recipe."""
         trial, chosen = self.draw()
         return trial, self.base.override(chosen)
 
     def draw(self) -> tuple[optuna.Trial, dict[str, Value]]:
-        """As `ask`, with no more than the domains' values: to build a recipe takes longer than to draw it."""
+        """Return Optuna's next trial, and the domains' values; faster than `ask`, which also builds the recipe."""
         trial = self.study.ask()
         chosen: dict[str, Value] = {}
         flat = dict(self.flat)
@@ -72,7 +71,7 @@ class AskTell:
         return trial, chosen
 
     def enqueue(self, chosen: Mapping[str, Value]) -> None:
-        """Have Optuna ask for this next: the domains' values where they apply."""
+        """Make Optuna propose these values next, of the domains that apply."""
         self.study.enqueue_trial(parameters(self.domains, chosen, self.flat, self.conditional))
 
     def add(
@@ -83,8 +82,8 @@ class AskTell:
         violation: Sequence[float] = (),
         attributes: Mapping[str, str] = types.MappingProxyType({}),
     ) -> None:
-        """Let Optuna learn from a recipe that it has not asked for: the domains' values where they apply (`point`),
-        and its goals' values. `attributes` are what people see of the trial."""
+        """Add a recipe that Optuna has not proposed, so that Optuna learns from it: `chosen` are the values of the
+        domains that apply (`point`), `values` those of the goals, `attributes` the trial's user attributes."""
         params = parameters(self.domains, chosen, self.flat, self.conditional)
         trial = optuna.trial.create_trial(
             params=params,
@@ -96,8 +95,8 @@ class AskTell:
         self.study.add_trial(trial)
 
     def begin(self, number: int, recipe: Recipe, seeds: Iterable[int]) -> bool:
-        """Wait for these seeds of a recipe that was asked for. False where the recipe is waited for already: Optuna is
-        told that the trial failed, and nothing is to be run."""
+        """Wait for these seeds of a recipe that was asked for. Return False if the recipe is waited for already: then
+        the Optuna trial fails, and nothing is to be run."""
         if recipe.hash in self.groups:
             self.study.tell(number, state=TrialState.FAIL)
             return False
@@ -114,17 +113,17 @@ class AskTell:
         rungs: RungScores = (),
         violation: Sequence[float] | None = None,
     ) -> None:
-        """A seed is done: its goals' values, or None where it failed. `pruned`: it was stopped early or diverged, and
-        its values do not count. Optuna is told with the last seed, or with the first that did not finish.
+        """Take the goals' values of a seed that is done; None: it failed. `pruned`: it was stopped early or diverged,
+        and its values do not count. The Optuna trial ends with the last seed, or the first that did not finish.
 
-        `rungs`: how far a trial came that could be stopped, by which samplers rank stopped ones. `violation`: a number
-        for each limit, above 0 where it is broken; all finished trials have them, or none.
+        `rungs`: the scores at the rungs, for a trial that could be stopped; samplers rank stopped trials by them.
+        `violation`: a number for each limit, above 0 if it is broken; all finished trials have them, or none.
         """
         group = self.groups.get(recipe_hash)
         if group is None:
             return
         group.waiting.discard(seed)
-        if values is not None and not pruned:  # what a training cost that did not come to its end is no result
+        if values is not None and not pruned:  # the cost of an unfinished training is no result
             group.values[seed], group.rungs[seed], group.violations[seed] = values, rungs, violation
         if pruned or values is None or not group.waiting:
             del self.groups[recipe_hash]
@@ -144,11 +143,10 @@ class AskTell:
         self.study.tell(group.number, means(free or [*group.values.values()]))
 
     def _report(self, number: int, rungs: Mapping[int, Sequence[float]]) -> None:
-        """Tell Optuna how far a stopped trial came.
+        """Report the rungs of a stopped trial to Optuna.
 
-        TPE ranks stopped trials behind finished ones: first by their last rung, then by the value there. It reads rungs
-        of one goal only, so with several goals the rung becomes a broken constraint, which is smaller the farther the
-        trial came.
+        TPE ranks stopped trials after finished ones: by their last rung, then by the value there. It reads the rungs of
+        one goal only. So with several goals the last rung becomes a broken constraint: the later, the smaller.
         """
         trial = self._trial(number)
         if len(self.study.directions) > 1:
@@ -158,13 +156,13 @@ class AskTell:
             trial.report(value, rung)
 
     def _trial(self, number: int) -> optuna.Trial:
-        """That running trial, also of an earlier run."""
+        """Return the running Optuna trial of that number, which an earlier run may have begun."""
         storage, study = self.study._storage, self.study._study_id
         return optuna.Trial(self.study, storage.get_trial_id_from_study_id_trial_number(study, number))
 
 
 def memory_study(sampler: optuna.samplers.BaseSampler, goals: int = 1) -> optuna.Study:
-    """An Optuna study in memory, for a replay; all its goals are maximised."""
+    """Return an Optuna study in memory, for a replay; all its goals are maximised."""
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    name = "in memory"  # a pruner draws by it
+    name = "in memory"  # a fixed name, as a pruner's random draws depend on it
     return optuna.create_study(sampler=sampler, directions=["maximize"] * goals, study_name=name)

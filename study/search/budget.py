@@ -1,4 +1,4 @@
-"""What is left of a study's limits on all of its trials together, such as `--limit gpu_hours=20`."""
+"""The rest of a study's limits on all of its trials together, such as `--limit gpu_hours=20`."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ from trainables.errors import UserError
 from trainables.recipe import Recipe
 
 Running = tuple[str, float]
-"""A trial that runs: its recipe's hash, and for how many minutes."""
+"""A running trial: the hash of its recipe, and the minutes since it began."""
 
 SLACK = 1.05
-"""How much longer than guessed a trial may take before the clock cuts it off."""
+"""Plans leave room for trials that take this many times their guessed time; a limit in minutes cuts off longer ones."""
 GRACE_SECONDS, OF_GRACE = 30.0, 1 / 30
-"""Beyond a limit in minutes, how long a study may wait for scores without which it has no answer: so many seconds, or
-that share of the limit where that is more."""
+"""After a limit in minutes, a study waits for scores without which it has no answer: this many seconds, or this share
+of the limit if that is longer."""
 
 
 class _Training(NamedTuple):
     epochs: float
     rest: float
-    """Of its cost, what it took beside its steps."""
+    """Its cost without that of its training steps."""
     work: Work
 
 
 class Budget:
-    """Adds up what trials cost. Those of earlier runs count; one that failed left no record, and does not.
+    """Sums the costs of trials, also of earlier runs. Trials that failed left no record, and do not count.
 
-    What a trial will take is guessed from those that ended: from the other seeds of its recipe, else by its epochs and
-    its share of the data from trainings that came to their end, those of its recipe on parts of the data if there are
-    any, else from all; of these from the nearest in length, as a short one may be slow to begin. Trainings of the same
-    work count as equally long.
+    The cost of a trial is guessed from trials that ended: from other seeds of its recipe; else from finished trainings,
+    in proportion to epochs and share of the data. Trainings of its recipe on parts of the data are used if there are
+    any, else all trainings; of these only the nearest in length, as the start weighs more in short ones. Trainings of
+    the same work count as equally long (their median).
     """
 
     def __init__(
@@ -51,16 +51,16 @@ class Budget:
         places: int = 1,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`limits` may hold limits of single trials, too; they are passed over. `records` are of earlier runs, `places`
-        how many trials run at once. From now on time passes by `clock`, in seconds."""
+        """`limits` may contain limits of single trials, which are ignored. `records`: of earlier runs. `places`: how
+        many trials run at once. `clock` returns seconds; the time of this run counts from now."""
         self.limits = of_study(limits)
         self.places, self._clock, self._begun = places, clock, clock()
         self._costs: dict[str, dict[str, list[float]]] = {name: {} for name in self.limits}  # by limit and recipe
         self._parts: dict[str, dict[str, list[_Training]]] = {name: {} for name in self.limits}
-        """By limit and recipe on all of its data, its trainings."""
-        self._of_work: dict[tuple[str, Work], list[float]] = {}  # by limit, what trainings of the same work took
+        """Trainings by limit, then by recipe on all of its data."""
+        self._of_work: dict[tuple[str, Work], list[float]] = {}  # costs of trainings by limit and work
         self._epochs: dict[str, float] = {}  # by recipe
-        self._wholes: dict[str, str] = {}  # by recipe, the one on all of its data
+        self._wholes: dict[str, str] = {}  # by recipe, the same recipe on all of its data
         self._guessed: dict[tuple[str, str], float | None] = {}  # by limit and recipe, until more is known
         records = [*records] if self.limits else []
         self._earlier = busy_seconds(records)
@@ -68,20 +68,20 @@ class Budget:
             self.add(record)
 
     def begin(self) -> float:
-        """Let the clock begin now. Returns the seconds since this was made."""
+        """Start the clock anew. Return the seconds since it started before."""
         waited = self._clock() - self._begun
         self._begun += waited
         return waited
 
     def add(self, record: Record) -> None:
-        """A trial has ended."""
+        """Add the cost of a trial that has ended."""
         self._guessed.clear()
         for name, costs in self._costs.items():
             value = LIMITS[name].of(record.cost)
             if value is not None:
                 costs.setdefault(cost_key(record.recipe_hash, record.seed), []).append(value)
                 epochs, cost = _epochs(record.recipe), record.cost
-                # What prepares a training, such as reading its data, takes no longer for more of them.
+                # Preparing a training, such as reading its data, takes no longer for more epochs or data.
                 seconds, whole = seconds_trained(record), cost.get("seconds")
                 if record.status == "finished" and epochs and seconds and whole and not is_soup(record.seed):
                     training, work = value * seconds / whole, record.work
@@ -90,43 +90,44 @@ class Budget:
                     self._of_work.setdefault((name, work), []).append(training)
 
     def expect(self, recipes: Iterable[Recipe]) -> None:
-        """Trials of these run or are next: how long their trainings are is known."""
+        """Store the epochs of recipes whose trials run or come next, so that their costs can be guessed."""
         for recipe in recipes:
             if recipe.hash not in self._wholes and (epochs := _epochs(recipe.flat())) is not None:
                 self._epochs[recipe.hash], self._wholes[recipe.hash] = epochs, _whole(recipe.flat())
                 self._guessed.clear()
 
     def spent(self, name: str) -> float:
-        """Of that limit, by all trials that ended; of time, since it began, and while trials of earlier runs ran."""
+        """Return the spent amount of that limit: the cost of all ended trials. For a limit in minutes: the time since
+        the clock started, and the time in which trials of earlier runs ran."""
         if LIMITS[name].clock:
             return (self._earlier + self._clock() - self._begun) / 60
         return math.fsum(value for values in self._costs[name].values() for value in values)
 
     def left(self, name: str) -> float:
-        """For trials, of that limit: of time, in all places together."""
+        """Return the rest of that limit for trials; for a limit in minutes, the sum over all places."""
         return (self.limits[name] - self.spent(name)) * (self.places if LIMITS[name].clock else 1)
 
     def seconds_left(self) -> float:
-        """Until the limit in minutes; infinite without one."""
+        """Return the seconds until the limit in minutes; infinite without one."""
         clocks = [name for name in self.limits if LIMITS[name].clock]
         return min((60 * (self.limits[name] - self.spent(name)) for name in clocks), default=math.inf)
 
     @property
     def grace(self) -> float:
-        """Seconds beyond a limit in minutes that a study may wait for what it cannot do without."""
+        """Seconds after a limit in minutes that a study may wait for scores without which it has no answer."""
         clocks = [60 * number for name, number in self.limits.items() if LIMITS[name].clock]
         return max(GRACE_SECONDS, OF_GRACE * min(clocks)) if clocks else 0.0
 
     def guess(self, name: str, recipe_hash: str | None = None) -> float | None:
-        """What a trial of that recipe, or of one that is not chosen yet, will take of a limit; None where none has
-        ended."""
+        """Return the guessed cost of a trial of that recipe, in the limit's unit; None as a hash: of a recipe that is
+        not chosen yet. Return None if no trial has ended."""
         if (own := self._by_own(name, recipe_hash or "")) is not None:
             return own
         every = [value for key, values in self._costs[name].items() if key != SOUP for value in values]
         return fmean(every) if every else None
 
     def _by_own(self, name: str, recipe_hash: str) -> float | None:
-        """By trials of that recipe, else by its epochs; None where that tells nothing."""
+        """Guess from trials of that recipe, else by its epochs; None if neither allows a guess."""
         if (name, recipe_hash) not in self._guessed:
             self._guessed[name, recipe_hash] = self._reckoned(name, recipe_hash)
         return self._guessed[name, recipe_hash]
@@ -143,12 +144,12 @@ class Budget:
 
     @property
     def now(self) -> float:
-        """Minutes, of no particular beginning."""
+        """Minutes since an arbitrary time."""
         return self._clock() / 60
 
     def trainings(self, recipe_hash: str, without: Sequence[Record] = ()) -> float | None:
-        """How many trials of that recipe the limits leave room for, had those `without` not run; None where no limit
-        bounds them, or what one takes is not known."""
+        """Return how many trials of that recipe the limits would have room for if the trials `without` had not run.
+        None without a limit, and if the cost of such a trial is unknown."""
         rooms = []
         for name in self.limits:
             cost = self._by_own(name, recipe_hash)
@@ -166,9 +167,9 @@ class Budget:
         beside: Sequence[Running] = (),
         within: float = 1.0,
     ) -> bool:
-        """Whether trials of these recipes may begin, and leave room for the stages in `later`. A stage begins once
-        the one before has ended, but does not wait for what runs `beside`. `within`: that share of the limits; the
-        first trials of a study always begin."""
+        """Whether trials of these recipes may begin, and leave room for the stages in `later`. A stage begins once the
+        stage before and the `running` trials have ended; it does not wait for trials `beside`. `within`: the share of
+        the limits that may be used. The first trials of a study always begin."""
         return all(self._fits(name, trials, running, later, beside, within) for name in self.limits)
 
     def _fits(
@@ -194,7 +195,7 @@ class Budget:
         return SLACK * makespan(now, self.places, busy, stages, others) <= left
 
     def ended(self, left_out: int) -> Limited:
-        """What `study.json` keeps of a limit that has ended a study, and how many trials were left out."""
+        """Return the facts that `study.json` stores of the limit that ended a study. `left_out`: number of trials."""
         name = min(self.limits, key=lambda name: self.left(name) / (self.guess(name) or math.inf))
         return {
             "limit": name,
@@ -212,9 +213,8 @@ def makespan(
     later: Sequence[Sequence[float]] = (),
     beside: Sequence[float] = (),
 ) -> float:
-    """When the last trial ends, if each begins in order on the first free place. `busy`: how long places are still
-    taken. Each stage of `later` begins once the one before and what was busy have ended; it does not wait for
-    `beside`."""
+    """Return when the last trial ends if each begins, in order, on the first free place. `busy`, `beside`: how long
+    places are taken. Each stage of `later` begins after the stage before and `busy`; it does not wait for `beside`."""
     free = [*busy, *beside, *[0.0] * (places - len(busy) - len(beside))]
     heapq.heapify(free)
     begin = lay_out(trials, free, end=max(busy, default=0.0))
@@ -224,8 +224,8 @@ def makespan(
 
 
 def lay_out(trials: Sequence[float], free: list[float], begin: float = 0.0, end: float = 0.0) -> float:
-    """When the last trial ends, `end` at least, if each begins in order on the first free place, `begin` at the
-    earliest. `free` is a heap of when places get free; from now on these trials have them."""
+    """Return when the last trial ends, at least `end`, if each begins, in order, on the first free place, at `begin` or
+    later. `free`: a heap of the times when places become free; it is updated."""
     for trial in trials:
         ends = max(begin, free[0]) + trial
         heapq.heapreplace(free, ends)
@@ -234,19 +234,19 @@ def lay_out(trials: Sequence[float], free: list[float], begin: float = 0.0, end:
 
 
 def _whole(recipe: Mapping[str, Any]) -> str:
-    """This flat recipe but for the share of its data."""
+    """Return a key of this flat recipe without the share of its data."""
     return repr(sorted((key, str(value)) for key, value in recipe.items() if key != "corpus.share"))
 
 
 def _epochs(recipe: Mapping[str, Any]) -> float | None:
-    """Passes over all of the data of this flat recipe; None where its steps are bounded."""
+    """Return the epochs of this flat recipe times its share of the data; None if its steps are bounded."""
     epochs = recipe.get("optimisation.epochs")
     bounded = recipe.get("optimisation.max_steps") is not None
     return None if bounded or epochs is None else epochs * recipe.get("corpus.share", 1.0)
 
 
 def busy_seconds(records: Iterable[Record]) -> float:
-    """How long any of these trials ran; time in which several did counts once."""
+    """Return the seconds in which at least one of these trials ran."""
     spans = []
     for record in records:
         seconds = record.cost.get("seconds")
@@ -261,7 +261,7 @@ def busy_seconds(records: Iterable[Record]) -> float:
 
 
 def check_limits(limits: Mapping[str, float], gpus: float) -> None:
-    """`UserError` for a limit on GPUs where trials get none."""
+    """Raise `UserError` for a limit on GPUs if trials get no GPU."""
     for name in limits:
         if LIMITS[name].needs_gpu and not gpus:
             raise UserError(f"--limit {name} is of GPUs, and trials get none here; worker_hours bounds a study as well")

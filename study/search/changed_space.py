@@ -1,7 +1,7 @@
-"""A search that goes on in a space that was changed since: its earlier trials, as Optuna would have them of this space.
+"""Conversion of a search's earlier Optuna trials to a space that has changed since.
 
-Optuna takes no other choices for a key than those that its study began with, and most samplers learn from trials of one
-range alone. So the trials are told anew, in their order, to a study that knows the space as it is now.
+Optuna accepts no choices for a key other than those that its study began with, and most samplers learn only from trials
+of one range. So the trials are added anew, in their order, to an Optuna study of the changed space.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from study.search.points import applying, point
 from trainables.recipe import Recipe
 
 NAME, ROW, HASH = "name", "row", "recipe_hash"
-"""User attributes: what people call an explored recipe, a row's label, and an explored recipe's hash, as in the ledger;
-journals of older versions lack it."""
+"""User attributes of an Optuna trial: the displayed name of an explored recipe, the label of a row, and the hash of an
+explored recipe, as in the ledger. Journals of older versions lack the hash."""
 LEFT = "left by the space"
-"""User attribute of an explored recipe that the changed space does not hold: Optuna learns nothing from it."""
+"""User attribute of an explored recipe that is outside the changed space: Optuna learns nothing from it."""
 
 
 def of_space(
     trials: Iterable[FrozenTrial], base: Recipe, domains: Sequence[Domain], conditional: bool
 ) -> list[FrozenTrial] | None:
-    """The trials as a search over these domains would have them; None where they are so already. `conditional` as in
-    `AskTell`. A trial that was never chosen whole, or is a row that the space does not hold, is left out."""
+    """Return the trials as trials of a search over these domains; None if no trial changes. `conditional` as in
+    `AskTell`. Trials that were never chosen completely, and rows outside the space, are left out."""
     kinds = {domain.key: distribution(domain) for domain in domains}
     whole = [trial for trial in trials if NAME in trial.user_attrs or ROW in trial.user_attrs]
     renewed = [_of_space(trial, base, domains, kinds, conditional) for trial in whole]
@@ -58,6 +58,6 @@ def _of_space(
     if ROW in trial.user_attrs:
         return None
     new.params, new.distributions, new.values, new.state = {}, {}, None, TrialState.FAIL
-    new.datetime_complete = trial.datetime_complete or datetime.now()  # it may never have come to an end
+    new.datetime_complete = trial.datetime_complete or datetime.now()  # the trial may not have ended
     new.user_attrs = {HASH: recipe.hash, **trial.user_attrs, LEFT: True}
     return new

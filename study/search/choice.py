@@ -1,4 +1,4 @@
-"""Who is in the finals."""
+"""The choice of the finalists."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from trainables.recipe import Recipe
 
 @dataclass(frozen=True)
 class PartScores:
-    """Of recipes on one share of the data, by the hash of the whole recipe."""
+    """Scores of recipes on one share of the data, by the hash of the recipe on all of its data."""
 
     scores: Mapping[str, float]
     seconds: Mapping[str, float]
-    """Of the trainings of all that ran there, also of those without a score."""
+    """Seconds of each training on this share, also of trainings without a score."""
 
     def above(self, base: str) -> list[str]:
-        """Those with a higher score than the base settings, the best first; all where these have none."""
+        """Return the recipes with a higher score than the base settings, the best first; all if the base has none."""
         least = self.scores.get(base, -math.inf)
         higher = (key for key, score in self.scores.items() if score > least)
         return sorted(higher, key=lambda key: -self.scores[key])
 
     def gives_way(self, key: str) -> bool:
-        """Whether a much shorter training is better than that one, or as good."""
+        """Whether a much shorter training (`LONGER`) is as good as this one (`NEAR`), or better."""
         as_good = (other for other, score in self.scores.items() if score >= self.scores[key] - NEAR)
         return any(LONGER * self.seconds[other] < self.seconds[key] for other in as_good)
 
@@ -43,10 +43,11 @@ def by_merit(
     explored: Mapping[str, Explored],
     able: Callable[[Recipe], bool],
 ) -> list[FinalsRecipe]:
-    """The best recipes on all of the data, rows and explored ones, each once.
+    """Return the best recipes on all of the data, rows and explored ones, each once.
 
-    Left out are what they are compared with, rows that train nothing where the base does, recipes for whose seed a
-    limit has no room (`able`), and those that score no higher than the base settings. `explored` goes by hash.
+    Left out are recipes that finalists are compared with, rows that train nothing (if the base does), recipes for whose
+    first fresh seed a limit has no room (not `able`), and, with one goal, recipes that score no higher than the base
+    settings. `explored` is keyed by hash.
     """
     course, standings, ranked = progress.course, progress.standings, progress.ranked()
     fixed = {trial.recipe_hash: trial for trial in course.fixed}
@@ -76,7 +77,7 @@ def by_part(
     explored: Mapping[str, Explored],
     able: Callable[[Recipe], bool],
 ) -> list[FinalsRecipe]:
-    """The best of `best_on_parts` that are `able`."""
+    """Return the best recipes of `best_on_parts` that a limit has room for (`able`)."""
     for better in best_on_parts(by_parts, finals.base.hash):
         fitting = (explored[key] for key in better if able(explored[key].recipe))
         if best := [*itertools.islice(fitting, finals.recipes)]:
@@ -85,9 +86,9 @@ def by_part(
 
 
 def best_on_parts(by_parts: Iterable[PartScores], base: str) -> Iterator[list[str]]:
-    """Of each part of the data, the largest first, the recipes that are better there than the base settings, the best
-    first; before it those within `NEAR` of it that train for much less time there. Without those that ran on a larger
-    part. `by_parts`: in that order."""
+    """Yield for each part of the data, the largest first, the recipes that beat the base settings there, the best
+    first. Before the best come those within `NEAR` of its score that train for much less time. Recipes that ran on a
+    larger part are left out. `by_parts`: the largest part first."""
     judged: set[str] = set()
     for part in by_parts:
         scores, seconds = part.scores, part.seconds
@@ -99,11 +100,11 @@ def best_on_parts(by_parts: Iterable[PartScores], base: str) -> Iterator[list[st
 
 
 def choose(values: Sequence[Sequence[float]], most: int, lost: int = 0) -> list[int]:
-    """The places of the finalists among recipes that are ranked best first, by their goals' values, each the higher the
-    better. Best first again.
+    """Return the indices of the finalists in `values`, the best first. `values` are goal values of recipes that are
+    ranked best first; the higher the better.
 
-    Of one goal they are the first ones; of several those of the front, and of a larger front those that cover it well.
-    The last `lost` recipes have left a race over seeds: they come after all others.
+    With one goal the finalists are the first recipes. With several goals they are the recipes of the front; of a front
+    that is too large, those that cover it well. The last `lost` recipes left a race over seeds: they come last.
     """
     if len(values) <= most or len(values[0]) == 1:
         return [*range(min(most, len(values)))]
@@ -113,7 +114,7 @@ def choose(values: Sequence[Sequence[float]], most: int, lost: int = 0) -> list[
         fronts = front_numbers(table[group])
         for front in range(fronts.max(initial=-1) + 1):
             members = group[fronts == front]
-            while len(members):  # of equal ones first one each, but all before any that is dominated
+            while len(members):  # one of equal recipes comes first, but all come before any dominated recipe
                 points, first = np.unique(table[members], axis=0, return_index=True)
                 places += members[first[spread(points)]].tolist()
                 members = np.delete(members, first)

@@ -1,4 +1,4 @@
-"""What an agenda is made of: the course of a study, the recipes that are explored, and who chooses them."""
+"""Inputs of an agenda: the course of a study, explored recipes, and the `Explorer` that chooses them."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from trainables.recipe import Recipe
 
 @dataclass(frozen=True, kw_only=True)
 class StudyCourse:
-    """What a study sets out to do."""
+    """The trials that a study plans, before any has run."""
 
     fixed: Sequence[Trial]
-    """The rows, then the grid, all seeds of a recipe together."""
+    """The rows, then the grid; all seeds of a recipe follow one another."""
     base: Recipe
     goals: tuple[Goal, ...]
     seeds: Sequence[int] = (0,)
-    """Of every explored recipe."""
+    """Seeds of every explored recipe."""
     recipes: int = 0
-    """That are explored at most."""
+    """Largest number of explored recipes."""
     finals: SearchFinals | None = None
     parts: bool = False
     """Whether recipes may begin on a part of the data."""
     first_decides: bool = False
-    """Whether an explored recipe gets its further seeds only where its first one came to its end."""
+    """Whether an explored recipe gets its further seeds only if the trial of its first seed finished."""
     limits: Mapping[str, float] = field(default_factory=dict)
-    """By name; those of single trials say which recipes may be in the finals."""
+    """Limits by name. Limits of single trials decide which recipes may be finalists."""
 
 
 @dataclass(frozen=True)
@@ -43,22 +43,22 @@ class Explored:
 
 
 class Explorer(Protocol):
-    """What chooses the recipes that are explored."""
+    """Chooses the recipes that are explored."""
 
     proposed: list[Explored]
-    """In order, those of earlier runs included."""
+    """Recipes in the order in which they were asked for, also in earlier runs."""
     explored: list[str]
-    """Hashes of all that it ever asked for: also of what its space does not hold any more."""
+    """Hashes of all recipes ever asked for, also of recipes that a changed space does not contain any more."""
 
     def ask(self, share: float) -> Explored | None:
-        """The next recipe, which begins on so much of its data, and is in `explored` from then on; None where it is one
-        that still runs, or there is none that can run."""
+        """Return the next recipe, and add it to `explored`. It begins on this share of its data. None if the recipe
+        still runs, or if no recipe can run."""
 
     def tell(self, recipe_hash: str, seed: int, record: Record | None) -> None:
-        """What became of a trial of a recipe that was asked for; None: it failed."""
+        """Take the record of a trial of a recipe that was asked for; None: the trial failed."""
 
     def tell_row(self, recipe: Recipe, name: str, records: Sequence[Record | None]) -> None:
-        """What became of all trials of a recipe that was not asked for."""
+        """Take the records of all trials of a recipe that was not asked for."""
 
     def has_more(self) -> bool:
-        """Whether it would give another recipe."""
+        """Whether `ask` may return a further recipe."""

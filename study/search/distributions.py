@@ -1,4 +1,4 @@
-"""A space's domains in Optuna's form: the only place where one is turned into the other."""
+"""Conversion between the domains of a space and Optuna's distributions; no other module converts them."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from trainables.recipe import Value, keys
 
 
 def distribution(domain: Domain) -> CategoricalDistribution | IntDistribution | FloatDistribution:
-    """Optuna's form of a domain. Files and folders are known to it by what they hold (`portable`), so that a search
-    goes on where they were moved."""
+    """Return Optuna's distribution of a domain. Files and folders are represented by their contents (`portable`), so
+    that a search can go on after they were moved."""
     if domain.choices:
         return CategoricalDistribution(portable_choices(domain))
     assert domain.low is not None
@@ -26,7 +26,7 @@ def distribution(domain: Domain) -> CategoricalDistribution | IntDistribution | 
 
 
 def drawn(domains: Iterable[Domain], params: Mapping[str, Any]) -> dict[str, Value]:
-    """Optuna's parameters as values of the domains."""
+    """Return Optuna's parameters as values of the domains."""
     originals = {domain.key: dict(zip(portable_choices(domain), domain.choices, strict=True)) for domain in domains}
     return {key: originals.get(key, {}).get(value, value) for key, value in params.items()}
 
@@ -34,8 +34,8 @@ def drawn(domains: Iterable[Domain], params: Mapping[str, Any]) -> dict[str, Val
 def parameters(
     domains: Sequence[Domain], chosen: Mapping[str, Value], flat: Mapping[str, Value], conditional: bool
 ) -> dict[str, Any]:
-    """Optuna's parameters of a recipe that it has not asked for: `chosen` where domains apply, and else, where every
-    one is asked for (not `conditional`), a value near that of the flat base recipe."""
+    """Return Optuna's parameters of a recipe that Optuna has not asked for: `chosen` for the domains that apply. If the
+    sampler draws all domains (not `conditional`), the others get a value near that of the flat base recipe."""
     values = {**{domain.key: keys()[domain.key].default for domain in domains}, **flat, **chosen}
     return {
         domain.key: portable(domain, chosen.get(domain.key, inside(domain, values[domain.key])))
@@ -45,11 +45,11 @@ def parameters(
 
 
 def suggest(trial: optuna.Trial, domain: Domain) -> Any:
-    """What an Optuna trial takes from a domain."""
+    """Return the value that an Optuna trial draws from a domain."""
     match distribution(domain):
         case CategoricalDistribution(choices=choices):
             return domain.choices[choices.index(trial.suggest_categorical(domain.key, choices))]
         case IntDistribution(low=low, high=high, log=log):
-            return int(trial.suggest_int(domain.key, low, high, log=log))  # some samplers give numpy's own numbers
+            return int(trial.suggest_int(domain.key, low, high, log=log))  # some samplers return NumPy scalars
         case FloatDistribution(low=low, high=high, log=log):
             return float(trial.suggest_float(domain.key, low, high, log=log))

@@ -1,8 +1,8 @@
 """Which recipes are explored, and on how much of the data.
 
-Under a limit on the whole study recipes train on a part of the data (`Ladder`) for half of it; the best third of those
-seen on a part goes on to the next larger one, or to all of the data. What is best there is a finalist. Else they train
-on all of the data.
+Under a limit on the whole study, recipes train on a part of the data (`Ladder`) for half of the limit. The best third
+of the recipes on a part goes on to the next larger part, or to all of the data. The best recipes there are the
+finalists. Without such a limit recipes train on all of the data.
 """
 
 from __future__ import annotations
@@ -25,47 +25,47 @@ from study.trial import Trial
 from trainables.recipe import Recipe
 
 MOST_TOO_LONG = 16
-"""Recipes that a limit has no room for in a row, after which no other one is asked for."""
+"""After this many recipes in a row for which a limit has no room, no further recipe is asked for."""
 
 RACING = 2
-"""Recipes for whose further seeds there is room kept under a limit, where recipes race for them."""
+"""Where recipes race for further seeds, a limit keeps room for the further seeds of this many recipes."""
 
 
 class Exploration:
-    """Gives the trials that explore, and leaves room for the finals."""
+    """Yields the trials that explore, and leaves room for the finals."""
 
     def __init__(self, progress: StudyProgress, finals: FinalRounds, explorer: Explorer | None) -> None:
         self.progress, self.finals, self.explorer, self.course = progress, finals, explorer, progress.course
         self.ladder: Ladder | None = None if self.course.parts else Ladder()
-        """Which parts of the data recipes begin on; None until the pace of a training is known."""
+        """The parts of the data that recipes begin on; None until the cost of a training is known."""
         self.closed = explorer is None
-        """Whether no more recipe is asked for, nor promoted."""
+        """Whether no further recipe is asked for or promoted."""
         self.queue: deque[Trial] = deque()
-        """Of explored recipes, those that may begin."""
-        self._wholes: dict[str, Explored] = {}  # by the key of a trial on a part, the recipe that it is a part of
+        """Trials of explored recipes that may begin."""
+        self._wholes: dict[str, Explored] = {}  # by the key of a trial on a part, its recipe on all of the data
         self._base = Explored(self.course.base, BASE)
         self._cuts: dict[tuple[str, float], Recipe | None] = {}
-        self._passed = 0  # recipes that were asked for since one began
+        self._passed = 0  # recipes that were asked for since the last trial began
         self._scored: tuple[tuple[int, int], Sequence[PartScores]] = (-1, -1), []
-        """How many trials were done and recipes proposed, and what `by_parts` gives of these."""
+        """The numbers of done trials and of proposed recipes, and the result of `by_parts` for these."""
         if self.ladder is not None:
             self._begin_ladder()
         self._know_ladder()
 
-    # --- what the agenda asks of it
+    # --- what the agenda calls
 
     def pace(self) -> Iterator[Trial]:
-        """The base settings on the smallest part: their seconds tell the pace of all that follows."""
+        """Yield the base settings on the smallest part: the costs of all later trials are guessed from their cost."""
         if self.ladder is None and self._probe:
             yield self._probe
 
     def base_part(self) -> list[Trial]:
-        """The base settings on the part that recipes begin on."""
+        """Return the trial of the base settings on the part that recipes begin on; empty without parts."""
         return self._parts_of(self._base, self.ladder.parts[:1]) if self.ladder else []
 
     def trials(self) -> Iterator[Trial]:
-        """In the order in which they begin, as far as there is room."""
-        self._know_ladder()  # the encoder may have been left out since a trial ended
+        """Yield trials in the order in which they begin, as far as there is room."""
+        self._know_ladder()  # the untrained encoder may have been left out since a trial ended
         if self.closed or self.explorer is None or self.ladder is None:
             return
         yield from [*self.queue]
@@ -79,8 +79,7 @@ class Exploration:
             self.closed = True
 
     def fits(self, trial: Trial) -> bool:
-        """Whether the limits have room for it and for the finals after it, whether this recipe or the best so far is
-        in them."""
+        """Whether there is room for the trial and then for finals, both with this recipe and with the best so far."""
         if trial.key in self._wholes:
             return self._may_look(trial.recipe, self._wholes[trial.key].recipe)
         self.progress.budget.expect([trial.recipe])
@@ -91,22 +90,22 @@ class Exploration:
         return all(self.progress.fits([trial.recipe], each, self.decides) for each in later)
 
     def begin(self, trial: Trial) -> None:
-        """It begins."""
+        """Remove a trial that begins from the queue."""
         self._passed = 0
         self._unqueue(trial)
 
     def tell(self, trial: Trial, record: Record | None) -> None:
-        """What became of a trial that is none of the finals."""
+        """Take the record of a trial that is not one of the finals; None: the trial failed."""
         self._know_ladder()
         self._inform(trial, record)
 
     def decides(self, trial: Trial) -> bool:
-        """Whether the score of a running trial may decide who is in the finals."""
+        """Whether the score of a running trial may decide which recipes are finalists."""
         return trial.part or (not is_fresh(trial.seed) and (not self._by_parts or trial.key in self._wholes))
 
     @property
     def opens_more(self) -> bool:
-        """Whether something of it may still begin."""
+        """Whether a further trial of the exploration may begin."""
         if self.closed or self.ladder is None:
             return not self.closed
         queued = any(trial.key not in self.progress.left_out for trial in self.queue)
@@ -114,41 +113,41 @@ class Exploration:
 
     @property
     def unasked(self) -> int:
-        """How many recipes are still to be asked for, at most."""
+        """Largest number of recipes that are still to be asked for."""
         if self.closed or self.explorer is None:
             return 0
         return max(0, self.course.recipes - len(self.explorer.explored))
 
     @property
     def wants_more(self) -> bool:
-        """Whether recipes are left to ask for, were there room."""
+        """Whether recipes are left to ask for, with or without room for them."""
         explorer = self.explorer
         return explorer is not None and len(explorer.explored) < self.course.recipes and explorer.has_more()
 
     @property
     def room_kept(self) -> list[list[str]]:
-        """What another recipe leaves room for, as stages of recipe hashes."""
+        """Trials that must still have room after a further recipe, as stages of recipe hashes."""
         return self._after_looks(self._leader or self.course.base) if self._by_parts else self._later(self._best)
 
     @property
     def recipes(self) -> Mapping[str, Explored]:
-        """All that were asked for, by hash."""
+        """All recipes that were asked for, by hash."""
         return {explored.recipe.hash: explored for explored in self.explorer.proposed} if self.explorer else {}
 
     @property
     def first(self) -> Recipe:
-        """What begins a recipe like the base settings; these as they are once nothing is explored any more."""
+        """The base settings on the part that recipes begin on; on all of the data once the exploration is over."""
         return self.course.base if self.ladder is None or self.closed else self.ladder.first(self.course.base)
 
     def by_parts(self) -> Sequence[PartScores]:
-        """Of each part of the data, the largest first, the scores there."""
+        """Return the scores on each part of the data, the largest part first."""
         count = len(self.progress.done), len(self.explorer.proposed) if self.explorer else 0
         if self.ladder and self._scored[0] != count:
             self._scored = count, [self._on_part(share) for share in reversed(self.ladder.parts)]
         return self._scored[1]
 
     def records(self, share: float) -> dict[str, Record]:
-        """By the hash of the whole recipe, the records on that part of the data; of rows only the base settings'."""
+        """Return the records on that share of the data by hash of the whole recipe; of rows only the base settings."""
         rows = {trial.recipe_hash for trial in self.course.fixed} if share == WHOLE else set()
         explored = (each for each in self.recipes.values() if each.recipe.hash not in rows and each.recipe.trains)
         records: dict[str, Record] = {}
@@ -161,7 +160,7 @@ class Exploration:
     # --- recipes
 
     def _may_ask(self) -> bool:
-        """Whether another recipe is wanted, and one like the base settings has room."""
+        """Whether another recipe is wanted, and the limits have room for a recipe that costs as much as the base."""
         base = self.course.base
         if not self.wants_more:
             return False
@@ -170,8 +169,9 @@ class Exploration:
         return self.progress.fits([base], self.room_kept, self.decides)
 
     def _may_look(self, look: Recipe, whole: Recipe) -> bool:
-        """Whether a recipe may train on a part of the data: it and the best one so far can still be judged beside the
-        base settings, and it fits into the share of the limit for parts, or leaves room for whole finals."""
+        """Whether `look`, the recipe `whole` on a part of its data, may train. Afterwards there must be room to compare
+        `whole`, and the best recipe so far, with the base settings. And `look` must fit into the limit's share for
+        parts, or leave room for whole finals."""
         base, progress = self.course.base, self.progress
         judged = {recipe.hash: recipe for recipe in (whole, self._leader or whole)}
         progress.budget.expect([*judged.values(), base])
@@ -185,8 +185,9 @@ class Exploration:
 
     @property
     def _leader(self) -> Recipe | None:
-        """The best on parts of the data that beats the base settings there and has room to be judged, with the base
-        settings after it: by the records one that just fits beside them costs more seeds than it is worth."""
+        """The best recipe on parts of the data that beats the base settings there and can still be judged. There must
+        be room for one trial of the recipe and then one of the base settings, not for both at once: in recorded
+        studies, a recipe that just fitted beside the base settings cost more seeds than it was worth."""
         base, progress, recipes = self.course.base, self.progress, self.recipes
         for better in best_on_parts(self.by_parts(), base.hash):
             for recipe in (recipes[key].recipe for key in better):
@@ -196,7 +197,7 @@ class Exploration:
         return None
 
     def _after_looks(self, whole: Recipe) -> list[list[str]]:
-        """Whole finals with that recipe, and a learning curve."""
+        """Return the stages of whole finals with this recipe, and of a learning curve; empty without finals."""
         if (finals := self.course.finals) is None:
             return []
         beside = [entrant.recipe.hash for entrant in finals.beside for _ in entrant.seeds]
@@ -204,8 +205,8 @@ class Exploration:
         return [[*[whole.hash] * finals.recipes * finals.seeds, *beside], curve]
 
     def _later(self, picked: str | None) -> list[list[str]]:
-        """What exploration must leave room for, as stages of recipe hashes: seeds of a race, then finals with the
-        `picked` recipe, or with one like the base settings."""
+        """Return the trials that exploration must leave room for, as stages of recipe hashes: seeds of a race, then
+        finals. `picked`: the hash of the finalist; None: a recipe that costs as much as the base settings."""
         return [[picked or self.course.base.hash] * self._raced, *self.finals.later(picked)]
 
     @property
@@ -215,7 +216,7 @@ class Exploration:
 
     @property
     def _raced(self) -> int:
-        """For how many further seeds exploration leaves room in a race: those of the best recipe and of another one."""
+        """Number of further seeds that exploration leaves room for in a race: those of `RACING` recipes."""
         if self.progress.race is None or not self.progress.budget.limits:
             return 0
         least, most = len(self.course.seeds), self.progress.race.race.most
@@ -225,11 +226,11 @@ class Exploration:
 
     @property
     def _best(self) -> str | None:
-        """Of all that were asked for, by hash, the best on all of the data."""
+        """Hash of the best recipe on all of the data, among those that were asked for."""
         return next((key for each in self.progress.ranked() if (key := each.recipe_hash) in self.recipes), None)
 
     def _enter(self, explored: Explored) -> list[Trial]:
-        """Queue what begins an explored recipe; the explorer is told of what is done already."""
+        """Queue the first trials of an explored recipe, and pass records of those that are done to the explorer."""
         for trial in self._of_recipe(explored):
             if trial.key in self.progress.done or trial.key in self.progress.failed:
                 self._inform(trial, self.progress.done.get(trial.key))
@@ -242,8 +243,8 @@ class Exploration:
         return opened
 
     def _of_recipe(self, explored: Explored) -> list[Trial]:
-        """The trials that begin its exploration: on the smallest part, or on all of the data under the seeds that
-        are decided."""
+        """Return the first trials of an explored recipe: one on the smallest part. Without parts: on all of the data,
+        under all seeds, or under the first alone while its result decides whether further seeds run."""
         assert self.ladder is not None
         if parts := self._parts_of(explored, self.ladder.parts[:1]):
             return parts
@@ -257,7 +258,7 @@ class Exploration:
             self.queue.remove(trial)
 
     def _inform(self, trial: Trial, record: Record | None) -> None:
-        """Tell the explorer of a trial."""
+        """Pass the record of a trial to the explorer; None: the trial failed."""
         self._unqueue(trial)
         if self.explorer is None:
             return
@@ -266,7 +267,7 @@ class Exploration:
             whole = self._wholes[trial.key]
             first = self._parts_of(whole, self.ladder.parts[:1]) if self.ladder else []
             if trial not in first:
-                return  # the explorer knows all recipes by the same part
+                return  # the explorer learns all recipes on the same part
             if whole.recipe.hash == self.course.base.hash:
                 self.explorer.tell_row(whole.recipe, whole.name, [record])
             else:
@@ -279,7 +280,7 @@ class Exploration:
             self._tell_row([other for other in self.course.fixed if other.recipe_hash == trial.recipe_hash])
 
     def _tell_row(self, trials: Sequence[Trial]) -> None:
-        """Once all trials of a row are done."""
+        """Pass a row to the explorer if all of these trials, which are the row's, are done."""
         row, done = trials[0], self.progress.done
         if self.explorer is not None and row.row and all(trial.key in done for trial in trials):
             self.explorer.tell_row(row.recipe, row.name, [done[trial.key] for trial in trials])
@@ -292,12 +293,12 @@ class Exploration:
 
     @property
     def _untrained(self) -> Trial | None:
-        """The row of the untrained encoder; None where it does not run."""
+        """The row of the untrained encoder; None if that row does not run."""
         key = self.course.finals.untrained.hash if self.course.finals else ""
         return next((trial for trial in self.course.fixed if trial.recipe_hash == key), None)
 
     def _know_ladder(self) -> None:
-        """Decide once on which parts of the data recipes begin, by how many whole trainings a limit has room for."""
+        """Decide once on which part of the data recipes begin, by the number of trainings that a limit has room for."""
         if self.ladder is not None:
             return
         done = self.progress.done
@@ -318,7 +319,7 @@ class Exploration:
             self._begin_ladder()
 
     def _begin_ladder(self) -> None:
-        """Tell the explorer what is done, and queue what earlier runs have asked for."""
+        """Pass all that is done to the explorer, and queue the recipes that earlier runs asked for."""
         assert self.ladder is not None
         if not self.ladder.parts:
             for _, trials in itertools.groupby(self.course.fixed, lambda trial: trial.recipe_hash):
@@ -330,7 +331,7 @@ class Exploration:
         return [part for share in shares if (part := self._part(explored, share))]
 
     def _part(self, explored: Explored, share: float) -> Trial | None:
-        """The recipe on that share of its data; None where it trains nothing, or its data cannot be cut."""
+        """Return the recipe on that share of its data; None if it trains nothing, or if its data cannot be cut."""
         recipe = self._cut(explored.recipe, share)
         if recipe is None or not explored.recipe.trains:
             return None
@@ -341,7 +342,7 @@ class Exploration:
         return trial
 
     def _seed(self, share: float) -> int:
-        """Under which recipes train on that share of the data."""
+        """Return the seed of all trainings on that share of the data."""
         return PART if share < WHOLE else self.course.seeds[0]
 
     def _cut(self, recipe: Recipe, share: float) -> Recipe | None:
@@ -350,8 +351,8 @@ class Exploration:
         return self._cuts[recipe.hash, share]
 
     def _promoted(self) -> Iterator[Trial]:
-        """The best third of each part that beats the base settings there, on the next larger part; the largest part
-        first. Not those that give way to another recipe that trains for much less time."""
+        """Yield trials on the next larger part, of the best third of the recipes on each part; the largest part first.
+        Only recipes that beat the base settings there, and that no much shorter training equals (`gives_way`)."""
         assert self.ladder is not None
         shares, parts = reversed(self.ladder.parts[1:]), self.by_parts()[1:]
         for larger, part in zip(shares, parts, strict=True):
@@ -364,7 +365,7 @@ class Exploration:
                 yield from self._parts_of(recipe, [larger])
 
     def _score(self, record: Record | None) -> float | None:
-        """By the first goal, the higher the better; None of a trial that did not come to its end."""
+        """Return the value of the first goal, the higher the better; None if the trial did not finish."""
         if record is None or record.status != "finished":
             return None
         values = upward_values(self.course.goals, record.scores, record.cost)

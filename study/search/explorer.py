@@ -1,7 +1,7 @@
-"""Which recipe a search tries next: those that its space names first, then whatever Optuna asks for.
+"""The next recipe of a search: first the recipes that its space names, then those that Optuna proposes.
 
-An adapter of Optuna's ask and tell over the journal in the results folder, behind the agenda. Ray's own `OptunaSearch`
-keeps its study in memory, tells a stopped trial's partial score as if it were complete, and knows nothing of seeds.
+An adapter between the agenda and Optuna's ask-and-tell interface, over the journal in the results folder. Ray's own
+`OptunaSearch` keeps its study in memory, reports a stopped trial's partial score as complete, and has no seeds.
 """
 
 from __future__ import annotations
@@ -30,26 +30,26 @@ from study.search.samplers import SAMPLERS
 from trainables.recipe import Recipe, Value
 
 MOST_DRAWS = 100
-"""Draws of recipes that cannot run, after which there is no next one."""
+"""After this many draws in a row of recipes that cannot run, there is no next recipe."""
 
 MOST_NAMED = 2
-"""A value that trainings with so many settings told of is not asked for again, whatever else a recipe has."""
+"""A value is not asked for again once errors of trainings with this many different settings named it as their cause."""
 
 
 class OptunaExplorer:
-    """Optuna, and what it has asked for in this study and in earlier runs of it."""
+    """Optuna, and the recipes that it has proposed in this study and in earlier runs of it."""
 
     def __init__(self, plan: Plan, on_ask: Callable[[], object] = lambda: None) -> None:
-        """`on_ask` is called once a recipe is chosen whole, before anybody runs it."""
+        """`on_ask` is called when a recipe is completely chosen, before it runs."""
         self.plan, self.on_ask = plan, on_ask
         self.goals = plan.space.searched_goals
         self.proposed: list[Explored] = []
         self.explored: list[str] = []
-        """Hashes of all that it ever asked for, in order: also of what a changed space does not hold any more."""
+        """Hashes of all recipes ever asked for, in order, also of recipes outside a changed space."""
         self._unsuited: list[dict[str, Value]] = []
-        """What trainings had of data, encoder and the named key that told that they cannot run with these."""
+        """Settings of trainings that could not run with them: data, encoder, and the key that the error named."""
         self._named: Counter[tuple[str, object]] = Counter()
-        """How often a key and its value were named, each time with other settings."""
+        """How often errors named a key and its value, each time with other settings."""
         self._exhausted = False
         domains = plan.space.domains
         study = journal.open_journal(
@@ -62,7 +62,7 @@ class OptunaExplorer:
             self._continue(study)
 
     def has_more(self) -> bool:
-        """Until so many draws in a row can run no more: then the space holds no other recipe for these data."""
+        """False after `MOST_DRAWS` draws in a row that cannot run: the space has no further recipe for these data."""
         return not self._exhausted
 
     def ask(self, share: float) -> Explored | None:
@@ -103,7 +103,7 @@ class OptunaExplorer:
             )
 
     def tell_row(self, recipe: Recipe, name: str, records: Sequence[Record | None]) -> None:
-        """Optuna learns from it where its values lie in the domains."""
+        """Add a row's results to Optuna, if its values are within the domains."""
         by_record = [self._values(record) for record in records if record is not None]
         values = [scores for scores in by_record if scores is not None]
         chosen = point(recipe, self.plan.base, self.plan.space.domains)
@@ -115,7 +115,7 @@ class OptunaExplorer:
         self.told_rows.add(recipe.hash)
 
     def _continue(self, study: optuna.Study) -> None:
-        """What earlier runs asked for, in order; Optuna waits for those that it was not told of."""
+        """Restore the recipes that earlier runs asked for, in order, and wait for those without results in Optuna."""
         plan = self.plan
         for trial in study.get_trials(deepcopy=False):
             recipe = journal.explored_recipe(trial, plan.base, plan.space.domains)
@@ -127,7 +127,7 @@ class OptunaExplorer:
                 self.ask_tell.begin(trial.number, recipe, plan.seeds)
 
     def _first(self, share: float) -> Iterator[dict[str, Value]]:
-        """What the space has tried first and was not asked for yet, as the domains' values."""
+        """Yield the recipes that the space names first and that were not asked for yet, as the domains' values."""
         base = self.plan.base
         for changes in self.plan.space.first:
             recipe = base.preferring(changes)
@@ -137,7 +137,7 @@ class OptunaExplorer:
                 yield chosen
 
     def _can_run(self, recipe: Recipe, share: float) -> bool:
-        """Whether so much of these data can train it, as far as that is known."""
+        """Whether the recipe can train on this share of its data, as far as is known before a training."""
         flat = recipe.flat()
         if any(flat.get(key) == value and count >= MOST_NAMED for (key, value), count in self._named.items()):
             return False
@@ -147,7 +147,7 @@ class OptunaExplorer:
 
     @functools.cached_property
     def _checks(self) -> bool:
-        """Whether a check of a recipe tells anything: it does not where the base settings fail it."""
+        """Whether recipes are checked (`can_run`): not if the base settings fail the check."""
         return can_run(self.plan.base, self.plan.evaluation, Ladder.PROBE if self.plan.course.parts else WHOLE)
 
     def _add(self, recipe: Recipe) -> Explored:
@@ -158,12 +158,12 @@ class OptunaExplorer:
         return self.proposed[-1]
 
     def _values(self, record: Record) -> list[float] | None:
-        """What is searched for: the space's goals, or the selection score. None where a part is missing, and for a
-        training that did not come to its end, which may well have cost little."""
+        """Return the values of the searched goals. None if one is missing, and for an unfinished training, as its cost
+        may be too low."""
         return values_of(self.goals, record.scores, record.cost) if record.status == "finished" else None
 
     def _rungs(self, record: Record) -> list[tuple[int, list[float]]]:
-        """The values at the rungs of its training, as far as all goals were scored there."""
+        """Return the goals' values at the rungs of a training; rungs where a goal was not scored are left out."""
         rungs = [
             (rung["rung"], values_at_rung(self.goals, rung["scores"])) for rung in record.training.get("rungs", ())
         ]

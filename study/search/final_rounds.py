@@ -1,4 +1,4 @@
-"""The finals of a study as they run: how large they are, who is in them, and what is left of them."""
+"""The finals of a running study: their size, the finalists, and the trials that are still to run."""
 
 from __future__ import annotations
 
@@ -21,22 +21,23 @@ from trainables.recipe import Recipe
 OF_SOUPS = 0.1
 
 Fits = Callable[[Sequence[Recipe], Sequence[Sequence[str]]], bool]
-"""Whether there is room for a trial of each recipe, then for the stages in hashes."""
+"""Whether the limits have room for a trial of each recipe, then for the stages of recipe hashes."""
 
 
 class FinalRounds:
-    """Gives the trials of the finals, seed by seed."""
+    """Yields the trials of the finals, seed by seed."""
 
     def __init__(self, progress: StudyProgress) -> None:
         self.progress, self.course = progress, progress.course
         self.size: SearchFinals | None = self.course.finals
-        """Smaller where a limit has no room for what is usual; None where there are none."""
+        """Smaller if a limit has no room for the usual size; None if there are no finals."""
         self.finalists: list[FinalsRecipe] | None = None
-        """None until they are chosen."""
+        """None until the finalists are chosen."""
 
     def fit(self) -> None:
-        """Fit them into what a limit leaves. Where not even the smallest fit there are none, and the base settings are
-        compared with the encoder by their own trials, unless these end sooner than a part of the data let expect."""
+        """Fit the size of the finals into the rest of a limit. If not even the smallest fit, there are none: then base
+        settings and untrained encoder are compared by their own trials. If these end sooner than was guessed from a
+        part of the data, finals may fit after all."""
         usual = self.course.finals
         if usual is None or (self.size and self.size.settled) or not self.progress.budget.limits:
             return
@@ -45,7 +46,7 @@ class FinalRounds:
 
     @property
     def rooms(self) -> float | None:
-        """How many whole trainings a limit leaves beside the rows; None while that is not known."""
+        """Number of whole trainings that a limit has room for beside the rows; None while it is unknown."""
         progress, course = self.progress, self.course
         fixed = {trial.key for trial in course.fixed}
         rooms = progress.trainings([record for key, record in progress.done.items() if key not in fixed])
@@ -56,8 +57,8 @@ class FinalRounds:
         return rooms - (open_rows if any(trial.key == base for trial in course.fixed) else 0)
 
     def least(self, name: str) -> float | None:
-        """The value of that limit that has room for a search on parts of the data. None where it has room, where
-        recipes have no parts, where another limit bounds the study too, and while the pace is not known."""
+        """Return the smallest value of the limit that has room for a search on parts of the data. None if it has room
+        already, if recipes have no parts, if the study has another limit, and while a training's cost is unknown."""
         budget, finals = self.progress.budget, self.course.finals
         if self.size is not None or finals is None or not self.course.parts or len(budget.limits) > 1:
             return None
@@ -69,7 +70,8 @@ class FinalRounds:
         return rounded_up(budget.limits[name] + SLACK * (needed - rooms) * cost / places)
 
     def later(self, picked: str | None) -> list[list[str]]:
-        """The recipes of its trials to come if that one is `picked`; then what comes after the finals."""
+        """Return stages of recipe hashes: the trials of the finals to come, with `picked` as every finalist (None: the
+        base settings), then the trials after the finals."""
         if self.size is None:
             return []
         base = self.course.base.hash
@@ -78,7 +80,7 @@ class FinalRounds:
         return [[*open_now, *finalists], *self._after(self.size)]
 
     def _after(self, size: SearchFinals) -> list[list[str]]:
-        """What comes after finals of that size: soups, each as dear as to score the untrained encoder, where all of
+        """Return the stages after finals of that size: soups, each as dear as scoring the untrained encoder, if all of
         them take at most `OF_SOUPS` of the limits; then the learning curve."""
         untrained, base = size.untrained.hash, self.course.base.hash
         fixed = {trial.key for trial in self.course.fixed}
@@ -88,7 +90,7 @@ class FinalRounds:
         return [[untrained] * soups, [base] * size.curve_trainings]
 
     def choose(self, explored: Mapping[str, Explored], by_parts: Sequence[PartScores], or_none: bool) -> None:
-        """Choose the finalists, and the size of the finals. `or_none`: it may be settled that there are none."""
+        """Choose the finalists, and the size of the finals. `or_none`: an empty choice counts as a choice."""
         size, finalists = self.choice(explored, by_parts, self.progress.fits)
         if finalists or or_none:
             self.size, self.finalists = size, finalists
@@ -96,8 +98,8 @@ class FinalRounds:
     def choice(
         self, explored: Mapping[str, Explored], by_parts: Sequence[PartScores], fits: Fits
     ) -> tuple[SearchFinals, list[FinalsRecipe]]:
-        """The size, and the finalists: the best on parts of the data, or on all of it where there are no parts.
-        `explored` goes by hash; `by_parts` are scores of parts, the largest first; `fits` says what has room."""
+        """Return the size and the finalists: the best recipes on parts of the data; if there are none, on all of it.
+        `explored` is keyed by hash; `by_parts` has the largest part first; `fits` returns whether recipes have room."""
         assert self.size is not None
         able = functools.partial(self._has_room, fits=fits)
         finalists = by_part(by_parts, self.size, explored, able)
@@ -106,7 +108,8 @@ class FinalRounds:
         return self._grown(finalists, fits)
 
     def _grown(self, finalists: list[FinalsRecipe], fits: Fits) -> tuple[SearchFinals, list[FinalsRecipe]]:
-        """With as many seeds as the limit has room for, now that their pace is known; at most the usual number."""
+        """Return size and finalists with all seeds that the limit has room for, up to the usual number. The cost of the
+        finalists is known now."""
         assert self.size is not None
         assert self.course.finals is not None
         for seeds in range(self.course.finals.seeds, self.size.seeds, -1):
@@ -120,26 +123,26 @@ class FinalRounds:
         return self.size, finalists
 
     def trials(self) -> Iterator[Trial]:
-        """Whole rounds, as long as the limits have room for one. Before the finalists are chosen a limit allows only
-        the first."""
+        """Yield whole rounds, as long as the limits have room for the next one. Before the finalists are chosen, a
+        study with a limit runs only the first round."""
         early = self.finalists is None and self.progress.budget.limits
         groups = self._rounds[:1] if early else self._rounds
         for place, group in enumerate(groups):
             open_trials = [trial for trial in group if self.progress.is_open(trial)]
             if open_trials and not self.progress.fits([trial.recipe for trial in open_trials]):
-                later = itertools.chain(*groups[place:])  # a later seed of some would be of no use
+                later = itertools.chain(*groups[place:])  # later seeds of only some recipes would be useless
                 self.progress.left_out |= {trial.key: trial for trial in later if self.progress.is_open(trial)}
                 return
             yield from open_trials
 
     @property
     def open(self) -> list[Trial]:
-        """Those that are known, and have not begun."""
+        """Trials of the finals that are known and have not begun."""
         return [trial for group in self._rounds for trial in group if self.progress.is_open(trial)]
 
     @property
     def unknown(self) -> int:
-        """How many trials finalists will have that are not chosen yet, at most."""
+        """Largest number of trials of finalists that are not chosen yet."""
         return self.size.recipes * self.size.seeds if self.size and self.finalists is None else 0
 
     @property
@@ -147,7 +150,7 @@ class FinalRounds:
         return rounds([*(self.finalists or ()), *(self.size.beside if self.size else ())])
 
     def _has_room(self, recipe: Recipe, fits: Fits) -> bool:
-        """Whether a recipe's first fresh seed has room, beside that of the base settings."""
+        """Whether the limits have room for the first fresh seeds of the recipe and of the base settings."""
         own, *base = [Trial(each, FIRST_FRESH, "") for each in (recipe, self.course.base)]
         left = [trial.recipe for trial in (own, *base) if self.progress.is_open(trial)]
         return not self.progress.is_open(own) or fits(left, ())

@@ -1,6 +1,7 @@
-"""How a search ends: the best recipes run again under fresh seeds, beside what a person would use without a search.
+"""The finals of a search: the best recipes run again under fresh seeds, beside the recipes of a person who does not
+search.
 
-The scores that chose a recipe flatter it. Only new random seeds tell what it gains over the base settings, over the
+The scores by which a recipe was chosen are too high. Only fresh seeds show its gain over the base settings, over the
 space's baseline and over the untrained encoder.
 """
 
@@ -24,8 +25,8 @@ from study.trial import Trial
 from trainables.recipe import Recipe
 
 OF_FINALS, LEAST_FINALS, LEAST_SEARCH = 1 - LOOKS, 2, 2.7
-"""The share of what a limit leaves after the base settings that the finals may take; the trainings that they get in any
-case where there is room for these and for some on a part of the data; and how many that are together."""
+"""The share of the trainings that a limit leaves after the base settings that finals may take; the number of trainings
+that finals get at least, if the limit leaves `LEAST_SEARCH` trainings: enough for these and some on a part."""
 
 
 @dataclass(frozen=True)
@@ -36,44 +37,44 @@ class FinalsRecipe:
     name: str
     seeds: Sequence[int]
     part: bool = False
-    """Whether it is one on a part of its data."""
+    """Whether the recipe trains on a part of its data."""
 
     @property
     def trials(self) -> list[Trial]:
-        """Its final trials, by seed."""
+        """Trials of the recipe in the finals, one per seed."""
         return [Trial(self.recipe, seed, self.name, part=self.part) for seed in self.seeds]
 
 
 @dataclass(frozen=True)
 class SearchFinals:
-    """What the finals of a search are, but for the finalists."""
+    """Size of the finals of a search, and all recipes in them except the finalists."""
 
     recipes: int
-    """How many finalists there are at most."""
+    """Largest number of finalists."""
     seeds: int
-    """How many fresh seeds each of them has, and so have the base settings and the baseline."""
+    """Number of fresh seeds of each finalist, of the base settings and of the baseline."""
     base: Recipe
     rows: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    """By the hash of a row that runs, its label."""
+    """Labels of the rows that run, by recipe hash."""
     baseline: Recipe | None = None
-    """The space's; None where it has none, and where it does not run."""
+    """The space's baseline; None if there is none, or if it does not run."""
     settled: bool = False
-    """Whether they keep their size; else they are smaller where a limit has no room for them."""
+    """Whether the size is final. Otherwise it shrinks if a limit has no room for the finals."""
     smaller: bool = False
-    """Whether they are."""
+    """Whether the size is smaller than usual."""
     curve: bool = False
-    """Whether they end with a learning curve."""
+    """Whether a learning curve follows the finals."""
     soup: bool = False
-    """Whether the models of the recipe to use are averaged after them."""
+    """Whether the models of the recipe to use are averaged after the finals."""
 
     @functools.cached_property
     def untrained(self) -> Recipe:
-        """The untrained encoder: to know it reads files, and an agenda asks at every step."""
+        """The untrained encoder; cached, as it is found by reading files, and an agenda needs it at every step."""
         return as_it_came(self.base)
 
     @functools.cached_property
     def beside(self) -> list[FinalsRecipe]:
-        """What the finalists are compared with, each recipe once."""
+        """The recipes that finalists are compared with, each once."""
         entrants: dict[str, FinalsRecipe] = {}
         for recipe, name, seeds in (
             (self.base, BASE, self.seeds),
@@ -88,40 +89,40 @@ class SearchFinals:
 
     @property
     def compared(self) -> frozenset[str]:
-        """Hashes of the base settings and of the untrained encoder: neither is a finalist."""
+        """Hashes of the base settings and of the untrained encoder, which cannot be finalists."""
         return frozenset({self.base.hash, self.untrained.hash})
 
     @property
     def trainings(self) -> int:
-        """As many whole trainings as they cost, a learning curve with them."""
+        """Cost of the finals and their learning curve, in whole trainings."""
         beside = sum(len(entrant.seeds) for entrant in self.beside if entrant.recipe.trains)
         return self.recipes * self.seeds + beside + self.curve_trainings
 
     @property
     def curve_trainings(self) -> int:
-        """As many whole trainings as a learning curve costs."""
+        """Cost of the learning curve, in whole trainings."""
         return math.ceil(self.seeds * math.fsum(SHARES.values())) if self.curve else 0
 
     @property
     def of_soup(self) -> int:
-        """How many soups it scores at most."""
+        """Largest number of soups that are scored."""
         return len(SOUP_SHARES) + self.seeds if self.soup else 0
 
     @property
     def of_curve(self) -> int:
-        """How many trials its learning curve has at most."""
+        """Largest number of trials of the learning curve."""
         return len(SHARES) * self.seeds if self.curve else 0
 
     def fitted(self, trainings: float, parts: bool) -> SearchFinals | None:
-        """For good, into a limit that leaves room for so many trainings; `parts`: whether some may be on a part of the
-        data. None where not even the smallest fit."""
+        """Return the finals, settled, for a limit with room for this many trainings. None if not even the smallest
+        finals fit. `parts`: whether trainings may be on a part of the data."""
         least = LEAST_FINALS if parts and trainings >= LEAST_SEARCH else 0
         sized = self.within(max(OF_FINALS * trainings, least))
         return dataclasses.replace(sized, settled=True) if sized else None
 
     def within(self, trainings: float) -> SearchFinals | None:
-        """Those for which so many trainings are enough, without their learning curve where it leaves no room for them;
-        None where there are none."""
+        """Return the largest finals that cost at most this many trainings; None if there are none. The learning curve
+        is left out if the finals have no room beside it."""
         if self.trainings <= trainings:
             return self
         for most in range(min(self.trainings, int(trainings)), 1, -1):
@@ -132,7 +133,7 @@ class SearchFinals:
         return dataclasses.replace(self, curve=False).within(trainings) if self.curve else None
 
     def facts(self, finalists: Sequence[FinalsRecipe] | None = None, curve: LearningCurve | None = None) -> Finals:
-        """As `study.json` keeps it. `curve`: once it is known."""
+        """Return the finals as `study.json` stores them. `finalists` and `curve`: None until they are known."""
         return Finals(
             self.recipes,
             self.seeds,
@@ -163,12 +164,12 @@ class SearchFinals:
 
 
 def rounds(entrants: Sequence[FinalsRecipe]) -> list[list[Trial]]:
-    """Their trials, seed by seed and each recipe once: a study that is cut short has equally many of each."""
+    """Return the trials seed by seed, each recipe once: a study that is cut short has equally many seeds of each."""
     once = list({entrant.recipe.hash: entrant for entrant in reversed(entrants)}.values())[::-1]
     groups = itertools.zip_longest(*(entrant.trials for entrant in once))
     return [[trial for trial in group if trial is not None] for group in groups]
 
 
 def seeds_of(recipe: Recipe, count: int, row: bool) -> Sequence[int]:
-    """Its seeds in the finals. A recipe that no seed changes runs once, or not again where it is a `row`."""
+    """Return the seeds of a recipe in the finals. A recipe that no seed changes runs once; as a `row`, not again."""
     return fresh_seeds(count if recipe.uses_seed else 0 if row else 1)

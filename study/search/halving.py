@@ -12,10 +12,10 @@ from study.search.schedulers import Setting
 
 
 class SuccessiveHalving:
-    """At each rung the best share of the trials that came there goes on."""
+    """At each rung the best share of the trials that have arrived there goes on."""
 
     def __init__(self, shares: Sequence[float]) -> None:
-        """`shares` of each rung."""
+        """`shares`: for each rung, the share that goes on."""
         self.shares = tuple(shares)
         self.values: dict[int, list[Sequence[float]]] = {}
 
@@ -27,6 +27,6 @@ class SuccessiveHalving:
 
 
 def asha(setting: Setting) -> SuccessiveHalving:
-    """The share that goes on is the ratio of a rung's resource to the next one's: with rungs at 1/8, 1/4 and 1/2 of a
-    training half of the trials go on each time, so that every rung costs about the same."""
+    """Return a scheduler whose share at a rung is the rung's amount of training divided by the next rung's. With rungs
+    at 1/8, 1/4 and 1/2 of a training half of the trials go on each time, so every rung costs about the same."""
     return SuccessiveHalving([resource / following for resource, following in itertools.pairwise(setting.rungs)])

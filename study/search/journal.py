@@ -1,6 +1,6 @@
 """The journal of an explored study: Optuna's file in the results folder.
 
-The name of a trial is a user attribute of it, which optuna-dashboard shows.
+The displayed name of a trial is a user attribute, which optuna-dashboard shows.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ from trainables.recipe import Recipe
 from trainables.typed_json import parse_json
 
 SAMPLER = "sampler"
-"""User attribute of the study: its sampler's name."""
+"""User attribute of the Optuna study: its sampler's name."""
 
 
 def open_journal(
     results: Path, name: str, sampler: str | None, goals: Sequence[Goal], base: Recipe, domains: Sequence[Domain]
 ) -> optuna.Study:
-    """The study's Optuna journal, made or continued; written anew where the space has changed (`changed_space`). Scores
-    are maximised, costs minimised. `UserError` where it is of other directions, or of a sampler that is not registered.
+    """Create or continue the study's Optuna journal; write it anew if the space has changed (`changed_space`). Scores
+    are maximised, costs minimised. `UserError` if the journal has other directions, or if its sampler is unregistered.
 
-    `sampler`: a name; None for the one that the journal was last continued with. It is kept as `SAMPLER`, and seeded by
-    the number of trials in the journal.
+    `sampler`: a name; None: the sampler of the journal's last run. The name is stored as `SAMPLER`; the seed is the
+    number of trials in the journal.
     """
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     directions = ["minimize" if goal.lower_is_better else "maximize" for goal in goals]
@@ -74,7 +74,7 @@ def open_journal(
 
 
 def _open(path: Path, name: str, directions: list[str]) -> optuna.Study:
-    """`UserError` for a file that is no journal, or holds trials that no search has made."""
+    """Open or create a journal; `UserError` if the file is no journal, or contains trials that Optuna rejects."""
     with of_journal(path.parent):
         if os.path.lexists(path) and not path.is_file():
             raise ValueError("it is no file")
@@ -88,7 +88,7 @@ def _open(path: Path, name: str, directions: list[str]) -> optuna.Study:
 
 
 def _written_anew(results: Path, name: str, directions: list[str], trials: Sequence[FrozenTrial]) -> optuna.Study:
-    """The journal with these trials in place of those that it holds; says so."""
+    """Replace the trials of the journal by these, and print that."""
     left = sum(LEFT in trial.user_attrs for trial in trials)
     outside = f"; {count(left, 'recipe')} of before lie outside it, and it learns nothing from them" * bool(left)
     say(f"the space was changed: the search goes on in it with {count(len(trials) - left, 'earlier trial')}{outside}")
@@ -105,12 +105,12 @@ def _written_anew(results: Path, name: str, directions: list[str], trials: Seque
 
 @contextlib.contextmanager
 def of_journal(results: Path) -> Iterator[None]:
-    """What is wrong with the journal, while it is read, as one `UserError`."""
+    """Raise any error while the journal is read as one `UserError`."""
     try:
         yield
-    except OSError:  # the disk, not what stands there
+    except OSError:  # the disk, not the contents
         raise
-    except Exception as error:  # Optuna replays the file line by line, and a wrong line may break it anywhere
+    except Exception as error:  # Optuna replays the file line by line: a wrong line may raise anything
         raise UserError(
             f"{results / JOURNAL} is no journal of this search ({unforeseen(error)}); "
             "move it away, and the search begins anew"
@@ -119,12 +119,12 @@ def of_journal(results: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def of_sampler(name: str) -> Iterator[None]:
-    """What a sampler cannot do with this study's trials, while it is asked, as one `UserError`."""
+    """Raise any error of a sampler while it draws as one `UserError`."""
     try:
         yield
     except (OSError, UserError):
         raise
-    except Exception as error:  # Optuna's own, or whatever one of a plugin raises
+    except Exception as error:  # a plugin's sampler may raise anything
         raise UserError(
             f"the sampler {name} gave no next recipe ({unforeseen(error)}); what is done is kept: go on with another "
             "one, such as --sampler random"
@@ -132,8 +132,8 @@ def of_sampler(name: str) -> Iterator[None]:
 
 
 def _cut_torn_line(path: Path) -> None:
-    """Cut off a last line without its end, which a killed process left: Optuna passes over it, writes the next line
-    behind it, and can read neither. `ValueError` for any other line that is none."""
+    """Cut off an unfinished last line, which a killed process left: Optuna skips it, appends the next line to it, and
+    then can read neither. `ValueError` for any other line that is no JSON object."""
     whole, _, torn = path.read_bytes().rpartition(b"\n")
     for number, line in enumerate(whole.splitlines(), start=1):
         try:
@@ -150,26 +150,26 @@ def _listed(directions: Sequence[str]) -> str:
 
 
 def _metric(goal: Goal) -> str:
-    """What optuna-dashboard calls a goal."""
+    """Return the name of a goal in optuna-dashboard."""
     if goal.cost:
         return f"{goal.short} ({goal.unit})" if goal.unit not in goal.short else goal.short
     return "development score" if goal.name == "selection" else f"development {goal.name}"
 
 
 def name_explored(trial: optuna.Trial, name: str, recipe: Recipe) -> None:
-    """Say what people call a recipe that Optuna has asked for, once all of it is chosen."""
+    """Store the hash and the displayed name of a recipe that Optuna has proposed, once it is completely chosen."""
     trial.set_user_attr(HASH, recipe.hash)
     trial.set_user_attr(NAME, printable(name))
 
 
 def explored_recipe(trial: optuna.trial.FrozenTrial, base: Recipe, domains: Sequence[Domain]) -> Recipe | None:
-    """The recipe that Optuna asked for; None for a row, where the study died before all of it was chosen, and of one
-    that the space does not hold any more."""
+    """Return the recipe that Optuna proposed. None for a row, for a recipe that the space does not contain any more,
+    and if the study was killed before the recipe was completely chosen."""
     chosen = applying(domains, drawn(domains, trial.params), base.flat())
     return base.override(chosen) if NAME in trial.user_attrs and LEFT not in trial.user_attrs else None
 
 
 def told_rows(study: optuna.Study, base: Recipe, domains: Sequence[Domain]) -> set[str]:
-    """The recipe hashes of the rows that Optuna has been told."""
+    """Return the recipe hashes of the rows whose results Optuna has."""
     rows = [trial for trial in study.get_trials(deepcopy=False) if ROW in trial.user_attrs]
     return {base.override(applying(domains, drawn(domains, trial.params), base.flat())).hash for trial in rows}

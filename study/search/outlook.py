@@ -1,4 +1,4 @@
-"""What a study will still run, as far as its agenda and its limits tell: what a forecast lays out on its places."""
+"""The trials that a study will still run, by its agenda and limits. A forecast lays them out on the study's places."""
 
 from __future__ import annotations
 
@@ -21,36 +21,34 @@ from study.search.ladder import LOOKS, RATIO
 
 @dataclass(frozen=True)
 class Outlook:
-    """Trials by the hashes of their recipes; None for a recipe that is yet to be chosen."""
+    """Future trials, each by the hash of its recipe; None for a recipe that is not chosen yet."""
 
     trials: Sequence[str | None] = ()
-    """Before the finals: rows, recipes of the search, further seeds."""
+    """Trials before the finals: rows, recipes of the search, further seeds."""
     rounds: Sequence[Sequence[str]] = ()
-    """Of the finals, seed by seed: whole ones, as far as a limit in minutes leaves room. They begin when the trials
-    before them have ended."""
+    """Rounds of the finals, one per seed, that a limit in minutes has room for. They begin after `trials` end."""
     awaited: Collection[str] = ()
-    """What running trials train that must have ended, too, as they may decide who is in the finals."""
+    """Recipes of running trials that may decide which recipes are finalists, and so must end before the finals."""
     after: Sequence[str] = ()
-    """Soups, each as dear as to score the untrained encoder, and a learning curve, in which parts of the data count as
-    much of a training as they are."""
+    """Soups, each as dear as scoring the untrained encoder, and a learning curve, counted in whole trainings."""
     explores: float = 0.0
-    """For so many seconds recipes are explored, where a limit in minutes bounds that; infinite while nobody knows."""
+    """Seconds for which recipes are explored if a limit in minutes bounds that; infinite until a training has ended."""
     left: float = math.inf
-    """Seconds until that limit."""
+    """Seconds until the limit in minutes."""
     seconds: Mapping[str, float] = field(default_factory=dict)
-    """What a trial of a recipe takes, where a limit in minutes tells it by the parts of the data that it trained on."""
+    """Guessed seconds of a trial, by recipe (`Budget.guess`). Empty without a limit in minutes."""
     after_wait: Callable[[float], Outlook] | None = None
-    """The outlook if those that are `awaited` end in so many seconds: who is in the finals depends on it. None where
-    nothing is awaited, or more is explored."""
+    """Returns the outlook if the `awaited` trials end in this many seconds: the finalists depend on that. None if no
+    trial is awaited, or if recipes are still explored."""
 
     @property
     def begins(self) -> int:
-        """How many trials are known to begin."""
+        """Number of trials that will begin, as far as is known."""
         return len(self.trials) + sum(map(len, self.rounds)) + len(self.after)
 
 
 def outlook(agenda: Agenda, wait: float = 0.0) -> Outlook:
-    """As things stand. `wait`: seconds until what decides on the finals has ended."""
+    """Return the present outlook. `wait`: seconds until the trials that decide on the finals have ended."""
     exploration, finals, budget = agenda.exploration, agenda.rounds, agenda.budget
     left, chooses = budget.seconds_left(), finals.finalists is None
     passed = {*agenda.progress.left_out, *(trial.key for trial in exploration.queue if not chooses)}
@@ -66,7 +64,7 @@ def outlook(agenda: Agenda, wait: float = 0.0) -> Outlook:
     after: list[str] = []
     if finals.size:
         soups = sum(bool(trial.averaged) for trial in waiting)
-        if agenda.soups is not None and (chooses or finals.open):  # they are asked for once these have ended
+        if agenda.soups is not None and (chooses or finals.open):  # soups are asked for once the finals have ended
             soups = finals.size.of_soup
         after = [finals.size.untrained.hash] * soups + [base] * finals.size.curve_trainings * (agenda.parts is None)
     awaited = {trial.recipe_hash for trial in agenda.awaited}
@@ -79,8 +77,8 @@ def outlook(agenda: Agenda, wait: float = 0.0) -> Outlook:
 
 
 def _exploring(exploration: Exploration, budget: Budget, waiting: int) -> tuple[float, int, float]:
-    """For how many seconds recipes are explored where a limit in minutes bounds that, how many are asked for at most,
-    and the share of the limits within which the finals come then."""
+    """Return for how many seconds recipes are explored if a limit in minutes bounds that, how many of their trials
+    begin at most, and the share of the limits that remains without the exploration to come."""
     unasked = exploration.unasked * len(exploration.course.seeds)
     if exploration.finals.rooms is None:  # no training has ended
         return math.inf, unasked, 1.0
@@ -97,7 +95,7 @@ def _exploring(exploration: Exploration, budget: Budget, waiting: int) -> tuple[
             room = min(room, int(amount / each[name]))
     used = []
     for name, limit in budget.limits.items():
-        if LIMITS[name].clock and each[name]:  # what is left to ask for may end it sooner
+        if LIMITS[name].clock and each[name]:  # exploration ends sooner if no recipe is left to ask for
             last = 60 * each[name] * (waiting + room) / budget.places
             explores = min(explores, last)
         used.append((explores / 60 if LIMITS[name].clock else room * each[name]) / limit)
@@ -105,8 +103,9 @@ def _exploring(exploration: Exploration, budget: Budget, waiting: int) -> tuple[
 
 
 def _recipe_takes(exploration: Exploration, limit: str) -> float:
-    """What exploring a recipe takes of a limit in the mean, on the smallest part and on larger ones: as those so far,
-    which may take longer than the base settings; until some have ended as if a third went on."""
+    """Return the mean cost of exploring a recipe, in the limit's unit, on the smallest part and on larger ones. It is
+    that of the recipes so far, which may take longer than the base settings. Until some have ended, a third of the
+    recipes is assumed to go on to each larger part."""
     base, parts = exploration.course.base.hash, exploration.ladder.parts if exploration.ladder else ()
     by_part = [
         [LIMITS[limit].of(record.cost) or 0.0 for key, record in exploration.records(share).items() if key != base]
@@ -121,14 +120,14 @@ def _recipe_takes(exploration: Exploration, limit: str) -> float:
 
 
 def _seconds(budget: Budget, recipes: Iterable[str]) -> dict[str, float]:
-    """Seconds of a trial of each of these recipes, those that can be told."""
+    """Return the seconds of a trial of each recipe, where they can be guessed."""
     minutes = {each: budget.guess("minutes", each) for each in dict.fromkeys(recipes)}
     return {each: 60 * taken for each, taken in minutes.items() if taken}
 
 
 def finals_to_come(agenda: Agenda, fits: Fits) -> list[list[str]]:
-    """The rounds of the finals that have not begun: while no finalist is chosen, with those that would be chosen now
-    of what `fits` then. A finalist nobody knows takes as long as the base settings."""
+    """Return the rounds of the finals that have not begun. Before the finalists are chosen: with the finalists that
+    would be chosen now among recipes that `fits` accepts. An unknown finalist counts as the base settings."""
     finals, course, exploration = agenda.rounds, agenda.course, agenda.exploration
     if finals.size is None:
         return []

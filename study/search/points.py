@@ -1,4 +1,4 @@
-"""Points of a search space: the values of the domains that apply, as recipes and as Optuna's trials have them."""
+"""Points of a search space: the values of the domains that apply, taken from recipes or from Optuna's trials."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from trainables.recipe import Recipe, Value, deciding, existing
 
 
 def applying(domains: Sequence[Domain], drawn: Mapping[str, Value], flat: Mapping[str, Value]) -> dict[str, Value]:
-    """What of the values that a trial drew is part of its recipe: all but domains whose condition does not hold, and
-    keys that the recipe has not. `flat` is the base recipe."""
+    """Return the values of a trial that belong to its recipe: without domains whose condition does not hold, and
+    without keys that the recipe does not have. `drawn`: the trial's values; `flat`: the base recipe."""
     chosen = dict(drawn)
-    for domain in in_order(domains):  # one that does not apply decides nothing
+    for domain in in_order(domains):  # a domain that does not apply decides about no other
         recipe = {**flat, **chosen}
         if not domain.is_asked(recipe):
             chosen.pop(domain.key, None)
@@ -24,7 +24,7 @@ def applying(domains: Sequence[Domain], drawn: Mapping[str, Value], flat: Mappin
 
 
 def in_order(domains: Sequence[Domain]) -> tuple[Domain, ...]:
-    """The domains, each after those that decide whether it is asked for."""
+    """Return the domains, each after the domains that decide whether it applies."""
     left, ordered = list(domains), list[Domain]()
     while left:
         waiting = {domain.key for domain in left}
@@ -35,8 +35,8 @@ def in_order(domains: Sequence[Domain]) -> tuple[Domain, ...]:
 
 
 def grid(domains: Sequence[Domain], flat: Mapping[str, Value]) -> list[dict[str, Value]]:
-    """Every combination of the domains' grid values, each once, in their order; a conditional key only where its
-    condition holds. `flat` is the base recipe."""
+    """Return every combination of the domains' grid values, each once, in order; with a conditional key only if its
+    condition holds. `flat`: the base recipe."""
     points: dict[tuple[tuple[str, Value], ...], None] = {}
     for values in itertools.product(*(domain.grid_values for domain in domains)):
         drawn = {domain.key: value for domain, value in zip(domains, values, strict=True)}
@@ -45,7 +45,7 @@ def grid(domains: Sequence[Domain], flat: Mapping[str, Value]) -> list[dict[str,
 
 
 def reachable(key: str, base: Mapping[str, Value], domains: Sequence[Domain]) -> bool:
-    """Whether a search over the domains may make a recipe of the flat base that has this key."""
+    """Whether a search over the domains from the flat recipe `base` may make a recipe that has this key."""
     deciders = [
         dataclasses.replace(domain, choices=_ends(domain), low=None, high=None, log=False, when=None)
         for domain in domains
@@ -59,7 +59,7 @@ def _ends(domain: Domain) -> tuple[Value, ...]:
 
 
 def point(recipe: Recipe, base: Recipe, domains: Sequence[Domain]) -> dict[str, Value] | None:
-    """A recipe as the values of the domains that apply; None where a search over them from this base cannot make it."""
+    """Return a recipe as the values of the domains that apply; None if a search from this base cannot make it."""
     chosen, flat = dict[str, Value](), recipe.flat()
     values = {**base.flat(), **{domain.key: flat[domain.key] for domain in domains if domain.key in flat}}
     for domain in domains:
@@ -71,5 +71,5 @@ def point(recipe: Recipe, base: Recipe, domains: Sequence[Domain]) -> dict[str, 
 
 
 def means(values: Sequence[Sequence[float]]) -> list[float]:
-    """The mean over seeds of every goal."""
+    """Return the mean over seeds of every goal; `values` has one row per seed."""
     return [fmean(each) for each in zip(*values, strict=True)]

@@ -1,4 +1,4 @@
-"""Which trials of an agenda train together, in one population."""
+"""The trials of an agenda that train together, in one population."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from trainables.trial import population_key
 from trainables.typed_json import parse_json
 
 LARGEST_POPULATION, ANCHORS_TOGETHER = 128, 32_768
-"""Trials that train together at most, and anchors in a step of theirs, which bounds a device's memory: a population of
-batch 512 has 64 members. Further trials go to the next free place in the cluster."""
+"""The largest numbers of trials in a population, and of anchors in a step of all of them, which bounds a device's
+memory: with batch size 512 a population has 64 members. Further trials go to the next free place in the cluster."""
 ASKED_TOGETHER = 8
-"""Recipes that Optuna gives at once where they can train together; more would learn less from each other."""
+"""Number of recipes that Optuna proposes at once if they can train together; more would learn less from each other."""
 
 
 class Populations:
-    """Takes trials from an agenda, those together that can train so."""
+    """Takes trials from an agenda, and groups those that can train together."""
 
     def __init__(self, plan: Plan, agenda: Agenda) -> None:
         self.plan, self.agenda = plan, agenda
         self.interrupted = [*self._interrupted()]
-        """Those of an earlier run that have members without a record: only whole can they resume, and they do first."""
+        """Populations of an earlier run that have members without a record. They resume first, and only as a whole."""
 
     def next(self) -> list[Trial]:
-        """Trials that begin now, together; none where nothing does."""
+        """Return one trial, or one population, that begins now; empty if no trial can begin."""
         if self.interrupted:
             return self.interrupted.pop(0)
         first = self.agenda.next()
@@ -57,7 +57,8 @@ class Populations:
         return members
 
     def key(self, trial: Trial) -> str | None:
-        """Trials of one key may train together; None: alone, as an average and a trial that may be stopped are."""
+        """Return the key that trials share if they may train together. None: the trial runs alone, as it is a soup or
+        may be stopped, or as its recipe does not fit into a population."""
         return None if trial.averaged or self.plan.may_stop(trial) else population_key(trial.recipe)
 
     def _interrupted(self) -> Iterator[list[Trial]]:
@@ -79,7 +80,7 @@ class Populations:
         return Trial(Recipe.from_flat(record.recipe), record.seed, "done") if record else None
 
     def _raced(self, key: str) -> Trial | None:
-        """A seed that the race gave in an earlier run, and may not have come to yet in this one."""
+        """Return a trial that the race gave in an earlier run, and may not have given yet in this run."""
         recipe_hash, seed = split_key(key)
         trial = self.agenda.race.named.get(recipe_hash) if self.agenda.race else None
         if trial is None or not self.key(trial) or seed >= self.plan.most_seeds:
@@ -88,7 +89,7 @@ class Populations:
 
 
 def members_of(path: Path) -> list[str]:
-    """The keys of those that train together; `UserError` for a file that does not hold them."""
+    """Return the keys of trials that train together, from a file; `UserError` if the file does not contain them."""
     try:
         check_plain(path)
         keys = parse_json(path.read_bytes())
@@ -102,6 +103,6 @@ def members_of(path: Path) -> list[str]:
 
 
 def files_key(members: Sequence[Trial]) -> str:
-    """Names the files of trials that run together; of one alone, its own key."""
+    """Return the name of the files of trials that run together; for a single trial, its own key."""
     keys = [member.key for member in members]
     return keys[0] if len(keys) == 1 else "population-" + hashlib.sha256("".join(keys).encode()).hexdigest()[:12]

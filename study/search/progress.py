@@ -1,4 +1,4 @@
-"""What of a study is done, what runs, and what its limits have room for."""
+"""The done and running trials of a study, and the trials that its limits have room for."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from trainables.recipe import Recipe
 
 
 class StudyProgress:
-    """Of one study; its agenda keeps it, and what the agenda is made of reads it."""
+    """The state of one study, which its agenda shares with its exploration and its finals."""
 
     def __init__(
         self,
@@ -28,17 +28,17 @@ class StudyProgress:
         self.done = {record.key: record for record in records}
         self.running: dict[str, Trial] = {}
         self.failed: set[str] = set()
-        """Keys of those that failed since this study began, or went on."""
+        """Keys of trials that failed since this study began or was continued."""
         self.left_out: dict[str, Trial] = {}
-        """By key, those that a limit had no room for when they were looked at last."""
-        self._since: dict[str, float] = {}  # by key of a trial that runs
-        self._standings: tuple[int, RecordStandings | None] = (-1, None)  # how many were done then
+        """Trials, by key, that a limit had no room for at the last check."""
+        self._since: dict[str, float] = {}  # by key of a running trial: its begin in minutes (`Budget.now`)
+        self._standings: tuple[int, RecordStandings | None] = (-1, None)  # with the number of trials done then
 
     def begin(self, trial: Trial) -> None:
         self.running[trial.key], self._since[trial.key] = trial, self.budget.now
 
     def end(self, key: str, record: Record | None) -> Trial:
-        """A trial that ran has its record, or None where it failed."""
+        """Store the record of a running trial (None: it failed), and return the trial."""
         if record is None:
             self.failed.add(key)
         else:
@@ -50,17 +50,17 @@ class StudyProgress:
         return not (trial.key in self.done or trial.key in self.running or trial.key in self.failed)
 
     def awaits(self, trial: Trial) -> bool:
-        """Whether it runs, or is still to run and had room when it was looked at last."""
+        """Whether the trial runs, or is still to run and had room at the last check."""
         return trial.key in self.running or (self.is_open(trial) and trial.key not in self.left_out)
 
     @property
     def searching(self) -> list[Trial]:
-        """Those that run and are none of the finals."""
+        """Running trials that do not belong to the finals."""
         return [trial for trial in self.running.values() if not is_fresh(trial.seed)]
 
     @property
     def standings(self) -> RecordStandings:
-        """Of recipes on all of the data, as they are in the report."""
+        """Standings of recipes on all of the data, the same as in the report."""
         done, standings = self._standings
         if standings is None or done != len(self.done):
             course, explored = self.course, self.explorer.explored if self.explorer else ()
@@ -71,7 +71,7 @@ class StudyProgress:
         return standings
 
     def ranked(self) -> list[Ranked]:
-        """Of these the best first; those that left a race over seeds last."""
+        """Return the recipes of `standings`, the best first; those that left a race over seeds come last."""
         raced = self.race.race.raced() if self.race else {}
         return self.standings.ranked(frozenset(key for key, recipe in raced.items() if recipe.lost))
 
@@ -82,8 +82,8 @@ class StudyProgress:
         awaited: Callable[[Trial], bool] = lambda _: True,
         within: float = 1.0,
     ) -> bool:
-        """Whether the limits, or `within` that share of them, have room for a trial of each recipe, then for the
-        stages in `later`, given as hashes. Stages wait for running trials that are `awaited`."""
+        """Whether the limits have room for a trial of each recipe, then for the stages of recipe hashes in `later`.
+        Stages wait for running trials that are `awaited`. `within`: the share of the limits that may be used."""
         self.budget.expect(recipes)
         now = self.budget.now
         sides: dict[bool, list[Running]] = {True: [], False: []}
@@ -92,17 +92,17 @@ class StudyProgress:
         return self.budget.fits([recipe.hash for recipe in recipes], sides[True], later, sides[False], within)
 
     def will_fit(self, within: float, recipes: Sequence[Recipe], later: Sequence[Sequence[str]] = ()) -> bool:
-        """The same for later, when all that runs has ended and only that share of the limits may have been used."""
+        """As `fits`, for later: all running trials have ended, and only the share `within` of the limits is usable."""
         self.budget.expect(recipes)
         return self.budget.fits([recipe.hash for recipe in recipes], (), later, within=within)
 
     def _costs_as(self, trial: Trial) -> str:
-        """The hash of the recipe whose trials say what it takes: a soup is scored as the untrained encoder is."""
+        """Return the hash of the recipe whose trials cost as much: a soup costs as much as the untrained encoder."""
         finals = self.course.finals
         return finals.untrained.hash if trial.averaged and finals else trial.recipe_hash
 
     def trainings(self, without: Sequence[Record]) -> float | None:
-        """How many whole trainings of the base settings the limits have room for, the cost of the trials `without`
-        given back, so that a continued study decides as it did. None without a limit, and while it is not known."""
+        """Return how many whole trainings of the base settings the limits have room for; None if unknown, or without a
+        limit. The cost of the trials `without` is not counted, so that a continued study decides as before."""
         self.budget.expect([self.course.base])
         return self.budget.trainings(self.course.base.hash, without)

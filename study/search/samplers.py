@@ -1,4 +1,4 @@
-"""The samplers that `--sampler` names: how `--search optuna` chooses what it tries next.
+"""The samplers that `--sampler` names: how `--search optuna` chooses the next recipe.
 
 A sampler of your own is a function from a seed to one of Optuna's, in a file given by `--plugin`:
 
@@ -25,30 +25,30 @@ class SamplerEntry:
 
     name: str
     builder: str | Callable[[int], BaseSampler]
-    """A function, or `"module:function"`, from a seed to an Optuna sampler. The seed is the number of trials that
-    Optuna knows already, so that a continued study does not repeat its first random draws."""
+    """A function from a seed to an Optuna sampler, or its name `"module:function"`. The seed is the number of trials in
+    Optuna's study, so that a continued study does not repeat its first random draws."""
     meaning: str
     conditional: bool = True
-    """Whether it understands domains that are asked for only under a condition. Where it does not, it is asked for all
-    domains in every trial, and what does not apply is left out of the recipe."""
+    """Whether the sampler supports domains that apply only under a condition. Otherwise every trial draws all domains,
+    and values that do not apply are left out of the recipe."""
     forgetful: bool = False
-    """Whether it knows nothing between two draws but its seed and the trials: then each recipe is drawn by a new one
-    with a seed of the recipe's number, and a study that was killed asks for what it would have asked for."""
+    """Whether the sampler keeps no state between draws except its seed and the trials. Then a new sampler, seeded with
+    the recipe's number, draws each recipe, and a study that was killed asks for the same recipes as otherwise."""
 
     def build(self, seed: int) -> BaseSampler:
-        """The Optuna sampler, new."""
+        """Return a new Optuna sampler."""
         sampler: BaseSampler = load(self.builder)(seed)
         return sampler
 
     def drawing(self, number: int, attempt: int = 0) -> BaseSampler | None:
-        """The one that draws the recipe of that number, after so many that cannot run; None where one sampler draws
-        all."""
+        """Return the sampler that draws the recipe of that number. `attempt`: how many draws before could not run. None
+        if one sampler draws all recipes."""
         seed = np.random.SeedSequence([number, attempt]).generate_state(1)[0]
         return self.build(int(seed)) if self.forgetful else None
 
 
 DEFAULT_SAMPLER = "tpe"
-"""What chooses where nobody names a sampler, and a study's journal does not either."""
+"""The sampler if neither the request nor the study's journal names one."""
 
 SAMPLERS = Registry(
     "sampler",

@@ -20,22 +20,22 @@ from trainables.registry import Registry, load
 
 @dataclass(frozen=True)
 class Setting:
-    """What a scheduler is made for."""
+    """Input from which a scheduler is built."""
 
     rungs: tuple[float, ...]
-    """How much of a training each rung has seen, rising, in one unit: steps, tokens, epochs, or the share of the whole.
-    The last one is the end of a training where that is the same for all."""
+    """Amount of training before each rung, rising, in one unit: steps, tokens, epochs, or the share of the whole
+    training. The last one is the end of a training if that is the same for all trials."""
     goals: int = 1
-    """How many values a rung has."""
+    """Number of values at a rung."""
 
 
 class Scheduler(Protocol):
-    """Says rung by rung which trials go on. It knows neither Ray nor time."""
+    """Decides at each rung which trials go on. It uses neither Ray nor time."""
 
     def goes_on(self, trial: str, rung: int, values: Sequence[float]) -> bool:
-        """Whether the trial of that name goes on after its rung, counted from 1. `values` are its goals' development
-        scores there, each the higher the better. It is asked once for each, in the order in which trials arrive, and
-        never at the last rung, where the training is over anyway."""
+        """Return whether the trial of that name goes on after this rung, counted from 1. `values`: development scores
+        of the goals there, the higher the better. Called once for each trial and rung, in the order in which trials
+        arrive, and never at the last rung, where the training is over anyway."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class SchedulerEntry:
 
     name: str
     builder: str | Callable[[Setting], Scheduler]
-    """A function, or `"module:function"`, from a `Setting` to a `Scheduler`."""
+    """A function from a `Setting` to a `Scheduler`, or its name `"module:function"`."""
     meaning: str
     stops: bool = True
     """Whether it ever stops a trial. Trials that may be stopped are scored at every rung, and train alone."""
@@ -52,7 +52,7 @@ class SchedulerEntry:
     """Whether it can judge a space that has several goals."""
 
     def build(self, setting: Setting) -> Scheduler:
-        """The scheduler, new."""
+        """Return a new scheduler."""
         scheduler: Scheduler = load(self.builder)(setting)
         return scheduler
 

@@ -1,7 +1,8 @@
-"""Which seeds run next where their number is a range (`--seeds 1:10`): more only where they can change an answer.
+"""The seeds that run next if their number is a range (`--seeds 1:10`). Further seeds run only where they can change an
+answer.
 
-The race itself is `reports.facts.seed_race`: it goes in rounds, and decides by the scores alone. So a study that was
-killed goes on with the same race, in whatever order its trials ended.
+The rules of the race are in `reports.facts.seed_race`: it has rounds, and decides by the scores alone. So a study that
+was killed continues the same race, whatever the order in which its trials ended.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ class RacingRecipe:
     row: bool
     fixed: bool
     values: dict[int, Sequence[float] | None] = field(default_factory=dict)
-    """By seed; None for a seed that failed or was stopped early: there are no more after it."""
+    """Values of the goals by seed; None for a seed that failed or was stopped early: no further seed follows."""
 
 
 class SeedRace:
-    """Told what became of each trial, it gives the next ones. Seeds are numbers from 0 on."""
+    """Takes the results of trials, and returns the next trials. Seeds are numbers from 0 on."""
 
     def __init__(self, least: int, most: int, goals: int = 1, baseline: str | None = None) -> None:
         self.least, self.most, self.goals, self.baseline = least, most, goals, baseline
@@ -36,18 +37,18 @@ class SeedRace:
         self._raced: dict[str, Raced] | None = None
 
     def enter(self, name: str, row: bool = False, fixed: bool = False) -> None:
-        """A recipe takes part, `fixed` where no seed changes it; entered again it stays what it was."""
+        """Add a recipe to the race; without effect if it was added before. `fixed`: no seed changes the recipe."""
         if name not in self.recipes:
             self.recipes[name] = RacingRecipe(row, fixed)
             self._raced = None
 
     def tell(self, name: str, seed: int, values: Sequence[float] | None) -> None:
-        """A trial of an entered recipe ended: its goals' values, all maximised, or None where it has none."""
+        """Store the values of a trial's goals, all maximised; None: the trial has none. The recipe must be entered."""
         self.recipes[name].values[seed] = values
         self._raced = None
 
     def raced(self) -> dict[str, Raced]:
-        """By name, how far each recipe has come."""
+        """Return the state of each recipe in the race, by name."""
         if self._raced is None:
             self._entrants = {
                 name: entrant(recipe.values, self.goals, recipe.fixed, None in recipe.values.values())
@@ -58,11 +59,11 @@ class SeedRace:
         return self._raced
 
     def next_trials(self, places: int, running: Collection[tuple[str, int]] = ()) -> list[tuple[str, int]]:
-        """The trials to begin now, as name and seed: what the round lacks, then for idle places the next seeds of the
-        recipes nearest to winning. `running`: begun and not ended.
+        """Return the trials to begin now, as name and seed: first those that the round lacks, then, for idle places,
+        the next seeds of the recipes nearest to winning. `running`: trials that have begun and not ended.
 
-        Every recipe must have its least seeds, or have failed. Empty where nothing more can change an answer, or where
-        trials that run must end first.
+        Every recipe must have its least seeds, or have failed. Empty if no further trial can change an answer, or if
+        running trials must end first.
         """
         ended = {name for name, recipe in self.recipes.items() if None in recipe.values.values()}
         going = {name: standing for name, standing in self.raced().items() if standing.going and name not in ended}
@@ -82,7 +83,7 @@ class SeedRace:
         return trials
 
     def open(self, name: str) -> int:
-        """How many seeds beyond those that it has, and beyond the least, the recipe may still get, at most."""
+        """Return the largest number of seeds that the recipe may still get, beyond those it has and the least ones."""
         recipe, standing = self.recipes[name], self.raced()[name]
         if recipe.fixed or None in recipe.values.values() or not (standing.going or standing.has < self.least):
             return 0
@@ -90,7 +91,7 @@ class SeedRace:
 
 
 class StudySeedRace:
-    """The race of a study: from trials to trials."""
+    """The race of a study: `SeedRace` for `Trial` and `Record` objects."""
 
     def __init__(
         self,
@@ -101,17 +102,17 @@ class StudySeedRace:
         baseline: str | None,
         records: Mapping[str, Record],
     ) -> None:
-        """`fixed` are the rows and a grid, which have these seeds at least and so many at most; `baseline` is the hash
-        of the row that others are compared with, `records` by key what is done."""
+        """`fixed`: the rows and a grid, with these `seeds` at least and `most` seeds at most. `baseline`: the hash of
+        the row that others are compared with. `records`: finished trials by key."""
         self.seeds, self.goals, self.records = seeds, goals, records
         self.race, self.of_rows = (SeedRace(len(seeds), most, len(goals), baseline) for _ in range(2))
-        """All of it, and that of the rows alone, which asks for no seed that the whole does not ask for."""
+        """The race of all recipes, and the race of the rows alone: that asks for no seed that the first does not."""
         self.named: dict[str, Trial] = {}
         for trial in {trial.recipe_hash: trial for trial in reversed([*fixed])}.values():
             self.enter(trial)
 
     def enter(self, trial: Trial) -> None:
-        """The trial's recipe takes part, with the seeds that it has already."""
+        """Add the trial's recipe to the race, with the records that it has already."""
         if trial.recipe_hash in self.named:
             return
         self._enter(trial)
@@ -121,7 +122,7 @@ class StudySeedRace:
                 self.tell(trial, seed, record)
 
     def tell(self, trial: Trial, seed: int, record: Record | None) -> None:
-        """A trial of that recipe has its record, or None where it failed."""
+        """Store the record of a trial of that recipe under this seed; None: the trial failed."""
         self._enter(trial)
         values = None
         if record is not None and record.status == "finished":
@@ -131,8 +132,8 @@ class StudySeedRace:
             self.of_rows.tell(trial.recipe_hash, seed, values)
 
     def next(self, places: int, running: Collection[Trial]) -> list[Trial]:
-        """What to begin once every recipe has its least seeds. Before, once the rows have theirs, the seeds that
-        rows need in any case."""
+        """Return the trials to begin once every recipe has its least seeds. Before that, once the rows have theirs:
+        only the seeds that rows need in any case."""
         first = [trial.recipe_hash for trial in running if trial.seed < self.race.least]
         if self.of_rows.recipes.keys() & first:
             return []
@@ -142,7 +143,7 @@ class StudySeedRace:
         return [Trial(trial.recipe, seed, trial.name, trial.row) for trial, seed in named]
 
     def open(self, trials: Collection[Trial]) -> int:
-        """How many trials beyond the least seeds may still come at most, those in `trials` left out."""
+        """Return the largest number of trials beyond the least seeds that may still begin, without `trials`."""
         begun = sum(trial.seed >= self.race.least for trial in trials)
         new = {trial.recipe_hash for trial in trials if trial.recipe.uses_seed} - self.race.recipes.keys()
         further = len(new) * (self.race.most - self.race.least)

@@ -1,4 +1,4 @@
-"""The agenda of a study as a Tune `Searcher`: made of the plan, the ledger and the journal."""
+"""The agenda of a study as a Tune `Searcher`, built from the plan, the ledger and the journal."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from trainables.recipe import Recipe
 
 
 class TuneSearcher(Searcher):
-    """Hands out the trials that the ledger does not hold yet."""
+    """Suggests the trials that the ledger does not contain yet."""
 
     def __init__(
         self,
@@ -35,16 +35,16 @@ class TuneSearcher(Searcher):
         on_news: Callable[[list[str], Finals | None], object] = lambda *_: None,
         places: int = 1,
     ) -> None:
-        """`on_news` is called with all explored recipes and what is known of the finals, whenever there is more.
-        `places`: tasks that run at once."""
+        """`on_news` is called with the hashes of all explored recipes and the finals, whenever either changes.
+        `places`: number of tasks that run at once."""
         super().__init__(metric=None, mode=None)
         self.plan, self.on_news = plan, on_news
         self.begin: Callable[[Sequence[Trial], bool], dict[str, Any] | None] | None = None
-        """Has trials begun that run together, and gives Tune's config of them; None where the study must end. It is
-        told whether they train in a population. Set once the cluster is there."""
+        """Begins trials that run together, and returns Tune's config of them; None if the study must end. The second
+        argument is whether they train in a population. Set once the cluster is known."""
         self.drain: Callable[[], bool] = lambda: True
-        """Has trials settled that have ended; False where the study must end. While a record is awaited and nothing
-        trains, Tune asks for a next trial over and over, and calls nothing else. Set once the cluster is there."""
+        """Settles trials that have ended; returns False if the study must end. While a record is awaited and nothing
+        trains, Tune repeatedly asks for a next trial, and calls nothing else. Set once the cluster is known."""
         self.goals = plan.space.searched_goals
         records = ledger.sift()[0]
         self.budget = Budget(plan.limits, records if plan.limits else (), places)
@@ -65,17 +65,17 @@ class TuneSearcher(Searcher):
 
     @property
     def explored(self) -> list[str]:
-        """Hashes of the recipes that the search ever asked for."""
+        """Hashes of all recipes that the search ever asked for."""
         return self.explorer.explored if self.explorer else []
 
     @property
     def finals(self) -> Finals | None:
-        """As `study.json` keeps them."""
+        """The finals as `study.json` stores them; None if there are none."""
         finals = self.agenda.finals
         return finals.facts(self.agenda.finalists, self.curve.curve) if finals else None
 
     def has_next(self) -> bool:
-        """Whether something is left to run, for which the study's limits have room."""
+        """Whether a trial is left to run for which the study's limits have room."""
         first = self.agenda.next()
         if first is not None:
             self.agenda.give_back(first)
@@ -90,24 +90,24 @@ class TuneSearcher(Searcher):
         return self.begin(members, self.populations.key(members[0]) is not None) or Searcher.FINISHED
 
     def settle(self, key: str, record: Record | None) -> None:
-        """A trial has its record now, or None where it failed."""
+        """Take the record of a trial; None: the trial failed."""
         self.agenda.tell(key, record)
 
     def on_trial_complete(self, trial_id: str, result: dict[str, object] | None = None, error: bool = False) -> None:
-        """Nothing: a trial counts once its record is kept (`settle`), which may be later."""
+        """Do nothing: a trial counts once its record is written (`settle`), which may be later."""
 
     def __getstate__(self) -> dict[str, object]:
-        """Nothing: Tune pickles its searcher beside a state of its own, which nobody reads."""
+        """Return an empty state: Tune pickles its searcher, and nothing reads the pickle."""
         return {}
 
     def save(self, checkpoint_path: str) -> None:
-        """Nothing: the ledger and the journal already hold it all."""
+        """Do nothing: the ledger and the journal contain all state."""
 
     def restore(self, checkpoint_path: str) -> None:
-        """Nothing: a study is continued from the ledger."""
+        """Do nothing: a study is continued from the ledger."""
 
     def _announce(self) -> None:
-        """Have kept, and say, what is known now of explored recipes and finals."""
+        """Call `on_news`, and print the plan and the finals, if they have changed."""
         before, self._announced = self._announced, self._state
         if before == self._announced:
             return
@@ -120,8 +120,7 @@ class TuneSearcher(Searcher):
 
     @property
     def _state(self) -> tuple[int, object, bool, object, Parts]:
-        """How many recipes were asked for, the size of the finals, whether finalists are known, the ladder, and the
-        curve."""
+        """The number of recipes asked for, the finals' size, whether finalists are known, the ladder, and the curve."""
         agenda = self.agenda
         return len(self.explored), agenda.finals, agenda.finalists is not None, agenda.ladder, self.curve
 
@@ -137,24 +136,23 @@ class TuneSearcher(Searcher):
         return race
 
     def _curve(self) -> Mapping[str, Recipe]:
-        """What a learning curve trains: the answer is known now."""
+        """Return the recipes of the learning curve; called once the answer is known."""
         self.curve = parts_of(self._results, self._finals_recipes, self.plan.evaluation)
         for sentence in self.curve.sentences:
             say(printable(sentence))
         return self.curve.recipes
 
     def _soups(self) -> Sequence[Trial]:
-        """Which soups are scored: the answer is known now."""
         return soups_of(self._results, self._finals_recipes)
 
     def shipped(self) -> str | None:
-        """The key of the trial of the soup to ship; None where there is none."""
+        """Return the key of the trial of the soup to ship; None if there is none."""
         averaged = Answer.of(self._results).averaged
         return averaged.rpartition("/")[2] if averaged else None
 
     @property
     def limited(self) -> Limited:
-        """How a limit ended the study; empty where none has."""
+        """The limit that ended the study; empty if none did."""
         if not self.agenda.limited:
             return {}
         limited = self.budget.ended(self.agenda.remaining)
@@ -162,7 +160,7 @@ class TuneSearcher(Searcher):
 
     @property
     def _results(self) -> Results:
-        """With what is known now: an answer rests on whole finals, or on those that a limit ended."""
+        """The results with the present state of the search; an answer needs finals that are whole or cut by a limit."""
         before = StudyInfo.load(self.plan.results)
         explored = [*dict.fromkeys([*before.explored, *self.explored])]
         info = dataclasses.replace(before, explored=explored, finals=self.finals, limited=self.limited)

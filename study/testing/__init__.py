@@ -1,1 +1,1 @@
-"""Contract tests: what every entry of a registry must do. Our tests inherit them, and so can those of a plugin."""
+"""Contract tests, which every entry of a registry must pass. Our tests inherit them, and tests of plugins can, too."""

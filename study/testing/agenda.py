@@ -1,4 +1,4 @@
-"""An agenda on simulated time: places take its trials, which take as long, and score, as a function says."""
+"""An agenda on simulated time: a function returns how long each trial takes, and its record."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class SimulatedClock:
 
 @dataclass(frozen=True)
 class SimulatedTrial:
-    """A trial, when it began and ended, and its record; None where it failed or was cut off."""
+    """A trial, its begin and end in seconds, and its record; None if it failed or was cut off."""
 
     trial: Trial
     began: float
@@ -35,7 +35,7 @@ class SimulatedTrial:
 def drive(
     agenda: Agenda, clock: SimulatedClock, outcome: Callable[[Trial], tuple[float, Record | None]]
 ) -> list[SimulatedTrial]:
-    """Run it to its end, or to that of its time, when trials that run are cut off. `outcome`: seconds and record."""
+    """Run an agenda until its end, or until its limit cuts off running trials. `outcome`: seconds and record."""
     running: list[tuple[float, int, float, Trial, Record | None]] = []
     numbers, ran = itertools.count(), list[SimulatedTrial]()
     while True:

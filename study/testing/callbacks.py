@@ -1,9 +1,9 @@
-"""What every callback must bear, and what every tracker must keep, as tests that yours inherit:
+"""Tests that every callback and every tracker must pass. Tests of your own inherit them:
 
 class TestMine(CallbackContract):
     @pytest.fixture
     def entry(self, monkeypatch: pytest.MonkeyPatch) -> CallbackEntry:
-        monkeypatch.setenv("MY_SERVER", "...")  # what asks for it
+        monkeypatch.setenv("MY_SERVER", "...")  # switches the callback on
         return CALLBACKS["mine"]
 """
 
@@ -51,11 +51,11 @@ MEASURED = {
     "cost/crew/busy": 9.0,
     "cost/crew/idle": 1.0,
 }
-"""What trackers make of a record with these scores."""
+"""The numbers that trackers store of a record with `SCORES`."""
 
 
 def study_state(results: Path, space: str = "scl_tau", *arguments: str) -> StudyState:
-    """Of a study with four trials to come, which has been prepared in the folder."""
+    """Prepare a study in the folder, and return its state, with four trials to come."""
     command = ["--space", space, "--scale", "laptop", "--results", str(results), *arguments]
     plan = decide(read_request(parse(command)), 0)
     prepare_results(plan, HARDWARE)
@@ -63,14 +63,14 @@ def study_state(results: Path, space: str = "scl_tau", *arguments: str) -> Study
 
 
 def trial(state: StudyState, number: int = 0, name: str | None = None) -> Trial:
-    """One of the study's trials."""
+    """Return one of the study's trials."""
     planned = state.plan.fixed_trials()[number]
     resources, evaluation = Resources(hardware=HARDWARE), state.plan.evaluation
     return dataclasses.replace(planned, name=name or planned.name, evaluation=evaluation, resources=resources)
 
 
 def record(of: Trial, stopped: str | None = None) -> Record:
-    """What the trial leaves; with a reason, that of one that was stopped early."""
+    """Return the trial's record. `stopped`: the reason why the trial was stopped early; None: it finished."""
     return made_record(
         of.recipe.flat(),
         of.recipe_hash,
@@ -84,7 +84,7 @@ def record(of: Trial, stopped: str | None = None) -> Record:
 
 
 class Followed:
-    """Tells a study's state, and then one callback, as a study does: by events."""
+    """Sends events to a study's state, and then to one callback, as a study does."""
 
     def __init__(self, state: StudyState, callback: Callback | None) -> None:
         assert callback is not None, "nobody has asked for it; set in the fixture what does"
@@ -125,15 +125,15 @@ class Followed:
 
 
 class CallbackContract:
-    """Give it a fixture `entry`."""
+    """Tests of a callback; they need a fixture `entry`."""
 
     def test_it_says_what_it_is(self, entry: CallbackEntry) -> None:
         assert entry.name
         assert entry.meaning
 
     def test_it_bears_whatever_happens(self, entry: CallbackEntry, tmp_path: Path) -> None:
-        """Trials that train together, that are interrupted, stopped and fail, that end without having begun, and are
-        called whatever a person likes. It writes nothing beside the results, and leaves what it is told as it is."""
+        """Trials train together, are interrupted, are stopped, fail, end without having begun, and have any names. The
+        callback writes nothing outside the results, and does not change its arguments."""
         state = study_state(tmp_path / "results")
         names = ["../../../out/\x1b[31m\n" + "x" * 300, "[red]%s{0}", "=1+1", "ärger 猫"]
         first, second, third, fourth = (trial(state, number, name) for number, name in enumerate(names))
@@ -149,7 +149,7 @@ class CallbackContract:
             followed.tick()
         followed.rung(first, 1, scores)
         followed.interrupted([first, second])
-        followed.step(first, 50, 90, scalars)  # told late
+        followed.step(first, 50, 90, scalars)  # arrives late
         followed.not_started([first, second], 1, "ImportError: \x1b[31m" + "x" * 300)
         followed.tick()
         followed.started([first, second])
@@ -170,25 +170,25 @@ class CallbackContract:
 
 @dataclass
 class TrackedRun:
-    """What a tracker has of a trial."""
+    """A trial as a tracker stores it."""
 
     name: str
     parameters: dict[str, Any] = field(default_factory=dict)
     points: dict[str, dict[int, float]] = field(default_factory=dict)
-    """By the name of a number, its values by step."""
+    """The values of each logged number, by name and by step."""
     finished: bool = True
     reason: str = ""
-    """Why it has not."""
+    """Why the run did not finish; empty if it did, or if the tracker stores no reason."""
 
 
 class TrackerContract(CallbackContract):
-    """Give it `tracked`, too: what the tracker has of the study in a results folder, by trial."""
+    """Tests of a tracker; they need `tracked`, too, which returns the tracker's runs of a results folder, by trial."""
 
     def tracked(self, results: Path) -> Mapping[str, TrackedRun]:
         raise NotImplementedError
 
     def test_trials_have_their_recipe_curves_rungs_and_every_score(self, entry: CallbackEntry, tmp_path: Path) -> None:
-        """Also of trials that are open at once."""
+        """Also of trials that run at the same time."""
         state = study_state(tmp_path / "results")
         specs = [trial(state, 0), trial(state, 1)]
         followed = Followed(state, entry.build(state))

@@ -1,4 +1,4 @@
-"""What every sampler and every scheduler must do, as tests that run over the registries here and that yours inherit:
+"""Tests that every sampler and every scheduler must pass. They run over the registries; tests of your own inherit them:
 
 class TestMine(SamplerContract):
     @pytest.fixture
@@ -26,11 +26,11 @@ DOMAINS = (
 )
 TRIALS = 20
 FEW = 12
-"""More than any sampler here draws at random."""
+"""More trials than any sampler here draws at random."""
 
 
 class SamplerContract:
-    """Give it a fixture `entry`."""
+    """Tests of a sampler; they need a fixture `entry`."""
 
     def test_it_says_what_it_is(self, entry: SamplerEntry) -> None:
         assert entry.name
@@ -54,7 +54,7 @@ class SamplerContract:
 
 
 class SchedulerContract:
-    """Give it a fixture `entry`."""
+    """Tests of a scheduler; they need a fixture `entry`."""
 
     def test_it_says_what_it_is(self, entry: SchedulerEntry) -> None:
         assert entry.name
@@ -67,7 +67,7 @@ class SchedulerContract:
         assert TRIALS not in stopped
 
     def test_it_judges_several_goals_if_it_says_so(self, entry: SchedulerEntry) -> None:
-        """Of trials that are the better in one goal the worse in the other, and one that is best in both."""
+        """The better a trial is in one goal, the worse in the other; one trial is best in both."""
         if entry.several_goals:
             stopped = _stopped(entry, goals=2)
             assert bool(stopped) == entry.stops
@@ -80,8 +80,8 @@ class SchedulerContract:
 def _draws(
     entry: SamplerEntry, seed: int, *, trials: int = TRIALS, stopped: bool = False, elsewhere: int = 0
 ) -> list[dict[str, Value]]:
-    """What a search asks for in so many trials, each scored by its temperature. `stopped`: two thirds of the trials
-    are stopped, and one in ten fails."""
+    """Return the values that a search draws in this many trials, each scored by its temperature. `stopped`: two thirds
+    of the trials are stopped, and one in ten fails. `elsewhere`: finished trials that Optuna did not propose."""
     base = Recipe().override({"optimisation.batch_size": 8})
     ask_tell = AskTell(memory_study(entry.build(seed)), base, DOMAINS, conditional=entry.conditional)
     values = random.Random(seed)
@@ -112,7 +112,7 @@ def _draws(
 
 
 def _stopped(entry: SchedulerEntry, goals: int = 1) -> set[int]:
-    """Numbers of the trials that the scheduler stops. Trial number `TRIALS` is the best by far."""
+    """Return the numbers of the trials that the scheduler stops. Trial number `TRIALS` is the best by far."""
     scheduler = entry.build(Setting(DEFAULT.ladder, goals))
     draw = random.Random(0)
     quality = {number: draw.random() for number in range(TRIALS)} | {TRIALS: 100.0}

@@ -1,4 +1,4 @@
-"""What is looked into: the recipe of a study, the rows that it trained on, its items and its encoder."""
+"""The study that `--why` examines: its recipe, training rows, items and encoder."""
 
 from __future__ import annotations
 
@@ -41,22 +41,22 @@ from trainables.senteval.tasks import TASKS
 from trainables.trial.data_requests import senteval_folder
 
 MOST = 4000
-"""Rows that are looked at, drawn by chance."""
+"""Largest number of rows that are looked at; they are drawn at random."""
 
 
 @dataclass(frozen=True)
 class Cause:
-    """What may stand in the way."""
+    """A possible reason why training gains too little."""
 
     name: str
-    """Of the look or the change that shows it."""
+    """Name of the look or the change that found it."""
     points: float
-    """What it may cost of the score; causes are ordered by this."""
+    """Points of score that it may cost; causes are ordered by these."""
     measured: bool = False
-    """Whether trainings or scores say so; else it is an estimate."""
+    """Whether trainings or scores measured the points; otherwise they are an estimate."""
     facts: Mapping[str, Any] = field(default_factory=dict)
     mend: Mapping[str, Any] = field(default_factory=dict)
-    """What the mended command asks for in place of the study's, by option; of `set` the keys that change."""
+    """Values of the mended command's options that differ from the study's; for `set`, the keys that change."""
     rows: tuple[int, ...] = ()
     """Numbers of suspect training rows, from 0, the worst first."""
 
@@ -66,7 +66,7 @@ class PairRow:
     """A row with an anchor."""
 
     number: int
-    """In the file, from 0."""
+    """Its number in the file, from 0."""
     anchor: str
     positives: tuple[str, ...]
     negatives: tuple[str, ...]
@@ -74,25 +74,25 @@ class PairRow:
 
 @dataclass(frozen=True)
 class StudyCase:
-    """A study, as far as its causes are looked for."""
+    """A study in which causes are looked for."""
 
     recipe: Recipe
-    """The one in question: what the answer says to train with, or the base settings."""
+    """The recipe that the answer recommends, or the base settings."""
     base: Recipe
     evaluation: EvaluationConfig
     goal: Goal
     request: Request
     folder: Path
-    """For files of suspect rows."""
+    """The results folder, where files of suspect rows are written."""
     place: str = ""
-    """The results, as a command names them."""
+    """The results folder or URL as a command names it."""
     shared: Path | None = None
-    """For embeddings of frozen encoders, which trainings share."""
+    """Folder for embeddings of frozen encoders, which trainings share."""
     answer: Answer | None = None
 
     @classmethod
     def of(cls, results: Results, shared: Path | None = None) -> StudyCase:
-        """`UserError` where the study is not of data of one's own."""
+        """Return the case of a study; `UserError` if the study is not of a person's own data."""
         goal = next((goal for goal in results.goals if not goal.cost), None)
         if goal is None or not Path(str(results.base.flat().get("corpus.nli"))).is_file():
             raise UserError(f"{results.folder} is no study of --train, whose rows --why could look at")
@@ -108,17 +108,18 @@ class StudyCase:
 
     @cached_property
     def rows(self) -> list[Normal]:
-        """All rows to train on."""
+        """All training rows."""
         return [*rows_of(self.train)]
 
     def places(self, numbers: Sequence[int]) -> list[str]:
-        """File and line of rows: the person's own, or the prepared one where that is gone or has not this row."""
+        """Return file and line of rows: in the person's own file, or in the prepared one if the own file is gone or
+        lacks the row."""
         places = {number: f"{self.train}, line {number + 1}" for number in numbers}
         equal: dict[str, list[int]] = {json.dumps(self.rows[number]): [] for number in numbers}
         for number, row in enumerate(self.rows):
             equal.get(json.dumps(row), []).append(number)
         request = self.request
-        if all(expanded(source).exists() for source in request.train):  # nothing is fetched again
+        if all(expanded(source).exists() for source in request.train):  # data sets of the hub are not fetched again
             with contextlib.suppress(UserError):
                 source = training_files(request.train, request.columns, request.labels, request.max_rows)
                 for where, row in source.located(Counter()):
@@ -128,48 +129,47 @@ class StudyCase:
 
     @property
     def train(self) -> Path:
-        """Their file."""
+        """File of the training rows."""
         return Path(str(self.recipe.flat()["corpus.nli"]))
 
     @property
     def aside(self) -> dict[str, tuple[str, ...]]:
-        """By option what the study put aside of its training data, which other rows must not replace."""
+        """Files that the study put aside of its training data, by option. Mended training data must not change them."""
         places = {part: self.train.with_name(HELD_OUT[number]) for part, number in (("dev", DEV), ("test", TEST))}
         files = {part: path if path.is_dir() else path.with_suffix(".jsonl") for part, path in places.items()}
         return {part: (str(path),) for part, path in files.items() if path.exists()}
 
     @property
     def dev_is_aside(self) -> bool:
-        """Whether development items were put aside of the training data, so that these have the same faults."""
+        """Whether the development items were put aside of the training data, and so have the same faults."""
         return "dev" in self.aside
 
     @cached_property
     def pairs(self) -> list[PairRow]:
-        """Of those rows with an anchor and a positive, `MOST` at most."""
+        """Training rows with an anchor and a positive, at most `MOST`."""
         pairs = [pair for number, row in enumerate(self.rows) if (pair := _pair(number, row)) and pair.positives]
         chosen = np.random.default_rng(0).permutation(len(pairs))[:MOST]
         return [pairs[place] for place in sorted(chosen.tolist())]
 
     @property
     def tasks(self) -> list[str]:
-        """Those of one's own that the goal looks at."""
+        """The goal's tasks that are of a person's own data."""
         return [name for name in sorted(self.goal.needs) if TASKS[name].of_own_data]
 
     def splits(self, part: str) -> list[Split]:
-        """What is scored of a part, `dev` or `test`, of all tasks."""
+        """Return the splits of all tasks that are scored for a part, `dev` or `test`."""
         return [split for name in self.tasks for split in splits_of(TASKS[name], part)]
 
     @property
     def items_vary(self) -> float:
-        """`TaskKind.varies` of the tasks, the largest."""
+        """The largest `TaskKind.varies` of the tasks."""
         return max((KINDS[TASKS[name].kind].varies for name in self.tasks), default=TaskKind.varies)
 
     # --- the encoder and its scores
 
     @cached_property
     def own_keys(self) -> dict[str, Value]:
-        """What the encoder's own configuration says, as far as the recipe has such keys; empty of a plain
-        transformer."""
+        """Settings of the encoder's own configuration that are keys of the recipe; empty for a plain transformer."""
         name, flat = self.recipe.encoder.name, self.recipe.flat()
         if not modules(name) or self.recipe.encoder.kind != "transformer":
             return {}
@@ -178,8 +178,8 @@ class StudyCase:
 
     @property
     def not_as_configured(self) -> dict[str, Value]:
-        """Those of these in which the recipe differs, as the configuration has them. An adapter keeps one embedding for
-        each text, so documents have the query's prompt."""
+        """The `own_keys` in which the recipe differs, with the configuration's values. An adapter keeps one embedding
+        for each text, so documents get the query's prompt."""
         flat, own = self.recipe.flat(), self.own_keys
         if "encoder.query_prompt" in own and flat["encoder.adapter"] == "mlp":
             own = {**own, "encoder.document_prompt": own["encoder.query_prompt"]}
@@ -187,11 +187,11 @@ class StudyCase:
 
     @cached_property
     def untrained(self) -> Recipe:
-        """The untrained encoder, as its own configuration says."""
+        """The untrained encoder, with the settings of its own configuration."""
         return as_it_came(self.recipe.preferring(self.own_keys))
 
     def embedded(self, texts: Sequence[str], documents: bool = False) -> np.ndarray:  # (texts, dim) of length 1
-        """By the untrained encoder."""
+        """Embed texts with the untrained encoder."""
         vectors = self._encoders[documents].encode(texts)
         return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
 
@@ -200,7 +200,7 @@ class StudyCase:
         return self._stores(self.untrained)
 
     def _stores(self, recipe: Recipe) -> tuple[EmbeddingStore, EmbeddingStore]:
-        """For queries and for documents; each text is embedded once."""
+        """Return the embedding stores for queries and for documents; each text is embedded once."""
         from trainables.trial.build import load_base
 
         encoder = load_base(recipe, 0)
@@ -215,11 +215,11 @@ class StudyCase:
 
     @property
     def tested(self) -> Quantity:
-        """The test score that judges it."""
+        """The test score."""
         return Quantity(self.goal.short, self.goal.tested)
 
     def scored(self, recipe: Recipe, parts: Parts = "development") -> SentEvalResult:
-        """An encoder that is not trained."""
+        """Score the encoder of a recipe without training it."""
         queries, documents = self._stores(recipe)
         config, tasks = self.evaluation, [*self.goal.needs]
         apart = None if documents is queries else documents.encode
@@ -228,7 +228,7 @@ class StudyCase:
 
     @cached_property
     def untrained_score(self) -> float | None:
-        """The test score of the untrained encoder: that of the finals, where they have it."""
+        """The test score of the untrained encoder, from the finals if they have it."""
         encoder = self.answer.references.get("encoder") if self.answer else None
         if encoder is not None and encoder.figure is not None:
             return encoder.figure.gain

@@ -1,4 +1,4 @@
-"""What is tried, each change alone: steps far enough to show a setting that is far off, and what looks hold suspect."""
+"""The changes that are tried, each alone: large steps of single settings, and training without suspect rows."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ Changes = Mapping[str, Value]
 FAR, COLDER = 10.0, 5.0
 """The factors of a step in learning rate and in temperature."""
 SMALL, LARGE = 16, 256
-"""Batches below and above these are tried at the usual size."""
+"""Recipes with smaller and larger batches than these are tried with the usual batch size."""
 LONGER, LONG = 3, 3
-"""So many times the epochs, of recipes of fewer."""
+"""Recipes of fewer than `LONG` epochs are tried with `LONGER` times as many; others with one epoch."""
 COLLECTED, SUSPECTS = "why-rows.jsonl", "why-suspects.jsonl"
-"""The training rows without suspect ones, and these, the worst first, within the results."""
+"""Files in the results: the training rows without suspect ones, and the suspect rows, the worst first."""
 
 
 def _far(key: str, factor: float, case: StudyCase) -> Iterator[Changes]:
-    """A step down and a step up."""
+    """Yield a step down and a step up."""
     if value := _number(case, key):
         yield {key: float(f"{value / factor:.2g}")}
         yield {key: float(f"{value * factor:.2g}")}
@@ -65,7 +65,7 @@ CHANGES: Mapping[str, Callable[[StudyCase], Iterable[Changes]]] = {
 
 
 def changes_of(case: StudyCase, causes: Sequence[Cause]) -> list[tuple[str, Changes]]:
-    """The name of each change and its keys: first those of suspect rows, which are left out."""
+    """Return the name and the keys of each change; first come the changes that leave out suspect rows."""
     tried: list[tuple[str, Changes]] = [
         (cause.name, {"corpus.nli": cause.mend["train"][0]}) for cause in causes if "train" in cause.mend
     ]
@@ -73,12 +73,12 @@ def changes_of(case: StudyCase, causes: Sequence[Cause]) -> list[tuple[str, Chan
 
 
 def by_rows(case: StudyCase, cause: Cause) -> bool:
-    """Whether leaving the suspect rows out mends it: all rows were read, and no setting does."""
+    """Whether leaving out the suspect rows mends the cause: all rows were read, and no setting mends it."""
     return bool(cause.rows) and not cause.mend and len(case.rows) <= MOST
 
 
 def without(case: StudyCase, cause: Cause) -> str:
-    """The file of the rows that a cause does not suspect. It writes this, and beside it those that it does."""
+    """Write a file of the rows that a cause does not suspect, and a file of the suspect rows. Return the first file."""
     named = {*cause.rows}
     places = zip(case.places(cause.rows), cause.rows, strict=True)
     _write(case, f"{cause.name}-{SUSPECTS}", ({"place": place, **case.rows[number]} for place, number in places))
@@ -94,7 +94,7 @@ def _write(case: StudyCase, name: str, rows: Iterable[Mapping[str, object]]) -> 
 
 
 def back(case: StudyCase) -> Changes:
-    """The keys that the recipe changes of the base settings, at their values there."""
+    """Return the keys in which the recipe differs from the base settings, with the base's values."""
     flat, base = case.recipe.flat(), case.base.flat()
     return {key: base[key] for key in flat if key in base and flat[key] != base[key]}
 

@@ -1,7 +1,7 @@
-"""Looks: what may stand in the way, as far as rows, items and the untrained encoder show it. Nothing is trained.
+"""Looks: causes that rows, items and the untrained encoder show without any training.
 
-A look gives a `Cause`, or None where there is nothing to see. Points are estimates unless they were measured: a share
-of rows that teach nothing right counts as that share of `ALL_WRONG`.
+A look returns a `Cause`, or None if it finds nothing. Points are estimates unless they were measured: a share of rows
+that teach nothing right counts as that share of `ALL_WRONG`.
 """
 
 from __future__ import annotations
@@ -25,35 +25,35 @@ from trainables.senteval.examples import JudgedDocuments
 from trainables.senteval.tasks import TASKS
 
 ALL_WRONG = 20.0
-"""Points that a training may lose where all rows are wrong, about."""
+"""Points that a training may lose if all rows are wrong, roughly."""
 LEVEL = 0.05
 WRONG, RIGHT = 0.05, 0.15
-"""A share of wrong rows that is worth a word, and the share of right ones that is expected among the suspects."""
+"""The smallest share of wrong rows that is reported; the expected share of right rows among the suspects."""
 ALIKE = 0.9
-"""Texts of a lower cosine are not compared letter by letter."""
+"""Texts with a lower cosine are not compared word by word."""
 FALSE, MET, LEAKED = 0.03, 0.1, 0.02
-"""Shares of rows with a false negative, of anchors that meet one in a batch, and of items in the training data, that
-are worth a word."""
+"""The smallest shares that are reported: rows with a false negative, anchors that meet one in a batch, and items in the
+training data."""
 TOLD_APART = 0.85
 """From this area under the curve on, training texts and test items are of different kinds: parts of one set have 0.5
 to 0.75."""
 TEXTS = 600
-"""Of each side of that classifier at most."""
+"""Largest number of texts on each side of that classifier."""
 WARM, COLD, SMALL_BATCH, FAST, SLOW = 0.3, 0.005, 8, 5e-3, 1e-6
 """Temperatures and rates above and below these, and batches below, are outside the usual range."""
 HINT = 2.0
-"""Points of a setting that is only unusual."""
+"""Points of a cause that is only an unusual setting."""
 
 
 def mislabelled(case: StudyCase) -> Cause | None:
-    """Wrong rows, whose positive is like a random one.
+    """Look for wrong rows, whose positive is like a random one.
 
-    Of them half lie below the median of random positives (Storey 2002), of right ones as many as in the development
-    part, whose pairs are taken for right.
+    Half of the wrong rows are farther apart than the median of random positives (Storey 2002). Of right rows, the same
+    share is as in the development part, whose pairs are assumed to be right.
     """
     pairs = case.pairs
-    judged = [] if case.dev_is_aside else [*_judged(case)]  # of one file both have as many wrong pairs
-    if min(len(pairs), len(judged)) < FEW_ITEMS:  # nothing says how many right pairs look wrong to this encoder
+    judged = [] if case.dev_is_aside else [*_judged(case)]  # parts of one file have the same share of wrong pairs
+    if min(len(pairs), len(judged)) < FEW_ITEMS:  # unknown how many right pairs look wrong to this encoder
         return None
     farther = _farther(case, [(pair.anchor, pair.positives[0]) for pair in pairs])
     usual = _farther(case, judged[: len(pairs)])
@@ -69,8 +69,8 @@ def mislabelled(case: StudyCase) -> Cause | None:
 
 
 def suspects(farther: np.ndarray, usual: np.ndarray, wrong: float) -> list[int]:
-    """The places of as many rows as hold `RIGHT` right ones at most, the farthest first, where right rows lie as
-    `usual` does and a share of `wrong` is none of these. No more than that share allows."""
+    """Return the indices of suspect rows, the farthest first: as many as contain an expected share of right rows of at
+    most `RIGHT`. Right rows are distributed as `usual`. The share of `wrong` rows limits the number, too."""
     order = np.argsort(-farther, kind="stable")
     beyond = (usual[:, None] >= farther[order]).sum(axis=0)  # (rows,)
     expected = (1 - wrong) * len(farther) * (beyond + 1) / (len(usual) + 1)
@@ -80,7 +80,7 @@ def suspects(farther: np.ndarray, usual: np.ndarray, wrong: float) -> list[int]:
 
 
 def _farther(case: StudyCase, pairs: Sequence[tuple[str, str]]) -> np.ndarray:  # (pairs,)
-    """The share of the other pairs' positives that are nearer to each anchor than its own."""
+    """Return, for each anchor, the share of other pairs' positives that are nearer than its own."""
     anchors = case.embedded([anchor for anchor, _ in pairs])
     scores = anchors @ case.embedded([positive for _, positive in pairs], documents=True).T
     own = scores.diagonal()[:, None]
@@ -88,7 +88,7 @@ def _farther(case: StudyCase, pairs: Sequence[tuple[str, str]]) -> np.ndarray:  
 
 
 def _judged(case: StudyCase) -> Iterator[tuple[str, str]]:
-    """Queries of the development part, each with a document that is relevant to it."""
+    """Yield the queries of the development part, each with one relevant document."""
     for split in case.splits("dev"):
         if split.documents is not None:
             for query, judged in zip(split.left, split.documents.judged, strict=True):
@@ -97,11 +97,11 @@ def _judged(case: StudyCase) -> Iterator[tuple[str, str]]:
 
 
 def false_negatives(case: StudyCase) -> Cause | None:
-    """Negatives that are near copies of a positive of the same anchor; and positives that are near copies of other
-    anchors', which meet as negatives in a batch."""
+    """Look for negatives that are near copies of a positive of the same anchor, and for near copies among positives of
+    different anchors, which meet as negatives in a batch."""
     pairs = case.pairs
     with_negatives = [pair for pair in pairs if pair.negatives]
-    if with_negatives:  # all at once: the encoder's store keeps a file for each call
+    if with_negatives:  # all at once: the store of embeddings writes a file for each call
         case.embedded([text for pair in with_negatives for text in (*pair.positives, *pair.negatives)], documents=True)
     copies = tuple(
         pair.number for pair in with_negatives if any(_alike(case, text, pair.positives) for text in pair.negatives)
@@ -122,7 +122,7 @@ def _alike(case: StudyCase, text: str, others: tuple[str, ...]) -> bool:
 
 
 def near_copies(first: str, second: str) -> bool:
-    """Whether two texts are one, but for a few words: near duplicates as leaks have them."""
+    """Whether two texts are equal except for a few words: near duplicates as in `leaks`."""
     ours, theirs = _shingles(first), _shingles(second)
     return 100 * len(ours & theirs) >= NEAR * len(ours | theirs)
 
@@ -134,8 +134,7 @@ def _shingles(text: str) -> frozenset[object]:
 
 
 def _met_in_a_batch(case: StudyCase) -> float:
-    """The share of anchors that meet a near copy of their positive in a batch, on average. Equal texts are no
-    negatives of each other."""
+    """Return the mean share of anchors that meet a near, but not equal, copy of their positive in a batch."""
     pairs, batch = case.pairs, int(str(case.recipe.flat().get(BATCH, 0)))
     own = [pair.positives[0] for pair in pairs]
     vectors = case.embedded(own, documents=True)
@@ -145,7 +144,7 @@ def _met_in_a_batch(case: StudyCase) -> float:
 
 
 def unlike(case: StudyCase) -> Cause | None:
-    """Training texts that a classifier tells from the test's."""
+    """Look for training texts that a classifier distinguishes from the test's texts."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.metrics import roc_auc_score
     from sklearn.model_selection import cross_val_predict
@@ -169,7 +168,7 @@ def unlike(case: StudyCase) -> Cause | None:
 
 
 def leaked(case: StudyCase) -> Cause | None:
-    """Items of development and test that the training data hold."""
+    """Look for items of development and test in the training data."""
     parts = {part: [item for name in case.tasks for item in items_of(TASKS[name], part)] for part in ("dev", "test")}
     counts = leaks((texts(row) for row in case.rows), parts).parts
     shares = {part: counts[part].items.all / max(1, counts[part].of_items) for part in parts}
@@ -179,7 +178,7 @@ def leaked(case: StudyCase) -> Cause | None:
 
 
 def few_items(case: StudyCase) -> Cause | None:
-    """A test on which hardly any gain can be shown."""
+    """Look for a test with too few items to show any but large gains."""
     items = sum(len(split) for split in case.splits("test"))
     if not 1 < items < FEW_ITEMS:
         return None
@@ -189,8 +188,8 @@ def few_items(case: StudyCase) -> Cause | None:
 
 
 def ceiling(case: StudyCase) -> Cause | None:
-    """A test that leaves hardly any room above the untrained encoder: its score, and queries whose answers have copies
-    among the documents that nobody judged relevant."""
+    """Look for a test that leaves hardly any room above the untrained encoder: by its score, and by queries whose
+    relevant documents have copies that are not judged relevant."""
     score = case.untrained_score
     splits = case.splits("test")
     items = sum(len(split) for split in splits)
@@ -206,7 +205,7 @@ def ceiling(case: StudyCase) -> Cause | None:
 
 
 def _doubled(documents: JudgedDocuments) -> Iterator[int]:
-    """Of each query how many documents equal one that is relevant, without being judged relevant."""
+    """Yield, for each query, how many documents equal a relevant one without being judged relevant."""
     places: dict[str, list[int]] = {}
     for number, text in enumerate(documents.texts):
         places.setdefault(plain(text), []).append(number)
@@ -217,8 +216,7 @@ def _doubled(documents: JudgedDocuments) -> Iterator[int]:
 
 
 def configuration(case: StudyCase) -> Cause | None:
-    """Settings in which the recipe differs from the encoder's own configuration, and what development items say of
-    them before any training."""
+    """Look for settings that differ from the encoder's own, and score worse on development items before training."""
     flat, differing = case.recipe.flat(), case.not_as_configured
     if not differing:
         return None
@@ -234,7 +232,7 @@ def configuration(case: StudyCase) -> Cause | None:
 
 
 def unusual(case: StudyCase) -> Cause | None:
-    """Settings outside the usual range: a hint, which only trainings can prove."""
+    """Look for settings outside the usual range: a hint, which only trainings can prove."""
     flat = case.recipe.flat()
     odd = {
         TEMPERATURE: lambda value: value > WARM or value < COLD,
@@ -252,10 +250,10 @@ LOOKS = (mislabelled, false_negatives, unlike, leaked, few_items, ceiling, confi
 
 
 def looked(case: StudyCase) -> list[Cause]:
-    """What all looks see, most likely first."""
+    """Return the causes that all looks find, the most costly first."""
     return ordered(cause for look in LOOKS if (cause := look(case)) is not None)
 
 
 def ordered(causes: Iterable[Cause]) -> list[Cause]:
-    """The most costly first."""
+    """Return causes, the most costly first."""
     return sorted(causes, key=lambda cause: -cause.points)

@@ -27,12 +27,12 @@ from trainables.registry import load
 
 PAGE = "why.md"
 LISTED = 20
-"""So many suspect rows of a cause are shown."""
+"""Largest number of suspect rows of a cause that are shown."""
 
 
 def write(place: ResultsLocation, minutes: float | None) -> Iterator[str]:
-    """Look, try for so many minutes, and write the page; gives lines for a console. `UserError` where the study is not
-    of a person's own data."""
+    """Look, try for `minutes` (None: not at all), write the page, and yield lines for a console. `UserError` if the
+    study is not of a person's own data."""
     place.bring()
     results = Results.load(place.folder)
     with tempfile.TemporaryDirectory() as shared:
@@ -51,7 +51,8 @@ def write(place: ResultsLocation, minutes: float | None) -> Iterator[str]:
 
 
 def causes_of(case: StudyCase, minutes: float | None) -> tuple[list[Cause], list[Gained], Tries | None]:
-    """By looks, and by tries that take so many minutes. Of an answer that says what to use, what made its gain, too."""
+    """Return the causes that looks, and tries of that many minutes, find. If the answer names a recipe to use, tries
+    measure which settings made its gain instead."""
     tries = None if minutes is None else Tries(case, 60 * minutes)
     causes = [mended(case, cause) for cause in looked(case)]
     if tries is None:
@@ -62,12 +63,12 @@ def causes_of(case: StudyCase, minutes: float | None) -> tuple[list[Cause], list
 
 
 def mended(case: StudyCase, cause: Cause) -> Cause:
-    """With the rows that it does not suspect as training data, where it suspects some."""
+    """Return the cause, mended by training without its suspect rows if that is possible (`by_rows`)."""
     return replace(cause, mend={"train": (without(case, cause),)}) if by_rows(case, cause) else cause
 
 
 def joined(looked: Sequence[Cause], tried: Sequence[Cause]) -> list[Cause]:
-    """Both in one order; what a training says takes the place of an estimate, and of a hint at the same settings."""
+    """Return both in one order. A tried cause replaces an estimate of the same name, and hints at the same settings."""
     measured = {cause.name: cause for cause in ordered(tried)[::-1]}
     settings = {key for cause in tried for key in cause.facts["changes"]}
     rest = [cause for cause in looked if cause.name not in measured]
@@ -76,7 +77,7 @@ def joined(looked: Sequence[Cause], tried: Sequence[Cause]) -> list[Cause]:
 
 
 def lines(case: StudyCase, causes: Sequence[Cause], taken_back: Sequence[Gained], tries: Tries | None) -> Iterator[str]:
-    """For a console."""
+    """Yield lines for a console."""
     for sentence in words.worth(taken_back, tries.share) if taken_back and tries else ():
         yield f"Gain   {sentence}"
     if not causes:
@@ -91,7 +92,7 @@ def lines(case: StudyCase, causes: Sequence[Cause], taken_back: Sequence[Gained]
 def blocks_of(
     case: StudyCase, causes: Sequence[Cause], taken_back: Sequence[Gained], tries: Tries | None
 ) -> Iterator[Block]:
-    """The causes with evidence, command and suspect rows; and how they were measured."""
+    """Yield the causes with evidence, command and suspect rows, and then how they were measured."""
     if taken_back and tries:
         yield Bullets([text(sentence) for sentence in words.worth(taken_back, tries.share)])
     if not causes:

@@ -1,8 +1,8 @@
-"""Tries: trainings on a part of the data, each with a single change, judged by development items.
+"""Tries: trainings on a part of the data, each with a single change of the recipe, judged by development items.
 
-All are trained once. The few that gain most are trained again under other seeds, as is the unchanged recipe, and these
-alone say what a change gains: a seed that was lucky when it was chosen gets no credit for that. The items are the same,
-so the intervals allow for all changes that were tried.
+Each change is trained once. The few that gain most are trained again under other seeds, as is the unchanged recipe.
+Only these trainings measure a gain, so luck in the first training does not count. All use the same items, so the
+intervals are widened for the number of changes that were tried.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from trainables.errors import UserError
 from trainables.recipe import Recipe, Value
 
 FIRST, AGAIN = 1, (2, 3)
-"""The seed that chooses, and those that judge."""
+"""The seed that chooses changes, and the seeds that judge them."""
 JUDGED = 3
-"""So many changes are trained again at most."""
+"""Largest number of changes that are trained again."""
 WORTH = 1.0
-"""Points below which a change is no cause."""
+"""A change with a smaller gain, in points, is no cause."""
 LEVEL = 0.025
-"""Of a gain that is none, for all that are judged together."""
+"""Probability of showing a gain that does not exist, for all tried changes together."""
 FEWEST = 500
-"""Rows of the part at least."""
+"""Smallest number of rows of the part."""
 
 
 @dataclass(frozen=True)
 class Gained:
-    """What a change gains over the unchanged recipe on development items, by trainings that did not choose it."""
+    """Gain of a change over the unchanged recipe on development items, by trainings that did not choose the change."""
 
     name: str
     changes: Changes
@@ -51,15 +51,15 @@ class Gained:
 
 @dataclass
 class Tries:
-    """Trains what there is time for."""
+    """Trains the changes that there is time for."""
 
     case: StudyCase
     seconds: float
     clock: Callable[[], float] = time.monotonic
     left_out: list[str] = field(default_factory=list)
-    """The names of changes that had no time."""
+    """The names of changes that there was no time for."""
     share: float = 1.0
-    """Of the rows that the recipe trains on."""
+    """The share of the recipe's training rows that is used."""
 
     def __post_init__(self) -> None:
         self.began = self.clock()
@@ -68,11 +68,11 @@ class Tries:
 
     @property
     def any_tried(self) -> bool:
-        """Whether a change was trained at all."""
+        """Whether at least one change was trained."""
         return any(changes and sample is not None for (changes, _), sample in self._samples.items())
 
     def causes(self, looked: Sequence[Cause]) -> list[Cause]:
-        """The changes that gain, as causes; what looks see is tried, too."""
+        """Return the changes that gain, as causes. Changes that follow from `looked` are tried, too."""
         tried = changes_of(self.case, looked)
         self._compared = len(tried)
         self._choose_share(1 + len(tried) + (1 + JUDGED) * len(AGAIN))
@@ -89,8 +89,8 @@ class Tries:
         return [self._cause(gained) for gained in judged if gained.low > 0 and gained.gain >= WORTH]
 
     def taken_back(self) -> list[Gained]:
-        """What the settings that the recipe changes are worth, all together and then each alone, the most first: the
-        gain over a training with them as in the base."""
+        """Return the gains of the settings that the recipe changes, over a training with the base's values: first of
+        all together, then of each alone, the largest first."""
         if not (keys := back(self.case)):
             return []
         self._compared = len(keys) + 1
@@ -107,7 +107,7 @@ class Tries:
         return worth[:1] + sorted(worth[1:], key=lambda gained: -gained.gain)
 
     def _choose_share(self, trainings: int) -> None:
-        """The part of the data that leaves time for so many: the unchanged recipe is trained on a small one before."""
+        """Choose the part of the data with time for these trainings; the recipe is timed on a small part first."""
         flat = self.case.recipe.flat()
         rows, batch = len(self.case.rows) * float(str(flat.get(SHARE, 1.0))), int(float(str(flat.get(BATCH, 0))))
         self.share = min(1.0, max(FEWEST, 4 * batch) / max(1.0, rows))
@@ -122,7 +122,7 @@ class Tries:
             self._samples.clear()
 
     def _again(self, name: str, changes: Changes) -> Gained | None:
-        """The gain under the judging seeds; None without the time for them."""
+        """Return the gain under the judging seeds; None if there is no time for them."""
         pairs = [(self._within(name, changes, seed), self._within("unchanged", {}, seed)) for seed in AGAIN]
         whole = [(new, old) for new, old in pairs if new is not None and old is not None]
         if len(whole) < len(AGAIN):
@@ -144,7 +144,7 @@ class Tries:
         return Cause(gained.name, gained.gain, self.share == 1, {**facts, "share": self.share}, mend)
 
     def _within(self, name: str, changes: Changes, seed: int, spared: int = 0) -> Sample | None:
-        """A training, where there is time for it and for so many more."""
+        """Return the score of a training if there is time for it and for `spared` further ones; else None."""
         epochs, usual = (float(str(flat.get(EPOCHS, 1))) for flat in (changes, self.case.recipe.flat()))
         takes = self._took * (spared + (max(1.0, epochs / usual) if EPOCHS in changes else 1.0))
         done = (frozenset(changes.items()), seed) in self._samples
@@ -154,7 +154,7 @@ class Tries:
         return self._sample(changes, seed)
 
     def _sample(self, changes: Changes, seed: int) -> Sample | None:
-        """The development score of a training, 0 of one that diverged; None where this part cannot have it."""
+        """Return the development score of a training; 0 if it diverged, None if it cannot run on this part."""
         key, began = (frozenset(changes.items()), seed), self.clock()
         if key not in self._samples:
             self._samples[key] = self._trained(changes, seed)
@@ -189,7 +189,7 @@ class Tries:
 
 
 def _fits(recipe: Recipe, changes: Changes) -> Recipe | None:
-    """The changed recipe; None where it cannot have these keys."""
+    """Return the changed recipe; None if it cannot have these keys."""
     try:
         return recipe.override(changes)
     except UserError:
@@ -197,7 +197,7 @@ def _fits(recipe: Recipe, changes: Changes) -> Recipe | None:
 
 
 def _difference(new: np.ndarray | None, old: np.ndarray | None) -> np.ndarray | None:  # (items,)
-    """Of effects of items; a training that diverged has none, and scores 0 whatever the items are."""
+    """Return the difference of the items' effects. A training that diverged has none: it scores 0 for any items."""
     if new is None:
         return old
     return new if old is None else new - old

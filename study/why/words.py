@@ -1,4 +1,4 @@
-"""How causes are said: a sentence of evidence for each name, from its facts, and the command that mends it."""
+"""Sentences about causes: the evidence of each, from its facts, and the command that mends it."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from trainables.recipe import parse_assignment
 
 Facts = Mapping[str, Any]
 MENDED = "mended"
-"""Behind the study's results, those of the mended command."""
+"""Suffix of the study's results folder in the mended command."""
 MOST_OF = 0.8
-"""The share of the gain that is nearly all of it."""
+"""From this share on, a part of the gain is called nearly all of it."""
 
 
 def evidence(cause: Cause) -> str:
-    """A sentence."""
+    """Return the evidence of a cause as a sentence."""
     if "changes" in cause.facts:
         return _change(cause.name, cause.facts)
     return SENTENCES[cause.name](cause.facts)
@@ -130,24 +130,24 @@ TITLES: Mapping[str, str] = {
     "mined": "Negatives too easy",
 }
 UNGAINED = {"leaked", "few_items", "ceiling"}
-"""They hide what a training gains; mending them raises no score."""
+"""Causes that hide the gain of a training; mending them raises no score."""
 OTHERWISE: Mapping[str, str] = {
     "unlike": "give training data of the kind of the test",
     "few_items": "give more items by --test",
     "ceiling": "give a harder test, or keep the untrained encoder",
 }
-"""What mends a cause that no option mends."""
+"""Advice for causes that no option mends."""
 
 
 def points(cause: Cause) -> str:
-    """`, 4.2 points`, or `, perhaps 4 points`; empty where no point can be gained."""
+    """`, 4.2 points`, or `, perhaps 4 points`; empty if no point can be gained."""
     if cause.name in UNGAINED:
         return ""
     return f", {number(cause.points, 1)} points" if cause.measured else f", perhaps {number(cause.points, 0)} points"
 
 
 def command(cause: Cause, case: StudyCase) -> str:
-    """The study's command with what mends the cause, into results of its own; empty where no option mends it."""
+    """Return the study's command with options that mend the cause, and other results; empty if no option mends it."""
     if not cause.mend or not case.request.train:
         return ""
     changes = dict(cause.mend)
@@ -162,8 +162,8 @@ def command(cause: Cause, case: StudyCase) -> str:
 
 
 def worth(taken_back: Sequence[Gained], share: float) -> list[str]:
-    """After an answer `use`: what the changed settings are worth together, and each alone, in tries on a share of the
-    rows."""
+    """Return sentences for an answer `use`: the gain of the changed settings together, and of each alone, in tries on
+    this share of the rows."""
     whole, *single = taken_back
     gain = difference(whole.gain, whole.low, whole.high)
     where = "" if share == 1 else f" on {share:.0%} of the rows"
@@ -181,7 +181,7 @@ def worth(taken_back: Sequence[Gained], share: float) -> list[str]:
 
 
 def begin(case: StudyCase, minutes: float | None) -> str:
-    """What is done now, before any of it is known."""
+    """Return the line that is printed before the looks begin."""
     tried = f"; then it trains for {number(minutes, 0)} min at most" if minutes else ""
     return (
         f"Look   at {min(MOST, len(case.rows)):,} of {len(case.rows):,} rows, the test and the untrained encoder, for "
@@ -190,7 +190,7 @@ def begin(case: StudyCase, minutes: float | None) -> str:
 
 
 def nothing(tries: Tries | None) -> str:
-    """Where no cause was seen."""
+    """Return the sentence for a study without causes."""
     looked = f"nothing is seen of: {', '.join(TITLES[name].lower() for name in SENTENCES)}"
     if tries is None:
         return f"{looked}; no change of settings was tried"
@@ -200,7 +200,7 @@ def nothing(tries: Tries | None) -> str:
 
 
 def how(case: StudyCase, tries: Tries | None) -> str:
-    """How it was measured, for the page."""
+    """Return sentences on how causes were measured, for the page."""
     looks = f"Looks read {min(MOST, len(case.rows)):,} of {len(case.rows):,} rows, and the untrained encoder."
     if case.dev_is_aside:
         looks += (
