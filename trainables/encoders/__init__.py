@@ -1,7 +1,7 @@
-"""Encoders: sentences in, one vector each out. `load_encoder` gives any of them.
+"""Encoders, which map each sentence to one vector. `load_encoder` loads any of them.
 
-`contract.py` says what an encoder offers, `kinds.py` which kinds there are and how to add one. Importing this package
-is light; the libraries behind an encoder load with it.
+`contract.py` defines the methods of an encoder, `kinds.py` the kinds and how to add one. Importing this package is
+light: an encoder's libraries are imported when it is loaded.
 """
 
 from __future__ import annotations
@@ -27,12 +27,11 @@ def load_encoder(
     evaluation_precision: Precision = "fp32",
     options: Options | None = None,
 ) -> BaseEncoder:
-    """The encoder that a recipe names, on `device` (None: a GPU where there is one).
+    """Load the encoder that a recipe names onto `device` (None: a GPU if there is one).
 
-    With `pooling=None` a sentence-transformers model keeps its own pipeline and any other transformer
-    takes the mean. With `masked_lm=True` an encoder with tokens gets a head for masked language modelling,
-    `encoder.mlm_head`. `options` are the keys of a kind that has some of its own. Raises `UserError` where the encoder
-    cannot be had.
+    With `pooling=None` a sentence-transformers model keeps its own pipeline and any other transformer takes the mean.
+    With `masked_lm=True` an encoder with tokens gets a head for masked language modelling, `encoder.mlm_head`.
+    `options` are the keys of the encoder's kind, if it has any. Raises `UserError` if the encoder cannot be loaded.
     """
     precisions = training_precision, evaluation_precision
     request = EncoderRequest(config, pooling, device, masked_lm, *precisions, options)

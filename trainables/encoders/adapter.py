@@ -1,4 +1,4 @@
-"""CLSR's encoder: a frozen base, whose embeddings are computed once, and a small trained network on top of them."""
+"""CLSR's encoder: a frozen base, whose embeddings are computed once, and a small trained network on top of the base."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ SENTENCES_PER_PASS = 4096
 
 class AdaptedEncoder(nn.Module):
     """`e` of Qiu 2022, section 3: "a simple Multi-Layer Perceptron (MLP) with 1 hidden layer and ReLU nonlinearity on
-    the output". Its size is the base's throughout, but at most 768 come out ("a 768-dimensional output layer").
+    the output". Both layers have the base's size, but the output has at most 768 ("a 768-dimensional output layer").
 
-    The paper does not name the hidden layer's own activation. Without one two linear layers would be one, so
-    it is ReLU too: linear, ReLU, linear, ReLU. An embedding therefore has no negative number.
+    The paper does not name the activation of the hidden layer. Without one the two linear layers would equal one layer,
+    so it is ReLU, too. No number of an embedding is negative.
 
-    A sentence is one number: its row in the store of base embeddings. The base computes in evaluation precision, is in
-    no state dict and gets no gradient; the adapter is float32.
+    `tokenize` maps a sentence to one number: its row in the store of base embeddings. The base computes in evaluation
+    precision, is in no state dict and gets no gradient; the adapter is float32.
     """
 
     base: BaseEncoder
     """The frozen encoder."""
 
     def __init__(self, base: BaseEncoder, folder: Path | None = None, *, store: EmbeddingStore | None = None) -> None:
-        """The adapter's weights are drawn here. `folder` keeps the base's embeddings (None: for this object's life);
-        adapters over one base may be given the `store` of the first."""
+        """Draw the adapter's weights. `folder` stores the base's embeddings (None: a temporary folder, removed with
+        this object). Adapters over one base can share the `store` of the first."""
         super().__init__()
         if isinstance(base, nn.Module):
             base.eval().requires_grad_(False)
-        vars(self)["base"] = base  # past nn.Module, which would take it as a part of this
+        vars(self)["base"] = base  # bypasses nn.Module, which would register a submodule
         self.store = store or EmbeddingStore(base, folder)
         self.dim = min(base.dim, OUTPUTS)
         self.adapter = nn.Sequential(nn.Linear(base.dim, base.dim), nn.ReLU(), nn.Linear(base.dim, self.dim), nn.ReLU())
@@ -51,36 +51,36 @@ class AdaptedEncoder(nn.Module):
 
     @property
     def unsavable(self) -> str | None:
-        """Why stock modules cannot give the embeddings: what the base says."""
+        """Why stock modules cannot give the base's embeddings; None if they can."""
         return self.base.unsavable
 
     @property
     def fresh(self) -> tuple[str, ...]:
-        """Names of the parameters that no checkpoint gave: the adapter's, and what the base says of itself."""
+        """Names of the parameters that no checkpoint gave: the base's `fresh` ones and all of the adapter's."""
         return *getattr(self.base, "fresh", ()), *(name for name, _ in self.named_parameters())
 
     def fingerprint(self) -> str:
-        """Sixteen digits of the base's fingerprint and the adapter's weights."""
+        """Return sixteen hexadecimal digits of the base's fingerprint and the adapter's weights."""
         return digest(type(self), {"base": self.base.fingerprint()}, self.state_dict().items())
 
     def tokenize(self, sentences: Sequence[str]) -> list[list[int]]:
-        """One number for each sentence: its row in the store. What the store does not hold is encoded first, so
-        hand it all sentences of a training once, before the batches."""
+        """Return one number for each sentence: its row in the store. Sentences that the store lacks are encoded first,
+        so pass all sentences of a training once, before the batches."""
         return [[row] for row in self.store.rows(sentences).tolist()]
 
     def embed(self, tokens: Sequence[Sequence[int]]) -> Tensor:  # (sentences, dim)
-        """Embeddings of tokenized sentences, with gradient, in their order."""
+        """Return embeddings of tokenized sentences, with gradient, in the same order."""
         rows = np.array([row for (row,) in tokens], dtype=np.int64)
         base = torch.from_numpy(self.store.take(rows))
         return self.adapter(base.to(next(self.parameters())))
 
     def passes(self, lengths: Sequence[int], most: int | None = None) -> list[list[int]]:
-        """All sentences at once, or `most` at a time: each is one number, and costs little."""
+        """Return one pass of all sentences, or passes of `most`. A sentence costs little: it is one number."""
         return full_passes(lengths, most or len(lengths))
 
     @torch.inference_mode()
     def encode(self, sentences: Sequence[str], *, progress: bool = False) -> np.ndarray:  # (sentences, dim)
-        """Float32 embeddings, in the order of the sentences."""
+        """Return float32 embeddings, in the order of the sentences."""
         self.store.progress = progress
         rows = self.store.rows(sentences)
         embedded = np.empty((len(rows), self.dim), dtype=np.float32)

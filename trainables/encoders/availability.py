@@ -1,4 +1,4 @@
-"""Whether an encoder can be had, for the kinds of this repository: asked before anything starts, downloads nothing."""
+"""Check whether encoders of this repository's kinds can be loaded, before anything starts and without downloads."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from trainables.hub_names import malformed, on_hub
 from trainables.recipe import SCENES_ENCODER, EncoderConfig
 
 WORD_VECTORS = (".txt", ".vec", ".npy")
-"""How files of word vectors end."""
+"""Suffixes of files of word vectors."""
 
 _unreachable: list[str] = []
-"""Why the hub could not be reached, after the first attempt; it is not tried again."""
+"""The error of the first failed attempt to reach the hub, which is not tried again."""
 
 
 def missing_word_vectors(config: EncoderConfig) -> Missing | None:
@@ -72,13 +72,13 @@ def _no_model(folder: Path) -> Missing | None:
 
 
 def _foreign_family(name: str) -> Missing | None:
-    """Not of a folder with modules of its own, which may be evaluated as a pipeline."""
+    """Return why a folder's family is unknown, else None. A folder with a modules.json may run as a pipeline."""
     family = None if (Path(name) / "modules.json").is_file() else named_family(name)
     return None if family is None or family in FAMILIES else unknown_family(name, family)
 
 
 def _no_folder(name: str) -> Missing | None:
-    """Of what is no folder: that it can be none, nor a name on the hub."""
+    """Return why a name that is no folder cannot be a hub id either; None if it can."""
     if not name.startswith((".", "/", "~")):
         return malformed(name)
     return f"no encoder at {name!r}", f"name a model folder, a hub id, or {SCENES_ENCODER!r}"
@@ -90,14 +90,14 @@ def _too_few_layers(config: EncoderConfig) -> Missing | None:
 
 
 def too_few_layers(config: EncoderConfig) -> str | None:
-    """That the encoder has not the layers that are to be kept, in a sentence; None where it has, or where that is not
-    known before it is fetched from the hub."""
+    """Return, in a sentence, that the encoder has too few layers for `encoder.layers`. None if it has enough, or if its
+    number of layers is unknown until it is downloaded."""
     layers = None if config.layers is None else known_layers(config.name)
     return None if layers is None else unfit_layers(config, layers)
 
 
 def known_layers(name: str) -> int | None:
-    """How many layers a transformer has that can be cut; None where that is not known yet."""
+    """Return the number of layers of a transformer that can be cut; None if it is not known yet."""
     if name == SCENES_ENCODER:
         from trainables.encoders.builtin import LAYERS
 
@@ -107,7 +107,7 @@ def known_layers(name: str) -> int | None:
 
 
 def known_width(config: EncoderConfig) -> int | None:
-    """How many numbers an embedding of a transformer has, before it is loaded; None where that is not known yet."""
+    """Return the size of a transformer's embeddings before it is loaded; None if it is not known yet."""
     if config.kind != "transformer" or config.adapter == "mlp":
         return None
     if config.name == SCENES_ENCODER:
@@ -119,7 +119,7 @@ def known_width(config: EncoderConfig) -> int | None:
 
 
 def _at_hand(name: str) -> Path | None:
-    """The folder of a model, in the hub's cache where it is of the hub."""
+    """Return the local folder of a model: its own or the hub's cache; None if it is not downloaded."""
     if Path(name).exists():
         return Path(name)
     from huggingface_hub import try_to_load_from_cache
@@ -137,7 +137,8 @@ def _plain(name: str) -> Missing:
 
 
 def _foreign_modules(folder: Path) -> Missing | None:
-    """Modules of other packages are code of the model's own: it is never run."""
+    """Return why a folder's modules cannot be used: code from other packages than sentence-transformers is never
+    run."""
     try:
         types = [str(module["type"]) for module in json.loads((folder / "modules.json").read_text(encoding="utf-8"))]
     except (OSError, ValueError, TypeError, LookupError, RecursionError):
@@ -149,7 +150,7 @@ def _foreign_modules(folder: Path) -> Missing | None:
 
 
 def _missing_on_hub(name: str, file: str) -> Missing | None:
-    # It takes half a second to import, which a study of local models need not wait for.
+    # The import takes half a second, which a study of local models saves.
     from huggingface_hub import try_to_load_from_cache
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, RepositoryNotFoundError, RevisionNotFoundError
 
@@ -159,7 +160,7 @@ def _missing_on_hub(name: str, file: str) -> Missing | None:
         cached = try_to_load_from_cache(place, file, revision=revision)
         snapshot = Path(cached).parent if isinstance(cached, str) else None
         if snapshot and any(file for ends in ("*.safetensors", "*.bin") for file in snapshot.rglob(ends)):
-            return None  # one that was only begun to be fetched has no weights
+            return None  # a snapshot without weights is an unfinished download
         if _unreachable:
             return _unreached(name), elsewhere
         files = _files(name)
@@ -171,7 +172,7 @@ def _missing_on_hub(name: str, file: str) -> Missing | None:
         return f"the hub's model {place!r} has no revision {revision!r}", "name a commit, a tag or a branch of it"
     except HfHubHTTPError as error:
         return f"the hub refuses the encoder {name!r}", str(error)
-    except Exception as error:  # every network library has its own; each means that the hub was not reached
+    except Exception as error:  # network libraries have their own errors; all mean that the hub was not reached
         _unreachable.append(type(error).__name__)
         return _unreached(name), elsewhere
     return _plain(name) if file == "modules.json" and file not in files else None
@@ -179,8 +180,8 @@ def _missing_on_hub(name: str, file: str) -> Missing | None:
 
 @functools.cache
 def from_hub(name: str, file: str) -> Path | None:
-    """A small file of a model on the hub, fetched if need be; None where the model has none, or the hub is not
-    reached, which is found out once in a process."""
+    """Return the path of a small file of a model on the hub, downloaded if it is not cached. None if the model lacks
+    the file or the hub cannot be reached, which is tried once per process."""
     from huggingface_hub import hf_hub_download, try_to_load_from_cache
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError
 

@@ -1,7 +1,7 @@
-"""Average saved models: a soup of several trainings of one recipe, mixed with the encoder that these began with.
+"""Average saved models: a soup of several trainings of one recipe, mixed with the untrained encoder.
 
-Weights alone are averaged; all else, such as tokenizer and prompts, is of the first model. One tensor of each model is
-in memory at a time.
+Only weights are averaged. Everything else, such as tokenizer and prompts, is the first model's. One tensor of each
+model is in memory at a time.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from trainables.errors import UserError
 def average_models(trained: Sequence[Path], untrained: Path, share: float, folder: Path) -> None:
     """Write into `folder` the model with the weights `untrained + share * (mean(trained) - untrained)`.
 
-    All are folders of sentence-transformers models that one recipe saved. `share`: of the training, from 0 (the encoder
-    as it came) to 1 (the plain mean). `UserError` where the models are not alike.
+    The paths are folders of sentence-transformers models that one recipe saved. `share` is the share of the training,
+    from 0 (the untrained encoder) to 1 (the plain mean). Raises `UserError` if the models have different weights.
     """
     shutil.copytree(trained[0], folder, ignore=shutil.ignore_patterns(WEIGHTS, ADAPTER, "README.md"))
     models = [*trained, untrained]
@@ -43,17 +43,17 @@ def average_models(trained: Sequence[Path], untrained: Path, share: float, folde
 
 
 def _weights(model: Path) -> list[Path]:
-    """Its files of weights, without those of an adapter that is merged into them."""
+    """Return the model's files of weights, without those of an adapter, which are merged into them."""
     paths = (path.relative_to(model) for path in model.rglob(WEIGHTS))
     return sorted(path for path in paths if path.parts[0] != ADAPTER)
 
 
 def _average(tensors: Sequence[Tensor], share: float, name: str) -> Tensor:
-    """Of the trained ones, then the untrained one; in double precision, given back in the type of the first."""
+    """Average `tensors`, of which the last is the untrained one, in double precision. Returns the type of the first."""
     *trained, untrained = tensors
     if any(other.shape != untrained.shape for other in trained):
         raise UserError(f"the weights {name} differ in size between the models, so they have no average")
-    if not untrained.is_floating_point():  # such as numbers of places, which no training changes
+    if not untrained.is_floating_point():  # such as position ids, which training does not change
         return trained[0].contiguous()
     start = untrained.double()
     mean = torch.stack([each.double() for each in trained]).mean(dim=0)

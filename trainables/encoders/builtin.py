@@ -1,7 +1,7 @@
-"""The built-in encoder: a small BERT with a vocabulary of whole words from the scenes grammar, made on the spot.
+"""The built-in encoder: a small BERT with a vocabulary of whole words from the scenes grammar, built without files.
 
-Its weights are random but fixed, so that every trial of a study starts from the same point, as it
-would from a pretrained model.
+Its weights are random but fixed, so that every trial of a study starts from the same weights, as from a pretrained
+model.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ HIDDEN, LAYERS, ATTENTION_HEADS, POSITIONS = 128, 2, 2, 128
 
 
 def build() -> tuple[BertModel, PreTrainedTokenizerFast]:
-    """Backbone and tokenizer."""
+    """Return the backbone and its tokenizer."""
     tokenizer = _tokenizer()
     config = BertConfig(
         vocab_size=len(tokenizer),
@@ -30,7 +30,7 @@ def build() -> tuple[BertModel, PreTrainedTokenizerFast]:
     )
     with torch.random.fork_rng(devices=[]):  # weights are drawn on the CPU
         torch.default_generator.manual_seed(0)
-        # In float32 whatever this process makes else: other weights are drawn in float64, and they would be kept.
+        # Always float32, whatever the default dtype of the process: float64 would draw other weights.
         return AutoModel.from_config(config, dtype=torch.float32, add_pooling_layer=False), tokenizer
 
 

@@ -1,4 +1,4 @@
-"""Refuse, before anything starts, an encoder that is not there, and a recipe that its encoder cannot follow."""
+"""Refuse, before anything starts, a missing encoder and a recipe that its encoder cannot follow."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from trainables.registry import load
 from trainables.typed_json import parse_json
 
 _DENSE = "SentenceTransformer"
-"""The type of model that gives a vector for each text."""
+"""Type of a model that gives one dense vector for each text."""
 MIXED_PROMPTS = ("corpus.mix_query_prompts", "corpus.mix_document_prompts")
 _WEIGHTS, _AGAIN = "model.safetensors", "copy or download the folder again, all of it"
 _CONVERT = "pickled weights can run code and are not read; load the model elsewhere and call save_pretrained"
 _LONGEST_HEADER = 100_000_000
-"""Bytes; safetensors reads no longer one."""
+"""Bytes. safetensors refuses longer headers."""
 _IN_A_LAYER = (
     "attention.self.query",
     "attention.self.key",
@@ -44,27 +44,27 @@ _IN_A_LAYER = (
 BUILT_IN = tuple(f"encoder.layer.{layer}.{name}" for layer in range(2) for name in _IN_A_LAYER)
 """The linear layers of the built-in encoder."""
 _NOT_LINEAR = ("embeddings", "embed_tokens", "shared", "relative_attention_bias", "lm_head", "decoder")
-"""How names of other weights with two dimensions end, and those of heads that are not loaded."""
+"""Endings of module names whose two-dimensional weights are not linear, or belong to heads that are not loaded."""
 
 
 def check_encoder(config: EncoderConfig) -> None:
-    """Refuse, quickly and before anything runs, an encoder that is not there."""
+    """Raise `UserError`, quickly and before anything runs, if the encoder is missing."""
     missing = _missing(config)
     if missing:
         raise UserError("; ".join(missing))
 
 
 def available(config: EncoderConfig) -> str | None:
-    """None if the encoder can be had, else why not, in a phrase. Nothing is downloaded.
+    """Return why the encoder cannot be loaded, in a phrase; None if it can. Nothing is downloaded.
 
-    That the hub cannot be reached is found out once in a process, not again for each encoder.
+    An unreachable hub is tried once per process, not for each encoder.
     """
     missing = _missing(config)
     return missing[0] if missing else None
 
 
 def finished_kind(name: str) -> str | None:
-    """The kind of encoder of which this name or folder is a finished model; None if there is none."""
+    """Return the kind of encoder of a finished model, given its name or folder; None if it is of no kind."""
     for kind in ENCODERS.values():
         if kind.finished is not None and load(kind.finished)(name):
             return kind.name
@@ -72,7 +72,7 @@ def finished_kind(name: str) -> str | None:
 
 
 def check_trainable(recipe: Recipe) -> None:
-    """Refuse a recipe whose encoder cannot be trained or evaluated as it asks."""
+    """Raise `UserError` if a recipe's encoder cannot be trained or evaluated as the recipe asks."""
     kind, encoder = ENCODERS[recipe.encoder.kind], recipe.encoder
     _check_start(encoder)
     _check_padding(recipe)
@@ -109,8 +109,8 @@ def check_trainable(recipe: Recipe) -> None:
 
 
 def _check_start(encoder: EncoderConfig) -> None:
-    """Refuse a model of sentence-transformers that gives no single vector, or that this kind of encoder cannot start
-    from. One of the hub shows that when it is loaded."""
+    """Refuse a local sentence-transformers model that gives no single vector, or that this kind of encoder cannot start
+    from. A model on the hub is checked when it is loaded."""
     name, kind = encoder.name, ENCODERS[encoder.kind]
     first, family = first_module(name) if Path(name).exists() else None, named_family(name)
     if first is None:
@@ -165,12 +165,12 @@ def _check_lora(encoder: EncoderConfig) -> None:
 
 
 def _cuts_tokens(recipe: Recipe) -> bool:
-    """Whether the layout makes its items of an encoder's tokens, as spans are made."""
+    """Whether the layout makes its items from the encoder's tokens, as `spans` does."""
     return bool(_entry(recipe, "corpus.layout").tokens)
 
 
 def _entry(recipe: Recipe, key: str) -> Any:
-    """The entry of the registry that a key names, asked through the key: this package imports no objectives."""
+    """Return the registry entry that a key names. The key has the registry: this package imports no objectives."""
     names = keys()[key].names
     assert names is not None, f"{key} has a registry"
     return names[str(recipe.flat()[key])]
@@ -236,8 +236,8 @@ def _check_mask_token(name: str) -> None:
 
 
 def check_targets(targets: Sequence[str], linear: Iterable[str], encoder: str) -> None:
-    """Each target must be the name of a linear layer, or the end of one: peft would take other layers, too, and leave
-    out a name that it does not find."""
+    """Raise `UserError` unless each target is the name of a linear layer, or the end of one. peft would also take other
+    layers, and would skip a name that it does not find."""
     linear = tuple(linear)
     for target in targets:
         if not any(name == target or name.endswith(f".{target}") for name in linear):
@@ -248,15 +248,15 @@ def check_targets(targets: Sequence[str], linear: Iterable[str], encoder: str) -
 
 
 def check_named_targets(config: EncoderConfig) -> None:
-    """The same before anything is loaded, for the built-in encoder and for folders with safetensors; of others nothing
-    is known yet. What this lets pass is checked again when a trial loads the encoder."""
+    """Check `encoder.lora_targets` before loading, for the built-in encoder and for folders with safetensors. Other
+    encoders are not known yet; every encoder is checked again when a trial loads it."""
     names = BUILT_IN if config.name == SCENES_ENCODER else _matrices(Path(config.name))
     if names:
         check_targets(config.lora_targets, names, config.name)
 
 
 def _matrices(folder: Path) -> list[str]:
-    """Modules of a model's folder that have a weight with two dimensions and may be linear layers."""
+    """Return the modules of a model's folder whose weight has two dimensions: they may be linear layers."""
     from safetensors import SafetensorError, safe_open  # most studies do not need it
 
     matrices = []
@@ -265,13 +265,13 @@ def _matrices(folder: Path) -> list[str]:
             with safe_open(file, "numpy") as weights:
                 shapes = {name: weights.get_slice(name).get_shape() for name in weights.keys()}  # noqa: SIM118
             matrices += [name.removesuffix(".weight") for name, shape in shapes.items() if len(shape) == 2]
-    except SafetensorError:  # loading says what is wrong with the file
+    except SafetensorError:  # loading reports what is wrong with the file
         return []
     return [name for name in matrices if not name.endswith(_NOT_LINEAR)]
 
 
 def incomplete(name: str) -> Missing | None:
-    """What of a model's folder is missing, cut or wrong; None of what is no folder."""
+    """Return which file of a model's folder is missing, cut or wrong; None if none is, or if `name` is no folder."""
     if not Path(name).is_dir():
         return None
     kind, folder = first_module(name) or (TRANSFORMER, "")
@@ -295,7 +295,7 @@ def incomplete(name: str) -> Missing | None:
 
 
 def _broken(weights: Path) -> str | None:
-    """What a file is whose header does not say where its weights lie, or says more than there are."""
+    """Return what a file of weights is instead, if its header has no offsets or offsets beyond its end; else None."""
     size = weights.stat().st_size
     with weights.open("rb") as stream:
         head = stream.read(8)

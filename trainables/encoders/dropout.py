@@ -1,9 +1,9 @@
 """Dropout whose random numbers cost little on a CPU.
 
-torch draws a number for each element, one after the other, which took a tenth of a training step in fp32 and a fifth in
-bf16. Here sixteen random bits decide about an element, four elements to a draw. The probability is rounded to 1/65536,
-and what stays is scaled by exactly that, so the expectation is as it should be. The bits come from torch's own
-generator: a seed gives the same dropout again, and a saved random state goes on with it.
+torch draws one number per element, one after the other, which took a tenth of a training step in fp32 and a fifth in
+bf16. Here sixteen random bits decide about an element, so one draw serves four elements. The probability is rounded to
+1/65536. Kept elements are scaled by exactly the rounded probability, so the expectation is right. The bits come from
+torch's own generator: a seed repeats the dropout, and a saved random state continues it.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ LEVELS = 2**16
 
 
 class QuickDropout(nn.Dropout):
-    """`nn.Dropout`, drawn as above where it is on a CPU."""
+    """`nn.Dropout` with the draws of this module on a CPU."""
 
     def forward(self, input: Tensor) -> Tensor:
         return dropout(input, self.p) if self.training else input
 
 
 def dropout(values: Tensor, probability: float) -> Tensor:
-    """Each element is 0 with that probability; the others are scaled so that the expectation stays."""
+    """Set each element to 0 with this probability, and scale the others so that the expectation stays."""
     never = round(probability * LEVELS)
-    if values.device.type != "cpu" or never >= LEVELS:  # rounded to 1, nothing would be left to scale
+    if values.device.type != "cpu" or never >= LEVELS:  # if it is rounded to 1, no element is left to scale
         return F.dropout(values, probability)
     if probability <= 0:
         return values
@@ -37,12 +37,12 @@ def dropout(values: Tensor, probability: float) -> Tensor:
 
 
 def factors(shape: Sequence[int], probability: float, device: torch.device, dtype: torch.dtype) -> Tensor:
-    """What elements are multiplied with: 0, or what makes up for it, rounded to `dtype`."""
+    """Return the factors of elements: 0, or the scale of kept elements, rounded to `dtype`."""
     return dropout(torch.ones(shape, device=device, dtype=dtype), probability)
 
 
 def _mask(shape: Sequence[int], never: int, dtype: torch.dtype) -> Tensor:
-    """1 for what stays, else 0. Not booleans: a product with these takes more than twice as long."""
+    """Return 1 for kept elements, else 0. Not booleans: a product with booleans takes more than twice as long."""
     count = math.prod(shape)
     draws = torch.empty((count + 3) // 4, dtype=torch.int64).random_(-(2**63), None)
     bits = draws.view(torch.int16)[:count].view(shape)
@@ -50,7 +50,7 @@ def _mask(shape: Sequence[int], never: int, dtype: torch.dtype) -> Tensor:
 
 
 def quicken(model: nn.Module) -> None:
-    """Have all of a model's dropout drawn that way."""
+    """Replace a model's `nn.Dropout` by `QuickDropout`."""
     for module in list(model.modules()):
         for name, child in module.named_children():
             if type(child) is nn.Dropout:

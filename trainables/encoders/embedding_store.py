@@ -2,15 +2,15 @@
 
     FOLDER/FINGERPRINT/NAME.texts.npy      (texts,) uint64 digests
     FOLDER/FINGERPRINT/NAME.vectors.npy    (texts, dim) float32, memory-mapped
-    FOLDER/FINGERPRINT/model/              the encoder itself, once something trained on top of it was saved
+    FOLDER/FINGERPRINT/model/              the encoder itself, after a model trained on top of it was saved
 
     store = EmbeddingStore(encoder, folder)
     vectors = store.encode(sentences)
 
-A folder is named by the encoder's fingerprint, so poolings and precisions of one encoder lie side by side. Every
-`AT_ONCE` sentences that had to be encoded make one pair of files, written whole and renamed into place: a pass that is
-killed loses the last block. A file lock lets one process at a time encode, so that trials that start together do the
-work once.
+A folder has the name of the encoder's fingerprint, so each pooling and precision of an encoder has its own. Every
+`AT_ONCE` newly encoded sentences make one pair of files, written whole and then renamed: a pass that is killed loses
+only the last block. A file lock lets one process at a time encode, so that trials that start together do the work
+once.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from trainables.errors import UserError
 
 PARTIAL = ".partial"
 AT_ONCE = 32768
-"""So many sentences are encoded, longest first, before their vectors go to disk."""
+"""Number of sentences that are encoded, longest first, before their vectors are written."""
 
 
 class EmbeddingStore:
-    """An encoder's embeddings by row number. Row numbers are this object's own; another process may have others."""
+    """An encoder's embeddings by row number. Row numbers are valid in this object only."""
 
     def __init__(self, encoder: BaseEncoder, folder: Path | None) -> None:
-        """`folder` None: one for this object's life."""
+        """`folder` contains the encoder's folder; None: a temporary folder."""
         self.encoder = encoder
         self.dim = encoder.dim
         if folder is None:
@@ -55,16 +55,16 @@ class EmbeddingStore:
 
     @functools.cached_property
     def fingerprint(self) -> str:
-        """The encoder's. From then on the encoder must stay as it is."""
+        """The encoder's fingerprint. After the first call the encoder must not change."""
         return self.encoder.fingerprint()
 
     @property
     def folder(self) -> Path:
-        """Where this encoder's files lie."""
+        """The folder of this encoder's files."""
         return self._parent / self.fingerprint
 
     def rows(self, sentences: Sequence[str]) -> np.ndarray:  # (sentences,) int64
-        """The row number of each sentence; those that the folder does not hold are encoded first."""
+        """Return the row number of each sentence. Sentences that the folder lacks are encoded first."""
         digests = _digests(sentences)
         with self._guard:
             rows = self._find(digests)
@@ -77,7 +77,7 @@ class EmbeddingStore:
         return rows
 
     def take(self, rows: np.ndarray) -> np.ndarray:  # (rows, dim) float32
-        """A copy of the embeddings in those rows."""
+        """Return a copy of the embeddings in these rows."""
         taken = np.empty((len(rows), self.dim), dtype=np.float32)
         part = np.searchsorted(self._starts, rows, side="right") - 1
         for number in np.unique(part):
@@ -86,18 +86,18 @@ class EmbeddingStore:
         return taken
 
     def encode(self, sentences: Sequence[str]) -> np.ndarray:  # (sentences, dim) float32
-        """The embeddings of the sentences, in their order."""
+        """Return the embeddings of the sentences, in the same order."""
         return self.take(self.rows(sentences))
 
     def _find(self, digests: np.ndarray) -> np.ndarray:
-        """Row numbers, -1 where there is none."""
+        """Return row numbers, -1 for unknown digests."""
         if not len(self._digests):
             return np.full(len(digests), -1)
         place = np.searchsorted(self._digests, digests).clip(max=len(self._digests) - 1)
         return np.where(self._digests[place] == digests, self._order[place], -1)
 
     def _read(self) -> None:
-        """Read the files that this or another process has written since the last time."""
+        """Read the files that this or another process has written since the last call."""
         names = sorted(path.name.removesuffix(".texts.npy") for path in self.folder.glob("[!.]*.texts.npy"))
         digests = [np.empty(0, dtype=np.uint64)]
         for name in [name for name in names if name not in self._names]:
@@ -119,7 +119,7 @@ class EmbeddingStore:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             with FileLock(self.folder / ".lock"):
-                for left in self.folder.glob(f".*{PARTIAL}"):  # by a process that was killed
+                for left in self.folder.glob(f".*{PARTIAL}"):  # left by a killed process
                     left.unlink()
                 self._read()
                 distinct, first = np.unique(digests, return_index=True)
@@ -139,14 +139,14 @@ class EmbeddingStore:
             first = sentences[int(wrong.argmax())]
             raise UserError(f"the encoder gives NaN or infinity for {wrong.sum():,} sentences, {first!r} first")
         partial = self.folder / f".{name}{PARTIAL}"
-        for kind, array in (("vectors", vectors), ("texts", digests)):  # texts last: where they are, all is whole
+        for kind, array in (("vectors", vectors), ("texts", digests)):  # texts last: if there, both are whole
             with partial.open("wb") as file:
                 np.save(file, array)
             partial.replace(self.folder / f"{name}.{kind}.npy")
 
 
 def _digests(sentences: Sequence[str]) -> np.ndarray:  # (sentences,) uint64
-    """Sixty-four bits of each text: among a million texts, two are alike by chance once in 40 million times."""
+    """Return 64 bits of each text. Among a million texts two have equal bits by chance once in 40 million times."""
     joined = b"".join(hashlib.blake2b(sentence.encode(), digest_size=8).digest() for sentence in sentences)
     return np.frombuffer(joined, dtype=np.uint64)
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 MODULES, WEIGHTS, ADAPTER = "modules.json", "*.safetensors", "adapter"
 _NORM = '"sentence_transformers.models.Normalize"'
-"""The name that all versions find; 6 writes another one, which 5 does not know."""
+"""Class name that all versions of sentence-transformers find. Version 6 writes a name that version 5 does not find."""
 
 
 def save_transformer(
@@ -41,9 +41,8 @@ def save_transformer(
     *,
     pools_prompt: bool = True,
 ) -> None:
-    """Replace `folder` by the model with that pooling, of prompts or not, that ending and those prompts, the query's by
-    default; half a model is never seen there. Weights are written as they are kept, and read as fp32, in which they are
-    evaluated."""
+    """Replace `folder` by a model of these parts, never visible half-written. The query prompt is the default prompt.
+    `pools_prompt`: whether prompts are pooled. Weights keep their type and are loaded as fp32, as in evaluation."""
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.base.modules import Transformer
     from sentence_transformers.sentence_transformer.modules import Pooling as StockPooling
@@ -71,7 +70,7 @@ def save_transformer(
 
 
 def save_static(module: nn.Module, ending: Ending, folder: Path) -> None:
-    """Replace `folder` by a model of one module, with that ending."""
+    """Replace `folder` by a model of one module and the ending."""
     from sentence_transformers import SentenceTransformer
 
     modules = [module, *_norm(ending)]
@@ -85,7 +84,7 @@ def _norm(ending: Ending) -> list[nn.Module]:
 
 
 def save_pipeline(model: SentenceTransformer, folder: Path) -> None:
-    """Replace `folder` by a model of sentence-transformers as it is, its prompts included."""
+    """Replace `folder` by an unchanged sentence-transformers model, its prompts included."""
     with _scratch_beside(folder) as scratch:
         _write(model, scratch, folder)
 
@@ -119,7 +118,7 @@ def save_adapted(
 
 
 def save_with_adapter(save_merged: Callable[[Path], None], save_adapter: Callable[[Path], None], folder: Path) -> None:
-    """Replace `folder` by a model, and beside its modules, in `adapter/`, the adapter that was merged into it."""
+    """Replace `folder` by a model and, in its subfolder `adapter/`, the adapter that was merged into it."""
     with _scratch_beside(folder) as scratch:
         finished = scratch / "finished"
         save_merged(finished)
@@ -153,7 +152,7 @@ def _scratch_beside(folder: Path) -> Iterator[Path]:
 
 
 def _write(model: SentenceTransformer, scratch: Path, folder: Path, read_as: str | None = None) -> None:
-    """`read_as` is the type in which its transformer computes, whatever its weights are written in."""
+    """`read_as`: type in which the transformer is loaded, whatever the type of its stored weights."""
     finished = scratch / "finished"
     model.save(str(finished), create_model_card=False)
     modules = finished / MODULES

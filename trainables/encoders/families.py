@@ -1,7 +1,7 @@
-"""The families of transformers, and in what they differ: an entry each, named by `model_type` in a model's config.json.
+"""The families of transformers and their differences: one entry each, named by `model_type` in a model's config.json.
 
-To add one, write an entry here or in a plugin file, and a tiny model of it in `tests/families.py`. Importing this is
-light; the functions at the end answer for a loaded model.
+To add one, write an entry here or in a plugin file, and a tiny model of it in `tests/families.py`. Importing this
+module is light; the functions at its end take a loaded model.
 """
 
 from __future__ import annotations
@@ -30,18 +30,17 @@ class Family:
     name: str
     """`model_type` in config.json."""
     layers: str | None
-    """The path of attributes from the model to its list of layers; None: it cannot be cut."""
+    """Path of attributes from the model to its list of layers; None: the layers cannot be cut."""
     loader: str = "AutoModel"
-    """The class of transformers that loads the model of token states."""
+    """Class of transformers that loads the model without a head."""
     cls: bool = True
-    """Whether a text begins with a token that stands for the whole of it, [CLS] or <s>."""
+    """Whether a text starts with a token that represents the whole text, [CLS] or <s>."""
     causal: bool = False
-    """Whether a token sees only those before it."""
+    """Whether a token does not attend to later tokens."""
     after_padding: bool = False
-    """Whether the first token's position is the one after the padding token's number, as in RoBERTa, and not 0."""
+    """Whether the first position is the padding token's id plus one, as in RoBERTa, and not 0."""
     mlm_head: tuple[str, ...] = ()
-    """The parts of its masked language model's head, in the order in which states pass them; none: it has no head that
-    is known."""
+    """Parts of the masked language model's head, in the order in which states pass them; (): no known head."""
 
 
 _ROBERTA = ("lm_head",)
@@ -62,7 +61,7 @@ FAMILIES = Registry(
     Family("mpnet", "encoder.layer", after_padding=True, mlm_head=_ROBERTA),
     Family("roberta", "encoder.layer", after_padding=True, mlm_head=_ROBERTA),
     Family("xlm-roberta", "encoder.layer", after_padding=True, mlm_head=_ROBERTA),
-    # Of T5 the encoder alone.
+    # T5's encoder only.
     Family("t5", "encoder.block", "AutoModelForTextEncoding", cls=False),
     Family("mt5", "encoder.block", "AutoModelForTextEncoding", cls=False),
     Family("umt5", "encoder.block", "AutoModelForTextEncoding", cls=False),
@@ -75,19 +74,18 @@ FAMILIES = Registry(
 """The families that `encoder.kind=transformer` takes."""
 _WIDTH = ("hidden_size", "d_model", "n_embd", "dim")
 _LAYERS = ("num_hidden_layers", "n_layers", "num_layers")
-"""What configurations call the number of layers: most, DistilBERT's and T5's."""
+"""Names of the number of layers in config.json: of most families, of DistilBERT and of T5."""
 
 
 def named_family(name: str) -> str | None:
-    """What the config.json of a model's folder calls its family; None where there is no such folder or file, or the
-    file does not say."""
+    """Return the family in the config.json of a model's folder; None if there is no such folder, file or entry."""
     family = _configured(Path(name)).get("model_type")
     return family if isinstance(family, str) else None
 
 
 def cuttable_layers(folder: Path) -> int | None:
-    """How many layers the model of a folder has that `encoder.layers` may cut, 0 where it cannot be cut; None where its
-    config.json does not say."""
+    """Return the number of layers that `encoder.layers` may cut, 0 if the model cannot be cut; None if its config.json
+    has no number."""
     config = _configured(folder)
     family = config.get("model_type")
     if isinstance(family, str) and family in FAMILIES and FAMILIES[family].layers is None:
@@ -96,14 +94,14 @@ def cuttable_layers(folder: Path) -> int | None:
 
 
 def width(folder: Path) -> int | None:
-    """How many numbers the model of a folder gives a token; None where its config.json does not say."""
+    """Return the size of the model's token states; None if its config.json has no size."""
     config = _configured(folder)
     return next((config[name] for name in _WIDTH if isinstance(config.get(name), int)), None)
 
 
 def unfit_layers(config: EncoderConfig, layers: int) -> str | None:
-    """Why the first so many layers of a model cannot be kept, in a sentence; None where they can. `layers`: as
-    `cuttable_layers` counts them."""
+    """Return, in a sentence, why the first `config.layers` layers cannot be kept; None if they can. `layers` is the
+    number from `cuttable_layers`."""
     if config.layers is None or config.layers <= layers:
         return None
     has = f"{layers} layers" if layers else "layers that cannot be cut"
@@ -111,7 +109,7 @@ def unfit_layers(config: EncoderConfig, layers: int) -> str | None:
 
 
 def _configured(folder: Path) -> dict[str, Any]:
-    """What config.json says; nothing where there is none that can be read: loading says what is wrong with it."""
+    """Return the content of config.json; {} if it is missing or cannot be read, which loading reports."""
     for file in (folder / "config.json", folder / "0_Transformer" / "config.json"):
         if file.is_file():
             try:
@@ -123,7 +121,7 @@ def _configured(folder: Path) -> dict[str, Any]:
 
 
 def unknown_family(name: str, family: str) -> Missing:
-    """That a model's family has no entry."""
+    """Return the message that a model's family has no entry."""
     return (
         f"the encoder {name!r} is of the family {shown(family)}, which is not known here",
         f"the families are {', '.join(FAMILIES)}, and a plugin can add one",
@@ -131,13 +129,13 @@ def unknown_family(name: str, family: str) -> Missing:
 
 
 def unfit_pooling(mode: str, name: str) -> str:
-    """Why a pooling that needs [CLS] does not go with a model whose texts begin with none, in a sentence."""
+    """Return, in a sentence, that a pooling needs [CLS] but the model's texts have none."""
     fitting = choices(repr(pooling.name) for pooling in POOLINGS.values() if not pooling.needs_cls)
     return f"pooling.mode {mode!r} needs a [CLS] token, which {name!r} has not; take pooling.mode {fitting}"
 
 
 def no_mask_token(name: str) -> str:
-    """That masked language modelling has nothing to hide tokens by, in a sentence."""
+    """Return, in a sentence, that masked language modelling needs a mask token and the tokenizer has none."""
     return (
         f"masked language modelling needs a mask token, which the tokenizer of {name!r} has not; "
         "set objective.mlm to 0, or name another encoder"
@@ -145,12 +143,12 @@ def no_mask_token(name: str) -> str:
 
 
 def family_of(backbone: PreTrainedModel) -> Family:
-    """The entry of a loaded model."""
+    """Return the entry of a loaded model."""
     return FAMILIES[backbone.config.model_type]
 
 
 def layer_list(backbone: PreTrainedModel) -> nn.ModuleList | None:
-    """The model's layers; None where they cannot be cut."""
+    """Return the model's layers; None if they cannot be cut."""
     path = family_of(backbone).layers
     part: Any = backbone
     for name in path.split(".") if path else ():
@@ -159,9 +157,9 @@ def layer_list(backbone: PreTrainedModel) -> nn.ModuleList | None:
 
 
 def longest_input(config: Mapping[str, Any]) -> int | None:
-    """The most tokens of an input by a model's config.json, special tokens included; None: any number, as in T5.
+    """Return the longest input in tokens by a model's config.json, special tokens included; None: no limit, as in T5.
 
-    DeBERTa and decoders could take more than their configuration says, but sentence-transformers would cut there.
+    DeBERTa and decoders could take more than their configuration allows, but sentence-transformers would cut there.
     """
     positions, family = config.get("max_position_embeddings"), config.get("model_type")
     if not isinstance(positions, int):
@@ -178,11 +176,11 @@ def longest_input(config: Mapping[str, Any]) -> int | None:
 
 
 def first_position(backbone: PreTrainedModel) -> int:
-    """The position of a sentence's first token."""
+    """Return the position of a sentence's first token."""
     return int(backbone.embeddings.padding_idx) + 1 if family_of(backbone).after_padding else 0
 
 
 def packs(backbone: PreTrainedModel) -> bool:
-    """Whether its attention goes through transformers' attention interface, so that many sentences can stand in one
-    row; if not, it takes padded passes."""
+    """Whether the attention uses transformers' attention interface, so that many sentences can be packed into one row.
+    If not, passes are padded."""
     return bool(backbone._supports_attention_backend)

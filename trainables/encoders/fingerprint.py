@@ -1,4 +1,4 @@
-"""What decides an encoder's embeddings, in sixteen hexadecimal digits: the key of the store of embeddings."""
+"""Fingerprints of encoders, keys of the embedding store: sixteen hexadecimal digits of all that decides embeddings."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 _NO_DIFFERENCE = ("_name_or_path", "transformers_version", "architectures", "dtype", "torch_dtype")
-"""Entries of a model's configuration that decide no embedding: where it came from, and what wrote it."""
+"""Entries of a model's configuration that change no embedding, such as its source and the program that wrote it."""
 _PLACES = ("name_or_path", "vocab_file", "merges_file", "tokenizer_file")
 
 
 def digest(what: type, settings: Mapping[str, object], tensors: Iterable[tuple[str, Tensor | np.ndarray]]) -> str:
-    """The digits for an encoder of the class `what`, from its settings and its tensors by name, in any order."""
+    """Return the digits of an encoder of the class `what`, from its settings and its named tensors, in any order."""
     state = hashlib.blake2b(digest_size=8)
     state.update(f"{what.__module__}.{what.__qualname__} ".encode())
     state.update(json.dumps(settings, sort_keys=True, default=repr).encode())
     for name, tensor in sorted(tensors, key=lambda item: item[0]):
-        if ".pooler." in name:  # used by no pooling here; drawn anew at each loading where a checkpoint has none
+        if ".pooler." in name:  # used by no pooling here; drawn at each loading if a checkpoint has none
             continue
         array = tensor.detach().cpu() if isinstance(tensor, Tensor) else torch.from_numpy(tensor)
         state.update(f" {name} {array.dtype} {tuple(array.shape)} ".encode())
@@ -35,18 +35,18 @@ def digest(what: type, settings: Mapping[str, object], tensors: Iterable[tuple[s
 
 
 def model_settings(backbone: PreTrainedModel) -> dict[str, object]:
-    """A transformer's configuration, but for what makes no difference to its states."""
+    """Return a transformer's configuration, without entries that do not change its states."""
     config = backbone.config.to_dict()
     return {
         "class": type(backbone).__name__,
-        # The attention that was chosen for this machine; it is in no dictionary.
+        # The attention that was chosen for this machine; `to_dict` leaves it out.
         "attention": getattr(backbone.config, "_attn_implementation", None),
         **{name: value for name, value in config.items() if name not in _NO_DIFFERENCE},
     }
 
 
 def tokenizer_settings(tokenizer: PreTrainedTokenizerBase | Tokenizer) -> dict[str, object]:
-    """All of a tokenizer: vocabulary, normaliser, splitting, special tokens; not the padding of its last call."""
+    """Return a tokenizer's vocabulary, normaliser, splitting, special tokens; not the padding of its last call."""
     if isinstance(tokenizer, Tokenizer):
         parts = json.loads(tokenizer.to_str())
         return {name: part for name, part in parts.items() if name not in ("truncation", "padding")}

@@ -1,5 +1,5 @@
-"""The kinds of encoders: an entry each. To add one: a class that is a `BaseEncoder` (see `contract.py`), or a
-`TrainableEncoder` if training can have it, a function that loads it, and an entry here or in a plugin file."""
+"""The kinds of encoders, one entry each. To add one, write a class that is a `BaseEncoder` (see `contract.py`), or a
+`TrainableEncoder` if it can be trained, a function that loads it, and an entry here or in a plugin file."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ Precision = Literal["auto", "fp32", "tf32", "bf16"]
 
 @dataclass(frozen=True)
 class EncoderRequest:
-    """What a loader is given."""
+    """The argument of a loader."""
 
     config: EncoderConfig
     pooling: Pooling | None = None
-    """None: the model's own where it has one, else the mean."""
+    """None: the model's own pooling if it has one, else the mean."""
     device: str | None = None
-    """None: a GPU where there is one."""
+    """None: a GPU if there is one."""
     masked_lm: bool = False
     """Whether training needs a head for masked language modelling."""
     training_precision: Precision = "auto"
-    """In which `embed` computes; auto is bf16 on a GPU that has it, else fp32."""
+    """Precision of `embed`; auto is bf16 on a GPU with bf16, else fp32."""
     evaluation_precision: Precision = "fp32"
-    """In which `encode` computes."""
+    """Precision of `encode`."""
     options: Options | None = None
-    """The keys of its kind, where it has some."""
+    """The keys of the encoder's kind, if it has any."""
 
 
 Missing = tuple[str, str]
-"""Why an encoder cannot be had, and what would work."""
+"""Why an encoder cannot be loaded, and what the user can do."""
 
 
 @dataclass(frozen=True)
@@ -45,36 +45,36 @@ class EncoderKind:
 
     name: str
     loader: Callable[[EncoderRequest], BaseEncoder] | str
-    """From a request to the encoder, or `"module:function"`. Raises `UserError` where it cannot be had."""
+    """Function that loads an encoder, or its `"module:function"`. Raises `UserError` if it cannot be loaded."""
     missing: Callable[[EncoderConfig], Missing | None] | str
-    """Why the encoder cannot be had, None if it can, or `"module:function"`. Asked before anything starts: it is quick,
-    downloads nothing, and imports nothing heavy."""
+    """Function, or its `"module:function"`, that returns why the encoder cannot be loaded, None if it can. Called
+    before anything starts: it must be quick, download nothing, and import nothing heavy."""
     trainable: bool = False
-    """Whether training changes its weights, and it is a `TrainableEncoder`; on others only an adapter is trained."""
+    """Whether the encoder is a `TrainableEncoder` whose weights are trained; on others only an adapter is trained."""
     pools: bool = False
-    """Whether `pooling.mode` decides how token states become a vector; if not, it has a pooling of its own."""
+    """Whether `pooling.mode` decides how token states become a vector; if not, the encoder has its own pooling."""
     layers: bool = False
-    """Whether it follows a transformer's settings: `encoder.layers`, `encoder.dtype` and the prompts."""
+    """Whether the encoder follows a transformer's settings: `encoder.layers`, `encoder.dtype` and the prompts."""
     from_folder: bool = False
-    """Whether transformers or sentence-transformers wrote its folders, so that what they lack is checked."""
+    """Whether transformers or sentence-transformers wrote the folders, so that missing files are checked."""
     tokens: bool = False
-    """Whether it is a `TokenEncoder`, so that spans and masked language modelling are possible."""
+    """Whether the encoder is a `TokenEncoder`, so that spans and masked language modelling are possible."""
     lora: bool = False
-    """Whether it is a `TransformerEncoder`, into whose linear layers `encoder.adapter=lora` can be put."""
+    """Whether the encoder is a `TransformerEncoder`, whose linear layers can take `encoder.adapter=lora`."""
     options: type[Options] | None = None
-    """Keys of its own, which a loader finds in `EncoderRequest.options`."""
+    """The keys of this kind, which a loader finds in `EncoderRequest.options`."""
     meaning: str = ""
-    """What it is, as `--keys` prints it."""
+    """Description for `--keys`."""
     untrained: Literal["evaluate", "refuse"] = "refuse"
-    """What a recipe with epochs means for one that is not trainable: it is evaluated as it is, or refused."""
+    """What a recipe with epochs does if the kind is not trainable: the encoder is evaluated untrained, or refused."""
     finished: Callable[[str], bool] | str | None = None
-    """Whether a name or folder is a finished model of this kind, so that a row can be given it to evaluate; or
-    `"module:function"`. None: never guessed."""
+    """Function, or its `"module:function"`, that returns whether a name or folder is a finished model of this kind,
+    which a row can evaluate. None: this kind is never guessed."""
 
 
 @dataclass(frozen=True)
 class StaticStart(Options):
-    """The keys of the kind `static`: what the vectors of a static encoder's tokens are at first."""
+    """The keys of the kind `static`: the initial vectors of its tokens."""
 
     section = "encoder"
 

@@ -1,8 +1,8 @@
 """Linear layers in fp32 on AMD's processors from Zen 5 on, multiplied by oneDNN.
 
-torch multiplies fp32 by Intel's MKL, which on these works on 256 bits at once. oneDNN, which torch has for 16 bits,
-works on 512, and takes half the time. It keeps a program and megabytes of memory for each number of rows, so it is only
-ever given `PIECE`; MKL has what is left over.
+torch multiplies fp32 with Intel's MKL, which works on 256 bits at once on these processors. oneDNN, which torch
+contains for 16-bit types, works on 512 bits and takes half the time. It keeps a program and megabytes of memory for
+each number of rows, so it only gets blocks of `PIECE` rows; MKL multiplies the rest.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from torch.nn import functional as F
 from trainables.machine import wide_amd
 
 PIECE = 256
-"""Rows at once."""
+"""Rows of one block."""
 
 
 class WideLinear(nn.Linear):
-    """`nn.Linear`, multiplied as above where it is in fp32 on a CPU."""
+    """`nn.Linear` that multiplies by oneDNN in fp32 on a CPU."""
 
     def forward(self, input: Tensor) -> Tensor:
         fp32 = input.dtype == self.weight.dtype == torch.float32 and not torch.is_autocast_enabled("cpu")
@@ -75,7 +75,7 @@ def _times(left: Tensor, right: Tensor, bias: Tensor | None = None) -> Tensor:
 
 
 def widen(model: nn.Module) -> None:
-    """Have a model's linear layers multiplied so, where that is faster."""
+    """Replace a model's linear layers by `WideLinear`, on processors on which that is faster."""
     if not wide_amd() or not hasattr(torch.ops.mkldnn, "_linear_pointwise"):
         return
     for module in model.modules():

@@ -1,4 +1,4 @@
-"""What loaders share: errors of the hub in one sentence, the device, and a quiet console."""
+"""Helpers of loaders: errors of the hub in one sentence, the device, and a quiet console."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from trainables.hub_names import on_hub
 
 T = TypeVar("T")
 SAFELY: dict[str, Any] = {"trust_remote_code": False, "use_safetensors": True}
-"""How `from_pretrained` reads a model. Said outright: else transformers asks on the console whether to run its code."""
+"""Arguments of `from_pretrained`. Without the first, transformers asks on the console whether to run a model's code."""
 
 
 def hub_errors(name: str, load: Callable[[], T]) -> T:
-    """Load something from the hub or a folder, out of safetensors alone; what can go wrong becomes a `UserError`.
+    """Load something from the hub or a folder, from safetensors only; any error becomes a `UserError`.
 
-    Anything can: transformers, tokenizers and torch take what a model's files say on trust.
+    Many errors are possible: transformers, tokenizers and torch trust the content of a model's files.
     """
     try:
         with _no_pickles():
@@ -31,14 +31,14 @@ def hub_errors(name: str, load: Callable[[], T]) -> T:
     except Exception as error:
         raise UserError(f"the encoder {name!r} cannot be loaded: {reason(error)}") from error
     except BaseException as error:
-        if type(error).__name__ != "PanicException":  # of tokenizers and safetensors, which are written in Rust
+        if type(error).__name__ != "PanicException":  # raised by tokenizers and safetensors, which are written in Rust
             raise
         raise UserError(f"the encoder {name!r} cannot be loaded: {reason(error)}") from None
 
 
 @contextlib.contextmanager
 def _no_pickles() -> Iterator[None]:
-    """Libraries fall back to pickled weights where a module of a model has no safetensors; here they cannot."""
+    """Inside, `torch.load` raises: libraries fall back to pickled weights for a module without safetensors."""
     original = torch.load
     torch.load = _refused
     try:
@@ -55,20 +55,20 @@ def _refused(*_: Any, **__: Any) -> Any:
 
 
 def chosen_device(device: str | None) -> torch.device:
-    """The device that was asked for; None: a GPU where there is one."""
+    """Return the requested device; None: a GPU if there is one."""
     return torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
 
 
 def transformer_place(name: str) -> tuple[str, str | None]:
-    """Where the plain transformer lies, a folder or a hub id, and its revision there. Old sentence-transformers models
-    have it one folder down."""
+    """Return the place of the plain transformer, a folder or a hub id, and its revision there. Old
+    sentence-transformers models have it in a subfolder."""
     _, folder = first_module(name) or ("", "")
     inner = Path(name) / folder
     return (str(inner), None) if folder and inner.is_dir() else on_hub(name)
 
 
 def quieten() -> None:
-    """No progress bars of transformers on the console, and no reports of weights that a checkpoint lacks."""
+    """Turn off transformers' progress bars and its reports of weights that a checkpoint lacks."""
     from transformers.utils import logging
 
     logging.set_verbosity_error()

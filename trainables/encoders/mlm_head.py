@@ -1,4 +1,4 @@
-"""Masked language modelling beside an encoder: some tokens are hidden, and the model's own head guesses them."""
+"""Masked language modelling beside an encoder: some tokens are hidden, and the model's own head predicts them."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from trainables.to_device import to_device
 
 CHOSEN, HIDDEN, REPLACED = 0.15, 0.8, 0.1
 IGNORED = -100
-"""The label of a token that need not be guessed."""
+"""Label of a token that is not predicted."""
 
 
 class MLMHead(nn.Module):
-    """The head that guesses hidden tokens from an encoder's states, and its loss.
+    """The head that predicts hidden tokens from an encoder's states, and its loss.
 
-    It is the checkpoint's own head, else a fresh one from torch's current seed. Output embeddings are tied as the
-    architecture ties them; the encoder's backbone is no part of this module. Raises `UserError` for a tokenizer without
-    a mask token and for an architecture whose head is not known.
+    The head is the checkpoint's, else a new one from torch's current seed. Output embeddings are tied as in the
+    architecture. The encoder's backbone is no submodule. Raises `UserError` for a tokenizer without a mask token and
+    for an architecture without a known head.
     """
 
     def __init__(
         self, backbone: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, name: str, precision: torch.dtype
     ) -> None:
-        """`name` is the encoder's, and `precision` that of its training."""
+        """`name` is the encoder's name, `precision` the training precision."""
         super().__init__()
         if tokenizer.mask_token_id is None:
             raise UserError(no_mask_token(name))
@@ -52,15 +52,16 @@ class MLMHead(nn.Module):
     def loss(
         self, tokens: Sequence[Sequence[int]], generator: torch.Generator, share: Sequence[int]
     ) -> tuple[Tensor, int]:
-        """Cross-entropy in nats, summed over the hidden tokens of this worker's items, and the count over all items.
+        """Return the cross-entropy in nats, summed over this worker's hidden tokens, and the number of all hidden
+        tokens.
 
         `tokens` is the whole batch, special tokens included, and `share` the indices of this worker's items. All
-        workers' sums, divided by the count, add up to the loss of one worker. Masks come from `generator`
-        alone, so that workers who seed it alike agree about them.
+        workers' sums, divided by the count, add up to the loss of one worker. Masks come from `generator` alone, so
+        workers with equal seeds hide the same tokens.
         """
         parts, count = self.parts(tokens, generator, share)
-        total = torch.zeros((), device=self.device, requires_grad=True)  # an empty share can go backwards, too
-        with computing(self.device, self.precision):  # one for all passes, as in `TransformerEncoder.embed`
+        total = torch.zeros((), device=self.device, requires_grad=True)  # an empty share needs a backward pass, too
+        with computing(self.device, self.precision):  # one context for all passes, as in `TransformerEncoder.embed`
             for part in parts:
                 total = total + part()
         return total, count
@@ -72,7 +73,7 @@ class MLMHead(nn.Module):
         share: Sequence[int],
         most: int | None = None,
     ) -> tuple[list[Callable[[], Tensor]], int]:
-        """What `loss` adds up, one function for each pass of at most `most` tokens, and its count."""
+        """Return one function per pass of at most `most` tokens, whose values add up to `loss`, and the count."""
         masked, labels = mask_tokens(tokens, self.tokenizer, generator)
         own = [i for i in share if any(label != IGNORED for label in labels[i])]
         passes = [[own[i] for i in places] for places in self._passes.cut([len(masked[i]) for i in own], most)]
@@ -85,7 +86,7 @@ class MLMHead(nn.Module):
         with computing(self.device, self.precision):
             states, _ = self._passes.states(tokens)
             targets = torch.tensor([label for row in labels for label in row])
-            hidden = (targets != IGNORED).nonzero().squeeze(1)  # on the CPU: the device is not waited for
+            hidden = (targets != IGNORED).nonzero().squeeze(1)  # on the CPU, without waiting for the device
             masked = states[-1][to_device(hidden, self.device)]
             logits = self.head(masked)  # (hidden tokens, vocabulary): the vocabulary is large
             logits = logits.float() if logits.dtype == torch.bfloat16 else logits
@@ -97,9 +98,9 @@ def mask_tokens(
 ) -> tuple[list[list[int]], list[list[int]]]:
     """Hide tokens as BERT does. Returns the tokens with some hidden, and labels of the same shape.
 
-    Each token that is not special is chosen by itself with probability 0.15; where this chooses none of an item's,
-    the one with the lowest draw is chosen. A chosen token becomes the mask token with probability 0.8, any token but a
-    special one with 0.1, and else stays. Its label is the token that it was; all other labels are `IGNORED`.
+    Each token that is not special is chosen independently with probability 0.15. If no token of an item is chosen, the
+    token with the lowest draw is. A chosen token becomes the mask token with probability 0.8, any token but a special
+    one with 0.1, and else stays. Its label is the original token; all other labels are `IGNORED`.
     """
     lengths = torch.tensor([len(ids) for ids in tokens], dtype=torch.long)
     flat = torch.tensor([token for ids in tokens for token in ids], dtype=torch.long)
@@ -125,10 +126,10 @@ def mask_tokens(
 
 
 def _head(backbone: PreTrainedModel, name: str) -> tuple[nn.Module, tuple[str, ...]]:
-    """The head of the masked language model `name`, tied to `backbone` instead of its own, and the names of its
-    parameters that no checkpoint gave."""
+    """Return the head of the masked language model `name`, tied to `backbone`, and the names of its parameters that no
+    checkpoint gave."""
     family = family_of(backbone)
-    if not getattr(backbone.config, "legacy", True):  # DeBERTa's head in its newer form wants the embeddings, too
+    if not getattr(backbone.config, "legacy", True):  # DeBERTa's newer head also needs the embeddings
         raise UserError(
             f"masked language modelling knows the older form of DeBERTa's head, and {name!r} has the newer one "
             "(legacy=false in its config.json); set objective.mlm to 0, or name another encoder"
@@ -155,7 +156,7 @@ def _head(backbone: PreTrainedModel, name: str) -> tuple[nn.Module, tuple[str, .
     model.tie_weights()
     parts = {part: getattr(model, part) for part in family.mlm_head}
     head = nn.Sequential(*parts.values())
-    own = {id(parameter) for parameter in backbone.parameters()}  # tied to it, and so none of the head's
+    own = {id(parameter) for parameter in backbone.parameters()}  # tied parameters are not the head's own
     fresh = [
         f"{number}.{key}"
         for number, (part, module) in enumerate(parts.items())

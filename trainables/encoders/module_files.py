@@ -1,6 +1,6 @@
-"""What the files of a sentence-transformers model say of it, in a folder or on the hub; no library is loaded.
+"""Read the settings of a sentence-transformers model, in a folder or on the hub, without loading a library.
 
-modules(name)           # [{"type": "...Transformer", "path": ""}, ...]; [] of a plain transformer
+modules(name)           # [{"type": "...Transformer", "path": ""}, ...]; [] for a plain transformer
 own_length(name)        # 256, the longest input in tokens
 own_prompts(name)       # ("query: ", "passage: ")
 """
@@ -20,18 +20,18 @@ from trainables.typed_json import parse_json
 
 MODULES, _SETTINGS = "modules.json", "config_sentence_transformers.json"
 TRANSFORMER, STATIC = "Transformer", "StaticEmbedding"
-"""Modules that a text may come to first, where training takes a model apart."""
+"""Kinds of the first module for models whose parts can be trained."""
 _OF_TRANSFORMERS = tuple(
     f"sentence_{family}_config.json"
     for family in ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
 )
-"""What the settings of a model's transformer may be called, today's name first."""
+"""Possible file names of a transformer module's settings, today's name first."""
 NO_LIMIT = 10**9
-"""A tokenizer without a longest input has a number above this."""
+"""Without a longest input, a tokenizer has a number above this."""
 
 
 def modules(name: str) -> list[dict[str, Any]]:
-    """The entries of its list of modules; none of a plain transformer."""
+    """Return the entries of a model's list of modules; [] for a plain transformer."""
     return [module for module in setting(name, MODULES, []) if isinstance(module, dict)]
 
 
@@ -40,29 +40,29 @@ def module_kind(module: Mapping[str, Any]) -> str:
 
 
 def first_module(name: str) -> tuple[str, str] | None:
-    """The kind and the folder of its first module; None of a plain transformer."""
+    """Return the kind and the folder of a model's first module; None for a plain transformer."""
     return next(((module_kind(module), str(module.get("path", ""))) for module in modules(name)), None)
 
 
 def module_settings(name: str, module: Mapping[str, Any]) -> dict[str, Any]:
-    """What a module after the first one says of itself."""
+    """Return the settings of a module after the first one."""
     return dict(setting(name, f"{module.get('path')}/config.json", {}))
 
 
 def model_settings(name: str) -> dict[str, Any]:
-    """What it says of the whole: prompts, similarity, ..."""
+    """Return the settings of the whole model: prompts, similarity, ..."""
     return dict(setting(name, _SETTINGS, {}))
 
 
 def transformer_settings(name: str) -> dict[str, Any]:
-    """What it says of how its transformer is loaded and given texts."""
+    """Return the settings for loading a model's transformer and passing texts to it."""
     kind, folder = first_module(name) or ("", "")
     files = (str(Path(folder) / file) for file in _OF_TRANSFORMERS) if kind == TRANSFORMER else ()
     return next((held for file in files if (held := setting(name, file, {}))), {})
 
 
 def own_length(name: str) -> int | None:
-    """The longest input in tokens, special tokens included; None: any."""
+    """Return the longest input in tokens, special tokens included; None: no limit."""
     kind, folder = first_module(name) or ("", "")
     if kind == STATIC:
         cut = setting(name, str(Path(folder) / "tokenizer.json"), {}).get("truncation")
@@ -74,7 +74,7 @@ def own_length(name: str) -> int | None:
 
 
 def stated_length(name: str) -> int | None:
-    """The longest input that its own settings name; they come before its tokenizer's."""
+    """Return the longest input in a model's own settings, which take precedence over its tokenizer's."""
     held = transformer_settings(name)
     handed = held.get("processor_kwargs") or held.get("tokenizer_args")
     length = handed.get("model_max_length") if isinstance(handed, dict) else None
@@ -83,31 +83,31 @@ def stated_length(name: str) -> int | None:
 
 
 def lower_cases(name: str) -> bool:
-    """Whether texts are put in lower case, whatever its tokenizer does."""
+    """Whether a model lower-cases texts, whatever its tokenizer does."""
     return transformer_settings(name).get("do_lower_case") is True
 
 
 def own_prompts(name: str) -> tuple[str | None, str | None]:
-    """What it came with to be put before a query and before a document; None where there is nothing. What it puts
-    before every text is a query's, as all that is scored is but documents."""
+    """Return a model's own prompts for queries and for documents; None for a missing prompt. Its default prompt counts
+    as the query prompt, since every scored text but documents is a query."""
     by_name = prompts(name)
     return default_prompt(name) or by_name.get("query"), by_name.get("document") or by_name.get("passage")
 
 
 def default_prompt(name: str) -> str | None:
-    """What it puts before a text of which nothing else is known."""
+    """Return the prompt that a model puts before texts by default; None if it has none."""
     return prompts(name).get(str(model_settings(name).get("default_prompt_name")))
 
 
 def prompts(name: str) -> dict[str, str]:
-    """Its prompts by name, without empty ones."""
+    """Return a model's prompts by name, without empty ones."""
     held = model_settings(name).get("prompts")
     items = held.items() if isinstance(held, dict) else ()
     return {key: text for key, text in items if isinstance(text, str) and text}
 
 
 def own_pooling(name: str) -> str | None:
-    """The pooling that it came with, by our name; None of a plain transformer, and where it is none of ours."""
+    """Return a model's own pooling, by its name in `POOLINGS`; None for a plain transformer or another pooling."""
     parts = modules(name)
     before = next(filter(None, (layered_pooling(name, module) for module in parts)), None)
     poolings = [module for module in parts if module_kind(module) == "Pooling"]
@@ -116,21 +116,21 @@ def own_pooling(name: str) -> str | None:
 
 
 def pooling_mode(name: str, module: Mapping[str, Any]) -> str | None:
-    """What a module of poolings takes, by our name where we have one; None for several at once."""
+    """Return the mode of a module `Pooling`, by its name in `POOLINGS` if it has one; None for several modes."""
     settings = module_settings(name, module)
     on = [key.removeprefix("pooling_mode_") for key, value in settings.items() if value is True and "_mode_" in key]
     mode = settings.get("pooling_mode", on or "mean")
     mode = mode[0] if isinstance(mode, list) and len(mode) == 1 else mode
     if not isinstance(mode, str):
         return None
-    first_wins = reversed([*POOLINGS.values()])  # a plugin's pooling takes no stock mode over
+    first_wins = reversed([*POOLINGS.values()])  # a plugin's pooling replaces no stock mode
     ours = {pooling.stock: pooling.name for pooling in first_wins if pooling.before is None}
-    older = mode.removesuffix("_tokens").removesuffix("_token")  # the names in a list of flags
+    older = mode.removesuffix("_tokens").removesuffix("_token")  # names in the older format of flags
     return ours.get(mode) or ours.get(older) or mode
 
 
 def layered_pooling(name: str, module: Mapping[str, Any]) -> str | None:
-    """The pooling of ours that a module makes of the mean after it; None: none."""
+    """Return the pooling of `POOLINGS` that a module makes of the mean after it; None if there is none."""
     kind, settings = module_kind(module), module_settings(name, module)
 
     def weights(tensor: str) -> list[float]:
@@ -145,7 +145,7 @@ def layered_pooling(name: str, module: Mapping[str, Any]) -> str | None:
 
 
 def setting(name: str, file: str, missing: Any) -> Any:  # JSON is of any type
-    """What a file of settings holds, or `missing`; `UserError` for one that is broken, or of another type."""
+    """Return the content of a file of settings, or `missing`. Raises `UserError` if it is broken or of another type."""
     path = place(name, file)
     try:
         content = parse_json(path.read_bytes()) if path is not None else missing
@@ -157,7 +157,7 @@ def setting(name: str, file: str, missing: Any) -> Any:  # JSON is of any type
 
 
 def place(name: str, file: str) -> Path | None:
-    """Where a model's file is; None where it has none, or the hub cannot be asked."""
+    """Return the path of a model's file; None if it is missing or the hub cannot be reached."""
     if name == SCENES_ENCODER or Path(name).exists():
         path = Path(name) / file
         return path if path.is_file() else None

@@ -1,8 +1,8 @@
-"""What an encoder takes over from the sentence-transformers model that it starts from, and what it does otherwise.
+"""What an encoder keeps of the sentence-transformers model that it starts from, and what it leaves out or changes.
 
 own_settings(name)      # {"pooling.mode": "mean", "encoder.max_length": None, ...}: the keys that follow the model
-left_out(recipe)        # ["2_Dense", "its prompt 'query: '"]: docs/encoders.md has a table of all that there can be
-own_ending(config)      # Ending(normalised=True, similarity="cosine"): what a saved model has again
+left_out(recipe)        # ["2_Dense", "its prompt 'query: '"]: docs/encoders.md has a table of all entries
+own_ending(config)      # Ending(normalised=True, similarity="cosine"): kept in a saved model
 """
 
 from __future__ import annotations
@@ -39,40 +39,40 @@ from trainables.keys import Value
 from trainables.recipe import EncoderConfig, Recipe
 
 _SIMILARITIES = ("cosine", "dot", "euclidean", "manhattan")
-"""Those that sentence-transformers has."""
+"""Similarity functions of sentence-transformers."""
 _FOLLOWED = ("max_seq_length", "do_lower_case", "unpad_inputs")
-"""Settings of a transformer that are followed, or change no embedding."""
+"""Settings of a transformer that the encoder follows, or that change no embedding."""
 _USUAL = {"transformer_task": "feature-extraction", "module_output_name": "token_embeddings"}
-"""Values at which others of them change nothing; any that is not here changes nothing where it is none."""
+"""Values at which other settings change nothing. A setting that is not listed changes nothing if it is None."""
 _TEXT = {"method": "forward", "method_output_name": "last_hidden_state"}
-"""What the states of a text's tokens are where they are the usual ones."""
+"""The `modality_config` of texts if token states are the usual ones."""
 _COMPUTING = ("dtype", "torch_dtype", "attn_implementation", "add_pooling_layer", "model_max_length")
-"""Of what transformers is handed when it loads the model, that which is followed or changes no embedding but by
-rounding: the recipe says how it computes."""
+"""Arguments of loading that the encoder follows, or that change embeddings by rounding only: the recipe sets the
+precision."""
 
 
 @dataclass(frozen=True)
 class Ending:
-    """What a model that was started from another has at its end as that one had it. No cosine changes by it."""
+    """The end of a model, which a model trained from it keeps when it is saved. No cosine depends on it."""
 
     normalised: bool = False
-    """Whether embeddings have the length one: with `dot`, as indexes of vectors often take it, that is the cosine."""
+    """Whether embeddings have length one. The similarity `dot`, common in vector indexes, then is the cosine."""
     similarity: str | None = None
-    """The name of the function by which the model's own `similarity` compares; None: sentence-transformers' default."""
+    """Name of the model's own similarity function; None: sentence-transformers' default."""
 
 
 PLAIN = Ending()
 
 
 def pools_prompt(name: str) -> bool:
-    """Whether the tokens of a prompt count where the model pools."""
+    """Whether the model pools the tokens of a prompt."""
     poolings = [module for module in modules(name) if module_kind(module) == "Pooling"]
     return all(module_settings(name, module).get("include_prompt") is not False for module in poolings)
 
 
 def own_ending(config: EncoderConfig) -> Ending:
-    """Of the model that an encoder starts from; that of a plain transformer, and of an adapter, whose embeddings are
-    others, is an empty one."""
+    """Return the ending of the model that an encoder starts from. Empty for a plain transformer, and for an adapter,
+    whose embeddings are new."""
     if config.adapter == "mlp":
         return PLAIN
     similarity = model_settings(config.name).get("similarity_fn_name")
@@ -80,14 +80,14 @@ def own_ending(config: EncoderConfig) -> Ending:
 
 
 def kept_ending(config: EncoderConfig) -> list[str]:
-    """In words, what a saved model has again that is not scored; empty where that is what any model has."""
+    """Return, in words, the parts of the ending that a saved model has but scores ignore. Empty for a usual ending."""
     ending = own_ending(config) if _taken_apart(config) else PLAIN
     similarity = [f"similarity {ending.similarity}"] if ending.similarity not in (None, _SIMILARITIES[0]) else []
     return ["Normalize"] * ending.normalised + similarity
 
 
 def own_settings(name: str) -> dict[str, Value]:
-    """The keys of a recipe by which an encoder follows a model as far as it can; of a plain transformer, what suits."""
+    """Return the recipe keys that follow a model as far as possible; for a plain transformer, suitable ones."""
     query, document = own_prompts(name)
     return {
         "encoder.name": name,
@@ -101,9 +101,9 @@ def own_settings(name: str) -> dict[str, Value]:
 def as_it_is(
     name: str, pooling: str | None = None, max_length: int | None = None
 ) -> tuple[EncoderConfig, Pooling | None]:
-    """The encoder as sentence-transformers has it, but for what is asked for, and its pooling; None: it needs its own
-    pipeline. A last normalisation is left out: cosine does not see it, and SentEval's classifiers are fitted on
-    embeddings as they are, of which the length is a part."""
+    """Return the encoder as sentence-transformers runs it, changed by the arguments only, and its pooling; None: it
+    needs its own pipeline. A last normalisation is left out: the cosine ignores it, and SentEval's classifiers are
+    fitted on embeddings whose length differs."""
     own = {**own_settings(name), "encoder.query_prompt": default_prompt(name)}
     changes = {
         "encoder.max_length": max_length,
@@ -117,8 +117,8 @@ def as_it_is(
 
 
 def fitting_poolings(name: str) -> tuple[str, ...]:
-    """Poolings that suit the transformer: the mean and one token's state, the last one's where a token sees only those
-    before it. What sentence-transformers would take of a plain one comes first."""
+    """Return the poolings that suit a transformer, the default of sentence-transformers first: `last` and `mean` if it
+    is causal, else `mean`, `cls` if its texts have [CLS], and `first_last_mean`."""
     config = Path(name) if Path(name).exists() else place(name, "config.json")
     family = named_family(str(config.parent if config is not None and config.is_file() else name))
     entry = FAMILIES[family] if family is not None and family in FAMILIES else None
@@ -128,8 +128,8 @@ def fitting_poolings(name: str) -> tuple[str, ...]:
 
 
 def needs_pipeline(recipe: Recipe) -> bool:
-    """Whether the model has parts that only its own pipeline runs, and the recipe sets nothing of the encoder that this
-    would not follow. A norm at the end is no such part: no cosine changes by it."""
+    """Whether the model has parts that only its own pipeline runs, and the recipe sets nothing that the pipeline would
+    ignore. A norm at the end does not count: no cosine depends on it."""
     encoder, family = recipe.encoder, named_family(recipe.encoder.name)
     lengths = (None, EncoderConfig.max_length, own_length(encoder.name))
     as_it_is = encoder.layers is None and encoder.max_length in lengths
@@ -141,7 +141,7 @@ def needs_pipeline(recipe: Recipe) -> bool:
 
 
 def is_whole(recipe: Recipe) -> bool:
-    """Whether an untrained encoder gives the embeddings of the model that it was taken from, but for their length."""
+    """Whether an untrained encoder gives the embeddings of its original model, except for their length."""
     encoder = recipe.encoder
     if recipe.trains or not _taken_apart(encoder):
         return False
@@ -152,27 +152,27 @@ def is_whole(recipe: Recipe) -> bool:
 
 
 def left_out(recipe: Recipe) -> list[str]:
-    """What an encoder does otherwise than the model that it starts from, in words. Empty where that is a plain
-    transformer, or all is followed."""
+    """Return, in words, what an encoder does differently from the model that it starts from. Empty for a plain
+    transformer, and if the encoder follows everything."""
     if _taken_apart(recipe.encoder):
         return [*_parts_left_out(recipe), *_similarity(recipe.encoder.name), *_set_otherwise(recipe.encoder)]
     return _similarity(recipe.encoder.name) if recipe.encoder.kind == "pipeline" else []
 
 
 def _changes_cosines(recipe: Recipe) -> bool:
-    """Whether more is left out than a norm at the end."""
+    """Whether parts other than a norm at the end are left out."""
     return any(part != _end(recipe.encoder.name) for part in _parts_left_out(recipe))
 
 
 def _parts_left_out(recipe: Recipe) -> list[str]:
-    """What no recipe with this kind of encoder and this pooling follows."""
+    """Return the parts that no recipe with this kind of encoder and this pooling follows."""
     width = model_settings(recipe.encoder.name).get("truncate_dim")
     cut = [] if width is None else [f"its truncate_dim {shown(width)}"]
     return [*_modules_left_out(recipe), *_loading_left_out(recipe.encoder.name), *cut]
 
 
 def _set_otherwise(encoder: EncoderConfig) -> list[str]:
-    """The longest input and the prompts, where the recipe has others."""
+    """Return the longest input and the prompts of the model, if the recipe has others."""
     longest = own_length(encoder.name)
     limit = "any length" if longest is None else f"{longest} tokens"
     length = [] if encoder.max_length in (None, longest) else [f"its longest input ({limit})"]
@@ -183,7 +183,7 @@ def _set_otherwise(encoder: EncoderConfig) -> list[str]:
 
 
 def _taken_apart(config: EncoderConfig) -> bool:
-    """Whether it has its transformer or token vectors of a model with further modules."""
+    """Whether the encoder takes the transformer or the token vectors out of a model with modules."""
     first, kind = first_module(config.name), ENCODERS[config.kind]
     return first is not None and (kind.pools or (kind.trainable and first[0] == STATIC))
 
@@ -217,7 +217,7 @@ def _loading_left_out(name: str) -> Iterator[str]:
 
 
 def _similarity(name: str) -> list[str]:
-    """What its texts are compared by, where that is no cosine: all that is scored here is."""
+    """Return the model's similarity if it is not the cosine, by which texts are scored here."""
     similarity = model_settings(name).get("similarity_fn_name")
     cosine = similarity not in _SIMILARITIES[1:] or (similarity == "dot" and _normalised(name))
     return [] if cosine else [f"its similarity {similarity} (cosines are scored)"]
@@ -228,7 +228,7 @@ def _normalised(name: str) -> bool:
 
 
 def _end(name: str) -> str | None:
-    """The folder of the norm of embeddings with which it ends; None: it has none there."""
+    """Return the folder of the norm of embeddings at the model's end; None if there is none."""
     last: dict[str, Any] = next(reversed(modules(name)), {})
     of_sentence = (
         module_kind(last) == "Normalize"

@@ -1,7 +1,7 @@
-"""Packed passes: the tokens of many sentences in one row, without padding, each sentence attending to itself alone.
+"""Packed passes: the tokens of many sentences in one row, without padding. Each sentence attends only to itself.
 
-Linear layers, norms and dropout see real tokens only. Attention goes through transformers' attention interface, under
-the name `PACKED`: it is told where each sentence lies. Positions begin anew with each sentence.
+Linear layers, norms and dropout see real tokens only. Attention uses transformers' attention interface, under the name
+`PACKED`, and gets the place of each sentence. Positions restart with each sentence.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ PACKED = "packed_sentences"
 def packed_states(
     backbone: PreTrainedModel, tokens: Sequence[Sequence[int]], every_layer: bool, filler: int, *, rounded: bool
 ) -> tuple[tuple[Tensor, ...], Tensor]:
-    """Token states of one packed pass, and how many tokens each sentence has, (sentences,), on the CPU.
+    """Return the token states of one packed pass, and each sentence's number of tokens, (sentences,), on the CPU.
 
-    Each of the states is (tokens, dim), one sentence after the other: those of the last layer, or with `every_layer` of
-    the embeddings and all layers. `rounded`: the row is filled up by sentences of the token `filler` (`Packing.of`), of
-    which no state is given.
+    Each tensor of states is (tokens, dim), one sentence after the other: those of the last layer, or with `every_layer`
+    of the embeddings and all layers. `rounded`: sentences of the token `filler` fill the row up (`Packing.of`); their
+    states are not returned.
     """
     device = next(backbone.parameters()).device
     packing = Packing.of([len(row) for row in tokens], device, rounded=rounded)
@@ -60,8 +60,8 @@ def attention(
     packing: Packing | None = None,
     **more: Any,
 ) -> tuple[Tensor, None]:
-    """Of transformers' attention interface: (1, tokens, heads, size). Without `packing` it is the usual attention of a
-    padded pass."""
+    """Return (1, tokens, heads, size), for transformers' attention interface. Without `packing` this is the usual
+    attention of a padded pass."""
     if packing is None:
         output, _ = sdpa_attention_forward(
             module, query, key, value, attention_mask, dropout=dropout, scaling=scaling, **more
@@ -76,14 +76,14 @@ def attention(
 
 
 def in_runs(query: Tensor, key: Tensor, value: Tensor, packing: Packing, looks: Looks) -> Tensor:
-    """One product for all neighbours of one length: on a CPU, and where no kernel does it; see `varlen`."""
+    """Attend with one product per run of neighbours of one length: on a CPU, and if no kernel of `varlen` fits."""
     query, key, value = (part.squeeze(0) for part in own_heads(query, key, value))
-    if looks.dropout:  # torch's kernel knows none on a CPU
+    if looks.dropout:  # torch's kernel has none on a CPU
         dropped: Tensor = _RunAttention.apply(query, key, value, packing, looks)
         return dropped
     attended = []
     for run in zip(*map(packing.by_run, (query, key, value)), strict=True):
-        # torch's kernel takes a quarter less time where heads stand after sentences
+        # torch's kernel takes a quarter less time with heads after sentences
         queries, keys, values = (part.transpose(0, 1) for part in run)
         mask = looks.mask(queries.shape[2], query.device)
         output = F.scaled_dot_product_attention(queries, keys, values, mask, scale=looks.scaling)
@@ -92,11 +92,10 @@ def in_runs(query: Tensor, key: Tensor, value: Tensor, packing: Packing, looks: 
 
 
 class _RunAttention(torch.autograd.Function):
-    """What the sentences of each run make of their values, with dropout: from (heads, tokens, size) to (tokens, heads,
-    size).
+    """Attention with dropout in each run, from (heads, tokens, size) to (tokens, heads, size).
 
     Forwards and backwards are one step of autograd each, which for sentences of a dozen tokens costs less than many
-    small ones. On a CPU all is computed in fp32, also where the rest is in bf16: small products are slower in 16 bits.
+    small ones. On a CPU all is computed in fp32, also if the rest is in bf16: small products are slower in 16 bits.
     """
 
     @staticmethod
@@ -116,7 +115,7 @@ class _RunAttention(torch.autograd.Function):
                 weights = scores.softmax(-1)
                 mask = factors(weights.shape, looks.dropout, weights.device, dtype)
                 place.copy_(((weights * mask) @ v).view(place.shape))
-                if any(ctx.needs_input_grad):  # else a run's numbers are let go at once
+                if any(ctx.needs_input_grad):  # else a run's tensors are freed at once
                     saved += [q, k, v, weights, mask]
         ctx.save_for_backward(*saved)
         ctx.packing, ctx.dtypes = packing, [part.dtype for part in (query, key, value)]
@@ -125,7 +124,7 @@ class _RunAttention(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        # laid out as what a linear layer gave, whose gradient they are part of
+        # in the memory layout of a linear layer's output, whose gradient they are part of
         gradients = [gradient.new_empty(gradient.shape, dtype=dtype).transpose(0, 1) for dtype in ctx.dtypes]
         saved = iter(ctx.saved_tensors)
         with _without_autocast(gradient.device):
@@ -144,17 +143,17 @@ class _RunAttention(torch.autograd.Function):
 
 
 def _without_autocast(device: torch.device) -> torch.autocast:
-    """Inside, products are of the numbers that they are given; a device without autocast has nothing to be told."""
+    """Inside, products keep the types of their inputs. Does nothing for a device without autocast."""
     return torch.autocast(device.type if torch.amp.is_autocast_available(device.type) else "cpu", enabled=False)
 
 
 def _gathered(run: Tensor, dtype: torch.dtype) -> Tensor:
-    """A run as (heads x sentences, length, size), to be multiplied in one product."""
+    """Return a run as (heads x sentences, length, size), for one batched product."""
     return run.new_empty(run.shape, dtype=dtype).copy_(run).flatten(0, 1)
 
 
 def _mask(*arguments: Any, attention_mask: Tensor | None = None, **more: Any) -> Tensor | None:
-    """A padded pass has a mask, a packed one needs none."""
+    """Return the mask of a padded pass; None for a packed pass, which needs none."""
     mask: Tensor | None = (
         None if attention_mask is None else sdpa_mask(*arguments, attention_mask=attention_mask, **more)
     )

@@ -1,4 +1,4 @@
-"""Where sentences lie in a packed row, and how their tokens look at each other."""
+"""The places of sentences in a packed row, and the tokens to which a token attends."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from torch import Tensor
 from trainables.to_device import to_device
 
 TILES = (64, 128)
-"""Tokens of a tile."""
+"""Possible sizes of a tile, in tokens."""
 
 
 @dataclass(frozen=True, eq=False)
 class Tiles:
-    """A row cut into pieces of whole neighbouring sentences, each of at most so many tokens."""
+    """A row cut into tiles of whole neighbouring sentences, each of at most `tokens` tokens."""
 
     tokens: int
-    begins: Tensor  # (tiles + 1,) int32, the first token of each, and the row's end; on the device
+    begins: Tensor  # (tiles + 1,) int32, the first token of each tile, and the row's end; on the device
     sentence: Tensor  # (tokens,) int32, the number of each token's sentence; on the device
 
     @classmethod
@@ -39,21 +39,21 @@ class Tiles:
 
 @dataclass(frozen=True, eq=False)
 class Packing:
-    """Where sentences lie in a packed row. All of it is computed on the CPU, so that a device is not waited for."""
+    """The places of sentences in a packed row. They are computed on the CPU, so that nothing waits for the device."""
 
     lengths: tuple[int, ...]
-    """Of the sentences, in tokens; then those of the filling."""
+    """Lengths of the sentences in tokens, then those of the padding sentences."""
     sentences: int
-    """Without the filling."""
+    """Number of sentences, without the padding ones."""
     longest: int
-    """In tokens."""
-    offsets: Tensor  # (all sentences + 1,) int32, where each begins, and the row's end; on the device
+    """Length of the longest sentence, in tokens."""
+    offsets: Tensor  # (all sentences + 1,) int32, the start of each, and the row's end; on the device
     tiles: Tiles | None
-    """On a GPU, where no sentence is longer than the largest tile."""
+    """None on a CPU, and if a sentence is longer than the largest tile."""
 
     @classmethod
     def of(cls, lengths: Sequence[int], device: torch.device, *, rounded: bool = False) -> Packing:
-        """`rounded`: sentences of filling, none longer than the others, make the row as long as `few_sizes` says."""
+        """Pack sentences. `rounded`: padding sentences, none longer than the others, fill a row up to `few_sizes`."""
         fill, longest = few_sizes(sum(lengths)) - sum(lengths) if rounded else 0, max(lengths)
         filling = [longest] * (fill // longest) + [fill % longest] * (fill % longest > 0)
         row = (*lengths, *filling)
@@ -64,53 +64,53 @@ class Packing:
 
     @functools.cached_property
     def runs(self) -> list[tuple[int, int]]:
-        """Neighbours of one length: (how many, their length)."""
+        """Runs of neighbours of one length: (number of sentences, length)."""
         return [(len(list(same)), length) for length, same in groupby(self.lengths)]
 
     def by_run(self, row: Tensor) -> list[Tensor]:
-        """A row, (heads, tokens, size), as its runs, (heads, sentences, length, size): views, to read or to fill."""
+        """Return views of a row, (heads, tokens, size), one per run, (heads, sentences, length, size)."""
         parts = row.split([count * length for count, length in self.runs], dim=1)
         return [part.unflatten(1, run) for part, run in zip(parts, self.runs, strict=True)]
 
     def ids(self, rows: Sequence[Sequence[int]], filler: int) -> Tensor:  # (1, tokens) int64
-        """The sentences' tokens, one sentence after the other; `filler` is the token of the filling."""
+        """Return all sentences' tokens in one row; `filler` is the token of the padding sentences."""
         row = np.full((1, sum(self.lengths)), filler, dtype=np.int64)
         real = sum(map(len, rows))
         row[0, :real] = np.fromiter(chain.from_iterable(rows), np.int64, real)
         return torch.from_numpy(row)
 
     def positions(self, first: int) -> Tensor:  # (1, tokens) int64
-        """Of each token in its sentence, counted from `first`."""
+        """Return the position of each token in its sentence, counted from `first`."""
         begins = np.cumsum([0, *self.lengths[:-1]])
         return torch.from_numpy(np.arange(first, first + sum(self.lengths)) - np.repeat(begins, self.lengths))[None]
 
 
 @dataclass(frozen=True)
 class Looks:
-    """How a token looks at the others of its sentence."""
+    """How a token attends to the tokens of its sentence."""
 
     dropout: float = 0.0
     causal: bool = False
-    """Not at later ones."""
+    """Whether a token does not attend to later tokens."""
     window: int | None = None
-    """Only at those that are fewer tokens away; None: at all, also where no sentence is longer than a window."""
+    """A token attends only to tokens closer than this; None: to all of its sentence. None if no sentence is longer."""
     scaling: float | None = None
-    """Of the scores; None: the root of a head's size divides them."""
+    """Factor of the scores; None: one divided by the root of a head's size."""
 
     def mask(self, length: int, device: torch.device) -> Tensor | None:  # (length, length)
-        """Which tokens a token of a sentence looks at; None: all."""
+        """Return the tokens to which each token of a sentence attends; None: all."""
         if not self.causal and (self.window is None or length <= self.window):
             return None
         place = torch.arange(length, device=device)
-        ahead = place - place.unsqueeze(1)  # of the token that is looked at
+        ahead = place - place.unsqueeze(1)  # distance to the attended token
         everywhere = torch.ones(length, length, dtype=torch.bool, device=device)
         near = everywhere if self.window is None else ahead.abs() < self.window
         return near & (ahead <= 0) if self.causal else near
 
 
 def spread(states: Sequence[Tensor], lengths: Tensor) -> tuple[tuple[Tensor, ...], Tensor]:
-    """States of a row, (tokens, dim) each, as (sentences, longest, dim), 0 where a sentence has ended; and the mask of
-    real tokens, (sentences, longest). lengths: (sentences,), on the CPU."""
+    """Return states of a row, (tokens, dim) each, as (sentences, longest, dim), padded with 0, and the mask of real
+    tokens, (sentences, longest). lengths: (sentences,), on the CPU."""
     mask, places = _spaces(lengths, states[-1].device)
     empty = (state.new_zeros(mask.numel(), state.shape[1]) for state in states)
     rows = (into.index_copy(0, places, state) for into, state in zip(empty, states, strict=True))
@@ -118,22 +118,22 @@ def spread(states: Sequence[Tensor], lengths: Tensor) -> tuple[tuple[Tensor, ...
 
 
 def joined(states: Sequence[Tensor], lengths: Tensor) -> tuple[Tensor, ...]:
-    """The reverse: without padding, which stands on the right."""
+    """Undo `spread`: return the states without padding, which is on the right."""
     _, places = _spaces(lengths, states[-1].device)
     return tuple(state.flatten(0, 1)[places] for state in states)
 
 
 def _spaces(lengths: Tensor, device: torch.device) -> tuple[Tensor, Tensor]:
-    """The mask of real tokens, (sentences, longest), on the CPU, and where they stand in it, (tokens,)."""
+    """Return the mask of real tokens, (sentences, longest), on the CPU, and their flat indices in it, (tokens,)."""
     mask = torch.arange(int(lengths.max())) < lengths.unsqueeze(1)
     return mask, to_device(mask.view(-1).nonzero().squeeze(1), device)
 
 
 def few_sizes(tokens: int) -> int:
-    """The next number of tokens at which a row may end: a multiple of an eighth of the power of two below, and of 64.
+    """Return the next length at which a row may end: a multiple of an eighth of the power of two below, and of 64.
 
-    Kernels that are made for one size of row (`torch.compile`, CUDA graphs, the choice of a matrix product) then meet
-    few: eight for each doubling. On average a row grows by a twenty-fourth, at most by an eighth.
+    Kernels that are made for one size of row (`torch.compile`, CUDA graphs, the choice of a matrix product) then see
+    few sizes: eight per doubling. On average a row grows by a twenty-fourth, at most by an eighth.
     """
     step = max(64, 2 ** (tokens.bit_length() - 4))
     return -(-tokens // step) * step

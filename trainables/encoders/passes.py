@@ -1,4 +1,4 @@
-"""Tokens through a transformer: passes without padding, or with little, and the states that come out."""
+"""Forward passes of a transformer, without padding or with little, and the token states that they return."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from trainables.to_device import to_device
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
-# One forward pass holds at most so many tokens, padding included.
+# Most tokens of one forward pass, padding included.
 TOKENS_PER_PASS = {"cpu": 4096, "cuda": 65536}
 
 
 class Passes:
-    """How token ids go through a transformer: packed where its attention can be told about it, else padded."""
+    """Passes of token ids through a transformer: packed if its attention supports that, else padded."""
 
     def __init__(self, backbone: PreTrainedModel, filler: int) -> None:
-        """`filler`: the token that fills short sentences up in a padded pass, and on a GPU the row of a packed one."""
+        """`filler`: the padding token of padded passes and, on a GPU, of packed rows."""
         self.backbone = backbone
         self.filler = filler
         self.packed = packs(backbone)
@@ -43,14 +43,14 @@ class Passes:
         return next(self.backbone.parameters()).device
 
     def cut(self, lengths: Sequence[int], most: int | None = None, *, packed: bool = True) -> list[list[int]]:
-        """Indices of sentences by their lengths, longest first, in passes of at most `most` tokens, padding included,
-        but for a sentence that is longer; None: as many as the device works on well at once."""
+        """Return the indices of sentences, longest first, in passes of at most `most` tokens, padding included (None:
+        as many as the device handles well at once). A longer sentence is a pass of its own."""
         most = most or TOKENS_PER_PASS[self._device.type]
         return full_passes(lengths, most) if self.packed and packed else length_buckets(lengths, most)
 
     def states(self, tokens: Sequence[Sequence[int]], every_layer: bool = False) -> tuple[tuple[Tensor, ...], Tensor]:
-        """Token states of one pass, and how many tokens each sentence has, (sentences,), on the CPU; for use inside
-        `computing`.
+        """Return the token states of one pass, and each sentence's number of tokens, (sentences,), on the CPU. Call it
+        inside `computing`.
 
         The states are those of the last layer, or with `every_layer` of the embeddings and all layers, each (tokens,
         dim), one sentence after the other, in fp32: a mean over many bf16 numbers loses digits.
@@ -65,8 +65,8 @@ class Passes:
         return _in_fp32(states), lengths
 
     def padded_states(self, tokens: Sequence[Sequence[int]]) -> tuple[tuple[Tensor, ...], Tensor]:
-        """The last layer's of a padded pass, (sentences, longest, dim), with what the model makes of padding; and the
-        mask of real tokens, (sentences, longest)."""
+        """Return the last layer's states of a padded pass, (sentences, longest, dim), those of padding included; and
+        the mask of real tokens, (sentences, longest)."""
         states, mask = _padded_states(self.backbone, tokens, self.filler, every_layer=False)
         return _in_fp32(states), mask
 
@@ -86,13 +86,13 @@ def _padded_states(
 
 
 def padded(rows: Sequence[Sequence[int]], filler: int) -> Tensor:  # (rows, longest) int64
-    """Rows of numbers as one tensor, the short ones filled up."""
+    """Return rows of numbers as one tensor; `filler` pads short rows."""
     longest = max(len(row) for row in rows)
     return torch.tensor([[*row, *[filler] * (longest - len(row))] for row in rows])
 
 
 def full_passes(lengths: Sequence[int], most: int) -> list[list[int]]:
-    """Indices longest first, cut into passes of at most `most` tokens in all, or of one sentence that is longer."""
+    """Return indices, longest first, cut into passes of at most `most` tokens, or of one longer sentence."""
     passes: list[list[int]] = []
     room = 0
     for index in sorted(range(len(lengths)), key=lambda i: -lengths[i]):
@@ -105,10 +105,10 @@ def full_passes(lengths: Sequence[int], most: int) -> list[list[int]]:
 
 
 def length_buckets(lengths: Sequence[int], tokens_per_pass: int) -> list[list[int]]:
-    """Indices longest first, cut into passes that hold few padding tokens and at most `tokens_per_pass` in all.
+    """Return indices, longest first, cut into passes with little padding and at most `tokens_per_pass` tokens.
 
-    A pass ends where the next sentence is shorter than three quarters of its longest one, unless the pass is
-    still so small that one more would cost more than the padding.
+    A pass ends where the next sentence is shorter than three quarters of its longest one, unless the pass is so small
+    that a further pass would cost more than the padding.
     """
     buckets: list[list[int]] = []
     longest = 0
@@ -125,15 +125,15 @@ def length_buckets(lengths: Sequence[int], tokens_per_pass: int) -> list[list[in
 
 
 def spare(model: nn.Module) -> None:
-    """Have a model of transformers write its GELU over its input, which comes from a linear layer and is read by nobody
-    else, where no gradient is asked for. Memory that is not asked for anew need not be filled with pages: an encoding
-    takes a fifteenth less time on a CPU. Numbers are the same to the last bit."""
+    """Make the GELU of a model of transformers overwrite its input if no gradient is needed: the input comes from a
+    linear layer and is not used again. Without new memory pages an encoding takes a fifteenth less time on a CPU.
+    Results are equal to the last bit."""
     for module in model.modules():
         if isinstance(module, GELUActivation) and module.act is F.gelu:
             module.act = gelu
 
 
 def gelu(values: Tensor) -> Tensor:
-    """`F.gelu`. Without gradients `values` are lost."""
+    """Return `F.gelu(values)`. Without gradients `values` are overwritten."""
     activated: Tensor = F.gelu(values) if torch.is_grad_enabled() else torch.ops.aten.gelu_(values)
     return activated

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 class Pipeline:
     """A model as sentence-transformers runs it; a `BaseEncoder`, for evaluation only.
 
-    The longest input is the model's own, whatever `encoder.max_length` says. Weights are read as fp32, in which each is
-    exact: the recipe says in what they are computed.
+    The longest input is the model's own, whatever `encoder.max_length` is. Weights are loaded as fp32, which is exact;
+    the recipe sets the precision of the computation.
     """
 
     unsavable = None
@@ -34,7 +34,7 @@ class Pipeline:
     def __init__(
         self, model: SentenceTransformer, evaluation_precision: Numbers = torch.float32, prompt: str | None = None
     ) -> None:
-        """`prompt`: what is put before each sentence; None: what the model puts there by itself."""
+        """`prompt` is put before each sentence; None: the model's default prompt."""
         self.model = model
         self.evaluation_precision = evaluation_precision
         self.prompt = prompt
@@ -45,7 +45,7 @@ class Pipeline:
         return torch.device(self.model.device)
 
     def encode(self, sentences: Sequence[str], *, progress: bool = False) -> np.ndarray:  # (sentences, dim)
-        """Float32 embeddings, in the order of the sentences."""
+        """Return float32 embeddings, in the order of the sentences."""
         if not sentences:
             return np.empty((0, self.dim), dtype=np.float32)
         with computing(self.device, self.evaluation_precision):
@@ -56,7 +56,7 @@ class Pipeline:
 
     @property
     def for_documents(self) -> Pipeline | None:
-        """The same model with its prompt for documents; None where that is what it puts before all else."""
+        """The same model with its document prompt; None if that equals its default prompt."""
         prompts = self.model.prompts
         document = prompts.get("document") or prompts.get("passage") or ""
         if document == (prompts.get(self.model.default_prompt_name or "") or ""):
@@ -64,7 +64,7 @@ class Pipeline:
         return Pipeline(self.model, self.evaluation_precision, document)
 
     def fingerprint(self) -> str:
-        """Sixteen digits of everything that decides what `encode` gives: poolings and prompts are in no weight."""
+        """Return sixteen digits of everything that decides what `encode` returns, also of poolings and prompts."""
         model, first = self.model, self.model[0]
         settings = {
             "stages": [(type(stage).__name__, _settings(stage)) for stage in model],
@@ -79,13 +79,13 @@ class Pipeline:
         return digest(type(self), settings, model.state_dict().items())
 
     def save(self, folder: Path) -> None:
-        """Write the model as it is."""
+        """Write the unchanged model."""
         save_pipeline(self.model, folder)
 
 
 def load_pipeline(request: EncoderRequest) -> BaseEncoder:
-    """From the hub or a folder; code that a model brings along is never run. Raises `UserError` where the model cannot
-    be had, or is a plain transformer."""
+    """Load a model from the hub or a folder; code of the model is never run. Raises `UserError` if the model cannot be
+    loaded, or is a plain transformer."""
     config = request.config
     check_encoder(config)
     from sentence_transformers import SentenceTransformer
@@ -95,7 +95,7 @@ def load_pipeline(request: EncoderRequest) -> BaseEncoder:
     def read() -> Pipeline:
         model = SentenceTransformer(place, revision=revision, device=request.device, trust_remote_code=False)
         pipeline = Pipeline(model.float(), evaluated_in(request.evaluation_precision, model.device))
-        if not np.isfinite(pipeline.encode(["a"])).all():  # a router without a usual route gives nothing at all
+        if not np.isfinite(pipeline.encode(["a"])).all():  # as a router without a default route does
             raise ValueError("it gives NaN or infinity for a sentence")
         return pipeline
 

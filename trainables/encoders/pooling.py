@@ -1,5 +1,5 @@
-"""The poolings: how token states become one vector. To add one: a subclass of `Pooling`, whose fields are its keys,
-added to `POOLINGS` below or in a plugin file."""
+"""The poolings: how token states become one vector. To add one, write a subclass of `Pooling`, whose fields are its
+keys, and add it to `POOLINGS` below or in a plugin file."""
 
 from __future__ import annotations
 
@@ -28,62 +28,62 @@ class Pooling(Options):
 
     name: ClassVar[str]
     every_layer: ClassVar[bool] = False
-    """Whether it looks at other layers than the last; if not, only the last one's states are handed to it."""
+    """Whether the pooling uses the states of all layers; if not, it gets those of the last layer only."""
     needs_cls: ClassVar[bool] = False
     """Whether the first token must be [CLS]."""
     needs_prompt: ClassVar[bool] = False
-    """Whether a prompt is pooled in any case, as the pooling counts places: another token would be the first."""
+    """Whether a prompt is always pooled, as the pooling counts places: without it another token would be the first."""
     stock: ClassVar[str | None] = None
-    """The mode of the module `Pooling` of sentence-transformers that ends a saved model; None: it cannot be saved."""
+    """Mode of sentence-transformers' module `Pooling` at the end of a saved model; None: the model cannot be saved."""
     before: ClassVar[str | None] = None
-    """The class of the module that stands before that one, where it needs one; `stock_before` makes it."""
+    """Class of the module before `Pooling`, if one is needed; `stock_before` makes it."""
     since: ClassVar[str] = "5.4"
     """The first version of sentence-transformers that has these modules."""
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """A class that pools otherwise than its parent is not saved as that: it names its own modules, or none."""
+        """Reset `stock` and `before` of a class that pools differently from its parent, unless the class sets them."""
         super().__init_subclass__(**options)
         if {"pool", "pool_row"} & vars(cls).keys():
             cls.stock, cls.before = vars(cls).get("stock"), vars(cls).get("before")
 
     def pool(self, states: States, mask: Tensor) -> Tensor:
-        """From the states of every layer, (layers + 1) x (sentences, tokens, dim), or of the last alone, and the mask
-        of real tokens, (sentences, tokens), to (sentences, dim)."""
+        """Return embeddings, (sentences, dim), from the states of every layer, (layers + 1) x (sentences, tokens, dim),
+        or of the last alone, and the mask of real tokens, (sentences, tokens)."""
         raise NotImplementedError
 
     def pool_row(self, states: States, lengths: Tensor) -> Tensor:
-        """The same from states without padding, (tokens, dim) each, one sentence after the other. lengths:
-        (sentences,), on the CPU. A pooling that overrides this saves the time and memory of padding."""
+        """Return the embeddings of `pool` from states without padding, (tokens, dim) each, one sentence after the
+        other. lengths: (sentences,), on the CPU. A pooling that overrides this saves the time and memory of padding."""
         from trainables.encoders.packing import spread
 
         return self.pool(*spread(states, lengths))
 
     @property
     def counts_padding(self) -> bool:
-        """Whether padding counts as tokens. Training then scales an embedding by its share of real tokens, the first
-        left out, so it must be a mean without the first token."""
+        """Whether padding counts as tokens. Training then scales an embedding by its share of real tokens, without the
+        first, so the pooling must be a mean without the first token."""
         return False
 
     def evaluated(self, states: States, mask: Tensor) -> Tensor:
-        """What `encode` takes in place of `pool` where padding counts."""
+        """Return embeddings as `pool` does, for `encode` if padding counts."""
         raise NotImplementedError
 
     def modules(self, dim: int, layers: int, tokenizer: PreTrainedTokenizerBase) -> list[nn.Module]:
-        """The modules of sentence-transformers that give the same of states of size `dim`. Only stock ones: it loads
-        no others unless it trusts a folder's code."""
+        """Return the modules of sentence-transformers that pool states of size `dim` equally. Only stock modules:
+        others are not loaded unless a folder's code is trusted."""
         from sentence_transformers.sentence_transformer.modules import Pooling as Stock
 
         before = [] if self.before is None else [self.stock_before(dim, layers, tokenizer)]
         return [*before, Stock(dim, self.stock)]
 
     def stock_before(self, dim: int, layers: int, tokenizer: PreTrainedTokenizerBase) -> nn.Module:
-        """The module of class `before`."""
+        """Return the module of class `before`."""
         raise NotImplementedError
 
     @classmethod
     def made(cls, settings: Mapping[str, Any], weights: Callable[[str], list[float]]) -> bool:
-        """Whether a model's module of class `before` is as `stock_before` makes it. `weights` reads a tensor of it by
-        name."""
+        """Whether a model's module of class `before` equals the one from `stock_before`. `weights` reads one of its
+        tensors by name."""
         raise NotImplementedError
 
 
@@ -101,7 +101,7 @@ class Mean(Pooling):
 
 @dataclass(frozen=True)
 class MeanWithoutCLS(Pooling):
-    """Mean over the real tokens but the first, [CLS] (Liao 2021, section 3)."""
+    """Mean over the real tokens except the first, [CLS] (Liao 2021, section 3)."""
 
     name = "mean_without_cls"
     meaning = "the mean over all but the first, [CLS]"
@@ -126,11 +126,11 @@ class MeanWithoutCLS(Pooling):
         return self.padding == "count"
 
     def evaluated(self, states: States, mask: Tensor) -> Tensor:
-        """A batch changes its sentences."""
+        """Return means that include padding, so an embedding depends on its batch."""
         return states[-1][:, 1:].mean(dim=1)
 
     def stock_before(self, dim: int, layers: int, tokenizer: PreTrainedTokenizerBase) -> nn.Module:
-        """It masks [CLS] in queries and documents alike; a text that has no task counts as a document."""
+        """Return a module that masks [CLS] in queries and documents; a text without a task counts as a document."""
         from sentence_transformers.multi_vector_encoder.modules import MultiVectorMask
 
         module: nn.Module = MultiVectorMask([tokenizer.cls_token], skiplist_tasks=["query", "document"])
@@ -169,7 +169,7 @@ class Maximum(Pooling):
 
 @dataclass(frozen=True)
 class Last(Pooling):
-    """The state of the last real token, the only one of a decoder that depends on all others."""
+    """The state of the last real token, the only token of a decoder that depends on all others."""
 
     name = "last"
     meaning = "the state of the last token, for decoders"
@@ -193,7 +193,7 @@ class FirstLastMean(Pooling):
         return _segments((states[1] + states[-1]) / 2, "mean", lengths)
 
     def stock_before(self, dim: int, layers: int, tokenizer: PreTrainedTokenizerBase) -> nn.Module:
-        """One weight for the output of every layer, the embedding layer left out."""
+        """Return a module with one weight for the output of every layer, without the embedding layer."""
         from sentence_transformers.sentence_transformer.modules import WeightedLayerPooling
 
         module = WeightedLayerPooling(dim, num_hidden_layers=layers, layer_start=1)
@@ -210,13 +210,13 @@ class FirstLastMean(Pooling):
 
 
 def _ends(layers: int) -> list[float]:
-    """A weight for each layer: the first and the last have all of it."""
+    """Return a weight for each layer: 0 for all but the first and the last."""
     return [1.0, *[0.0] * (layers - 2), 1.0] if layers > 1 else [2.0]
 
 
 def _segments(row: Tensor, reduce: Literal["mean", "max"], lengths: Tensor) -> Tensor:  # (segments, dim)
-    """The mean or the largest value of each segment of a row, (tokens, dim); 0 for the mean of a segment without
-    tokens. On a GPU it neither waits, which torch's checks would, nor adds in another order each time."""
+    """Return the mean or the largest value of each segment of a row, (tokens, dim); 0 for the mean of an empty segment.
+    On a GPU this does not wait, as torch's checks would, and always adds in the same order."""
     start = 0.0 if reduce == "mean" else None
     reduced: Tensor = torch.segment_reduce(
         row, reduce, lengths=to_device(lengths, row.device), unsafe=True, initial=start

@@ -1,4 +1,4 @@
-"""What can be done to finished embeddings without training: `pooling.after`. One function in `FITS` for each kind."""
+"""Changes of finished embeddings without training: `pooling.after`. `FITS` has one function for each kind."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import numpy as np
 from trainables.encoders.contract import Encoder, for_documents
 from trainables.errors import UserError
 
-# In float64: what is subtracted, (dim,), and the matrix (dim, dim) that the rest is multiplied by, if any.
+# In float64: the mean, (dim,), to subtract, and the matrix, (dim, dim), to multiply the difference by, or None.
 Statistics = tuple[np.ndarray, np.ndarray | None]
 
 
 class Postprocessed:
     """An encoder whose embeddings are changed by statistics of the given training sentences.
 
-    For any encoder, and for evaluation only. Raises `UserError` where the sentences say too little.
+    For any encoder, and for evaluation only. Raises `UserError` for no sentences, or if all have one embedding.
     """
 
     def __init__(self, encoder: Encoder, sentences: Sequence[str], how: str) -> None:
@@ -29,7 +29,7 @@ class Postprocessed:
 
     @property
     def for_documents(self) -> Postprocessed | None:
-        """The same statistics, and the documents' encoder where it has one."""
+        """The encoder for documents with the same statistics; None if the encoder has no other one for documents."""
         documents = for_documents(self.encoder)
         if documents is None:
             return None
@@ -38,7 +38,7 @@ class Postprocessed:
         return processed
 
     def encode(self, sentences: Sequence[str], *, progress: bool = False) -> np.ndarray:  # (sentences, dim)
-        """Float32 embeddings, in the order of the sentences."""
+        """Return float32 embeddings, in the order of the sentences."""
         embedded = self.encoder.encode(sentences, progress=progress)
         changed = np.empty_like(embedded)
         for part in _parts(embedded):
@@ -76,5 +76,5 @@ FITS: dict[str, Callable[[np.ndarray], Statistics]] = {"center": center, "whiten
 
 
 def _parts(embeddings: np.ndarray) -> Iterator[slice]:
-    """So few rows at once that float64 copies of them are small."""
+    """Return slices of 8192 rows, so that float64 copies of them are small."""
     return (slice(start, start + 8192) for start in range(0, len(embeddings), 8192))

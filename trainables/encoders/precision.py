@@ -1,4 +1,4 @@
-"""In which numbers an encoder computes, and whether this processor is quick at it."""
+"""The precision of an encoder's computation, and whether this processor is fast in it."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
 
 
 Numbers = torch.dtype | Literal["tf32"]
-"""In which an encoder's products are computed: "tf32" is fp32 that a GPU multiplies in 19 bits."""
+"""Type of an encoder's matrix products: "tf32" is fp32 that a GPU multiplies in 19 bits."""
 
 
 def resolve_precision(wish: Precision, device: torch.device | str) -> torch.dtype:
-    """What a wish means on a device: `auto` is bf16 on a GPU that has it, and does not emulate it, else fp32."""
+    """Return the type for a precision on a device: `auto` is bf16 on a GPU that does not emulate it, else fp32."""
     hardware = torch.device(device).type == "cuda" and native_bf16(device)
     return torch.bfloat16 if wish == "bf16" or (wish == "auto" and hardware) else torch.float32
 
 
 def evaluated_in(wish: Precision, device: torch.device | str) -> Numbers:
-    """What a wish for evaluation means on a device; a CPU has no TF32."""
+    """Return the type for an evaluation precision on a device; a CPU has no TF32."""
     return "tf32" if wish == "tf32" and torch.device(device).type == "cuda" else resolve_precision(wish, device)
 
 
@@ -49,9 +49,9 @@ def computing(device: torch.device, numbers: Numbers) -> contextlib.AbstractCont
 
 
 def slow_bf16(precision: str, device: torch.device | str, key: str = "optimisation.precision") -> str | None:
-    """A warning, in a sentence, that bf16 would be emulated on this machine; None where it would not, or is not asked.
+    """Return a warning, in a sentence, that bf16 would be emulated on this machine; None if it is native or not set.
 
-    `key` is the key of the recipe that asks: `optimisation.precision`, `encoder.precision` or `encoder.dtype`.
+    `key` is the recipe key of the precision: `optimisation.precision`, `encoder.precision` or `encoder.dtype`.
     """
     if precision != "bf16" or native_bf16(device) is not False:
         return None
@@ -64,8 +64,8 @@ def slow_bf16(precision: str, device: torch.device | str, key: str = "optimisati
 
 @contextlib.contextmanager
 def full_weights(model: nn.Module) -> Iterator[None]:
-    """Inside, weights kept in bf16 are fp32: in these a model is evaluated and saved. Afterwards they are what they
-    were, and still the optimiser's."""
+    """Inside, bf16 weights are fp32, as a model is evaluated and saved. Afterwards they are as before, and still the
+    optimiser's."""
     low = [parameter for parameter in model.parameters() if parameter.dtype == torch.bfloat16]
     _convert(low, torch.float32)
     try:
@@ -75,6 +75,6 @@ def full_weights(model: nn.Module) -> Iterator[None]:
 
 
 def _convert(parameters: list[nn.Parameter], dtype: torch.dtype) -> None:
-    with torch.inference_mode(False):  # or they could not be trained any more
+    with torch.inference_mode(False):  # else they could no longer be trained
         for parameter in parameters:
             parameter.data = parameter.data.to(dtype)

@@ -1,4 +1,4 @@
-"""Loading a Hugging Face transformer as a sentence encoder: from the hub, a folder, or made on the spot."""
+"""Load a Hugging Face transformer as a sentence encoder, from the hub or a folder, or build the built-in one."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ from trainables.recipe import SCENES_ENCODER, EncoderConfig
 
 
 def load_transformer(request: EncoderRequest) -> BaseEncoder:
-    """From the hub, a folder, or made on the spot; with the first `config.layers` layers only.
+    """Load a transformer, or build the built-in one, with its first `config.layers` layers only.
 
-    Where no pooling is asked for, a model of sentence-transformers keeps its own pipeline. A head for masked language
-    modelling changes no embedding.
+    Without a given pooling, a sentence-transformers model keeps its own pipeline. A head for masked language modelling
+    changes no embedding.
     """
     if request.pooling is None and modules(request.config.name):
         return load_pipeline(request)
@@ -49,14 +49,14 @@ def load_transformer(request: EncoderRequest) -> BaseEncoder:
 
 def _with_pooling(request: EncoderRequest, pooling: Pooling) -> TokenEncoder:
     config = request.config
-    # A head for masked language modelling is drawn from where loading leaves the random stream.
+    # A head for masked language modelling depends on the random state after loading, so it needs an uncached load.
     backbone, tokenizer, fresh = (_load if request.masked_lm else pristine)(config.name, DTYPES[config.dtype])
     _give_padding(tokenizer, config.name)
     if pooling.needs_cls and (tokenizer.cls_token_id is None or not family_of(backbone).cls):
         raise UserError(unfit_pooling(pooling.name, config.name))
     if config.layers is not None:
         _keep_layers(backbone, config)
-    stated = stated_length(config.name)  # it comes before the tokenizer's
+    stated = stated_length(config.name)  # it takes precedence over the tokenizer's
     limit = stated if config.max_length is None else config.max_length
     usual = tokenizer.model_max_length if stated is None else None
     lengths = (limit, longest_input(backbone.config.to_dict()), usual)
@@ -84,14 +84,14 @@ Loaded = tuple[PreTrainedModel, PreTrainedTokenizerBase, list[str]]
 
 
 def pristine(name: str, dtype: torch.dtype) -> Loaded:
-    """What `_load` gives, as a copy of the trial's own; the next trial need not read the files again."""
+    """Return a copy of the cached result of `_load`; the next trial does not read the files again."""
 
     def without_draws(loaded: Loaded) -> bool:
         backbone, _, fresh = loaded
         return not set(fresh) & {parameter for parameter, _ in backbone.named_parameters()}
 
     folder = Path(transformer_place(name)[0])
-    files = stamp(folder) if folder.is_dir() else None  # a name of the hub
+    files = stamp(folder) if folder.is_dir() else None  # None for a hub id
     return copy.deepcopy(
         PROCESS_CACHE.get(("transformer", name, dtype, files), lambda: _load(name, dtype), without_draws)
     )
@@ -101,7 +101,7 @@ def _load(name: str, dtype: torch.dtype) -> Loaded:
     if name != SCENES_ENCODER:
         return _from_pretrained(name, dtype)
     backbone, tokenizer = build()
-    # The built-in weights are drawn, too, but always the same ones, as if they came from a checkpoint.
+    # The built-in weights are random but fixed, so they do not count as drawn.
     return backbone.to(dtype), tokenizer, []
 
 
@@ -120,7 +120,7 @@ def _from_pretrained(name: str, dtype: torch.dtype) -> Loaded:
         if getattr(backbone, "pooler", None) is not None:
             backbone.pooler = None  # BERT's next-sentence layer: no pooling here uses it
         if FAMILIES[config.model_type].causal:
-            backbone.config.use_cache = False  # it would keep keys and values, which only writing on needs
+            backbone.config.use_cache = False  # a cache of keys and values is for generation only
         tokenizer = AutoTokenizer.from_pretrained(place, revision=revision, trust_remote_code=False)
         if lower_cases(name):
             _put_in_lower_case(tokenizer)
@@ -131,14 +131,14 @@ def _from_pretrained(name: str, dtype: torch.dtype) -> Loaded:
 
 
 def _put_in_lower_case(tokenizer: PreTrainedTokenizerBase) -> None:
-    """Texts, before the tokenizer's own normaliser. It stays so in a saved model."""
+    """Lower-case texts before the tokenizer's own normaliser, also in a saved model."""
     backend = tokenizer.backend_tokenizer
     backend.normalizer = normalizers.Sequence([normalizers.Lowercase(), *filter(None, [backend.normalizer])])
 
 
 def _check_whole(backbone: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:
-    """Raise `ValueError` where what was read cannot embed a sentence: files that are whole may not go together."""
-    if len(tokenizer) <= len(tokenizer.all_special_ids):  # transformers makes an empty one where the files are missing
+    """Raise `ValueError` if the loaded parts cannot embed a sentence: complete files may not fit together."""
+    if len(tokenizer) <= len(tokenizer.all_special_ids):  # transformers makes an empty one if files are missing
         raise ValueError("it has no tokenizer files")
     vocabulary = backbone.get_input_embeddings().num_embeddings
     last = max(tokenizer.get_vocab().values())
@@ -155,7 +155,7 @@ def _check_whole(backbone: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) 
 
 
 def _give_padding(tokenizer: PreTrainedTokenizerBase, name: str) -> None:
-    """A decoder's tokenizer often has no padding token; padding is never attended to, so any token will do."""
+    """Set a padding token if there is none, as for many decoders. It is never attended to, so any will do."""
     if tokenizer.pad_token_id is not None:
         return
     if tokenizer.eos_token_id is None:
@@ -171,5 +171,5 @@ def _keep_layers(backbone: PreTrainedModel, config: EncoderConfig) -> None:
         raise UserError(str(unfit))
     del stack[config.layers :]
     backbone.config.num_hidden_layers = config.layers  # each configuration maps it to its own name
-    if getattr(backbone.config, "layer_types", None):  # of models that mix near and far attention
+    if getattr(backbone.config, "layer_types", None):  # of models that mix local and global attention
         backbone.config.layer_types = backbone.config.layer_types[: config.layers]

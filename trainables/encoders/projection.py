@@ -1,5 +1,5 @@
-"""The projection heads between the sentence embedding and the contrastive objective; dropped at test time. To add one:
-a subclass of `Projection`, whose fields are its keys, added here or in a plugin file."""
+"""The projection heads between the sentence embedding and the contrastive objective; dropped at test time. To add one,
+write a subclass of `Projection`, whose fields are its keys, and add it here or in a plugin file."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ class Projection(Options):
 
     name: ClassVar[str]
     stacks: ClassVar[bool] = False
-    """Whether it is made of linear layers with biases and ReLUs alone, so that members of a population can train it
+    """Whether the head has only linear layers with biases and ReLUs, so that members of a population can train it
     together."""
 
     def size(self, dim: int) -> int:
-        """The size of what it gives, for embeddings of size `dim`."""
+        """Return the output size for embeddings of size `dim`."""
         return dim
 
     def build(self, dim: int) -> nn.Module:
-        """A module, (sentences, dim) to (sentences, `size(dim)`)."""
+        """Return a module, (sentences, dim) to (sentences, `size(dim)`)."""
         raise NotImplementedError
 
 
@@ -78,8 +78,8 @@ class Linear(Sized):
 
 @dataclass(frozen=True)
 class MLP(Sized):
-    """Two layers with a ReLU between (Giorgi 2020, supplement 6.1): its "~100,000 to ~1,000,000" parameters, for
-    outputs from 128 on, are those of a hidden layer as wide as the output."""
+    """Two layers with a ReLU between (Giorgi 2020, supplement 6.1). The hidden layer is as wide as the output, which
+    gives the paper's "~100,000 to ~1,000,000" parameters for outputs from 128 on."""
 
     name = "mlp"
     meaning = "two layers with a ReLU between"

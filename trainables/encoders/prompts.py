@@ -1,4 +1,4 @@
-"""What is put before sentences that an encoder was taught to see as queries or as documents."""
+"""Prompts before queries and documents, for encoders that were trained with them."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ class Prompts:
     """Texts before each sentence; empty ones change nothing."""
 
     query: str = ""
-    """Of anchors, and of every sentence that is evaluated, but for documents."""
+    """Prompt of anchors, and of every evaluated sentence except documents."""
     document: str = ""
-    """Of what is compared with an anchor in training, positives and negatives, and of what a search looks for."""
+    """Prompt of positives and negatives in training, and of the documents of a search."""
 
     def __bool__(self) -> bool:
-        """Whether there is any."""
+        """Whether a prompt is set."""
         return bool(self.query or self.document)
 
     @property
     def differ(self) -> bool:
-        """Whether a sentence has two embeddings, as a query and as a document."""
+        """Whether a sentence has different embeddings as a query and as a document."""
         return self.query != self.document
 
 

@@ -1,5 +1,5 @@
-"""A static encoder: a vector for each token, and the mean of a sentence's. Trained as other encoders are, without a
-transformer; its speed is that of looking rows up."""
+"""A static encoder: each token has a vector, and an embedding is the mean over a sentence's tokens. It is trained as
+other encoders are, and as fast as looking up rows."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ _SENTENCES_PER_PASS = 4096
 
 
 class StaticEncoder(nn.Module):
-    """Embeddings equal those of sentence-transformers' `StaticEmbedding`: the mean over all tokens, without special
-    ones, and zeros where a sentence has none. It computes in fp32, and has no dropout."""
+    """An encoder with the embeddings of sentence-transformers' `StaticEmbedding`: the mean over all tokens, without
+    special ones, and zeros for a sentence without tokens. It computes in fp32, and has no dropout."""
 
     unsavable = None
 
@@ -42,8 +42,8 @@ class StaticEncoder(nn.Module):
         fresh: Sequence[str] = (),
         ending: Ending = PLAIN,
     ) -> None:
-        """`vectors` is (tokens, dim), a row for each token id. Sentences are cut at `max_length` tokens, or earlier
-        where the tokenizer cuts them earlier; None: only there. `ending` is what a saved model has besides."""
+        """`vectors` is (tokens, dim), a row for each token id. Sentences are cut at `max_length` tokens, or at the
+        tokenizer's own limit if that is lower; None: at that limit only. `ending` is the end of a saved model."""
         super().__init__()
         lengths = (max_length, tokenizer.truncation["max_length"] if tokenizer.truncation else None)
         self.max_length = min((length for length in lengths if length is not None), default=None)
@@ -61,23 +61,23 @@ class StaticEncoder(nn.Module):
         return self.vectors.device
 
     def tokenize(self, sentences: Sequence[str]) -> list[list[int]]:
-        """Token ids of each sentence, without special tokens; none for a sentence of which nothing is left."""
+        """Return token ids of each sentence, without special tokens; [] for a sentence without tokens."""
         encodings = self.tokenizer.encode_batch_fast(list(sentences), add_special_tokens=False)
         return [encoding.ids for encoding in encodings]
 
     def embed(self, tokens: Sequence[Sequence[int]]) -> Tensor:  # (sentences, dim)
-        """Means, with gradient, in the order of the sentences."""
+        """Return means, with gradient, in the order of the sentences."""
         ids = torch.tensor([*chain.from_iterable(tokens)], dtype=torch.long)
         starts = torch.tensor([0, *accumulate(map(len, tokens))][:-1], dtype=torch.long)
         return F.embedding_bag(to_device(ids, self.device), self.vectors, to_device(starts, self.device), mode="mean")
 
     def passes(self, lengths: Sequence[int], most: int | None = None) -> list[list[int]]:
-        """A pass holds no states, so without `most` there is one."""
+        """Return passes of at most `most` tokens. None: one pass, as it stores no states."""
         return full_passes(lengths, most or sum(lengths))
 
     @torch.inference_mode()
     def encode(self, sentences: Sequence[str], *, progress: bool = False) -> np.ndarray:  # (sentences, dim)
-        """Float32 means, in the order of the sentences."""
+        """Return float32 means, in the order of the sentences."""
         embedded = np.empty((len(sentences), self.dim), dtype=np.float32)
         for start in range(0, len(sentences), _SENTENCES_PER_PASS):
             part = slice(start, start + _SENTENCES_PER_PASS)
@@ -85,7 +85,7 @@ class StaticEncoder(nn.Module):
         return embedded
 
     def fingerprint(self) -> str:
-        """Sixteen digits of the vectors, the tokenizer, and where it cuts."""
+        """Return sixteen hexadecimal digits of the vectors, the tokenizer, and the longest input."""
         settings = {"tokenizer": tokenizer_settings(self.tokenizer), "longest": self.max_length}
         return digest(type(self), settings, self.state_dict().items())
 
@@ -99,8 +99,8 @@ class StaticEncoder(nn.Module):
 
 
 def load_static(request: EncoderRequest) -> BaseEncoder:
-    """The vectors of a model of token vectors, a transformer's word embeddings, or some that are drawn. Raises
-    `UserError` where they cannot be had, or do not go with the tokenizer."""
+    """Load the vectors of a static model or a transformer's word embeddings, or draw them. Raises `UserError` if they
+    cannot be loaded, or do not fit the tokenizer."""
     config, start = request.config, request.options or StaticStart()
     assert isinstance(start, StaticStart)
 
@@ -115,7 +115,7 @@ def load_static(request: EncoderRequest) -> BaseEncoder:
 
     tokenizer, vectors = hub_errors(config.name, read)
     fresh: tuple[str, ...] = ()
-    if vectors is None:  # from a stream of their own: what was loaded may have drawn, or have been kept
+    if vectors is None:  # from their own generator: loading may draw numbers, or be cached
         draw = torch.Generator().manual_seed(torch.initial_seed())
         vectors, fresh = torch.randn(_tokens(tokenizer), start.dim, generator=draw), ("vectors",)
     encoder = StaticEncoder(tokenizer, vectors, config.max_length, fresh=fresh, ending=own_ending(config))
@@ -136,7 +136,7 @@ def _read(name: str, drawn: bool) -> tuple[Tokenizer, Tensor | None]:
 
 
 def _vectors(file: Path) -> Tensor:
-    """A row for each token, also where a model of model2vec has one for several tokens, and weights for each."""
+    """Return a row for each token, also for models of model2vec with shared rows and with weights of tokens."""
     from safetensors.torch import load_file
 
     tensors = load_file(str(file))
@@ -149,5 +149,5 @@ def _vectors(file: Path) -> Tensor:
 
 
 def _tokens(tokenizer: Tokenizer) -> int:
-    """Numbers that a token may have."""
+    """Return the number of possible token ids."""
     return max(tokenizer.get_vocab().values(), default=-1) + 1

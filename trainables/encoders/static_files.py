@@ -1,6 +1,6 @@
-"""Where the token vectors of a static encoder lie; asked before anything starts, and nothing heavy is loaded.
+"""Find the files of a static encoder's token vectors, before anything starts, without loading anything heavy.
 
-static_files("minishlab/potion-base-8M")        # a model of model2vec, or one that was saved here
+static_files("minishlab/potion-base-8M")        # a model of model2vec, or a saved static encoder
 static_files("wordllama")                       # the weights in the installed package
 static_files("weights/l2_supercat_256.safetensors")
 static_files("bert-base-uncased")               # None: a transformer, which has word embeddings
@@ -18,19 +18,19 @@ from trainables.encoders.module_files import STATIC, first_module, place
 from trainables.recipe import EncoderConfig
 
 WORDLLAMA = "wordllama"
-"""Names the weights in the package of that name, where nothing else is called so."""
+"""Name of the weights in the package wordllama, unless a file or folder has this name."""
 _SUFFIX = ".safetensors"
 
 
 class StaticFiles(NamedTuple):
-    """Token vectors, and what cuts a sentence into their tokens; None where a file is not there."""
+    """The files of token vectors and of their tokenizer; None for a missing file."""
 
     weights: Path | None
     tokenizer: Path | None
 
 
 def static_files(name: str) -> StaticFiles | None:
-    """The files of a model of token vectors; None for a name that is none, as a transformer's."""
+    """Return the files of a model of token vectors; None for another model, such as a transformer."""
     if name == WORDLLAMA and not Path(name).exists():
         return _of_file(_installed())
     if name.endswith(_SUFFIX):
@@ -42,11 +42,11 @@ def static_files(name: str) -> StaticFiles | None:
 
 
 def missing_static(config: EncoderConfig) -> Missing | None:
-    """Why there are no token vectors, or no word embeddings, at `encoder.name`."""
+    """Return why there are no token vectors or word embeddings at `encoder.name`; None if there are."""
     name = config.name
     local = name == WORDLLAMA or name.endswith(_SUFFIX) or Path(name).exists()
     if not local and (first_module(name) or ("",))[0] == STATIC:
-        return None  # on the hub, and fetched when it is loaded
+        return None  # on the hub; downloaded when it is loaded
     files = static_files(name) if local else None
     if files is None:
         return missing_transformer(config)
@@ -60,7 +60,7 @@ def missing_static(config: EncoderConfig) -> Missing | None:
 
 
 def _of_file(weights: Path | None) -> StaticFiles:
-    """wordllama has its tokenizers in a folder of their own."""
+    """Return a file of weights and its tokenizer, which wordllama stores in another folder."""
     if weights is None or not weights.is_file():
         return StaticFiles(None, None)
     named = f"{weights.stem.rpartition('_')[0]}_tokenizer_config.json"
@@ -69,7 +69,7 @@ def _of_file(weights: Path | None) -> StaticFiles:
 
 
 def _installed() -> Path | None:
-    """Of several sizes the largest."""
+    """Return the largest weights of the installed wordllama."""
     package = importlib.util.find_spec(WORDLLAMA)  # imports nothing
     folders = filter(None, package.submodule_search_locations or ()) if package else ()
     files = [file for folder in folders for file in (Path(folder) / "weights").glob(f"*{_SUFFIX}")]

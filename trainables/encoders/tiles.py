@@ -1,9 +1,9 @@
 """Attention of a packed row of short sentences on a GPU, in programs of Triton.
 
-A sentence has a dozen tokens. Kernels for long texts work on 64 or 128 tokens for every sentence and head, and add up
+A sentence has a dozen tokens. Kernels for long texts use 64 or 128 tokens for every sentence and head, and sum
 gradients through memory. Here neighbouring sentences share a tile of 64 or 128 tokens. The scores of a tile fit into
-registers: only queries, keys, values and the result go through memory, no two programs write to one place, and a step
-repeats exactly.
+registers: only queries, keys, values and the result go through memory, no two programs write to one place, and results
+are reproducible.
 """
 # mypy: disable-error-code="no-untyped-def, import-untyped"
 
@@ -27,7 +27,7 @@ def attend(
     tiles: Tiles,
     looks: Looks,
 ) -> Tensor:  # (tokens, heads, size)
-    """What each token makes of the values of its sentence. Differentiable once."""
+    """Return the attention of each token to its own sentence. Differentiable once."""
     attended: Tensor = _TileAttention.apply(query, key, value, tiles, looks)
     return attended
 
@@ -38,7 +38,7 @@ class _TileAttention(torch.autograd.Function):
         heads, tokens, size = query.shape
         if not query.stride() == key.stride() == value.stride() or query.stride(2) != 1:
             query, key, value = (part.contiguous() for part in (query, key, value))
-        # drawn on the device, so that nobody waits for it
+        # drawn on the device, without waiting for it
         seed = torch.randint(2**31 - 1, (1,), device=query.device) if looks.dropout else tiles.begins
         places = tiles.begins, tiles.sentence, seed
         ctx.save_for_backward(query, key, value, *places)
@@ -63,21 +63,21 @@ class _TileAttention(torch.autograd.Function):
 
 @triton.jit
 def _loaded(part, of_head, of_token, rows, real, size: tl.constexpr):
-    """(tile, size): a head's numbers of the tile's tokens, 0 behind its last one."""
+    """Return (tile, size): a head's numbers of the tile's tokens, 0 after the last token."""
     places = tl.program_id(1) * of_head + rows[:, None] * of_token + tl.arange(0, size)[None, :]
     return tl.load(part + places, mask=real[:, None], other=0.0)
 
 
 @triton.jit
 def _stored(part, numbers, rows, real, size: tl.constexpr):
-    """Into (tokens, heads, size)."""
+    """Write a head's numbers into (tokens, heads, size)."""
     places = (rows[:, None] * tl.num_programs(1) + tl.program_id(1)) * size + tl.arange(0, size)[None, :]
     tl.store(part + places, numbers.to(part.dtype.element_ty), mask=real[:, None])
 
 
 @triton.jit
 def _rows(begins, tile: tl.constexpr):
-    """The tokens of this program's tile, and whether they are there."""
+    """Return the token indices of this program's tile, and which of them exist."""
     rows = tl.load(begins + tl.program_id(0)) + tl.arange(0, tile)
     return rows, rows < tl.load(begins + tl.program_id(0) + 1)
 
@@ -97,7 +97,7 @@ def _weights(
     window: tl.constexpr,
     products: tl.constexpr,
 ):
-    """(tile, tile) twice: how much each token takes of each, and what dropout multiplies that with."""
+    """Return (tile, tile) attention weights, and the factors of dropout in the same shape."""
     own = tl.load(sentence + rows, mask=real, other=-1)
     visible = own[:, None] == own[None, :]
     ahead = rows[None, :] - rows[:, None]
@@ -110,7 +110,7 @@ def _weights(
     weights = weights / tl.sum(weights, 1)[:, None]
     mask = tl.full((tile, tile), 1.0, tl.float32)
     if dropout > 0:
-        # every token, head and neighbour has a number of its own
+        # each token, head and neighbour has its own random number
         places = (rows[:, None] * tl.num_programs(1) + tl.program_id(1)) * tile + tl.arange(0, tile)[None, :]
         mask = tl.where(tl.rand(tl.load(seed), places) >= dropout, 1.0 / (1.0 - dropout), 0.0)
     return weights, mask

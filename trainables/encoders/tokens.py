@@ -1,4 +1,4 @@
-"""Sentences to token ids; those of an evaluation, which the next trial asks for too, may be kept."""
+"""Token ids of sentences. Those of an evaluation can be cached, because the next trial needs them, too."""
 
 from __future__ import annotations
 
@@ -17,17 +17,15 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 MANY = 1000
-"""From so many sentences on their tokens are kept; fewer are tokenized as fast as they are found."""
+"""From this number of sentences on, tokens are cached; fewer are tokenized as fast as they are found."""
 
 
 def kept_token_ids(tokenizer: PreTrainedTokenizerBase, sentences: Sequence[str], longest: int) -> list[list[int]]:
-    """What `token_ids` gives, from an earlier call where there was one: for sentences that come again."""
+    """Return the result of `token_ids`, cached for sentences that are encoded again."""
     if len(sentences) < MANY:
         return token_ids(tokenizer, sentences, longest)
 
-    def flat() -> tuple[
-        np.ndarray, np.ndarray
-    ]:  # much smaller than the lists, and not to be changed by whom they reach
+    def flat() -> tuple[np.ndarray, np.ndarray]:  # smaller than lists, and never changed by callers
         ids = token_ids(tokenizer, sentences, longest)
         numbers = np.array([token for row in ids for token in row], dtype=np.int32)
         return numbers, np.cumsum([0, *map(len, ids)])
@@ -41,10 +39,10 @@ def kept_token_ids(tokenizer: PreTrainedTokenizerBase, sentences: Sequence[str],
 
 
 def token_ids(tokenizer: PreTrainedTokenizerBase, sentences: Sequence[str], longest: int) -> list[list[int]]:
-    """Token ids of each sentence, special tokens included, cut at `longest`."""
+    """Return token ids of each sentence, special tokens included, cut at `longest`."""
     if not sentences:
         return []
-    if tokenizer.is_fast:  # asked itself, it takes a third of the time: it makes no masks, and no table of all
+    if tokenizer.is_fast:  # called directly it takes a third of the time: no masks, no joint table
         inner: Any = tokenizer.backend_tokenizer
         inner.no_padding()
         inner.enable_truncation(longest, direction=tokenizer.truncation_side)
@@ -56,8 +54,8 @@ def token_ids(tokenizer: PreTrainedTokenizerBase, sentences: Sequence[str], long
 
 
 def distinct(tokens: Sequence[Sequence[int]]) -> tuple[list[Sequence[int]], np.ndarray]:
-    """Each row of token ids once, and of every row its number there, (rows,): to a model sentences are alike that
-    differ only in case, in spaces, or after the last token that it reads."""
+    """Return each distinct row of token ids, and each row's index among them, (rows,). Sentences that differ only in
+    case, in spaces, or after the longest input may have equal tokens."""
     numbers: dict[tuple[int, ...], int] = {}
     places = [numbers.setdefault(tuple(ids), len(numbers)) for ids in tokens]
     return list(numbers), np.array(places, dtype=np.intp)

@@ -46,7 +46,7 @@ class TransformerEncoder(nn.Module):
         pools_prompt: bool = True,
     ) -> None:
         """`mlm_head` trains the same backbone and is not saved. `fresh`: the backbone's parameters that were drawn.
-        `ending`: what a saved model has at its end. `pools_prompt`: whether a prompt's tokens are pooled."""
+        `ending`: the end of a saved model. `pools_prompt`: whether a prompt's tokens are pooled."""
         super().__init__()
         self.backbone = backbone
         self.tokenizer = tokenizer
@@ -54,7 +54,7 @@ class TransformerEncoder(nn.Module):
         self.pooling = pooling
         self.max_length = max_length
         self.prompts, self.ending, self.pools_prompt = prompts, ending, pools_prompt
-        self._before: dict[str, list[int]] = {}  # by prompt its tokens and those before it, where these are not pooled
+        self._before: dict[str, list[int]] = {}  # a prompt's tokens and those before it, if they are not pooled
         for prompt in (prompts.query, prompts.document):
             self._know(prompt)
         self.training_precision, self.evaluation_precision = training_precision, evaluation_precision
@@ -72,7 +72,7 @@ class TransformerEncoder(nn.Module):
 
     @property
     def for_documents(self) -> TransformerEncoder | None:
-        """The same weights with the document's prompt before every sentence; None where that is the query's."""
+        """The same weights with the document prompt before every sentence; None if it equals the query prompt."""
         if not self.prompts.differ:
             return None
         documents = copy.copy(self)
@@ -81,13 +81,13 @@ class TransformerEncoder(nn.Module):
 
     @property
     def unsavable(self) -> str | None:
-        """Why stock modules cannot give its embeddings, or None. A saved model never counts padding."""
+        """Why stock modules cannot give the embeddings; None if they can. A saved model never counts padding."""
         if self.pooling.stock is None:
             return f"the pooling {self.pooling.name!r} cannot be written as modules of sentence-transformers"
         return None
 
     def fingerprint(self) -> str:
-        """Sixteen digits of everything that decides what `encode` gives."""
+        """Return sixteen hexadecimal digits of everything that decides what `encode` returns."""
         keys = {name: value for name, value in dataclasses.asdict(self.pooling).items() if name != "padding"}
         settings = {
             "pooling": self.pooling.name,
@@ -103,9 +103,9 @@ class TransformerEncoder(nn.Module):
         return digest(type(self), settings, self.backbone.state_dict().items())
 
     def tokenize(self, sentences: Sequence[str], prompt: str | None = None) -> list[list[int]]:
-        """Token ids of each sentence after a prompt, special tokens included, cut at `max_length`.
+        """Return token ids of each sentence after a prompt, special tokens included, cut at `max_length`.
 
-        `prompt` is the query's unless another is given. Where there is nothing at all, one token of padding stands.
+        `prompt` is the query prompt by default. A sentence without tokens becomes one padding token.
         """
         return self._tokenized(token_ids, sentences, self.prompts.query if prompt is None else prompt)
 
@@ -121,11 +121,11 @@ class TransformerEncoder(nn.Module):
 
     @property
     def specials(self) -> int:
-        """How many special tokens `wrap` adds."""
+        """Number of special tokens that `wrap` adds."""
         return sum(map(len, self._around))
 
     def wrap(self, ids: Sequence[int]) -> list[int]:
-        """A span's token ids with the tokenizer's special tokens around them; nothing is cut."""
+        """Return a span's token ids with the tokenizer's special tokens around them; nothing is cut."""
         before, after = self._around
         return [*before, *ids, *after]
 
@@ -138,7 +138,7 @@ class TransformerEncoder(nn.Module):
         return whole[:start], whole[start + len(inside) :]
 
     def embed(self, tokens: Sequence[Sequence[int]]) -> Tensor:  # (sentences, dim)
-        """Embeddings of tokenized sentences, with gradient, in their order; in training precision."""
+        """Return embeddings of tokenized sentences, with gradient, in the same order, in training precision."""
         passes = self.passes([len(ids) for ids in tokens])
         # Once for all passes, or each would keep its own bf16 copy of every weight.
         with computing(self.device, self.training_precision):
@@ -147,20 +147,20 @@ class TransformerEncoder(nn.Module):
         return embedded[to_device(order.argsort(), self.device)]
 
     def passes(self, lengths: Sequence[int], most: int | None = None) -> list[list[int]]:
-        """Sentences that `embed` has in one pass; see `Passes.cut`."""
+        """Return the passes of `embed`; see `Passes.cut`."""
         return self._passes.cut(lengths, most)
 
     @torch.inference_mode()
     def encode(self, sentences: Sequence[str], *, progress: bool = False) -> np.ndarray:  # (sentences, dim)
-        """Float32 embeddings, longest sentences first through the model, without dropout; in evaluation precision.
+        """Return float32 embeddings in the order of the sentences, without dropout, in evaluation precision.
 
-        Sentences of the same tokens go through it once.
+        Long sentences are encoded first, and sentences with equal tokens once.
         """
         was_training = self.training
         self.eval()
-        packed = not self.pooling.counts_padding  # without padding there is none to count
+        packed = not self.pooling.counts_padding  # packed passes have no padding to count
         token_ids = self._tokenized(kept_token_ids, sentences, self.prompts.query)
-        # counted padding makes a sentence's embedding depend on its batch, so there all stay in it
+        # counted padding makes a sentence's embedding depend on its batch, so duplicates stay
         tokens, places = distinct(token_ids) if packed else (token_ids, np.arange(len(token_ids)))
         embedded = np.empty((len(tokens), self.dim), dtype=np.float32)
         bar = tqdm(total=len(tokens), desc="encode", unit="sentence", disable=not progress)
@@ -173,7 +173,7 @@ class TransformerEncoder(nn.Module):
                     pooled = self._pooled(some) if packed else self.pooling.evaluated(*self._passes.padded_states(some))
                     embedded[now] = pooled.float().cpu().numpy()
                 except torch.OutOfMemoryError:  # another trial may have taken its share of the GPU meanwhile
-                    if len(now) == 1 or not packed:  # counted padding would differ
+                    if len(now) == 1 or not packed:  # a smaller pass would count other padding
                         raise
                     ahead += [now[len(now) // 2 :], now[: len(now) // 2]]
                     continue
@@ -182,14 +182,13 @@ class TransformerEncoder(nn.Module):
         return embedded if len(tokens) == len(places) else embedded[places]
 
     def save(self, folder: Path) -> None:
-        """Write a `SentenceTransformer` folder: safetensors weights, stock modules only, equal embeddings, but for
-        their length where the ending has a norm."""
+        """Write a `SentenceTransformer` folder: safetensors weights, stock modules only, equal embeddings, except for
+        their length if the ending has a norm."""
         check_savable(self)
         parts = self.backbone, self.tokenizer, self.pooling, self.max_length, self.prompts, self.ending
         save_transformer(*parts, folder, pools_prompt=self.pools_prompt)
 
     def _pooled(self, tokens: Sequence[Sequence[int]]) -> Tensor:  # (sentences, dim)
-        """Of one pass."""
         states, lengths = self._passes.states(tokens, self.pooling.every_layer)
         if self._before:
             skipped = list(map(self._of_prompt, tokens))
@@ -199,8 +198,8 @@ class TransformerEncoder(nn.Module):
         return self.pooling.pool_row(states, lengths)
 
     def _of_prompt(self, tokens: Sequence[int]) -> int:
-        """How many tokens of a sentence are its prompt's or stand before that; one is left in any case. As
-        sentence-transformers counts, as many as the prompt has alone: its last one may be another in a sentence."""
+        """Return the number of a sentence's tokens up to the end of its prompt; at least one token is left. As in
+        sentence-transformers, this is the prompt's own number of tokens: its last token may differ in a sentence."""
         least = len(self._around[0]) + 1
         for before in self._before.values():
             sure = min(len(before), max(least, len(before) - 1))

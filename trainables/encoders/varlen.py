@@ -1,7 +1,7 @@
 """Attention of a packed row on a GPU: one kernel for all sentences, whatever their lengths.
 
-Each function takes queries, keys and values, (1, heads, tokens, size), the keys and values of fewer heads where several
-queries share one, and gives (tokens, heads, size).
+Each function takes queries, keys and values, (1, heads, tokens, size), and returns (tokens, heads, size). Keys and
+values have fewer heads if several queries share one.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Way = Callable[[Tensor, Tensor, Tensor, Packing, Looks], Tensor]
 
 
 def fastest(value: Tensor, packing: Packing, looks: Looks, otherwise: Way) -> Way:
-    """Tiles for short sentences, torch's kernels for longer ones; what these cannot do is done `otherwise`.
+    """Return the fastest function: tiles for short sentences, torch's kernels for longer ones, else `otherwise`.
 
     Tiles and kernels of 16 bits need a GPU of compute capability 8.0 or more.
     """
@@ -39,13 +39,13 @@ def fastest(value: Tensor, packing: Packing, looks: Looks, otherwise: Way) -> Wa
 
 
 def fits(tile: int, size: int, dtype: torch.dtype) -> bool:
-    """Whether one program of `tiles.py` works well on so many tokens with so many numbers a head: these are powers of
-    two, and the fast memory of a card is small. In 32 bits torch's own kernel is faster from heads of 64 on."""
+    """Whether `tiles.py` works well with `tile` tokens and `size` numbers per head: its sizes are powers of two, and a
+    GPU's fast memory is small. In 32 bits torch's own kernel is faster from heads of 64 on."""
     return size in (16, 32, 64, 128) and tile * size <= (2**13 if dtype.itemsize == 2 else 2**11)
 
 
 def in_tiles(query: Tensor, key: Tensor, value: Tensor, packing: Packing, looks: Looks) -> Tensor:
-    """Our own kernel, in which short sentences share what is worked on at once."""
+    """Attend with the project's own kernel, in which short sentences share a tile."""
     from trainables.encoders.tiles import attend
 
     assert packing.tiles is not None
@@ -54,8 +54,8 @@ def in_tiles(query: Tensor, key: Tensor, value: Tensor, packing: Packing, looks:
 
 
 def flash(query: Tensor, key: Tensor, value: Tensor, packing: Packing, looks: Looks) -> Tensor:
-    """torch's FlashAttention, in 16 bits. Called by its own name: `scaled_dot_product_attention` takes uneven lengths
-    as nested tensors alone, which cost milliseconds of the CPU in each layer."""
+    """Attend with torch's FlashAttention, in 16 bits. It is called directly: `scaled_dot_product_attention` takes
+    uneven lengths only as nested tensors, which cost milliseconds of the CPU in each layer."""
     before = None if looks.window is None else looks.window - 1
     attended: Tensor = torch.ops.aten._flash_attention_forward(
         *_rows(query, key, value),
@@ -74,7 +74,7 @@ def flash(query: Tensor, key: Tensor, value: Tensor, packing: Packing, looks: Lo
 
 
 def memory_efficient(query: Tensor, key: Tensor, value: Tensor, packing: Packing, looks: Looks) -> Tensor:
-    """torch's kernel for 32 bits, without windows."""
+    """Attend with torch's kernel for 32 bits, without windows."""
     attended: Tensor = torch.ops.aten._efficient_attention_forward(
         *(part.unsqueeze(0) for part in _rows(query, key, value)),
         None,
@@ -91,7 +91,7 @@ def memory_efficient(query: Tensor, key: Tensor, value: Tensor, packing: Packing
 
 
 def own_heads(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Keys and values once for each head of the queries, where several of these share one."""
+    """Repeat keys and values for each head of the queries, if several of these share one."""
     shared = query.shape[1] // key.shape[1]
     if shared == 1:
         return query, key, value
@@ -99,13 +99,13 @@ def own_heads(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor
 
 
 def _rows(query: Tensor, key: Tensor, value: Tensor) -> list[Tensor]:
-    """(tokens, heads, size) each, of the value's type, for rotary positions may have widened the others."""
+    """Return (tokens, heads, size) each, in the value's type: rotary positions may have widened queries and keys."""
     parts = own_heads(query, key, value)
     return [part[0].transpose(0, 1).contiguous().to(value.dtype) for part in parts]
 
 
 @functools.cache
 def _triton_compiles() -> bool:
-    """Whether Triton is there with the C compiler that it starts kernels by, which small images lack."""
+    """Whether Triton is installed, and the C compiler that starts its kernels, which small images lack."""
     compiler = os.environ.get("CC") or shutil.which("gcc") or shutil.which("clang")
     return compiler is not None and importlib.util.find_spec("triton") is not None

@@ -1,4 +1,4 @@
-"""Averaged word vectors (GloVe): the mean over a sentence's lower-cased words; zeros where none is known."""
+"""Averaged word vectors (GloVe): the mean over a sentence's lower-cased words; zeros if no word is known."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from trainables.process_cache import PROCESS_CACHE, stamp
 from trainables.text_lines import refusal
 
 _LARGEST_LIST = 256 * 2**20
-"""Bytes of a JSON file with words."""
+"""Largest JSON file of words, in bytes."""
 
 
 class WordVectors:
-    """An encoder without parameters to train. It computes on the processor, whatever `device` an adapter has."""
+    """An encoder without trained parameters. It computes on the CPU; `device` is that of an adapter on top."""
 
     unsavable = (
         "sentence-transformers splits words at punctuation where our averages of word vectors do not, so a stock model "
@@ -34,7 +34,7 @@ class WordVectors:
     )
 
     def __init__(self, words: Sequence[str], vectors: np.ndarray, device: str | None = None) -> None:
-        """`vectors` is (words, dim) float32, a row for each word; of a word that is there twice, the first counts."""
+        """`vectors` is (words, dim) float32, a row for each word; of a repeated word the first row counts."""
         self.index: dict[str, int] = {}
         for row, word in enumerate(words):
             self.index.setdefault(word, row)
@@ -43,7 +43,7 @@ class WordVectors:
         self.device: torch.device = chosen_device(device)
 
     def encode(self, sentences: Sequence[str], *, progress: bool = False) -> np.ndarray:  # (sentences, dim)
-        """Float32 means, in the order of the sentences."""
+        """Return float32 means, in the order of the sentences."""
         means = np.zeros((len(sentences), self.dim), dtype=np.float32)
         for position, sentence in enumerate(sentences):
             rows = [self.index[word] for word in sentence.lower().split() if word in self.index]
@@ -52,16 +52,16 @@ class WordVectors:
         return means
 
     def fingerprint(self) -> str:
-        """Sixteen digits of the words and their vectors."""
+        """Return sixteen hexadecimal digits of the words and their vectors."""
         return digest(type(self), {"words": list(self.index)}, [("vectors", self.vectors)])
 
     def save(self, folder: Path) -> None:
-        """Refused: see `unsavable`."""
+        """Raise `UserError`: see `unsavable`."""
         check_savable(self)
 
 
 def load_word_vectors(request: EncoderRequest) -> BaseEncoder:
-    """Read GloVe's text format (`word x1 x2 ...` a line), or a `.npy` matrix with its words beside it."""
+    """Read GloVe's text format (`word x1 x2 ...` per line), or a `.npy` matrix with a file of words beside it."""
     name, path = request.config.name, Path(request.config.name)
     if not path.is_file():
         raise UserError(f"no word vectors at {name!r}; name a GloVe text file or a .npy matrix")
@@ -112,7 +112,7 @@ def _read_text(path: Path) -> tuple[list[str], np.ndarray]:
 
 
 def _header(words: str, dim: str) -> list[int] | None:
-    """The counts that a first line of two numbers gives."""
+    """Return the counts in a first line of two numbers; None if there are none."""
     return [int(words), int(dim)] if words.isdecimal() and dim.isdecimal() and len(words + dim) < 30 else None
 
 
@@ -149,13 +149,13 @@ def _read_matrix(path: Path) -> tuple[list[str], np.ndarray]:
 
 
 def _read_words(path: Path, count: int) -> list[str]:
-    """Words in row order: one a line, a JSON list, or a Parquet table (a text column, or a word per named row).
+    """Return words in row order: one per line, a JSON list, or a Parquet table (a text column, or the index).
 
-    Another number of them than `count` where the file is something else that happens to lie there.
+    An unrelated file returns a number of words other than `count`.
     """
     try:
         return {".txt": _text_words, ".json": _json_words, ".parquet": _parquet_words}[path.suffix](path, count)
-    except Exception:  # not even that form: what its name promises is not in it
+    except Exception:  # the content does not match the suffix
         return []
 
 

@@ -4,8 +4,8 @@
     result = evaluate(encoder.encode, "data/senteval", ["sts", "transfer"])
     result.tasks["STS12"]["spearman_wmean"], result.kept["gold.STS12"]
 
-What papers make of the scores (averages, goals of a search) stands beside the papers, in `search_spaces`. Nothing heavy
-is imported before `evaluate` or `development` runs.
+Averages of papers and goals of a search are in `search_spaces`. Nothing heavy is imported before `evaluate` or
+`development` runs.
 """
 
 from trainables.senteval.evaluation import SentEvalResult, check_data, development, evaluate, fingerprint, import_late

@@ -50,7 +50,7 @@ tasks:  {", ".join(TASKS)}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """0 if every task that is there was scored, 2 if one was broken; JSON is written in both cases."""
+    """Return 0 if every present task was scored, 2 if one was broken. JSON is written in both cases."""
     options = _parser().parse_args(checked_arguments(arguments))
     for plugin in options.plugin:
         load_plugin(plugin)
@@ -93,7 +93,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _sizes(sizes: Sizes, protocol: str) -> str:
-    """A line a size, with the number of each task that stands for it, and what a million vectors take."""
+    """Return a line per size, with the metric of each task and the megabytes of a million vectors."""
     lines = []
     for variant in sizes.variants():
         scores = score_embeddings(sizes.at(variant), sizes.data, sizes.tasks, protocol).tasks
@@ -104,7 +104,7 @@ def _sizes(sizes: Sizes, protocol: str) -> str:
 
 
 def means(result: SentEvalResult, names: Sequence[str]) -> dict[str, float | None]:
-    """The mean over each of the groups, every task by its own metric; None where a score is missing."""
+    """Return the mean over each group, every task by its own metric; None if a score is missing."""
     averages: dict[str, float | None] = {}
     for name in names:
         values = [result.tasks[task][TASKS[task].metric] for task in groups()[name]]
@@ -114,7 +114,7 @@ def means(result: SentEvalResult, names: Sequence[str]) -> dict[str, float | Non
 
 
 def as_json(result: SentEvalResult, averages: Mapping[str, float | None], encoder: str) -> dict[str, object]:
-    """What `--json` writes: numbers in percent, null where missing, with the reason."""
+    """Return the content of `--json`: numbers in percent, null if missing, with the reason."""
     return {
         "protocol": result.protocol,
         "encoder": encoder,
@@ -127,7 +127,7 @@ def as_json(result: SentEvalResult, averages: Mapping[str, float | None], encode
 
 
 def table(result: SentEvalResult, averages: Mapping[str, float | None]) -> str:
-    """A line a task, with a dash and the reason where a score is missing, then a line a group."""
+    """Return a line per task, with a dash and the reason if a score is missing, then a line per group."""
     lines = [f"protocol {result.protocol}, {result.seconds:.1f} s, {result.encoding_seconds:.1f} s of it encoding"]
     labels = {name: f"mean of {name}" for name in averages}
     width = max(map(len, [*result.tasks, *labels.values()]))
@@ -149,7 +149,7 @@ def _line(scores: Numbers) -> str:
 
 
 def _folder(data: str) -> Path:
-    """SentEval's data folder; the built-in corpus is written where it is not there yet."""
+    """Return SentEval's data folder. The built-in corpus is written if it does not exist yet."""
     if data != SCENES:
         return Path(data)
     from trainables.corpora import scenes
@@ -158,7 +158,7 @@ def _folder(data: str) -> Path:
 
 
 def _check(data: Path, names: Sequence[str]) -> None:
-    """Refuse, before an encoder is loaded, data without any task to score; one bad task is left to `evaluate`."""
+    """Refuse, before an encoder is loaded, data without any task to score. `evaluate` handles one bad task."""
     check_folder(data, names)
     problems = []
     for name in names:
@@ -211,7 +211,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def command() -> int:
-    """What the console script `ses-senteval` runs."""
+    """Run the console script `ses-senteval`."""
     return answer_user_errors(main)
 
 

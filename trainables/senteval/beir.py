@@ -1,4 +1,4 @@
-"""Folders as BEIR has them: `queries.jsonl` and `corpus.jsonl` with texts, `qrels/*.tsv` with what is relevant.
+"""Folders in BEIR's layout: `queries.jsonl` and `corpus.jsonl` with texts, `qrels/*.tsv` with relevance grades.
 
 {"_id": "q1", "text": "who rode a pony?"}                               queries.jsonl
 {"_id": "d7", "title": "Riders", "text": "A girl rode a pony."}         corpus.jsonl
@@ -24,7 +24,7 @@ _CALLED = {"dev": ("dev", "valid", "validation", "val"), "test": ("test",)}
 
 
 def files(folder: Path, split: str) -> tuple[Path, Path, Path]:
-    """The three files of a part of a folder. `UserError` where one is not there, or it is not clear which it is."""
+    """Return the three files of a part. Raises `UserError` if one is missing, or if the part's file is not clear."""
     for name in (QUERIES, CORPUS):
         if not (folder / name).is_file():
             raise UserError(f"{folder} is no folder of a search task: it has no {name}")
@@ -39,7 +39,7 @@ def files(folder: Path, split: str) -> tuple[Path, Path, Path]:
 
 
 def read_beir(task: Task, paths: Sequence[Path]) -> TaskData:
-    """Three files for each part. The items are the queries that the qrels name, in the order of their file."""
+    """Read three files for each part. The items are the queries in the qrels, in the order of the queries' file."""
     splits, left_out = {}, []
     for split, *three in zip(task.splits, paths[::3], paths[1::3], paths[2::3], strict=True):
         splits[split], notes = _split(*three)
@@ -48,10 +48,10 @@ def read_beir(task: Task, paths: Sequence[Path]) -> TaskData:
 
 
 def _split(queries: Path, corpus: Path, judged: Path) -> tuple[Split, list[str]]:
-    """The queries, and what of the files is not among them, with counts.
+    """Return the queries of a part, and notes on what was left out, with counts.
 
-    Documents stand in the falling order of their ids, in which trec_eval ranks equal ones. One that is relevant, but
-    not in the corpus, counts as one that cannot be found; its number is negative.
+    Documents are sorted by falling id, the order in which trec_eval ranks equal ones. A relevant document that is not
+    in the corpus counts as not found; its number is negative.
     """
     (query_texts, no_query), (texts, no_text) = _texts(queries), _texts(corpus)
     ids = sorted(texts, key=str.encode, reverse=True)
@@ -100,7 +100,7 @@ def _split(queries: Path, corpus: Path, judged: Path) -> tuple[Split, list[str]]
 
 
 def _texts(path: Path) -> tuple[dict[str, str], int]:
-    """By id; a document's title stands before its text. And how many have none."""
+    """Return texts by id, a document's title before its text, and the number of ids without a text."""
     texts: dict[str, str] = {}
     empty = set[str]()
     held = FileLimit(path)
@@ -128,8 +128,8 @@ def _texts(path: Path) -> tuple[dict[str, str], int]:
 
 
 def _judgements(path: Path) -> Iterator[tuple[int, str, str, int | None]]:
-    """The line, the ids of a query and of a document, and how relevant it is, None where nothing says it; with a line
-    of names before, or without. Four columns are those of TREC's own files, of which the second says nothing."""
+    """Yield line number, query id, document id, and relevance grade, None if it is missing. A line of column names may
+    come first. Of four columns, as in TREC's own files, the second is ignored."""
     for number, line in numbered_lines(path):
         fields = line.rstrip("\r\n").split("\t") if "\t" in line else line.split()
         if not any(fields):

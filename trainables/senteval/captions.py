@@ -2,7 +2,7 @@
 
 The files `COCO/{train,valid,test}.pkl` hold a dictionary: `features` (image number to 2048 numbers),
 `image_to_caption_ids` (image number to caption ids) and `captions` (caption id to a dictionary with
-`cleaned_caption`). Five captions an image are used.
+`cleaned_caption`). Five captions per image are used.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from trainables.senteval.tasks import Task
 
 
 def read_captions(path: Path) -> Split:
-    """Captions in the order of their images; labels are image numbers, (5 * images,)."""
+    """Return captions in the order of their images; labels are image numbers, (5 * images,)."""
     try:
         content = read_plain(path)
     except Exception as error:  # a pickle is a program, and a broken one may fail in any way
@@ -50,5 +50,5 @@ def read_captions(path: Path) -> Split:
 
 
 def read_coco(task: Task, paths: Sequence[Path]) -> TaskData:
-    """A pickle for each split."""
+    """Read one pickle per split."""
     return TaskData({name: read_captions(path) for name, path in zip(THREE, paths, strict=True)})

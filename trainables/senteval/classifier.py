@@ -2,14 +2,14 @@
 
 The original toolkit fits one softmax classifier after another, 410 for a nested cross-validation. They all read
 the same examples, so here one matrix product a step serves them all: rows are permuted once an epoch, a step takes
-the next rows, and a mask says which of them belong to which classifier's training part. A step holds as many rows
-as give each classifier about `batch` of its own, and the loss of a classifier is the mean over its own rows. A
-classifier that has stopped early leaves the product. Gradients are written out, since a linear layer needs no tape.
+the next rows, and a mask marks the rows of each classifier's training part. A step has as many rows as give each
+classifier about `batch` rows of its own, and the loss of a classifier is the mean over its own rows. A classifier that
+has stopped early leaves the product. Gradients are written out, since a linear layer needs no autograd.
 
 Two classes need one column. Softmax of two columns (w0, w1) depends on w1 - w0 only, and the two gradients are
 -g and g. From w0 = -w1 every step of Adam or RMSprop, coupled weight decay included, keeps w0 = -w1, because both
 optimisers are odd in the gradient. So one column w = w1 with the logit 2 w.x, the gradient g = mean((p - y) x) and
-the plain learning rate is that pair. The common part (w0 + w1) / 2 of a random start, which no probability sees,
+the plain learning rate is that pair. The common part (w0 + w1) / 2 of a random start, which changes no probability,
 is left out: w starts at (w1 - w0) / 2 of the usual start.
 """
 
@@ -33,17 +33,17 @@ from trainables.senteval.protocol import Fit
 from trainables.to_device import to_device
 
 _BLOCK_ROWS = 16_384
-"""Rows that are gathered at once; bounds the memory of a permuted copy."""
+"""Rows that are gathered at once. Limits the memory of a permuted copy."""
 
 
 @dataclass(frozen=True)
 class Fold:
-    """Row numbers: `train` is fitted, `dev` stops the fit and scores it."""
+    """Row numbers of a fold: `train` is fitted; `dev` stops the fit early and scores it."""
 
     train: np.ndarray
     dev: np.ndarray
     drawn: int = 0
-    """Length of a permutation that the fold's generator has drawn before the first epoch."""
+    """Length of the permutation that the fold's generator draws before the first epoch; 0: none."""
 
     def generator(self, seed: int) -> RandomState:
         random = RandomState(seed)
@@ -53,7 +53,7 @@ class Fold:
 
 
 def hold_out(train: np.ndarray, seed: int) -> Fold:
-    """A fold that stops on a random twentieth of the training rows."""
+    """Return a fold that stops on a random twentieth of the training rows."""
     order = train[RandomState(seed).permutation(len(train))]
     held = max(1, int(0.05 * len(train)))
     return Fold(order[held:], order[:held], drawn=len(train))
@@ -70,7 +70,7 @@ class Classifiers:
     dev_correct: np.ndarray  # (classifiers,) correct answers on the classifier's dev part
 
     def predict(self, rows: Tensor, classifiers: Sequence[int] | slice = slice(None)) -> np.ndarray:
-        """Class numbers, (rows, classifiers)."""
+        """Return class numbers, (rows, classifiers)."""
         return _classes(rows, self.weights[classifiers]).cpu().numpy()
 
 
@@ -86,16 +86,16 @@ def fit_classifiers(
     apart: bool = False,
     precision: torch.dtype = torch.float32,
 ) -> Classifiers:
-    """Fit one classifier for every fold and L2 value; equal to fitting them one after another but for the row order.
+    """Fit one classifier for every fold and L2 value. Equals fitting one after another, except for the row order.
 
     `decays`: L2 values, (L2,) or (folds, L2). With one fold, or `apart`, the row order is the original toolkit's, too;
-    `apart` costs more. `precision` is that of the products of a shared stack; everything else is fp32.
+    `apart` costs more. `precision` is the type of products if folds share a row order; everything else is fp32.
     """
     per_fold = np.atleast_2d(np.asarray(decays)).shape[1]
     decay = np.broadcast_to(np.asarray(decays, dtype=np.float32), (len(folds), per_fold))
     if not apart:
         return _fit(partial(_Shared, precision), rows, labels, classes, folds, decay, fit, seed)
-    # Folds with equally many steps an epoch can share a stack.
+    # Folds with the same number of steps per epoch can share a stack.
     alike: dict[int, list[int]] = {}
     for number, fold in enumerate(folds):
         alike.setdefault(-(-len(fold.train) // fit.batch), []).append(number)
@@ -112,8 +112,8 @@ def fit_classifiers(
 
 
 def fast_precision(device: torch.device) -> torch.dtype:
-    """bf16 where the device is known to multiply it natively, else fp32. ARM processors have fp32: not every build of
-    torch uses their bf16."""
+    """Return bf16 if the device is known to multiply it natively, else fp32. ARM processors have fp32: not every build
+    of torch uses their bf16."""
     arm = device.type == "cpu" and platform.machine().lower() in ("arm64", "aarch64")
     return torch.bfloat16 if native_bf16(device) and not arm else torch.float32
 
@@ -165,7 +165,7 @@ def _fit(
 
 
 class _Shared:
-    """One order of the rows for all folds; a mask says which rows train which fold."""
+    """Trains all folds in one order of the rows; a mask marks the rows of each fold."""
 
     def __init__(
         self,
@@ -212,18 +212,18 @@ class _Shared:
                 optimiser.step(weights, gradient.addcmul_(flat, decay).view_as(weights))
 
     def keeps(self, running: Tensor, per_fold: int) -> Tensor:
-        """Which classifiers stay in the stack."""
+        """Return which classifiers stay in the stack."""
         return running
 
     def _shares(self, order: Tensor) -> Tensor:
-        """(folds, rows): 1 / the fold's own rows in the step where a row trains the fold, else 0."""
+        """Return (folds, rows): 1 / the fold's number of rows in the step if the row trains the fold, else 0."""
         mask = self.mask.index_select(1, order)
         steps = nn.functional.pad(mask, (0, -len(order) % self.step)).view(len(mask), -1, self.step)
         return (steps / steps.sum(dim=2, keepdim=True).clamp(min=1)).view(len(mask), -1)[:, : len(order)]
 
 
 class _Apart:
-    """Each fold reads its own rows, in the order in which the original reads them."""
+    """Trains each fold on its own rows, in the original toolkit's order."""
 
     def __init__(
         self, rows: FeatureRows, target: Tensor, classes: int, folds: Sequence[Fold], batch: int, seed: int
@@ -237,7 +237,7 @@ class _Apart:
         _, columns, width = weights.shape
         alive = fold_of.unique_consecutive().tolist()
         by_fold = weights.view(len(alive), -1, width)  # (folds, L2 * columns, width)
-        # Short folds end with a row that has no share in the mean.
+        # Short folds are padded with a row that the mean ignores.
         own = [self.train[i][torch.from_numpy(self.random[i].permutation(len(self.train[i])))] for i in alive]
         ones = [torch.ones(len(part)) for part in own]
         index, mask = (  # (folds, n)
@@ -257,12 +257,12 @@ class _Apart:
             optimiser.step(weights, gradient.addcmul_(weights, decay))
 
     def keeps(self, running: Tensor, per_fold: int) -> Tensor:
-        """A fold leaves as a whole, once its last classifier has stopped."""
+        """Keep all classifiers of a fold until its last classifier has stopped."""
         return running.view(-1, per_fold).any(dim=1).repeat_interleave(per_fold)
 
 
 class ClassifierOptimiser:
-    """Adam or RMSprop with torch's defaults over the stacked weights; the gradient holds the weight decay already."""
+    """Adam or RMSprop with torch's defaults over the stacked weights; gradients must include the weight decay."""
 
     def __init__(self, name: str, weights: Tensor) -> None:
         self.name = name
@@ -271,7 +271,7 @@ class ClassifierOptimiser:
         self.second = torch.zeros_like(weights)
 
     def keep(self, classifiers: Tensor) -> None:
-        """Go on with some of the classifiers, the first dimension of the weights."""
+        """Keep the state of these classifiers only, the first dimension of the weights."""
         self.first, self.second = self.first[classifiers], self.second[classifiers]
 
     def step(self, weights: Tensor, gradient: Tensor) -> None:
@@ -299,7 +299,7 @@ class ClassifierOptimiser:
 
 
 def initial_weights(classes: int, dim: int, width: int, seed: int) -> Tensor:
-    """torch's start of a linear layer, uniform within 1/sqrt(dim), as (columns, width) with the bias at `dim`."""
+    """Return torch's initial linear layer, uniform within 1/sqrt(dim), as (columns, width) with the bias at `dim`."""
     generator = torch.Generator().manual_seed(seed)
     bound = 1 / math.sqrt(dim)
     start = torch.zeros(classes, width)
@@ -309,18 +309,18 @@ def initial_weights(classes: int, dim: int, width: int, seed: int) -> Tensor:
 
 
 def _truth(classes: int) -> Tensor:
-    """The probabilities that a classifier should give each class, (columns, classes)."""
+    """Return the target probabilities of each class, (columns, classes)."""
     return torch.tensor([[0.0, 1.0]]) if classes == 2 else torch.eye(classes)
 
 
 def _probabilities(logits: Tensor) -> Tensor:
-    """(..., columns, rows): over the columns; in place where there is one. Rows stand last, or torch would take twenty
-    times as long for a few columns."""
+    """Return the probabilities of (..., columns, rows) over the columns; in place if there is one. With few columns as
+    the last dimension torch takes twenty times as long."""
     return logits.mul_(2).sigmoid_() if logits.shape[-2] == 1 else torch.softmax(logits, dim=-2)
 
 
 def _dev_correct(dev: Sequence[Tensor], target: Sequence[Tensor], weights: Tensor, fold_of: Tensor) -> Tensor:
-    """Correct answers of each classifier on its own fold's dev rows; classifiers are sorted by fold."""
+    """Count each classifier's correct answers on its own fold's dev rows. Classifiers are sorted by fold."""
     correct = torch.empty_like(fold_of)
     first = 0
     for fold, count in zip(*(part.tolist() for part in fold_of.unique_consecutive(return_counts=True)), strict=True):

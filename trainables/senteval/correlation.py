@@ -1,4 +1,4 @@
-"""Cosine, Pearson and Spearman as SentEval takes them: NaN counts as 0. Loads no torch, since reports ask, too."""
+"""Cosine, Pearson and Spearman as in SentEval: NaN counts as 0. Loads no torch, because reports use this, too."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ Correlation = Literal["spearman", "pearson"]
 
 
 def cosine(embeddings: Tensor, left: Tensor, right: Tensor) -> np.ndarray:
-    """(pairs,) float64; 0 where a vector is zero.
+    """Return (pairs,) float64 cosines; 0 if a vector is zero.
 
-    Pair by pair in float32, as the original does: near-ties (two sentences of the same words) are ranked by its
-    rounding, which moves a Spearman of averaged word vectors by up to 0.03. More digits would be less faithful.
+    Computed pair by pair in float32, as in the original: its rounding ranks near-ties (two sentences of the same
+    words), which moves a Spearman of averaged word vectors by up to 0.03. More digits would be less faithful.
     """
     table = embeddings.numpy()
     norms = [np.linalg.norm(vector) for vector in table[np.concatenate([left, right])]]
@@ -30,7 +30,7 @@ def cosine(embeddings: Tensor, left: Tensor, right: Tensor) -> np.ndarray:
 
 
 def pearson(a: np.ndarray, b: np.ndarray) -> float:
-    """0 where one side is constant. In float64, whatever the arrays are: what is kept may be in fewer bytes."""
+    """Return Pearson's correlation; 0 if one side is constant. Computed in float64, also for arrays of fewer bytes."""
     a, b = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     x, y = a - a.mean(), b - b.mean()
     scale = float(np.sqrt((x * x).sum() * (y * y).sum()))
@@ -38,7 +38,7 @@ def pearson(a: np.ndarray, b: np.ndarray) -> float:
 
 
 def spearman(a: np.ndarray, b: np.ndarray) -> float:
-    """Pearson of the ranks; ties share the mean of theirs."""
+    """Return Pearson's correlation of the ranks; ties share the mean of their ranks."""
     return pearson(ranks(a), ranks(b))
 
 
@@ -49,12 +49,12 @@ CORRELATIONS: Mapping[Correlation, Callable[[np.ndarray, np.ndarray], float]] = 
 
 
 def correlation_in(number: str) -> Correlation:
-    """Which correlation a number of a task is, by its name."""
+    """Return which correlation a number of a task is, by the number's name."""
     return "spearman" if "spearman" in number else "pearson"
 
 
 def ranks(values: np.ndarray) -> np.ndarray:
-    """(items,) From 1; equal values share the mean of their ranks. All NaN where one of the values is."""
+    """Return ranks from 1, (items,); equal values share the mean of their ranks. All NaN if a value is NaN."""
     if np.isnan(values).any():
         return np.full(len(values), np.nan)
     below, upto = rank_bounds(values)
@@ -62,7 +62,7 @@ def ranks(values: np.ndarray) -> np.ndarray:
 
 
 def rank_bounds(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(items,) How many values are less than each one, and how many at most as large."""
+    """Return for each value how many values are less, and how many are at most as large: (items,) each."""
     order = np.argsort(values)
     ordered = values[order]
     below, upto = np.empty_like(order), np.empty_like(order)

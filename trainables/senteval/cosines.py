@@ -39,14 +39,14 @@ TOPICS: dict[str, tuple[str, str, str]] = {
         "The children are not eating soup with their grandmother.",
     ),
 }
-"""A topic's anchor, a sentence that agrees with it, and one that does not.
+"""An anchor, a positive and a negative for each topic.
 
-As in the paper, the first two topics are plain; in the others the sentence that agrees shares few words with its
-anchor, and the one that does not shares nearly all."""
+As in the paper, the first two topics are plain. In the others the positive shares few words with its
+anchor, and the negative nearly all."""
 
 
 def sentences(source: str) -> list[str]:
-    """`topics`: the twelve of `TOPICS`, topic by topic. Else a text file's lines, empty ones left out.
+    """Return the twelve sentences of `TOPICS` for `topics`, else a text file's lines without empty ones.
 
     Raises `UserError` for a file that cannot be read, and for fewer than 2 or more than 40 sentences.
     """
@@ -65,9 +65,9 @@ def sentences(source: str) -> list[str]:
 
 
 def cosines(encode: Callable[[Sequence[str]], np.ndarray], sentences: Sequence[str]) -> np.ndarray:
-    """Cosine of every two sentences: float32, (sentences, sentences).
+    """Return the cosine of every two sentences: float32, (sentences, sentences).
 
-    `encode` gives embeddings, (sentences, dim). Raises `UserError` where one is not finite or zero.
+    `encode` returns embeddings, (sentences, dim). Raises `UserError` if one is zero or not finite.
     """
     import numpy as np
 

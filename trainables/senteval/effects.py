@@ -1,7 +1,7 @@
-"""How much each test item moves a number of a task: what `TaskKind.effects` gives, for one seed's answers.
+"""Effects of each test item on a number of a task, for one seed's answers: the values of `TaskKind.effects`.
 
-The sum of squares of the effects is the variance of the number over items, in points squared. All are first-order: what
-a number would change if one item counted a little more.
+The sum of squares of the effects is the variance of the number over items, in points squared. All are first-order: the
+change of a number if one item counted a little more.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from trainables.senteval.ranking import as_high
 Array = np.ndarray
 POINTS = 100.0
 Over = Literal["all", "mean", "wmean"]
-"""Of a task with sub-corpora: one correlation over all items, or the mean of each one's, plain or weighted by size."""
+"""How sub-corpora are correlated: over all items, or by the mean over sub-corpora, plain or weighted by size."""
 
 
 def mean_effects(values: Array, strata: Sequence[int] | None = None) -> Array:
-    """(items,) Of a mean over all items, in percent, from (items,) shares from 0 to 1, such as whether each was
-    answered rightly. `strata`: sizes of parts, in order, whose sizes stay when items are drawn anew."""
+    """Return (items,) effects on a mean over all items, in percent, from (items,) shares from 0 to 1, such as whether
+    each answer is correct. `strata`: sizes of parts, in order, which are fixed when items are resampled."""
     values = np.asarray(values, dtype=float)
     return POINTS * _strata_mean(values, [len(values)] if strata is None else strata)
 
 
 def accuracy_effects(hits: Array, folds: int | None = None) -> Array:
-    """(items,) Of an accuracy, from (items,) whether each was answered rightly.
+    """Return (items,) effects on an accuracy, from (items,) whether each answer is correct.
 
-    `folds`: the answers come from that many folds, each trained on the others. Their scores then hang together through
+    `folds`: the answers come from this many folds, each trained on the others. Their scores are then correlated through
     the shared training items, and the variance is 1 + k * n_test / n_train times as large (Nadeau and Bengio 2003).
     """
     hits = np.asarray(hits, dtype=float)
@@ -40,7 +40,7 @@ def accuracy_effects(hits: Array, folds: int | None = None) -> Array:
 
 
 def f1_effects(predicted: Array, gold: Array) -> Array:
-    """(items,) Of the F1 of class 1, from (items,) of 0 and 1. Zero where neither names the class anywhere."""
+    """Return (items,) effects on the F1 of class 1, from (items,) of 0 and 1. Zero if class 1 never occurs."""
     predicted, gold = np.asarray(predicted, dtype=float), np.asarray(gold, dtype=float)
     named = predicted + gold
     if not named.any():
@@ -51,7 +51,7 @@ def f1_effects(predicted: Array, gold: Array) -> Array:
 
 
 def average_precision_effects(predicted: Array, gold: Array) -> Array:
-    """(items,) Of the average precision of label 1. Zero where no item has it."""
+    """Return (items,) effects on the average precision of label 1. Zero if no item has label 1."""
     right = np.asarray(gold) == 1
     if not right.any():
         return np.zeros(len(right))
@@ -59,7 +59,7 @@ def average_precision_effects(predicted: Array, gold: Array) -> Array:
     precision = hits / higher
     order = np.argsort(predicted, kind="stable")
     last = np.searchsorted(np.asarray(predicted)[order], predicted, side="right") - 1
-    # An item moves the precision of each item of label 1 that lies as high as itself or lower.
+    # An item changes the precision of each item of label 1 with an equal or lower prediction.
     gained = np.cumsum((right / higher)[order])[last]
     lost = np.cumsum((right * precision / higher)[order])[last]
     own = precision - precision[right].mean()
@@ -73,10 +73,10 @@ def correlation_effects(
     kind: Correlation = "spearman",
     how: Over = "all",
 ) -> Array:
-    """(items,) Of a correlation of two (items,) arrays; `parts` are the sizes of the sub-corpora, in order.
+    """Return (items,) effects on a correlation of two (items,) arrays; `parts`: sizes of the sub-corpora, in order.
 
-    Items are thought to be drawn anew within each sub-corpus, whose size stays. A sub-corpus in which either is
-    constant has no correlation and no effects.
+    Items are resampled within each sub-corpus, whose size is fixed. A sub-corpus with a constant array has no
+    correlation and no effects.
     """
     predicted, gold = np.asarray(predicted, dtype=float), np.asarray(gold, dtype=float)
     sizes = [len(gold)] if parts is None else [int(size) for size in parts]
@@ -94,7 +94,7 @@ def correlation_effects(
 
 
 def _strata_mean(moves: Array, sizes: Sequence[int]) -> Array:
-    """(items,) Effects of a mean over all items, drawn within strata of these sizes.
+    """Return (items,) effects on a mean over all items, resampled within strata of these sizes.
 
     The factor n / (n - 1) of each stratum makes the sum of squares an unbiased variance.
     """
@@ -109,7 +109,7 @@ def _strata_mean(moves: Array, sizes: Sequence[int]) -> Array:
 
 
 def _pearson_influence(first: Array, second: Array) -> Array:
-    """(items,) The influence function of the product-moment correlation."""
+    """Return (items,) the influence function of the product-moment correlation."""
     if not len(first) or np.ptp(first) == 0 or np.ptp(second) == 0:
         return np.zeros(len(first))
     u, v = (first - first.mean()) / first.std(), (second - second.mean()) / second.std()
@@ -117,9 +117,9 @@ def _pearson_influence(first: Array, second: Array) -> Array:
 
 
 def _spearman_influence(first: Array, second: Array) -> Array:
-    """(items,) The influence function of the correlation of mid-ranks, in O(n log n).
+    """Return (items,) the influence function of the correlation of mid-ranks, in O(n log n).
 
-    An item moves the correlation by its own place, and by shifting the ranks of all items above it.
+    An item moves the correlation by its own ranks, and by shifting the ranks of all items above it.
     """
     if not len(first) or np.ptp(first) == 0 or np.ptp(second) == 0:
         return np.zeros(len(first))
@@ -141,12 +141,12 @@ class _Grades:
         self.variance = float((self.grades**2).mean()) - 0.25
 
     def mean_above(self, weights: Array) -> Array:
-        """(items,) For each item, the mean over all items of their weight if they are above it, half if equal."""
+        """Return (items,) the mean over all items of their weight if they are above the item, half if equal."""
         sums = np.bincount(self._group, weights=weights)
         above = sums[::-1].cumsum()[::-1] - sums / 2
         return np.asarray(above[self._group] / len(weights))
 
     def variance_influence(self) -> Array:
-        """(items,) On the variance of the grades, which ties alone decide."""
+        """Return (items,) the influence on the variance of the grades, which depends on ties alone."""
         squares = float((self.grades**2).mean())
         return np.asarray(self.grades**2 + 2 * self.mean_above(self.grades) - 3 * squares)

@@ -1,6 +1,5 @@
-"""A task's examples with their embeddings, and what linear classifiers see of these: one embedding, or products and
-differences of two, with a one for the bias. Loads no torch, as kinds name it.
-"""
+"""A task's examples with their embeddings, and the feature rows of linear classifiers: one embedding, or products and
+differences of two, with a one for the bias. Loads no torch, because kinds import it."""
 
 from __future__ import annotations
 
@@ -19,11 +18,11 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 Lookup = Callable[[list[str]], "Tensor"]
-"""Sentences to their row numbers in the embeddings, (n,) int64."""
+"""Maps sentences to their row numbers in the embeddings, (n,) int64."""
 
 
 class Singles:
-    """One embedding a row."""
+    """Feature rows of one embedding each."""
 
     def __init__(self, embeddings: Tensor, index: Tensor) -> None:
         self.dim = embeddings.shape[1]
@@ -35,7 +34,7 @@ class Singles:
 
 
 class PairRows:
-    """(|u - v|, u * v), or with `both` (u, v, u * v, |u - v|)."""
+    """Feature rows of pairs: (|u - v|, u * v), or with `both` (u, v, u * v, |u - v|)."""
 
     def __init__(self, embeddings: Tensor, left: Tensor, right: Tensor, both: bool = False) -> None:
         self.embeddings, self.both, self.device = embeddings, both, embeddings.device
@@ -58,7 +57,7 @@ FeatureRows = Singles | PairRows
 
 
 def _padded(rows: Tensor) -> Tensor:
-    """A column of ones and then zeros up to a multiple of 16, at which matrix products are fastest."""
+    """Append a column of ones and then zeros up to a multiple of 16, at which matrix products are fastest."""
     n, dim = rows.shape
     padded = rows.new_zeros(n, (dim // 16 + 1) * 16)
     padded[:, :dim] = rows
@@ -68,21 +67,21 @@ def _padded(rows: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class Embedded:
-    """A task's examples with the embeddings of the union of all sentences."""
+    """A task's examples with the embeddings of all tasks' unique sentences."""
 
     task: TaskFields
     data: TaskData
     embeddings: Tensor  # (unique sentences, dim) float32
     lookup: Lookup
     apart: Lookup | None = None
-    """The same of documents that queries are held against, where these may have embeddings of their own."""
+    """Maps documents of searches to their row numbers, if documents may have embeddings of their own."""
 
     def documents(self, texts: list[str]) -> Tensor:
-        """(texts,) The row numbers of documents."""
+        """Return the row numbers of documents, (texts,)."""
         return (self.apart or self.lookup)(texts)
 
     def rows(self, *names: str) -> FeatureRows:
-        """Feature rows of the named splits, one after another."""
+        """Return the feature rows of the named splits, one after another."""
         splits = [self.data.splits[name] for name in names]
         left = torch.cat([self.lookup(split.left) for split in splits])
         if splits[0].right is None:
@@ -91,18 +90,18 @@ class Embedded:
         return PairRows(self.embeddings, left, right, both=self.task.both_embeddings)
 
     def all_rows(self, name: str) -> Tensor:  # (examples, width)
-        """The feature rows of a split."""
+        """Return the feature rows of a split."""
         return self.rows(name).take(torch.arange(len(self.data.splits[name])))
 
     def features(self, *names: str) -> Tensor:  # (examples, dim)
-        """The feature rows of the named splits, without the columns that SentEval's classifiers need beside them."""
+        """Return the feature rows of the named splits, without the columns for the bias and the padding."""
         rows = self.rows(*names)
         return rows.take(torch.arange(sum(len(self.data.splits[name]) for name in names)))[:, : rows.dim]
 
     def labels(self, *names: str) -> np.ndarray:
-        """Labels of the named splits, one after another."""
+        """Return the labels of the named splits, one after another."""
         return np.concatenate([self.data.splits[name].labels for name in names])
 
     def cosine(self, split: Split) -> np.ndarray:
-        """(pairs,): how similar the sentences of each pair are."""
+        """Return the cosine of each pair, (pairs,)."""
         return cosine(self.embeddings, self.lookup(split.left), self.lookup(split.right or []))

@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 Encode = Callable[[Sequence[str]], np.ndarray]
-"""Unique sentences to float32 embeddings, (sentences, dim)."""
+"""Maps unique sentences to float32 embeddings, (sentences, dim)."""
 FEWEST = 100
-"""From fewer texts no ranges of numbers are taken."""
+"""Least number of texts from which ranges of numbers are computed."""
 
 
 @dataclass(frozen=True)
@@ -43,24 +43,23 @@ class SentEvalResult:
 
     protocol: str
     tasks: dict[str, Numbers]
-    """By name: numbers in percent, None where missing, with `seconds`, `examples` and, where None, `reason`."""
+    """By task: numbers in percent, None if missing, with `seconds`, `examples` and, if one is None, `reason`."""
     answers: dict[str, Answers] = field(repr=False)
-    """By `TASK` those of the test part, by `dev.TASK` those of a development part for which nothing is fitted. Items
-    stand in the order of the task's reader."""
+    """Answers to the test part by `TASK`, and to a development part without fits by `dev.TASK`. Items are in the order
+    of the task's reader."""
     geometry: Geometry
-    """Whether the embeddings look into all directions."""
+    """The anisotropy of the embeddings; empty for development parts."""
     seconds: float
     encoding_seconds: float
     errors: dict[str, str] = field(default_factory=dict)
     """A sentence for each task whose data is broken; missing data is no error."""
     scales: dict[str, tuple[float, float]] = field(default_factory=dict)
-    """By task the lowest and the highest training score of a regressor whose bins the data decides."""
+    """By task: lowest and highest training score of a regressor whose bins depend on the data."""
 
     @property
     def kept(self) -> dict[str, np.ndarray]:
-        """What to store beside a record, so that two trials can be paired from their folders alone: `Answers.arrays` of
-        every task, in small numbers. Two trials can be paired item by item where their digests (`items.TASK`) are
-        equal."""
+        """Arrays to store beside a record, so that two trials can be paired from their folders alone: `Answers.arrays`
+        of every task. Trials can be paired item by item if their digests (`items.TASK`) are equal."""
         arrays: dict[str, np.ndarray] = {}
         for name, answers in self.answers.items():
             arrays |= answers.arrays(name.removeprefix("dev."))
@@ -69,17 +68,17 @@ class SentEvalResult:
 
 @dataclass(frozen=True)
 class Embeddings:
-    """What an encoder gives for the unique sentences of all tasks, so that another process can score it."""
+    """An encoder's embeddings of the unique sentences of all tasks, which another process can score."""
 
     vectors: np.ndarray = field(repr=False)  # (sentences, dim) float32, in the order in which the tasks give them
     sentences: str
-    """Sixteen hexadecimal digits of the sentences in their order."""
+    """Digest of the sentences in their order: sixteen hexadecimal digits."""
     seconds: float
-    """That reading and encoding took."""
+    """Time of reading and encoding."""
     encode_ms: float = 0.0
-    """Milliseconds that encoding took, a sentence."""
+    """Milliseconds of encoding per sentence."""
     apart: bool = False
-    """Whether the documents of searches have embeddings of their own, which come after all others."""
+    """Whether the documents of searches have embeddings of their own, which come last."""
 
 
 def evaluate(
@@ -93,11 +92,11 @@ def evaluate(
     progress: bool = False,
     encode_documents: Encode | None = None,
 ) -> SentEvalResult:
-    """Scores of the tasks and groups that `tasks` names; with the parts `development` their development numbers alone.
+    """Return the scores of tasks and groups; with `parts="development"` their development numbers alone.
 
     `encode` is called once, with the unique sentences of all tasks, then `encode_documents` with the unique documents
-    of all searches. A task whose data is missing or broken gets None with the reason. `UserError` if `data` is no
-    SentEval folder, if no task is left, or if an embedding is not finite.
+    of all searches. Missing or broken data gives None with the reason. Raises `UserError` if `data` is no SentEval
+    folder, if no task is left, or if an embedding is not finite.
     """
     embeddings = embed(encode, data, tasks, parts, encode_documents)
     return score_embeddings(embeddings, data, tasks, protocol, parts=parts, seed=seed, progress=progress)
@@ -110,7 +109,7 @@ def embed(
     parts: Parts = "all",
     encode_documents: Encode | None = None,
 ) -> Embeddings:
-    """The first half of `evaluate`, all that needs the encoder; with the same errors."""
+    """Run the first half of `evaluate`, which needs the encoder, with the same errors."""
     begin = time.perf_counter()
     read, missing, errors = _read_all(Path(data), task_names(tasks), parts)
     if not read:
@@ -123,8 +122,8 @@ def embed(
 
 
 def import_late() -> None:
-    """Import what scoring imports late, a second and a hundred megabytes: a process that measures what a
-    trial takes does so before."""
+    """Import the modules that scoring imports late, which takes a second and a hundred megabytes. A process that
+    measures the costs of a trial calls this first."""
     import trainables.senteval.projections
     import trainables.senteval.regressor  # noqa: F401
 
@@ -139,8 +138,8 @@ def score_embeddings(
     seed: int = 1111,
     progress: bool = False,
 ) -> SentEvalResult:
-    """The second half of `evaluate`. The tasks are read again, perhaps in another process: `UserError` where they are
-    not those that were embedded."""
+    """Run the second half of `evaluate`. The tasks are read again, perhaps in another process. Raises `UserError` if
+    they are not the embedded ones."""
     begin = time.perf_counter()
     names, settings = task_names(tasks), PROTOCOLS[protocol]
     read, missing, errors = _read_all(Path(data), names, parts)
@@ -182,15 +181,15 @@ def score_embeddings(
 
 
 def _named(answers: Answers, task: str, data: TaskData) -> Answers:
-    """The answers with what says which items these are, and which are drawn together."""
+    """Return the answers with the digest of their items and the groups that are drawn together."""
     kind = kind_of(task)
     splits = kind.tested(data) if answers.split == "test" else [data.splits[answers.split]]
     return replace(answers, named=digest(splits), groups=kind.groups(splits))
 
 
 def calibrating(embeddings: Embeddings, data: str | Path, tasks: Sequence[str]) -> np.ndarray | None:
-    """(texts,) Which rows are of texts that no test has, such as those of development parts; None where these are
-    fewer than `FEWEST`."""
+    """Return the row numbers of texts that no test has, such as those of development parts, (texts,). None for fewer
+    than `FEWEST`."""
     read, *_ = _read_all(Path(data), task_names(tasks))
     texts, tested = _UniqueTexts.of(read, embeddings.apart), set[str]()
     for name, content in read.items():
@@ -203,8 +202,8 @@ def calibrating(embeddings: Embeddings, data: str | Path, tasks: Sequence[str]) 
 def queries_and_documents(
     embeddings: Embeddings, data: str | Path, tasks: Sequence[str]
 ) -> tuple[tuple[np.ndarray, np.ndarray], str] | None:
-    """The rows of queries and of documents, and `Embeddings.sentences` of the one above the other, so that documents
-    can have other embeddings; None where a task has no documents."""
+    """Return the row numbers of queries and of documents, and `Embeddings.sentences` of queries followed by documents,
+    so that documents can have other embeddings. None if a task has no documents."""
     read, *_ = _read_all(Path(data), task_names(tasks))
     if not all(content.documents() for content in read.values()):
         return None
@@ -218,8 +217,8 @@ def development(
     tasks: Sequence[str] = ("STSBenchmark",),
     encode_documents: Encode | None = None,
 ) -> dict[str, float | None]:
-    """Cheap scores while training goes on, in percent: by `TASK.NUMBER` the number `TaskKind.development` of each
-    task that has data. `score` is their mean, None where there is none."""
+    """Return quick scores during training, in percent: by `TASK.NUMBER` the number `TaskKind.development` of each task
+    with data. `score` is their mean, None if there are none."""
     names = [name for name in task_names(tasks) if TASKS[name].development]
     read, _, errors = _read_all(Path(data), names)
     if errors:
@@ -242,10 +241,10 @@ def development(
 
 
 def check_data(data: str | Path, tasks: Sequence[str]) -> None:
-    """Raise `UserError` if `data` is no SentEval folder, holds none of the tasks, or only a part of one.
+    """Raise `UserError` if `data` is no SentEval folder, contains none of the tasks, or only a part of one.
 
-    SentEval's own files are only looked for; those of a task that was added are read to their end, so that a mistake
-    in them does not wait until a model is trained. A task that is missing as a whole passes, since it makes a dash.
+    SentEval's own files must only exist. Files of added tasks are read completely, so that a mistake is found before a
+    model is trained. A task without any file passes: its scores are dashes.
     """
     names = task_names(tasks)
     folder = Path(data)
@@ -266,14 +265,14 @@ def check_data(data: str | Path, tasks: Sequence[str]) -> None:
 
 
 def left_out(data: str | Path, tasks: Sequence[str]) -> list[str]:
-    """What of the files of added tasks is no example, a sentence each; of tasks that `check_data` passes."""
+    """Return sentences on the rows of added tasks' files that are no examples. The tasks must pass `check_data`."""
     added = [TASKS[name] for name in task_names(tasks) if name not in GROUPS["all"]]
     present = [task for task in added if (Path(data) / task.files[0]).is_file()]
     return [f"task {task.name}: {note}" for task in present for note in kept_task(task, Path(data)).left_out]
 
 
 def fingerprint(data: str | Path, tasks: Sequence[str]) -> str:
-    """Twelve hexadecimal digits that depend on the content of the tasks' files only."""
+    """Return twelve hexadecimal digits that depend on the content of the tasks' files only."""
     files = {file for name in task_names(tasks) for file in TASKS[name].files}
     contents = []
     for file in files:
@@ -281,7 +280,7 @@ def fingerprint(data: str | Path, tasks: Sequence[str]) -> str:
         label = path.name if Path(file).is_absolute() else file
         contents.append((label, content_hash(path) if path.is_file() else "missing"))
     digest = hashlib.sha256()
-    for label, content in sorted(contents):  # by what does not change when absolute files are moved
+    for label, content in sorted(contents):  # by names that stay when absolute files are moved
         digest.update(f"{label} {content}\n".encode())
     return digest.hexdigest()[:12]
 
@@ -289,7 +288,7 @@ def fingerprint(data: str | Path, tasks: Sequence[str]) -> str:
 def _read_all(
     data: Path, names: Sequence[str], parts: Parts = "all"
 ) -> tuple[dict[str, TaskData], dict[str, str], dict[str, str]]:
-    """What could be read, of it the parts that are asked for; what is missing and why, what is broken and why."""
+    """Return by task the data of the requested parts, the reasons of missing data, and the errors of broken data."""
     check_folder(data, names)
     read: dict[str, TaskData] = {}
     missing: dict[str, str] = {}
@@ -315,11 +314,11 @@ def _read_all(
 
 @dataclass(frozen=True)
 class _UniqueTexts:
-    """What is embedded, each text once, in the order in which the tasks give them."""
+    """The texts to embed, each once, in the order of the tasks."""
 
     sentences: list[str]
     documents: list[str]
-    """Those that have embeddings of their own; else they are among the sentences."""
+    """Documents with embeddings of their own; empty if documents are among the sentences."""
 
     @classmethod
     def of(cls, read: Mapping[str, TaskData], apart: bool) -> _UniqueTexts:
@@ -328,7 +327,7 @@ class _UniqueTexts:
         return cls(list(dict.fromkeys(sentences)), list(dict.fromkeys(documents)))
 
     def encoded(self, encode: Encode, encode_documents: Encode | None) -> np.ndarray:  # (texts, dim) float32
-        """Of the sentences, then of the documents."""
+        """Return the embeddings of the sentences, then of the documents."""
         sentences = _encoded(encode, self.sentences)
         if encode_documents is None or not self.documents:
             return sentences
@@ -342,11 +341,11 @@ class _UniqueTexts:
         return digest.hexdigest()[:16]
 
     def rows(self, texts: list[str]) -> Tensor:
-        """Row numbers of sentences in the embeddings."""
+        """Return row numbers of sentences in the embeddings."""
         return _numbers(texts, *self._places)
 
     def document_rows(self, texts: list[str]) -> Tensor:
-        """Those of documents."""
+        """Return row numbers of documents in the embeddings."""
         return _numbers(texts, *self._places[::-1])
 
     @functools.cached_property
@@ -356,7 +355,7 @@ class _UniqueTexts:
 
 
 def _encoded(encode: Encode, sentences: list[str]) -> np.ndarray:  # (sentences, dim) float32
-    """`UserError` where the embeddings cannot be scored."""
+    """Return the embeddings; raise `UserError` if they cannot be scored."""
     array = np.ascontiguousarray(encode(sentences), dtype=np.float32)
     if array.ndim != 2 or len(array) != len(sentences):
         raise UserError(f"the encoder gave shape {array.shape} for {len(sentences):,} sentences, not (sentences, dim)")
@@ -371,6 +370,6 @@ def _encoded(encode: Encode, sentences: list[str]) -> np.ndarray:  # (sentences,
 
 
 def _numbers(texts: list[str], places: Mapping[str, int], others: Mapping[str, int]) -> Tensor:
-    """Of texts that are in one of both, if they can be in the first."""
+    """Return the texts' numbers in `places`, or in `others` for a text that `places` lacks."""
     numbers = [places[text] if text in places else others[text] for text in texts]
     return torch.tensor(numbers, dtype=torch.long)

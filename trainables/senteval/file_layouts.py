@@ -1,11 +1,11 @@
-"""The layouts of task files: an entry each, which names the function that reads it. Kinds of tasks share them.
+"""The layouts of task files: one entry each, with the function that reads the files. Kinds of tasks share them.
 
-To add one: a function from a `Task` and the paths of its files to a `TaskData`, and an entry here or in a plugin file:
+To add one, write a function from a `Task` and its files' paths to a `TaskData`, and an entry here or in a plugin file:
 
     FILE_LAYOUTS.add(FileLayout("layout", my_function, splits=("train", "dev", "test"), targets=("classes",)))
 
-`trainables/testing/tasks.py` has the tests that an entry must pass. Data of one's own needs no layout of its own where
-it can be written as a table: the layout `table` (`own_tasks.py: read_table`).
+`trainables/testing/tasks.py` has the tests that an entry must pass. Own data in a table needs no new layout: the layout
+`table` (`own_tasks.py: read_table`) reads it.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ class FileLayout:
 
     name: str
     function: Callable[..., object] | str
-    """From a `Task` and the paths of its files to a `TaskData`; or `"module:function"`."""
+    """Function from a `Task` and the paths of its files to a `TaskData`; or its `"module:function"`."""
     splits: tuple[str, ...] | None
-    """The splits that it gives, in their order; empty: sub-corpora of any name; None: those that the kind needs."""
+    """The splits of the layout, in order; empty: sub-corpora of any name; None: the splits that the kind needs."""
     targets: tuple[Target, ...]
-    """What its examples can be labelled with."""
+    """Possible labels of the examples."""
     files_per_split: int | None = 1
-    """How many files hold one split; None where one file holds them all."""
+    """Number of files per split; None: one file contains all splits."""
     may_recur: tuple[str, ...] = ()
-    """How names of files begin of which two may well be equal, or one and the same: those of labels only, and of a
-    corpus that parts share."""
+    """Prefixes of file names that may occur twice or have equal content: of labels only, and of a corpus that parts
+    share."""
 
 
 _TOOLKIT = "trainables.senteval.toolkit_files"

@@ -1,7 +1,7 @@
-"""Stratified folds, by the right answers alone: every model is scored on the same ones, and a report finds them again.
+"""Stratified folds that depend on the labels only: every model has the same folds, and reports compute them again.
 
-They are those of scikit-learn's `StratifiedKFold(folds, shuffle=True, random_state=1111)`, which a test compares; here
-without its import, which takes a second that neither a trial nor a report has to spare.
+They equal those of scikit-learn's `StratifiedKFold(folds, shuffle=True, random_state=1111)`, as a test checks. The
+import of scikit-learn would take a second in every trial and report.
 """
 
 from __future__ import annotations
@@ -9,17 +9,17 @@ from __future__ import annotations
 import numpy as np
 
 SEED = 1111
-"""It never follows the seed of the classifiers."""
+"""Seed of the folds, independent of the classifiers' seed."""
 
 
 def fold_numbers(labels: np.ndarray, folds: int) -> np.ndarray | None:
-    """(items,) The number of each item's fold. Where no class has an item for each fold, there are as many as the
-    largest has items; None where that has one."""
+    """Return the fold number of each item, (items,). If no class has an item for each fold, there are only as many
+    folds as the largest class has items; None for fewer than two folds."""
     _, first, inverse, counts = np.unique(labels, return_index=True, return_inverse=True, return_counts=True)
     folds = min(folds, int(counts.max()))
     if folds < 2:
         return None
-    encoded = np.argsort(np.argsort(first))[inverse]  # classes are numbered as they come
+    encoded = np.argsort(np.argsort(first))[inverse]  # classes in the order of their first item
     ordered, random = np.sort(encoded), np.random.RandomState(SEED)
     sizes = [np.bincount(ordered[fold::folds], minlength=len(first)) for fold in range(folds)]
     numbers = np.empty(len(encoded), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""What is kept of a task's items beside its scores: the answers, in as few bytes as lose nothing, and a digest."""
+"""The answers to a task's items, stored beside the scores without loss in few bytes, and a digest of the items."""
 
 from __future__ import annotations
 
@@ -14,43 +14,43 @@ from trainables.senteval.examples import Split
 
 DIGITS = 16
 LARGEST = 1e30
-"""Nothing that is predicted is as large, and sums of squares of such numbers are no numbers."""
+"""Limit of predictions: real ones are smaller, and sums of squares of larger numbers may overflow."""
 _SIGNED = (np.int8, np.int16, np.int32)  # never unsigned: a difference of two arrays must not wrap around
 SEEN = "seen"
-"""Beside the answers to a test: whether training saw a text of each item."""
+"""Name of an array beside the answers to a test: whether training saw a text of each item."""
 _OWN = ("gold", "parts", "items", "groups")
-"""What a predictions file calls the arrays that every kind of task may have."""
+"""Names in a predictions file of the arrays that every kind of task may have."""
 
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """What was predicted for the items of one part of a task, and what is right."""
+    """The predictions for the items of one part of a task, and the gold labels."""
 
     predicted: np.ndarray  # (items,)
     gold: np.ndarray  # (items,)
     parts: np.ndarray | None = None  # (sub-corpora,) their sizes, in order; None: there is one
     more: Mapping[str, np.ndarray] = field(default_factory=dict)
-    """(items,) each: what else a kind of task keeps, by a name in small letters."""
+    """(items,) each: further arrays of a kind of task, by a lower-case name."""
     split: str = "test"
     """`test` or `dev`."""
     named: str = ""
-    """The digest of the items' texts; empty in files of older studies."""
+    """Digest of the items' texts; empty in files of older studies."""
     groups: np.ndarray | None = None
-    """(items,) The number of each item's group: items that are drawn together. None where it is not known, or each
-    is drawn by itself."""
+    """(items,) The group number of each item; items of a group are drawn together. None: unknown, or each item is drawn
+    by itself."""
 
     @property
     def sizes(self) -> np.ndarray:
-        """(sub-corpora,) Their sizes, in order."""
+        """Sizes of the sub-corpora, in order, (sub-corpora,)."""
         return np.array([len(self.gold)]) if self.parts is None else self.parts
 
     @property
     def by_gold(self) -> str:
-        """A digest of right answers and sizes, which names the items of older files as well as it can be done."""
+        """A digest of gold labels and sizes, the best identification of the items of older files."""
         return hashlib.sha256(self.gold.tobytes() + self.sizes.astype(np.int64).tobytes()).hexdigest()[:16]
 
     def only(self, chosen: np.ndarray) -> Answers:
-        """Those to some of the items, by (items,) whether each is one of them."""
+        """Return the answers to some items; `chosen` is true for these, (items,)."""
         cuts = np.cumsum(self.sizes)[:-1]
         return replace(
             self,
@@ -63,18 +63,18 @@ class Answers:
         )
 
     def in_parts(self) -> list[tuple[np.ndarray, np.ndarray]]:
-        """What was predicted and what is right, sub-corpus by sub-corpus."""
+        """Return predictions and gold labels of each sub-corpus."""
         cuts = np.cumsum(self.sizes)[:-1]
         return list(zip(np.split(self.predicted, cuts), np.split(self.gold, cuts), strict=True))
 
     def name_of(self, task: str) -> str:
-        """What a predictions file calls the task they are of: `TASK`, or `dev.TASK`."""
+        """Return the task's name in a predictions file: `TASK`, or `dev.TASK`."""
         return task if self.split == "test" else f"{self.split}.{task}"
 
     def arrays(self, task: str) -> dict[str, np.ndarray]:
-        """As a predictions file has them: by `TASK` what was predicted, by `gold.TASK` what is right, by `parts.TASK`
-        the sizes of sub-corpora, by `groups.TASK` the groups, by `items.TASK` the digest, (), and by `NAME.TASK` what
-        else is kept. Those of a development part stand there as those of a task called `dev.TASK`."""
+        """Return the arrays of a predictions file: predictions by `TASK`, gold labels by `gold.TASK`, sizes of
+        sub-corpora by `parts.TASK`, groups by `groups.TASK`, the digest, (), by `items.TASK`, and further arrays by
+        `NAME.TASK`. For a development part `TASK` is `dev.TASK`."""
         name = self.name_of(task)
         kept = {"gold": self.gold, "parts": self.parts, "groups": self.groups, **self.more}
         arrays = {name: compact(self.predicted)}
@@ -83,8 +83,8 @@ class Answers:
 
 
 def answers_in(arrays: Mapping[str, np.ndarray]) -> Iterator[tuple[str, Answers | None]]:
-    """The name of each task whose right answers a predictions file holds, `dev.TASK` for a development part, and its
-    answers; None where the arrays do not fit together."""
+    """Yield the name of each task with gold labels in a predictions file, `dev.TASK` for a development part, and its
+    answers; None if the arrays do not fit together."""
     for name in arrays:
         if f"gold.{name}" in arrays:
             yield name, _answers(arrays, name)
@@ -118,15 +118,15 @@ def _answers(arrays: Mapping[str, np.ndarray], name: str) -> Answers | None:
 
 
 def _reckoned(array: np.ndarray) -> np.ndarray:
-    """Answers of yes and no as 1 and 0, with which numpy can reckon; any others as they are."""
+    """Return booleans as 1 and 0, with which numpy can compute; other arrays unchanged."""
     return array.astype(np.int8) if array.dtype.kind == "b" else array
 
 
 def digest(splits: Sequence[Split]) -> str:
-    """Sixteen hexadecimal digits of the items of the splits.
+    """Return sixteen hexadecimal digits of the items of the splits.
 
-    They depend on the texts and labels, in order, sub-corpus after sub-corpus; of queries on all documents, too.
-    Two trials with the same digits were scored on the same items, so that their predictions can be paired one by one.
+    They depend on the texts and labels, in order, sub-corpus after sub-corpus; for queries on all documents, too. Two
+    trials with equal digits were scored on the same items, so their predictions can be paired one by one.
     """
     hashed = hashlib.sha256()
     for split in splits:
@@ -141,10 +141,9 @@ def digest(splits: Sequence[Split]) -> str:
 
 
 def pair_groups(splits: Sequence[Split]) -> np.ndarray | None:
-    """(items,) The number of each pair's group: pairs that are drawn together. None where the items are single
-    sentences.
+    """Return the group number of each pair, (items,); pairs of a group are drawn together. None for single sentences.
 
-    A pair belongs to the one of its two sentences that more of the pairs share.
+    The group of a pair is given by its sentence that occurs in more pairs.
     """
     pairs = [pair for split in splits if split.right is not None for pair in zip(split.left, split.right, strict=True)]
     if not pairs:
@@ -156,7 +155,7 @@ def pair_groups(splits: Sequence[Split]) -> np.ndarray | None:
 
 
 def compact(array: np.ndarray) -> np.ndarray:
-    """The same numbers in the smallest signed integers that hold them, or as float32 where none of them changes."""
+    """Return the same numbers in the smallest sufficient signed integers, or as float32 if none of them changes."""
     if array.dtype.kind in "iu" and array.size:
         low, high = int(array.min()), int(array.max())
         fits = (kind for kind in _SIGNED if np.iinfo(kind).min <= low and high <= np.iinfo(kind).max)

@@ -1,14 +1,14 @@
-"""Classes as an owner of labels would read them from embeddings: by scikit-learn's logistic regression, fitted to its
-end, with a penalty that folds of the labelled rows choose; and by the nearest neighbours, for which nothing is fitted.
+"""Classes predicted from embeddings in two ways: by scikit-learn's logistic regression, fitted to convergence, with a
+penalty that folds of the labelled rows choose; and by the nearest neighbours, without a fit.
 
-Features are standardised, and then scaled so that a row has length 1 on average, whatever the encoder and its size: one
-list of penalties serves all. Measured on TREC, SST-2, MR and SUBJ with 120 and 540 labels, MiniLM of 2 and 6 layers as
-it came and trained: standardised features won by up to 4 points over raw ones and 3 over those of unit length (TREC),
-and lost 2.2 at most (SST-2, 120 labels, trained). Folds chose within 2 points of the best penalty for the tests, for
-trained encoders too, whose training rows they have seen; 12 rows of a development part may choose no better than by
-chance. Rows of a group, as pairs that share a text, are in one fold: of a premise with a hypothesis of each label, two
-teach that the third has another one. Six layers as they came, 1,500 pairs of MultiNLI: 48 % in divided groups, 54 % in
-whole ones; by neighbours 25 and 43.
+Features are standardised and then scaled so that a row has length 1 on average, so one list of penalties fits all
+encoders. Measured on TREC, SST-2, MR and SUBJ with 120 and 540 labels, MiniLM of 2 and 6 layers, untrained and trained:
+standardised features won by up to 4 points over raw ones and 3 over those of unit length (TREC), and lost 2.2 at most
+(SST-2, 120 labels, trained). Folds chose within 2 points of the best penalty for the tests, also for trained encoders,
+which have seen these rows; 12 rows of a development part may choose no better than chance. Rows of a group, such as
+pairs that share a text, are in one fold: if a premise has a hypothesis for each label, two of them reveal the label of
+the third. Six untrained layers, 1,500 pairs of MultiNLI: 48 % with divided groups, 54 % with whole ones; by neighbours
+25 and 43.
 """
 
 from __future__ import annotations
@@ -24,27 +24,27 @@ from trainables.arrays import drawn
 from trainables.senteval.folds import SEED, fold_numbers
 
 PENALTIES = (0.4, 1.6, 6.4, 25.6, 102.4)
-"""Values of C, as scikit-learn has it, for the scaled features; the smaller, the stronger."""
+"""Values of scikit-learn's C for the scaled features; a smaller value is a stronger penalty."""
 NEIGHBOURS = 10
 FOLDS = 5
 MOST, CHOOSING = 10_000, 1_000
-"""Labelled rows that are fitted at most, and those of them whose folds choose the penalty: more would cost every trial
-more time than they tell of it."""
+"""Most labelled rows of a fit, and of the folds that choose the penalty: more rows would cost every trial too much time
+for their benefit."""
 _ITERATIONS = 5000
-"""At most; a fit takes tens or hundreds."""
+"""Most iterations of a fit, which takes tens or hundreds."""
 
 
 @dataclass(frozen=True, eq=False)
 class Read:
-    """(rows,) each: the class of each row."""
+    """The predicted class of each row, (rows,) each."""
 
     regressed: np.ndarray
     nearest: np.ndarray
-    """That of most of the nearest neighbours, the nearer the more."""
+    """The class of most nearest neighbours, weighted by nearness."""
 
 
 def read_classes(fitted: ArrayLike, labels: np.ndarray, rows: ArrayLike, groups: np.ndarray | None = None) -> Read:
-    """Read (rows, dim) by (n, dim) with their (n,) labels and groups, of which at most `MOST` are drawn."""
+    """Predict the classes of (rows, dim) by a fit to (n, dim) with (n,) labels and groups, at most `MOST` of them."""
     from sklearn.neighbors import KNeighborsClassifier
     from threadpoolctl import threadpool_limits
 
@@ -52,14 +52,14 @@ def read_classes(fitted: ArrayLike, labels: np.ndarray, rows: ArrayLike, groups:
     groups = None if groups is None else groups[chosen]
     labels, known, unread = labels[chosen], np.asarray(fitted, np.float64)[chosen], np.asarray(rows, np.float64)
     near = KNeighborsClassifier(min(NEIGHBOURS, len(labels)), weights="distance", algorithm="brute")
-    with threadpool_limits(1):  # sums of several threads end otherwise in their last bits
+    with threadpool_limits(1):  # sums of several threads differ in their last bits
         (predict,) = _fits(known, labels, [best_penalty(known, labels, groups)])
         return Read(predict(unread), near.fit(_of_unit_length(known), labels).predict(_of_unit_length(unread)))
 
 
 def read_in_folds(rows: ArrayLike, labels: np.ndarray, groups: np.ndarray | None = None) -> Read:
-    """Read (n, dim) with their (n,) labels fold by fold, each by the others; one label must stand there twice. No fold
-    divides one of the (n,) groups, unless there is but one."""
+    """Predict the classes of (n, dim) fold by fold, each from the others; a label must occur twice. No fold divides one
+    of the (n,) groups, unless there is only one group."""
     features, fold = np.asarray(rows), _folds(labels, groups)
     assert fold is not None, "no label stands there twice"
     predicted = Read(np.empty_like(labels), np.empty_like(labels))
@@ -71,8 +71,8 @@ def read_in_folds(rows: ArrayLike, labels: np.ndarray, groups: np.ndarray | None
 
 
 def best_penalty(features: np.ndarray, labels: np.ndarray, groups: np.ndarray | None = None) -> float:
-    """The one of `PENALTIES` under which folds read each other best, the strongest of equal ones; the middle one where
-    no label stands there twice."""
+    """Return the one of `PENALTIES` with the best predictions in folds, the strongest of equal ones; the middle one if
+    no label occurs twice."""
     few = drawn(len(labels), CHOOSING)
     features, labels = features[few], labels[few]
     fold = _folds(labels, None if groups is None else groups[few])
@@ -87,7 +87,7 @@ def best_penalty(features: np.ndarray, labels: np.ndarray, groups: np.ndarray | 
 
 
 def _folds(labels: np.ndarray, groups: np.ndarray | None) -> np.ndarray | None:  # (rows,)
-    """The number of each row's fold; None where no label stands there twice."""
+    """Return the number of each row's fold; None if no label occurs twice."""
     from sklearn.model_selection import StratifiedGroupKFold
 
     alone = fold_numbers(labels, FOLDS)
@@ -105,11 +105,12 @@ def _folds(labels: np.ndarray, groups: np.ndarray | None) -> np.ndarray | None: 
 def _fits(
     features: np.ndarray, labels: np.ndarray, penalties: Sequence[float]
 ) -> Iterator[Callable[[np.ndarray], np.ndarray]]:
-    """For each penalty what tells the classes of rows; ask it before the next one, which begins where it ended."""
+    """Yield one function per penalty, which predicts the classes of rows. Use each before taking the next: the same
+    model is fitted further."""
     from sklearn.linear_model import LogisticRegression
 
     mean, spread = features.mean(axis=0), features.std(axis=0)
-    varied = spread > 0  # what is constant tells nothing
+    varied = spread > 0  # constant features become 0
     scale = np.where(varied, spread, np.inf) * max(1, int(varied.sum())) ** 0.5
     model = LogisticRegression(max_iter=_ITERATIONS, warm_start=True)
     for penalty in penalties:

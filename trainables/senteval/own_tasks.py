@@ -1,9 +1,9 @@
-"""Tasks from files of one's own: the kind of each is the first that its columns fit (`TaskKind.fits`).
+"""Tasks from a user's own files: the kind of each is the first that its columns fit (`TaskKind.fits`).
 
     own_tasks(dev=["sts_dev.csv"], test=["sts_test.csv", "faq=queries_test/"])
 
-A folder with `queries.jsonl`, `corpus.jsonl` and `qrels/` is a search task (`beir.py`). `scenes:triplets` and the like
-are built-in ones.
+A folder with `queries.jsonl`, `corpus.jsonl` and `qrels/` is a search task (`beir.py`). Names such as `scenes:triplets`
+are built-in tasks.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ _MARKERS = "dev|development|val|valid|validation|eval|test"
 _MARKER = re.compile(rf"^({_MARKERS})([._-]+|$)|[._-]+({_MARKERS})$", re.IGNORECASE)
 _SCENES = "scenes:"
 ASIDE = "heldout"
-"""What a part that was put aside is called, unless the other part of its task has a name."""
+"""Name of a part that was put aside, unless the other part of its task has a name."""
 
 Row = dict[str, Any]
-"""Of a table, or to train on in its normal form (`corpora/own_rows.py`)."""
+"""A row of a table, or a training row in its normal form (`corpora/own_rows.py`)."""
 
 
 @dataclass(frozen=True)
@@ -41,14 +41,14 @@ class _TaskPath:
     """A path that was given for a part."""
 
     name: str
-    """As it was given, or that of the path without what says which part it is, which may leave nothing."""
+    """The given name, or the path's name without the word for its part, which may be empty."""
     path: Path
     split: str
     kind: str
 
     @property
     def form(self) -> tuple[str, bool]:
-        """Parts of one task have the same."""
+        """Kind, and whether the path is a folder; equal for the parts of one task."""
         return self.kind, self.path.is_dir()
 
     @property
@@ -57,11 +57,11 @@ class _TaskPath:
 
 
 def own_tasks(dev: Sequence[str], test: Sequence[str]) -> tuple[Task, ...]:
-    """The tasks that these files and folders hold, each `PATH` or `NAME=PATH`, in the order in which they are given.
+    """Return the tasks of these files and folders, each `PATH` or `NAME=PATH`, in the given order.
 
-    A dev and a test path are one task where they have one name, which of a path is without `dev`, `test` and the like
-    at its ends, or where there is exactly one of each of one kind. `UserError` where a path holds no task, or two have
-    one name.
+    A dev and a test path are one task if they have one name (a path's name is without `dev`, `test` and similar words
+    at its ends), or if there is exactly one of each of one kind. Raises `UserError` if a path has no task, or if two
+    tasks have one name.
     """
     parts = [_part(place, split) for split, places in (("dev", dev), ("test", test)) for place in places]
     joined: list[list[_TaskPath]] = []
@@ -80,8 +80,8 @@ def own_tasks(dev: Sequence[str], test: Sequence[str]) -> tuple[Task, ...]:
 
 
 def fitted_to(task: Task, file: Path, labels: Collection[str]) -> Task:
-    """A task of classes with a file of texts of these labels to fit to, where it asks for some of the labels, and any
-    other task as it is."""
+    """Return a task of classes with a file of labelled texts to fit to, if it has some of the `labels`; any other task
+    unchanged."""
     if "train" not in KINDS[task.kind].optional:
         return task
     table = open_table(Path(task.files[0]))
@@ -92,8 +92,8 @@ def fitted_to(task: Task, file: Path, labels: Collection[str]) -> Task:
 
 
 def in_form_of(tasks: Sequence[Task]) -> Callable[[Sequence[Row]], Sequence[Row]]:
-    """Makes rows that are put aside a table of the first of these kinds that most of them allow: what chooses a model
-    is then measured as what judges it. Of none, for a search, where that is one of the kinds."""
+    """Return a function that makes held-out rows a table of the first of these kinds that most rows allow, so that a
+    model is chosen by the measure that judges it. With a search among the kinds the function returns no rows."""
 
     def table(rows: Sequence[Row]) -> Sequence[Row]:
         for task in tasks:
@@ -114,7 +114,7 @@ def _together(first: _TaskPath, other: _TaskPath, parts: Sequence[_TaskPath]) ->
 
 
 def _task(parts: Sequence[_TaskPath]) -> Task:
-    """The task of a part, or of two."""
+    """Return the task of one part, or of two."""
     last = parts[-1]
     splits = tuple(part.split for part in parts)
     present = () if splits == KINDS[last.kind].splits else splits
@@ -127,7 +127,7 @@ def _task(parts: Sequence[_TaskPath]) -> Task:
 
 
 def named(given: str) -> tuple[str, str]:
-    """Name and path of `NAME=PATH`, with the home folder for `~`; of a `PATH` the name is empty."""
+    """Return name and path of `NAME=PATH`, with `~` expanded; the name of a `PATH` is empty."""
     name, equals, place = given.partition("=")
     if not (equals and re.fullmatch(r"[\w-]+", name)) or Path(given).exists():
         name, place = "", given
@@ -145,7 +145,7 @@ def _part(given: str, split: str) -> _TaskPath:
 
 
 def _built_in(name: str, split: str) -> Path:
-    """The file or folder of the built-in task of a kind."""
+    """Return the file or folder of the built-in task of a kind."""
     writers = {kind.name: kind.scenes for kind in KINDS.values() if kind.scenes}
     if name not in writers:
         raise UserError(
@@ -156,7 +156,7 @@ def _built_in(name: str, split: str) -> Path:
 
 
 def _kind(path: Path, split: str) -> str:
-    """The kind of task that a path holds: a folder is a search, a file what its columns fit."""
+    """Return the kind of task of a path: a search for a folder, the first kind that the columns fit for a file."""
     if path.is_dir():
         beir.files(path, split)
         return next(kind.name for kind in KINDS.values() if kind.among_all)
@@ -169,10 +169,10 @@ def _kind(path: Path, split: str) -> str:
 
 
 def read_table(task: Task, paths: Sequence[Path]) -> TaskData:
-    """The layout `table`: every file is a split, in the order that the task's kind asks for, or a sub-corpus.
+    """Read the layout `table`: every file is a split, in the order of the task's kind, or a sub-corpus.
 
-    A kind whose target is classes takes the column `label`, one of scores takes `score`. Classes are those of
-    `Task.labels`, or else those of the first file in the order of the alphabet: examples of few others are left out.
+    A kind whose target is classes needs the column `label`, one of scores `score`. Classes are those of `Task.labels`,
+    else those of the first file in alphabetical order; a few examples of other classes are left out.
     """
     kind = KINDS[task.kind]
     names = task.splits or task.files

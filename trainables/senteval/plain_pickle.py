@@ -1,8 +1,8 @@
-"""Pickles of plain containers, texts, numbers and NumPy arrays, read without running anything that they name.
+"""Read pickles of plain containers, texts, numbers and NumPy arrays, without running anything that they name.
 
-A pickle is a program: it may call whatever it names, claim any size, and hang by comparing what it builds. So none of
-the objects that it names is the real one. Arrays are made here from their bytes, types and shapes, which must agree;
-only operations that plain data needs are carried out; keys are numbers or texts.
+A pickle is a program: it may call any function, claim any size, and hang by comparing its objects. So none of the
+objects that it names is the real one. Arrays are made here from their bytes, types and shapes, which must agree; only
+operations that plain data needs are carried out; keys are numbers or texts.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _DTYPE = re.compile(r"[fiub][1248]")
 
 
 class _Dtype:
-    """What stands for `numpy.dtype`: kind and size, then the order of bytes."""
+    """Replaces `numpy.dtype`: kind and size, then the byte order."""
 
     def __init__(self, code: str, *_: object) -> None:
         if not isinstance(code, str) or not _DTYPE.fullmatch(code):
@@ -33,7 +33,7 @@ class _Dtype:
 
 
 class Array:
-    """What stands for `numpy.ndarray`; `array` is the real one."""
+    """Replaces `numpy.ndarray`; `array` is the real one."""
 
     def __init__(self, *_: object) -> None:
         self.array = np.empty(0)
@@ -61,7 +61,7 @@ def _scalar(kind: Any, content: Any) -> Any:
 
 
 def _encode(text: str, encoding: str) -> bytes:
-    """How old pickles write bytes."""
+    """Return the bytes that old pickles write as text."""
     if encoding not in ("latin1", "latin-1"):
         raise pickle.UnpicklingError(f"bytes in {encoding!r:.40}")
     return text.encode("latin-1")
@@ -83,14 +83,14 @@ _ADMITTED: dict[str, dict[str, object]] = {
     "numpy.core.numeric": {"_frombuffer": _from_buffer},
     "numpy._core.numeric": {"_frombuffer": _from_buffer},
 }
-"""Arrays and plain containers need these names and no others."""
+"""The only names that arrays and plain containers need."""
 
 _LEFT_OUT = (
     *(pickle.PERSID, pickle.BINPERSID, pickle.EXT1, pickle.EXT2, pickle.EXT4, pickle.INST, pickle.OBJ),
     *(pickle.NEWOBJ, pickle.NEWOBJ_EX, pickle.BYTEARRAY8, pickle.NEXT_BUFFER, pickle.READONLY_BUFFER),
     *(pickle.EMPTY_SET, pickle.ADDITEMS, pickle.FROZENSET),
 )
-"""Operations that plain data does without: objects of other kinds, and sets."""
+"""Operations that plain data does not need: objects of other kinds, and sets."""
 
 
 def _check_keys(keys: Iterable[object]) -> None:
@@ -99,7 +99,7 @@ def _check_keys(keys: Iterable[object]) -> None:
 
 
 _Unpickler: Any = pickle._Unpickler
-"""The one written in Python: that in C makes a table as large as the number of a note that a pickle says to keep."""
+"""The version in Python. The version in C allocates a table as large as the largest memo number in a pickle."""
 
 
 class _Plain(_Unpickler):
@@ -113,7 +113,7 @@ class _Plain(_Unpickler):
         return _ADMITTED[module][name]
 
     def load_keyed(self, run: Callable[[Any], None]) -> None:
-        """A dictionary's items are on the stack, from the last mark on: keys and values in turn."""
+        """Check a dictionary's keys first: keys and values are on the stack in turn, from the last mark on."""
         _check_keys(self.stack[::2])
         run(self)
 
@@ -127,14 +127,14 @@ class _Plain(_Unpickler):
 
 
 def read_plain(path: Path) -> Any:
-    """What the pickle holds; an array is the `array` of an `Array`. Bytes of Python 2 become texts.
+    """Return the content of a pickle; an array is the `array` of an `Array`. Bytes of Python 2 become texts.
 
-    Raises `OSError`, or whatever else a broken pickle brings about: it is a program that failed.
+    Raises `OSError`, or any other error of a broken pickle, which is a program.
     """
     with path.open("rb") as file:
         return _Plain(file, encoding="latin1").load()
 
 
 def real(value: Any) -> Any:
-    """The array that an `Array` stands for; any other value as it is."""
+    """Return the array of an `Array`, or any other value unchanged."""
     return value.array if isinstance(value, Array) else value

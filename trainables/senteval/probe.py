@@ -1,7 +1,7 @@
-"""How well a linear classifier can read classes from embeddings, in one solve: ridge regression, each example left out.
+"""Accuracy of a linear classifier of embeddings, in one solve: ridge regression, each example left out.
 
-SentEval's own classifiers are trained for seconds; this takes milliseconds, so it can be asked while a training goes
-on. Its accuracies are its own: compare them with each other only, never with SentEval's.
+SentEval's own classifiers are trained for seconds; this takes milliseconds, so it can run during training. Compare its
+accuracies with each other only, never with SentEval's.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from trainables.arrays import drawn
 from trainables.senteval.examples import Split, TaskData
 
 PENALTY = 0.01
-"""Of the squared weights, as a share of the embeddings' mean variance, so that a scale changes nothing."""
+"""Penalty of squared weights, as a share of the embeddings' mean variance, so that a scale changes nothing."""
 MOST = 4000
-"""So many examples of a task are probed: its accuracy is then known to 0.8 points at worst."""
+"""At most this many examples of a task are probed. The accuracy is then exact to 0.8 points."""
 
 
 def left_out(embeddings: Tensor, labels: Tensor, groups: np.ndarray | None = None) -> Tensor:
-    """(examples,) int64: the class that a ridge classifier gives each of (examples, dim), with (examples,) labels, by a
-    fit to all the others; to those of other (examples,) groups, where there are groups.
+    """Predict the class of each example, (examples,) int64, by a ridge classifier of (examples, dim) with (examples,)
+    labels, fitted to all other examples; with (examples,) groups to the examples of other groups.
 
     One least-squares fit of every class's indicator, with an intercept, serves all examples: with hat matrix H and
-    fitted values f, the fit without example i predicts y_i - (y_i - f_i) / (1 - H_ii) for it; without a group, with
-    its block of H in place of H_ii. Embeddings that are all the same give the larger class.
+    fitted values f, the fit without example i predicts y_i - (y_i - f_i) / (1 - H_ii) for it. Without a group, its
+    block of H replaces H_ii. If all embeddings are equal, the largest class is predicted.
     """
     count = len(embeddings)
     centred = embeddings - embeddings.mean(dim=0)
@@ -51,7 +51,7 @@ def left_out(embeddings: Tensor, labels: Tensor, groups: np.ndarray | None = Non
 
 
 def _together(groups: np.ndarray | None) -> Iterator[np.ndarray]:
-    """The examples of each group that has several, but for one that has all."""
+    """Yield the examples of each group of several, except a group of all examples."""
     if groups is not None:
         order = np.argsort(groups, kind="stable")
         cuts = np.flatnonzero(np.diff(groups[order])) + 1
@@ -59,15 +59,15 @@ def _together(groups: np.ndarray | None) -> Iterator[np.ndarray]:
 
 
 def probe_accuracy(embeddings: Tensor, labels: np.ndarray, groups: np.ndarray | None = None) -> float:
-    """In percent, the share of examples that `left_out` gives their class."""
+    """Return the accuracy of `left_out` in percent."""
     right = torch.from_numpy(labels)
     return 100 * float((left_out(embeddings, right, groups) == right).double().mean())
 
 
 def probed_part(data: TaskData) -> Split:
-    """At most `MOST` examples to probe while a training goes on, none of them of a test part. Of a task without parts,
-    which SentEval scores by cross-validation over all of it, they come from one half, so that the other half has no
-    say in what is stopped."""
+    """Return at most `MOST` examples to probe during training, none of them from a test part. For a task without parts,
+    which SentEval scores by cross-validation over all of it, they come from one half, so that the other half does not
+    influence what is stopped."""
     names = [name for name in data.splits if name != "test"]
     splits = [data.splits[name] for name in names]
     left = [text for split in splits for text in split.left]

@@ -1,4 +1,4 @@
-"""What retrieval fits: two linear projections, of captions and of images, into one space, by a ranking loss."""
+"""Two linear projections for retrieval, of captions and of images, into one space, fitted by a ranking loss."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _SPACE, _MARGIN, _CONTRASTS, _BATCH, _TENACITY, _MAX_EPOCHS = 1000, 0.2, 30, 128
 
 
 def fit_projections(parts: Mapping[str, tuple[Tensor, Split]], seed: int) -> tuple[float, np.ndarray, np.ndarray]:
-    """Fit linear projections of images and captions to 1000 dimensions; returns the mean of the recalls on dev, and
-    the ranks on test as `recalls` takes them.
+    """Fit linear projections of images and captions to 1000 dimensions. Returns the mean of the recalls on dev, and the
+    ranks on test as `recalls` takes them.
 
-    A pairwise ranking loss, margin 0.2, against 30 random captions and 30 random images a pair; Adam, batch 128.
-    Training stops once more than 3 sums of the recalls on dev have failed to improve, or after 20 epochs.
+    A pairwise ranking loss, margin 0.2, against 30 random captions and 30 random images per pair; Adam, batch 128.
+    Training stops once more than 3 sums of the recalls on dev have failed to improve, or more than 20 epochs have run.
     """
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     embeddings, train = parts["train"]
@@ -68,7 +68,7 @@ def _images(part: Split) -> Tensor:
 
 
 def _others(order: np.ndarray, low: int, random: np.random.RandomState) -> Tensor:
-    """Contrasts for each member of the batch that starts at `low`, drawn from all examples outside it."""
+    """Return contrasts for each member of the batch that starts at `low`, drawn from all examples outside it."""
     batch = min(_BATCH, len(order) - low)
     drawn = random.randint(0, len(order) - batch, size=_CONTRASTS * batch)
     drawn[drawn >= low] += batch
@@ -80,13 +80,13 @@ def _project(layer: nn.Module, rows: Tensor) -> Tensor:
 
 
 def _project_unique(layer: nn.Module, rows: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
-    """Each row is projected once however often it is drawn: (unique, space), and where each index went."""
+    """Project each row once, however often it is drawn. Returns (unique, space), and the place of each index in it."""
     unique, where = index.unique(return_inverse=True)
     return _project(layer, rows[unique]), where
 
 
 def _ranking_loss(images: tuple[Tensor, Tensor], texts: tuple[Tensor, Tensor], batch: int) -> Tensor:
-    """Sum of hinges. The first `batch` indices are pairs, the rest their contrasts, `_CONTRASTS` for each."""
+    """Return the sum of hinges. The first `batch` indices are pairs, then come `_CONTRASTS` contrasts for each."""
     (image_rows, image_at), (text_rows, text_at) = images, texts
     similarity = image_rows[image_at[:batch]] @ text_rows.T  # (batch, unique texts)
     other_way = text_rows[text_at[:batch]] @ image_rows.T  # (batch, unique images)
@@ -98,8 +98,8 @@ def _ranking_loss(images: tuple[Tensor, Tensor], texts: tuple[Tensor, Tensor], b
 
 @torch.no_grad()
 def _ranks(model: nn.ModuleDict, embeddings: Tensor, part: Split) -> tuple[np.ndarray, np.ndarray]:
-    """Each caption's image among the images of its fold, and the nearest of each image's captions among the captions:
-    (captions,) and (images,) how many lie nearer."""
+    """Return ranks, as numbers of nearer items: of each caption's image among the images of its fold, (captions,), and
+    of the nearest of each image's captions among the captions, (images,)."""
     device = next(model.parameters()).device
     images = _images(part)
     size = fold_size(len(images))

@@ -1,4 +1,4 @@
-"""The protocols: how classifiers are fitted and chosen, an entry each. A score without its protocol is not a number."""
+"""The protocols: how classifiers are fitted and chosen, one entry each. A score means nothing without its protocol."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ class Fit:
 
 @dataclass(frozen=True)
 class Protocol:
-    """How many folds there are, how a classifier is fitted, and among which L2 values held-out folds choose.
+    """The number of folds, the settings of a fit, and the L2 values from which held-out folds choose.
 
-    It has no keys: a score is known by task, protocol and data. Other settings are another protocol.
+    A protocol has no keys: task, protocol and data identify a score. Other settings are another protocol.
     """
 
     name: str
-    """Another name for other settings: scores are known by it."""
+    """Identifies scores, so other settings need another name."""
     folds: int
-    """As many as the largest class has examples, where these are fewer."""
+    """Number of folds; fewer if the largest class has fewer examples."""
     fit: Fit
     decays: tuple[float, ...] = (1e-5, 1e-4, 1e-3, 1e-2)
     """L2 values, given to the optimiser as its weight decay."""
     meaning: str = ""
-    """What it is for, as `--keys` prints it."""
+    """Purpose, for `--keys`."""
 
 
 PROTOCOLS = Registry(

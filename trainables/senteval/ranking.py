@@ -1,6 +1,5 @@
-"""How well what is right is ranked: documents for a query by trec_eval's measures, with a search for the nearest; pairs
-by average precision; captions and images by recalls. Loads torch only for the search.
-"""
+"""Measures of rankings: trec_eval's for the documents of a query, with a search for the nearest; average precision for
+pairs; recalls for captions and images. Loads torch only for the search."""
 
 from __future__ import annotations
 
@@ -17,21 +16,21 @@ if TYPE_CHECKING:
 
 NDCG, MRR, MAP, RECALL = "ndcg@10", "mrr@10", "map", "recall@100"
 DEPTH = 1000
-"""So many documents are ranked for a query, as runs of TREC are; those after count as not found."""
+"""Documents that are ranked for a query, as in runs of TREC; later documents count as not found."""
 QUERIES_AT_ONCE, DOCUMENTS_AT_ONCE = 512, 16_384
-"""Whose cosines are held together: 64 MiB."""
+"""Sizes of a block of cosines in memory: 64 MiB."""
 CAPTIONS = 5
-"""Captions of an image."""
+"""Captions per image."""
 FOLDS = 5
 FOLD_IMAGES = 1000
-"""Images of a fold, or a fifth of them where there are fewer."""
+"""Images per fold, or a fifth of all images if there are fewer."""
 WAYS = ("i2t", "t2i")
 AT = (1, 5, 10)
 
 
 def measures(ranked: Sequence[int], judged: Mapping[int, int]) -> dict[str, float]:
-    """All four of one query, from 0 to 1: from its documents, the best first, and how relevant those are that were
-    judged; 0 where none is relevant. The gain of a document is its grade."""
+    """Return all four measures of one query, from 0 to 1, from its ranked documents, best first, and the grades of
+    judged documents; 0 if none is relevant. The gain of a document is its grade."""
     grades = [max(0, judged.get(document, 0)) for document in ranked]
     relevant = sorted((grade for grade in judged.values() if grade > 0), reverse=True)
     ranks = [rank for rank, grade in enumerate(grades, start=1) if grade]
@@ -49,11 +48,11 @@ def _gain(grades: Sequence[int]) -> float:
 
 
 def nearest(embeddings: Tensor, queries: Tensor, documents: Tensor, own: Tensor, most: int = DEPTH) -> Tensor:
-    """(queries, most) Numbers of the documents with the highest cosines, the best first; of equal ones the first; -1
-    beyond.
+    """Return the numbers of the documents with the highest cosines, best first, (queries, most); of equal ones the
+    first comes first; -1 for documents that are not found.
 
-    `queries` and `documents` are rows of `embeddings`; `own` is the document that a query does not find, or -1. The
-    search is exact, and holds one block of cosines at a time.
+    `queries` and `documents` are rows of `embeddings`; `own` is the document that a query must not find, or -1. The
+    search is exact, and keeps one block of cosines in memory at a time.
     """
     parts = [_unit(embeddings[part]) for part in queries.split(QUERIES_AT_ONCE)]
     best = [torch.full((len(part), min(most, len(documents))), _NOTHING) for part in parts]
@@ -70,14 +69,14 @@ def nearest(embeddings: Tensor, queries: Tensor, documents: Tensor, own: Tensor,
 
 
 STEPS = 2**24
-"""So many steps has a cosine from 0 to 1, as in float32: equal texts are equally near, whatever block they stand in."""
+"""Steps of a cosine from 0 to 1, as in float32: equal texts are equally near, in whichever block they are."""
 _LAST = 2**32 - 1
 _NOTHING = -(2**63)
 
 
 def _better(best: Tensor, steps: Tensor, start: int) -> Tensor:
-    """(queries, found) The best keys, of those so far and of a block of documents from that number on. A key has the
-    steps of the cosine, and below them what is left to the largest number: no two are equal."""
+    """Return the best keys, (queries, found), of those so far and of a block of documents from number `start` on. A key
+    is the steps of the cosine and, in lower bits, `_LAST` minus the document's number: no two are equal."""
     lowest = (best[:, -1] >> 32).double()
     rows, columns = ((steps >= lowest[:, None]) & (steps > -math.inf)).nonzero(as_tuple=True)
     keys = (steps[rows, columns].long() << 32) + (_LAST - start - columns)
@@ -89,28 +88,28 @@ def _better(best: Tensor, steps: Tensor, start: int) -> Tensor:
 
 
 def _unit(rows: Tensor) -> Tensor:
-    """Of length one, float64; zeros stay zeros."""
+    """Return rows of length one, float64; zeros stay zeros."""
     return torch.nn.functional.normalize(rows.double(), dim=1)
 
 
 def average_precision(predicted: np.ndarray, gold: np.ndarray) -> float:
-    """From 0 to 1: the mean over the items of label 1 of the share of label 1 among those that lie as high or higher.
-    0 where there is none."""
+    """Return the mean, from 0 to 1, over items of label 1 of the share of label 1 among items with an equal or higher
+    prediction; 0 if no item has label 1."""
     hits, higher = as_high(predicted, gold)
     right = np.asarray(gold) == 1
     return float((hits / higher)[right].mean()) if right.any() else 0.0
 
 
 def as_high(predicted: np.ndarray, gold: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(items,) each: how many items of label 1 lie as high as this one or higher, and how many items do."""
+    """Return for each item how many items of label 1, and how many items, have an equal or higher prediction."""
     _, group = np.unique(predicted, return_inverse=True)
     sizes, hits = np.bincount(group), np.bincount(group, weights=np.asarray(gold) == 1)
     return hits[::-1].cumsum()[::-1][group], sizes[::-1].cumsum()[::-1][group]
 
 
 def best_threshold(predicted: np.ndarray, gold: np.ndarray) -> float:
-    """The one with the best F1 of label 1 where an item that lies as high or higher is given label 1; half-way to the
-    next item below. Of several the highest."""
+    """Return the threshold with the best F1 of label 1 for predictions that reach it; half-way to the next lower
+    prediction. Of several the highest."""
     hits, higher = as_high(predicted, gold)
     f1 = 2 * hits / (higher + (np.asarray(gold) == 1).sum())
     chosen = predicted[f1 == f1.max()].max()
@@ -119,13 +118,13 @@ def best_threshold(predicted: np.ndarray, gold: np.ndarray) -> float:
 
 
 def fold_size(images: int) -> int:
-    """How many images each fold has."""
+    """Return the number of images of each fold."""
     return min(FOLD_IMAGES, images // FOLDS)
 
 
 def recalls(to_images: np.ndarray, to_captions: np.ndarray) -> dict[str, float]:
-    """Mean over folds of R@1, 5 and 10 in percent, both ways: from (captions,) how many images lie nearer than a
-    caption's own, and from (images,) how many captions lie nearer than the nearest of an image's own."""
+    """Return the mean over folds of R@1, 5 and 10 in percent, both ways, from (captions,) how many images are nearer
+    than a caption's own, and (images,) how many captions are nearer than the nearest of an image's own."""
     return {
         f"{way}_r{k}": float(np.mean([100 * (fold < k).mean() for fold in np.split(ranks, FOLDS)]))
         for way, ranks in (("i2t", to_captions), ("t2i", to_images))

@@ -1,4 +1,4 @@
-"""A task's files: which of them are there, what is in them, and the checked examples that they hold."""
+"""A task's files: whether they exist, hashes of their content, and their checked examples."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _HASHED_WHOLE = 64 * 2**20
 
 
 class MissingData(Exception):  # noqa: N818
-    """No file of a task is there. Its scores are dashes; it is no error."""
+    """No file of a task exists. Its scores are dashes; this is no error."""
 
 
 def check_folder(data: Path, tasks: Sequence[str]) -> None:
-    """Refuse a folder that is no SentEval data at all, unless it is not needed for any of the tasks."""
+    """Refuse a folder that is no SentEval data, unless a file of one of the tasks exists."""
     if any((data / file).is_file() for name in tasks for file in TASKS[name].files):
         return
     if not data.is_dir():
@@ -36,7 +36,7 @@ def check_folder(data: Path, tasks: Sequence[str]) -> None:
 
 
 def check_task(task: Task, data: Path) -> None:
-    """`MissingData` where none of the task's files is there, `UserError` where some are not, or one is empty."""
+    """Raise `MissingData` if none of the task's files exists, `UserError` if some are missing or one is empty."""
     absent = [file for file in task.files if not (data / file).is_file()]
     if len(absent) == len(task.files):
         raise MissingData(f"no data: {data / task.files[0]} does not exist")
@@ -49,8 +49,8 @@ def check_task(task: Task, data: Path) -> None:
 
 
 def repeated_files(data: Path, tasks: Sequence[str]) -> dict[str, str]:
-    """Tasks of which a sentence file has the content of another file: name to a sentence that says so. What names texts
-    by their numbers alone, as qrels may, is another where the texts are others, whose file comes before it."""
+    """Return a message for each task with a sentence file whose content equals another file's. A file that refers to
+    texts by number, such as qrels, counts together with the file of texts before it."""
     owners: dict[tuple[str, ...], tuple[str, str]] = {}
     problems: dict[str, str] = {}
     for name in tasks:
@@ -71,7 +71,7 @@ def repeated_files(data: Path, tasks: Sequence[str]) -> dict[str, str]:
 
 
 def content_hash(path: Path) -> str:
-    """SHA-256 of a file's content; of a large file, of its size and its two ends."""
+    """Return SHA-256 of a file's content; for a large file, of its size and its two ends."""
     return PROCESS_CACHE.get(("content", stamp(path)), lambda: _content_hash(path))
 
 
@@ -99,7 +99,7 @@ def read_task(task: Task, data: Path) -> TaskData:
 
 
 def kept_task(task: Task, data: Path) -> TaskData:
-    """`read_task`; files that are as they were the last time are not read again."""
+    """Return the result of `read_task`; unchanged files are not read again."""
     entries = task, FILE_LAYOUTS[task.layout], KINDS[task.kind]
     stamps = tuple(stamp(data / file) for file in task.files)
     return PROCESS_CACHE.get(("task", *entries, str(data), stamps), lambda: read_task(task, data)).copy()

@@ -19,10 +19,10 @@ def fit_regressor(
     train: Tensor, scores: np.ndarray, dev: Tensor, dev_scores: np.ndarray, dim: int, seed: int
 ) -> Callable[[Tensor], np.ndarray]:
     """Fit and return a function from feature rows (n, width) to expected bins (n,). `scores` are on the bins' scale;
-    those of dev may be on any.
+    `dev_scores` may be on any.
 
-    Every 50 epochs Pearson's correlation on dev is taken. Training stops once more than 3 of them have failed to
-    improve, or after 1000 epochs; the best weights are kept.
+    Pearson's correlation on dev is computed every 50 epochs. Training stops once more than 3 of them have failed to
+    improve, or more than 1000 epochs have run; the best weights are kept.
     """
     random = np.random.RandomState(seed)
     weights = initial_weights(BINS, dim, train.shape[1], seed)  # (bins, width)
@@ -50,13 +50,13 @@ def fit_regressor(
 
 
 def onto_bins(scores: np.ndarray, scale: tuple[float, float]) -> np.ndarray:
-    """(n,) -> (n,): the linear map that takes the ends of a scale to the first and the last bin."""
+    """Map scores linearly, (n,) -> (n,), so that the ends of a scale become the first and the last bin."""
     low, high = scale
     return scores if scale == (1, BINS) else 1 + (BINS - 1) * ((scores - low) / (high - low))
 
 
 def bins(scores: np.ndarray) -> np.ndarray:
-    """(n,) -> (n, 5): a score is shared by its two neighbours among the bins 1 to 5; what falls to a bin 0 is lost."""
+    """Share each score among its two neighbours of the bins 1 to 5, (n,) -> (n, 5); the share of a bin 0 is lost."""
     low = np.floor(scores)
     target = np.zeros((len(scores), BINS), dtype=np.float32)
     for number in range(1, BINS + 1):

@@ -1,4 +1,4 @@
-"""What embeddings score: a task's numbers, as its kind has them, and whether all look into every direction."""
+"""Score embeddings: a task's numbers by its kind, and the anisotropy of all embeddings."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 FIRST = "STSBenchmark"
-"""The task whose sentences are taken; where it is missing, those of the STS tasks that are there."""
+"""The task whose sentences are used; if it is missing, those of the present STS tasks."""
 
 
 def geometry(read: Mapping[str, TaskData], embeddings: Tensor, lookup: Lookup) -> Geometry:
-    """The mean cosine of two distinct STS sentences; empty without an STS task, and None for fewer than two sentences.
-    Zero embeddings are left out."""
+    """Return the mean cosine of two distinct STS sentences; empty without an STS task, and None for fewer than two
+    sentences. Zero embeddings are left out."""
     names = [FIRST] if FIRST in read else [name for name in GROUPS["sts"] if name in read]
     if not names:
         return {}
@@ -40,10 +40,10 @@ def geometry(read: Mapping[str, TaskData], embeddings: Tensor, lookup: Lookup) -
 
 
 def score_task(given: Embedded, protocol: Protocol, seed: int, parts: Parts = "all") -> tuple[Numbers, KindScores]:
-    """The numbers that the task's entry names, and `examples`; and what its kind found. Of the development parts what
-    was found there, and no number of a test part even where the kind had to score it.
+    """Return the task's numbers with `examples`, and the result of its kind. For `development`, answers and numbers of
+    a test part are removed, even if the kind had to score it.
 
-    The kind scores it under the protocol, but for what the task's own entry says of fits.
+    The task's own settings of a fit override the protocol's.
     """
     task, kind = given.task, KINDS[given.task.kind]
     fit = replace(

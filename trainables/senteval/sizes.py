@@ -1,10 +1,10 @@
-"""What embeddings score that take less room: cut to fewer numbers, and kept in fewer bytes each.
+"""Smaller embeddings to score: cut to fewer numbers, and stored in fewer bytes each.
 
     for variant in sizes.variants():
         score_embeddings(sizes.at(variant), ...)       # like any others; nothing is encoded again
 
-A vector is cut first, brought to length one where its numbers become coarser, and then written as `SIZE_FORMATS` says;
-what is scored is what can be read back. Ranges of `int8` come from texts that no test has.
+A vector is cut first, brought to length one if its numbers become coarser, and then written in one of `SIZE_FORMATS`;
+the vectors that can be read back are scored. Ranges of `int8` come from texts that no test has.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ from trainables.registry import Registry
 from trainables.senteval.evaluation import Embeddings, calibrating, queries_and_documents
 
 SHARES = (1.0, 3 / 4, 1 / 2, 1 / 4, 1 / 8)
-"""Of an embedding's numbers that a cut leaves."""
+"""Shares of an embedding's numbers that a cut leaves."""
 MILLION = 1_000_000
 DOCUMENTS, BLOCK, REPEATS, NEAREST = 100_000, 4096, 7, 1000
-"""How many documents a query's time is of, how many are read at once, of how many queries it is the median, and how
-many the bits alone choose for the second look."""
+"""Number of documents for the time of a query, documents that are read at once, queries of the median time, and
+documents that the bits alone choose in `Rescored`."""
 
 Array = np.ndarray
 
 
 class NumberFormat(ABC):
-    """How the numbers of a vector are kept."""
+    """How the numbers of a vector are stored."""
 
     name: ClassVar[str]
     queries_whole: ClassVar[bool] = False
-    """Whether queries keep all their bits, and documents alone become coarser."""
+    """Whether queries keep all their bits, and only documents become coarser."""
     calibrated: ClassVar[bool] = False
-    """Whether it needs other texts' vectors for its ranges."""
+    """Whether the format needs vectors of other texts for its ranges."""
 
     @abstractmethod
     def size(self, width: int) -> int:
@@ -49,20 +49,20 @@ class NumberFormat(ABC):
 
     @abstractmethod
     def written(self, rows: Array, calibration: Array) -> Array:
-        """(texts, ...) What is kept of (texts, width) float32 vectors."""
+        """Return the stored form, (texts, ...), of (texts, width) float32 vectors."""
 
     @abstractmethod
     def read(self, kept: Array, calibration: Array) -> Array:  # (texts, width) float32
-        """The vectors that what is kept stands for."""
+        """Return the vectors of a stored form."""
 
     def cosines(self, kept: Array, query: Array, calibration: Array) -> Array:
-        """(documents,) How near each is to a query (width,), block by block; the higher the nearer."""
+        """Return how near each document is to a query (width,), (documents,), block by block; higher is nearer."""
         blocks = (self.read(kept[start : start + BLOCK], calibration) for start in range(0, len(kept), BLOCK))
         return np.concatenate([block @ query for block in blocks])
 
 
 class Float(NumberFormat):
-    """IEEE's numbers."""
+    """IEEE's floating-point numbers."""
 
     kind: ClassVar[type[np.floating]]
 
@@ -87,7 +87,7 @@ class Half(Float):
 
 
 class Byte(NumberFormat):
-    """256 steps between the lowest and the highest value that a number has in other texts."""
+    """256 steps between the lowest and the highest value of a number in other texts."""
 
     name = "int8"
     calibrated = True
@@ -129,7 +129,7 @@ class Binary(NumberFormat):
 
 
 class Rescored(Binary):
-    """Documents as signs, which whole queries are held against: the nearest by bits alone are looked at again."""
+    """Documents as signs, compared with whole queries: the nearest by bits alone are compared again."""
 
     name = "binary, rescored"
     queries_whole = True
@@ -168,14 +168,14 @@ class Variant:
 
 @dataclass(frozen=True)
 class Sizes:
-    """Embeddings that were made once, in any size."""
+    """Embeddings that were computed once, in any size."""
 
     whole: Embeddings
     data: Path
     tasks: Sequence[str]
 
     def variants(self) -> list[Variant]:
-        """Those that these tasks and their data can be scored in, the whole one first."""
+        """Return the variants in which these tasks and their data can be scored, the whole one first."""
         dim = self.whole.vectors.shape[1]
         widths = dict.fromkeys(max(1, round(share * dim)) for share in SHARES)
         searched, calibrated = self._apart is not None, self._calibrating is not None
@@ -187,7 +187,7 @@ class Sizes:
         return [Variant(width, name) for width in widths for name in formats]
 
     def at(self, variant: Variant) -> Embeddings:
-        """What is scored of a size. `UserError` for a width that the embeddings do not have."""
+        """Return the embeddings of a variant. Raises `UserError` for a width that the embeddings do not have."""
         dim = self.whole.vectors.shape[1]
         if not 0 < variant.width <= dim:
             raise UserError(f"a width of {variant.width} is none; the embeddings have {dim} numbers")
@@ -209,18 +209,18 @@ class Sizes:
 
     @cached_property
     def _calibrating(self) -> Array | None:
-        """Of texts that no test has; the data are read for it."""
+        """Rows of texts that no test has. Reads the data."""
         return calibrating(self.whole, self.data, self.tasks)
 
     @cached_property
     def _apart(self) -> tuple[tuple[Array, Array], str] | None:
-        """Queries and documents; the data are read for it."""
+        """Rows of queries and documents. Reads the data."""
         return queries_and_documents(self.whole, self.data, self.tasks)
 
 
 def query_ms(variant: Variant) -> float:
-    """Milliseconds of a query that is held against all of `DOCUMENTS` random vectors, and finds the ten nearest: by
-    numpy, the median over `REPEATS`."""
+    """Return the milliseconds in which a query finds the ten nearest of `DOCUMENTS` random vectors by numpy, the median
+    over `REPEATS`."""
     form, rows = SIZE_FORMATS[variant.numbers], _random_rows(variant.width)
     kept, queries = form.written(rows, rows), rows[:REPEATS]
     taken = []
@@ -238,12 +238,12 @@ def _random_rows(width: int) -> Array:  # (DOCUMENTS, width)
 
 
 def blas_threads() -> int:
-    """With how many threads numpy multiplies here."""
+    """Return the number of threads of numpy's products."""
     from threadpoolctl import threadpool_info
 
     return max((pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"), default=1)
 
 
 def _unit(rows: Array) -> Array:
-    """Of length one; zeros stay zeros."""
+    """Return rows of length one; zeros stay zeros."""
     return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), np.float32(1e-12))

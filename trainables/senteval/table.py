@@ -1,4 +1,4 @@
-"""A file of a task of one's own: a table with named columns, in any form that training data may have
+"""A file of a user's own task: a table with named columns, in any form that training data may have
 (`corpora/tables.py`): CSV, TSV, JSONL, JSON, Parquet, packed or not.
 
     sentence<TAB>label                       a sentence and its class
@@ -7,10 +7,9 @@
     anchor<TAB>positive<TAB>negative         a triplet; or a query (`query`) with several positives and negatives, as
                                              further columns (`negative_2`), or in JSONL as lists
 
-Other names that many files have for these columns are taken, too (`trainables.tabular`), further columns are ignored;
-two columns of texts that have none of these names are an anchor and its positive, a text and a topic a sentence and its
-label.
-Examples stay in the order of their files.
+Other common names of these columns are accepted, too (`trainables.tabular`), further columns are ignored. Two columns
+of texts without such names are an anchor and its positive; a text and a topic are a sentence and its label. Examples
+stay in the order of their files.
 """
 
 from __future__ import annotations
@@ -44,18 +43,18 @@ from trainables.tabular import (
 )
 
 Line = tuple[str, Record]
-"""Where a line stands, and its values by column."""
+"""The place of a line, and its values by column."""
 GRADES = {1: "positive", 0: "negative"}
-"""By how relevant a text is, the role of the columns that hold such."""
+"""Role of the columns of texts, by the texts' relevance."""
 
 _PAIR = ("anchor", "positive")
 _TEXTS = ("anchor", "positive", "negative", "sentence", "sentence1", "sentence2")
 FEW = 0.1
-"""Of a file's lines, how many may have labels that nothing is fitted to."""
+"""Largest share of a file's lines to leave out because no classifier is fitted to their labels."""
 
 
 def open_table(path: Path) -> TaskTable:
-    """The table in a file; `UserError` where it is none, or has no line."""
+    """Return the table in a file; raise `UserError` if there is none, or if it has no line."""
     (place,) = tables.find_tables(str(path))
     table = tables.open_table(place, 1)
     held = FileLimit(path)
@@ -78,15 +77,15 @@ class TaskTable:
 
     path: Path
     columns: tuple[str, ...]
-    """Of all lines, of which each may lack some."""
+    """Columns of all lines; a line may lack some."""
     lines: list[Line]
     guessed: RoleColumns = field(default_factory=dict)
-    """Two columns by role that no names tell, as in training data: an anchor and its positive by their order, or a text
-    and its label by its name."""
+    """Two columns by role without known names, as in training data: an anchor and its positive by their order, or a
+    text and its label by the label's name."""
 
     def whole(self, target: Target) -> tuple[TaskTable, list[str]]:
-        """Without the lines that have nothing in a column that the target needs; a sentence says how many lack what.
-        `UserError` where no line is left."""
+        """Return the table without lines that lack a column which the target needs, and sentences with their numbers.
+        Raises `UserError` if no line is left."""
         sides = ("anchor", "positive", "negative") if target == "documents" and self.has("anchor") else self._sides
         judged = {"scores": "score" if self.has("score") else "label", "classes": "label"}.get(target, "")
         needed = [role for role in (*sides, judged) if self.has(role)]
@@ -114,7 +113,7 @@ class TaskTable:
         return not has_any(line[1], self.roles[role], numbers=role not in _TEXTS)
 
     def sentences(self) -> tuple[list[str], list[str] | None]:
-        """The sentences, and the second ones where the file has a column for them, of which each line needs one."""
+        """Return the sentences, and the second ones if the file has a column for them, which each line then needs."""
         left, *right = map(self._sentences, self._sides)
         return left, right[0] if right else None
 
@@ -122,8 +121,8 @@ class TaskTable:
         return tuple(sorted({label for line in self.lines if (label := self._label(line)) is not None}))
 
     def of_labels(self, labels: Sequence[str]) -> tuple[TaskTable, list[str]]:
-        """Without the lines of other labels than these, which classifiers are fitted to; a sentence says how many. If
-        these are more than `FEW`, all stay: the labels are not of this file."""
+        """Return the table without lines of other labels than these, to which classifiers are fitted, and a sentence
+        with their number. If they are more than `FEW`, all stay: the labels are not of this file."""
         numbers = self._numbers(labels)
         labelled = [(line, str(self._label(line))) for line in self.lines]
         others = Counter(label for _, label in labelled if label not in numbers)
@@ -153,9 +152,9 @@ class TaskTable:
         return np.array([score_within(values.get(column), where, scale, column) for where, values in self.lines])
 
     def queries(self, among_all: bool) -> Split:
-        """Each anchor or query, with the texts that are judged for it; `among_all`: it once, with those of all its
-        lines, and without itself. Equal texts are one document."""
-        # Of pairs without a label the second sentence is what the first one looks for.
+        """Return each anchor or query with the texts that are judged for it. `among_all`: each only once, with the
+        texts of all its lines, and without itself. Equal texts are one document."""
+        # In pairs without a label the first sentence is the query, the second its document.
         paired = not self.has("anchor")
         (anchor,) = self._columns("sentence1" if paired else "anchor")
         sides = (
@@ -182,7 +181,7 @@ class TaskTable:
         return Split([text for text, _ in items], None, documents.relevant, documents=documents)
 
     def _side(self, line: Line, columns: Sequence[str]) -> Iterator[str]:
-        """Its texts, of all these columns; what is empty there is none."""
+        """Yield a line's texts in these columns, without empty ones."""
         where, values = line
         for column in columns:
             for text in texts_of(values.get(column)):
@@ -190,7 +189,7 @@ class TaskTable:
 
     @cached_property
     def most(self) -> tuple[int, int]:
-        """The most positives and the most negatives that a line has, of the lines that lack neither."""
+        """The most positives and the most negatives of a line, among lines that lack neither."""
         whole, _ = self.whole("documents")
         positives, negatives = (
             max(sum(1 for _ in self._side(line, self.roles.get(role, ()))) for line in whole.lines)
@@ -200,12 +199,12 @@ class TaskTable:
 
     @cached_property
     def paired(self) -> bool:
-        """Whether its lines are pairs of sentences."""
+        """Whether the lines are pairs of sentences."""
         return self.has("sentence1", "sentence2")
 
     @cached_property
     def pair_labels(self) -> tuple[str, ...]:
-        """The labels of pairs, in order; none where they have scores or are not labelled."""
+        """The labels of pairs, in order; empty if pairs have scores or no labels."""
         return () if self.has("score") or not self.has("label") else self.whole("classes")[0].labels()
 
     @cached_property
@@ -219,11 +218,11 @@ class TaskTable:
 
     @property
     def _sides(self) -> tuple[str, ...]:
-        """The roles of its sentences."""
+        """The roles of the columns of sentences."""
         return ("sentence1" if self.has("sentence1") else "sentence", *(["sentence2"] * self.has("sentence2")))
 
     def _columns(self, role: str) -> tuple[str, ...]:
-        """Those of a role; its own name, for a message, where there is none."""
+        """Return the columns of a role; if there are none, the role's name, for a message."""
         return self.roles.get(role, (role,))
 
     def _sentences(self, role: str) -> list[str]:
@@ -242,14 +241,14 @@ class TaskTable:
 
     @cached_property
     def _unlabelled(self) -> tuple[str, ...]:
-        """What stands for no label: of pairs - and, where names say that these are of NLI or the like, -1."""
+        """Values for a missing label: of pairs - and, if names show that the labels are of NLI or similar data, -1."""
         if not self.paired:
             return ()
         labels = [values.get(self.roles["label"][0]) for _, values in self.lines]
         return ("-",) if unclear(self.roles, labels) else ("-", "-1")
 
     def _label(self, line: Line) -> str | None:
-        """A class, which may be a number; None where there is none."""
+        """Return a line's class, which may be a number; None if there is none."""
         (column,) = self._columns("label")
         value = line[1].get(column)
         if column not in self.columns:

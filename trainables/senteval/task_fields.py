@@ -20,23 +20,23 @@ class TaskFields:
     files: tuple[str, ...]
     sizes: tuple[int, ...] = ()
     labels: tuple[str, ...] = ()
-    """Class names in the order of their numbers; empty where the layout writes numbers or the data decides."""
+    """Class names in the order of their numbers; empty if the layout writes numbers or the data decides."""
     groups: tuple[str, ...] = ()
-    """Names, beside its own and `all`, under which it is asked for together with others."""
+    """Groups of tasks to which the task belongs, beside `all`."""
     metric: str = ""
-    """The number that stands for the task in an average, unless a paper says otherwise; empty takes its kind's."""
+    """The number that represents the task in an average, unless a paper sets another; empty: that of its kind."""
     chance: float | None = None
     f1: bool = False
     """Whether `test_f1`, the F1 of the second of two classes, is reported, too."""
     both_embeddings: bool = False
-    """Whether a pair's classifier sees the two embeddings beside their difference and product."""
+    """Whether the features of a pair contain the two embeddings beside their difference and product."""
     epoch_size: int | None = None
-    """Epochs between two scores of a fit; None leaves it to the protocol, as with the two that follow."""
+    """Epochs between two scores of a fit; None: the protocol's, as for `max_epochs` and `decays`."""
     max_epochs: int | None = None
     decays: tuple[float, ...] | None = None
     """L2 values to choose from."""
     parts: tuple[str, ...] = ()
-    """The splits that it has, in the order of its kind's; empty: all that its kind needs."""
+    """The splits that the task has, in the order of its kind; empty: all that its kind needs."""
     scale: tuple[float, float] | None = None
-    """Of relatedness: the scores that stand for the first and the last bin of its regressor; None takes the lowest and
-    the highest of the training part."""
+    """For relatedness: the scores of the first and the last bin of the regressor; None: the lowest and the highest of
+    the training part."""

@@ -1,8 +1,7 @@
 """SentEval's 28 tasks as entries of a registry. Imports nothing heavy.
 
-An entry says which files hold the task, how they are laid out (`layout`, of `file_layouts.py`), how it is scored
-(`kind`, a class of `kinds/`) and what is known about it: published sizes and the score of chance. To add a task of your
-own, add an entry in a plugin file:
+An entry has the task's files, their layout (`layout`, of `file_layouts.py`), the way of scoring (`kind`, a class of
+`kinds/`) and published facts: sizes and the score of chance. To add a task of your own, add an entry in a plugin file:
 
     TASKS.add(Task("mine", "split", "table", ("/data/train.tsv", "/data/dev.tsv", "/data/test.tsv")))
 """
@@ -29,7 +28,7 @@ _GROUPS = ("sts", "transfer", "downstream", "probing", "all")
 
 @dataclass(frozen=True)
 class Task(TaskFields):
-    """An entry of `TASKS`. Raises `UserError` where kind, layout, files and metric do not fit together."""
+    """An entry of `TASKS`. Raises `UserError` if kind, layout, files and metric do not fit together."""
 
     def __post_init__(self) -> None:
         kind, layout = KINDS[self.kind], FILE_LAYOUTS[self.layout]
@@ -52,28 +51,28 @@ class Task(TaskFields):
 
     @property
     def splits(self) -> tuple[str, ...]:
-        """The splits that it has, in their order; empty where they are sub-corpora."""
+        """The splits that the task has, in order; empty for sub-corpora."""
         return KINDS[self.kind].splits_of(self)
 
     @property
     def of_own_data(self) -> bool:
-        """Whether it is made of a person's own files, and is none of SentEval's, which lie in its folder."""
+        """Whether the task is made of a user's own files, and not of files in SentEval's folder."""
         return all(Path(file).is_absolute() for file in self.files)
 
     @property
     def development(self) -> str:
-        """The development number that a search may look for; empty: there is none."""
+        """The development number that may be the goal of a search; empty: there is none."""
         number = KINDS[self.kind].development
         return number if number in self.numbers else ""
 
     @cached_property
     def numbers(self) -> tuple[str, ...]:
-        """Names of the numbers that it is scored with."""
+        """Names of the task's numbers."""
         return KINDS[self.kind].numbers_of(self)
 
 
 def _check_parts(task: Task, kind: TaskKind) -> None:
-    """It may lack what its kind can do without."""
+    """Raise `UserError` if the task lacks a split that its kind needs."""
     present = tuple(name for name in kind.splits if name in task.parts)
     if task.parts and (task.parts != present or not {*kind.splits} - {*kind.optional} <= {*present}):
         may = f", of which it can lack {' or '.join(kind.optional)}" if kind.optional else ""
@@ -84,7 +83,7 @@ def _check_parts(task: Task, kind: TaskKind) -> None:
 
 
 def _check_fit(task: Task, kind: TaskKind, layout: FileLayout) -> None:
-    """The layout must give what the kind needs."""
+    """Raise `UserError` if the layout lacks the splits or labels that the kind needs."""
     if layout.splits is not None and (layout.splits != kind.splits or task.parts):
         needs = ", ".join(kind.splits) or "sub-corpora"
         gives = ", ".join(layout.splits) or "sub-corpora"
@@ -99,7 +98,7 @@ def _check_fit(task: Task, kind: TaskKind, layout: FileLayout) -> None:
 
 
 def _check_files(task: Task, kind: TaskKind, layout: FileLayout) -> None:
-    """As many files as splits ask for, each named once."""
+    """Raise `UserError` for a wrong number of files, or a file that is named twice."""
     once = [file for file in task.files if not Path(file).name.startswith(layout.may_recur)]
     if len(set(once)) < len(once):
         raise UserError(f"task {task.name}: a file is named twice")
@@ -150,7 +149,7 @@ def _transfer(
     chance: float,
     f1: bool = False,
 ) -> Task:
-    """In a layout of its own, which has its name."""
+    """Return a task whose layout has the task's name."""
     return Task(name, kind, name.lower(), _splits(folder, *files), sizes, labels, _TRANSFER, chance=chance, f1=f1)
 
 
@@ -189,7 +188,7 @@ _ROWS = (
     ),
     Task("SICKEntailment", "split", "sick", _SICK, _SICK_SIZES, _SICK_CLASSES, groups=("downstream",), chance=56.7),
     Task("SICKRelatedness", "relatedness", "sick", _SICK, _SICK_SIZES, groups=("downstream",), scale=(1, 5)),
-    # On the original's scale, though these scores begin at 0.
+    # The original's scale, although these scores start at 0.
     Task("STSBenchmark", "relatedness", "stsb", _STSB, (5_749, 1_500, 1_379), groups=("downstream",), scale=(1, 5)),
     Task("ImageCaptionRetrieval", "retrieval", "coco", _COCO, (565_000, 25_000, 25_000), groups=("downstream",)),
     _sts(12, 3_108, "MSRpar", "MSRvid", "SMTeuroparl", "surprise.OnWN", "surprise.SMTnews"),
@@ -210,11 +209,11 @@ _ROWS = (
 )
 
 TASKS: Registry[Task] = Registry("SentEval task", *_ROWS)
-"""What `evaluation.tasks` may name, beside groups."""
+"""The values of `evaluation.tasks`, beside groups."""
 
 
 def groups() -> dict[str, tuple[str, ...]]:
-    """Every group with the tasks in it: SentEval's own groups, `all`, and those that added tasks name."""
+    """Return every group with its tasks: SentEval's own groups, `all`, and the groups of added tasks."""
     members: dict[str, list[str]] = {name: [] for name in _GROUPS}
     for task in TASKS.values():
         for name in (*task.groups, "all"):
@@ -223,16 +222,16 @@ def groups() -> dict[str, tuple[str, ...]]:
 
 
 GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(groups())
-"""SentEval's groups of its own 28 tasks. Papers' averages are made of these, whatever a plugin adds to `groups()`."""
+"""SentEval's groups of its own 28 tasks. Averages of papers use these, whatever a plugin adds to `groups()`."""
 
 
 def kind_of(name: str) -> TaskKind:
-    """The kind of the task of that name; `UserError` if there is no such task."""
+    """Return the kind of a task; raise `UserError` if there is no such task."""
     return KINDS[TASKS[name].kind]
 
 
 def task_names(names: Sequence[str]) -> tuple[str, ...]:
-    """Task names without duplicates, groups (`sts`, `transfer`, `downstream`, `probing`, `all`) expanded."""
+    """Return task names without duplicates, groups (`sts`, `transfer`, `downstream`, `probing`, `all`) expanded."""
     tasks: dict[str, None] = {}
     known = groups()
     for name in names:

@@ -1,4 +1,4 @@
-"""Text files of tasks, line by line. A broken one raises `UserError` with the file and the line."""
+"""Text files of tasks, line by line. A broken file raises `UserError` with the file and the line."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from trainables.lines import bounded_lines
 from trainables.text_lines import refusal
 
 _NAMED, _LENGTH = 12, 40
-"""So many classes are named in a message, if none has a longer name."""
+"""Most classes that a message names, and the most letters of their names."""
 
 
 def read_text(path: Path, encoding: str = "utf-8-sig") -> str:
-    """The whole file; refused where it is empty, no text of that encoding, or has a line that is too long."""
+    """Return the whole file. Refused if it is empty, not of this encoding, or has a line that is too long."""
     try:
         with path.open("rb") as file:
             for _ in bounded_lines(file, partial(refusal, path)):
@@ -32,13 +32,13 @@ def read_text(path: Path, encoding: str = "utf-8-sig") -> str:
 
 
 def read_lines(path: Path, encoding: str = "utf-8-sig") -> list[tuple[int, str]]:
-    """Line numbers from 1, and lines."""
+    """Return line numbers from 1, and lines."""
     lines = read_text(path, encoding).split("\n")
     return list(enumerate(lines[:-1] if not lines[-1] else lines, start=1))
 
 
 def read_fields(path: Path, columns: int, header: bool = False, more: bool = False) -> list[tuple[int, list[str]]]:
-    """Line numbers and fields between tabs; `header` leaves out the first line, `more` admits further columns."""
+    """Return line numbers and fields between tabs; `header` skips the first line, `more` allows further columns."""
     rows = []
     for number, line in read_lines(path)[1 if header else 0 :]:
         fields = line.strip().split("\t")
@@ -49,7 +49,7 @@ def read_fields(path: Path, columns: int, header: bool = False, more: bool = Fal
 
 
 def class_number(labels: Sequence[str], label: str, path: Path, line: int) -> int:
-    """Which of the classes a label names."""
+    """Return the number of the class that a label names."""
     if label not in labels:
         short = len(labels) <= _NAMED and all(len(name) <= _LENGTH and name.isprintable() for name in labels)
         known = choices(labels) if short else f"the {len(labels):,} classes"

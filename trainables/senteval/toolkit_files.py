@@ -1,7 +1,7 @@
-"""The original toolkit's files in, examples out: a function for each layout (`file_layouts.py`).
+"""Readers of the original toolkit's files: one function for each layout (`file_layouts.py`).
 
-Sentences come tokenized. Examples are sorted as the original toolkit sorts them, by their numbers of words and then by
-their label, so their order, on which folds depend, follows from nothing but the data.
+Sentences are already tokenized. Examples are sorted as in the original toolkit, by their numbers of words and then by
+their label, so their order, on which folds depend, follows from the data alone.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ def _split(examples: Sequence[_Example], labels: type = np.int64) -> Split:
 def _parsed(
     parse: Callable[[Path], Iterator[_Example]], names: Sequence[str], paths: Sequence[Path], labels: type = np.int64
 ) -> dict[str, Split]:
-    """A split for each file."""
+    """Return a split for each file."""
     return {name: _split([*parse(path)], labels) for name, path in zip(names, paths, strict=True)}
 
 
 def classes_in_files(task: Task, paths: Sequence[Path]) -> TaskData:
-    """Two files, of the positive and the negative sentences, one a line."""
+    """Read two files, of the positive and the negative sentences, one per line."""
     positive, negative = ([line.split() for line in read_text(path, "latin-1").splitlines()] for path in paths)
     examples: list[_Example] = [(tokens, None, 1) for tokens in positive]
     examples += [(tokens, None, 0) for tokens in negative]
@@ -53,7 +53,7 @@ def classes_in_files(task: Task, paths: Sequence[Path]) -> TaskData:
 
 
 def trec(task: Task, paths: Sequence[Path]) -> TaskData:
-    """`COARSE:fine question`; the coarse class counts."""
+    """Read `COARSE:fine question`; the coarse class is the label."""
 
     def parse(path: Path) -> Iterator[_Example]:
         for number, line in read_lines(path, "latin-1"):
@@ -67,7 +67,7 @@ def trec(task: Task, paths: Sequence[Path]) -> TaskData:
 
 
 def mrpc(task: Task, paths: Sequence[Path]) -> TaskData:
-    """Five columns: label, two ids, two sentences."""
+    """Read five columns: label, two ids, two sentences."""
 
     def parse(path: Path) -> Iterator[_Example]:
         for number, fields in read_fields(path, 5, header=True):
@@ -77,7 +77,7 @@ def mrpc(task: Task, paths: Sequence[Path]) -> TaskData:
 
 
 def sst2(task: Task, paths: Sequence[Path]) -> TaskData:
-    """Sentence and label with a tab between them."""
+    """Read sentence and label with a tab between them."""
 
     def parse(path: Path) -> Iterator[_Example]:
         for number, (text, label) in read_fields(path, 2):
@@ -87,7 +87,7 @@ def sst2(task: Task, paths: Sequence[Path]) -> TaskData:
 
 
 def sst5(task: Task, paths: Sequence[Path]) -> TaskData:
-    """Label and sentence with a space between them."""
+    """Read label and sentence with a space between them."""
 
     def parse(path: Path) -> Iterator[_Example]:
         for number, line in read_lines(path):
@@ -100,7 +100,7 @@ def sst5(task: Task, paths: Sequence[Path]) -> TaskData:
 
 
 def snli(task: Task, paths: Sequence[Path]) -> TaskData:
-    """For each split a file of premises, one of hypotheses and one of labels."""
+    """Read for each split a file of premises, one of hypotheses and one of labels."""
 
     def tokens(path: Path) -> list[list[str]]:
         # Splitting the encoded line splits at ASCII white space only.
@@ -126,7 +126,7 @@ def snli(task: Task, paths: Sequence[Path]) -> TaskData:
 
 
 def sick(task: Task, paths: Sequence[Path]) -> TaskData:
-    """Five columns: id, two sentences, relatedness and entailment; the kind of task decides which of the two counts."""
+    """Read five columns: id, two sentences, relatedness and entailment. The task's kind decides the label column."""
     classes = KINDS[task.kind].target == "classes"
 
     def parse(path: Path) -> Iterator[_Example]:
@@ -141,7 +141,7 @@ def sick(task: Task, paths: Sequence[Path]) -> TaskData:
 
 
 def stsb(task: Task, paths: Sequence[Path]) -> TaskData:
-    """At least seven columns; the fifth is the score, the next two are sentences."""
+    """Read at least seven columns; the fifth is the score, the next two are sentences."""
 
     def parse(path: Path) -> Iterator[_Example]:
         for number, fields in read_fields(path, 7, more=True):
@@ -151,7 +151,7 @@ def stsb(task: Task, paths: Sequence[Path]) -> TaskData:
 
 
 def sts(task: Task, paths: Sequence[Path]) -> TaskData:
-    """For each sub-corpus a file of pairs and one of scores; pairs without a score are left out."""
+    """Read for each sub-corpus a file of pairs and one of scores; pairs without a score are left out."""
     splits = {}
     for texts, gold in zip(paths[::2], paths[1::2], strict=True):
         rows = [(number, line.split("\t")) for number, line in read_lines(texts)]
@@ -170,7 +170,7 @@ def sts(task: Task, paths: Sequence[Path]) -> TaskData:
 
 
 def probing(task: Task, paths: Sequence[Path]) -> TaskData:
-    """One file of all splits: `tr|va|te`, label and sentence."""
+    """Read one file of all splits: `tr|va|te`, label and sentence."""
     path = paths[0]
     names = {"tr": "train", "va": "dev", "te": "test"}
     rows: dict[str, list[tuple[int, str, list[str]]]] = {name: [] for name in names.values()}

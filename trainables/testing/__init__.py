@@ -1,1 +1,1 @@
-"""Contract tests: what every entry of a registry must do. Our tests inherit them, and so can those of a plugin."""
+"""Contract tests for every entry of a registry. The project's own tests inherit them, and so can those of a plugin."""

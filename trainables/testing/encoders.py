@@ -1,11 +1,11 @@
-"""Tests that every encoder must pass (`trainables/encoders/contract.py`). To run them over one of your own:
+"""Tests that every encoder must pass (`trainables/encoders/contract.py`). To run them for your own encoder:
 
     class TestMine(EncoderContract):
         @pytest.fixture
         def encoder(self) -> MyEncoder:
             return MyEncoder(...)
 
-For one that training can have, inherit `TrainableEncoderContract`.
+For a trainable encoder, inherit `TrainableEncoderContract`.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ SENTENCES = [
     "a",
     "the children are eating apples in the park",
 ]
-"""Of uneven length. A test class may name others, in which each has an embedding of its own."""
+"""Sentences of different lengths. A test class may set others; their embeddings must differ."""
 ROUNDING = 1e-5
-"""Embeddings that should be equal differ by at most so much: batches of other shapes are added up in another order."""
+"""Largest difference between equal embeddings: batches of other shapes are added up in another order."""
 
 
 class EncoderContract:
-    """Of a `BaseEncoder`. The fixture `encoder` must give one with float32 precision that does not count padding."""
+    """Tests of a `BaseEncoder`. The fixture `encoder` must return one in float32 that does not count padding."""
 
     sentences = SENTENCES
     protocol: type = BaseEncoder
@@ -93,7 +93,7 @@ class EncoderContract:
 
 
 class TrainableEncoderContract(EncoderContract):
-    """Of a `TrainableEncoder`."""
+    """Tests of a `TrainableEncoder`."""
 
     protocol = TrainableEncoder
 

@@ -1,4 +1,4 @@
-"""Tests that every layout of a corpus must pass. To run them over an entry of your own:
+"""Tests that every layout of a corpus must pass. To run them for your own entry:
 
 class TestMine(LayoutContract):
     @pytest.fixture
@@ -7,7 +7,7 @@ class TestMine(LayoutContract):
 
     @pytest.fixture
     def layout(self) -> Layout:
-        return LAYOUTS["mine"](...)    # one of which batches can be made
+        return LAYOUTS["mine"](...)    # an instance that can make batches
 
     @pytest.fixture
     def request_for_it(self) -> SamplerRequest:
@@ -35,7 +35,7 @@ from trainables.recipe import Recipe, keys
 
 
 class LayoutContract:
-    """Give it the fixtures `entry`, `layout` and `request_for_it`."""
+    """Tests of a layout, with the fixtures `entry`, `layout` and `request_for_it`."""
 
     def test_batches_are_well_formed(self, layout: Layout, request_for_it: SamplerRequest) -> None:
         sampler, _ = make_sampler(layout, request_for_it)
@@ -82,7 +82,7 @@ class LayoutContract:
 
 
 def check_batch(batch: Batch, entry: type[Layout]) -> None:
-    """Assert that a batch is what training expects, and what its layout says of itself."""
+    """Assert that a batch has the form that training expects and its layout declares."""
     rows = len(batch.label)
     assert rows > 0
     assert all(len(array) == rows for array in (batch.premise, batch.hypothesis, batch.group))
@@ -107,7 +107,7 @@ def check_batch(batch: Batch, entry: type[Layout]) -> None:
 
 
 def equal(first: Batch, second: Batch) -> bool:
-    """Whether two batches hold the same."""
+    """Whether two batches are equal."""
     arrays = ("premise", "hypothesis", "label", "group", "score")
     same = all(np.array_equal(np.array(getattr(first, name)), np.array(getattr(second, name))) for name in arrays)
     return same and first.sentences == second.sentences and first.tokens == second.tokens

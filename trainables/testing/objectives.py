@@ -1,4 +1,4 @@
-"""Tests that every objective must pass. To run them over an entry of your own:
+"""Tests that every objective must pass. To run them for your own entry:
 
 class TestMine(ObjectiveContract):
     @pytest.fixture
@@ -25,7 +25,7 @@ GROUPS, DIM, BANK = 6, 8, 4
 
 
 class ObjectiveContract:
-    """Of an entry of `OBJECTIVES`, which the fixture `entry` must give."""
+    """Tests of an entry of `OBJECTIVES`, which the fixture `entry` must return."""
 
     @pytest.fixture
     def entry(self) -> type[Objective]:
@@ -95,7 +95,7 @@ class ObjectiveContract:
 
 
 class Built(nn.Module):
-    """An objective with what it trains of its own, for embeddings of size `dim`; what is drawn comes from one seed."""
+    """An objective with its own trained module, for embeddings of size `dim`, drawn from one seed."""
 
     def __init__(self, objective: Objective, dim: int = DIM) -> None:
         super().__init__()
@@ -107,7 +107,7 @@ class Built(nn.Module):
 
 
 def batch_for(entry: type[Objective], rank: int = 0, workers: int = 1) -> EmbeddedBatch:
-    """Groups of an anchor, a positive and, if the objective takes some, a hard negative; every text is another."""
+    """Return groups of an anchor, a positive and, if the objective takes any, a hard negative; all texts differ."""
     labels = [ENTAILMENT] if entry.most_negatives == 0 else [ENTAILMENT, CONTRADICTION]
     rows = len(labels) * GROUPS
     group = torch.arange(GROUPS).repeat_interleave(len(labels))

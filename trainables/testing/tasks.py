@@ -1,4 +1,4 @@
-"""Tests that every SentEval task, kind of task and layout of files must pass. To run them over an entry of your own:
+"""Tests that every SentEval task, kind of task and layout of files must pass. To run them for your own entry:
 
     class TestMine(TaskContract):
         @pytest.fixture
@@ -9,8 +9,8 @@
         def data(self) -> Path:
             return Path("data/senteval")  # the folder to which the task's files are relative
 
-`TaskKindContract` asks for `kind` and for a `task` of that kind, `FileLayoutContract` for `layout` and for a `task` in
-that layout, both for `data`, too.
+`TaskKindContract` needs `kind` and a `task` of that kind, `FileLayoutContract` needs `layout` and a `task` in
+that layout; both need `data`, too.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ from trainables.senteval.scoring import score_task
 from trainables.senteval.tasks import TASKS, Task, groups, task_names
 
 DIM = 24
-"""Of `bag_of_words`."""
+"""Size of the embeddings of `bag_of_words`."""
 
 
 def bag_of_words(sentences: Sequence[str]) -> np.ndarray:
-    """An encoder that knows words only: the mean of their vectors, which are random but always the same."""
+    """Encode a sentence as the mean of its words' vectors, which are random but fixed."""
     return np.array([np.mean([_vector(word) for word in text.split()], axis=0) for text in sentences], dtype=np.float32)
 
 
@@ -53,7 +53,7 @@ def _vector(word: str) -> np.ndarray:
 
 
 class TaskContract:
-    """For an entry of `TASKS`."""
+    """Tests of an entry of `TASKS`."""
 
     def test_it_is_found_by_its_name_and_its_groups(self, task: Task) -> None:
         assert TASKS[task.name] is task
@@ -75,7 +75,7 @@ class TaskContract:
         self.check_scores(task, evaluate(bag_of_words, data, [task.name], "fast"))
 
     def check_scores(self, task: Task, result: SentEvalResult) -> None:
-        """The task's numbers are there, and what is kept of its test part pairs each item with what is right."""
+        """Assert that the result has the task's numbers, and that the answers to its test part name their items."""
         assert result.errors == {}
         scores = result.tasks[task.name]
         assert {*scores} == {*task.numbers, "seconds", "examples"}
@@ -89,15 +89,15 @@ class TaskContract:
 
 
 SAMPLE = 150
-"""So many items are left out one by one."""
+"""Number of items that are left out one by one."""
 LIKE = 0.98
-"""How strongly effects go with what leaving the items out does: effects are of first order."""
+"""Least correlation of effects with the change when an item is left out. Effects are of first order."""
 NEAR = 1.25
-"""Within this factor they are of its size: correlations of small sub-corpora move more than by the first order."""
+"""Largest factor between effects and changes: correlations of small sub-corpora change by more than first order."""
 
 
 class TaskKindContract:
-    """For an entry of `KINDS`, with a task of that kind whose scores are not all the same."""
+    """Tests of an entry of `KINDS`, with a task of that kind whose scores are not all the same."""
 
     def test_it_names_its_numbers_once(self, kind: TaskKind, task: Task) -> None:
         assert KINDS[kind.name] is kind is KINDS[task.kind]
@@ -117,7 +117,7 @@ class TaskKindContract:
             assert (mine.predicted == theirs.predicted).all()
 
     def test_without_tests_the_development_numbers_are_the_same(self, kind: TaskKind, task: Task, data: Path) -> None:
-        """Bit for bit, of the splits that it names alone; and no number of a test part is there."""
+        """They are equal bit for bit, from `splits_without_test` alone, and there is no number of a test part."""
         (whole, _), (alone, scores) = _scored(task, data), _score_anew(task, data, "development")
         numbers = {name: value for name, value in alone.items() if name != "examples"}
         assert numbers == {name: whole[name] for name in numbers if name.startswith("dev_")}
@@ -138,9 +138,9 @@ class TaskKindContract:
         assert names == {*kind.numbers_of(task)}, "a number comes from the answers or from a fit"
 
     def test_effects_are_what_leaving_an_item_out_does(self, kind: TaskKind, task: Task, data: Path) -> None:
-        """But for its sign, and but for what the size of the item's sub-corpus does, which stays by definition.
+        """Except for the sign, and for the size of the item's sub-corpus, which stays by definition.
 
-        Without a protocol, since folds that hang together make effects larger than a single item tells.
+        Without a protocol: correlated folds make effects larger than leaving out a single item shows.
         """
         for answers in _scored(task, data)[1].answers:
             for number in kind.numbers(task, answers, None):
@@ -153,7 +153,7 @@ class TaskKindContract:
                     self.check_left_out(kind, task, number, answers, effects)
 
     def check_left_out(self, kind: TaskKind, task: Task, number: str, answers: Answers, effects: np.ndarray) -> None:
-        """Override it where a number cannot be computed without a single item."""
+        """Assert that effects predict the changes. Override it if a number cannot be computed without a single item."""
         chosen = np.random.default_rng(0).permutation(len(effects))[:SAMPLE]
         without = [kind.numbers(task, _left_out(answers, item), None)[number] for item in chosen]
         parts = np.searchsorted(np.cumsum(answers.sizes), chosen, side="right")
@@ -177,13 +177,13 @@ class TaskKindContract:
 
 
 def _within(parts: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Values less the mean of their part."""
+    """Return values less the mean of their part."""
     means = np.bincount(parts, weights=values) / np.maximum(np.bincount(parts), 1)
     return np.asarray(values - means[parts])
 
 
 def _left_out(answers: Answers, item: int) -> Answers:
-    """The answers without one item."""
+    """Return the answers without one item."""
     rest = np.arange(len(answers.gold)) != item
     sizes = answers.sizes.copy()
     sizes[np.searchsorted(np.cumsum(sizes), item, side="right")] -= 1
@@ -194,7 +194,7 @@ def _left_out(answers: Answers, item: int) -> Answers:
 
 
 class FileLayoutContract:
-    """For an entry of `FILE_LAYOUTS`, with a task in that layout."""
+    """Tests of an entry of `FILE_LAYOUTS`, with a task in that layout."""
 
     def test_it_can_be_loaded(self, layout: FileLayout) -> None:
         assert FILE_LAYOUTS[layout.name] is layout
@@ -233,7 +233,7 @@ class FileLayoutContract:
 
 
 def _refusal(task: Task) -> str:
-    """The sentence that refuses a task whose files have absolute names; empty if it can be read."""
+    """Return the message that refuses a task whose files have absolute names; empty if the task can be read."""
     try:
         read_task(task, Path())
     except UserError as error:

@@ -1,4 +1,4 @@
-"""The kinds of tasks, an instance of a class each: the values of `Task.kind`."""
+"""The kinds of tasks, one instance per class: the values of `Task.kind`."""
 
 from __future__ import annotations
 
@@ -32,6 +32,6 @@ KINDS: Registry[TaskKind] = Registry(
     Clustering(),
     TextClasses(),
 )
-"""Every kind of task, by its name. A person's file is a task of the first that it fits."""
+"""Every kind of task, by its name. A user's own file is a task of the first kind that it fits."""
 
 __all__ = ["KINDS", "TaskKind"]

@@ -1,5 +1,5 @@
-"""What those kinds share that SentEval does not have: the development part and the test part are scored alike, and a
-task may have only one of them."""
+"""Base of the kinds that SentEval does not have: the development part and the test part are scored alike, and a task
+may have only one of them."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ PARTS = ("dev", "test")
 
 
 class ByParts(TaskKind):
-    """A kind names its `measures`; `dev_` and `test_` before them make its numbers."""
+    """A kind with `measures`; its numbers are these with the prefixes `dev_` and `test_`."""
 
     splits: ClassVar[tuple[str, ...]] = PARTS
     optional: ClassVar[tuple[str, ...]] = PARTS
     splits_without_test: ClassVar[tuple[str, ...]] = ("dev",)
     measures: ClassVar[tuple[str, ...]]
-    """Numbers of a part; the first stands for a task, and is what a search looks for."""
+    """Numbers of a part. The first represents a task, and is the goal of a search."""
 
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)
@@ -35,11 +35,11 @@ class ByParts(TaskKind):
 
     @abstractmethod
     def answers(self, given: Embedded, part: str, seed: int) -> Answers:
-        """Of the items of a part."""
+        """Return the answers to the items of a part."""
 
     @abstractmethod
     def measure(self, name: str, answers: Answers) -> float:
-        """One of `measures`, from 0 to 1, or within what `range_of` says."""
+        """Return one of `measures`, from 0 to 1, or within `range_of`."""
 
     def range_of(self, number: str) -> tuple[float, float]:
         return SHARE
@@ -60,11 +60,11 @@ class ByParts(TaskKind):
 
 
 class MeanOverItems(ByParts):
-    """A kind whose measures are means of a value of each item: `predicted` has those of the first measure, `more` those
-    of the others."""
+    """A kind whose measures are means of a value of each item: `predicted` has the values of the first measure, `more`
+    those of the other measures."""
 
     def values(self, name: str, answers: Answers) -> np.ndarray:
-        """(items,) From 0 to 1."""
+        """Return the items' values of a measure, (items,), from 0 to 1."""
         return np.asarray(answers.predicted if name == self.measures[0] else answers.more[name], dtype=float)
 
     def measure(self, name: str, answers: Answers) -> float:

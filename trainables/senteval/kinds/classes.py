@@ -1,4 +1,4 @@
-"""Labelled texts or pairs of one's own: how well a logistic regression, and nearest neighbours, tell their labels."""
+"""Own labelled texts or pairs: how well logistic regression and nearest neighbours predict their labels."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
     from trainables.senteval.table import TaskTable
 
 NEIGHBOURS = "neighbours"
-"""Beside the classes that the regression gives: those of the nearest neighbours."""
+"""Name of an array beside the classes by regression: the classes by nearest neighbours."""
 
 
 class TextClasses(MeanOverItems):
-    """Accuracies of two readers of embeddings (`logistic.py`), each of rows that it has not seen.
+    """Accuracies of two classifiers of embeddings (`logistic.py`), on rows that they were not fitted to.
 
-    Embeddings have length 1, so that a saved model's own last Normalize changes no score. The readers of `dev` are
-    fitted to `train`, those of `test` to both. A first part is read fold by fold, pairs that share a text in one.
+    Embeddings have length 1, so a saved model's last Normalize changes no score. Classifiers for `dev` are fitted to
+    `train`, those for `test` to both. The first part is predicted in folds; a fold keeps pairs that share a text.
     """
 
     varies = 24.0
@@ -67,7 +67,7 @@ class TextClasses(MeanOverItems):
         return True
 
     def of_training_rows(self, rows: Sequence[Mapping[str, Any]], table: TaskTable) -> list[dict[str, Any]]:
-        """Of NLI, where both have its three labels, the file by name, or by number beside premises."""
+        """Return NLI rows if rows and file have its three labels; a file with premises may have their numbers."""
         if not table.paired:
             return []
         for names in (LABELS, tuple(map(str, range(len(LABELS))))):
@@ -83,7 +83,7 @@ class TextClasses(MeanOverItems):
         check_labels(task, data, files, fewest=2)
 
     def used(self, data: TaskData) -> TaskData:
-        """Of more labelled rows than are fitted a draw; tests stay whole."""
+        """Draw rows of a part if there are more labelled rows than are fitted. The test part stays whole."""
         from trainables.senteval.logistic import MOST
 
         splits, left_out = dict(data.splits), list(data.left_out)
@@ -121,7 +121,7 @@ class TextClasses(MeanOverItems):
 
         hits = self.values(number.partition("_")[2], answers)
         splits = self.splits_of(task)
-        in_folds = "train" not in splits and answers.split == splits[0]  # they hang together by the rows they share
+        in_folds = "train" not in splits and answers.split == splits[0]  # correlated by shared training rows
         return accuracy_effects(hits, FOLDS if protocol and in_folds else None)
 
     def development_part(self, data: TaskData) -> Split:
@@ -130,7 +130,7 @@ class TextClasses(MeanOverItems):
         return probed_part(replace(data, splits={"dev": data.splits["dev"]}))
 
     def development_score(self, given: Embedded) -> float:
-        """Of a linear probe of the development part alone: compare it with its like only."""
+        """Return the accuracy of a linear probe on the development part alone: compare it with other probes only."""
         from trainables.senteval.probe import probe_accuracy
 
         groups = self.groups([given.data.splits["dev"]])
@@ -138,7 +138,7 @@ class TextClasses(MeanOverItems):
 
 
 def _of_length_one(given: Embedded, *names: str) -> Embedded:
-    """The texts of these splits alone, since those of other tasks may be many."""
+    """Return the task with embeddings of length 1, of the texts of these splits only: other tasks may have many."""
     texts = [text for name in names for item in given.data.splits[name].items() for text in item]
     places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
     return replace(

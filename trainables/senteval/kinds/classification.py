@@ -1,4 +1,4 @@
-"""Classes of sentences or of pairs: a softmax classifier on top, whose L2 value held-out examples choose."""
+"""Classes of sentences or pairs, predicted by a softmax classifier. Held-out examples choose its L2 value."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Classification(TaskKind):
-    """What those share that differ in which examples choose and which are scored."""
+    """Base of kinds that differ in the examples that choose L2 and the examples that are scored."""
 
     target = "classes"
     varies = 24.0
@@ -35,7 +35,7 @@ class Classification(TaskKind):
     main = "test_accuracy"
     chance = "test_accuracy"
     fewest: ClassVar[int] = 1
-    """How many examples of its first split the largest class needs, so that there are folds."""
+    """Number of examples that the largest class of the first split needs, so that there are folds."""
 
     def numbers_of(self, task: TaskFields) -> tuple[str, ...]:
         f1 = task.f1 and self._has(task, "test_f1")
@@ -58,7 +58,7 @@ class Classification(TaskKind):
         return {"test_accuracy": self.accuracy(answers, protocol)} | ({"test_f1": f1(answers)} if task.f1 else {})
 
     def accuracy(self, answers: Answers, protocol: Protocol | None) -> float | None:
-        """In percent; None where the answers cannot be of the protocol's folds."""
+        """Return the accuracy in percent; None if the answers cannot be of the protocol's folds."""
         return 100 * float((answers.predicted == answers.gold).mean())
 
     def effects(self, task: TaskFields, number: str, answers: Answers, protocol: Protocol | None) -> np.ndarray:
@@ -80,17 +80,17 @@ class Classification(TaskKind):
         return probed_part(data)
 
     def development_score(self, given: Embedded) -> float:
-        """Of a linear probe: not the accuracy of SentEval's classifiers, so compare it with its like only."""
+        """Return the accuracy of a linear probe: compare it with other probes only, not with SentEval's classifiers."""
         from trainables.senteval.probe import probe_accuracy
 
         return probe_accuracy(given.features("dev"), given.labels("dev"))
 
 
 class NestedCrossValidation(Classification):
-    """Outer folds are test parts; inner folds of the rest choose L2; the refit holds out 5 % to stop.
+    """Outer folds are test parts, inner folds of the rest choose L2, and refits hold out 5 % to stop.
 
     The development accuracy is the mean over outer folds of the best mean over inner folds, the test accuracy the mean
-    over outer folds, which follow from the right answers.
+    over outer folds. Folds depend on the gold labels only.
     """
 
     name = "nested_cv"
@@ -119,7 +119,7 @@ class NestedCrossValidation(Classification):
         return KindScores((), len(given.data.splits["all"]), _development(means))
 
     def _chosen(self, given: Embedded, protocol: Protocol, seed: int) -> tuple[list[Fold], np.ndarray]:
-        """The outer folds, and of each the mean accuracy over its inner folds: (outer, L2)."""
+        """Return the outer folds, and for each the mean accuracy over its inner folds, (outer, L2)."""
         from trainables.senteval.classifier import Fold, fast_precision, fit_classifiers
 
         rows, labels, classes = given.rows("all"), given.labels("all"), given.data.classes
@@ -156,7 +156,7 @@ class NestedCrossValidation(Classification):
         return None
 
     def shares(self, number: str, answers: Answers, protocol: Protocol | None) -> np.ndarray | None:
-        """Each fold counts the same, whatever its size."""
+        """Return shares such that each fold counts the same, whatever its size."""
         if protocol is None or number != "test_accuracy":
             return super().shares(number, answers, protocol)
         fold = fold_numbers(answers.gold, protocol.folds)
@@ -166,7 +166,7 @@ class NestedCrossValidation(Classification):
 
 
 class KFold(Classification):
-    """Folds of the train part choose L2; one refit, 5 % held out to stop, is scored on the test part."""
+    """Folds of the train part choose L2. One refit, which stops on held-out 5 %, is scored on the test part."""
 
     name = "kfold"
     splits = ("train", "test")
@@ -190,7 +190,7 @@ class KFold(Classification):
         return KindScores((), len(given.data.splits["train"]), _development(self._chosen(given, protocol, seed)))
 
     def _chosen(self, given: Embedded, protocol: Protocol, seed: int) -> np.ndarray:  # (L2,)
-        """The mean accuracy over the folds."""
+        """Return the mean accuracy over the folds."""
         from trainables.senteval.classifier import fit_classifiers
 
         rows, labels, classes = given.rows("train"), given.labels("train"), given.data.classes
@@ -219,7 +219,7 @@ class TrainDevTest(Classification):
         return KindScores((), dev, _best_of(classifiers, dev))
 
     def _fitted(self, given: Embedded, protocol: Protocol, seed: int) -> tuple[Classifiers, int]:
-        """A classifier for each L2 value, and how many development examples there are."""
+        """Return the classifiers, one for each L2 value, and the number of development examples."""
         from trainables.senteval.classifier import Fold, fit_classifiers
 
         labels = given.labels("train", "dev")
@@ -231,17 +231,17 @@ class TrainDevTest(Classification):
 
 
 def _development(means: np.ndarray) -> dict[str, float]:
-    """The accuracy of the best L2 value, (..., L2) in percent; over outer folds their mean."""
+    """Return the accuracy of the best L2 value, from (..., L2) in percent; over outer folds their mean."""
     return {"dev_accuracy": float(means.max(axis=-1).mean())}
 
 
 def _best_of(classifiers: Classifiers, examples: int) -> dict[str, float]:
-    """The accuracy of the best classifier, in percent."""
+    """Return the accuracy of the best classifier, in percent."""
     return {"dev_accuracy": 100 * float(classifiers.dev_correct.max() / examples)}
 
 
 def check_labels(task: TaskFields, data: TaskData, files: Mapping[str, Path], fewest: int) -> None:
-    """`UserError` where the first split has one label alone, or none of which there are so many examples."""
+    """Raise `UserError` if the first split has one label only, or no label with `fewest` examples."""
     name, split = next(iter(data.splits.items()))
     labels, counts = np.unique(split.labels, return_counts=True)
     if len(labels) < 2:
@@ -254,7 +254,7 @@ def check_labels(task: TaskFields, data: TaskData, files: Mapping[str, Path], fe
 
 
 def f1(answers: Answers) -> float:
-    """Of class 1, in percent."""
+    """Return the F1 of class 1, in percent."""
     predicted, gold = answers.predicted == 1, answers.gold == 1
     return 100 * 2 * int((predicted & gold).sum()) / max(1, int(predicted.sum() + gold.sum()))
 
@@ -269,5 +269,5 @@ def _folds(labels: np.ndarray, folds: int) -> list[Fold]:
 
 
 def _rounded(accuracy: np.ndarray) -> np.ndarray:
-    """Percent with two decimals, as the original rounds before it chooses: ties go to the smaller L2."""
+    """Return percent with two decimals, as the original rounds before it chooses: ties go to the smaller L2."""
     return np.asarray(np.round(100 * accuracy, 2))

@@ -1,4 +1,4 @@
-"""Sentences in clusters: how well k-means finds them again."""
+"""Clustered sentences: how well k-means finds the clusters."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from trainables.senteval.table import TaskTable
 
 STARTS = 10
-"""Of k-means, of which the best fit is taken: a start moves V by points."""
+"""Number of starts of k-means, of which the best fit is used: V differs by points between starts."""
 DRAWN = 2023
-"""Where k-means starts, whatever the seed of a trial."""
+"""Seed of k-means, independent of a trial's seed."""
 
 
 class Clustering(ByParts):
-    """V-measure: the harmonic mean of how much of one class clusters are, and of one cluster classes. `predicted` has
-    the number of each sentence's cluster, of as many as there are classes."""
+    """V-measure: the harmonic mean of homogeneity (clusters of one class) and completeness (classes in one cluster).
+    `predicted` has each sentence's cluster number; there are as many clusters as classes."""
 
     name = "clustering"
     target = "classes"
@@ -51,7 +51,7 @@ class Clustering(ByParts):
         rows, labels = given.all_rows(part), given.labels(part)
         unit = (rows / rows.norm(dim=1, keepdim=True).clamp(min=1e-12)).double().numpy()
         count = min(len(np.unique(labels)), len(np.unique(unit, axis=0)))
-        with threadpool_limits(1):  # sums of several threads end otherwise in their last bits
+        with threadpool_limits(1):  # sums of several threads differ in their last bits
             clusters = KMeans(count, n_init=STARTS, random_state=DRAWN).fit_predict(unit)
         return Answers(clusters, labels, split=part)
 
@@ -59,8 +59,8 @@ class Clustering(ByParts):
         return v_measure(_table(answers)[0])
 
     def effects(self, task: TaskFields, number: str, answers: Answers, protocol: Protocol | None) -> np.ndarray:
-        """What leaving each sentence out does, as if the clusters stayed where they are; to first order alone it would
-        be too little of a few hundred sentences."""
+        """Return the effects of leaving each sentence out, with fixed clusters. First-order effects would be too small
+        for a few hundred sentences."""
         table, cells = _table(answers)
         without = np.zeros(table.size)
         for cell in np.flatnonzero(table):
@@ -72,20 +72,20 @@ class Clustering(ByParts):
 
 
 def v_measure(table: np.ndarray) -> float:
-    """From 0 to 1, of (classes, clusters) how many sentences are of both; 1 where there is one of each."""
+    """Return V from 0 to 1; `table`, (classes, clusters), counts sentences. 1 for one class and one cluster."""
     classes, clusters = _entropy(table.sum(axis=1)), _entropy(table.sum(axis=0))
     shared = max(0.0, classes + clusters - _entropy(table))
     return 2 * shared / (classes + clusters) if classes + clusters else 1.0
 
 
 def _entropy(counts: np.ndarray) -> float:
-    """In nats."""
+    """Return the entropy in nats."""
     shares = counts[counts > 0] / counts.sum()
     return -float((shares * np.log(shares)).sum())
 
 
 def _table(answers: Answers) -> tuple[np.ndarray, np.ndarray]:
-    """(classes, clusters) How many sentences are of both; (items,) the place of each in it."""
+    """Return the numbers of sentences, (classes, clusters), and each sentence's flat index in them, (items,)."""
     sides = [np.unique(labels, return_inverse=True)[1] for labels in (answers.gold, answers.predicted)]
     size = [int(side.max()) + 1 for side in sides]
     cells = sides[0] * size[1] + sides[1]

@@ -1,4 +1,4 @@
-"""Pairs that belong together, or do not: how well cosines tell which."""
+"""Pairs that match, and pairs that do not: how well cosines separate them."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 _BINARY = ({"0", "1"}, {"False", "True"}, {"false", "true"})
 MATCHED = "matched"
-"""Beside the cosines of the test part: whether each lies above the threshold that is best on the development part."""
+"""Name of an array beside the test part's cosines: whether each reaches the development part's best threshold."""
 
 
 class PairClassification(ByParts):
-    """Average precision of label 1, and the F1 of a threshold where there is a development part that chooses it."""
+    """Average precision of label 1, and F1 at a threshold if there is a development part to choose it."""
 
     varies = 23.0
     name = "labelled_pairs"
@@ -42,8 +42,8 @@ class PairClassification(ByParts):
         return table.paired and {*table.pair_labels} in _BINARY
 
     def of_training_rows(self, rows: Sequence[Mapping[str, Any]], table: TaskTable) -> list[dict[str, Any]]:
-        """Of NLI, without what is neutral: entailment has the higher of the two labels, which is that of a match. None
-        where all are alike."""
+        """Return pairs of NLI without neutral ones: entailment has the higher of the two labels, which means a match.
+        Returns no pairs if all have one label."""
         named = dict(zip(("contradiction", "entailment"), table.pair_labels, strict=True))
         pairs = [
             {"sentence1": row["premise"], "sentence2": row["hypothesis"], "label": named[row["label"]]}

@@ -1,4 +1,4 @@
-"""STS benchmark, SICK relatedness and the like: how well cosines, and a trained regressor, follow the gold scores."""
+"""STS benchmark, SICK relatedness and similar tasks: how well cosines and a fitted regressor follow gold scores."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from trainables.senteval.protocol import Protocol
 from trainables.senteval.task_fields import TaskFields
 
 REGRESSED = "regressed"
-"""What the regressor predicts for the test pairs, beside their cosines."""
+"""Name of the regressor's predictions for the test pairs, beside their cosines."""
 
 
 class Relatedness(TaskKind):
-    """Answers are cosines, of the test part and of the development part; the regressor's of the test part."""
+    """Answers are cosines of the test and development parts, and the regressor's predictions for the test part."""
 
     varies = 23.0
     name = "relatedness"

@@ -1,4 +1,4 @@
-"""Queries, each with texts of its own to put in order: those that are relevant should stand before the others."""
+"""Queries, each with its own texts to rank: relevant texts should come before the others."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 
 class Reranking(MeanOverItems):
-    """By cosines; of two texts that lie equally near the less relevant one counts as nearer. A value of each query:
-    `predicted` is its average precision, `gold` how many texts are relevant to it."""
+    """Ranks texts by cosines; of two equally near ones the less relevant comes first. Each query has a value:
+    `predicted` is its average precision, `gold` its number of relevant texts."""
 
     name = "reranking"
     target = "documents"
@@ -37,7 +37,7 @@ class Reranking(MeanOverItems):
         return table.has("anchor", "positive", "negative") and table.most != (1, 1)
 
     def of_training_rows(self, rows: Sequence[Mapping[str, Any]], table: TaskTable) -> list[dict[str, Any]]:
-        """None where each is one triplet."""
+        """Return rows with judged texts; none if each of them is a single triplet."""
         judged = [dict(row) for row in rows if judges_its_texts(row)]
         return judged if any(len(row["positive"]) + len(row["negative"]) > 2 for row in judged) else []
 
@@ -68,5 +68,5 @@ class Reranking(MeanOverItems):
         return measured(self.measures, ranked, split, part)
 
     def groups(self, splits: Sequence[Split]) -> np.ndarray | None:
-        """The examples of a query are drawn together."""
+        """Return groups by query: examples of one query are drawn together."""
         return anchor_groups(splits)

@@ -1,4 +1,4 @@
-"""Caption and image retrieval: at which rank a caption finds its image, and an image the nearest of its captions."""
+"""Caption and image retrieval: the rank of each caption's image, and of the nearest of each image's captions."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from trainables.senteval.ranking import AT, CAPTIONS, FOLDS, WAYS, fold_size, re
 from trainables.senteval.task_fields import TaskFields
 
 BACK = "image_ranks"
-"""Beside the rank of each caption's image, that of the nearest caption of its image, the same for all its captions."""
+"""Name of an array: the rank of the nearest caption of each caption's image, the same for all captions of an image."""
 
 
 class Retrieval(TaskKind):
-    """`test_recall` is the mean of R@1, 5 and 10 both ways, means over five folds of images."""
+    """`test_recall` is the mean of R@1, R@5 and R@10 in both directions, each averaged over five folds of images."""
 
     name = "retrieval"
     splits = THREE
@@ -68,6 +68,6 @@ class Retrieval(TaskKind):
         return mean_effects(np.mean(hits, axis=0), [len(answers.gold) // FOLDS] * FOLDS)
 
     def groups(self, splits: Sequence[Split]) -> np.ndarray | None:
-        """The captions of an image are drawn together."""
+        """Return groups by image: captions of one image are drawn together."""
         labels = np.concatenate([split.labels for split in splits])
         return labels[: CAPTIONS * FOLDS * fold_size(len(labels) // CAPTIONS)]

@@ -1,4 +1,4 @@
-"""Pairs with a score on any scale: how well their cosines follow it."""
+"""Pairs with a score on any scale: how well cosines follow the scores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Queries and a corpus in which to find what is relevant to them: an exact search by cosines, trec_eval's measures."""
+"""Queries that search a corpus for relevant documents: an exact search by cosines, with trec_eval's measures."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from trainables.senteval.table import TaskTable
 
 PROBED_QUERIES, PROBED_DOCUMENTS = 500, 5000
-"""So many are held against each other while a training goes on."""
+"""Numbers of queries and documents of the score during training."""
 DRAWN = 2023
-"""Draws them, always the same."""
+"""Seed of their draw."""
 
 
 class Search(MeanOverItems):
-    """A value of each query: `predicted` is its nDCG@10, `gold` how many documents are relevant to it."""
+    """Each query has a value: `predicted` is its nDCG@10, `gold` its number of relevant documents."""
 
     name = "search"
     target = "documents"
@@ -54,8 +54,8 @@ class Search(MeanOverItems):
         return measured(self.measures, ranked, split, part)
 
     def development_part(self, data: TaskData) -> Split:
-        """At most so many queries, among what was judged for them and a draw of the other documents: the number is its
-        own, to compare with its like only."""
+        """Return at most `PROBED_QUERIES` queries, with all documents judged for them and a draw of others. Compare the
+        number with other such numbers only."""
         split = data.splits["dev"]
         documents = split.documents
         assert documents is not None
@@ -78,7 +78,7 @@ class Search(MeanOverItems):
 
 
 def measured(names: tuple[str, ...], rankings: list[list[int]], split: Split, part: str) -> Answers:
-    """The answers of queries, from the documents that each found, the best first."""
+    """Return the answers to queries, from the documents that each query found, best first."""
     assert split.documents is not None
     each = [
         measures([place for place in ranked if place >= 0], judged)

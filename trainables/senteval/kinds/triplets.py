@@ -1,5 +1,5 @@
-"""Anchors with a text that is like them and one that is not: how often the first lies nearer; and, as a check, how near
-it is among all texts, for who learns to tell two texts may forget all others."""
+"""Anchors with a positive and a negative: how often the positive is nearer; and, as a check, how near it is among all
+texts, because a model that learns to separate two texts may get worse on others."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from trainables.senteval.table import TaskTable
 
 SHOWN = 10
-"""Texts of a search of which nDCG@10 is."""
+"""Number of texts that a search returns, for nDCG@10."""
 
 
 class Triplets(MeanOverItems):
-    """By cosines; a negative that lies as near as the positive counts as nearer. `predicted` is 1 where the positive
-    lies nearer, `gold` is always 1."""
+    """Compares cosines; a negative as near as the positive counts as nearer. `predicted` is 1 if the positive is
+    nearer, `gold` is always 1."""
 
     varies = 24.0
     name = "triplets"
@@ -43,7 +43,7 @@ class Triplets(MeanOverItems):
         return table.has("anchor", "positive", "negative") and table.most == (1, 1)
 
     def of_training_rows(self, rows: Sequence[Mapping[str, Any]], table: TaskTable) -> list[dict[str, Any]]:
-        """By the first positive and the first negative."""
+        """Return triplets of each row's first positive and first negative."""
         return [
             {"anchor": row["anchor"], **{side: row[side][0] for side in ("positive", "negative")}}
             for row in rows
@@ -66,11 +66,11 @@ class Triplets(MeanOverItems):
         return Answers(nearer.astype(np.int8), np.ones(len(nearer), dtype=np.int8), split=part, more=searched)
 
     def development_score(self, given: Embedded) -> float:
-        """Without the search, which chooses nothing."""
+        """Return the accuracy alone: the search is a check and chooses nothing."""
         return 100 * float(_nearer(given, "dev").mean())
 
     def numbers(self, task: TaskFields, answers: Answers, protocol: Protocol | None) -> dict[str, float | None]:
-        """Predictions of before the check have the accuracy alone."""
+        """Return the numbers. Predictions that were stored before the check existed have the accuracy alone."""
         names = self.measures if NDCG in answers.more else self.measures[:1]
         return {f"{answers.split}_{name}": 100 * self.measure(name, answers) for name in names}
 
@@ -78,12 +78,12 @@ class Triplets(MeanOverItems):
         return answers.predicted == answers.gold
 
     def groups(self, splits: Sequence[Split]) -> np.ndarray | None:
-        """The triplets of an anchor are drawn together."""
+        """Return groups by anchor: triplets of one anchor are drawn together."""
         return anchor_groups(splits)
 
 
 def _nearer(given: Embedded, part: str) -> np.ndarray:  # (items,) bool
-    """Whether the positive lies nearer."""
+    """Return whether each positive is nearer than its negative."""
     split = given.data.splits[part]
     assert split.documents is not None
     anchors, texts = given.lookup(split.left), given.documents(split.documents.texts)
@@ -93,7 +93,7 @@ def _nearer(given: Embedded, part: str) -> np.ndarray:  # (items,) bool
 
 
 def _in_a_search(given: Embedded, split: Split) -> np.ndarray:  # (items,)
-    """nDCG@10 of each anchor's positives, of all its triplets, among all texts of the part."""
+    """Return nDCG@10 of each anchor's positives, of all its triplets, among all texts of the part."""
     assert split.documents is not None
     anchors, texts = given.lookup(split.left), given.documents(split.documents.texts)
     relevant: dict[str, dict[int, int]] = {}
@@ -107,12 +107,12 @@ def _in_a_search(given: Embedded, split: Split) -> np.ndarray:  # (items,)
 
 
 def judges_its_texts(row: Mapping[str, Any]) -> bool:
-    """Whether a row to train on has a positive and a negative, and no text that is both."""
+    """Whether a training row has a positive and a negative, and no text that is both."""
     near, far = ({" ".join(text.split()) for text in row.get(side, ())} for side in ("positive", "negative"))
     return bool(near) and bool(far) and near.isdisjoint(far)
 
 
 def anchor_groups(splits: Sequence[Split]) -> np.ndarray:
-    """(items,) Items with one text are drawn together."""
+    """Return group numbers, (items,): items with one text are drawn together."""
     numbers: dict[str, int] = {}
     return np.array([numbers.setdefault(text, len(numbers)) for split in splits for text in split.left])
