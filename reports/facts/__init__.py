@@ -1,6 +1,5 @@
-"""What follows from a study's records: figures, comparisons, flags, the answer. Numbers and kinds; no sentence is made
-here (`reports/words` makes them).
+"""Facts that follow from a study's records: figures, comparisons, flags, the answer. `reports/words` makes sentences.
 
-from reports.facts.results import Results      # what a folder holds
-from reports.facts.answer import Answer        # what follows from it
+from reports.facts.results import Results      # the contents of a results folder
+from reports.facts.answer import Answer        # the answer that follows from them
 """

@@ -1,11 +1,11 @@
-"""What a study answers: which settings to use, what they gain, how sure that is, what got worse. Facts without words.
+"""The answer of a study: which settings to use, their gain, how sure it is, and what got worse. Facts without words.
 
     answer = Answer.of(results)
     answer.kind, answer.picked[0].gains["base"]
 
 A search ends in finals (`reports.ledger.finals`): `reports.statistics.finals` picks among the finalists by fresh
-development scores, and judges the pick. How it is said: `reports/words/answer.py`. Every report writes it to
-`RESULTS/answer.json`; docs/answer.md tells of its fields.
+development scores, and judges the pick. `reports/words/answer.py` makes the sentences. Every report writes the answer
+to `RESULTS/answer.json`; docs/answer.md describes the fields.
 """
 
 from __future__ import annotations
@@ -49,137 +49,139 @@ from reports.statistics.finals import (
 from trainables.senteval.tasks import TASKS, kind_of
 
 SCHEMA = 8
-"""Of `answer.json`. A field is added without a new number; one that goes, or means something else, has one."""
+"""Version of `answer.json`. It changes if a field is removed or changes its meaning, not if a field is added."""
 FILE = "answer.json"
 DIGITS = 6
-"""Of its numbers, behind the point: the last ones differ from machine to machine."""
+"""Decimals of the numbers in `answer.json`: further digits differ from machine to machine."""
 
 Kind = Literal["use", "base", "as it came", "open", "unfinished", "rows"]
-"""Of a search with finals: use the picked settings; keep the base settings; keep the untrained encoder; nothing can be
-told yet; it still runs, or was killed. `rows`: without finals, what the rows say."""
+"""For a search with finals: use the picked settings; keep the base settings; keep the untrained encoder; nothing can be
+decided yet; the search still runs, or was killed. `rows`: there are no finals, only results of rows."""
 KINDS: Mapping[str, Kind] = {
     "use": "use",
     "keep the base": "base",
     "keep the encoder": "as it came",
     "nothing yet": "open",
 }
-"""By the answers of `reports.statistics.finals`."""
+"""The kind of each answer of `reports.statistics.finals`."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """Of a study."""
+    """The answer of a study."""
 
     kind: Kind
     figure: str | None = None
-    """What gains are of."""
+    """Name of the figure that gains are of."""
     items: int | None = None
-    """On how many test items; None where predictions were not kept, so that an interval knows only seeds."""
+    """Number of test items; None if predictions were not kept, so that intervals count only seeds."""
     rows_of_items: int | None = None
-    """Rows of these items, of which one may have several that share a text; None where predictions were not kept."""
+    """Number of rows of these items: rows that share a text are one item. None if predictions were not kept."""
     chosen_on: int | None = None
-    """On how many development items recipes were chosen; None where predictions were not kept."""
+    """Number of development items on which recipes were chosen; None if predictions were not kept."""
     fresh_items: bool = True
-    """Whether its items had no part in the choice; without that there is no verdict."""
+    """Whether the test items had no part in the choice of recipes. If they had, there is no verdict."""
     picked: tuple[Finalist, ...] = ()
-    """The one to use, or to look at; of several goals a front, the best by the figure first."""
+    """The recipe to use, or to consider; with several goals a front, the best by the figure first."""
     finalists: tuple[Finalist, ...] = ()
-    """All of them, those picked too, best by the search's scores first."""
+    """All finalists, including the picked ones; the best by the search's scores first."""
     left_out: tuple[str, ...] = ()
-    """Those by name that a limit left without a fresh seed."""
+    """Names of the finalists that a limit left without a fresh seed."""
     failed: tuple[str, ...] = ()
-    """Those by name of which no fresh seed came to its end, as trials failed."""
+    """Names of the finalists without a finished fresh seed, as trials failed."""
     references: Mapping[str, Finalist] = field(default_factory=dict)
-    """By `base`, `baseline`, `encoder`."""
+    """The recipes that finalists are compared with, by `base`, `baseline`, `encoder`."""
     checks: tuple[Check, ...] = ()
-    """Of the recipe to go on with, and of the picked one; empty where the figure has no second reader."""
+    """Checks by a second reader, of the recipe to use and of the picked one; empty if the figure has no such reader."""
     beside: tuple[Other, ...] = ()
-    """The parts of the goals that the figure does not ask for, each on its fresh tasks."""
+    """Gains of the picked recipe over the base in the goals' parts outside the figure, on their fresh tasks."""
     lost: tuple[Other, ...] = ()
-    """Of `base` and `as it came`: the figure's tasks on which the picked one is shown to be worse than what is kept."""
+    """Of `base` and `as it came`: tasks of the figure on which the picked recipe is shown to be worse than that
+    choice."""
     others: tuple[Other, ...] = ()
-    """The lowest first. Without tasks whose items chose the recipe, and those that a flag forbids to compare."""
+    """Gains on tasks outside the figure, the lowest first. Tasks whose items chose the recipe, and tasks that a flag
+    forbids to compare, are left out."""
     general: Other | None = None
-    """Of them a general check, where no goal looks at it."""
+    """Of `others`, the gain over the encoder on a general check; None if a goal uses such a check."""
     flags: tuple[str, ...] = ()
-    """Guards whose flags forbid a verdict on the picked one: then nothing can be told."""
+    """Guards whose flags forbid a verdict on the picked recipe: nothing can be decided then."""
     warnings: tuple[Flag, ...] = ()
-    """What guards found in the trials of the finals."""
+    """Flags of the finals' trials, except for what a search varies on purpose."""
     remembered: Remembered | None = None
-    """Where the gain over the encoder of what is to be used is shown without the test items that training saw."""
+    """Gain of the recipe to use over the encoder on unseen test items, if training saw others and the gain is shown."""
     open: tuple[str, ...] = ()
-    """Of `open`: the references against which nothing is shown."""
+    """Of `open`: the references against which no gain is shown."""
     most: float | None = None
-    """But of `use`: the largest gain over the first of these, or over what is kept, that the data leave to any training
-    of the finals."""
+    """Except for `use`: the largest gain over the first of `open`, or over what is kept, that the data allow any
+    training of the finals."""
     seeds: int | None = None
-    """Of `open`: so many of each recipe would settle it, if the gain is as large as measured."""
+    """Of `open`: seeds of each recipe that would settle the answer, if the gain is as large as measured."""
     never: bool = False
-    """Of `open`: no number of seeds would, since test items are too few."""
+    """Of `open`: whether no number of seeds would settle the answer, since test items are too few."""
     shows: float | None = None
-    """Of `open`: the smallest gain that the test items show in 80 % of studies, however many seeds there are."""
+    """Of `open`: the smallest gain that the test items show in 80 % of studies, with any number of seeds."""
     lent: float | None = None
-    """The standard deviation over seeds that recipes of at most three seeds borrow; None where none does."""
+    """Standard deviation over seeds that recipes of at most three seeds borrow; None if no recipe borrows it."""
     noise: tuple[float, ...] = ()
-    """The standard deviation of one seed's score, recipe by recipe of those that ran under several."""
+    """Standard deviation of one seed's score, for each recipe that ran under several seeds."""
     tried: int = 0
-    """Recipes that were trained, rows and explored ones, were it on a part of the data."""
+    """Number of recipes that were trained, rows and explored ones, including those on a part of the data only."""
     whole: int = 0
-    """Of them those that were trained on all of the data, so that they could be finalists."""
+    """Number of these recipes that were trained on all of the data, so that they could be finalists."""
     unrun: int = 0
-    """Recipes that the search drew and no trial ran."""
+    """Number of recipes that the search drew and no trial ran."""
     ahead: Ahead | None = None
-    """The best of those that a limit left out of the finals."""
+    """The best of the recipes that a limit left out of the finals."""
     busy: tuple[float, float] | None = None
-    """The seconds of two trainings of the same work, where the machine was so busy that these lie far apart."""
+    """Seconds of two trainings of the same work that differ widely, as the machine was busy; else None."""
     misleading: MisleadingPart | None = None
-    """The part of the data on which recipes began, where the base settings gain nothing there."""
+    """The part of the data on which recipes began, if the base settings gain nothing there."""
     seconds: float = 0.0
-    """Of all trials, the finals too."""
+    """Seconds of all trials, including the finals."""
     trained_on: int | None = None
-    """How many pairs, texts or documents the base settings train on, as `unit` says; None where no record does."""
+    """Number of pairs, texts or documents (see `unit`) that the base settings train on; None if no record stores it."""
     unit: str = ""
     share: float | None = None
-    """Of a person's own rows, on which the study trained; None where it was on all of them."""
+    """Share of a person's own rows on which the study trained; None if it trained on all of them."""
     trials: Extent | None = None
-    """Of the finals."""
+    """Done and planned trials of the finals."""
     rows: RowsAnswer | None = None
     data: DataCurve | None = None
-    """What the recipe to use scores on parts of its data; None where nobody asked, or nothing is to be trained."""
+    """Scores of the recipe to use on parts of its data; None if nobody asked for them, or nothing is to be trained."""
 
     ship: Ship | None = None
-    """Which model to ship of what is to be used; None where no models were averaged."""
+    """Which model of the recipe to use is shipped; None if no models were averaged."""
 
     @property
     def base(self) -> Finalist | None:
-        """The base settings; None where these have not run."""
+        """The base settings; None if they have not run."""
         return self.references.get("base")
 
     @property
     def incumbent(self) -> Reference:
-        """The reference that is kept where no recipe of the search is to be used."""
+        """The reference that is kept if no recipe of the search is to be used."""
         return "encoder" if self.kind == "as it came" else "base"
 
     @property
     def base_over_encoder(self) -> Gain | None:
-        """What the base settings gain over the encoder; None where one of them has no figure."""
+        """Gain of the base settings over the encoder; None if one of them has no figure."""
         return self.base.gains.get("encoder") if self.base else None
 
     @property
     def averaged(self) -> str | None:
-        """The folder of the average to ship, within the results folder; None where one seed's model is shipped."""
+        """Folder of the average to ship, within the results folder; None if one seed's model is shipped."""
         return self.ship.averaged if self.ship else None
 
     @property
     def base_stands(self) -> bool:
-        """Whether the base settings are to be used, at least for now: nothing is shown to be better than they are, and
-        they are shown to be better than the untrained encoder."""
+        """Whether the base settings are to be used, at least for now: no recipe is shown to be better, and the base
+        settings are shown to be better than the untrained encoder."""
         over = self.base_over_encoder
         return self.kind == "base" or (self.kind == "open" and over is not None and over.above)
 
     @property
     def base_leads(self) -> bool:
-        """Of `open`, whether no finalist measured higher than the base settings: these are the best so far."""
+        """Whether the answer is `open` and no finalist measured higher than the base settings."""
         if self.kind != "open" or not self.picked:
             return self.kind == "open"
         over = self.picked[0].gains.get("base")
@@ -187,31 +189,31 @@ class Answer:
 
     @property
     def to_train(self) -> Finalist | None:
-        """Whose model is the one to have, and what `--recipe` trains: the picked recipe, or the base where that stands
-        or leads; None where none is known yet, and where the encoder is kept as it came."""
+        """The recipe to train, also by `--recipe`: the picked recipe, or the base if `base_stands` or `base_leads`.
+        None if none is known yet, or if the untrained encoder is kept."""
         if self.base_stands or self.base_leads:
             return self.base
         return self.picked[0] if self.kind in ("use", "open") and self.picked else None
 
     @property
     def to_use(self) -> Finalist | None:
-        """What to go on with: `to_train`, or the encoder where it is kept as it came."""
+        """The recipe to use: `to_train`, or the encoder if it is kept untrained."""
         return self.to_train or (self.references.get("encoder") if self.kind == "as it came" else None)
 
     @staticmethod
     @cached
     def of(results: Results) -> Answer:
-        """The one answer of these results."""
+        """Return the answer of these results; computed once."""
         return _answer(results)
 
     def as_json(self) -> dict[str, Any]:
-        """For `json.dumps`: points and seconds; what is unknown is None."""
+        """Return the answer for `json.dumps`: points and seconds; unknown values are None."""
         fields = {**vars(self), "warnings": [flag.as_json() for flag in self.warnings]}
         return {"schema": SCHEMA, **rounded(fields)}
 
 
 def rounded(value: Any) -> Any:
-    """Data for JSON, whose numbers are the same on every machine."""
+    """Return data for JSON with rounded numbers, which are the same on every machine."""
     return plain(value, DIGITS)
 
 
@@ -247,7 +249,7 @@ def _share(results: Results) -> float | None:
 
 
 class _Finals(FinalsEvidence):
-    """The finals of a study, as far as an answer rests on them."""
+    """The finals of a study, and the answer that follows from them."""
 
     def answer(self, sums: Answer) -> Answer:
         if self.figure is None:
@@ -308,8 +310,8 @@ class _Finals(FinalsEvidence):
         return dataclasses.replace(answer, ship=ship, checks=checks, remembered=seen, trained_on=rows, unit=unit)
 
     def _compared_with(self, figure: Quantity, judged: Judgement) -> dict[str, Finalist]:
-        """The references: of the base its gains over the encoder and the baseline, and what it has of what is searched;
-        of the encoder its gain over the baseline."""
+        """The references. The base has its gains over the encoder and the baseline, and its values of the searched
+        keys; the encoder has its gain over the baseline."""
         base, encoder, baseline = (self.references.get(name, "") for name in ("base", "encoder", "baseline"))
         looks = self.looks * self._figures
         gains = {
@@ -326,8 +328,8 @@ class _Finals(FinalsEvidence):
         return compared
 
     def _judged(self, order: Sequence[int], figure: Quantity) -> tuple[Judgement, Sequence[int], Quantity]:
-        """With one goal whom to use, of those in the order; of several goals those of the front that are to be used by
-        any goal's figure, or else all of it. And the figure that says so, by which the best comes first."""
+        """The judgement, the places of the picked finalists, and the figure that decides. With one goal at most one is
+        picked; with several, the members of the front that are to be used by any figure, or else the whole front."""
         if not self._several or not order:
             judged = self._judge(order, figure)
             return judged, [] if judged.picked is None else [judged.picked], figure
@@ -348,7 +350,7 @@ class _Finals(FinalsEvidence):
 
     @property
     def _figures(self) -> int:
-        """How many are judged beside each other."""
+        """Number of figures that are judged together."""
         return 1 + len(self._parts) if self._several else 1
 
     def _judge(self, order: Sequence[int], figure: Quantity, goals: int = 1) -> Judgement:
@@ -371,12 +373,12 @@ class _Finals(FinalsEvidence):
         return judged(fresh=False) if flagged and whole.answer in ("keep the base", "nothing yet") else whole
 
     def _further(self, judged: Judgement, figure: Quantity) -> tuple[float | None, float | None]:
-        """How many seeds would settle an open answer, and the smallest gain that the items show."""
+        """Number of seeds that would settle an open answer, and the smallest gain that the items show."""
         goals, later = self._figures, 1 / share(look(self.results) + 1)
         finalists, compared = self.samples(figure, self.finalists), self.compared(figure)
         seeds = seeds_wanted(judged, finalists, compared, lent=self.lent(figure), looks=later, goals=goals)
         if seeds == math.inf and any(each.count == 1 and not each.fixed for each in [*finalists, *compared.values()]):
-            return None, None  # what one seed moves item by item looks like what the items do
+            return None, None  # effects of one seed on single items look like effects of the items
         return seeds, least_shown(judged, finalists, compared, looks=later, goals=goals)
 
     def _items(self, recipe_hash: str, figure: Quantity) -> int | None:
@@ -393,7 +395,7 @@ class _Finals(FinalsEvidence):
     ) -> Finalist:
         records, results = self.recipes[recipe_hash], self.results
         flat, base = records[0].recipe, results.base.flat()
-        unlike = [key for key in flat if flat[key] != base.get(key, ...)]  # a row may change what is not searched
+        unlike = [key for key in flat if flat[key] != base.get(key, ...)]  # a row may change keys that are not searched
         saved = [record for record in best_first(results, records) if record.checkpoint]
         took = [seconds for record in records if (seconds := seconds_of(record, "train_seconds")) is not None]
         gained = judged.gains.items() if judged else ()
@@ -418,8 +420,8 @@ class _Finals(FinalsEvidence):
 
     @cached_property
     def _parts(self) -> list[Quantity]:
-        """The goals' parts, where the figure is not one of them, on fresh tasks that all finalists and the base have:
-        of averages those alone whose tasks ask models for something else than the figure's do."""
+        """The goals' parts outside the figure, on fresh tasks that all finalists and the base have. If averages judge
+        the goals, only parts with other kinds of tasks than the figure."""
         figure = self.figure
         fresh, parts = self.first.scores.keys() - self.chosen_by, dict[str, Quantity]()
         for goal in (part for whole in self.results.goals for part in whole.parts or (whole,)):
@@ -438,13 +440,13 @@ class _Finals(FinalsEvidence):
         ]
 
     def _beside(self, figure: Quantity) -> list[tuple[Quantity, Judgement]]:
-        """The goals' parts, and of several goals the figure in question, but for the one that the answer is told by."""
+        """The goals' parts, and with several goals `self.figure`; without the figure that decides the answer."""
         figures = [self.figure, *self._parts] if self._several and self.figure else self._parts
         order = [0][: len(self.finalists)]
         return [(part, self._judge(order, part, len(figures))) for part in figures if part is not figure]
 
     def _others(self, recipe_hash: str, figure: Quantity, over: Sequence[str]) -> list[Other]:
-        """Tasks that are not in the figure; without those that a flag forbids to compare."""
+        """Gains on tasks outside the figure, without tasks that a flag forbids to compare."""
         scores = self.recipes[recipe_hash][0].scores
         names = [task for task in scores if task in TASKS and task not in figure.tasks | self.chosen_by]
         tasks = [plain_quantity(task, scores[task]) for task in names]
@@ -456,7 +458,7 @@ class _Finals(FinalsEvidence):
 
 
 def _ahead(results: Results) -> Ahead | None:
-    """Not of costs, nor beside finalists of those so near that they gave way to a shorter training."""
+    """None for costs. Beside finalists also None for a recipe so near that it gave way to a shorter training."""
     passed, finals = passed_over(results), results.info.finals
     if passed is None or results.goals[0].cost:
         return None
@@ -471,7 +473,7 @@ def _ahead(results: Results) -> Ahead | None:
 
 
 def _best_explored(results: Results) -> str | None:
-    """By name, rows among them."""
+    """Name of the best recipe by development scores, rows included; None without a search."""
     ranked = ranking(results) if results.explored else []
     return called(results, ranked[0].recipe_hash) if ranked else None
 

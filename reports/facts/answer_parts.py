@@ -1,4 +1,4 @@
-"""What an answer is made of: a recipe of the finals, what it does on another task, what rows say without finals."""
+"""Parts of an answer: a recipe of the finals, its gains on other tasks, and the results of rows without finals."""
 
 from __future__ import annotations
 
@@ -11,37 +11,37 @@ from trainables.recipe import Value
 
 @dataclass(frozen=True)
 class Finalist:
-    """One recipe of the finals; so are the base and the untrained encoder."""
+    """A recipe of the finals; also used for the base and the untrained encoder."""
 
     recipe: str
-    """Its hash."""
+    """Hash of the recipe."""
     name: str
-    """What people call it."""
+    """Name of the recipe (`recipe_names`)."""
     settings: Mapping[str, Value]
-    """What it changes of the base, the farthest apart first; of the base what it has of what is searched."""
+    """Keys that the recipe changes of the base, the farthest apart first; for the base, its searched keys."""
     figure: Gain | None
-    """The figure itself, with its own interval."""
+    """The recipe's figure, with its own interval."""
     development: tuple[float | None, ...]
-    """By the study's goals, the mean over fresh seeds."""
+    """Mean over fresh seeds for each of the study's goals."""
     seeds: int
-    """Fresh ones; of the base, where none of these has run, those of the search."""
+    """Number of fresh seeds; of the base, if it has none, the number of seeds in the search."""
     collapsed: int
-    """So many more, under which its training collapsed or diverged: they are in no figure."""
+    """Number of further seeds, under which training collapsed or diverged: they are in no figure."""
     seconds: float | None
-    """What one training takes."""
+    """Mean time of one training."""
     gains: Mapping[str, Gain] = field(default_factory=dict)
-    """Over `base`, `baseline` and `encoder`; for each of them the low ends of all finalists hold at once, and the high
-    ones. Of the base over `encoder` and `baseline`, of the encoder over `baseline`."""
+    """Gains over `base`, `baseline` and `encoder`. Over each of them the low ends of all finalists hold at once, and so
+    do the high ends. The base has gains over `encoder` and `baseline`, the encoder over `baseline`."""
     beside: Mapping[str, Gain] = field(default_factory=dict)
-    """Over the base, by the other parts of the goals; all of all finalists hold at once. What a flag forbids is not
-    there."""
+    """Gains over the base in the other parts of the goals; those of all finalists hold at once. Gains that a flag
+    forbids are left out."""
     model: str | None = None
-    """The folder of its best model, within the results folder."""
+    """Folder of the recipe's best model, within the results folder."""
 
 
 @dataclass(frozen=True)
 class Other:
-    """What the picked recipe does on a task that is not in the figure; the intervals of all tasks hold at once."""
+    """Gain of the picked recipe on a task, or a part of the goals; the intervals of all of them hold at once."""
 
     task: str
     over: str
@@ -50,66 +50,65 @@ class Other:
 
 @dataclass(frozen=True)
 class Remembered:
-    """What training saw of the test, which the encoder did not."""
+    """Test items that training saw and the encoder did not, and the gain without them."""
 
     items: int
-    """Test items of which it saw a text."""
+    """Number of test items of which training saw a text."""
     gain: Gain
-    """Over the encoder, on the others."""
+    """Gain over the encoder, on the other test items."""
 
 
 @dataclass(frozen=True)
 class Ahead:
-    """A recipe that scored higher than a finalist before the finals, or without one than the base, and had no room
-    there."""
+    """A recipe without room in the finals that had scored higher than a finalist; without finalists, than the base."""
 
     name: str
     value: float
-    """Its development score."""
+    """Development score of the recipe."""
     last: str
-    """The name of the finalist, or of the base."""
+    """Name of the finalist, or of the base."""
     last_value: float
     share: float
-    """Of the data, on which both trained."""
+    """Share of the data on which both trained."""
     error: float | None = None
-    """By how many points chance in the development items alone moves the two apart, in studies of such tasks
-    (`TaskKind.varies`, a standard error); None where it is not known how many these are."""
+    """Standard error, in points, of the difference between both scores that chance in the development items alone
+    makes, in studies of such tasks (`TaskKind.varies`). None if the number of items is unknown."""
 
 
 @dataclass(frozen=True)
 class Check:
-    """What a recipe does by another reader of its embeddings, for which nothing is fitted."""
+    """A recipe's figure by a second reader of its embeddings, for which nothing is fitted."""
 
     recipe: str
-    """Its hash."""
+    """Hash of the recipe."""
     figure: str
     numbers: tuple[str, ...]
-    """Those of the tasks (`TaskKind.checked`)."""
+    """Names of the tasks' numbers (`TaskKind.checked`)."""
     level: Gain
     gains: Mapping[str, Gain]
-    """Over `base`, `baseline` and `encoder`; the intervals of all hold at once."""
+    """Gains over `base`, `baseline` and `encoder`; the intervals of all hold at once."""
 
 
 @dataclass(frozen=True)
 class RowsAnswer:
-    """What the rows say, where there are no finals."""
+    """The results of the rows in a study without finals."""
 
     figure: str | None
     baseline: str | None
     compared: int
-    """Rows with a gain over the baseline."""
+    """Number of rows with a gain over the baseline."""
     unjudged: int
-    """Those of them that a flag forbids to judge."""
+    """Number of these rows that a flag forbids to judge."""
     better: tuple[str, ...]
-    """Those that are shown to be, by name, the highest first."""
+    """Names of the rows that are shown to be better, the highest first."""
     best: str | None
-    """Of the rows that may be judged the one that gains most."""
+    """Name of the row with the largest gain among those that may be judged."""
     gain: Gain | None
     one_seed: bool
-    """Whether that one or the baseline has one seed alone."""
+    """Whether that row or the baseline has one seed only."""
     claims: Mapping[str, int]
-    """By verdict, how many of the paper's."""
+    """Number of the paper's claims by verdict."""
     explored: str | None
-    """Of a search the recipe of the best development scores, which nothing fresh has judged."""
+    """Name of the recipe with the best development scores of a search, which no fresh scores have judged."""
     model: str | None
-    """By name, `Findings.praised`, where its model was kept."""
+    """Name of `Findings.praised`, if its model was kept."""

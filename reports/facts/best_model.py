@@ -1,4 +1,4 @@
-"""Which recipe of a study is the best by the goals of its search, and which of a recipe's trained models."""
+"""The best recipe of a study by the goals of its search, and the best of a recipe's trained models."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from search_spaces.own_data import TF_IDF
 
 @cached
 def ranking(results: Results) -> list[Ranked]:
-    """As `Standings.ranked`, by the study's race over seeds; without TF-IDF, which is no model."""
+    """Return `Standings.ranked`, by the study's race over seeds; without TF-IDF, which is no model."""
     lost = frozenset(key for key, recipe in of_results(results).items() if recipe.lost)
     return [each for each in results.ranked(lost) if results.labels.get(each.recipe_hash) != TF_IDF]
 
 
 def best_first(results: Results, records: list[Record]) -> list[Record]:
-    """Trials in the same order, and where that is equal or unknown by seed; before all others those of the finals, of
-    which an answer speaks."""
+    """Sort trials by the same goals, the best first, ties and unknown values by seed. Trials of the finals come before
+    all others, as answers are about them."""
 
     def place(record: Record) -> tuple[bool, tuple[float, ...], int]:
         own = place_among(results.measured_goals, record.scores, record.cost)
@@ -32,7 +32,7 @@ def best_first(results: Results, records: list[Record]) -> list[Record]:
 
 
 def with_model(results: Results, records: Iterable[Record], fetch: Callable[[str], object]) -> Record | None:
-    """The first of the trials whose model is in the folder, or is brought into it by `fetch`."""
+    """Return the first trial whose model is in the folder, or is copied into it by `fetch`; None if there is none."""
     for record in records:
         if record.checkpoint:
             fetch(record.checkpoint)

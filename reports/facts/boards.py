@@ -22,7 +22,7 @@ from reports.statistics.families import can_be_judged
 from reports.statistics.order import Order, kendall
 
 Verdict = Literal["baseline", "above", "below", "undecided", "undecided: one seed", "no verdict", "missing"]
-"""Of a row against the baseline, at 5 % over the whole board (Holm). `no verdict`: a flag stands between the two;
+"""Verdict on a row against the baseline, at 5 % over the whole board (Holm). `no verdict`: a flag forbids one;
 `missing`: the row or the baseline is not measured."""
 
 
@@ -36,72 +36,72 @@ class Standing:
     sample: Sample | None
     """None where the figure is missing."""
     gain: Comparison | None
-    """Over the baseline; None for the baseline itself and where either is missing."""
+    """Gain over the baseline; None for the baseline itself, and if one of the two is missing."""
     p_holm: float | None
-    """Over all gains of the board that may get a verdict; None for the others."""
+    """Adjusted over all gains of the board that may get a verdict; None for other gains."""
     verdict: Verdict
     blocked_by: tuple[Flag, ...]
-    """The flags between it and the baseline that forbid a verdict."""
+    """Flags that forbid a verdict on the row against the baseline."""
     flags: tuple[Flag, ...]
-    """Every flag that touches the recipe in this figure."""
+    """Every flag on the recipe in this figure."""
     wins: int | None
     ties: int | None
     losses: int | None
-    """Over the quantity's tasks, against the baseline: by the p of each task at 5 %, Holm over its tasks. None where
-    there is no gain, or one seed."""
+    """Numbers of the figure's tasks that the row wins, ties and loses against the baseline: by each task's p at 5 %,
+    Holm over the tasks. None without a gain, and with one seed."""
     in_best_set: bool | None
-    """None where it cannot be said: one seed, or a flag that forbids a verdict."""
+    """Whether the row may be the best; None if unknown: one seed, or a flag that forbids a verdict."""
     ranks: tuple[int, int] | None
-    """The best and the worst rank that the data allow at 95 %, all rows at once."""
+    """The best and the worst rank that the data allow, at 95 % for all rows at once."""
     copy_of: str = ""
-    """The label of the row that this one is a copy of and is counted with; empty for the row that counts."""
+    """Label of the row of which this row is a copy; empty for the row that counts."""
     collapsed: int = 0
-    """Under so many seeds more its training collapsed; the sample, and all that follows from it, is without them."""
+    """Number of further seeds, under which training collapsed; the sample and all that follows from it exclude them."""
     lost: tuple[tuple[str, float], ...] = ()
-    """The tasks that it loses, each with its gain."""
+    """The tasks on which the row is shown to be below the baseline, each with its gain."""
     published: float | None = None
-    """The paper's gain over its baseline, in points; its figure where the space has no baseline."""
+    """The paper's gain over its baseline, in points; the paper's figure if the space has no baseline."""
 
 
 @dataclass(frozen=True)
 class Board:
-    """Every row of the study that has a figure which sums the study up, best first."""
+    """All rows of the study in one of the figures that sum the study up, the best first."""
 
     quantity: Quantity
     baseline: str | None
-    """The label; None where the baseline is not measured, so that there are no gains."""
+    """Label of the baseline; None if the baseline is not measured, so that there are no gains."""
     standings: tuple[Standing, ...]
     more_seeds: SeedsWanted = field(default_factory=SeedsWanted)
-    """For the gains that are open."""
+    """Further seeds for the gains that are open."""
 
     @property
     def counted(self) -> tuple[Standing, ...]:
-        """Without copies: each recipe once."""
+        """The standings without copies."""
         return tuple(item for item in self.standings if not item.copy_of)
 
     @property
     def flags(self) -> tuple[Flag, ...]:
-        """Every flag that touches a row of it."""
+        """Every flag on a row of the board."""
         return tuple(dict.fromkeys(flag for item in self.standings for flag in item.flags))
 
     @property
     def judged(self) -> tuple[Standing, ...]:
-        """The rows of which can be said whether they may be the best."""
+        """Rows for which it is known whether they may be the best."""
         return tuple(item for item in self.counted if item.in_best_set is not None)
 
     @property
     def best(self) -> tuple[Standing, ...]:
-        """The rows that may be the best; none where fewer than two could be judged."""
+        """The rows that may be the best; empty if fewer than two rows could be judged."""
         return tuple(item for item in self.judged if item.in_best_set) if len(self.judged) > 1 else ()
 
     @property
     def judges_all(self) -> bool:
-        """Whether every row that is measured could be judged."""
+        """Whether every measured row could be judged."""
         return len(self.judged) == sum(item.sample is not None for item in self.counted)
 
     @property
     def higher(self) -> tuple[Standing, ...]:
-        """The rows that could not be judged and lie above all that could: one of them may be better."""
+        """Rows that could not be judged and are above all judged rows: one of them may be better."""
         means = [item.sample.mean for item in self.standings if item.sample and item.in_best_set is not None]
         top = max(means, default=math.inf)
         alone = (item for item in self.counted if item.in_best_set is None)
@@ -111,7 +111,7 @@ class Board:
     def order(self) -> Order | None:
         """Kendall's tau of our order of the rows against the paper's; None for fewer than two rows that both have.
 
-        Copies count once, with the mean of what the paper prints of them.
+        Copies count once, with the mean of the paper's figures for them.
         """
         ours: dict[str, list[float]] = {}
         theirs: dict[str, list[float]] = {}
@@ -123,12 +123,12 @@ class Board:
 
 
 def boards(evidence: Evidence) -> tuple[Board, ...]:
-    """One for each figure that at least one row has. Explored recipes are not on it: they were chosen by score."""
+    """Return a board for each figure that at least one row has. Explored recipes are left out: scores chose them."""
     return tuple(_board(evidence, figure) for figure in evidence.shown)
 
 
 def verdict(gain: Comparison | None, p_holm: float | None, blocked: bool) -> Verdict:
-    """Of a gain, by its adjusted p; `blocked`: a flag forbids it."""
+    """Return the verdict on a gain, by its adjusted p. `blocked`: a flag forbids one."""
     if gain is None:
         return "missing"
     if blocked:
@@ -151,7 +151,7 @@ def _board(evidence: Evidence, figure: Quantity) -> Board:
     blocked = {label: () if base is None else evidence.between(key, base, figure) for label, key in hashes.items()}
     chances = [gain.p if gain and not blocked[label] else None for label, gain in gains.items()]
     once = {label: results.once(key) for label, key in hashes.items()}
-    counted: dict[str, str] = {}  # of copies the baseline, or else the first row
+    counted: dict[str, str] = {}  # by hash the label that counts: the baseline, or else the first row
     for label in sorted(once, key=lambda label: label != baseline):
         counted.setdefault(once[label], label)
     adjusted = dict(zip(gains, holm(chances, [*once.values()]), strict=True))
@@ -189,7 +189,7 @@ def _board(evidence: Evidence, figure: Quantity) -> Board:
 
 
 def _more_seeds(evidence: Evidence, standings: Sequence[Standing], figure: Quantity, base: str | None) -> SeedsWanted:
-    """For the open gains; none are spent on proving that a row is worse."""
+    """Further seeds for the open gains, except to prove that a row is worse."""
     counted = [standing for standing in standings if not standing.copy_of]
     open_ones = [standing for standing in counted if standing.verdict.startswith("undecided")]
     if base is None or not open_ones:
@@ -206,8 +206,8 @@ def _more_seeds(evidence: Evidence, standings: Sequence[Standing], figure: Quant
 def _places(
     evidence: Evidence, hashes: Mapping[str, str], figure: Quantity
 ) -> tuple[dict[str, bool | None], dict[str, tuple[int, int] | None]]:
-    """The best set and the ranks, among the most rows that may all be compared with each other; of as many, among
-    those that may be compared with the baseline."""
+    """The best set and the ranks, among the largest group of rows that may all be compared with each other. Of equally
+    large groups, one with the baseline."""
     samples = {label: sample for label, key in hashes.items() if (sample := evidence.sample(key, figure))}
     free = {
         (first, other)
@@ -228,7 +228,7 @@ def _places(
 
 
 def _all_free(start: str, labels: Iterable[str], free: set[tuple[str, str]]) -> list[str]:
-    """Rows that may all be compared with each other, from one on, in their order."""
+    """Rows that may all be compared with each other, in order, from `start` on."""
     group = [start]
     for label in labels:
         if label != start and all((label, other) in free for other in group):
@@ -237,7 +237,7 @@ def _all_free(start: str, labels: Iterable[str], free: set[tuple[str, str]]) -> 
 
 
 def _published(evidence: Evidence, figure: Quantity, label: str) -> float | None:
-    """From the first of the paper's tables that prints this figure of the row."""
+    """The paper's figure, from the first of its tables that prints it for this row."""
     results = evidence.results
     printed = results.published if results.space.baseline is None else results.published_gain
     figures = (

@@ -1,4 +1,4 @@
-"""What is computed of an object once, and then kept with it."""
+"""A decorator that computes a value once per object and stores it in the object."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Made = TypeVar("Made")
 
 
 def cached(make: Callable[Concatenate[Item, Further], Made]) -> Callable[Concatenate[Item, Further], Made]:
-    """A function of an object, or a method: what it gives for further arguments, which can be hashed, is made once."""
+    """Decorate a method, or a function of an object, to compute once per object and further (hashable) arguments."""
 
     @functools.wraps(make)
     def lookup(item: Item, /, *further: Further.args, **named: Further.kwargs) -> Made:

@@ -1,4 +1,4 @@
-"""The comparisons that a claim of the paper is made of: what each is of, whether it tests anything, and how surely."""
+"""The comparisons of a paper's claim: what each compares, whether it tests anything, and its p-values."""
 
 from __future__ import annotations
 
@@ -33,30 +33,30 @@ class Compared:
     why: SameRecipe | None = None
     """Why the rows are one recipe in effect."""
     flags: tuple[Flag, ...] = ()
-    """What forbids a verdict."""
+    """Flags that forbid a verdict."""
     lacking: tuple[str, ...] = ()
     """Rows that lack an input."""
     of_gaps: bool = False
-    """Whether it compares the two rows' difference here with that in another table (`Claim.smaller_in`)."""
+    """Whether the two rows' difference here is compared with their difference in another table (`Claim.smaller_in`)."""
     figure: Quantity | None = None
-    """What is compared."""
+    """The compared figure."""
     hashes: tuple[str, str] = ("", "")
-    """Of the two recipes."""
+    """Hashes of the two recipes."""
     again: bool = False
-    """Whether an earlier comparison is of the same two recipes under other names: it is shown, and counts once."""
+    """Whether an earlier comparison is of the same two recipes under other names: then this one does not count."""
 
     @property
     def out(self) -> bool:
-        """Whether it is kept out of the verdict."""
+        """Whether the comparison is kept out of the verdict."""
         return self.status in ("no input", "flagged", "one recipe")
 
     @property
     def counts(self) -> bool:
-        """Whether it takes part in the verdict."""
+        """Whether the comparison counts in the verdict."""
         return not self.out and not self.again
 
     def decided(self, claim: Claim) -> Direction:
-        """Which way it lies taken by itself at 95 %, without a correction for any other comparison."""
+        """Return the direction of this comparison alone at 95 %, without a correction for other comparisons."""
         if self.status != "compared":
             return ""
         holding, failing = self.chances(claim)
@@ -65,7 +65,7 @@ class Compared:
         return "as claimed" if holding < failing else "against"
 
     def more_seeds(self, evidence: Evidence, bound: float, alpha: float) -> float | None:
-        """As `Evidence.more_seeds`; one that is decided already needs none."""
+        """As `Evidence.more_seeds`; 0 if the comparison is decided already."""
         if self.figure is None:
             return None
         if self.comparison is not None:
@@ -75,7 +75,7 @@ class Compared:
         return evidence.more_seeds(*self.hashes, self.figure, bound, alpha)
 
     def chances(self, claim: Claim) -> tuple[float, float]:
-        """One-sided: of its figures where the claimed relation does not hold, and where it does."""
+        """Return one-sided p of the figures if the claimed relation does not hold, and if it holds."""
         relation, points = ("above", 0.0) if self.of_gaps else (claim.relation, claim.points)
         if relation in ("above", "not below"):
             low = points if relation == "above" else -points
@@ -86,15 +86,15 @@ class Compared:
         return 1.0 if inside is None else inside, min(1.0, 2 * min(self.below(low), self.above(high)))
 
     def above(self, bound: float) -> float:
-        """The chance of its figures where the difference is not above the bound."""
+        """Return p of the figures if the difference is not above the bound."""
         return self._one_sided(bound, p_above, 1)
 
     def below(self, bound: float) -> float:
-        """The same where it is not below it."""
+        """Return p of the figures if the difference is not below the bound."""
         return self._one_sided(bound, p_below, -1)
 
     def _one_sided(self, bound: float, chance: Callable[[Comparison, float], float | None], sign: int) -> float:
-        """With a bound of 0 it is half the comparison's own p, which may be an exact one."""
+        """With a bound of 0, half of the comparison's own p, which may be an exact one."""
         comparison = self.comparison
         if comparison is None or comparison.p is None:
             return 1.0
@@ -105,7 +105,7 @@ class Compared:
 
 
 def compared(evidence: Evidence, claim: Claim) -> tuple[Compared, ...]:
-    """All comparisons that a claim is made of."""
+    """Return all comparisons of a claim."""
     results = evidence.results
     paper = results.space.table(claim.table)
     figure = quantity(paper, paper.column(claim.column))
@@ -136,7 +136,7 @@ def _pair(evidence: Evidence, claim: Claim, better: str, worse: str, figure: Qua
         return Compared(better, worse, "missing", None, published)
     pair = Compared(better, worse, "compared", comparison, published, figure=figure, hashes=(first, second))
     flags = evidence.between(first, second, figure)
-    # A copied trial brings along what its training measured, so its limits say nothing.
+    # A copied trial has the copied training's measurements, so these prove nothing about its limits.
     copied = any(flag.guard == "copies" and flag.crossed_by == "any" for flag in flags)
     same = None if copied else one_in_effect(evidence.results.ran[first], evidence.results.ran[second])
     if same:
@@ -154,5 +154,5 @@ def _published(evidence: Evidence, table: str, column: str, better: str, worse: 
 
 
 def recipes_of(evidence: Evidence, item: Compared) -> tuple[str, ...]:
-    """The two recipes that are compared, copies as one; by name where one is missing."""
+    """Return the hashes of the two compared recipes, copies as one; the rows' names if a recipe is missing."""
     return tuple(map(evidence.results.once, item.hashes)) if all(item.hashes) else (item.better, item.worse)

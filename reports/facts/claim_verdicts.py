@@ -1,6 +1,6 @@
-"""What the paper says in words, held against our figures: by direction, by size, and by what was really tested.
+"""The paper's claims, judged by our figures: by direction, by size, and by what was really tested.
 
-Facts, without words: `reports/sections/claims.py` says them.
+Facts, without words: `reports/sections/claims.py` makes the sentences.
 
 All claims of a report are judged together: the chance that any of their verdicts is false is at most 5 % (Holm).
 """
@@ -31,9 +31,9 @@ Verdict = Literal[
     "not finished",
     "not run",
 ]
-"""`not finished`: what is there does not refute the claim, and comparisons that it needs are missing."""
+"""`not finished`: the finished trials do not refute the claim, and comparisons that it needs are missing."""
 Lack = Literal["every row", "a row", "an input", "trials", "scores"]
-"""`every row` or `a row` of it was not asked for; rows lack an input, or trials; its tasks have no scores."""
+"""`every row`, `a row`: rows were not asked for. `an input`, `trials`: rows lack them. `scores`: tasks have none."""
 Size = Literal["as stated", "smaller", "larger", "undecided", ""]
 
 
@@ -45,26 +45,26 @@ class Judged:
     compared: tuple[Compared, ...]
     verdict: Verdict
     direction: Direction
-    """Whether the claimed relation holds, surely; empty where it was not tested."""
+    """Whether the claimed relation holds, at 5 % error; empty if it was not tested."""
     size: Size
-    """How our difference lies to the stated one; empty where none is stated, or nothing was tested."""
+    """How our difference compares with the stated one; empty if none is stated, or nothing was tested."""
     p: float | None
-    """Of the direction, two-sided, Holm over all claims of the report."""
+    """Two-sided p of the direction, Holm over all claims of the report."""
     more_seeds: float | None = None
-    """Of an undecided claim: so many more seeds of its rows would settle its direction at power 80 %, if all
-    differences are as measured. Infinity where no number would; None where it is not known, or decided."""
+    """For an undecided claim: how many more seeds of its rows would settle its direction at power 80 %, if all
+    differences are as measured. Infinity if no number would; None if unknown, or decided."""
     not_varied: NotVaried | None = None
-    """What the claim's rows should differ in and do not, as far as they have run."""
+    """Limits in which the claim's rows should differ and do not, as far as the rows have run."""
     without: tuple[str, ...] = ()
-    """Its rows that have no finished trial."""
+    """Rows of the claim without a finished trial."""
     lacks: Lack | None = None
-    """Of a claim that was not run, what it lacks most."""
+    """For a claim that was not run: what it lacks most."""
 
     @property
     def deciding(self) -> Compared | None:
-        """The comparison that the verdict hangs on: the surest one against a claim that fails, else the least sure.
+        """The comparison that decides the verdict: the surest one against a claim that fails, else the least sure one.
 
-        One with a single seed only where no other is there; None where nothing was compared.
+        A comparison with a single seed only if there is no other; None if nothing was compared.
         """
         pairs = [item for item in self.compared if item.comparison is not None and not item.of_gaps]
         taking_part = [item for item in pairs if not item.out] or pairs
@@ -94,17 +94,17 @@ class Judged:
 
     @property
     def flags(self) -> tuple[Flag, ...]:
-        """What kept comparisons out of the verdict."""
+        """Flags that keep comparisons out of the verdict."""
         return tuple(dict.fromkeys(flag for item in self.compared for flag in item.flags))
 
 
 def judged(results: Results) -> tuple[Judged, ...]:
-    """Every claim of the study's space, in its order."""
+    """Return every claim of the study's space with its verdict, in the space's order."""
     return judge(Evidence.of(results), results.space.claims)
 
 
 def judge(evidence: Evidence, claims: Sequence[Claim]) -> tuple[Judged, ...]:
-    """Claims that stand together: Holm over the directions and stated sizes of all of them."""
+    """Judge claims together: Holm over the directions and stated sizes of all of them."""
     pairs = [(claim, compared(evidence, claim)) for claim in claims]
     chances = [_chances(*pair) for pair in pairs]
     directions = [None if both is None else min(1.0, 2 * min(both)) for both in chances]
@@ -120,13 +120,13 @@ def judge(evidence: Evidence, claims: Sequence[Claim]) -> tuple[Judged, ...]:
 
 
 def open_claims(claims: Sequence[Judged]) -> SeedsWanted:
-    """How many more seeds the undecided claims need, by their texts."""
+    """Return how many more seeds the undecided claims need, by the claims' texts."""
     undecided = [item for item in claims if item.verdict in ("undecided", "undecided: one seed")]
     return SeedsWanted({item.claim.text: item.more_seeds for item in undecided})
 
 
 def _with_rows(evidence: Evidence, item: Judged) -> Judged:
-    """With what became of its rows."""
+    """Add which of the claim's rows are missing or not varied."""
     results, labels = evidence.results, item.claim.labels
     without = tuple(label for label in sorted(labels) if not results.of_row(label))
     lacks = _lacks(item, set(results.asked_rows), without) if item.verdict == "not run" else None
@@ -142,7 +142,7 @@ def _lacks(item: Judged, rows: set[str], without: Sequence[str]) -> Lack:
 
 
 def _unvaried(evidence: Evidence, item: Judged) -> NotVaried | None:
-    """Of a claim about limits: what its rows differ in nowhere."""
+    """For a claim about limits: those that its rows set differently without effect."""
     results = evidence.results
     recipes = {label: results.recipe(label) for label in sorted(item.claim.labels)}
     if not all(differing(recipes[better], recipes[worse]) <= CAPS.keys() for better, worse in item.claim.comparisons):
@@ -151,7 +151,7 @@ def _unvaried(evidence: Evidence, item: Judged) -> NotVaried | None:
 
 
 def _test(evidence: Evidence, claim: Claim, items: Sequence[Compared]) -> tuple[Hashable, ...]:
-    """What the claim asks of which recipes: claims for which it is the same are one test."""
+    """The claim's relation and recipes: claims for which these are equal are one test."""
     recipes = frozenset((recipes_of(evidence, item), item.figure) for item in items)
     return claim.relation, claim.points, claim.quantifier, recipes
 
@@ -160,10 +160,10 @@ def _test(evidence: Evidence, claim: Claim, items: Sequence[Compared]) -> tuple[
 
 
 def _chances(claim: Claim, items: Sequence[Compared]) -> tuple[float, float] | None:
-    """How likely such figures are where the claim is false, and where it is true; None where nothing was tested.
+    """p of the figures if the claim is false, and if it is true; None if nothing was tested.
 
-    Of m comparisons the claim needs n, and m - n + 1 against it refute it. Those that are missing, or have one seed,
-    say nothing either way; the others alone may decide it, as one counterexample does where all must hold.
+    Of m comparisons the claim needs n, and m - n + 1 against it refute it. Comparisons that are missing, or have one
+    seed, count neither way; the others alone may decide the claim, as one counterexample does where all must hold.
     """
     taking_part = [item for item in items if item.counts]
     compared = [item.chances(claim) for item in taking_part if item.status == "compared"]
@@ -176,9 +176,9 @@ def _chances(claim: Claim, items: Sequence[Compared]) -> tuple[float, float] | N
 
 
 def _at_least(needed: int, chances: Sequence[float]) -> float:
-    """How likely such figures are where fewer than `needed` of the comparisons are real (Benjamini and Heller 2008).
+    """p of the figures if fewer than `needed` of the comparisons are real (Benjamini and Heller 2008).
 
-    The n-th smallest chance of m, times m - n + 1: of all it is the largest, of one it is Bonferroni's.
+    The n-th smallest p of m, times m - n + 1: for all comparisons the largest p, for one comparison Bonferroni's.
     """
     if needed > len(chances):
         return 1.0
@@ -186,7 +186,7 @@ def _at_least(needed: int, chances: Sequence[float]) -> float:
 
 
 def _size_p(claim: Claim, items: Sequence[Compared]) -> float | None:
-    """Two-sided, of the difference that the paper states; None where none is stated, or nothing was tested."""
+    """Two-sided p of the difference that the paper states; None if none is stated, or nothing was tested."""
     if claim.stated is None or items[0].status != "compared":
         return None
     return min(1.0, 2 * min(items[0].above(claim.stated), items[0].below(claim.stated)))
@@ -210,7 +210,7 @@ def _judged(
 
 
 def _size(claim: Claim, items: Sequence[Compared], p_size: float | None) -> Size:
-    """By the 95 % interval where it holds the stated size, by Holm's p where it does not."""
+    """From the 95 % interval if it contains the stated size, else from Holm's p."""
     comparison = items[0].comparison
     if claim.stated is None or comparison is None or comparison.low is None or comparison.high is None:
         return ""
@@ -222,9 +222,9 @@ def _size(claim: Claim, items: Sequence[Compared], p_size: float | None) -> Size
 
 
 def _verdict(items: Sequence[Compared], direction: Direction, size: Size) -> Verdict:
-    """A direction that holds is an agreement in part where the size differs or some comparisons were kept out.
+    """A direction that holds is an agreement in part if the size differs or some comparisons were kept out.
 
-    An undecided direction whose stated size is surely another one is a disagreement: the stated effect is excluded.
+    An undecided direction whose size surely differs from the stated one disagrees: the stated effect is excluded.
     """
     statuses = {item.status for item in items}
     if direction == "as claimed":
@@ -244,7 +244,7 @@ def _verdict(items: Sequence[Compared], direction: Direction, size: Size) -> Ver
 
 
 def _with_seeds(evidence: Evidence, item: Judged, claims: int) -> Judged:
-    """With `more_seeds`: those of the comparisons that would have to be decided, for the claim or against it."""
+    """Add `more_seeds`: enough to decide the comparisons that settle the claim, for it or against it."""
     claim = item.claim
     taking_part = [pair for pair in item.compared if pair.counts]
     if item.verdict not in ("undecided", "undecided: one seed") or claim.relation in ("equal", "slightly above"):

@@ -1,9 +1,9 @@
-"""What a results folder holds as evidence: each recipe's figures as samples, and any two recipes compared.
+"""Evidence of a results folder: each recipe's figures as samples, and comparisons of any two recipes.
 
     evidence = Evidence.of(results)
     evidence.compare(first_hash, second_hash, figure)
 
-`boards.py` sets the rows against the baseline by it, `claim_verdicts.py` judges the paper's claims.
+`boards.py` uses it to compare the rows with the baseline, `claim_verdicts.py` to judge the paper's claims.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from reports.statistics.spreads import Common, common_spread
 from trainables.senteval.tasks import TASKS
 
 SURE = 0.05
-"""A verdict may be wrong this often, over a whole board or all claims of a report."""
+"""Largest probability that any verdict of a board, or on the claims of a report, is wrong."""
 
 
 class Evidence:
-    """The samples of a study and their comparisons, each computed once."""
+    """The samples of a study and their comparisons; each is computed once."""
 
     def __init__(self, results: Results) -> None:
         self.results = results
@@ -44,38 +44,37 @@ class Evidence:
     @staticmethod
     @cached
     def of(results: Results) -> Evidence:
-        """The one evidence of these results, kept with them."""
+        """Return the evidence of these results; made once."""
         return Evidence(results)
 
     @cached_property
     def flags(self) -> Flags:
-        """What every guard found."""
+        """The flags of all guards."""
         return find_flags(self.results)
 
     @cached_property
     def rows(self) -> dict[str, str]:
-        """By label the recipes of the rows that can be run."""
+        """By label, the recipe hashes of the rows that can be run."""
         hashes = self.results.info.row_hashes
         return {label: key for label in self.results.asked_rows if (key := hashes[label])}
 
     @property
     def figures(self) -> list[Quantity]:
-        """What sums the study up."""
+        """Figures that sum the study up."""
         return self.results.figures
 
     @cached_property
     def shown(self) -> list[Quantity]:
-        """Those figures that at least one row has."""
+        """Those of the figures that at least one row has."""
         return [figure for figure in self.figures if any(self.sample(key, figure) for key in self.rows.values())]
 
     # Samples
 
     @cached
     def sample(self, recipe_hash: str, figure: Quantity) -> Sample | None:
-        """A recipe's figure under every seed that has it, with the effects of the test items where all seeds kept them.
+        """Return a recipe's figure under every seed that has it, with the test items' effects if all seeds kept them.
 
-        Of the study's protocol only, and without seeds under which training collapsed (`collapses`). None where no seed
-        has it.
+        Only of the study's protocol, and without seeds of collapsed trainings (`collapses`). None if no seed has it.
         """
         valued = [
             (record, value)
@@ -98,7 +97,7 @@ class Evidence:
 
     @cached_property
     def collapses(self) -> dict[str, list[int]]:
-        """By recipe hash the seeds under which its training collapsed, in any of the figures that sum the study up."""
+        """By recipe hash, the seeds under which training collapsed in any of the figures that sum the study up."""
         seeds_of: dict[str, set[int]] = {}
         for recipe_hash in self.results.trained:
             for figure in self.figures:
@@ -110,9 +109,9 @@ class Evidence:
         return {recipe_hash: sorted(seeds) for recipe_hash, seeds in seeds_of.items() if seeds}
 
     def _effects(self, record: Record, figure: Quantity) -> tuple[np.ndarray, str] | None:
-        """(items,) of all tasks, one after the other, each times its weight; None where a part cannot be told.
+        """(items,) effects of all tasks, one after the other, times their weights, and a name of the items; or None.
 
-        Numbers of one task that are scored on the same items add up.
+        Numbers of one task that are scored on the same items are added.
         """
         by_items: dict[str, np.ndarray] = {}
         for (task, number), weight in sorted(figure.weights.items()):
@@ -125,7 +124,7 @@ class Evidence:
 
     @property
     def ungrouped(self) -> list[str]:
-        """The tasks of the boards whose items count as independent, since what they share is not known."""
+        """Tasks of the boards whose items count as independent, since groups of items are unknown."""
         parts = [part for figure in self.shown for part in sorted(figure.weights)]
         trials = [trial for own in self.results.recipes.values() for trial in own]
         behind = self.results.predictions.behind
@@ -136,7 +135,7 @@ class Evidence:
 
     @cached
     def compare(self, first_hash: str, second_hash: str, figure: Quantity) -> Comparison | None:
-        """One recipe minus another; None where either lacks the figure. Flags are another matter: `between`."""
+        """Return one recipe minus another; None if either lacks the figure. Flags are not used here, see `between`."""
         base = self.results.baseline_hash
         if first_hash == base != second_hash:
             comparison = self.compare(second_hash, first_hash, figure)
@@ -156,8 +155,7 @@ class Evidence:
         return comparison if exact is None else replace(comparison, p=min(1.0, comparison.looks * exact))
 
     def looks(self, *samples: Sample, further: int = 0) -> float:
-        """By how much chance counts more at this look, or at a further one, and where the samples' numbers of seeds
-        hang on scores."""
+        """Return the factor on p at this look, or at a further one; larger if a race chose the numbers of seeds."""
         info = self.results.info
         at_this_look = 1 / share(look(self.results) + further)
         counts = [sample.count for sample in samples if not sample.fixed]
@@ -166,7 +164,7 @@ class Evidence:
         return at_this_look * max(looks(count, len(info.seeds), info.most_seeds) for count in counts)
 
     def _exact_p(self, first_hash: str, second_hash: str, figure: Quantity) -> float | None:
-        """McNemar's, of one accuracy of two recipes that no seed changes; None for anything else."""
+        """McNemar's p, for one accuracy of two fixed recipes; else None."""
         first, second = self.sample(first_hash, figure), self.sample(second_hash, figure)
         if first is None or second is None or not (first.fixed and second.fixed and pairable(first, second)):
             return None
@@ -178,20 +176,20 @@ class Evidence:
 
     @cached
     def _seeds_move_together(self, figure: Quantity) -> bool:
-        """Whether rows are compared seed by seed in this figure; decided once, for all of them."""
+        """Whether rows are compared seed by seed in this figure; one decision for all rows."""
         base = self.results.baseline_hash
         order = sorted(dict.fromkeys(map(self.results.once, self.rows.values())), key=lambda key: key != base)
         samples = [sample for key in order if (sample := self.sample(key, figure)) and not sample.fixed]
         return len(samples) > 1 and pair_by_seed(samples[0], samples[1:])
 
     def between(self, first_hash: str, second_hash: str, figure: Quantity) -> tuple[Flag, ...]:
-        """The flags that forbid a verdict on the two recipes in this figure."""
+        """Return the flags that forbid a verdict on the two recipes in this figure."""
         return self.flags.between(first_hash, second_hash, figure.parts)
 
     def outcomes(self, first_hash: str, second_hash: str, figure: Quantity) -> dict[str, tuple[float, bool]] | None:
-        """By task the gain of the first, and whether it is more than chance (Holm over the figure's tasks).
+        """Return by task the gain of the first recipe, and whether it is beyond chance (Holm over the figure's tasks).
 
-        None with one seed, and where a recipe is missing.
+        None with one seed, and if a recipe is missing.
         """
         parts = figure.by_task()
         compared = ((task, self.compare(first_hash, second_hash, part)) for task, part in parts.items())
@@ -206,10 +204,10 @@ class Evidence:
     def more_seeds(
         self, first_hash: str, second_hash: str, figure: Quantity, bound: float, alpha: float
     ) -> float | None:
-        """So many more seeds than the study's own would show at power 80 % that the two recipes' difference is not
-        `bound`; 0 where the study only has to be finished.
+        """Return how many more seeds than the study's own would show, at power 80 %, that the two recipes' difference
+        is not `bound`; 0 if the study only has to be finished.
 
-        Else as `reports.facts.more_seeds.more_seeds`; None, too, where a figure is missing.
+        Else as `reports.facts.more_seeds.more_seeds`; None also if a figure is missing.
         """
         first, second = self.sample(first_hash, figure), self.sample(second_hash, figure)
         if first is None or second is None:
@@ -219,23 +217,23 @@ class Evidence:
         if more is None or more == math.inf:
             return more
         fewest = min(sample.count for sample in (first, second) if not sample.fixed)
-        collapsed = max(len(self.collapses.get(key, ())) for key in (first_hash, second_hash))  # ran, and do not count
+        collapsed = max(len(self.collapses.get(key, ())) for key in (first_hash, second_hash))  # ran, but not counted
         return max(0, fewest + collapsed + more - len(self.results.info.seeds))
 
     def common(self, figure: Quantity) -> Common:
-        """What the rows' spreads between seeds have in common."""
+        """Return the common spread between seeds of the rows."""
         return self._scatter(figure)[1]
 
     @cached
     def _scatter(self, figure: Quantity) -> tuple[Spread | None, Common]:
-        """Between seeds: pooled over the rows, and what they have in common."""
+        """Spreads between seeds: pooled over the rows, and common to them."""
         keys = dict.fromkeys(map(self.results.once, self.results.labels))
         samples = [sample for key in keys if (sample := self.sample(key, figure)) is not None]
         return pooled_spread(samples), common_spread(samples)
 
 
 def chance_of(figure: Quantity) -> float:
-    """What guessing scores in the figure, in points; 0 for a correlation, and where it is not known."""
+    """Return the score of guessing in the figure, in points; 0 for a correlation, and if it is unknown."""
     return math.fsum(
         weight * (TASKS[task].chance or 0.0)
         for (task, number), weight in figure.weights.items()

@@ -1,6 +1,6 @@
-"""The finals of a search as evidence: whose trials are there, what each gains over another, which flags forbid that.
+"""The finals of a search as evidence: their trials, the gains between recipes, and the flags that forbid a verdict.
 
-Everything here is of one look at a study; `reports/facts/answer.py` makes the answer of it.
+Everything here is for one look at a study; `reports/facts/answer.py` makes the answer from it.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from search_spaces.goals import needed
 from trainables.senteval.tasks import kind_of
 
 PERCENT = 200.0
-"""How far the ends of a figure in percent lie apart at most; `lent_spread` is of such figures."""
+"""Largest range of a figure in percent; `lent_spread` is for such figures only."""
 
 VARIED = frozenset({"steps", "tokens", "caps", "seeds"})
-"""Guards of what a search varies on purpose: the question is which settings to use, and their cost is told."""
+"""Guards of what a search varies on purpose: the question is which settings to use, and reports print their cost."""
 
 
 class FinalsEvidence:
-    """The trials that an answer rests on, as samples and gains."""
+    """The trials that an answer is based on, as samples and gains."""
 
     def __init__(self, results: Results, ready: Mapping[str, Sequence[Record]]) -> None:
         self.results, self.ready = results, ready
@@ -60,19 +60,18 @@ class FinalsEvidence:
 
     @property
     def first(self) -> Record:
-        """A trial of the finals, which says what all were scored on."""
+        """A trial of the finals; all trials were scored on its tasks."""
         return next(iter(self.recipes.values()))[0]
 
     @property
     def looks_of_pick(self) -> float:
-        """`looks` of what is said of the one that was picked among the finalists."""
+        """`looks` for statements on the recipe that was picked among the finalists."""
         return self.looks * max(len(self.finalists), 1)
 
     @cached_property
     def figure(self) -> Quantity | None:
-        """What all finalists and the base have a test value of: of what sums the study up, or else of the goals' own
-        tasks, the first that asks for what the goals ask for. Without tasks that are not fresh, where others are left.
-        """
+        """The first figure of `in_question` of which all finalists and the base have a test value; None without these
+        recipes. Tasks that are not fresh are left out, if others remain."""
         compared = [*self.finalists, *(key for name, key in self.references.items() if name == "base")]
         if not compared:
             return None
@@ -88,20 +87,20 @@ class FinalsEvidence:
         return needed(self.results.goals)
 
     def development(self, recipe_hash: str) -> tuple[float | None, ...]:
-        """Means of the fresh seeds by the measured goals, the higher the better."""
+        """Return the mean over fresh seeds of each measured goal, such that higher is better."""
         goals, results = self.results.measured_goals, self.evidence.results
         scores = [results.goal(self.recipes[recipe_hash], goal) for goal in goals]
         return tuple(goal.upward(score.mean) if score else None for goal, score in zip(goals, scores, strict=True))
 
     @cached_property
     def chosen_by(self) -> frozenset[str]:
-        """The tasks whose tested items gave the goals' development scores: of nested cross-validation, or because the
-        development part is the test part."""
+        """Tasks whose tested items gave the goals' development scores: by nested cross-validation, or because a task's
+        development part is its test part."""
         scored = self.needs & self.first.scores.keys()
         return frozenset(task for task in scored if self._tests_choose(self.first, task))
 
     def chosen_on(self, recipe_hash: str) -> int | None:
-        """As `development_items`, of the first trial of a recipe."""
+        """As `development_items`, for the recipe's first trial."""
         return development_items(self.evidence.results, self.recipes[recipe_hash][0], self.needs)
 
     def _tests_choose(self, record: Record, task: str) -> bool:
@@ -112,13 +111,13 @@ class FinalsEvidence:
         return dev is not None and tested is not None and dev.named == tested.named != ""
 
     def samples(self, figure: Quantity, recipes: Iterable[str]) -> list[Sample]:
-        """Of those of the recipes that have the figure."""
+        """Return the samples of the recipes that have the figure."""
         return [sample for key in recipes if (sample := self.evidence.sample(key, figure)) is not None]
 
     @cached
     def lent(self, figure: Quantity) -> Common:
-        """What is lent to recipes of at most three seeds: by the finals, and by all seeds of the base and of rows,
-        which no score chose."""
+        """Return the spread that recipes of at most three seeds borrow: from the finals, and from all seeds of the base
+        and of rows, which no score chose. `OWN` for figures that are not in percent."""
         least, most = figure.ends
         if most - least > PERCENT:
             return OWN
@@ -131,23 +130,23 @@ class FinalsEvidence:
         return lent_spread(filter(None, (every.sample(key, figure) for key in every.results.recipes)))
 
     def borrowed(self, figure: Quantity) -> float | None:
-        """The standard deviation that recipes of at most three seeds borrow; None where none does."""
+        """Return the standard deviation that recipes of at most three seeds borrow; None if no recipe borrows it."""
         if all(sample.fixed or sample.count > FEW_SEEDS for sample in self.samples(figure, self.recipes)):
             return None
         return math.sqrt(self.lent(figure).variance) or None
 
     def gain(self, first: str, second: str, figure: Quantity, looks: float) -> Comparison | None:
-        """Of recipes, by hash; None where one of them lacks the figure."""
+        """Return the gain of one recipe over another, by hash; None if one of them lacks the figure."""
         own, other = self.evidence.sample(first, figure), self.evidence.sample(second, figure)
         return None if own is None or other is None else gain_over(own, other, self.lent(figure), looks)
 
     def level(self, recipe_hash: str, figure: Quantity) -> Gain | None:
-        """The figure of a recipe."""
+        """Return the figure of a recipe, with its interval."""
         sample = self.evidence.sample(recipe_hash, figure)
         return None if sample is None else Gain.level(sample, figure, self.lent(figure))
 
     def compared(self, figure: Quantity) -> dict[Reference, Sample]:
-        """The references that have the figure."""
+        """Return the samples of the references that have the figure."""
         names: tuple[Reference, ...] = ("base", "encoder", "baseline")
         samples = {name: self.evidence.sample(self.references.get(name, ""), figure) for name in names}
         return {name: sample for name, sample in samples.items() if sample is not None}
@@ -155,8 +154,8 @@ class FinalsEvidence:
     def forbidding(
         self, recipe_hash: str, figure: Quantity, over: Collection[str] = ("base", "encoder"), beside: int = 1
     ) -> list[Flag]:
-        """The flags between the recipe and what it is compared with, but for those of what the search varies. `beside`:
-        how many such gains hold at once."""
+        """Return the flags that forbid a verdict on the recipe against the references `over`, except flags on what the
+        search varies. `beside`: number of gains that hold at once."""
         searched = {domain.key.partition(".")[0] for domain in self.results.space.domains}
         varied = VARIED | ({"encoder"} & searched) | ({"data"} if searched & {"corpus", "spans"} else frozenset())
         others = [key for name, key in self.references.items() if name in over]
@@ -171,7 +170,7 @@ class FinalsEvidence:
 
     @cached
     def _unseen(self, first: str, second: str, figure: Quantity, beside: int) -> tuple[int, Comparison] | None:
-        """How many test items training saw, and the gain on the others; None where that is another verdict."""
+        """Number of test items that training saw, and the gain on the others; None if that gain has another verdict."""
         looks = self.looks_of_pick * beside
         gain, unseen = self.gain(first, second, figure, looks), on_unseen(self.evidence, first, second, figure)
         if gain is None or unseen is None:
@@ -180,8 +179,8 @@ class FinalsEvidence:
         return (unseen.seen, left) if same_verdict(gain, left) else None
 
     def remembered(self, recipe_hash: str, figure: Quantity, beside: int) -> Remembered | None:
-        """Of a gain over the encoder that is shown; None where training saw no more of the test than the encoder.
-        `beside`: as of `forbidding`."""
+        """Return the gain over the encoder on unseen test items, if it is shown; None also if training saw no more of
+        the test than the encoder. `beside` as in `forbidding`."""
         encoder = self.references.get("encoder", "")
         guards = {flag.guard for flag in self.evidence.between(recipe_hash, encoder, figure)} if encoder else set()
         unseen = self._unseen(recipe_hash, encoder, figure, beside) if OVERLAP in guards else None
@@ -190,10 +189,9 @@ class FinalsEvidence:
         return Remembered(unseen[0], gain)
 
     def checked(self, recipe_hash: str, figure: Quantity) -> Check | None:
-        """What a recipe gains by the other reader of the same embeddings (`TaskKind.checked`), for which nothing is
-        fitted: a gain that a classifier alone makes does not stand there. All low ends hold at once, and all high ones.
-        None where the figure, or a part of it, has no second reader.
-        """
+        """Return the recipe's gains by the second reader of the same embeddings (`TaskKind.checked`), for which nothing
+        is fitted: it does not repeat a gain that comes from the classifier alone. All low ends hold at once, and so do
+        all high ends. None if a part of the figure has no second reader."""
         kinds = {task: kind_of(task) for task in figure.tasks}
         if any(number != kinds[task].main or not kinds[task].checked for task, number in figure.weights):
             return None
@@ -205,13 +203,13 @@ class FinalsEvidence:
         against = {name: sample for name, sample in against.items() if self.references[name] != recipe_hash}
         if level is None:
             return None
-        looks = self.looks * max(1, len(against.keys() - {"baseline"}))  # which decides nothing
+        looks = self.looks * max(1, len(against.keys() - {"baseline"}))  # the baseline decides nothing
         gains = {name: self.gain(recipe_hash, self.references[name], other, looks) for name in against}
         gained: dict[str, Gain] = {name: Gain.of(gain) for name, gain in gains.items() if gain}
         return Check(recipe_hash, other.name, tuple(sorted({kind.checked for kind in kinds.values()})), level, gained)
 
     def by_task(self, recipe_hash: str, tasks: Iterable[Quantity], over: Sequence[str]) -> list[Other]:
-        """The lowest gain first; their intervals hold all at once."""
+        """Return gains by task, the lowest first; the intervals of all of them hold at once."""
         measured = [
             (task, name)
             for task in tasks
@@ -227,20 +225,20 @@ class FinalsEvidence:
 
 
 def noise(samples: Iterable[Sample], measured_alone: bool = False) -> tuple[float, ...]:
-    """How far one seed moves a score: the standard deviations of those that have two; or that borrow none."""
+    """Return the standard deviations over seeds of samples with two seeds, or only of samples that borrow none."""
     fewest = FEW_SEEDS + 1 if measured_alone else 2
     return tuple(sample.std for sample in samples if sample.std is not None and sample.count >= fewest)
 
 
 def development_items(results: Results, record: Record, tasks: Set[str]) -> int | None:
-    """How many development items these tasks of a trial have; None where their predictions were not kept."""
+    """Return the number of development items of these tasks in a trial; None if their predictions were not kept."""
     items, _ = items_and_rows(results, record, [f"dev.{task}" for task in tasks & record.scores.keys()])
     return items
 
 
 def items_and_rows(results: Results, record: Record, parts: Iterable[str]) -> tuple[int | None, int | None]:
-    """How many items these parts of a trial have, and how many rows: those that share a text are one item. None where
-    their predictions were not kept."""
+    """Return the number of items in these parts of a trial, and the number of rows: rows that share a text are one
+    item. (None, None) if predictions were not kept."""
     answers = [results.predictions.of_task(record, part) for part in parts]
     present = [part for part in answers if part]
     if not present or len(present) < len(answers):

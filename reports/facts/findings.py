@@ -1,10 +1,10 @@
-"""What a study found, worked out once: the facts that report, page, live page, diff and JSON share, without words.
+"""The findings of a study, computed once: facts that report, page, live page, diff and JSON share, without words.
 
 found = Findings.of(results)
 found.boards[0].best                      # the rows that may be the best
 json.dumps(found.as_json())
 
-How they are said: `reports/words/comparisons.py`, and the section that each belongs to.
+`reports/words/comparisons.py`, and the section of each finding, make the sentences.
 """
 
 from __future__ import annotations
@@ -29,32 +29,32 @@ from reports.statistics import Sample
 
 @dataclass(frozen=True)
 class Findings:
-    """Everything that is decided about a study."""
+    """All facts and verdicts of a study."""
 
     finished: int
-    """Trials."""
+    """Number of finished trials."""
     extents: Mapping[str, Extent]
-    """Of every row that can be run, by label, how much of it is there."""
+    """By label, the done and the planned trials of every row that can be run."""
     missing: Mapping[str, str]
-    """By label why a row has no figures, as the study kept it."""
+    """By label, why a row has no figures."""
     look: int | None
-    """Which look at the study this is; None where it can hold no verdict."""
+    """The number of this look at the study; None if it can contain no verdict."""
     flags: tuple[Flag, ...]
-    """All that guards found, in their order."""
+    """The flags of all guards, in the guards' order."""
     boards: tuple[Board, ...]
     claims: tuple[Judged, ...]
-    """The paper's, in the space's order."""
+    """The paper's claims, in the space's order."""
     more_seeds: SeedsWanted
-    """For the claims that are open; each board has its own."""
+    """Further seeds for the open claims; each board has its own."""
     praised: str | None
-    """By hash the recipe that rows and search speak for: see `_praised`."""
+    """Hash of the recipe that rows and search recommend: see `_praised`."""
     best: Record | None
-    """Of its trials the one whose model is the study's best; None where none was kept."""
+    """The best trial of `praised` with a stored model, which is the study's best model; None if none was kept."""
 
     @staticmethod
     @cached
     def of(results: Results) -> Findings:
-        """The one value of these results."""
+        """Return the findings of these results; computed once."""
         evidence, claims = Evidence.of(results), judged(results)
         made = boards(evidence)
         praised = _praised(results, made)
@@ -78,7 +78,7 @@ class Findings:
         return {label: extent for label, extent in self.extents.items() if extent.done < extent.planned}
 
     def as_json(self) -> dict[str, Any]:
-        """For `json.dumps`. Figures in points; what is unknown is None."""
+        """Return the findings for `json.dumps`. Figures in points; unknown values are None."""
         best = self.best
         return {
             "finished": self.finished,
@@ -93,9 +93,9 @@ class Findings:
 
 
 def _praised(results: Results, boards: Sequence[Board]) -> str | None:
-    """Within the limits, the highest of the rows that are shown to be better than the baseline by the first figure.
-    Where none is: of a search the best by development scores; of rows the baseline, or the one that is the best alone;
-    and where test scores tell nothing, again the best by development scores."""
+    """Hash of the highest row within the limits that is shown to be better than the baseline in the first figure. If
+    there is none: in a search the best recipe by development scores; for rows the baseline, or the only row that may be
+    the best; and if test scores decide nothing, again the best by development scores."""
     board = next(iter(boards), None)
     better = [item for item in board.counted if item.verdict == "above"] if board else []
     alone = [item for item in board.counted if item.verdict == "baseline"] or board.best if board else ()

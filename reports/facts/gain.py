@@ -12,7 +12,7 @@ from reports.statistics.spreads import ALONE, Common
 
 @dataclass(frozen=True)
 class Gain:
-    """In points, with its interval; None where that is not known."""
+    """A gain in points, with its interval; unknown ends are None."""
 
     gain: float
     low: float | None
@@ -20,22 +20,22 @@ class Gain:
 
     @property
     def above(self) -> bool:
-        """Whether it is shown to be above zero."""
+        """Whether the gain is shown to be above zero."""
         return self.low is not None and self.low > 0
 
     @property
     def below(self) -> bool:
-        """Whether it is shown to be below zero."""
+        """Whether the gain is shown to be below zero."""
         return self.high is not None and self.high < 0
 
     @classmethod
     def of(cls, comparison: Comparison) -> Gain:
-        """Of a comparison."""
+        """Return the gain of a comparison."""
         return cls(comparison.gain, comparison.low, comparison.high)
 
     @classmethod
     def level(cls, sample: Sample, figure: Quantity, common: Common = ALONE) -> Gain:
-        """Of a figure by itself: its interval ends where the figure does."""
+        """Return a figure with its own interval, which ends where the figure's range does."""
         alone, (least, most) = by_itself(sample, common), figure.ends
         low, high = (None if end is None else min(max(end, least), most) for end in (alone.low, alone.high))
         return cls(alone.gain, low, high)

@@ -1,9 +1,8 @@
-"""Would more data help? What the recipe to use scores on parts of its data, and what each doubling brought.
+"""Would more data help? Scores of the recipe to use on parts of its data, and the gain of each doubling.
 
-A gain is that of `reports.statistics.compare`, which pairs the test items. The parts have the finals' seeds. The recipe
-was picked among K finalists by scores of these seeds, which may flatter it, and does not flatter its parts: so each
-interval is at 1/K of the level, as those of the finals are. A part counts once it has all of its seeds, so that nobody
-stops where it looks well.
+A gain is from `reports.statistics.compare`, which pairs the test items. The parts have the finals' seeds. The recipe
+was picked among K finalists by scores of these seeds, which may flatter the recipe, but not its parts: so each interval
+is at 1/K of the level, as in the finals. A part counts only with all of its seeds, so that nobody stops early.
 """
 
 from __future__ import annotations
@@ -27,9 +26,9 @@ from reports.statistics.spreads import common_spread
 
 ALL = "all"
 UNITS = ("pairs", "texts", "documents")
-"""What a record may count its training data in."""
+"""Units in which a record may count its training data."""
 LESS = frozenset({"steps", "tokens", "caps"})
-"""Guards of what fewer data mean: a learning curve varies it on purpose."""
+"""Guards of what fewer data change: a learning curve varies it on purpose."""
 
 
 @dataclass(frozen=True)
@@ -39,14 +38,14 @@ class DataPart:
     share: str
     """`1/8`, or `all`."""
     rows: int | None
-    """Of training data; None where no trial says so."""
+    """Number of training rows; None if no trial stores it."""
     steps: int | None
     seeds: int
-    """Fresh ones, without those under which its training collapsed."""
+    """Number of fresh seeds, without those under which training collapsed."""
     figure: Gain | None
-    """With its own interval; None for a part without all of its trials, and for one that is too small."""
+    """Score with its own interval; None for a part without all of its trials, and for a part that is too small."""
     gain: Gain | None = None
-    """Over half as much data."""
+    """Gain over half as much data."""
     flags: tuple[str, ...] = ()
     """Guards that forbid a verdict on this gain."""
 
@@ -56,18 +55,18 @@ class DataCurve:
     """A learning curve."""
 
     name: str
-    """Of the recipe."""
+    """Name of the recipe."""
     unit: str
-    """What `rows` are: anchors, pairs, texts, documents."""
+    """What `rows` counts: anchors, pairs, texts, documents."""
     trials: Extent
-    """Of the parts; all of the data are the finals' own trials."""
+    """Trials of the parts; on all of the data the finals' own trials count."""
     parts: tuple[DataPart, ...]
     """The smallest first, all of the data last."""
 
 
 def data_curve(evidence: Evidence, figure: Quantity, looks: float) -> DataCurve | None:
-    """That of a study, in this figure. `evidence` is of the finals; `looks` as in `compare`: of this look, times the
-    finalists. None where nobody asked for it, and where no recipe is known to train."""
+    """Return the learning curve of a study in this figure. `evidence` is of the finals; `looks` as in `compare`: of
+    this look, times the number of finalists. None if nobody asked for it, and if no recipe is known to train."""
     results = evidence.results
     finals = results.info.finals
     if finals is None or finals.curve is None or finals.curve.whole not in results.recipes:
@@ -107,8 +106,8 @@ def _part(share: str, records: list[Record], sample: Sample | None, figure: Quan
 
 
 def trained_on(records: Sequence[Record]) -> tuple[int | None, str]:
-    """How much a recipe trained on, and what is counted; None and `rows` where no record says so. Anchors where some
-    have several pairs, those with negatives among them."""
+    """Return the amount of training data and its unit; None and `rows` if no record stores it. Counts anchors instead
+    of pairs if some anchors have several pairs, those with negatives included."""
     for corpus in (record.data.get("corpus", {}) for record in records):
         if unit := next((unit for unit in UNITS if unit in corpus), None):
             amount: int = corpus[unit]  # type: ignore[literal-required]
@@ -124,7 +123,7 @@ def _forbidding(
     gain: Comparison,
     compared: Callable[[Sample, Sample], Comparison],
 ) -> tuple[str, ...]:
-    """The guards of the flags between the two, but for those of what fewer data mean. `compared` made their gain."""
+    """Guards of the flags between the two recipes, except for what fewer data change. `compared` made their gain."""
     guards = dict.fromkeys(flag.guard for flag in evidence.between(*pair, figure) if flag.guard not in LESS)
     unseen = on_unseen(evidence, *pair, figure) if OVERLAP in guards else None
     if unseen and same_verdict(gain, compared(unseen.own, unseen.other)):

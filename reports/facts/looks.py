@@ -1,10 +1,10 @@
-"""How often a study was looked at, and what a look may spend.
+"""Looks at a study, and the share of the error level that each look may spend.
 
-Who extends a study until a verdict pleases finds one by chance: after each of 2 to 10 seeds, in 7 % of studies without
-any effect. So each look has its share of the 5 %, and all looks that there may ever be have no more than the whole:
-look k has 6 / (pi² k²) of it. A look is a report that may hold verdicts; it is known by the trials that it was made of,
-so writing it again from the same trials is none. Each is a file of its own, `looks/DIGEST.json`, which whoever takes
-the look writes once: reader and study may do so at the same time, and neither undoes what the other wrote.
+Extending a study until a verdict pleases finds one by chance: after each of 2 to 10 seeds, in 7 % of studies without
+any effect. So each look has its share of the 5 %, and all possible looks together have no more than the whole: look k
+has 6 / (pi² k²) of it. A look is a report that may contain verdicts. It is identified by its trials, so writing a
+report again from the same trials is no new look. Each look is a file of its own, `looks/DIGEST.json`, which is written
+once: a reader and a running study may write at the same time without undoing each other's looks.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from trainables.errors import UserError
 
 
 def share(look: int) -> float:
-    """Of the level, for the first look, the second, and so on; all of them add up to one."""
+    """Return the share of the level for the first look (1), the second, and so on; all shares add up to one."""
     return 6 / (math.pi * look) ** 2
 
 
 def judged(results: Results) -> list[str]:
-    """The keys of the trials that verdicts may rest on: those of the rows, where two of these can be judged, and of the
-    finals that an answer rests on."""
+    """Return the keys of the trials that verdicts may be based on: of the rows, if two of these can be judged, and of
+    the finals that an answer is based on."""
     rows = {
         key: records
         for key in results.labels
@@ -43,20 +43,20 @@ def judged(results: Results) -> list[str]:
 
 
 def trials(results: Results) -> str:
-    """Sixteen digits of the trials that verdicts may rest on; empty where there are none."""
+    """Return a digest (16 digits) of the trials that verdicts may be based on; empty if there are none."""
     names = sorted(judged(results))
     return hashlib.sha256("\n".join(names).encode()).hexdigest()[:16] if names else ""
 
 
 @cached
 def look(results: Results) -> int:
-    """Which look at the study these results are: one that was recorded, or the next one."""
+    """Return the number of this look at the study: that of a recorded look, or the next number."""
     looks, this = results.looks, trials(results)
     return 1 + (looks.index(this) if this in looks else len(looks))
 
 
 def record(results: Results, folder: Path) -> None:
-    """Keep this look in the results folder, unless it is there. Where that cannot be written, stderr has a line."""
+    """Write this look to the results folder, unless it is there. If writing fails, print a line on stderr."""
     this = trials(results)
     if not this or this in results.looks:
         return

@@ -1,4 +1,4 @@
-"""How many more seeds would settle what is undecided."""
+"""The number of further seeds that would settle undecided gains and claims."""
 
 from __future__ import annotations
 
@@ -12,21 +12,20 @@ from reports.statistics.sample import pairable
 from reports.statistics.spreads import ALONE, Common
 
 MOST = 20
-"""More seeds than this are not proposed."""
+"""Largest number of further seeds that is proposed."""
 POWER = 0.8
-"""How surely the proposed seeds would settle what they are for."""
+"""Probability with which the proposed seeds settle a gain or a claim."""
 FIRST_SEEDS = 2
-"""So many more are proposed where each row has one."""
+"""Number of further seeds that is proposed if each row has one seed."""
 
 
 def more_seeds(
     first: Sample, second: Sample, bound: float, alpha: float, spread: Spread | None, common: Common = ALONE
 ) -> float | None:
-    """So many more seeds of both recipes would show at power 80 % that their difference is not `bound`.
+    """Return how many more seeds of both recipes would show at power 80 % that their difference is not `bound`.
 
-    If it is as large as measured. `spread` is that between seeds, for recipes with one seed, and `common` what
-    `compare` takes. Infinity where no number
-    of seeds would do, since the test items are too few; None where nothing tells how far seeds scatter.
+    The difference is taken as measured. `spread`: between seeds, for recipes with one seed; `common` as in `compare`.
+    Infinity if no number of seeds is enough, since the test items are too few; None if the spread is unknown.
     """
     if spread is None and any(not sample.fixed for sample in (first, second)):
         return None
@@ -42,42 +41,42 @@ def more_seeds(
 
 @dataclass(frozen=True)
 class SeedsWanted:
-    """Of open gains or claims, how many more seeds than the study's own each needs. No more than `MOST` are proposed:
-    what needs more is left open."""
+    """How many more seeds than the study's own each open gain or claim needs. No more than `MOST` are proposed: gains
+    and claims that need more stay open."""
 
     needed: Mapping[str, float | None] = field(default_factory=dict)
-    """By name, as `more_seeds` gives it; 0 where the study only has to be finished."""
+    """By name, the result of `more_seeds`; 0 if the study only has to be finished."""
     losses: tuple[str, ...] = ()
-    """Rows that are open, too, and measured no higher than the baseline: a loss is not worth proving."""
+    """Further open rows, which measured no higher than the baseline: a loss is not worth proving."""
 
     @property
     def seeds(self) -> int | None:
-        """One number for all that so many would settle; None where nothing is open, or no number would."""
+        """Number of seeds that settles all of `settled`; None if nothing is open, or no number would settle any."""
         if self.needed and self.all_unknown:
             return FIRST_SEEDS
         return max((int(self.needed[name] or 0) for name in self.settled), default=None)
 
     @property
     def settled(self) -> tuple[str, ...]:
-        """The names of what those seeds would settle."""
+        """Names of gains or claims that those seeds would settle."""
         return tuple(name for name, needed in self.needed.items() if needed is not None and needed <= MOST)
 
     @property
     def never(self) -> tuple[str, ...]:
-        """What no number of seeds would settle, since the test items are too few."""
+        """Names that no number of seeds would settle, since the test items are too few."""
         return tuple(name for name, needed in self.needed.items() if needed == math.inf)
 
     @property
     def far(self) -> tuple[str, ...]:
-        """What would need more than are proposed."""
+        """Names that need more seeds than `MOST`."""
         return tuple(name for name, needed in self.needed.items() if needed is not None and MOST < needed < math.inf)
 
     @property
     def unknown(self) -> tuple[str, ...]:
-        """Of which it is not known how far seeds scatter."""
+        """Names of which the spread over seeds is unknown."""
         return tuple(name for name, needed in self.needed.items() if needed is None)
 
     @property
     def all_unknown(self) -> bool:
-        """Whether all that is open has one seed."""
+        """Whether the spread over seeds is unknown for all that is open."""
         return len(self.unknown) == len(self.needed)

@@ -1,4 +1,4 @@
-"""What recipes scored, and how long they trained, on parts of the data and on all of them."""
+"""Scores and training times of recipes, on parts of the data and on all of the data."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from search_spaces.goals import Goal
 
 @dataclass(frozen=True)
 class PartScore:
-    """Of a recipe on a share of the data."""
+    """A recipe's score on a share of the data."""
 
     value: float
-    """By the goal, in its own unit and direction."""
+    """The goal's value, in its own unit and direction."""
     seconds: float | None
-    """Of one training, see `training_seconds`."""
+    """Seconds of one training, see `training_seconds`."""
     record: Record
-    """Of the training; of several seeds the first one."""
+    """The training's record; with several seeds the first one."""
 
 
 @cached
 def part_scores(results: Results, goal: Goal) -> dict[str, dict[float, PartScore]]:
-    """By the hash of the whole recipe and by share, of those that trained on a part; 1.0 is all of the data."""
+    """Return scores by hash of the whole recipe and share (1.0: all data), of recipes that trained on a part."""
     scores: dict[str, dict[float, PartScore]] = {}
     seconds = _seconds(results)
     for record in results.parts:
@@ -39,30 +39,30 @@ def part_scores(results: Results, goal: Goal) -> dict[str, dict[float, PartScore
 
 
 def _on_all(records: Sequence[Record], results: Results, goal: Goal) -> dict[float, PartScore]:
-    """The score on all of the data of one recipe, as it stands among those on parts; empty without one."""
+    """One recipe's score on all of the data, by the share 1.0; empty if it has none."""
     score = results.goal(records, goal)
     return {1.0: PartScore(score.mean, _seconds(results).get(records[0].key), records[0])} if score else {}
 
 
 @cached
 def _seconds(results: Results) -> dict[str, float]:
-    """Of all trainings before the finals, see `training_seconds`."""
+    """By record, the seconds of all trainings before the finals, see `training_seconds`."""
     return training_seconds([*results.records, *results.parts])
 
 
 @dataclass(frozen=True)
 class MisleadingPart:
-    """The part of the data on which recipes began, where training with the base settings gains nothing: there what
-    trains least may look best. Scores by the first goal, in its own unit and direction."""
+    """The part of the data on which recipes began, if training with the base settings gains nothing there: recipes that
+    train least may look best. Scores by the first goal, in its own unit and direction."""
 
     share: float
     base: float
     encoder: float
-    """As it came."""
+    """Score of the untrained encoder."""
 
 
 def misleading_part(results: Results) -> MisleadingPart | None:
-    """None where the base settings gain there, and where no recipe trained on a part."""
+    """Return that part; None if the base settings gain on it, and if no recipe trained on a part."""
     finals, goal = results.info.finals, results.goals[0]
     if finals is None or finals.base is None or finals.as_it_came is None or goal.cost:
         return None
@@ -78,21 +78,21 @@ def misleading_part(results: Results) -> MisleadingPart | None:
 
 @dataclass(frozen=True)
 class PassedOver:
-    """Recipes that had scored higher than the last finalist before the finals; without finalists, than the base."""
+    """Recipes that scored higher before the finals than the last finalist; without finalists, than the base."""
 
     last: str
-    """The hash of the finalist, or of the base."""
+    """Hash of the finalist, or of the base."""
     share: float
-    """Of the data; 1.0 is all of them."""
+    """Share of the data; 1.0 is all data."""
     by: dict[str, float]
-    """By hash, how many points more each had, the most first; of copies one."""
+    """By hash, the recipe's lead in points, the largest first; of copies one."""
     scores: dict[str, PartScore]
-    """Of all recipes on that share."""
+    """Scores of all recipes on that share."""
 
 
 def passed_over(results: Results) -> PassedOver | None:
-    """Those that trained on no larger part than the finalists; None without any. A limit leaves such ones out, of a
-    trial, or of the study, whose finals had no room for them or had begun; or they give way to a much shorter training
+    """Return the recipes that scored higher and trained on no larger part; None without any. They are left out by a
+    limit of a trial or of the study (no room in the finals, or finals that had begun), or for a much shorter training
     (`study/search/choice.py`)."""
     finals, goal = results.info.finals, results.goals[0]
     scores = part_scores(results, goal)
@@ -113,7 +113,7 @@ def passed_over(results: Results) -> PassedOver | None:
 def _ahead_of(
     results: Results, scores: Mapping[str, Mapping[float, PartScore]], judged: Sequence[str], share: float
 ) -> PassedOver | None:
-    """Those that scored higher on that share than the last of the judged ones, and trained on no larger one."""
+    """Recipes that scored higher on that share than the last of the judged ones, and trained on no larger share."""
     finals, goal = results.info.finals, results.goals[0]
     same_part = {key: by_share[share] for key, by_share in scores.items() if share in by_share}
     upward = {key: goal.upward(score.value) for key, score in same_part.items()}
@@ -122,20 +122,19 @@ def _ahead_of(
     rest = [key for key in upward if results.once(key) not in compared and max(scores[key]) == share]
     ahead = sorted((key for key in rest if upward[key] > upward[last]), key=lambda key: -upward[key])
     firsts: dict[str, str] = {}
-    for key in ahead:  # a copy stands for itself: what it copies may have no score on that part
+    for key in ahead:  # keeps the copy's hash: the recipe that it copies may have no score on that part
         firsts.setdefault(results.once(key), key)
     by = {key: upward[key] - upward[last] for key in firsts.values()}
     return PassedOver(last, share, by, same_part) if by else None
 
 
 BUSY, APART = 1.5, 10.0
-"""So many times as long, and so many seconds longer, one training takes than another of the same work where the machine
-was busy."""
+"""The machine was busy if a training took `BUSY` times as long as one of the same work, and `APART` seconds more."""
 
 
 @cached
 def busy(results: Results) -> tuple[float, float] | None:
-    """The seconds of two trainings of the same work that lie farthest apart; None where they hardly do."""
+    """Return the seconds of the two trainings of the same work that differ most; None if they hardly differ."""
     times = [own.values() for own in by_work(results.of_all_trials).values()]
     spans = [(min(seconds), max(seconds)) for seconds in times]
     apart = [(low, high) for low, high in spans if high >= max(BUSY * low, low + APART)]

@@ -1,4 +1,4 @@
-"""What a trial predicted on the test items, read from its file when asked, and how its scores depend on these items."""
+"""A trial's predictions on the test items, read from its file when needed, and the items' effects on its scores."""
 
 from __future__ import annotations
 
@@ -23,30 +23,30 @@ from trainables.senteval.tasks import TASKS, Task, kind_of
 Array = np.ndarray
 
 ROUNDING = 0.005
-"""So far, in points, a score that is computed again may lie from the ledger's."""
+"""Largest difference, in points, between a recomputed score and the ledger's."""
 SMALL, FILES = 1 << 21, 256
-"""Bytes of a file's arrays at most, and how many files, whose answers the process remembers: a page of a running study
-reads all of them again and again. All 28 tasks of SentEval take about as many."""
+"""The process caches the answers of at most `FILES` files, each with at most `SMALL` bytes of arrays: the page of a
+running study reads all files again and again. All 28 tasks of SentEval take about `SMALL` bytes."""
 
 _ANSWERS: OrderedDict[bytes, Mapping[str, Answers | None]] = OrderedDict()
-"""By the digest of a file's content, the last used one last."""
+"""By the digest of a file's content, the most recently used last."""
 _LOCK = threading.Lock()
 
 
 class Predictions:
-    """The predictions of a study's trials. A file that is missing or broken is unknown, and `problems` names it."""
+    """The predictions of a study's trials. A missing or broken file is unknown; `problems` names broken files."""
 
     def __init__(self, results: Path) -> None:
         self.folder = results
         self.problems: dict[str, str] = {}
-        """By a trial's key, what is wrong with its file. A file that was never kept is no problem."""
+        """By a trial's key, the problem of its file. A file that was never kept is no problem."""
         self._read: dict[str, dict[str, Answers]] = {}
 
     def effects(self, record: Record, task: str, number: str, *, grouped: bool = True) -> tuple[Array, str] | None:
-        """(items,) float32 effects of the items on that number, in points, and a digest that names the items.
+        """Return (items,) float32 effects of the items on that number, in points, and a digest that names the items.
 
-        `grouped`: items that are drawn together count as one. None where nothing was kept, or the ledger's number does
-        not follow from it. The digest is that of the items' texts; of the right answers where the file has none.
+        `grouped`: items that are drawn together count as one. None if no predictions were kept, or if the ledger's
+        number does not follow from them. The digest is of the items' texts; of the right answers if there are none.
         """
         stored = self.behind(record, task, number)
         if stored is None or number not in self.again(record, task) or not self.fits(record, task):
@@ -61,18 +61,15 @@ class Predictions:
         return None if together is None else (together.astype(np.float32), f"{name} in groups")
 
     def shares(self, record: Record, task: str, number: str) -> Array | None:
-        """(items,) What each item adds to that number, in points, where it is the sum of that; None of any other, and
-        where there are no effects."""
+        """(items,) Points that each item adds to that number, if it is a sum; None if not, or without effects."""
         stored = self.behind(record, task, number)
         if stored is None or self.effects(record, task, number) is None:
             return None
         return kind_of(task).shares(number, stored, protocol_of(record.protocol))
 
     def hits(self, record: Record, task: str, number: str) -> Array | None:
-        """(items,) Whether each was answered rightly, of a number that is the share of these; None of anything else.
-
-        Those of items that are drawn together are not told one by one.
-        """
+        """(items,) Whether each item was answered correctly, if the number is the share of correct answers. None for
+        any other number, and if items are drawn together."""
         stored = self.behind(record, task, number)
         if stored is None or not self.fits(record, task):
             return None
@@ -81,15 +78,15 @@ class Predictions:
         return kind_of(task).hits(number, stored)
 
     def behind(self, record: Record, task: str, number: str) -> Answers | None:
-        """What was kept of the items that the number is of."""
+        """Return the stored answers for the items behind the number."""
         return self.of_task(record, part_of(task, number))
 
     def of_task(self, record: Record, task: str) -> Answers | None:
-        """What was kept of the task and can be read; of its development part, where it is called `dev.TASK`."""
+        """Return the stored answers of the task, or of its development part for `dev.TASK`; None if unreadable."""
         return self._of(record).get(task)
 
     def fits(self, record: Record, task: str) -> bool | None:
-        """Whether every number that can be computed again is the ledger's; None where there is none."""
+        """Whether every number that can be recomputed equals the ledger's; None if no number can be."""
         again, scores = self.again(record, task), record.scores.get(task, {})
         if not again:
             return None
@@ -100,8 +97,8 @@ class Predictions:
         )
 
     def again(self, record: Record, task: str) -> dict[str, float | None]:
-        """The task's numbers, in percent, as far as its kind tells them from what was kept; None for one that these
-        answers cannot have. Empty of a task that is not known any more."""
+        """Return the task's numbers, in percent, that its kind can recompute from the predictions; None for a number
+        that these answers cannot have. Empty for a task that no longer exists."""
         parts = [self.of_task(record, name) for name in (task, f"dev.{task}")] if task in TASKS else []
         numbers: dict[str, float | None] = {}
         for stored in filter(None, parts):
@@ -128,7 +125,7 @@ class Predictions:
 
 
 def _answers(content: bytes) -> Mapping[str, Answers | None]:
-    """By task the answers of a predictions file; `ValueError` where it is none."""
+    """By task, the answers of a predictions file; `ValueError` if it is none."""
     digest = hashlib.sha256(content).digest()
     with _LOCK:
         if digest in _ANSWERS:
@@ -153,11 +150,11 @@ def _numbers(answers: Answers, kind: TaskKind, task: Task, protocol: Protocol | 
 @cached
 @np.errstate(all="ignore")
 def _effects(answers: Answers, kind: TaskKind, task: Task, number: str, protocol: Protocol | None) -> Array | None:
-    """(items,) float32; None where there are none."""
+    """(items,) float32; None if they are not all finite."""
     values = np.asarray(kind.effects(task, number, answers, protocol), dtype=np.float32)
     return values if np.isfinite(values).all() else None
 
 
 def protocol_of(name: str) -> Protocol | None:
-    """How classifiers were fitted; None of a protocol that is not known any more."""
+    """Return the protocol, by which classifiers are fitted; None for a protocol that no longer exists."""
     return next((protocol for protocol in PROTOCOLS.values() if protocol.name == name), None)

@@ -1,4 +1,4 @@
-"""What a report compares: figures of a trial as weighted sums of its tasks' scores."""
+"""Figures that a report compares: weighted sums of a trial's task scores."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from search_spaces.paper import Average, Column, Scores, Table
 from trainables.senteval.tasks import TASKS, kind_of
 
 Weights = Mapping[tuple[str, str], float]
-"""By task and number."""
+"""Weights by (task, number)."""
 
 
 @dataclass(frozen=True, eq=False)
 class Quantity:
-    """A figure of a trial as a weighted sum of task scores: `{("STS12", "spearman_wmean"): 0.2, ...}`. Two of the same
-    weights are one figure, whatever they are called."""
+    """A figure of a trial as a weighted sum of task scores: `{("STS12", "spearman_wmean"): 0.2, ...}`. Figures of equal
+    weights are equal, whatever their names."""
 
     name: str
     weights: Weights
 
     @cached_property
     def tasks(self) -> frozenset[str]:
-        """Whose scores it is made of."""
+        """Tasks whose scores are in the sum."""
         return frozenset(task for task, _ in self.weights)
 
     @cached_property
     def parts(self) -> frozenset[str]:
-        """Whose items it is made of: a task's name for its test items, `dev.TASK` for its development items."""
+        """Names of the items behind the sum: a task's name for its test items, `dev.TASK` for its development items."""
         return frozenset(part_of(task, number) for task, number in self.weights)
 
     @cached_property
@@ -47,7 +47,7 @@ class Quantity:
 
     @cached_property
     def ends(self) -> tuple[float, float]:
-        """Between which values it lies."""
+        """The smallest and the largest possible value."""
         parts = [
             sorted(weight * end for end in kind_of(task).range_of(number)) if task in TASKS else (-math.inf, math.inf)
             for (task, number), weight in self.weights.items()
@@ -55,7 +55,7 @@ class Quantity:
         return math.fsum(low for low, _ in parts), math.fsum(high for _, high in parts)
 
     def of(self, scores: Scores) -> float | None:
-        """Its value in a record's scores; None where one of them is missing."""
+        """Return the figure's value in a record's scores; None if one of the scores is missing."""
         values: list[tuple[float, Any]] = [
             (weight, scores.get(task, {}).get(number)) for (task, number), weight in self.weights.items()
         ]
@@ -64,38 +64,38 @@ class Quantity:
         return math.fsum(weight * value for weight, value in values)
 
     def minus(self, other: Quantity) -> Quantity:
-        """The difference of two figures of one trial."""
+        """Return the difference of two figures of one trial."""
         return Quantity(f"{self.name} minus {other.name}", _sum([(1.0, self.weights), (-1.0, other.weights)]))
 
     def on(self, tasks: Collection[str]) -> Quantity:
-        """The same of those tasks alone, whose weights come to 1."""
+        """Return the figure of these tasks alone, with weights that sum to 1."""
         weights = {score: weight for score, weight in self.weights.items() if score[0] in tasks}
         whole = math.fsum(weights.values())
         return Quantity(self.name, {score: weight / whole for score, weight in weights.items()})
 
     def by_task(self) -> dict[str, Quantity]:
-        """What each task brings into it, as a figure of its own on the task's scale."""
+        """Return each task's part of the figure, as a figure of its own on the task's scale."""
         return {task: Quantity(task, self.on({task}).weights) for task in sorted(self.tasks)}
 
 
 def part_of(task: str, number: str) -> str:
-    """Under which name the items behind a number are kept."""
+    """Return the name under which the items behind a number are stored."""
     return f"dev.{task}" if number.startswith("dev_") else task
 
 
 def quantity(table: Table, column: Column, name: str = "") -> Quantity:
-    """A table's column."""
+    """Return a table's column as a figure."""
     return Quantity(name or column.name, _of_column(table, column))
 
 
 def average_quantity(name: str, label: str = "") -> Quantity:
-    """A paper's average, by its label where it has one; `UserError` for an unknown name."""
+    """Return a paper's average as a figure, named by its label if it has one; `UserError` for an unknown name."""
     return Quantity(label or name, _of_average(AVERAGES[name]))
 
 
 def goals_quantity(goals: Sequence[Goal], scored: Collection[str]) -> Quantity | None:
-    """What goals are judged by, the same share of it for each of them, on those of the tasks that were scored; None
-    where that are none, as of costs."""
+    """Return the figure that judges the goals, with equal shares for all goals, on the tasks that were scored; None
+    without such tasks, as for costs."""
     shares = [(1.0, Quantity("", goal.tested).on(scored)) for goal in goals]
     weights = _sum((share, own.weights) for share, own in shares if own.weights)
     if not weights:

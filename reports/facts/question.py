@@ -1,4 +1,4 @@
-"""What an answer may be about: the figures in question, and the tasks that no fresh item tests."""
+"""The figures that an answer may be about, and the tasks without fresh test items."""
 
 from __future__ import annotations
 
@@ -12,16 +12,15 @@ from trainables.senteval.tasks import TASKS, kind_of
 
 
 def has_no_test(task: str) -> bool:
-    """Whether its development scores are made from the tested items, as in nested cross-validation, or there are no
-    others."""
+    """Whether development scores come from the tested items (nested cross-validation), or there are no test scores."""
     splits = kind_of(task).splits
     return (bool(splits) and "test" not in splits) or all(name.startswith("dev_") for name in TASKS[task].numbers)
 
 
 def in_question(results: Results, scored: Collection[str], chosen_by: Collection[str]) -> list[Quantity]:
-    """What an answer may be about, the first choice first: what the goals say that they are judged by. Where that are
-    averages, what sums the study up and the goals' own tasks, as far as they were scored; what asks for what the goals
-    ask for, and has none of the tasks by whose items was chosen."""
+    """Return the figures that an answer may be about, the first choice first: the goals' own figure, if it exists. Else
+    the figures that sum the study up, and the goals' own tasks, as far as they were scored. Figures with the goals'
+    kinds of tasks come first, and among them figures without the tasks whose items chose the recipe."""
     if results.own_figure is not None:
         return [results.own_figure]
     kinds = kinds_of_tasks(needed(results.goals))
@@ -33,13 +32,12 @@ def in_question(results: Results, scored: Collection[str], chosen_by: Collection
 
 
 def kinds_of_tasks(tasks: Collection[str]) -> frozenset[str]:
-    """What models are asked for in them: classes, scores of pairs, images."""
+    """Return what these tasks ask of models: classes, scores of pairs, images."""
     return frozenset(kind_of(task).target for task in tasks if task in TASKS)
 
 
 def plain_quantity(task: str, scores: Mapping[str, Any]) -> Quantity:
-    """A task's figure by the number that nothing was fitted for, as of cosines, where it has one; else by the one that
-    stands for it."""
+    """Return a task's figure by a number for which nothing is fitted, as of cosines; else by the task's metric."""
     kind = kind_of(task)
     plain = [name for name in kind.unfitted if not name.startswith("dev_") and name in scores]
     number = plain[0] if plain and TASKS[task].metric not in kind.unfitted else TASKS[task].metric
@@ -47,7 +45,7 @@ def plain_quantity(task: str, scores: Mapping[str, Any]) -> Quantity:
 
 
 def without(figure: Quantity, tasks: Collection[str]) -> Quantity:
-    """The figure of its other tasks alone; as it is where there are none."""
+    """Return the figure without these tasks; unchanged if no other task is left."""
     parts = figure.by_task()
     left = [part for task, part in parts.items() if task not in tasks]
     if len(left) in (0, len(parts)):

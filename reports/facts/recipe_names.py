@@ -1,6 +1,5 @@
-"""What people call the recipes of a study: a row by its label, an explored recipe by its number and by what sets it
-most apart from the base, as `#17 tau 0.05, batch 128, cls`. Hashes are for files.
-"""
+"""Names of a study's recipes: a row's label; for an explored recipe its number and the settings farthest from the base,
+as `#17 tau 0.05, batch 128, cls`. Hashes are for files."""
 
 from __future__ import annotations
 
@@ -17,18 +16,18 @@ from trainables.keys import Key
 from trainables.recipe import Value, changed, choosers
 
 NAMED = 3
-"""So many keys are in a name."""
+"""Number of keys in a name."""
 NONE = "none"
 BASE, AS_IT_CAME = "base settings", "untrained encoder"
-"""What finals compare with, where it is neither a row nor explored."""
+"""Names of the finals' references, if they are neither rows nor explored."""
 
 Flat = Mapping[str, Value]
 
 
 @cached
 def recipe_names(results: Results) -> dict[str, str]:
-    """By hash the name of every row and explored recipe, of what finals compare with, and of the same on parts of the
-    data. No two share one."""
+    """Return by hash the name of every row and explored recipe, of the finals' references, and of recipes on parts of
+    the data. All names differ."""
     recipes: dict[str, Flat] = {recipe.hash: recipe.flat() for _, recipe in results.wholes.values()}
     recipes |= {record.recipe_hash: record.recipe for record in results.of_all_trials}
     base, domains = results.base.flat(), results.space.domains
@@ -50,12 +49,12 @@ def recipe_names(results: Results) -> dict[str, str]:
 
 
 def called(results: Results, recipe_hash: str) -> str:
-    """A recipe's name; its hash where it is neither a row nor explored."""
+    """Return a recipe's name; its hash if it has none."""
     return recipe_names(results).get(recipe_hash, recipe_hash)
 
 
 def explored_numbers(explored: Sequence[str]) -> dict[str, int]:
-    """By hash the number of each explored recipe, from 1 on: its place among all that the search asked for."""
+    """Return by hash the number of each explored recipe: its place, from 1 on, in all that the search asked for."""
     numbers: dict[str, int] = {}
     for number, recipe_hash in enumerate(explored, start=1):
         numbers.setdefault(recipe_hash, number)
@@ -63,22 +62,22 @@ def explored_numbers(explored: Sequence[str]) -> dict[str, int]:
 
 
 def recipe_name(number: int, recipe: Flat, base: Flat, domains: Sequence[Domain]) -> str:
-    """Of an explored recipe; the number alone where it is the base."""
+    """Return the name of an explored recipe; the number alone if the recipe equals the base."""
     keys = farthest(recipe, base, domains)
     named = [key for key in keys if not any(_implies(other, key, domains) for other in keys)]
     return f"#{number} {', '.join(brief(key, recipe[key]) for key in named[:NAMED])}".strip()
 
 
 def _implies(key: str, chooser: str, domains: Sequence[Domain]) -> bool:
-    """Whether only one of what a search may choose for the other key has this one, as mined negatives mean groups."""
+    """Whether `key` needs one of the chooser's possible values and so implies it, as mined negatives imply groups."""
     having = choosers(key).get(chooser, ())
     choices = next((domain.choices for domain in domains if domain.key == chooser), ())
     return sum(value in having for value in choices) == 1
 
 
 def farthest(recipe: Flat, base: Flat, domains: Sequence[Domain]) -> list[str]:
-    """The searched keys in which a recipe is not as the base, the farthest apart first; numbers that the base has not
-    at all, as they come with another choice, last."""
+    """Return the searched keys in which a recipe differs from the base, the farthest apart first. Numbers that the base
+    lacks, as they come with another choice, are last."""
     own = changed(base, recipe)
     apart = {
         domain.key: _distance(domain, own[domain.key], base.get(domain.key)) for domain in domains if domain.key in own
@@ -87,7 +86,7 @@ def farthest(recipe: Flat, base: Flat, domains: Sequence[Domain]) -> list[str]:
 
 
 def _distance(domain: Domain, value: Value, base: Value) -> float:
-    """As a share of what the search may choose from; 1 between words."""
+    """The distance of two values as a share of the domain's range; 1 between words."""
     ends = [domain.low, domain.high] if domain.low is not None else [*domain.choices]
     numbers = [float(end) for end in (*ends, value, base) if isinstance(end, int | float) and not isinstance(end, bool)]
     if len(numbers) < len(ends) + 2:
@@ -99,7 +98,7 @@ def _distance(domain: Domain, value: Value, base: Value) -> float:
 
 
 def brief(key: str, value: Value) -> str:
-    """A key's value in few letters: `tau 0.05`, `batch 128`; a word alone, as `cls`."""
+    """Return a key's value in few letters: `tau 0.05`, `batch 128`; a word without its key, as `cls`."""
     item = all_keys()[key]
     if isinstance(value, str) and value != NONE and not item.place:
         return value
@@ -107,7 +106,7 @@ def brief(key: str, value: Value) -> str:
 
 
 def plain(key: str, value: Value) -> str:
-    """The same in words for who does not know the letters: `temperature 0.05`, `batch size 128`, `pooling cls`."""
+    """Return the same in words, without symbols: `temperature 0.05`, `batch size 128`, `pooling cls`."""
     item = all_keys()[key]
     label, bracket, meaning = item.label.partition(" (")
     return _valued(meaning.removesuffix(")") if bracket else label, item, value)
@@ -120,10 +119,10 @@ def _valued(label: str, item: Key, value: Value) -> str:
 
 
 def in_short(base: Flat, recipe: Flat) -> str:
-    """What a recipe changes of the base recipe: `objective.temperature=0.0127 head.dim=32`."""
+    """Return a recipe's changes of the base recipe: `objective.temperature=0.0127 head.dim=32`."""
     return " ".join(f"{key}={short(value)}" for key, value in changed(base, recipe).items())
 
 
 def short(value: Value) -> str:
-    """A recipe's value in few letters."""
+    """Return a recipe's value in few letters."""
     return f"{value:.3g}" if isinstance(value, float) else NONE if value is None else str(value)

@@ -1,4 +1,4 @@
-"""Whether a gain may be memory: where training saw texts of some test items, and what it is compared with did not."""
+"""Whether a gain may be memory: training saw texts of some test items, and that of the other recipe did not."""
 
 from __future__ import annotations
 
@@ -19,23 +19,24 @@ from trainables.senteval.items import SEEN, Answers
 from trainables.senteval.tasks import TASKS, kind_of
 
 FEWEST = 20
-"""Test items of each task that training did not see: fewer tell too little of their own variance."""
+"""Smallest number of unseen test items of each task: fewer show too little of their own variance."""
 OVERLAP = "overlap"
 """The guard of test sentences that were seen in training."""
 
 
 @dataclass(frozen=True, eq=False)
 class Unseen:
-    """Two samples on the test items of which neither recipe's training saw a text."""
+    """The samples of two recipes on the test items of which neither recipe's training saw a text."""
 
     seen: int
-    """How many others there are."""
+    """Number of the other test items, which are left out."""
     own: Sample
     other: Sample
 
 
 def on_unseen(evidence: Evidence, recipe_hash: str, other_hash: str, figure: Quantity) -> Unseen | None:
-    """None where trials do not say which items training saw, or the figure does not follow from what is left."""
+    """Return both recipes' samples on unseen test items. None if trials do not store which items training saw, or if
+    the figure cannot be computed from the unseen items."""
     results, seen = evidence.results, dict[str, np.ndarray]()
     pair = recipe_hash, other_hash
     records = [(record, recipe in results.trained) for recipe in pair for record in results.recipes[recipe]]
@@ -57,7 +58,7 @@ def on_unseen(evidence: Evidence, recipe_hash: str, other_hash: str, figure: Qua
     view = dataclasses.replace(results, records=rescored)
     vars(view)["predictions"] = predictions
     again = Evidence(view)
-    vars(again)["collapses"] = evidence.collapses  # few items could make a low score look like one
+    vars(again)["collapses"] = evidence.collapses  # on few items a low score could look like a collapse
     own, other = (again.sample(recipe, figure) for recipe in pair)
     if own is None or other is None or own.effect is None or other.effect is None:
         return None
@@ -65,7 +66,7 @@ def on_unseen(evidence: Evidence, recipe_hash: str, other_hash: str, figure: Qua
 
 
 def same_verdict(gain: Comparison, other: Comparison) -> bool:
-    """Whether both show a gain, or both a loss. That neither shows any says nothing of few items."""
+    """Whether both comparisons show a gain, or both a loss. False if neither shows any: few items may be the reason."""
     if gain.low is None or gain.high is None or other.low is None or other.high is None:
         return False
     return (gain.low > 0 and other.low > 0) or (gain.high < 0 and other.high < 0)
@@ -80,14 +81,14 @@ class _OfUnseen(Predictions):
         self._answers: dict[tuple[str, str], Answers | None] = {}
 
     def of_task(self, record: Record, task: str) -> Answers | None:
-        if (record.key, task) not in self._answers:  # once, since numbers and effects are kept with the answers
+        if (record.key, task) not in self._answers:  # made once, since numbers and effects are cached with the answers
             answers = self._whole.of_task(record, task)
             some = answers is not None and task in self._seen
             self._answers[record.key, task] = answers.only(~self._seen[task]) if answers and some else answers
         return self._answers[record.key, task]
 
     def rescored(self, record: Record) -> Record:
-        """The record with the numbers of what is left; None of those that do not follow from it."""
+        """The record with the numbers of the remaining items; None for numbers that cannot be computed from them."""
 
         def numbers(task: str, before: TaskScores) -> TaskScores:
             tested = [name for name in TASKS[task].numbers if not name.startswith("dev_")] if task in self._seen else []

@@ -1,4 +1,4 @@
-"""A results folder as a report reads it: which records belong to which row, our figures beside the published ones."""
+"""A results folder as a report reads it: the records of each row, and our figures beside the published ones."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from trainables.evaluation_config import EvaluationConfig, all_keys
 from trainables.recipe import SCENES, Recipe, Value
 
 FEW = 3
-"""So many records that cannot be used are named."""
+"""Number of unusable records that an error names."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """Where this study's base recipe departs from the paper's."""
+    """A key in which this study's base recipe differs from the paper's."""
 
     key: str
     paper: Value
@@ -39,27 +39,27 @@ class Difference:
 
 @dataclass(frozen=True)
 class Results(Standings):
-    """A study, its space and its records, by which its recipes stand."""
+    """A study, its space and its records, with the order of its recipes."""
 
     folder: Path
     info: StudyInfo
     space: Space
     records: list[Record]
-    """Those that can be right, `in_order`, but for the finals'."""
+    """Usable records of rows and explored recipes, in the study's order (`in_order`); without those of the finals."""
     finals: Mapping[str, Sequence[Record]] = field(default_factory=dict)
-    """By recipe hash, those of the finals, by seed. Of a row that no seed changes its one record is here, too."""
+    """By recipe hash, the records of the finals, by seed. For a row that no seed changes, its only record."""
     parts: Sequence[Record] = ()
-    """Of recipes on a part of their data, which said what to explore further: they are in no figure."""
+    """Records of recipes on a part of their data, which decided what to explore further: they are in no figure."""
     soups: Sequence[Record] = ()
     """Averages of the finals' models: they are in no figure but their own."""
     set_aside: Mapping[str, str] = field(default_factory=dict)
-    """Files of the ledger that cannot, by name, with the reason."""
+    """Unusable files of the ledger, by name, with the reason."""
     elsewhere: Sequence[Record] = ()
-    """Finished ones that were evaluated, but not under the study's protocol and on its data: they are in no figure."""
+    """Finished records that were evaluated under another protocol or on other data: they are in no figure."""
     looks: Sequence[str] = ()
-    """The looks that were taken at the study, in order (`reports.facts.looks`)."""
+    """Looks that were taken at the study, in order (`reports.facts.looks`)."""
     goals: tuple[Goal, ...] = field(init=False)
-    """What the search looks for: the space's goals, or the selection."""
+    """Goals of the search: the space's goals, or the selection."""
     limits: Mapping[str, float] = field(init=False)
     several_seeds: bool = field(init=False)
 
@@ -70,13 +70,13 @@ class Results(Standings):
 
     @classmethod
     def load(cls, folder: Path) -> Results:
-        """`UserError` where the folder is no study's, or nothing in it is finished."""
+        """Load a results folder. `UserError` if the folder is no study's, or if no trial is finished."""
         info = StudyInfo.load(folder)
         return cls.of(folder, info, info.load_space(folder))  # runs the plugins, whose names recipes may have
 
     @classmethod
     def of(cls, folder: Path, info: StudyInfo, space: Space) -> Results:
-        """What the folder's ledger says of this study; `UserError` where nothing is finished."""
+        """Read the records in the folder's ledger. `UserError` if no trial is finished."""
         records, set_aside = Ledger(folder / LEDGER).sift()
         if not any(record.status == "finished" for record in records):
             raise UserError(
@@ -100,63 +100,63 @@ class Results(Standings):
     # Records
 
     def of_hash(self, recipe_hash: str | None) -> list[Record]:
-        """Finished records of a recipe, by seed."""
+        """Return the finished records of a recipe, by seed."""
         return self.recipes.get(recipe_hash or "", [])
 
     def of_row(self, label: str) -> list[Record]:
-        """Finished records of a row, by seed."""
+        """Return the finished records of a row, by seed."""
         return self.of_hash(self.info.row_hashes.get(label))
 
     @property
     def of_all_trials(self) -> list[Record]:
-        """The records and those of parts and finals, each once; without soups, which trained nothing."""
+        """Records of the search, of parts and of finals, each once; without soups, which trained nothing."""
         finals = [record for records in self.finals.values() for record in records]
         return list({record.key: record for record in [*self.records, *self.parts, *finals]}.values())
 
     def trials_of(self, recipe_hash: str) -> list[Record]:
-        """All finished trials of a recipe, those of parts and finals too."""
+        """Return all finished trials of a recipe, including parts and finals."""
         trials = (record for record in self.of_all_trials if record.status == "finished")
         return [record for record in trials if record.recipe_hash == recipe_hash]
 
     @property
     def trials_and_soups(self) -> list[Record]:
-        """All that was scored in this study."""
+        """All records of this study."""
         return [*self.of_all_trials, *self.soups]
 
     @cached_property
     def wholes(self) -> dict[str, tuple[float, Recipe]]:
-        """By the hash of a recipe on a part of its data, as `whole_of`."""
+        """By the hash of a recipe on a part of its data: the share, and the recipe on all of the data (`whole_of`)."""
         by_hash = {record.recipe_hash: whole_of(record.recipe, self.base.flat()) for record in self.parts}
         return {key: whole for key, whole in by_hash.items() if whole}
 
     @cached_property
     def predictions(self) -> Predictions:
-        """What the trials predicted, read when asked."""
+        """Predictions of the trials; files are read when needed."""
         return Predictions(self.folder)
 
     @cached_property
     def base(self) -> Recipe:
-        """What every row starts from in this study."""
+        """The recipe that every row of this study starts from."""
         return self.info.recipe(self.space)
 
     @cached_property
     def evaluation(self) -> EvaluationConfig:
-        """How every trained model is scored in this study."""
+        """The evaluation of every trained model in this study."""
         return self.info.scored(self.space)
 
     @cached_property
     def followed(self) -> dict[str, Recipe]:
-        """By recipe hash what its trials did."""
+        """By recipe hash, the recipe that its trials followed."""
         return {key: Recipe.from_flat(records[0].recipe) for key, records in self.recipes.items()}
 
     @property
     def baseline_hash(self) -> str | None:
-        """Of the space's baseline row; None where it has none, or that cannot run."""
+        """Hash of the space's baseline row; None if there is none, or if it cannot run."""
         return self.info.row_hashes.get(self.space.baseline or "")
 
     @property
     def counted_first(self) -> list[str | None]:
-        """The baseline, then the rows."""
+        """Hash of the baseline, then of the rows."""
         return [self.baseline_hash, *self.labels]
 
     @cached_property
@@ -171,7 +171,7 @@ class Results(Standings):
 
     @property
     def protocol(self) -> str:
-        """The protocol that the study's scores are measured under."""
+        """The protocol of the study's scores."""
         return self.info.scoring.protocol
 
     @cached_property
@@ -181,17 +181,17 @@ class Results(Standings):
 
     @cached_property
     def settings(self) -> dict[str, Value]:
-        """This study's."""
+        """This study's base recipe and its evaluation, flat."""
         return {**self.base.flat(), **self.evaluation.flat()}
 
     @cached_property
     def labels(self) -> dict[str, str]:
-        """Recipe hash to row label."""
+        """By recipe hash, the label of the row."""
         return {recipe_hash: label for label, recipe_hash in self.info.row_hashes.items() if recipe_hash}
 
     @cached_property
     def explored(self) -> list[str]:
-        """Hashes of the recipes that the search asked for beyond the paper's rows, in its order."""
+        """Hashes of the recipes that the search asked for, except the rows, in its order."""
         return [recipe_hash for recipe_hash in dict.fromkeys(self.info.explored) if recipe_hash not in self.labels]
 
     @cached_property
@@ -201,25 +201,25 @@ class Results(Standings):
 
     @cached_property
     def failures(self) -> dict[str, str]:
-        """Recipe hash to the reason why a trial of it failed, but for those of parts and finals."""
+        """By recipe hash, why a trial of the recipe failed; without parts and finals."""
         own = [failure for failure in read_failures(self.folder) if is_explored(failure.seed)]
         return {failure.recipe_hash: f"failed: {failure.reason}" for failure in own}
 
     @cached_property
     def failed_parts(self) -> set[str]:
-        """Hashes of the explored recipes of which a trial on a part of the data failed."""
+        """Hashes of explored recipes with a failed trial on a part of the data."""
         own = [failure.recipe for failure in read_failures(self.folder) if failure.seed == PART]
         wholes = [whole_of(recipe, self.base.flat()) for recipe in own]
         return {whole.hash for _, whole in filter(None, wholes)} & {*self.info.explored}
 
     @cached_property
     def failed_finals(self) -> set[str]:
-        """Hashes of the recipes of which a trial of the finals failed."""
+        """Hashes of recipes with a failed trial of the finals."""
         failures = read_failures(self.folder)
         return {each.recipe_hash for each in failures if is_fresh(each.seed) and not is_soup(each.seed)}
 
     def is_foreign(self, label: str) -> bool:
-        """Whether the row is a model of other people, which is at most evaluated here."""
+        """Whether the row is other people's model, which the study evaluates but does not train."""
         row = self.space.row(label)
         return row.needs == "checkpoint" and row.overrides.get("optimisation.epochs") == 0
 
@@ -228,12 +228,12 @@ class Results(Standings):
         return any(record.recipe["optimisation.epochs"] == 0 for record in self.of_row(label))
 
     def is_complete(self, label: str) -> bool:
-        """Every seed of the row is there that can change its scores."""
+        """Whether all seeds that can change the row's scores have run."""
         seeds = {record.seed for record in self.of_row(label)}
         return seeds >= set(self.info.seeds) or (bool(seeds) and self.info.row_hashes[label] in self.fixed)
 
     def why_missing(self, label: str) -> str:
-        """The reason for a row's dashes."""
+        """Return the reason why a row has no figures."""
         row = self.space.row(label)
         if label not in self.info.row_hashes:
             return "not asked for in this study"
@@ -259,22 +259,22 @@ class Results(Standings):
     # Figures
 
     def of_figure(self, records: Sequence[Record], figure: Quantity) -> Measured | None:
-        """A weighted sum of task scores, over the seeds of one recipe."""
+        """Return a figure over the seeds of one recipe."""
         return self.over_seeds(records, lambda record: figure.of(record.scores))
 
     def cell(self, table: Table, label: str, column: str) -> Measured | None:
-        """Ours, for one row and column."""
+        """Return our figure for one row and column."""
         return self.of_figure(self.of_row(label), quantity(table, table.column(column)))
 
     def published(self, table: Table, label: str, column: str) -> float | None:
-        """The paper's figure; the baseline's comes from `baseline_table` where this table does not print it."""
+        """Return the paper's figure; the baseline's comes from `baseline_table` if this table does not print it."""
         figure = self.space.published(table.number, label, column)
         if figure is None and label == self.space.baseline and table.baseline_table is not None:
             return self.space.published(table.baseline_table, label, column)
         return figure
 
     def published_gain(self, table: Table, label: str, column: str) -> float | None:
-        """The paper's difference to its baseline row."""
+        """Return the paper's difference to its baseline row."""
         if self.space.baseline is None:
             return None
         ours, base = self.published(table, label, column), self.published(table, self.space.baseline, column)
@@ -282,7 +282,7 @@ class Results(Standings):
 
     @cached_property
     def topics(self) -> list[tuple[Table, Column]]:
-        """What sums the study up: for each topic its first table, and the average column there."""
+        """The columns that sum the study up: for each topic, its first table and the average column of that table."""
         by_topic: dict[str, tuple[Table, Column]] = {}
         for table in self.space.tables:
             by_topic.setdefault(table.topic or f"Table {table.number}", (table, average_column(table)))
@@ -290,18 +290,18 @@ class Results(Standings):
 
     @cached_property
     def own_figure(self) -> Quantity | None:
-        """The test numbers that judge the goals; None where averages judge them all, and where nothing was scored."""
+        """The test numbers that judge the goals; None if averages judge all goals, and if nothing was scored."""
         return self._by_goals if any(goal.is_own for goal in self.goals) else None
 
     @property
     def _by_goals(self) -> Quantity | None:
-        """What judges the goals, of the tasks that were scored."""
+        """The figure that judges the goals, on the tasks that were scored."""
         return goals_quantity(self.goals, {task for record in self.of_all_trials for task in record.scores})
 
     @cached_property
     def figures(self) -> list[Quantity]:
-        """What sums the study up: what judges its own goals, and the topics' averages. Without tables what the space
-        shows of a trial; where no trial has that, every test average that one has, or else what judges the goals."""
+        """Figures that sum the study up: `own_figure`, and the topics' averages. Without tables, the averages that the
+        space shows of a trial; if no trial has one, every test average that a trial has, or else the goals' figure."""
         own = [self.own_figure] if self.own_figure else []
         if self.topics:
             return [*own, *(quantity(table, column, topic_name(table, column)) for table, column in self.topics)]
@@ -316,7 +316,7 @@ class Results(Standings):
 
     @cached_property
     def differences(self) -> list[Difference]:
-        """Base recipe keys in which this study measures something else than the paper."""
+        """Keys of the base recipe in which this study measures something else than the paper."""
         paper, ours = self.paper_settings, self.settings
         return [
             Difference(key, paper[key], ours[key])
@@ -325,7 +325,7 @@ class Results(Standings):
         ]
 
     def _is_alike(self, key: str, paper: Value, ours: Value) -> bool:
-        """Whether the study measures what the paper measures, although this key of the base recipe differs."""
+        """Whether the study measures the same as the paper, although this key of the base recipe differs."""
         if not all_keys()[key].measures:
             return ours != SCENES
         if all_keys()[key].place and _same_names(paper, ours):
@@ -333,7 +333,7 @@ class Results(Standings):
         sources = {layout.reads for layout in LAYOUTS.values()}
         if self.sources_read and key in sources - self.sources_read:
             return True
-        if key == "corpus.nli":  # the same pairs in local files, as far as their number tells
+        if key == "corpus.nli":  # the same pairs in local files, judged by their number
             pairs = max((int(record.training.get("pairs") or 0) for record in self.records), default=0)
             published = (self.space.training_pairs or 0) * int(self.info.base.get("optimisation.epochs", 1))
             return ours != SCENES and published > 0 and abs(pairs - published) <= 0.01 * published
@@ -347,12 +347,12 @@ class Results(Standings):
 
     @property
     def comparable(self) -> bool:
-        """Whether levels, and not only differences, may be set beside the paper's."""
+        """Whether levels, and not only differences, are comparable with the paper's."""
         return not self.differences
 
     @cached_property
     def has_published(self) -> bool:
-        """Whether any of our figures has a paper's beside it."""
+        """Whether any of our figures has a published figure beside it."""
         return any(
             self.cell(table, label, column.name) is not None and self.published(table, label, column.name) is not None
             for table in self.space.tables
@@ -362,33 +362,33 @@ class Results(Standings):
 
     @property
     def has_paper(self) -> bool:
-        """Whether the base recipe is a paper's: the space holds its published figures, its claims or its pictures."""
+        """Whether the base recipe is a paper's: the space contains published figures, claims or pictures."""
         return any(row.published for row in self.space.rows) or bool(self.space.claims or self.space.figures)
 
     @cached
     def recipe(self, label: str) -> Mapping[str, Any]:
-        """A row's flat recipe in this study: as its trials ran it, else as it would run."""
+        """Return a row's flat recipe in this study: as its trials ran it, or else as it would run."""
         records = self.of_row(label)
         return records[0].recipe if records else self.base.preferring(self.space.row(label).overrides).flat()
 
 
 def in_order(info: StudyInfo, space: Space, records: Sequence[Record]) -> list[Record]:
-    """As the study has their recipes, rows first."""
+    """Sort records by the study's order of their recipes, rows first."""
     return in_study_order(records, [*(info.row_hashes.get(row.label) for row in space.rows), *info.explored])
 
 
 def _same_names(paper: Value, ours: Value) -> bool:
-    """Whether ours are local folders, or files, of the paper's names: `/data/snli` for `stanfordnlp/snli`."""
+    """Whether our values are local folders, or files, of the paper's names: `/data/snli` for `stanfordnlp/snli`."""
     named = [[Path(part.strip()).name for part in str(value).split(",")] for value in (paper, ours)]
     return named[0] == named[1]
 
 
 def average_column(table: Table) -> Column:
-    """The column that a table is summed up by: its last mean of other columns, else its last column."""
+    """Return the column that sums a table up: its last mean of other columns, else its last column."""
     return ([column for column in table.columns if column.mean_of] or table.columns)[-1]
 
 
 def topic_name(table: Table, column: Column) -> str:
-    """What a topic's column is called outside its table."""
+    """Return the name of a topic's column outside its table."""
     topic = table.topic or f"Table {table.number}"
     return topic if topic == column.name else f"{topic} {column.name}"

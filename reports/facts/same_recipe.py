@@ -1,4 +1,4 @@
-"""Rows that are one recipe in effect, or alike in a limit: what they should differ in never came about."""
+"""Detects rows that are one recipe in effect, and limits that rows set differently without any effect."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from reports.ledger import Record, mean_measured
 from trainables.recipe import Value
 
 CAPS = {"objective.positives": "positives_per_anchor", "objective.negatives": "negatives_per_anchor"}
-"""Keys of a recipe that are upper limits, and what training measured of them."""
+"""Recipe keys that are upper limits, and the training measurement of each."""
 MEASURED = (*CAPS.values(), "anchors", "pairs", "sentences", "tokens", "steps")
-"""What tells two trainings apart that differ in limits only."""
+"""Measurements that distinguish two trainings which differ in limits only."""
 FEWEST = 4
-"""Of so many numbers at least, trials that agree to the last digit in all are no accident."""
+"""Two trials with at least this many numbers, all equal to the last digit, are no accident."""
 CLOSE = 0.01
-"""Means that differ by no more than this share are equal."""
+"""Means that differ by at most this share count as equal."""
 
 Figures = tuple[tuple[str, str, float], ...]
 """A trial's numbers: task, name, value."""
@@ -32,7 +32,7 @@ class Ran:
 
     @cached_property
     def by_seed(self) -> dict[int, tuple[Figures, Any, tuple[Any, str]]]:
-        """What each measured, its loss, and after how long and when it ended."""
+        """By seed: the trial's numbers, its loss, its seconds and its time of end."""
         return {
             record.seed: (
                 figures(record),
@@ -45,29 +45,29 @@ class Ran:
 
 @dataclass(frozen=True)
 class SameRecipe:
-    """That two recipes are one in effect."""
+    """Why two recipes are one in effect."""
 
     by: Literal["name", "scores", "limits"]
-    """One recipe under two names; every score is the same; the limits that they differ in made no difference."""
+    """`name`: one recipe, two names; `scores`: all scores are equal; `limits`: the limits that differ had no effect."""
     measured: tuple[tuple[str, float, float], ...] = ()
-    """Of `limits`: the limit's key, and what training measured of each of the two."""
+    """For `limits`: each limit's key, and the measurement of each of the two recipes."""
 
 
 @dataclass(frozen=True)
 class NotVaried:
-    """Limits that rows set differently while training measured the same of all of them."""
+    """Limits that rows set differently although training measured the same for all of them."""
 
     alike: tuple[tuple[str, float], ...]
-    """The limits' keys, and what was measured."""
+    """The limits' keys, and the measurements."""
     others: tuple[str, ...]
-    """Limits that they set differently in effect."""
+    """Limits that differ in effect, too."""
 
 
 def one_in_effect(first: Ran, second: Ran) -> SameRecipe | None:
-    """Why two recipes are one in effect; None where they are not, or it is unknown.
+    """Return why two recipes are one in effect; None if they are not, or if it is unknown.
 
-    They are where both differ in limits alone and no limit bound: what training measured is the same. They are, too,
-    where they did the same under every seed that both have. A copied trial is another matter: `same_trials`.
+    They are if they differ in limits alone and no limit had an effect: training measured the same. They also are if
+    they did the same under every common seed. A copied trial is another matter: `same_trials`.
     """
     own, other = first.records[0], second.records[0]
     if own.recipe_hash == other.recipe_hash:
@@ -85,9 +85,9 @@ def one_in_effect(first: Ran, second: Ran) -> SameRecipe | None:
 
 
 def same_trials(first: Ran, second: Ran) -> bool:
-    """Whether two recipes trained to the same loss and scored the same under every seed that both have.
+    """Whether two recipes trained to the same loss and scored the same under every common seed.
 
-    Not so where a trial is a copy of the other's: with another loss, or ended in the same second after the same time.
+    False if a trial is a copy of the other's: with another loss, or ended in the same second after the same time.
     """
     shared = [(trial, second.by_seed[seed]) for seed, trial in first.by_seed.items() if seed in second.by_seed]
     return bool(shared) and all(
@@ -96,9 +96,9 @@ def same_trials(first: Ran, second: Ran) -> bool:
 
 
 def shared_trials(recipes: Mapping[str, Ran]) -> tuple[list[frozenset[str]], list[frozenset[str]]]:
-    """Groups of recipes, by hash, that have all scores of a seed in common.
+    """Return groups of recipes, by hash, that have all scores of a seed in common.
 
-    The first are one recipe in effect: `same_trials`. Of the others at least one holds a copied trial.
+    The recipes of the first groups are one in effect: `same_trials`. In the second groups a recipe has a copied trial.
     """
     by_figures: dict[tuple[int, Figures], list[str]] = {}
     for key, recipe in recipes.items():
@@ -111,7 +111,7 @@ def shared_trials(recipes: Mapping[str, Ran]) -> tuple[list[frozenset[str]], lis
 
 
 def joined(groups: Iterable[frozenset[str]]) -> list[frozenset[str]]:
-    """Groups that share a member as one, in the order in which they are complete."""
+    """Join groups that share a member. Sorted by the place at which each is complete."""
     ordered = sorted(groups, key=sorted)
     of: dict[str, frozenset[str]] = {}
     for group in ordered:
@@ -123,7 +123,7 @@ def joined(groups: Iterable[frozenset[str]]) -> list[frozenset[str]]:
 
 
 def figures(record: Record) -> Figures:
-    """All test and development numbers of a trial; empty where there are too few to tell trials apart."""
+    """Return all test and development numbers of a trial; empty if they are too few to distinguish trials."""
     values = tuple(
         (task, name, float(value))
         for task, numbers in sorted(record.scores.items())
@@ -134,15 +134,15 @@ def figures(record: Record) -> Figures:
 
 
 def differing(first: Mapping[str, Value], second: Mapping[str, Value]) -> set[str]:
-    """Keys of two flat recipes with another value."""
+    """Return the keys in which two flat recipes differ."""
     return {key for key in first.keys() | second.keys() if first.get(key) != second.get(key)}
 
 
 def not_varied(rows: Sequence[tuple[Mapping[str, Value], Sequence[Record]]]) -> NotVaried | None:
-    """Which limits these rows set differently while training measured the same of all of them.
+    """Return the limits that these rows set differently although training measured the same for all of them.
 
-    Each row: its flat recipe, and its records, none where it has not run. None where there is no such limit, where
-    all limits are such ones (then the rows are one recipe in effect), and where fewer than two rows have measured it.
+    Each row: its flat recipe, and its records, none if it has not run. None if there is no such limit, if all limits
+    are such (then the rows are one recipe in effect), and if fewer than two rows have measured it.
     """
     set_apart = [key for key in CAPS if len({str(recipe.get(key)) for recipe, _ in rows}) > 1]
     alike = {}
@@ -156,7 +156,7 @@ def not_varied(rows: Sequence[tuple[Mapping[str, Value], Sequence[Record]]]) -> 
 
 
 def _close(first: float | None, second: float | None) -> bool:
-    """What neither measured tells nothing apart."""
+    """Whether two measurements are equal within `CLOSE`; two missing ones are."""
     if first is None or second is None:
         return first is second
     return abs(first - second) <= CLOSE * max(abs(first), abs(second))

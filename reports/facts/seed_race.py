@@ -1,6 +1,6 @@
-"""A race over seeds: which recipes need more seeds, which do not, and by which question.
+"""A race over seeds: which recipes need more seeds, and for which question.
 
-A study asks while it runs, and a report asks again from the ledger; both get the same answers.
+A running study calls it, and a report calls it again on the ledger; both get the same answers.
 """
 
 from __future__ import annotations
@@ -22,41 +22,41 @@ Question = Literal["best", "best row", "baseline"]
 
 @dataclass(frozen=True)
 class Raced:
-    """A recipe, and how far it has come on every question that it takes part in."""
+    """A recipe, and how far it has come in every question in which it takes part."""
 
     has: int
-    """Seeds."""
+    """Number of seeds that the recipe has."""
     most: int
     fixed: bool
     courses: Mapping[Question, Course]
 
     @property
     def seeds(self) -> int:
-        """So many it needs, as far as is known now."""
+        """Number of seeds that the recipe needs, as far as is known."""
         return max((course.seeds for course in self.courses.values()), default=self.has)
 
     @property
     def going(self) -> bool:
-        """Whether more seeds may still be asked for."""
+        """Whether the recipe may need more seeds."""
         return not self.fixed and any(course.state == "going" for course in self.courses.values())
 
     @property
     def lost(self) -> bool:
-        """Whether it has left the race for the best."""
+        """Whether the recipe has left the race for the best."""
         return "best" in self.courses and self.courses["best"].state in ("behind", "failed")
 
     @property
     def gap(self) -> float:
-        """How many points the closest rival is ahead of it, by the question that it is nearest to winning."""
+        """Points by which the closest rival is ahead, in the question that the recipe is nearest to winning."""
         return min((course.gap for course in self.courses.values() if course.state == "going"), default=0.0)
 
 
 def raced(
     entrants: Mapping[str, Entrant], rows: Collection[str], baseline: str | None, least: int, most: int
 ) -> dict[str, Raced]:
-    """By hash, every entrant. The questions: who is best, who is the best row, and which rows are above the baseline.
+    """Return every entrant's race by hash. Questions: who is best, who is the best row, which rows beat the baseline.
 
-    An entrant with fewer than the least seeds takes part in nothing.
+    An entrant with fewer than `least` seeds takes part in no question.
     """
     ready = {
         name: entrant for name, entrant in entrants.items() if len(entrant.values) >= (1 if entrant.fixed else least)
@@ -79,14 +79,14 @@ def raced(
 
 
 def entrant(by_seed: Mapping[int, Sequence[float] | None], goals: int, fixed: bool, failed: bool = False) -> Entrant:
-    """From a recipe's values by seed: those from seed 0 on up to the first that is missing, or has none."""
+    """Return an entrant with a recipe's values from seed 0 on, up to the first seed without values."""
     values = [*takewhile(lambda own: own is not None, map(by_seed.get, range(len(by_seed))))]
     return Entrant(np.array(values, dtype=float).reshape(len(values), goals), fixed, failed)
 
 
 @cached
 def of_results(results: Results) -> dict[str, Raced]:
-    """The race of a study; empty where it has none."""
+    """Return the race of a study, by recipe hash; empty if the study has none."""
     info = results.info
     if not info.raced or info.most_seeds is None:
         return {}

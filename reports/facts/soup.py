@@ -1,10 +1,10 @@
-"""What to ship of the recipe to use: one of its seeds' models, or their average mixed with the untrained encoder.
+"""What to ship of the recipe to use: one seed's model, or the seeds' average mixed with the untrained encoder.
 
 A soup has the mean of the weights of all fresh seeds. The more of the untrained encoder is mixed in, the less is
-forgotten. Development scores alone choose the share, so the test judges a soup as it judges a finalist: the best soup;
-where a general check tells what is forgotten, of those that keep `KEPT_GAIN` of its gain over the encoder the one with
-the least training; none where one seed is as good on average. One seed is shipped where the soup measured on the test
-less than `KEPT_GAIN` of the seeds' own gain.
+forgotten. Development scores alone choose the share, so the test judges a soup as it judges a finalist. The best soup
+is chosen. If a general check measures what is forgotten, then of the soups that keep `KEPT_GAIN` of the best soup's
+gain over the encoder, the one with the least training is chosen. No soup is chosen if one seed is as good on average.
+One seed is also shipped if the soup's gain on the test is less than `KEPT_GAIN` of the seeds' own.
 """
 
 from __future__ import annotations
@@ -34,22 +34,22 @@ from trainables.senteval.tasks import TASKS
 
 KEPT_GAIN = 0.95
 GENERAL = ("STSBenchmark", GENERAL_TASK)
-"""What tells whether a model that learned a person's data still knows English."""
+"""Tasks that check whether a model trained on a person's data still handles general English."""
 SHIPPED = "soup"
-"""What `python -m reports export` calls it."""
+"""The name of the soup in `python -m reports export`."""
 
 
 @dataclass(frozen=True)
 class SoupScores:
-    """One soup's."""
+    """The scores of one soup."""
 
     share: float
-    """Of the training."""
+    """Share of the training in the soup."""
     development: float | None
-    """By the first goal."""
+    """Value of the first goal."""
     figure: float | None
     general: float | None
-    """On the general check."""
+    """Score of the general check."""
 
 
 @dataclass(frozen=True)
@@ -57,41 +57,40 @@ class Ship:
     """Which model to ship."""
 
     name: str
-    """Of the recipe."""
+    """Name of the recipe."""
     seeds: int
-    """Whose models are averaged."""
+    """Number of seeds whose models are averaged."""
     share: float | None
-    """How much of the training the soup has; None where one seed is as good."""
+    """Share of the training in the soup; None if one seed is as good."""
     soups: tuple[SoupScores, ...]
     one_seed: SoupScores
-    """The mean over the seeds alone; its share is 1."""
+    """Mean over the single seeds; the share is 1."""
     figure: Gain | None = None
     over_seed: Gain | None = None
-    """What the soup gains over one seed."""
+    """Gain of the soup over one seed."""
     remade: bool = False
-    """Whether the soup was made again without each seed: else its intervals take from other trainings how far further
-    seeds would move it."""
+    """Whether the soup was made again without each seed. If not, its intervals use the spread of other trainings."""
     gains: Mapping[str, Gain] = dataclasses.field(default_factory=dict)
-    """Over `base`, `baseline` and `encoder`."""
+    """Gains of the soup over `base`, `baseline` and `encoder`."""
     general: str | None = None
-    """The task that checks what else the encoder knew."""
+    """Task of the general check."""
     untrained_general: float | None = None
     keeps: bool = False
-    """Whether the soup kept `KEPT_GAIN` of the seeds' gain on the test; else one seed is shipped."""
+    """Whether the soup kept `KEPT_GAIN` of the seeds' gain on the test. If not, one seed is shipped."""
     model: str | None = None
-    """The soup's folder, within the results folder."""
+    """Folder of the soup, within the results folder."""
 
     @property
     def averaged(self) -> str | None:
-        """The folder of the soup to ship; None where one seed is shipped."""
+        """Folder of the soup to ship; None if one seed is shipped."""
         return self.model if self.keeps else None
 
 
 def chosen_share(
     soups: Mapping[float, float], one_seed: float, untrained: float | None, given_up: float = 0.0
 ) -> float | None:
-    """By development scores, the higher the better: of each share, of one seed on average, of the untrained encoder.
-    `given_up`: how much of the best gain less training may cost. None where one seed is as good."""
+    """Return the share to ship, by development scores (higher is better); None if one seed is as good. `soups`: by
+    share. `one_seed`: mean over seeds. `given_up`: share of the best gain that less training may cost."""
     best = max(soups.values(), default=one_seed)
     if best <= one_seed:
         return None
@@ -100,14 +99,14 @@ def chosen_share(
 
 
 class Soups:
-    """Those of a recipe, as far as they were scored."""
+    """The soups of a recipe that were scored."""
 
     def __init__(self, results: Results, recipe_hash: str) -> None:
         self.results, self.recipe = results, recipe_hash
         records = [each for each in results.soups if each.recipe_hash == recipe_hash and each.status == "finished"]
         whole = [record for record in records if SoupVariant.of(record.seed).without is None]
         self.seeds = _averaged(whole[0]) if whole else []
-        """Whose models are averaged, fresh ones; empty while nothing is scored."""
+        """Fresh seeds whose models are averaged; empty while nothing is scored."""
         self.records = {record.seed: record for record in records if self._is_whole(record)}
         self.by_share = {
             share: self.records[seed] for share in SOUP_SHARES if (seed := SoupVariant(share).seed) in self.records
@@ -124,16 +123,16 @@ class Soups:
 
     @cached_property
     def goal(self) -> Goal | None:
-        """The development score that chooses: the first of the goals that is no cost."""
+        """The goal whose development score chooses the share: the first goal that is no cost."""
         return next((goal for goal in self.results.measured_goals if not goal.cost), None)
 
     def development(self, records: Sequence[Record]) -> float | None:
-        """The mean by that goal."""
+        """Return the mean of that goal; None if a record lacks it."""
         return _mean_of_all([self.goal.of(record.scores, record.cost) for record in records]) if self.goal else None
 
     @cached_property
     def scores(self) -> dict[float, float]:
-        """Development scores by share; empty while not all are known."""
+        """Development scores by share; empty until all are known."""
         by_share = {
             share: score for share, record in self.by_share.items() if (score := self.development([record])) is not None
         }
@@ -141,7 +140,7 @@ class Soups:
 
     @cached_property
     def share(self) -> float | None:
-        """The chosen one; None where one seed is as good, and while not all shares are scored."""
+        """The chosen share; None if one seed is as good, and until all shares are scored."""
         one_seed, finals = self.development(self.trained), self.results.info.finals
         if one_seed is None or not self.scores:
             return None
@@ -152,7 +151,7 @@ class Soups:
 
     @cached_property
     def general(self) -> Quantity | None:
-        """The check of what else the encoder knew; None where none was scored, or a goal looks at it."""
+        """Figure of the general check; None if none was scored, or a goal uses such a check."""
         scores = self.trained[0].scores if self.trained else {}
         task = next((task for task in GENERAL if task in scores and task in TASKS), None)
         if task is None or needed(self.results.goals) & {*GENERAL}:
@@ -161,12 +160,13 @@ class Soups:
 
     @property
     def without(self) -> list[SoupVariant]:
-        """The soups that tell how far other seeds would move the chosen one."""
+        """The soups without one seed each, which show how far other seeds would move the chosen soup."""
         share = self.share
         return [] if share is None else [SoupVariant(share, seed) for seed in self.seeds]
 
     def sample(self, share: float, figure: Quantity) -> Sample | None:
-        """Of the soup of that share: jackknifed over its seeds where all without one are scored; else it has one."""
+        """Return the sample of a soup: jackknifed over seeds if all soups without one seed are scored; else one
+        value."""
         whole = self._sample([self.by_share[share]], figure)
         variants = [SoupVariant(share, seed) for seed in self.seeds]
         records = [self.records[each.seed] for each in variants if each.seed in self.records]
@@ -184,7 +184,7 @@ class Soups:
 
 
 def shipped(finals: FinalsEvidence, recipe_hash: str, figure: Quantity) -> Ship | None:
-    """Of the recipe to use; None where not all soups of its models are scored."""
+    """Return what to ship of the recipe to use; None if not all soups of its models are scored."""
     looks = finals.looks_of_pick / 2  # each end holds by itself, as in `gain_over`
     soups, seeds = Soups(finals.results, recipe_hash), finals.evidence.sample(recipe_hash, figure)
     if not soups.scores or seeds is None:
@@ -236,6 +236,6 @@ def _mean(figure: Quantity | None, records: Sequence[Record]) -> float | None:
 
 
 def _mean_of_all(values: Sequence[float | None]) -> float | None:
-    """None where there is none, or one is missing."""
+    """None without values, and if one is missing."""
     whole = [value for value in values if value is not None]
     return fmean(whole) if whole and len(whole) == len(values) else None

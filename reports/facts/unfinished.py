@@ -1,5 +1,4 @@
-"""How much of what a study was asked for is there: trials of the rows, each under every seed that matters to it, and of
-the finals."""
+"""Done and planned trials of a study: of the rows, each under every seed that matters to it, and of the finals."""
 
 from __future__ import annotations
 
@@ -13,7 +12,7 @@ from trainables.recipe import Recipe
 
 @dataclass(frozen=True)
 class Extent:
-    """Trials of a row, or of all rows."""
+    """Numbers of trials of a row, or of all rows."""
 
     done: int
     """Finished, or stopped early on purpose."""
@@ -21,7 +20,7 @@ class Extent:
 
 
 def extents(results: Results) -> dict[str, Extent]:
-    """Of every row that can be run, by label. A row that no seed changes wants one trial."""
+    """Return the extent of every row that can be run, by label. A row that no seed changes needs one trial."""
     return {
         label: _extent(results, label, recipe_hash)
         for label in results.asked_rows
@@ -46,8 +45,8 @@ def needs_seeds(results: Results, label: str) -> bool:
 
 
 def finals_extent(results: Results) -> Extent | None:
-    """Of the trials of the finals; nothing is done, and nobody knows how many are planned, while the search explores.
-    None where the study has no finals."""
+    """Return the extent of the finals; (0, 0) while the search explores (no planned number yet). None without
+    finals."""
     finals = results.info.finals
     if finals is None or not (finals.finalists or finals.chosen):
         return None if finals is None else Extent(0, 0)
@@ -55,7 +54,7 @@ def finals_extent(results: Results) -> Extent | None:
 
 
 def finals_extents(results: Results, finals: Finals) -> dict[str, Extent]:
-    """Of each recipe of the finals, by hash."""
+    """Return the extent of each recipe of the finals, by hash."""
     planned = dict.fromkeys(filter(None, [*finals.finalists, finals.baseline, finals.base]), finals.seeds)
     planned |= {finals.as_it_came: 1} if finals.as_it_came else {}
     done = {key: results.finals.get(key, ()) for key in planned}
@@ -65,10 +64,10 @@ def finals_extents(results: Results, finals: Finals) -> dict[str, Extent]:
 
 
 def finals_judged(results: Results) -> Mapping[str, Sequence[Record]]:
-    """The trials that an answer rests on, by the recipes of the finals: all where these are complete. Where a limit has
-    ended the study those that are there, for it was the clock that chose, and no score; of the base and the encoder as
-    it came, which no score chose, those of the search where no fresh one is there. None of finals that still run, and
-    none without the base."""
+    """Return the trials that an answer is based on, by recipe of the finals: all trials if these are complete. If a
+    limit ended the study, the trials that are there: the clock chose them, and no score. Base and untrained encoder,
+    which no score chose, have trials of the search if they have no fresh one. Empty while finals run, and without the
+    base."""
     finals = results.info.finals
     if finals is None:
         return {}
@@ -85,5 +84,5 @@ def finals_judged(results: Results) -> Mapping[str, Sequence[Record]]:
 
 
 def total(extents: Collection[Extent]) -> Extent:
-    """Over all rows."""
+    """Return the sum of all extents."""
     return Extent(sum(extent.done for extent in extents), sum(extent.planned for extent in extents))

@@ -1,11 +1,11 @@
-"""Which hyperparameters matter: a cross-validated forest, and how far its findings are beyond chance.
+"""Hyperparameter importance: a cross-validated forest, and a test of its findings against chance.
 
     found = importance(space.domains, [(recipe, score), ...])
     for effect in found.keys:
         print(effect.key, effect.share.value, effect.share.p, effect.share.above)
 
-Chance is what the same analysis finds in shuffled scores: of 100 studies without any effect at most five name a key,
-whatever the number of keys.
+Chance is measured by the same analysis of shuffled scores: of 100 studies without any effect at most five name a key,
+for any number of keys.
 """
 
 from __future__ import annotations
@@ -26,28 +26,28 @@ from trainables.recipe import Value
 __all__ = ["ENOUGH", "LEVEL", "Effect", "Importance", "KeyCurve", "Share", "importance"]
 
 ENOUGH = 20
-"""The fewest recipes: with fewer, a fold holds less than four, which say nothing of a fit."""
+"""Smallest number of recipes: with fewer, a fold has less than four recipes, too few to judge a fit."""
 LEVEL = 0.05
-"""The chance that any key is said to be above noise where none is."""
+"""Probability that any key is reported as above noise although none is."""
 
 
 @dataclass(frozen=True)
 class Share:
-    """A part of the scores' spread out of sample: 0.3 is 30 %."""
+    """A share of the scores' variance, out of sample: 0.3 is 30 %."""
 
     value: float
     error: float
     p: float
-    """How often chance gives as much."""
+    """How often chance gives at least this value."""
 
     @property
     def above(self) -> bool:
-        """Whether it is above noise."""
+        """Whether the share is above noise."""
         return self.p <= LEVEL and self.value > 0
 
     @property
     def interval(self) -> tuple[float, float]:
-        """At 95 %."""
+        """The 95 % interval."""
         from scipy.special import stdtrit
 
         width = float(stdtrit(SUBSETS - 1, 0.975)) * self.error
@@ -56,24 +56,24 @@ class Share:
 
 @dataclass(frozen=True)
 class Effect:
-    """Its p counts any key that chance makes as strong."""
+    """A key and its share. The p of the share counts how often chance makes any key as strong."""
 
     key: str
     share: Share
     recipes: int
-    """How many were asked for it."""
+    """Number of recipes to which the key applies."""
 
 
 @dataclass(frozen=True)
 class Importance:
-    """Effects stand strongest first."""
+    """The result of the analysis. Effects are sorted, the strongest first."""
 
     recipes: int
     explained: Share
-    """R2 of held-out recipes; below zero where the fit is worse than the mean."""
+    """R2 of held-out recipes; below zero if the fit is worse than the mean."""
     keys: tuple[Effect, ...]
     curves: tuple[KeyCurve, ...]
-    """Of the keys above noise."""
+    """Curves of the keys above noise."""
 
     @cached_property
     def above(self) -> tuple[Effect, ...]:
@@ -82,9 +82,10 @@ class Importance:
 
 
 def importance(domains: Sequence[Domain], scored: Sequence[tuple[Mapping[str, Value], float]]) -> Importance | None:
-    """What decides the score of these flat recipes; None where nothing varies, or fewer than `ENOUGH` are there.
+    """Return the share of each key in the score of these flat recipes. None if nothing varies, or below `ENOUGH`
+    recipes.
 
-    The same recipes and scores give the same answer. It takes some seconds.
+    Equal recipes and scores give equal answers. It takes some seconds.
     """
     if len(scored) < ENOUGH:
         return None

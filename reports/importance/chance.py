@@ -1,4 +1,4 @@
-"""What the analysis finds by chance: in shuffled scores, and with other recipes of the same kind."""
+"""Chance in the analysis: its results for shuffled scores, and for other samples of recipes."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from reports.importance.coding import Array, Coded
 from reports.importance.forest import Folds, OutOfSample
 
 SHUFFLES = 99
-"""The smallest p value is one in a hundred."""
+"""Number of shuffles: the smallest p value is one in a hundred."""
 SUBSETS, LEFT_OUT = 25, 0.2
-"""So many subsets for the intervals, each without that part of the recipes."""
+"""Number of subsets for the intervals, and the share of the recipes that each subset leaves out."""
 
 
 def under_chance(folds: Folds, scores: Array) -> list[OutOfSample]:
-    """The analysis of scores that were shuffled over the recipes."""
+    """Return the analysis of each shuffle of the scores over the recipes."""
     chance = np.random.default_rng(1)
     return [folds.held(chance.permutation(scores)) for _ in range(SHUFFLES)]
 
 
 def family_p(measured: Array, by_chance: Array) -> Array:
-    """(effects,) Of each effect, how often chance gives any effect as strong; `by_chance` is (shuffles, effects).
+    """(effects,) For each effect, how often chance gives any effect as strong; `by_chance` is (shuffles, effects).
 
-    Effects are first divided by their own spread under chance, since a key of many values gains more by chance than
-    one of two. The found ones count as one more shuffle, which makes the level exact (Westfall and Young).
+    Each effect is first divided by its own spread under chance, since a key of many values gains more by chance than a
+    key of two. The measured effects count as one more shuffle, which makes the level exact (Westfall and Young).
     """
     if not measured.size:
         return np.ones(0)
@@ -36,14 +36,14 @@ def family_p(measured: Array, by_chance: Array) -> Array:
 
 
 def one_p(measured: float, by_chance: Sequence[float]) -> float:
-    """How often chance gives as much."""
+    """Return how often chance gives at least the measured value."""
     return (1 + sum(other >= measured for other in by_chance)) / (1 + len(by_chance))
 
 
 def errors(folds: Folds, scores: Array) -> Array:
     """(1 + keys,) Standard errors of `OutOfSample.figures`: a jackknife that leaves out a fifth of the recipes.
 
-    An error over the held-out recipes alone would take the fits for given, and be half as large as it should be.
+    An error over the held-out recipes alone would take the fits as fixed, and be half as large as it should be.
     """
     chance = np.random.default_rng(3)
     size = len(scores)

@@ -1,4 +1,4 @@
-"""Recipes as a matrix of numbers, and what a recipe looks like once a key takes another recipe's value."""
+"""Recipes as a matrix of numbers, and recipes in which a key takes another recipe's value."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from trainables.recipe import Value
 Array = np.ndarray
 
 NOT_ASKED = -1.0
-"""A conditional key's own value in recipes that it was not asked for; all others are coded from 0 to 1."""
+"""The code of a conditional key in recipes to which it does not apply; all other values are coded from 0 to 1."""
 
 
 @dataclass(frozen=True, eq=False)
 class Coded:
-    """The keys of which several values were tried: `values` is (recipes, keys)."""
+    """The keys of which several values were tried. `values`: (recipes, keys)."""
 
     domains: tuple[Domain, ...]
     values: Array
 
     @classmethod
     def of(cls, domains: Sequence[Domain], recipes: Sequence[Mapping[str, Value]]) -> Coded:
-        """A key that was asked for with one value only is left out, whatever else it depends on."""
+        """Code the recipes. A key with only one value is left out, also if it is conditional."""
         columns = {
             domain.key: [
                 code(domain, recipe[domain.key]) if domain.is_asked(recipe) else NOT_ASKED for recipe in recipes
@@ -39,12 +39,12 @@ class Coded:
 
     @cached_property
     def keys(self) -> tuple[str, ...]:
-        """By column."""
+        """The key of each column."""
         return tuple(domain.key for domain in self.domains)
 
     @cached_property
     def children(self) -> dict[int, list[tuple[int, Array]]]:
-        """By column, the columns that depend on it, each with the codes under which it is asked."""
+        """By column, the columns of keys that depend on it, each with the codes under which that key applies."""
         children_of: dict[int, list[tuple[int, Array]]] = {}
         for child, domain in enumerate(self.domains):
             in_use = self.values[:, child] != NOT_ASKED
@@ -52,18 +52,18 @@ class Coded:
                 if domain.when is not None and other.key == domain.when[0]:
                     codes = np.array([code(other, value) for value in domain.when[1]], dtype=np.float32)
                 elif other.choices and other.key in domain.decided_by - {domain.key} and not in_use.all():
-                    codes = np.unique(self.values[in_use, parent])  # as far as these recipes tell
+                    codes = np.unique(self.values[in_use, parent])  # those seen in these recipes
                 else:
                     continue
                 children_of.setdefault(parent, []).append((child, codes))
         return children_of
 
     def donors(self, chance: np.random.Generator) -> Array:
-        """(recipes, keys) For each recipe and key a value of another recipe that was asked for it, at random."""
+        """(recipes, keys) For each recipe and key, the value of a random recipe to which the key applies."""
         columns = []
         for column in self.values.T:
             values = column[column != NOT_ASKED]
-            if not len(values):  # a resample may hold no recipe that was asked for it
+            if not len(values):  # a subset may have no recipe to which the key applies
                 columns.append(column)
                 continue
             donors = chance.choice(values, size=len(column))
@@ -72,10 +72,10 @@ class Coded:
         return np.stack(columns, axis=1)
 
     def swapped(self, rows: Array, column: int, donors: Array) -> Array:
-        """The rows (n, keys) with the column's values taken from `donors` (n, keys).
+        """Return the rows (n, keys) with the column's values taken from `donors` (n, keys).
 
-        A row that was not asked for the key stays as it is. Keys that depend on it follow: they are not asked any
-        longer, or take the given value where they are asked only now.
+        A row to which the key does not apply stays unchanged. Keys that depend on it follow: they no longer apply, or
+        take the donor's value if they apply only now.
         """
         changed = rows.copy()
         changed[:, column] = np.where(rows[:, column] == NOT_ASKED, NOT_ASKED, donors[:, column])
@@ -91,7 +91,7 @@ class Coded:
 
 
 def code(domain: Domain, value: Value) -> float:
-    """From 0 to 1 in the domain's order; a number on its own (log) scale, also a little outside the range."""
+    """Code a value: choices from 0 to 1 in the domain's order, numbers by their (log) scale, also a little outside."""
     if domain.choices:
         return float(np.float32(domain.choices.index(value) / max(len(domain.choices) - 1, 1)))
     assert domain.low is not None

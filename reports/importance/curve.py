@@ -13,12 +13,12 @@ from search_spaces.space import Domain
 from trainables.recipe import Value
 
 POINTS = 9
-"""Of a curve over a range."""
+"""Number of points of a curve over a range."""
 
 
 @dataclass(frozen=True)
 class KeyCurve:
-    """What the fits predict on average where the key has each value; `low` and `high` are those of the fits."""
+    """Mean prediction of the fits for each value of the key; `low` and `high` are the lowest and the highest fit."""
 
     key: str
     values: tuple[Value, ...]
@@ -26,14 +26,14 @@ class KeyCurve:
     low: tuple[float, ...]
     high: tuple[float, ...]
     tried: tuple[tuple[Value, float], ...]
-    """The recipes that were asked for the key: its value and their score."""
+    """The recipes to which the key applies: its value and their score."""
     log: bool
 
 
 def curves(
     folds: Folds, columns: Sequence[int], scores: Array, tried: Sequence[Sequence[Value]]
 ) -> tuple[KeyCurve, ...]:
-    """Of each column; `tried` are its values by recipe, as the recipes have them."""
+    """Return the curve of each column. `tried`: for each column, the key's value in each recipe."""
     coded = folds.coded
     donors = coded.donors(np.random.default_rng(2))
     fits = [folds.trees(part, scores) for part in folds.parts] if columns else []
@@ -58,7 +58,7 @@ def curves(
 
 
 def _grid(domain: Domain, tried: Sequence[Value]) -> list[Value]:
-    """The choices that were tried, or points over the range that was tried, whole numbers where the domain's are."""
+    """The choices that were tried, or points over the range that was tried; whole numbers if the domain's are."""
     if domain.choices:
         return [value for value in domain.choices if value in tried]
     numbers = [float(value) for value in tried if isinstance(value, int | float)]

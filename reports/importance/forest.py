@@ -1,8 +1,8 @@
-"""A forest fitted to some recipes and held against others: what it predicts of them, and thanks to which keys.
+"""A forest that is fitted to some recipes and tested on others: how well it predicts, and the share of each key.
 
 The share of a key is cov(score, f(x) - f(x')) / var(score) over held-out recipes, where x' is the recipe with the key's
-value taken from another recipe. That is half of what the squared error grows by when the key is shuffled, without the
-part that is noise alone. It is linear in the fit, so that folds and repetitions are simply averaged.
+value taken from another recipe. This is half of the growth of the squared error when the key is shuffled, without the
+part that is noise alone. It is linear in the fit, so folds and repetitions are simply averaged.
 """
 
 from __future__ import annotations
@@ -21,28 +21,28 @@ if TYPE_CHECKING:
     from sklearn.tree import ExtraTreeRegressor
 
 FOLDS, REPEATS, TREES, DRAWS = 5, 2, 6, 2
-"""Folds of a cross-validation; how often it is repeated with other folds; trees a fit; shuffles a fit."""
+"""Folds of a cross-validation; repetitions with other folds; trees per fit; shuffles per fit."""
 LEAF = 3
-"""The fewest recipes of a leaf."""
+"""Smallest number of recipes in a leaf."""
 
 
 @cache
 def _tree() -> tuple[type[ExtraTreeRegressor], Callable[..., ExtraTreeRegressor]]:
-    """The trees, and what fits one. Some dozen recipes are fitted in less time than sklearn's own checks take."""
+    """The tree class, and the function that fits a tree without sklearn's checks, which are slower than a small fit."""
     from sklearn.tree import ExtraTreeRegressor
 
     tags = ExtraTreeRegressor().__sklearn_tags__()
 
     class UncheckedTree(ExtraTreeRegressor):
         def __sklearn_tags__(self) -> Any:
-            return tags  # each fit asks for them four times
+            return tags  # each fit reads them four times
 
     return UncheckedTree, inspect.unwrap(UncheckedTree.fit)
 
 
 @dataclass(frozen=True, eq=False)
 class CrossFold:
-    """One fold: which recipes are fitted, which are held out, and what the fit is asked for them."""
+    """One fold: recipes for the fit, held-out recipes, and the inputs for which the fit predicts."""
 
     seed: int
     fitted: Array
@@ -53,7 +53,7 @@ class CrossFold:
 
 @dataclass(frozen=True, eq=False)
 class OutOfSample:
-    """What the fits say of recipes that they did not see, averaged over repetitions."""
+    """Results on held-out recipes, averaged over repetitions."""
 
     explained: float
     """R2."""
@@ -61,12 +61,12 @@ class OutOfSample:
 
     @property
     def figures(self) -> Array:
-        """(1 + keys,) All of it."""
+        """(1 + keys,) `explained`, then the shares."""
         return np.array([self.explained, *self.shares])
 
 
 class Folds:
-    """Folds, shuffles and seeds, drawn once: every set of scores of the same recipes is judged in the same way."""
+    """Folds, shuffles and seeds, drawn once: all scores of the same recipes are analysed in the same way."""
 
     def __init__(self, coded: Coded) -> None:
         self.coded, self.chance = coded, np.random.RandomState(0)
@@ -80,21 +80,21 @@ class Folds:
                 self.parts.append(CrossFold(len(self.parts), fitted, held, self._inputs(held, chance)))
 
     def trees(self, part: CrossFold, scores: Array) -> list[ExtraTreeRegressor]:
-        """Fitted to the part's recipes."""
+        """Fit trees to the part's recipes."""
         tree, fit = _tree()
         rows, own = self.coded.values[part.fitted], scores[part.fitted]
         trees = []
         for number in range(TREES):
-            self.chance.seed(part.seed * TREES + number)  # a tree's own from that seed takes as long as the fit
+            self.chance.seed(part.seed * TREES + number)  # a new generator takes as long as the fit
             trees.append(fit(tree(min_samples_leaf=LEAF, random_state=self.chance), rows, own, check_input=False))
         return trees
 
     def predict(self, trees: Sequence[ExtraTreeRegressor], rows: Array) -> Array:
-        """(n,) The trees' mean for rows (n, keys)."""
+        """(n,) Mean prediction of the trees for rows (n, keys)."""
         return np.asarray(sum(tree.tree_.predict(rows)[:, 0] for tree in trees) / len(trees))
 
     def held(self, scores: Array) -> OutOfSample:
-        """Cross-validated."""
+        """Return the cross-validated results for these scores."""
         size, keys = len(scores), len(self.coded.keys)
         missed, centred, gained = np.zeros(size), np.zeros(size), np.zeros(keys)
         for part in self.parts:

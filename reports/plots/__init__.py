@@ -1,1 +1,1 @@
-"""The report's pictures, a file for each kind, or for a few that are drawn alike."""
+"""The report's pictures: a file for each kind of picture, or for a few similar kinds."""

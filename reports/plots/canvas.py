@@ -1,4 +1,4 @@
-"""What all pictures share: colours, a figure with panels, its legend, and the one place that writes a file."""
+"""Parts of all pictures: colours, a figure with panels, its legend, and the only function that writes a file."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LETTER = 0.085
 
 
 class Dot(NamedTuple):
-    """What is measured at one place; `ends` are those of its interval, None where it has none."""
+    """A measured point; `ends` are the ends of its interval, None if it has none."""
 
     x: float
     y: float
@@ -33,14 +33,14 @@ class Dot(NamedTuple):
 
 
 def ends_of(gain: Gain | Comparison | None) -> Ends | None:
-    """Of its interval; None where that is not known."""
+    """Return the ends of the interval; None if they are unknown."""
     return None if gain is None or gain.low is None or gain.high is None else (gain.low, gain.high)
 
 
 def make_figure(
     panels: int, height: float, width: float | None = None, **options: Any
 ) -> tuple[ShownFigure, list[Axes]]:
-    """A figure and its panels side by side; sizes in inches, of the whole."""
+    """Return a figure and its panels, side by side. Sizes are of the whole figure, in inches."""
     from matplotlib.backends.backend_svg import FigureCanvasSVG
 
     from reports.plots.shown import ShownFigure
@@ -51,14 +51,14 @@ def make_figure(
 
 
 def draw_bars(axis: Axes, dots: Sequence[Dot], color: str) -> None:
-    """The intervals of those that have one."""
+    """Draw the intervals of the dots that have one."""
     for x, y, ends in dots:
         if ends is not None:
             axis.errorbar([x], [y], yerr=[[y - ends[0]], [ends[1] - y]], fmt="none", color=color, capsize=3)
 
 
 def log_scale(axis: Axes) -> None:
-    """A logarithmic scale from left to right; its numbers are plain text, as an SVG shows no formula."""
+    """Set a logarithmic x axis; its numbers are plain text, as an SVG shows no formula."""
     from matplotlib.ticker import LogLocator
 
     axis.set_xscale("log")
@@ -68,12 +68,12 @@ def log_scale(axis: Axes) -> None:
 
 
 def once(axis: Axes, label: str) -> str | None:
-    """The label for the legend, unless the panel has it already."""
+    """Return the label for the legend, or None if the panel has it already."""
     return None if label in axis.get_legend_handles_labels()[1] else label
 
 
 def legend(figure: Figure, axes: Sequence[Axes]) -> None:
-    """Below the panels, in as many columns as the names leave room for."""
+    """Draw the legend below the panels, in as many columns as fit."""
     handles: dict[str, Any] = {}
     for axis in axes:
         for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
@@ -85,7 +85,7 @@ def legend(figure: Figure, axes: Sequence[Axes]) -> None:
 
 
 def finish(figure: ShownFigure, axis: Axes, across: str, upwards: str, path: Path) -> Path:
-    """The one panel of a figure with what its axes are, its grid and its legend; then it is written."""
+    """Label the axes of a figure's only panel, add its grid and legend, and save it."""
     axis.set_xlabel(across)
     axis.set_ylabel(upwards)
     axis.grid(alpha=0.3)
@@ -94,11 +94,11 @@ def finish(figure: ShownFigure, axis: Axes, across: str, upwards: str, path: Pat
 
 
 def save(figure: ShownFigure, path: Path) -> Path:
-    """Write the picture whole, as SVG."""
+    """Write the picture as SVG; the file appears whole."""
     write_whole(path, svg(figure))
     return path
 
 
 def svg(figure: ShownFigure) -> bytes:
-    """What `save` writes; tests that look at no picture put something quick in its place."""
+    """Return the bytes that `save` writes. Tests that look at no picture replace it with something quick."""
     return figure.as_svg()

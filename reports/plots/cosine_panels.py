@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from numpy import ndarray
 
 PRINTED_CELLS = 12
-"""Heat maps of at most so many sentences have their cosines printed in the cells."""
+"""Heat maps of at most this many sentences print their cosines in the cells."""
 
 
 def heat_map_picture(panels: Sequence[tuple[str, ndarray]], labels: Sequence[str], path: Path) -> Path:
-    """Cosines of sentences, (n, n) a panel, on one colour scale; `labels` begin with a short word for the x axis."""
+    """Draw cosines of sentences, (n, n) per panel, on one colour scale. The x axis has the first word of each label."""
     size = len(labels)
     side = min(max(0.3 * size, 3.0), 9.0)
     low = min(0.0, *(float(values.min()) for _, values in panels))

@@ -1,4 +1,4 @@
-"""What was reached over what it took: the time of a search, steps of a training, data, bytes of a vector."""
+"""Scores over their cost: the time of a search, steps of a training, data, bytes of a vector."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from reports.plots.canvas import LINES, OURS, PUBLISHED, QUIET, Dot, draw_bars, 
 from reports.plots.outliers import clip
 
 Course = Sequence[tuple[float, float]]
-"""A step, or seconds, and the value there."""
+"""Pairs of a step, or of seconds, and the value there."""
 UNITS = (("hours", 3600.0, 2.0), ("minutes", 60.0, 2.0), ("seconds", 1.0, 0.0))
-"""Of time: how many seconds one is, and from how many of it on it is taken."""
+"""Units of time: name, seconds per unit, and the smallest number of units for which the unit is used."""
 
 
 def search_picture(
     course: Course, best_row: float | None, path: Path, what: str, *, lower_is_better: bool = False
 ) -> Path:
-    """What each explored recipe reached, and the best so far, over the seconds that the search had taken by then."""
+    """Draw the value of each explored recipe, and the best so far, over the seconds that the search had taken."""
     last = max((seconds for seconds, _ in course), default=0.0)
     unit, size, _ = next(scale for scale in UNITS if last >= scale[1] * scale[2])
     spent, values = [seconds / size for seconds, _ in course], [value for _, value in course]
@@ -36,7 +36,7 @@ def search_picture(
 
 
 def step_picture(courses: Mapping[str, Sequence[Course]], path: Path, figure: str) -> Path:
-    """By the recipe's name the courses of its seeds, in one colour."""
+    """Draw the courses of all seeds, in one colour for each recipe. `courses`: by the recipe's name."""
     drawn, (axis,) = make_figure(1, height=3.4, width=6.0)
     for colour, (name, seeds) in zip(cycle(LINES), courses.items(), strict=False):
         for course in seeds:
@@ -45,8 +45,7 @@ def step_picture(courses: Mapping[str, Sequence[Course]], path: Path, figure: st
 
 
 def data_picture(points: Sequence[Dot], marks: dict[str, float], path: Path, *, unit: str, figure: str) -> Path:
-    """A dot with its interval for each amount, on a scale on which each doubling is as wide. `marks`: what scores are
-    held against, by name."""
+    """Draw a dot with its interval for each amount of data, on a log scale. `marks`: scores for comparison, by name."""
     drawn, (axis,) = make_figure(1, height=3.4, width=5.4)
     rows, scores = [point.x for point in points], [point.y for point in points]
     axis.set_xscale("log", base=2)
@@ -60,7 +59,7 @@ def data_picture(points: Sequence[Dot], marks: dict[str, float], path: Path, *, 
 
 
 def size_picture(points: Sequence[tuple[str, float, float, bool]], score: str, path: Path) -> Path:
-    """Each point is a format of numbers, MB, a score, and whether it is on the front, which is joined by steps."""
+    """Draw points of (number format, MB, score, whether it is on the front). Steps join the front."""
     figure, (axis,) = make_figure(1, height=4.0, width=5.6)
     front = sorted((size, value) for _, size, value, is_front in points if is_front)
     axis.step(*zip(*front, strict=True), where="post", color=QUIET, label="front")

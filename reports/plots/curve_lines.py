@@ -1,4 +1,4 @@
-"""Averages over one number of the recipe, ours and published."""
+"""Averages over one numeric key of the recipe, ours and published."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 def curve_picture(results: Results, key: str, path: Path) -> bool | None:
-    """Averages over one number of the recipe, a panel for each table that varies it; returns whether it has bars.
+    """Draw averages over one numeric key, a panel for each table that varies it. Return whether there are bars.
 
-    Levels where they are comparable with the paper's, with bars of the standard deviation over seeds; else gains over
-    the baseline row, with their 95 % intervals. None where nothing of ours can be drawn.
+    Levels if they are comparable with the paper's, with bars of the standard deviation over seeds; else gains over the
+    baseline row, with 95 % intervals. None if there is nothing of ours to draw.
     """
     tables = sorted((t for t in results.space.tables if t.curve == key), key=lambda t: (t.topic != "STS", t.number))
     drawn = [(table, _ours(results, table), _published(results, table)) for table in tables]
@@ -51,7 +51,7 @@ def curve_picture(results: Results, key: str, path: Path) -> bool | None:
 
 
 def _ours(results: Results, table: Table) -> list[Dot]:
-    """Sorted by value."""
+    """Our dots, sorted by the key's value."""
     column, evidence = average_column(table), Evidence.of(results)
     base = results.baseline_hash
     points = []
@@ -69,7 +69,7 @@ def _ours(results: Results, table: Table) -> list[Dot]:
 
 
 def _published(results: Results, table: Table) -> list[tuple[float, float]]:
-    """The paper's levels, or its gains, as (value, score); sorted by value."""
+    """The paper's levels, or its gains, as (value of the key, score), sorted."""
     printed = results.published if results.comparable else results.published_gain
     column = average_column(table).name
     points = [

@@ -1,4 +1,4 @@
-"""Gains with their intervals, sorted, beside what they are gains over, and the paper's gain below each."""
+"""Forest plot: sorted gains with their intervals, grouped by reference, with the paper's gain below each."""
 
 from __future__ import annotations
 
@@ -19,44 +19,44 @@ if TYPE_CHECKING:
 
 FLAG = "⚠"
 MOST = 40
-"""So many lines of a group are drawn at most, the highest."""
+"""Largest number of lines drawn in a group; those with the highest gains are kept."""
 LINE, MORE, WIDTH = 0.3, 0.19, 3.5
-"""Height of a line, and what a second line of its name adds; width beside the names. In inches."""
+"""In inches: height of a line, height of each further line of its name, and width beside the names."""
 AXIS, NAMED = 0.7, 0.22
-"""Height of what stands below the lines, and of a name in the legend."""
+"""In inches: height of the axis below the lines, and of a name in the legend."""
 LETTERS, TITLE = 24, 40
-"""A longer name goes on in the next line, and so does a longer title."""
+"""Number of letters after which a name, or a title, is wrapped."""
 ABOVE, BELOW = -0.12, 0.22
-"""Where beside its name ours is drawn and where the published gain, so that equal gains hide neither."""
+"""Heights of our gain and of the published gain relative to the name, so that equal gains hide neither."""
 NUMBERS, BESIDE = "#444444", LINES[2]
-"""Numbers at the edge, and lines that gains are held against."""
+"""Colours of the numbers at the edge, and of the lines for `GainGroup.marks`."""
 FENCE = 3.0
-"""What lies farther from the middle half of all gains than so many times its width is told at the edge."""
+"""Values farther than this from the middle half of all gains are drawn at the edge; in widths of that half."""
 DASHES = ("--", ":", "-.")
 Limits = tuple[float, float]
 
 
 @dataclass(frozen=True)
 class GainLine:
-    """A gain, in points."""
+    """A line of the plot: a gain in points."""
 
     name: str
     gain: float
     low: float | None
     high: float | None
     shown: bool = False
-    """Whether it is shown to differ from zero."""
+    """Whether the gain is shown to differ from zero."""
     one_seed: bool = False
     no_verdict: bool = False
-    """Whether a flag forbids one."""
+    """Whether a flag forbids a verdict."""
     flagged: bool = False
     published: float | None = None
     at_once: bool = False
-    """Whether the interval holds for all lines at once, with the confidence that the text names."""
+    """Whether the interval holds for all lines at once, with the confidence that the report's text states."""
 
     @property
     def look(self) -> str:
-        """What the legend calls a dot that looks like this one."""
+        """The label of this kind of dot in the legend."""
         if self.one_seed:
             return "one seed: 95 % over test items only" if self.low is not None else "one seed, no interval"
         if self.no_verdict:
@@ -67,22 +67,22 @@ class GainLine:
 
 @dataclass(frozen=True)
 class GainGroup:
-    """Lines under a heading, all over the same."""
+    """Lines under a heading, all gains over the same reference."""
 
     title: str
     lines: Sequence[GainLine]
     marks: Mapping[str, float] = field(default_factory=dict)
-    """What else they may be held against, by name: where it stands."""
+    """Further references: name to position on the axis."""
 
 
 def forest_picture(groups: Sequence[GainGroup], path: Path, most: int = MOST) -> Path | None:
-    """The figure in a file; None where there is none."""
+    """Save the figure in a file; None if there are no gains."""
     figure = forest_figure(groups, most)
     return save(figure, path) if figure else None
 
 
 def forest_figure(groups: Sequence[GainGroup], most: int = MOST) -> ShownFigure | None:
-    """Gains in points on one scale, group under group, the highest on top; None where there are none."""
+    """Draw gains in points on one scale, group under group, the highest on top; None if there are no gains."""
     drawn = [
         replace(group, lines=sorted(group.lines, key=lambda line: -line.gain)[:most]) for group in groups if group.lines
     ]
@@ -114,7 +114,7 @@ def forest_figure(groups: Sequence[GainGroup], most: int = MOST) -> ShownFigure 
             "\n".join(words), corner, beside, textcoords="offset points", fontweight="bold", va="center", fontsize=9,
             zorder=7,
         )  # fmt: skip
-        note.set_in_layout(False)  # a long one takes no room from the panel
+        note.set_in_layout(False)  # a long title takes no room from the panel
         ends = [top + half, top + half]
         for line in group.lines:
             ends[1] = next(place)
@@ -139,9 +139,10 @@ def forest_figure(groups: Sequence[GainGroup], most: int = MOST) -> ShownFigure 
 
 
 def scale(shown: Sequence[GainLine], marks: Sequence[float] = ()) -> Limits:
-    """From where to where the axis goes: zero, and every end of an interval but for those far off all others.
+    """Return the ends of the axis: it contains zero and every end of an interval, except of far values.
 
-    Far off is what lies beyond the middle half of all gains, ours and published, by three times its width.
+    A value is far if its distance from the middle half of all gains, ours and published, is above `FENCE` times the
+    width of that half, or of the widest interval if that is larger.
     """
     gains = sorted(value for line in shown for value in _points(line))
     low, high = gains[len(gains) // 4], gains[(3 * len(gains)) // 4]
@@ -161,9 +162,9 @@ def _points(line: GainLine) -> list[float]:
 
 
 def _draw(axis: Axes, line: GainLine, place: float, limits: Limits) -> None:
-    """Ours as a dot with its interval, below it the published gain as a diamond.
+    """Draw our gain as a dot with its interval, and below it the published gain as a diamond.
 
-    What is off the scale is an arrow at the edge in the same colour, with its numbers.
+    A value off the scale is an arrow at the edge in the same colour, with its numbers.
     """
     color = FLAGGED if line.no_verdict else OURS if line.shown and not line.one_seed else QUIET
     above, below = place + ABOVE * LINE, place + BELOW * LINE
@@ -196,20 +197,20 @@ def _within(value: float, limits: Limits) -> bool:
 
 
 def _arrow(axis: Axes, value: float, y: float, limits: Limits, color: str) -> bool:
-    """A triangle that points beyond the axis; whether it does so to the left."""
+    """Draw a triangle that points beyond the axis; return whether it points to the left."""
     left = value < limits[0]
     axis.plot(_edge(limits, left)[0], y, "<" if left else ">", color=color, markersize=5, zorder=4)
     return left
 
 
 def _say(axis: Axes, words: str, y: float, limits: Limits, left: bool) -> None:
-    """Beside an arrow."""
+    """Write words beside an arrow."""
     edge, room = _edge(limits, left)
     x, side = (edge + 2 * room, "left") if left else (edge - 2 * room, "right")
     axis.text(x, y, words, color=NUMBERS, fontsize=8, va="center", ha=side, zorder=6)
 
 
 def _edge(limits: Limits, left: bool) -> tuple[float, float]:
-    """Where an arrow stands, and how far beside it its numbers."""
+    """Return the x of an arrow, and its distance from the edge."""
     room = 0.012 * (limits[1] - limits[0])
     return (limits[0] + room if left else limits[1] - room), room

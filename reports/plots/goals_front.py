@@ -1,4 +1,4 @@
-"""Recipes over two goals, and the front that no other beats."""
+"""Picture of recipes over two goals, with the front."""
 
 from __future__ import annotations
 
@@ -12,31 +12,30 @@ from reports.plots.outliers import clip
 
 @dataclass(frozen=True)
 class Mark:
-    """A recipe in the picture of two goals. `place` numbers it on the front."""
+    """A recipe in the picture of two goals. `place` numbers it on the front; None off the front."""
 
     x: float
     y: float
     row: bool
     place: int | None
     probability: float | None
-    """That it belongs to the front; None where that is unknown."""
+    """Probability that the recipe belongs to the front; None if unknown."""
     x_ends: tuple[float, float] | None = None
-    """Of its 95 % interval, where that is drawn."""
+    """Ends of the 95 % interval, if it is drawn."""
     y_ends: tuple[float, float] | None = None
 
 
 KINDS = ((False, "o", OURS, "explored recipe"), (True, "s", PUBLISHED, "row of the space"))
 SPREAD = 10.0
-"""A cost whose largest value is so many times its least one stands on a logarithmic axis."""
+"""A cost axis is logarithmic if the largest value is at least this many times the smallest."""
 
 
 def pareto_picture(
     marks: Sequence[Mark], axes: tuple[str, str], path: Path, costs: tuple[bool, bool] = (False, False)
 ) -> Path:
-    """All recipes over two goals; the front is joined by steps and numbered.
+    """Draw all recipes over two goals; the front is joined by steps and numbered.
 
-    The fuller a mark, the more probable it is that its recipe belongs to the front. `costs`: which axes are the lower
-    the better.
+    The fuller a mark, the more probably its recipe belongs to the front. `costs`: on which axes lower is better.
     """
     from matplotlib.colors import to_rgba
 
@@ -58,7 +57,7 @@ def pareto_picture(
         sizes = [60 if mark.place else 28 for mark in own]
         axis.scatter([m.x for m in own], [m.y for m in own], s=sizes, c=fill, marker=shape, edgecolors=colour, zorder=3)
         axis.plot([], [], shape, color=colour, label=name)
-    right = -1 if costs[0] else 1  # numbers stand on the side of the front where no recipe is
+    right = -1 if costs[0] else 1  # numbers go on the side of the front without recipes
     for mark in on_front:
         axis.annotate(
             str(mark.place), (mark.x, mark.y), xytext=(5 * right, 5), textcoords="offset points", fontsize=9, zorder=10,

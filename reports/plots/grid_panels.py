@@ -1,4 +1,4 @@
-"""A score over a grid of recipes: boxes by the value of a key, and lines over a number."""
+"""A score over a grid of recipes: boxes by the value of a key, and lines over a numeric key."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 BOXED, CROWDED = 3, 28
-"""The fewest recipes of a box. An axis whose labels have more letters together has them turned."""
+"""Smallest number of recipes for a box; number of letters of an axis's labels above which they are turned."""
 
 
 def distribution_picture(panels: Mapping[str, Mapping[str, Sequence[float]]], score: str, path: Path) -> Path:
-    """For each key a panel, for each of its values a box over the recipes that have it, and the recipes as dots."""
+    """Draw a panel for each key, with a box for each value over its recipes, and the recipes as dots."""
     figure, axes = make_figure(len(panels), height=3.8, width=max(5.0, 3.4 * len(panels)), sharey=True)
     dotted: list[tuple[Axes, list[tuple[float, float]]]] = []
     for axis, (key, values) in zip(axes, panels.items(), strict=True):
@@ -44,7 +44,7 @@ def distribution_picture(panels: Mapping[str, Mapping[str, Sequence[float]]], sc
 
 
 def lines_picture(panels: Mapping[str, Mapping[str, Sequence[Dot]]], key: str, score: str, path: Path) -> Path:
-    """A panel for each entry, in it a line for each name over one number of the recipe."""
+    """Draw a panel for each entry, with a line for each name over one numeric key."""
     names = list(dict.fromkeys(name for lines in panels.values() for name in lines))
     figure, axes = make_figure(len(panels), height=3.8, sharey=True)
     dotted: list[tuple[Axes, list[tuple[float, float]]]] = []

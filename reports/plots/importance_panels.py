@@ -11,7 +11,7 @@ from trainables.recipe import Value, keys
 
 
 def importance_picture(curve: KeyCurve, score: str, path: Path) -> Path:
-    """The recipes as dots, what the fits predict as a line with the range of the fits."""
+    """Draw the recipes as dots, the mean prediction of the fits as a line, and the range of the fits."""
     figure, [axis] = make_figure(1, height=3.2, width=3.7)
     numeric = all(isinstance(value, int | float) and not isinstance(value, bool) for value in curve.values)
     names = [_name(value) for value in curve.values]

@@ -1,4 +1,4 @@
-"""A few points far from all others: they stand at the picture's edge with their figure, and do not squash the rest."""
+"""Outliers: a few far points are drawn at the picture's edge with their numbers, and do not squash the other points."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Ends = tuple[float, float] | None
-"""Of a bounded axis."""
+"""Ends of a bounded axis; None: it is not bounded."""
 FAR = 4.0
-"""Points are far where without them the picture would be this many times as narrow."""
+"""Points are far if without them the picture would be at least this many times as narrow."""
 FEW = 0.2
-"""At most this part of the points is far."""
+"""Largest share of the points that can be far."""
 NEARBY = 0.5
-"""Nor are points that lie beyond the others by no more than this many times what these span."""
+"""A point is not far if its distance from the other points is at most this many times their range."""
 FEWEST = 4
-"""Of fewer points none is far."""
+"""With fewer points, no point is far."""
 ROWS = 3
-"""Numbers at an edge stand in so many rows, so that neighbours do not touch."""
+"""Numbers at an edge are placed in this many rows, so that neighbours do not touch."""
 
 
 def limits(values: Sequence[float]) -> tuple[float, float]:
-    """The range of the values that are not far from the others; as few as can be are far."""
+    """Return the range of the values that are not far from the others. As few values as possible count as far."""
     kept = sorted(values)
     may_go = max(int(FEW * len(kept)), 1) if len(kept) >= FEWEST else 0
     size = 1
@@ -47,10 +47,10 @@ def clip(
     ways: Literal["y", "xy"] = "y",
     within: Sequence[float] = (),
 ) -> None:
-    """Bound the axes to what is not far, and mark each point beyond at the edge with its numbers.
+    """Bound the axes to the points that are not far; draw each far point at the edge with its numbers.
 
-    `panels` share their axes; each has its points (x, y) as they are drawn. `ways`: which axes may be bounded.
-    `within`: heights that the picture shows in any case.
+    `panels` share their axes; each has its points (x, y) as they are drawn. `ways`: axes that may be bounded. `within`:
+    y values that the picture must show.
     """
     every = [point for _, points in panels for point in points]
     if not every:
@@ -60,13 +60,13 @@ def clip(
         for way, end in ends.items():
             if end is not None:
                 (axis.set_xlim if way == "x" else axis.set_ylim)(end)
-        rows = Counter[bool]()  # of words at the lower and the upper edge
+        rows = Counter[bool]()  # number of labels at the lower and the upper edge
         for point in points:
             _mark(axis, point, ends.get("x"), ends.get("y"), rows)
 
 
 def _ends(values: Sequence[float], within: Sequence[float]) -> Ends:
-    """Of the axis; None where nothing is far."""
+    """Ends of the axis; None if no value is far."""
     kept = [*limits(values), *within]
     low, high = min(kept), max(kept)
     if low <= min(values) and max(values) <= high:
@@ -83,7 +83,7 @@ def _mark(axis: Axes, point: tuple[float, float], x_ends: Ends, y_ends: Ends, ro
     shape = (">" if point[0] > x else "<") if point[0] != x else ("^" if point[1] > y else "v")
     right, above = point[0] > x, point[1] > y
     low, high = axis.get_xlim()
-    left = right or x > (low + high) / 2  # or they would leave the picture
+    left = right or x > (low + high) / 2  # else the words would leave the picture
     row, rows[above] = rows[above] % ROWS, rows[above] + 1
     axis.plot([x], [y], shape, color=QUIET, markersize=7, clip_on=False, zorder=20)
     words, beside = ", ".join(f"{value:.1f}" for value, _ in beyond), -9 - 9 * row if above else 3 + 9 * row

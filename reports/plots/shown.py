@@ -1,4 +1,4 @@
-"""A figure of matplotlib as SVG, which a notebook shows by itself, whatever backend it has."""
+"""A matplotlib figure that a notebook shows as SVG, with any backend."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 FONTS = ["DejaVu Sans", "Verdana"]
-"""The font that the layout was measured with, and one as wide; any sans-serif where neither is there."""
+"""The font that the layout was measured with, and one of the same width; any sans-serif if both are missing."""
 NAMELESS = {"Date": None, "Creator": None, "Format": None, "Type": None}
-"""Nothing in a picture's file but the picture."""
+"""Metadata that is left out of a picture's file."""
 
 
 class ShownFigure(Figure):
-    """`figure.savefig("gains.pdf")` keeps it in another form."""
+    """A figure that a notebook shows as SVG. `figure.savefig("gains.pdf")` writes another format."""
 
     def savefig(self, *arguments: Any, **options: Any) -> None:
-        """As matplotlib's, but text is shown as it is written: a `$` in a row's label begins no formula."""
+        """Save as matplotlib does, but draw text literally: a `$` in a row's label starts no formula."""
         for text in self.findobj(Text):
             text.set_parse_math(False)
         _wrap_names(self)
         super().savefig(*arguments, **options)
 
     def as_svg(self) -> bytes:
-        """The same figure gives the same bytes. Text stays text: it can be searched, read aloud and restyled."""
+        """Return SVG; equal figures give equal bytes. Text stays text: it can be searched, read aloud and restyled."""
         picture = io.BytesIO()
         with rc_context({"svg.fonttype": "none", "svg.hashsalt": "report", "font.sans-serif": FONTS}):
             self.savefig(picture, format="svg", metadata=NAMELESS)
@@ -38,8 +38,7 @@ class ShownFigure(Figure):
 
 
 def _wrap_names(figure: Figure) -> None:
-    """What an axis or a panel is called goes on in the next line where it is longer than the panel, which each further
-    line makes smaller."""
+    """Wrap names that are longer than their axis or panel; up to three times, as each line makes the panel smaller."""
     for _ in range(3):
         figure.draw_without_rendering()
         fits = True

@@ -1,7 +1,7 @@
-"""What may be concluded from figures that were measured under a few seeds on a sample of test items.
+"""Statistics of figures that were measured under a few seeds on a sample of test items.
 
-No part of it knows a results folder: it takes numbers (`Sample`) and gives numbers. `facts/evidence.py` makes the
-samples out of records and predictions. `python -m benchmarks calibration` measures its error rates.
+The package takes numbers (`Sample`) and returns numbers; it reads no results folder. `facts/evidence.py` makes the
+samples from records and predictions. `python -m benchmarks calibration` measures the error rates.
 """
 
 from reports.statistics.comparison import Comparison, compare

@@ -1,17 +1,17 @@
-"""One recipe against another: how much better it is, how sure that is, and on what it rests (docs/statistics.md).
+"""Comparison of two recipes: the gain, its interval, and what the interval is based on (docs/statistics.md).
 
-A spread of few seeds that came out small by chance makes a gain look sure, and drawing it to the others' spreads
-(`spreads.py`) makes one look sure whose recipe truly scatters more than they do. So the interval is the wider one of
-two that fail in different cases:
+A spread of few seeds that is small by chance makes a gain look too sure. A spread that is shrunk to the other recipes'
+spreads (`spreads.py`) makes a gain look too sure if the recipe truly scatters more than the others. So the interval is
+the wider of two intervals, which fail in different cases:
 
-- The second recipe, with which many are compared, stands on its own spread, the first is drawn to the others';
-  degrees of freedom are Satterthwaite's, a little wary. Of two recipes of which neither is the baseline each stands on
-  its own in turn, so that it is all one which is named first.
-- Both are drawn to the others', and each part of the variance has its own Student's t (Banerjee 1960), which holds for
-  every level, however small one of the parts came out.
+- The second recipe, with which many are compared, uses its own spread; the first is shrunk to the others'. Degrees of
+  freedom are Satterthwaite's, made a little wary. If neither recipe is the baseline, each uses its own spread in turn,
+  so that the order of the two recipes does not matter.
+- Both are shrunk to the others', and each part of the variance has its own Student's t (Banerjee 1960). This holds at
+  every level, however small one of the parts is.
 
-In the finals of a search (`finals.py`) recipes of four seeds or more stand on their own spread (Welch 1947), those of
-fewer on what is lent to them, and the interval has one estimate.
+In the finals of a search (`finals.py`) recipes of four seeds or more use their own spread (Welch 1947), recipes of
+fewer seeds a lent spread, and the interval has one estimate.
 """
 
 from __future__ import annotations
@@ -30,47 +30,46 @@ from reports.statistics.sample import Array, Sample, pairable, residual_variance
 from reports.statistics.spreads import ALONE, FEW_SEEDS, Common
 
 Basis = Literal["seeds and items", "items only", "seeds only", "none"]
-"""What the interval counts: `items only` with one seed, `seeds only` where predictions were not kept."""
+"""Sources of uncertainty in an interval: `items only` with one seed, `seeds only` if predictions were not kept."""
 
 WARY = 3.0
-"""How much more a variance of one degree of freedom counts among others; see `wary_freedom`."""
+"""Extra weight of a variance with one degree of freedom; see `wary_freedom`."""
 SMALLEST = 1e-12
-"""No p is told more exactly."""
+"""Smallest p that is computed exactly."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """`first` minus `second` in points, with its 95 % interval. What is unknown is None."""
+    """`first` minus `second` in points, with its 95 % interval. Unknown values are None."""
 
     gain: float
     low: float | None
     high: float | None
     p: float | None
-    """Two-sided, of no difference, for this one comparison. None with one seed, where the recipes cannot be judged, and
-    in the finals of a search, which ask for one direction."""
+    """Two-sided, of no difference, for this comparison alone. None with one seed, where the recipes cannot be judged,
+    and in the finals of a search, which test one direction."""
     error: Error | None
-    """How far the gain may be off by chance; None where nothing is known of it."""
+    """How far the gain may be off by chance; None if unknown."""
     items_variance: float | None
     basis: Basis
     seeds: tuple[int, int]
-    """How many of each."""
+    """Number of seeds of each recipe."""
     one_seed: bool
-    """Whether a trained recipe has one seed only, and no spread is lent to it: nothing can be said about the recipe."""
+    """Whether a trained recipe has one seed only and borrows no spread: the recipe then cannot be judged."""
     paired: bool = False
-    """Whether the seeds were paired."""
     looks: float = 1.0
-    """By how much chance counts more, since a study may be extended and looked at again (`facts.looks`), and where
-    numbers of seeds hang on the scores (`sequential.looks`). The interval and every p allow for it."""
+    """Factor on every p, for a study that is extended and looked at again (`facts.looks`), and for numbers of seeds
+    that depend on scores (`sequential.looks`). The interval and every p include it."""
 
     def flipped(self) -> Comparison:
-        """`second` minus `first`."""
+        """Return `second` minus `first`."""
         low, high = (None if end is None else -end for end in (self.high, self.low))
         return replace(self, gain=-self.gain, low=low, high=high, seeds=self.seeds[::-1])
 
 
 @dataclass(frozen=True)
 class ErrorPart:
-    """An estimated variance, and of how many degrees of freedom the estimate is."""
+    """An estimated variance, and the degrees of freedom of the estimate."""
 
     variance: Any
     freedom: Any
@@ -82,41 +81,40 @@ class SeedsPart(ErrorPart):
 
     seeds: int
     stands_alone: bool = False
-    """Of the recipe with which others are compared."""
+    """Whether the recipe is the one with which others are compared: it uses its own spread."""
     of_gaps: bool = False
-    """Of differences seed by seed, about which the recipes' own spreads say nothing."""
+    """Whether the variance is of differences seed by seed, to which the recipes' own spreads do not apply."""
 
     @property
     def of_few_seeds(self) -> bool:
-        """Whether they say little of how a recipe scatters."""
+        """Whether the seeds are too few to estimate a recipe's spread."""
         return self.seeds <= FEW_SEEDS and not self.of_gaps
 
     def drawn_to(self, common: Common) -> ErrorPart:
-        """What it counts as beside the others' spreads."""
+        """Return the variance shrunk to the common spread; unchanged for differences seed by seed."""
         return self if self.of_gaps else ErrorPart(*common.with_own(self.variance, self.freedom, self.seeds))
 
 
 @dataclass(frozen=True)
 class Error:
-    """How far a gain may be off by chance: two estimates of its variance, of which the wider one counts at each level.
+    """How far a gain may be off by chance: two estimates of its variance. At each level the wider interval counts.
 
-    Numbers, or arrays of many cases at once.
+    All values are numbers, or arrays of many cases at once.
     """
 
     variance: Any
     freedom: Any
-    """Satterthwaite's, wary; of the first estimate."""
+    """Wary Satterthwaite degrees of freedom (`wary_freedom`) of the first estimate."""
     parts: tuple[ErrorPart, ...]
-    """Of the second one; empty where there is none."""
+    """Parts of the second estimate; empty if there is none."""
     exchanged: Error | None = None
-    """With the other recipe on its own spread, where neither is the baseline: the wider one counts."""
+    """The error with the other recipe on its own spread, if neither is the baseline: the wider interval counts."""
 
     @classmethod
     def of(cls, seeds: Sequence[SeedsPart], items: ErrorPart | None, shared: Any, common: Common) -> Error:
-        """From the variances over seeds and over items, less what they share.
+        """Compute the error from the variances over seeds and over items, minus the variance that both contain.
 
-        Neither estimate falls below the larger of the two sides. `shared` is an estimate of very many degrees of
-        freedom, so it adds nothing to the uncertainty.
+        Neither estimate is below the larger of the two. `shared` has very many degrees of freedom: it counts as exact.
         """
         if common.lent:
             few = [part for part in seeds if common.freedom and part.of_few_seeds]
@@ -137,7 +135,7 @@ class Error:
         return cls(variance, freedom, parts)
 
     def half_width(self, alpha: float = 1 - CONFIDENCE) -> Any:
-        """Of the two-sided interval at that level."""
+        """Return half the width of the two-sided interval with error `alpha`."""
         from scipy.special import stdtrit
 
         first = stdtrit(self.freedom, 1 - alpha / 2) ** 2 * self.variance
@@ -146,7 +144,7 @@ class Error:
         return wider if self.exchanged is None else np.maximum(wider, self.exchanged.half_width(alpha))
 
     def p_value(self, gap: float) -> float:
-        """Two-sided, of a gap by chance alone. Where nothing varies, any gap is certain."""
+        """Return the two-sided p of a gap by chance alone. Without any variance, p of every gap is 0."""
         from scipy.optimize import brentq
 
         gap = abs(gap)
@@ -159,13 +157,13 @@ class Error:
 
 
 def _added(values: Iterable[Any]) -> Any:
-    """Numbers, or arrays of many cases at once, in their order: Python's `sum` ends in other digits since 3.12."""
+    """Sum numbers, or arrays of many cases at once, in their order: Python's `sum` rounds differently since 3.12."""
     return functools.reduce(operator.add, values, 0.0)
 
 
 def _lent(common: Common, few: Sequence[SeedsPart]) -> list[ErrorPart]:
-    """One estimate for all that need it: what is common and what their own seeds moved, by degrees of freedom. It has
-    no more of these than the common one, as a recipe may be unlike others."""
+    """One estimate for all recipes of few seeds: the common variance and their own, weighted by degrees of freedom. It
+    has only the degrees of freedom of the common one, since a recipe may be unlike others."""
     if not few:
         return []
     freedom = _added(part.freedom for part in few)
@@ -188,11 +186,11 @@ def compare(
     looks: float = 1.0,
     between_rows: bool = False,
 ) -> Comparison:
-    """The gain of `first` over `second` with its interval and p.
+    """Return the gain of `first` over `second` with its interval and p.
 
-    `second` is the baseline, with which others are compared, too; with `between_rows` neither is. `common`: what the
-    spreads of the study's recipes have in common. `paired`: the spread is that of the differences seed by seed;
-    ValueError where the seeds are not the same. `looks` as in `Comparison`.
+    `second` is the baseline, with which others are compared, too; with `between_rows` neither recipe is. `common`: the
+    common spread of the study's recipes. `paired`: use the spread of the differences seed by seed; ValueError if the
+    seeds are not the same. `looks` as in `Comparison`.
     """
     gain = first.mean - second.mean
     lent = common.lent and common.freedom > 0
@@ -230,14 +228,14 @@ def compare(
 
 
 def by_itself(sample: Sample, common: Common = ALONE) -> Comparison:
-    """A recipe's figure with its own interval: the comparison with a certain zero. Its p says nothing."""
+    """Return a recipe's figure with its own interval, as the comparison with a constant zero. Its p has no meaning."""
     effects = None if sample.effects is None else np.zeros((1, sample.effects.shape[1]))
     zero = Sample(np.zeros(1), (0,), fixed=True, effects=effects, items=sample.items)
     return compare(sample, zero, common=common)
 
 
 def seeds_parts(first: Sample, second: Sample) -> list[SeedsPart]:
-    """The variance of each mean over its seeds, of no degree of freedom with one seed; nothing for a fixed sample."""
+    """Return the variance of each mean over its seeds (one seed: no degrees of freedom), but of no fixed sample."""
     return [
         SeedsPart(
             (sample.std or 0.0) ** 2 / sample.count, sample.count - 1, sample.count, stands_alone=sample is second
@@ -248,7 +246,7 @@ def seeds_parts(first: Sample, second: Sample) -> list[SeedsPart]:
 
 
 def paired_seeds_part(first: Sample, second: Sample) -> list[SeedsPart]:
-    """The variance of the mean difference over common seeds."""
+    """Return the variance of the mean difference over common seeds. ValueError if the seeds differ or one is fixed."""
     gaps = by_seed(first) - by_seed(second) if sorted(first.seeds) == sorted(second.seeds) else None
     if gaps is None or first.fixed or second.fixed:
         raise ValueError("samples pair by seed only where both were trained under the same seeds")
@@ -256,15 +254,15 @@ def paired_seeds_part(first: Sample, second: Sample) -> list[SeedsPart]:
 
 
 def by_seed(sample: Sample) -> Array:
-    """(seeds,) The values in the order of the seeds' numbers."""
+    """(seeds,) The values, sorted by the seeds' numbers."""
     return np.asarray(sample.values, dtype=float)[np.argsort(sample.seeds, kind="stable")]
 
 
 def items_part(first: Sample, second: Sample) -> ErrorPart:
-    """The variance over test items of the difference of both means.
+    """Return the variance over test items of the difference of both means.
 
-    Its degrees of freedom come from the effects' own fourth moment: with few items on which the two differ, the
-    variance is known badly, however many items there are.
+    Its degrees of freedom come from the effects' own fourth moment: if the two recipes differ on few items, the
+    variance is badly known, however many items there are.
     """
     assert first.effect is not None
     assert second.effect is not None
@@ -276,7 +274,7 @@ def items_part(first: Sample, second: Sample) -> ErrorPart:
 
 
 def interaction(first: Sample, second: Sample, paired: bool = False) -> float:
-    """The variance that both parts contain; see `Sample.interaction`."""
+    """Return the variance that the seeds' and the items' parts both contain; see `Sample.interaction`."""
     if not paired:
         return first.interaction + second.interaction
     assert first.effects is not None
@@ -286,11 +284,11 @@ def interaction(first: Sample, second: Sample, paired: bool = False) -> float:
 
 
 def wary_freedom(total: Any, variances: Sequence[Any], freedoms: Sequence[Any]) -> Array:
-    """The degrees of freedom of a variance that sums others; any number of cases at once.
+    """Return the degrees of freedom of a sum of variances; for any number of cases at once.
 
-    Satterthwaite's trust the measured shares of the parts. A spread of three seeds that came out small by chance then
-    looks unimportant, and the interval covers as little as 87 % beside a variance over items. So each part counts as
-    WARY / freedom larger when the degrees are taken; 95 % intervals then cover within 92 and 97 %.
+    Satterthwaite's formula trusts the measured shares of the parts. A spread of three seeds that is small by chance
+    then looks unimportant, and the interval covers as little as 87 % beside a variance over items. So each part counts
+    as WARY / freedom larger when the degrees are computed; 95 % intervals then cover within 92 and 97 %.
     """
     variances = [np.asarray(part) for part in variances]
     wary = [part * (1 + WARY / freedom) for part, freedom in zip(variances, freedoms, strict=True)]

@@ -1,4 +1,5 @@
-"""Whether a gain is within bounds: "no effect", "not better", "about 1 point". What is not different need not be equal.
+"""Tests whether a gain is within bounds: "no effect", "not better", "about 1 point". No shown difference is no
+equality.
 
 Two one-sided tests (TOST, Schuirmann 1987): equal within a margin is shown only if both a larger gain and a smaller one
 are ruled out.
@@ -20,9 +21,9 @@ def p_above(comparison: Comparison, bound: float) -> float | None:
 
 
 def tost(comparison: Comparison, margin: float, around: float = 0.0) -> float | None:
-    """The p for the claim that the gain is within `margin` points of `around`. None where recipes cannot be judged.
+    """Return p for the claim that the gain is within `margin` points of `around`. None where recipes cannot be judged.
 
-    At 5 % this is the same as a 90 % interval that lies inside the margin.
+    At 5 % this is the same as a 90 % interval inside the margin.
     """
     if margin <= 0:
         raise ValueError(f"a margin of {margin} points leaves no room; it must be above 0")

@@ -1,7 +1,7 @@
-"""Many rows at once: Holm's correction, the rows that may be the best, and ranks as intervals.
+"""Statistics of many rows at once: Holm's correction, the rows that may be the best, and intervals of ranks.
 
-The best set and the ranks rest on the same leads as verdicts do: the p of every two rows (`compare`), turned into a
-normal score. How leads hang together is simulated: normal errors with the seeds' variances and the items' covariance.
+The best set and the ranks use the same leads as verdicts: the p of each pair of rows (`compare`), as a normal score.
+The dependence between leads is simulated: normal errors with the seeds' variances and the items' covariance.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from reports.statistics.sample import Array, Sample
 from reports.statistics.spreads import ALONE, Common
 
 DRAWS = 4000
-"""Simulated errors; the quantiles they give are right to about 0.3 points of confidence."""
+"""Number of simulated errors. Their quantiles are exact to about 0.3 points of confidence."""
 FIRST_STEP = 0.1
-"""This share of the level tells which rows are surely below the one that is judged, and cannot beat it by chance."""
+"""Share of the level for finding the rows that are surely below the judged row, which they cannot beat by chance."""
 NOTHING = 1e-7
-"""Points; an error is at least so large, since smaller differences are rounding."""
+"""Smallest error, in points: smaller differences are rounding."""
 
 
 def holm(p_values: Sequence[float | None], tests: Sequence[Hashable] | None = None) -> list[float | None]:
-    """Holm's adjusted p-values in the order given. None stays None and does not count.
+    """Return Holm's adjusted p-values in the order given. None stays None and does not count.
 
-    `tests` names what each is a p of: those of one name are one test, with the largest p of them.
+    `tests` names the test of each p. Entries with the same name are one test, with the largest p among them.
     """
     names = list(range(len(p_values)) if tests is None else tests)
     once: dict[Hashable, float] = {}
@@ -44,10 +44,10 @@ def holm(p_values: Sequence[float | None], tests: Sequence[Hashable] | None = No
 
 
 def best_set(field: Field, looks: float = 1.0) -> list[bool | None]:
-    """Whether each row may be the best: the set holds the best row with 95 % confidence.
+    """Return for each row whether it may be the best. The set contains the best row with 95 % confidence.
 
-    A row is out if some other row is better than it by more than chance makes of so many. Rows that are surely worse
-    than it do not count among these (two steps: Romano, Shaikh and Wolf 2014). None for a row that cannot be judged:
+    A row is out if another row leads it by more than chance explains among this many rows. Rows that are surely worse
+    than the judged row are not counted (two steps: Romano, Shaikh and Wolf 2014). None for a row that cannot be judged:
     trained under one seed. `looks` as in `Comparison`, here and in `rank_intervals`.
     """
     answer: list[bool | None] = [None] * field.rows
@@ -66,11 +66,10 @@ def best_set(field: Field, looks: float = 1.0) -> list[bool | None]:
 
 
 def rank_intervals(field: Field, looks: float = 1.0) -> list[tuple[int, int] | None]:
-    """The best and the worst rank (1 is the highest mean) that each row may have, at 95 % for all rows at once.
+    """Return the best and the worst rank (1 is the highest mean) that each row may have, at 95 % for all rows at once.
 
-    In steps (Mogstad, Romano, Shaikh and Wilhelm 2024): leads that are shown are no longer among those that chance
-    could have made, so the bar for the others falls. None for a row that cannot be judged; ranks are then those among
-    the others.
+    In steps (Mogstad, Romano, Shaikh and Wilhelm 2024): shown leads are no longer among the leads that chance could
+    have made, so the bar for the rest falls. None for a row that cannot be judged; such rows have no part in the ranks.
     """
     answer: list[tuple[int, int] | None] = [None] * field.rows
     shown = _leads_shown(field, (1 - CONFIDENCE) / looks)
@@ -80,7 +79,7 @@ def rank_intervals(field: Field, looks: float = 1.0) -> list[tuple[int, int] | N
 
 
 def _leads_shown(field: Field, level: float) -> Array:
-    """(rows, rows) Of which row it is shown that it lies above which; none falsely, with that error for all at once."""
+    """(rows, rows) Whether the first row is shown to lead the second; `level` bounds the chance of any error."""
     rows = len(field.leads)
     is_open = ~np.eye(rows, dtype=bool)
     while is_open.any():
@@ -95,26 +94,26 @@ def _leads_shown(field: Field, level: float) -> Array:
 
 
 def can_be_judged(sample: Sample) -> bool:
-    """Whether something can be said about the recipe: it has seeds, or needs none and has items."""
+    """Whether a recipe can be judged: a trained recipe needs two seeds, a fixed one the effects of test items."""
     return sample.effects is not None if sample.fixed else sample.count > 1
 
 
 @dataclass(frozen=True, eq=False)
 class Field:
-    """How far each row leads each other one, and how far chance may make them lead all together: of the rows that can
-    be judged, in their order."""
+    """The lead of each row over each other row, and the leads that chance may give to all rows together. Only of rows
+    that can be judged, in their order."""
 
     rows: int
-    """All of them."""
+    """Number of all rows."""
     judged: tuple[int, ...]
-    """The places of those that can be judged."""
-    leads: Array  # (judged, judged) the first's over the second, as normal scores; 0 where nothing is known
+    """Places of the rows that can be judged."""
+    leads: Array  # (judged, judged) lead of the first over the second, as normal scores; 0: unknown
     errors: Array  # (draws, judged) simulated
     scale: Array  # (judged, judged) the standard deviation of the difference of two simulated errors
 
     @classmethod
     def of(cls, every: Sequence[Sample], common: Common = ALONE) -> Field:
-        """Deterministic: the same samples give the same draws. `common` as in `compare`."""
+        """Compute the leads and simulate the errors. The same samples give the same draws. `common` as in `compare`."""
         from scipy.special import ndtri
 
         judged = tuple(place for place, sample in enumerate(every) if can_be_judged(sample))
@@ -137,15 +136,12 @@ class Field:
         return cls(len(every), judged, leads, errors, np.maximum(scale, NOTHING))
 
     def by_chance(self, place: int) -> Array:
-        """(draws, judged) The leads that chance gives the row at `place` over each other one."""
+        """(draws, judged) Leads by chance of the row at `place` over each other row."""
         return np.asarray((self.errors[:, [place]] - self.errors) / self.scale[place])
 
 
 def items_covariance(samples: Sequence[Sample]) -> Array:
-    """(rows, rows) Of the means over test items.
-
-    Rows on other items, or without predictions, share nothing and get zero.
-    """
+    """(rows, rows) Covariance of the rows' means over test items; zero for rows without predictions."""
     covariance = np.zeros((len(samples), len(samples)))
     for name in {sample.items for sample in samples if sample.items and sample.effects is not None}:
         rows = [row for row, sample in enumerate(samples) if sample.items == name and sample.effects is not None]
@@ -155,6 +151,6 @@ def items_covariance(samples: Sequence[Sample]) -> Array:
 
 
 def roots(covariance: Array) -> Array:
-    """(rows, rows) A matrix R with R'R = covariance; what is below zero in it by chance counts as zero."""
+    """(rows, rows) A matrix R with R'R = covariance. Negative eigenvalues, which come from chance, count as zero."""
     values, vectors = np.linalg.eigh(covariance)
     return np.asarray(np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T)

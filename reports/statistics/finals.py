@@ -1,31 +1,32 @@
-"""Finals: which of a few recipes to use, what it gains, and how sure that is (docs/statistics.md).
+"""Finals: which of a few recipes to use, how much it gains, and how sure the gain is (docs/statistics.md).
 
-A search chose K finalists by scores that chance had a part in. They ran again, beside the base, under as many fresh
-seeds each.
+A search chose K finalists by scores that contain chance. Finalists and base ran again, each under the same number of
+fresh seeds.
 
-- **Who is picked**: the finalist of the best mean of fresh development scores, and before it the best of those that are
-  shown to be worth using, if any are; of two goals a front of at most MOST_PICKED (`pick`). A model that is lucky on
-  development data is lucky on test data, too, so what is said of the pick must hold whichever finalist is picked.
+- **Who is picked**: the finalist with the best mean of fresh development scores. Finalists that are shown to be worth
+  using come before all others. With two goals, a front of at most MOST_PICKED (`pick`). A model that is lucky on
+  development data is lucky on test data, too, so statements on the pick must hold whichever finalist is picked.
 - **One direction.** "Use" claims that a recipe is better, so each end of an interval holds by itself with the level of
-  this look, 1/K of the error each (Dunn 1961), and of several goals 1/(K times their number): for each reference all
-  low ends hold at once, and so do all high ends, however scores hang together.
-- **The answer.** What costs less stands until something dearer is shown to be better: the untrained encoder needs no
-  training, the base no search. A gain is shown where its interval lies above zero. "Not worth it" (`nothing_in`): it
-  was measured at zero or below, or its interval lies below what another seed moves (one standard deviation). Asked in
-  this order:
+  this look, 1/K of the error each (Dunn 1961), and with several goals 1/(K times their number). So for each reference
+  all low ends hold at once, and so do all high ends, however scores are correlated.
+- **The answer.** The cheaper choice is kept until a dearer one is shown to be better: the untrained encoder needs no
+  training, the base no search. A gain is shown if its interval is above zero. A gain is "not worth it" (`nothing_in`)
+  if it was measured at zero or below, or if its interval is below the effect of another seed (one standard deviation).
+  Checked in this order:
 
-  1. `use`: the picked one is shown to be better than the base, and than the untrained encoder where that was scored.
-  2. `keep the encoder`: neither the picked one nor the base is worth it over the untrained encoder.
-  3. `keep the base`: the picked one is not worth it over the base, and the base is shown to be better than the
-     untrained encoder where that was scored.
-  4. `nothing yet`, else: `open` says against which references, `seeds_wanted` how many show the gain in 80 %, if it is
-     as large as measured.
+  1. `use`: the picked recipe is shown to be better than the base, and than the untrained encoder if that was scored.
+  2. `keep the encoder`: neither the picked recipe nor the base is worth it over the untrained encoder.
+  3. `keep the base`: the picked recipe is not worth it over the base, and the base is shown to be better than the
+     untrained encoder if that was scored.
+  4. `nothing yet`, otherwise: `open` lists the references against which nothing is shown. `seeds_wanted` returns how
+     many seeds show the gain in 80 % of cases, if it is as large as measured.
 
-  So `use` is wrong, and training is advised that does not pay, in at most the level. To keep what one has is no claim:
-  of all answers but `use`, `most` says how large a gain the intervals leave. Without a finalist the base alone is held
-  against the encoder; of several goals what is kept is the answer for each member of the front (`told_by`).
-- **Items must be fresh, too.** Development scores that were made from the very sentences that are tested choose
-  recipes that are lucky with these: such a gain has no verdict.
+  So a false `use`, which advises training that does not pay, has at most the probability of the level. To keep the
+  base or the encoder is no claim: for all answers but `use`, `most` is the largest gain that the intervals allow.
+  Without a finalist only the base is compared with the encoder. With several goals, the base or the encoder is kept
+  only if that is the answer for each member of the front (`told_by`).
+- **Items must be fresh, too.** Development scores from the very sentences that are tested choose recipes that are
+  lucky with these sentences: such a gain has no verdict.
 """
 
 from __future__ import annotations
@@ -45,26 +46,26 @@ from reports.statistics.sample import Sample, pairable
 from reports.statistics.spreads import OWN, Common
 
 Reference = Literal["base", "baseline", "encoder"]
-"""What finalists are compared with: what the space sets without a search, its baseline row, the untrained encoder."""
+"""What finalists are compared with: the base settings, the space's baseline row, the untrained encoder."""
 Answer = Literal["use", "keep the base", "keep the encoder", "nothing yet"]
 INCUMBENTS: Mapping[Answer, Reference] = {"keep the base": "base", "keep the encoder": "encoder"}
 
 MOST_PICKED = 5
 POWER = 0.8
-"""How surely planned seeds would show a gain."""
+"""Probability with which planned seeds show a gain."""
 GAINS = (0.5, 1.0, 2.0)
-"""Points for which the seeds are told."""
+"""Gains in points for which a plan counts the seeds."""
 TWO_FROM = 24
-"""Trainings from which a second finalist is worth its share of them, and of the level."""
+"""From this number of trainings on, a second finalist is worth its share of the trainings and of the level."""
 RECORDED = Common(0.9**2, 3.0, lent=True)
-"""What a seed moves, guessed, and of how many degrees of freedom it counts: twice the spread of recorded trainings of
-two small pretrained encoders on six sets of pairs and triplets, the better half of each set's recipes (0.44 points,
-0.19 to 0.60 by set; the worse half 1.3; `benchmarks/own/recorded`)."""
+"""Assumed variance of one seed, and its degrees of freedom: twice the spread of recorded trainings of two small
+pretrained encoders on six sets of pairs and triplets, the better half of each set's recipes (0.44 points, 0.19 to 0.60
+by set; the worse half 1.3; `benchmarks/own/recorded`)."""
 
 
 def pick(development: Sequence[Sequence[float]]) -> list[int]:  # (finalists, goals), the higher the better
-    """The finalists in the order in which they would be used, by their means of fresh development scores: with one goal
-    all, the best first; with two a front."""
+    """Return the places of the finalists in the order of use, by their means of fresh development scores: with one goal
+    all finalists, the best first; with two goals a front."""
     values = np.asarray(development, dtype=float)
     if values.shape[1] == 1:
         return [int(place) for place in np.argsort(-values[:, 0], kind="stable")]
@@ -74,11 +75,10 @@ def pick(development: Sequence[Sequence[float]]) -> list[int]:  # (finalists, go
 
 
 def lent_spread(samples: Iterable[Sample]) -> Common:
-    """What recipes of at most three seeds borrow: `RECORDED`, or more where samples that have two seeds scatter more
-    (copies count once), but no less, as a recipe may be unlike them. Equal recipes of one seed are called better in 2 %
-    of cases where they scatter three times as much as recorded, in 12 % at five times; of two or three seeds in 2 and
-    4 %.
-    """
+    """Return the spread that recipes of at most three seeds borrow: `RECORDED`, or more if samples of two seeds scatter
+    more (copies once); never less, as a recipe may be unlike them. Equal recipes of one seed are called better in 2 %
+    of cases if they scatter three times as much as recorded, in 12 % at five times; of two or three seeds in 2 and 4
+    %."""
     pooled = pooled_spread({sample.values.tobytes(): sample for sample in samples}.values())
     if pooled is None:
         return RECORDED
@@ -91,29 +91,29 @@ def _at_least_recorded(variance: float) -> Common:
 
 
 def gain_over(first: Sample, second: Sample, lent: Common, looks: float = 1.0) -> Comparison:
-    """The gain of `first` over `second`, under fresh seeds. Each end of its interval holds by itself with 95 %, with
-    1/`looks` of the error that this leaves. `lent`: by `lent_spread`."""
+    """Return the gain of `first` over `second`, under fresh seeds. Each end of its interval holds by itself with 95 %;
+    `looks` divides the error of 5 %. `lent`: from `lent_spread`."""
     return compare(first, second, common=lent, looks=looks / 2)
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """What finals say of one figure."""
+    """The result of finals in one figure."""
 
     picked: int | None
-    """None without a finalist."""
+    """Place of the picked finalist; None without a finalist."""
     answer: Answer
     gains: Mapping[Reference, tuple[Comparison, ...]]
-    """Of every finalist over each reference that was scored; for each reference all low ends hold at once, and so do
-    all high ends."""
+    """Gains of every finalist over each scored reference; per reference all low ends hold at once, as do all high
+    ends."""
     base_over_encoder: Comparison | None
     fresh: bool
-    """Whether the tested items had no part in the choice: without that there is no verdict."""
+    """Whether the tested items had no part in the choice of recipes. If they had, there is no verdict."""
     open: tuple[Reference, ...] = ()
-    """Of `nothing yet`: the references against which nothing is shown."""
+    """Of `nothing yet`: the references against which no gain is shown."""
     most: float | None = None
-    """But of `use`: the largest gain, in points, that the data leave to any training of the finals over what is kept,
-    or over the first of `open`."""
+    """Of all answers but `use`: the largest gain, in points, of any training of the finals that the intervals allow,
+    over what is kept or over the first of `open`."""
 
 
 def judge(
@@ -126,11 +126,11 @@ def judge(
     goals: int = 1,
     fresh: bool = True,
 ) -> Judgement:
-    """The fresh-seed test scores of finalists against those of the references; see above.
+    """Judge the finalists' test scores under fresh seeds against the references; rules: see the module.
 
-    `order`: whom to use, as `pick` gives it; of a front one at a time; empty without finalists. `references["encoder"]`
-    is fixed. `lent`: by `lent_spread`. `looks`: 1 / `facts.looks.share` of this look. `goals`: how many figures are
-    judged beside each other; the level is shared among them.
+    `order`: places of finalists in the order of use, from `pick`; of a front one at a time; empty without finalists.
+    `references["encoder"]` is fixed. `lent`: from `lent_spread`. `looks`: 1 / `facts.looks.share` of this look.
+    `goals`: number of figures that are judged together and share the level.
     """
     counts, recipes = looks * goals, max(len(finalists), 1)
     gains: dict[Reference, tuple[Comparison, ...]] = {
@@ -165,9 +165,9 @@ def seeds_wanted(
     looks: float = 1.0,
     goals: int = 1,
 ) -> float | None:
-    """Of `nothing yet`: so many seeds of each recipe would settle it; infinity where test items are too few for any
-    number. None of other answers, and where it cannot be told. As in `judge`, but `looks` of the next look, at which
-    these would be judged."""
+    """Return for `nothing yet` how many seeds of each recipe would settle the answer; infinity if test items are too
+    few for any number. None for other answers, and if it is unknown. Parameters as in `judge`, but `looks` is of the
+    next look, at which these seeds would be judged."""
     base, picked = references.get("base"), judged.picked
     borrowed = Spread(math.sqrt(lent.variance), int(lent.freedom)) if lent.freedom else None
     spread = pooled_spread([*finalists, *references.values()]) or borrowed
@@ -187,8 +187,8 @@ def least_shown(
     looks: float = 1.0,
     goals: int = 1,
 ) -> float | None:
-    """Of `nothing yet`: the smallest true gain in points that the test items show in 80 % of studies, however many
-    seeds there are. None of other answers, and where it cannot be told. The rest as in `seeds_wanted`."""
+    """Return for `nothing yet` the smallest true gain in points that the test items show in 80 % of studies, with any
+    number of seeds. None for other answers, and if it is unknown. Parameters as in `seeds_wanted`."""
     first = references.get("base") if judged.picked is None else finalists[judged.picked]
     if first is None:
         return None
@@ -198,13 +198,13 @@ def least_shown(
 
 
 def _two_sided(finalists: Sequence[Sample], looks: float, goals: int) -> float:
-    """The error of an interval whose ends hold by themselves."""
+    """The two-sided error of an interval whose ends hold by themselves."""
     return 2 * (1 - CONFIDENCE) / (looks * goals * max(len(finalists), 1))
 
 
 def told_by(front: Sequence[Sequence[Judgement]]) -> tuple[int, int]:  # (members, figures)
-    """The member and the figure whose judgement is the answer of a front: the first that is to be used, by the first
-    figure that shows it; else the first of which nothing can be told yet; else the first of all."""
+    """Return the member and the figure whose judgement is the answer of a front: the first `use`, by the first figure
+    that has one; else the first `nothing yet`; else the first of all."""
     for answer in ("use", "nothing yet"):
         for figure in range(len(front[0])):
             for member, judged in enumerate(front):
@@ -214,12 +214,12 @@ def told_by(front: Sequence[Sequence[Judgement]]) -> tuple[int, int]:  # (member
 
 
 def shown(gain: Comparison) -> bool:
-    """Whether it is better, as far as its interval goes. Never of one seed to which nothing is lent."""
+    """Whether the gain is above zero by its interval. Never with one seed and no lent spread."""
     return not gain.one_seed and gain.low is not None and gain.low > 0
 
 
 def nothing_in(gain: Comparison, margin: float) -> bool:
-    """Whether it is not worth it: measured at zero or below, or surely smaller than the margin in points."""
+    """Whether the gain is not worth it: measured at zero or below, or surely no larger than the margin in points."""
     return gain.gain <= 0 or (not gain.one_seed and gain.high is not None and gain.high <= margin)
 
 
@@ -230,7 +230,7 @@ def _worth_using(gains: Mapping[Reference, Comparison]) -> bool:
 def _answer(
     gains: Mapping[Reference, Comparison], base_over_encoder: Comparison | None, margin: float
 ) -> tuple[Answer, tuple[Reference, ...]]:
-    """From the gains of the picked one, if any: the answer, and against which references nothing is shown."""
+    """From the gains of the picked recipe, if any: the answer, and the references against which nothing is shown."""
     if _worth_using(gains):
         return "use", ()
     over_base, over_encoder = gains.get("base"), gains.get("encoder")
@@ -246,7 +246,7 @@ def _answer(
 
 
 def _seeds(first: Sample, second: Sample, alpha: float, lent: Common, spread: Spread | None) -> float | None:
-    """How many of each show a gain as large as measured; infinity where none do, None without a gain or any spread."""
+    """Seeds of each recipe that show a gain as large as measured; infinity: no number does; None: no gain or spread."""
     gap = first.mean - second.mean
     if spread is None or gap <= 0:
         return None
@@ -256,22 +256,21 @@ def _seeds(first: Sample, second: Sample, alpha: float, lent: Common, spread: Sp
 
 @dataclass(frozen=True)
 class Planned:
-    """What finals can show, before they run. Seeds alone are counted: test items add to it, how much is not known."""
+    """What finals can show, before they run. Only seeds are counted: the part of test items is not known yet."""
 
     gain: float
-    """Points over the base that are shown in 80 % of cases."""
+    """Gain over the base, in points, that is shown in 80 % of cases."""
     needed: Mapping[float, int | None]
-    """Seeds of each finalist for gains of so many points; None where no number up to MOST_SEEDS is enough."""
+    """By gain in points, the seeds of each finalist that show it; None if no number up to MOST_SEEDS does."""
 
 
 def finalists_for(trainings: int) -> tuple[int, int]:
-    """How many finalists, and how many seeds each, where finals have room for so many trainings, those of the base
-    among them; no finalist where there is room for the base alone.
+    """Return the number of finalists, and of seeds each, for this many trainings, including those of the base. No
+    finalist if there is room for the base alone.
 
-    That which shows a true gain most often. In percent, of finals of the best by development scores of 14 recipes (the
-    mean over 36 kinds, 150 each: gains over the base scatter around 0 by 1 to 3 points, development scores by 0.4 to
-    1.5, seeds by 0.5, and test items leave an error of 0.2 to 0.85; first look; three
-    seeds still stood on their own spread):
+    The choice that shows a true gain most often, in percent of finals. These have the best by development scores of 14
+    recipes (mean over 36 kinds, 150 each: gains over the base scatter around 0 by 1 to 3 points, development scores by
+    0.4 to 1.5, seeds by 0.5, test items leave an error of 0.2 to 0.85; first look; three seeds used their own spread):
 
         trainings       4   6   8  10  12  16  20  24  30  40
         1 finalist     59  76  79  81  81  82  83  83  83  84
@@ -283,10 +282,10 @@ def finalists_for(trainings: int) -> tuple[int, int]:
 
 
 def plan(floor: Spread, finalists: int, seeds: int, *, looks: float = 1.0) -> Planned:
-    """What so many finalists show under so many seeds each. `looks` as in `judge`.
+    """Return what this many finalists show under this many seeds each. `looks` as in `judge`.
 
-    `floor`: the spread of one seed's score, and of how many degrees of freedom it is known. At most three borrow
-    `RECORDED`, or that where it is larger.
+    `floor`: the spread of one seed's score, and its degrees of freedom. Recipes of at most three seeds borrow
+    `RECORDED`, or `floor` if that is larger.
     """
     from scipy.optimize import brentq
     from scipy.special import ndtri

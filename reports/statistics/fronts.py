@@ -1,9 +1,9 @@
-"""The order of trials that have several goals: the better front first, within a front those that lie apart.
+"""The order of trials with several goals: by front, and within a front such that trials far apart come first.
 
-A trial dominates another one where it is at least as good in every goal and better in one. The first front is what no
-trial dominates, the next one what only trials of the first front dominate, and so on. A front that only partly fits is
-thinned evenly: after one end of it always the trial comes next that is farthest from all chosen ones (an epsilon-net,
-as in multi-objective ASHA, Schmucker et al. 2021). With one goal all of this is the order of its values.
+A trial dominates another trial if it is at least as good in every goal and better in one. No trial dominates a trial of
+the first front, only trials of the first front dominate a trial of the second, and so on. If only a part of a front is
+needed, the front is thinned evenly: from one end on, the next trial is the trial farthest from all chosen trials (an
+epsilon-net, as in multi-objective ASHA, Schmucker et al. 2021). One goal gives the order of the values.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ Array = np.ndarray
 
 
 def front_numbers(values: Array) -> Array:  # (trials, goals) -> (trials,) int64
-    """The front of each trial, from 0; every goal is the higher the better."""
+    """Return the number of each trial's front, from 0. In every goal higher is better."""
     trials = len(values)
     by = dominated_by(values)
-    left = by.sum(axis=1)  # how many that no front has yet dominate each
+    left = by.sum(axis=1)  # for each trial, how many trials without a front dominate it
     numbers = np.full(trials, -1)
     number = 0
     while (numbers < 0).any():
@@ -28,13 +28,13 @@ def front_numbers(values: Array) -> Array:  # (trials, goals) -> (trials,) int64
     return numbers
 
 
-def on_front(values: Array) -> Array:  # (trials, goals) -> (front,) their numbers
-    """The trials that no other one dominates."""
+def on_front(values: Array) -> Array:  # (trials, goals) -> (front,) their places
+    """Return the places of the trials that no other trial dominates."""
     return np.flatnonzero(~dominated_by(values).any(axis=1))
 
 
 def dominated_by(values: Array) -> Array:  # (trials, goals) -> (trials, trials) bool
-    """At [i, j] whether trial j dominates trial i."""
+    """Return a matrix: at [i, j], whether trial j dominates trial i."""
     no_worse = np.ones((len(values), len(values)), dtype=bool)
     better = ~no_worse
     for goal in values.T:
@@ -43,11 +43,11 @@ def dominated_by(values: Array) -> Array:  # (trials, goals) -> (trials, trials)
     return no_worse & better
 
 
-def spread(points: Array) -> Array:  # (points, goals), all different -> (points,) their order
-    """The points in an order whose every beginning covers them well. It does not depend on the order in which they are
-    given, nor on the units of the goals."""
+def spread(points: Array) -> Array:  # (points, goals), all different -> (points,) places in order
+    """Sort the points such that the first n points cover all points well, for every n. The order depends neither on the
+    order of the input nor on the units of the goals."""
     points = np.asarray(points, dtype=float)
-    order = np.lexsort(points.T[::-1])[::-1]  # by the first goal, the best first; what is equally far goes by it too
+    order = np.lexsort(points.T[::-1])[::-1]  # by the first goal, the best first; this order also breaks ties
     ranges = points.max(axis=0) - points.min(axis=0)
     placed = (points[order] - points.min(axis=0)) / np.where(ranges > 0, ranges, 1.0)
     chosen = [0]
@@ -60,7 +60,7 @@ def spread(points: Array) -> Array:  # (points, goals), all different -> (points
 
 
 def trials_before(values: Array, trial: int) -> int:  # (trials, goals)
-    """How many of the trials come before this one. Trials of the same values come at the same place."""
+    """Return the number of trials that come before this trial. Trials of equal values share a place."""
     if values.shape[1] == 1:
         return int((values[:, 0] > values[trial, 0]).sum())
     numbers = front_numbers(values)

@@ -1,4 +1,4 @@
-"""What the effects of single test items (`Sample.effects`, `trainables/senteval/effects.py`) come to together.
+"""Calculations with the effects of single test items (`Sample.effects`, `trainables/senteval/effects.py`).
 
 The sum of squares of the effects is the variance of a figure over items, in points squared. An average of tasks
 concatenates the effects of its tasks, each times the task's weight.
@@ -14,10 +14,10 @@ from reports.statistics.sample import Array
 
 
 def group_effects(effects: Array, groups: Array) -> Array | None:
-    """(groups,) Effects of items that are drawn together, from (items,) effects and the number of each item's group.
+    """Return (groups,) effects of items that are drawn together, from (items,) effects and group numbers.
 
-    None for a single group, which tells no variance. Few groups tell it a little too small: it is G / (G - 1) times as
-    large (Liang and Zeger 1986, with the usual correction).
+    None for a single group, which shows no variance. Few groups underestimate the variance, so it is multiplied by G /
+    (G - 1) (Liang and Zeger 1986, with the usual correction).
     """
     _, place = np.unique(groups, return_inverse=True)
     sums = np.bincount(place, weights=effects)
@@ -28,7 +28,7 @@ def group_effects(effects: Array, groups: Array) -> Array | None:
 
 
 def mcnemar(first_hits: Array, second_hits: Array) -> float:
-    """The exact two-sided p that two classifiers are right equally often, from (items,) of hits on the same items."""
+    """Return the exact two-sided p that two classifiers are right equally often, from (items,) hits on equal items."""
     from scipy.stats import binomtest
 
     first, second = np.asarray(first_hits, dtype=bool), np.asarray(second_hits, dtype=bool)

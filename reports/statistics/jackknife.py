@@ -1,11 +1,11 @@
-"""How far other seeds would move what is made of several seeds' models at once, such as their average.
+"""The uncertainty over seeds of a value that several seeds' models give together, such as the score of their average.
 
-It is made again without each model in turn. With S models the value of seed i is
+The value is computed again without each model in turn. With S models the value of seed i is
 
     whole + (S - 1) * (mean of all - without i)        (Tukey 1958, about the whole)
 
-whose mean is the whole, and whose spread over seeds says what it does for a mean of S values: of a plain mean of the
-seeds' scores these are the scores themselves. So whatever compares samples over seeds compares this one, too.
+These values have the mean `whole`, and their spread over seeds counts as that of S single scores: for a plain mean of
+the seeds' scores they are the scores themselves. So functions that compare samples over seeds also compare this one.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from reports.statistics.sample import Array, Sample
 
 
 def jackknifed(whole: Sample, without: Sample) -> Sample:
-    """`whole`: of all models, with one value. `without`: a value for each seed, with that seed's model left out."""
+    """Return a sample with a value per seed. `whole`: one value, of all models. `without`: values without each seed."""
     if whole.count != 1 or without.count < 2:
         raise ValueError("a jackknife takes one value of all, and one without each of at least two")
     effects = None

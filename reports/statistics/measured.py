@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 CONFIDENCE = 0.95
-"""How sure a difference must be to count as one."""
+"""Confidence at which a difference counts as shown."""
 
 
 @dataclass(frozen=True)
 class Measured:
     """One figure over the seeds of one recipe. `std` is the sample standard deviation, None for one seed.
 
-    `fixed`: every seed would give the same, as for an encoder that is evaluated as it is.
+    `fixed`: every seed would give the same value, as for an encoder that is evaluated untrained.
     """
 
     mean: float
@@ -24,7 +24,7 @@ class Measured:
 
     @classmethod
     def of(cls, values: Sequence[float], fixed: bool = False) -> Measured | None:
-        """None where there are no values."""
+        """Return the mean and the spread of the values; None without values."""
         if not values:
             return None
         mean = math.fsum(values) / len(values)

@@ -1,4 +1,4 @@
-"""Whether rows stand in the paper's order."""
+"""Agreement between our order of the rows and the paper's."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ class Order:
 
     tau: float
     p: float
-    """Two-sided, that the two orders have nothing to do with each other."""
+    """Two-sided, of the hypothesis that the two orders are unrelated."""
     low: float | None
     high: float | None
-    """At 95 %, the rows being a sample of rows; None for fewer than five rows."""
+    """Ends of the 95 % interval over samples of rows; None for fewer than five rows."""
     rows: int
     agree: int
-    """Pairs of rows that stand in the same order in both figures."""
+    """Number of pairs of rows that have the same order in both figures."""
     pairs: int
-    """Of all pairs."""
+    """Number of all pairs."""
 
 
 def kendall(first: Sequence[float], second: Sequence[float]) -> Order | None:
-    """None for fewer than two rows, and where one figure is the same for all rows.
+    """Return Kendall's tau-b. None for fewer than two rows, and if one figure is the same for all rows.
 
     Without ties p is exact. With ties it comes from shuffles: all of them for up to seven rows.
     """
@@ -53,13 +53,13 @@ def kendall(first: Sequence[float], second: Sequence[float]) -> Order | None:
 
 
 def tau_interval(tau: float, rows: int) -> tuple[float | None, float | None]:
-    """Of Kendall's tau at 95 %, the rows being a sample of rows; None for fewer than five rows."""
+    """Return the 95 % interval of Kendall's tau over samples of rows; (None, None) for fewer than five rows."""
     from scipy.special import stdtrit
 
     if rows < 5:
         return None, None
-    # Fieller, Hartley and Pearson 1957, with Student's t, since few rows show less scatter than there is. A perfect
-    # order counts half a pair less, or its interval would be a point.
+    # Fieller, Hartley and Pearson 1957, with Student's t, since few rows underestimate the scatter. A perfect order
+    # counts half a pair less, or its interval would be a point.
     most = 1 - 1 / (rows * (rows - 1))
     middle = math.atanh(max(-most, min(most, tau)))
     half = float(stdtrit(rows - 2, 0.5 + CONFIDENCE / 2)) * math.sqrt(0.437 / (rows - 4))
@@ -68,7 +68,7 @@ def tau_interval(tau: float, rows: int) -> tuple[float | None, float | None]:
 
 
 def _shuffled_p(first: Sequence[float], second: Sequence[float]) -> float:
-    """How often rows in random order agree, or disagree, at least as much."""
+    """Share of random orders that agree, or disagree, at least as much."""
     from scipy.stats import permutation_test
 
     upper = np.triu_indices(len(first), 1)

@@ -1,7 +1,7 @@
-"""Whether rows may be compared seed by seed.
+"""Decides whether rows are compared seed by seed.
 
-A seed decides the order of the data and the first weights of whatever is freshly made. Where that moves all rows alike,
-the differences seed by seed vary less than the rows do. It often does not; then pairing only costs degrees of freedom.
+A seed decides the order of the data and the initial weights of new layers. If seeds move the scores of all rows alike,
+the differences seed by seed vary less than the scores. Often they do not; then pairing only costs degrees of freedom.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from reports.statistics.spreads import common_spread
 
 PERMUTATIONS = 2000
 SURE = 0.01
-"""Pairing by a seed effect that is not there would be wrong about nothing but precision; still it must be seen."""
+"""Level of the permutation test for a seed effect. Pairing without a real effect costs only precision."""
 
 
 def same_seeds(first: Sample, second: Sample) -> bool:
@@ -26,10 +26,10 @@ def same_seeds(first: Sample, second: Sample) -> bool:
 
 
 def pair_by_seed(baseline: Sample, rows: Sequence[Sample]) -> bool:
-    """Whether all rows with the baseline's seeds should be compared with it seed by seed; decided once for all.
+    """Whether all rows with the baseline's seeds are compared with it seed by seed; one decision for all rows.
 
-    Two things must hold. Seeds move the rows together: a permutation test, exact whatever the rows' spreads, at 1 %.
-    And the intervals get shorter by it on average.
+    Two conditions: seeds move the rows together (a permutation test at 1 %, exact whatever the rows' spreads), and
+    pairing shortens the intervals on average.
     """
     alike = [row for row in rows if same_seeds(baseline, row)]
     if not alike or seed_effect_p([baseline, *alike]) > SURE:
@@ -44,9 +44,9 @@ def pair_by_seed(baseline: Sample, rows: Sequence[Sample]) -> bool:
 
 
 def seed_effect_p(samples: Sequence[Sample]) -> float:
-    """The p that seeds do not move rows together: the same seeds in every row, shuffled within each row.
+    """Return p of the hypothesis that seeds do not move rows together: equal seeds in all rows, shuffled within each.
 
-    The statistic is the spread of the seeds' means over rows, each row in units of its own spread.
+    The statistic is the variance of the seeds' means over rows. Each row is divided by its own standard deviation.
     """
     rows = np.stack([by_seed(sample) for sample in samples])
     rows = rows[np.ptp(rows, axis=1) > 0]

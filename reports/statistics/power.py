@@ -1,7 +1,7 @@
-"""How likely a study finds an effect, and how many seeds it takes.
+"""The chance that a study finds an effect, and the number of seeds that finding it needs.
 
-More seeds shrink the variance over seeds, never that over test items: with the same items an effect may stay out of
-reach however many seeds are trained.
+More seeds reduce the variance over seeds, never the variance over test items. So with the same items, some effects
+cannot be found with any number of seeds.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from reports.statistics.spreads import ALONE, FEW_SEEDS, Common
 
 MOST_SEEDS = 1000
 FIRMNESS = 6
-"""How much better than by its own seeds a spread counts as known in planning; see `_power`."""
+"""Planning counts a measured spread as known with this many times its degrees of freedom; see `_power`."""
 POINTS = 256
 
 
 @dataclass(frozen=True)
 class Spread:
-    """The standard deviation over seeds as measured, and of how many degrees of freedom it is."""
+    """The measured standard deviation over seeds, and its degrees of freedom."""
 
     std: float
     freedom: int
 
 
 def pooled_spread(samples: Iterable[Sample]) -> Spread | None:
-    """Over rows, for a row whose own spread is not known; None where no row has a second seed."""
+    """Pool the spread over rows, for a row without a spread of its own; None where no row has a second seed."""
     several = [sample for sample in samples if sample.std is not None]
     freedom = sum(sample.count - 1 for sample in several)
     if not freedom:
@@ -53,10 +53,10 @@ def power(
     common: Common = ALONE,
     spread: Spread | None = None,
 ) -> float:
-    """The chance that a true gain of `effect` points would be found: p at most `alpha`, two-sided, on the right side.
+    """Return the chance that a true gain of `effect` points is found: two-sided p at most `alpha`, with the right sign.
 
-    `seeds`: of each trained recipe. `spread` stands in for that of a sample with one seed; ValueError where it is
-    needed and missing. `common` as in `compare`.
+    `seeds`: number of seeds of each trained recipe. `spread` replaces the spread of a sample with one seed; ValueError
+    if it is needed and missing. `common` as in `compare`.
     """
     return _power(_Plan.of(first, second, common, spread), effect, seeds, alpha)
 
@@ -71,17 +71,17 @@ def seeds_needed(
     common: Common = ALONE,
     spread: Spread | None = None,
 ) -> int | None:
-    """With how many seeds of each recipe, those there are included, a true gain of `effect` is found with that power.
+    """Return the seeds of each recipe, present ones included, with which a true gain of `effect` is found with `power`.
 
-    None: with no number up to MOST_SEEDS, since the test items' part alone is too large. The rest as in `power`.
+    None if no number up to MOST_SEEDS is enough: the items' variance alone is too large. The rest as in `power`.
     """
     plan = _Plan.of(first, second, common, spread)
     return fewest(lambda seeds: _power(plan, effect, seeds, alpha) >= power)
 
 
 def least_gain(first: Sample, second: Sample, power: float = 0.8, *, alpha: float = 1 - CONFIDENCE) -> float | None:
-    """The smallest true gain in points that these test items show with that power, however many seeds there are. None
-    where the two were not tested on the same items."""
+    """Return the smallest true gain in points that these test items show with that power, with any number of seeds.
+    None if the two recipes were not tested on the same items."""
     from scipy.special import ndtri
 
     items = _Plan.of(first, second, ALONE, Spread(0.0, 1)).items
@@ -92,8 +92,9 @@ def least_gain(first: Sample, second: Sample, power: float = 0.8, *, alpha: floa
 
 
 def fewest(enough: Callable[[int], bool]) -> int | None:
-    """The smallest number of seeds, from 2 on, that is enough; None where MOST_SEEDS are not. Those who stand on their
-    own spread show more with more; fewer, to whom one is lent, may show more than these."""
+    """Return the smallest number of seeds, from 2 on, for which `enough` is true; None if no number up to MOST_SEEDS.
+    All numbers up to FEW_SEEDS are tried: a lent spread may show more than a few more seeds. Above, more seeds show
+    more."""
     lent, own = range(2, FEW_SEEDS + 1), range(FEW_SEEDS + 1, MOST_SEEDS + 1)
     first = next(filter(enough, lent), None)
     return first or next(iter(own[bisect_left(own, True, key=enough) :]), None)
@@ -101,10 +102,10 @@ def fewest(enough: Callable[[int], bool]) -> int | None:
 
 @dataclass(frozen=True)
 class _Plan:
-    """What a comparison's variance is made of."""
+    """The parts of a comparison's variance."""
 
-    spreads: tuple[Spread | None, Spread | None]  # None: no seed changes anything
-    items: ErrorPart | None  # what stays however many seeds there are
+    spreads: tuple[Spread | None, Spread | None]  # None: a fixed recipe
+    items: ErrorPart | None  # the part that more seeds do not reduce
     common: Common
 
     @classmethod
@@ -127,11 +128,10 @@ def _spread(sample: Sample, other: Spread | None) -> Spread | None:
 
 
 def _power(plan: _Plan, effect: float, count: int, alpha: float) -> float:
-    """The mean over what the true spreads may be, and over what spreads the study will then measure.
+    """Mean power over the possible true spreads, and over the spreads that the study will then measure.
 
-    A spread of few seeds is badly known. Its true value is drawn as if FIRMNESS times the degrees of freedom had been
-    measured: with all of its uncertainty the advice is twice as many seeds as turn out to be needed, with none of it
-    too few.
+    A spread of few seeds is badly known. Its true value is drawn as if it had FIRMNESS times the degrees of freedom:
+    with all of its uncertainty the advice is twice as many seeds as turn out to be needed; with none it is too few.
     """
     from scipy.special import chdtri, ndtr
 
@@ -154,7 +154,7 @@ def _power(plan: _Plan, effect: float, count: int, alpha: float) -> float:
 
 @functools.cache
 def _points() -> Array:
-    """(POINTS, 4) Evenly spread in the unit cube, always the same."""
+    """(POINTS, 4) Points that are evenly spread in the unit cube, the same in every run."""
     from scipy.stats import qmc
 
     return np.asarray(qmc.Sobol(4, seed=0).random(POINTS))

@@ -1,27 +1,27 @@
 """Which recipes need more seeds: a test that may be looked at after every seed.
 
-All recipes of a race get the same seeds in the same order, so they are compared on the same seeds, and what a seed does
-to all of them cancels. The race goes in rounds. In round k everything still in it has k seeds, and only these are
-looked at, whatever else has run: the same scores always give the same decisions.
+All recipes of a race get the same seeds in the same order, so they are compared on the same seeds, and an effect of a
+seed on all recipes cancels. The race goes in rounds. In round k all recipes still in the race have k seeds, and only
+these seeds count, whatever else has run: the same scores always give the same decisions.
 
-Two questions are asked.
+There are two questions.
 
-- *Who is best?* (`race_for_best`) A recipe leaves once it is too far behind to win with the most seeds. What is
-  predicted is the difference of two means over the most seeds, k of which are known: its variance is that between
-  seeds times (1/k - 1/most), which shrinks to nothing. The error that is bounded: the recipe that would win if all ran
-  with the most seeds leaves the race with a probability of at most LOST (see LOST_AT_WORST, too). It is shared out
-  evenly over the rounds, and in a round over the rivals (Bonferroni). With several goals a recipe leaves once one other
-  is ahead in all of them, and the bound holds for each recipe of the front.
+- *Who is best?* (`race_for_best`) A recipe leaves once it is too far behind to win with the most seeds. The predicted
+  number is the difference of two means over the most seeds, k of which are known: its variance is that between seeds
+  times (1/k - 1/most), which shrinks to nothing. The bounded error: the recipe that would win if all ran with the most
+  seeds leaves the race with a probability of at most LOST (see LOST_AT_WORST, too). The error is shared evenly over
+  the rounds, and in a round over the rivals (Bonferroni). With several goals a recipe leaves once one other recipe is
+  ahead in all of them, and the bound holds for each recipe of the front.
 - *Is a row above the baseline?* (`race_against`) A row stops once a report's own verdict is sure (`compare`; see
-  `looks`), or once it is unlikely that the most seeds would bring one. Stopping for the second reason costs some power
+  `looks`), or once the most seeds are unlikely to bring a verdict. Stopping for the second reason costs some power
   and makes no false verdict.
 
-What is assumed: a recipe's scores under its seeds are exchangeable, and not far from normal. Recipes scatter unlike
-each other, and two seeds say little of one: each spread is drawn towards what is common to all, as far as all together
-allow (Smyth's moderated variances), with Student's t of the degrees of freedom that this leaves. Where seeds move
-recipes together (a permutation test, as in `pairing`), the common movement is taken out of the spreads; else they are
-taken as independent, which is on the safe side. tests/reports/statistics/test_sequential.py simulates the
-error rates, heavy tails, unequal spreads and seeds that move together included.
+Assumptions: a recipe's scores under its seeds are exchangeable, and not far from normal. Recipes scatter differently,
+and two seeds estimate a spread badly: each spread is shrunk towards the common one, as far as all spreads together
+allow (Smyth's moderated variances), with Student's t of the degrees of freedom that this leaves. If seeds move recipes
+together (a permutation test, as in `pairing`), the common movement is removed from the spreads; else recipes count as
+independent, which is on the safe side. tests/reports/statistics/test_sequential.py simulates the error rates,
+including heavy tails, unequal spreads and seeds that move together.
 """
 
 from __future__ import annotations
@@ -39,58 +39,58 @@ from reports.statistics.spreads import common_spread
 from reports.statistics.true_scores import FEWEST, common_variance
 
 LOST = 0.1
-"""How often the recipe that would win with the most seeds may leave the race, where spreads are not too unequal."""
+"""Highest probability that the winner with the most seeds leaves the race, if spreads are not too unequal."""
 LOST_AT_WORST = 0.21
-"""So often it left in simulations of a race from one seed on, where one recipe scatters 15 times as widely as the 11 to
-39 others: after its first seed it is judged by their spread. From two seeds on it left in 9 to 11 %."""
+"""The same probability in simulations of a race from one seed on, if one recipe scatters 15 times as widely as the 11
+to 39 others: after its first seed it is judged by their spread. From two seeds on it is 9 to 11 %."""
 WRONG = 0.05
-"""How often any row at all may be wrongly called above or below the baseline."""
+"""Highest probability that any row is wrongly called above or below the baseline."""
 HOPELESS = 0.05
 """A row stops if the most seeds would bring a verdict with less than this probability."""
 PILOT = 8
-"""After one seed nobody knows how far seeds scatter, so that many of the best run a second one first."""
+"""After one seed the spread over seeds is unknown, so this many of the best recipes run a second seed first."""
 
 State = Literal["going", "behind", "on the front", "best", "most", "decided", "undecided", "failed"]
-"""`going`: another seed could change the answer. `on the front`: of several goals, surely beaten by none. `undecided`:
-a row about which even the most seeds would hardly bring a verdict."""
+"""`going`: another seed could change the answer. `on the front`: with several goals, surely beaten by no other recipe.
+`undecided`: a row on which even the most seeds would hardly bring a verdict."""
 
 
 @dataclass(frozen=True, eq=False)
 class Entrant:
-    """A recipe's scores: (seeds, goals), by the seeds' order from the first one on, without a gap."""
+    """A recipe's scores: `values` is (seeds, goals), in the order of the seeds from the first one on, without a gap."""
 
     values: Array
     fixed: bool = False
-    """Every seed would give the same: one is enough."""
+    """Whether every seed would give the same scores: one seed is enough."""
     failed: bool = False
-    """It has no further seeds, whatever is asked for: one failed or was stopped early."""
+    """Whether a seed failed or was stopped early: the recipe gets no further seeds."""
 
     def first(self, seeds: int) -> Array:
-        """(seeds, goals) The first so many; of a fixed one all the same."""
+        """(seeds, goals) Scores of the first `seeds` seeds; of a fixed recipe the one score repeated."""
         return np.repeat(self.values[:1], seeds, axis=0) if self.fixed else self.values[:seeds]
 
 
 @dataclass(frozen=True)
 class Course:
-    """How far a recipe has come."""
+    """How far a recipe has come in a race."""
 
     seeds: int
-    """So many it must have, or had when it stopped."""
+    """Number of seeds that the recipe needs, or had when it stopped."""
     state: State
     rival: str = ""
-    """Of one that is `behind`: who is ahead; of one that is `going`: who is closest."""
+    """For `behind`: the recipe that is ahead; for `going`: the closest rival."""
     gap: float = 0.0
-    """How far the rival is ahead of it after these seeds, in the goal in which it is closest, in points."""
+    """Points by which the rival is ahead after these seeds, in the goal with the smallest lead."""
     waits: bool = False
-    """Whether it has these seeds, and others of the round have not."""
+    """Whether the recipe has these seeds while others of the round lack some."""
 
 
 def looks(seeds: int, least: int, most: int) -> float:
-    """By how much a p-value counts more where a race could have stopped at any number of seeds from least to most.
+    """Return the factor on p-values if a race could have stopped at any number of seeds from `least` to `most`.
 
-    Half of the level is kept for the most seeds, and the other half is shared out evenly over the smaller numbers at
-    which there can be a verdict. So at most the whole level is spent, whatever made a recipe stop, and however the
-    scores that stopped it hang together with those that are judged.
+    Half of the level is kept for the most seeds. The other half is shared evenly by the smaller numbers at which there
+    can be a verdict. So at most the whole level is spent, for whatever reason a recipe stopped, and however the scores
+    that stopped it are correlated with the judged scores.
     """
     if most <= max(least, 2):
         return 1.0
@@ -98,7 +98,7 @@ def looks(seeds: int, least: int, most: int) -> float:
 
 
 def race_for_best(entrants: Mapping[str, Entrant], least: int, most: int, level: float = LOST) -> dict[str, Course]:
-    """By name, how far each recipe has come on the way to the best one, or to the front of several goals."""
+    """Return by name how far each recipe has come in the race for the best, or for the front of several goals."""
     courses: dict[str, Course] = {}
     variances_of: dict[str, tuple[Array, int]] = {}
     going = [name for name, entrant in entrants.items() if len(entrant.values)]
@@ -128,7 +128,7 @@ def race_for_best(entrants: Mapping[str, Entrant], least: int, most: int, level:
 
 
 def race_against(baseline: str, entrants: Mapping[str, Entrant], least: int, most: int) -> dict[str, Course]:
-    """By name, how far each row has come on the way to a verdict against the baseline, which is one of them."""
+    """Return by name how far each row has come towards a verdict against the baseline, which is an entrant, too."""
     courses: dict[str, Course] = {}
     variances_of: dict[str, tuple[Array, int]] = {}
     rows = [name for name, entrant in entrants.items() if len(entrant.values) and name != baseline]
@@ -181,7 +181,7 @@ def _has_too_few(entrant: Entrant, seeds: int) -> bool:
 def _open(
     entrants: Mapping[str, Entrant], names: Iterable[str], seeds: int, before: Mapping[str, Course]
 ) -> dict[str, Course]:
-    """A round that is not complete; rivals are those of the round before."""
+    """The courses of an incomplete round. Rivals are those of the round before."""
     last = {name: before.get(name, Course(seeds, "going")) for name in names}
     return {
         name: Course(seeds, "going", course.rival, course.gap, waits=not _has_too_few(entrants[name], seeds))
@@ -192,7 +192,7 @@ def _open(
 def _without_failed(
     entrants: Mapping[str, Entrant], names: Sequence[str], seeds: int, courses: dict[str, Course]
 ) -> list[str]:
-    """Those that have, or can get, so many seeds; what becomes of the others is written down."""
+    """Return the names that have, or can get, this many seeds. Writes the course `failed` for the others."""
     present = []
     for name in names:
         entrant = entrants[name]
@@ -204,7 +204,7 @@ def _without_failed(
 
 
 def best_first(entrants: Mapping[str, Entrant], names: Sequence[str]) -> list[str]:
-    """By the first seed; of several goals by the sum of ranks. Of equal ones in the order given."""
+    """Sort names by the first seed's score; with several goals by the sum of ranks. Ties keep their order."""
     first = np.stack([entrants[name].values[0] for name in names])
     ranks = (first[:, None] < first).sum(axis=1).sum(axis=1)
     return [names[place] for place in np.argsort(ranks, kind="stable")]
@@ -216,13 +216,13 @@ def best_first(entrants: Mapping[str, Entrant], names: Sequence[str]) -> list[st
 def _learn(
     variances_of: dict[str, tuple[Array, int]], entrants: Mapping[str, Entrant], names: Sequence[str], k: int
 ) -> None:
-    """Each recipe's own variance over its first k seeds, (goals,), with its degrees of freedom."""
+    """Store each recipe's own variance over its first k seeds, (goals,), with its degrees of freedom."""
     trained = [name for name in names if not entrants[name].fixed]
     if not trained:
         return
     values = np.stack([entrants[name].values[:k] for name in trained])  # (recipes, seeds, goals)
     rest = values - values.mean(axis=1, keepdims=True)
-    once = np.sort(np.unique(values, axis=0, return_index=True)[1])  # copies would seem to be moved together
+    once = np.sort(np.unique(values, axis=0, return_index=True)[1])  # seeds would seem to move copies together
     for goal in range(values.shape[2]):
         samples = [Sample(row, tuple(range(k))) for row in values[once, :, goal]]
         if len(once) > 1 and seed_effect_p(samples) <= SURE:
@@ -235,7 +235,7 @@ def _learn(
 def _spreads(
     entrants: Mapping[str, Entrant], names: Sequence[str], variances_of: Mapping[str, tuple[Array, int]]
 ) -> tuple[Array, Array]:
-    """(names, goals) variances between seeds, and their degrees of freedom: none where nothing is known."""
+    """(names, goals) Variances between seeds, and their degrees of freedom: 0 if nothing is known."""
     goals = entrants[names[0]].values.shape[1]
     own = np.stack([variance for variance, _ in variances_of.values()]) if variances_of else np.zeros((0, goals))
     freedom = np.array([degrees for _, degrees in variances_of.values()], dtype=float)
@@ -244,7 +244,7 @@ def _spreads(
         usual, weight = 0.0, 0.0
         if len(own) >= FEWEST:
             usual, weight = common_variance(own[:, goal], freedom)
-            weight = min(weight, float(freedom.sum()))  # the common one is not known better than from all together
+            weight = min(weight, float(freedom.sum()))  # at most the degrees of freedom of all recipes together
         for place, name in enumerate(names):
             if not entrants[name].fixed:
                 mine, mine_freedom = variances_of.get(name, (np.zeros(goals), 0))
@@ -255,7 +255,7 @@ def _spreads(
 
 
 def _pair_freedom(variances: Array, freedom: Array) -> Array:
-    """Satterthwaite's, of the sum of two variances: (2, ...) to (...)."""
+    """Satterthwaite's degrees of freedom of the sum of two variances: (2, ...) to (...)."""
     total = variances.sum(axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
         doubt = (variances**2 / freedom).sum(axis=0)
@@ -273,7 +273,7 @@ def _judge(
     most: int,
     chance: float,
 ) -> dict[str, Course]:
-    """A complete round: who leaves, and who needs one more seed."""
+    """Judge a complete round: which recipes leave, and which need one more seed."""
     from scipy.special import stdtr
 
     variances, freedom = _spreads(entrants, names, variances_of)
@@ -288,7 +288,7 @@ def _judge(
     out = np.any(ahead, axis=0)
     apart = somewhere & somewhere.T  # each leads in some goal: neither can beat the other
     others = ~np.eye(len(names), dtype=bool)
-    rivals = others & ~out  # (recipe, its rival), as all that follow
+    rivals = others & ~out  # (recipe, its rival), as in all following arrays
     winners = ahead.T
     gaps = leads.min(axis=2).T  # in the goal in which the rival is ahead by least
     closest = np.where(np.where(winners.any(axis=1, keepdims=True), winners, rivals), gaps, -np.inf).argmax(axis=1)
@@ -310,7 +310,7 @@ def _judge(
 
 
 def _samples(entrants: Mapping[str, Entrant], names: Sequence[str], seeds: int) -> list[list[Sample]]:
-    """By goal, the recipes' scores under the first seeds, as a report would judge them."""
+    """By goal, the recipes' scores under the first seeds, in the form in which a report judges them."""
     goals = entrants[names[0]].values.shape[1]
     counts = {name: 1 if entrants[name].fixed else seeds for name in names}
     return [

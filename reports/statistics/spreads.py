@@ -1,10 +1,10 @@
-"""How far scores scatter over seeds: a recipe's own spread, and what the others' spreads say about it.
+"""The spread of scores over seeds: a recipe's own spread, and the common spread of all recipes.
 
-Two or three seeds tell a spread badly. Each is drawn towards what is common to all recipes, as far as all together are
-no more unequal than chance makes them (Smyth 2004); a few recipes say little of that, so the common spread never counts
-for more degrees of freedom than there are recipes beyond two. In the finals of a search, where spreads that differ
-tenfold must not mislead, each recipe of four seeds or more stands on its own, and to fewer a spread is lent
-(`finals.lent_spread`), beside which their own counts.
+Two or three seeds estimate a spread badly. Each is shrunk towards the common spread, as far as all spreads together are
+no more unequal than chance makes them (Smyth 2004). A few recipes estimate a common spread badly: it has at most as
+many degrees of freedom as there are recipes beyond two. In the finals of a search, where spreads that differ tenfold
+must not mislead, a recipe of four seeds or more uses its own spread. Recipes of fewer seeds borrow a spread
+(`finals.lent_spread`), combined with their own.
 """
 
 from __future__ import annotations
@@ -19,34 +19,34 @@ from reports.statistics.sample import Sample
 from reports.statistics.true_scores import common_variance
 
 FEWEST = 3
-"""Fewer recipes have nothing in common that could be told."""
+"""With fewer recipes there is no common spread."""
 FEW_SEEDS = 3
-"""Of so many at most, a recipe's own spread says hardly anything."""
+"""With at most this many seeds, a recipe's own spread is hardly informative."""
 
 
 @dataclass(frozen=True)
 class Common:
-    """The variance over seeds that is common to recipes, and how many degrees of freedom it counts for."""
+    """The variance over seeds that is common to recipes, and its degrees of freedom."""
 
     variance: float
     freedom: float
     lent: bool = False
-    """Whether it counts only for recipes of at most three seeds, while all others stand on their own spread."""
+    """Whether the variance counts only for recipes of at most three seeds, while all others use their own spread."""
 
     def with_own(self, variance: Any, freedom: Any, seeds: int = 1) -> tuple[Any, Any]:
-        """A recipe's own variance of a mean over `seeds`, drawn to the common one; with its degrees of freedom."""
+        """Return a recipe's variance of a mean over `seeds`, shrunk to the common one, and its degrees of freedom."""
         total = self.freedom + freedom
         return (self.freedom * self.variance / seeds + freedom * variance) / total, total
 
 
 ALONE = Common(0.0, 0.0)
-"""Nothing is common: each spread stands for itself."""
+"""No common spread: each recipe uses its own."""
 OWN = Common(0.0, 0.0, lent=True)
-"""Nothing is lent, either."""
+"""No lent spread: in finals, too, each recipe uses its own."""
 
 
 def common_spread(samples: Iterable[Sample]) -> Common:
-    """Of the samples that have two seeds, copies once; `ALONE` where they are too few, or do not scatter at all."""
+    """Return the spread of samples with two seeds, copies once; `ALONE` for too few, or if the median variance is 0."""
     several = [*{sample.values.tobytes(): sample for sample in samples if sample.std is not None}.values()]
     variances = np.array([(sample.std or 0.0) ** 2 for sample in several])
     if len(several) < FEWEST or np.median(variances) == 0:

@@ -1,15 +1,15 @@
-"""What recipes would score over very many seeds, and how sure that is: for fronts, and for the best of many.
+"""Estimates of the scores that recipes would have over very many seeds: for fronts, and for the best of many recipes.
 
-The best of many measured scores is too high, since chance helped to choose it. So a score is not taken for itself:
-scores and spreads of all recipes together say how far one of them is to be believed.
+The best of many measured scores is too high, since chance helped to choose it. So each score is estimated from the
+scores and spreads of all recipes together.
 
-- Spreads differ from recipe to recipe, and two or three seeds say little of one. Each is drawn towards what is common
-  as far as all spreads together are no more unequal than chance makes them (Smyth's moderated variances); where they
-  are unequal, each keeps its own.
-- Means are drawn towards the mean of all recipes by the noise's part in their spread (empirical Bayes).
-- Goals that were measured under one seed move together, and are drawn together.
+- Spreads differ between recipes, and two or three seeds estimate a spread badly. Each is shrunk towards the common one
+  as far as all spreads together are no more unequal than chance makes them (Smyth's moderated variances). If they are
+  more unequal, each keeps its own value.
+- Means are shrunk towards the mean of all recipes by the share of noise in their spread (empirical Bayes).
+- Goals that were measured under one seed are correlated, and are drawn together.
 
-Test and development items are taken as they are: only seeds are chance here.
+Only seeds count as chance here; test and development items are taken as given.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ import numpy as np
 Array = np.ndarray
 
 DRAWS = 2000
-"""A probability is known to about one percent."""
+"""Number of draws: a probability is exact to about one percent."""
 STEPS = 60
-"""Of the estimate of the true scores' spread."""
+"""Number of EM steps that estimate the spread of the true scores."""
 FEWEST = 4
-"""With fewer recipes of several seeds nothing is common: every spread and every mean stands for itself."""
+"""With fewer recipes of several seeds there is no common spread: each recipe keeps its own spread and mean."""
 EQUAL = 1e6
-"""Degrees of freedom of a common spread that no recipe departs from."""
+"""Degrees of freedom of the common spread if no recipe departs from it."""
 
 
 @dataclass(frozen=True, eq=False)
 class RecipeScores:
-    """A recipe's scores: (seeds, goals). `fixed`: every seed would give the same."""
+    """A recipe's scores: `values` is (seeds, goals). `fixed`: every seed would give the same scores."""
 
     values: Array
     fixed: bool = False
@@ -42,9 +42,10 @@ class RecipeScores:
 
 @dataclass(frozen=True, eq=False)
 class TrueScores:
-    """`draws` (draws, recipes, goals): what the recipes' scores over very many seeds may be, all goals to be high.
+    """Draws of the recipes' scores over very many seeds; in all goals higher is better.
 
-    `widths` (recipes, goals): half the 95 % interval around each measured mean, by spread and number of seeds alone.
+    `draws`: (draws, recipes, goals). `widths`: (recipes, goals), half the 95 % interval around each measured mean, by
+    spread and number of seeds alone.
     """
 
     draws: Array
@@ -52,7 +53,7 @@ class TrueScores:
 
     @cached_property
     def on_front(self) -> Array:
-        """(recipes,) The probability that no other recipe beats it on every goal; of one goal, that it is the best."""
+        """(recipes,) Probability that no other recipe dominates the recipe; of one goal, that it is the best."""
         return np.array([1 - self._beaten(place).mean() for place in range(self.draws.shape[1])])
 
     def _beaten(self, place: int) -> Array:
@@ -60,12 +61,12 @@ class TrueScores:
         return np.asarray(((gaps >= 0).all(axis=2) & (gaps > 0).any(axis=2)).any(axis=1))
 
     def interval(self, place: int) -> Array:
-        """(3, goals) Of one recipe: the middle, and the ends of the interval that holds 95 %."""
+        """(3, goals) Median of one recipe's true score, and the ends of its 95 % interval."""
         return np.asarray(np.quantile(self.draws[:, place], [0.5, 0.025, 0.975], axis=0))
 
 
 def true_scores(recipes: Sequence[RecipeScores]) -> TrueScores | None:
-    """None where the noise between seeds is unknown for some recipe. The same scores give the same draws."""
+    """Estimate the true scores; None if the noise of a recipe's seeds is unknown. Equal scores give equal draws."""
     from scipy.special import stdtrit
 
     seeds = np.array([len(recipe.values) for recipe in recipes])
@@ -98,7 +99,7 @@ def true_scores(recipes: Sequence[RecipeScores]) -> TrueScores | None:
 
 
 def _moderated(variances: Array, freedom: Array, several: Array, common: bool) -> tuple[Array, Array]:
-    """(recipes, goals) sums of squares, and their degrees of freedom, each with the part that is common to all."""
+    """(recipes, goals) Sums of squares, and their degrees of freedom; both include the common part."""
     sums = freedom[:, None] * variances
     total = np.repeat(freedom[:, None].astype(float), variances.shape[1], axis=1)
     if common:
@@ -110,8 +111,8 @@ def _moderated(variances: Array, freedom: Array, several: Array, common: bool) -
 
 
 def common_variance(variances: Array, freedom: Array) -> tuple[float, float]:
-    """The common variance and its degrees of freedom, from the mean and the spread of the logarithms (Smyth 2004); one
-    that is next to nothing beside the others counts as a millionth of them."""
+    """Return the common variance and its degrees of freedom, from the mean and the spread of the logarithms (Smyth
+    2004). Each variance counts as at least a millionth of the median."""
     from scipy.special import digamma, polygamma
 
     variances = np.maximum(variances, 1e-6 * max(float(np.median(variances)), 1e-12))
@@ -131,7 +132,7 @@ def _inverse_trigamma(value: float) -> float:
 
 
 def _correlation(values: Sequence[Array]) -> Array:
-    """(goals, goals) Of the goals under one seed, over all recipes, each in units of its own spread."""
+    """(goals, goals) Correlation of the goals under one seed, over all recipes, each in units of its own spread."""
     size = values[0].shape[1] if values else 1
     total = np.zeros((size, size))
     for own in values:
@@ -145,9 +146,9 @@ def _correlation(values: Sequence[Array]) -> Array:
 
 
 def _believed(means: Array, noise: Array, usual: Array, chance: np.random.Generator) -> Array:
-    """(draws, recipes, goals) Means drawn towards their centre by the noise's part in their spread.
+    """(draws, recipes, goals) Means shrunk towards their centre by the share of noise in their spread.
 
-    `noise` (draws, recipes, goals, goals) are covariances of the means, `usual` (recipes, goals, goals) typical ones.
+    `noise` (draws, recipes, goals, goals): covariances of the means; `usual` (recipes, goals, goals): typical ones.
     """
     centre, spread = _centre_and_spread(means, usual)
     noise = _likely(noise, spread + noise, means - centre, chance)
@@ -157,9 +158,9 @@ def _believed(means: Array, noise: Array, usual: Array, chance: np.random.Genera
 
 
 def _likely(noise: Array, whole: Array, gaps: Array, chance: np.random.Generator) -> Array:
-    """The draws of each recipe's noise anew, the likelier the better they go with how far off its mean is.
+    """Draw each recipe's noise again, with weights: how well it explains the distance of the mean from the centre.
 
-    A mean that stands out says that the recipe is good, or that its noise is large.
+    A mean far from the centre comes from a good recipe or from large noise.
     """
     far = np.einsum("ni,dnij,nj->dn", gaps, np.linalg.inv(whole), gaps)
     logs = -(far + np.linalg.slogdet(whole).logabsdet) / 2
@@ -170,10 +171,10 @@ def _likely(noise: Array, whole: Array, gaps: Array, chance: np.random.Generator
 
 
 def _centre_and_spread(means: Array, noise: Array) -> tuple[Array, Array]:
-    """Of the true scores: their mean, and their covariance by maximum likelihood (EM), noisy recipes counting less.
+    """Mean and covariance of the true scores, by maximum likelihood (EM); noisy recipes count less.
 
-    The covariance is never taken for smaller than the error of its estimate where there is none: all recipes would
-    then be alike for sure.
+    The covariance is at least the error of its estimate for equal true scores: else all recipes could count as equal
+    for sure.
     """
     spread = np.cov(means, rowvar=False).reshape(noise.shape[1:]) + noise.mean(axis=0)
     for _ in range(STEPS):
@@ -192,7 +193,7 @@ def _centre_and_spread(means: Array, noise: Array) -> tuple[Array, Array]:
 
 
 def _normal(covariances: Array, chance: np.random.Generator) -> Array:
-    """(draws, recipes, goals) Normal, of those covariances."""
+    """(draws, recipes, goals) Normal draws with these covariances."""
     values, vectors = np.linalg.eigh((covariances + np.swapaxes(covariances, -1, -2)) / 2)
     roots = vectors * np.sqrt(np.maximum(values, 0))[..., None, :]
     return np.asarray(np.einsum("dnij,dnj->dni", roots, chance.standard_normal(covariances.shape[:-1])))

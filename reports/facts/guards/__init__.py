@@ -1,12 +1,12 @@
-"""What may make a comparison worthless: different code, data or budgets, broken scores, leaked test sentences.
+"""Guards: checks for what makes a comparison unfair: other code, data or budgets, broken scores, leaked test sentences.
 
     flags = find_flags(results)
-    flags.of_recipe(recipe_hash, parts)      # what a reader must know of a figure that is made of these tasks
-    flags.between(first, second, parts)      # what forbids a verdict on two recipes
+    flags.of_recipe(recipe_hash, parts)      # flags to mark at a figure that is made of these tasks
+    flags.between(first, second, parts)      # flags that forbid a verdict on two recipes
 
-A guard looks at the results and raises flags; a comparison across a flag gets no verdict unless the reader asks for it
-(`StudyInfo.across`, `--across GUARD`). A flag holds facts; its sentence is made where it is printed, by the guard's
-`words` (ours: `reports/words/guards.py`). A plugin adds a guard as docs/plugins/my_guard.py does.
+A guard reads the results and raises flags. A comparison across a flag gets no verdict unless the reader asks for it
+(`StudyInfo.across`, `--across GUARD`). A flag contains facts; the guard's `words` make its sentence where it is printed
+(ours: `reports/words/guards.py`). A plugin adds a guard as docs/plugins/my_guard.py does.
 """
 
 from __future__ import annotations
@@ -22,43 +22,43 @@ from reports.facts.results import Results
 from trainables.registry import Registry, load
 
 Value = str | float | tuple[tuple[int, str], ...] | None
-"""What must be the same in two recipes; a tuple has each seed's, where these differ, and None is unknown."""
+"""A value that must be the same in two recipes: a tuple of each seed's value, if these differ; None if unknown."""
 
 
 @dataclass(frozen=True)
 class Flag:
-    """One thing that a reader must know about some recipes, or about some of their scores."""
+    """A fact that a reader must know about some recipes, or about some of their scores."""
 
     guard: str
     """The guard's name, as `--across` takes it."""
     kind: str
-    """What the guard found, among all that it looks for."""
+    """The problem that the guard found, among all that it looks for."""
     recipes: frozenset[str]
-    """The hashes of the recipes that it touches; empty where the guard could not look."""
+    """Hashes of the recipes that the flag is about; empty if the guard could not look."""
     tasks: frozenset[str] = frozenset()
-    """The tasks whose test scores it touches, and `dev.TASK` for a development score (`Quantity.parts`); empty: all."""
+    """Tasks whose test scores the flag is about; `dev.TASK`: a development score (`Quantity.parts`); empty: all."""
     facts: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    """Numbers, names and hashes by what they are, ready for JSON."""
+    """Numbers, names and hashes, each by its name, ready for JSON."""
     parts: tuple[Mapping[str, Any], ...] = field(default=(), hash=False)
-    """Further facts: flags that differ in these alone are printed as one, which has the parts of all (`grouped`)."""
+    """Further facts. Flags that differ in these alone are printed as one flag, with the parts of all (`grouped`)."""
     blocks: bool = True
-    """Whether comparisons across it get no verdict."""
+    """Whether comparisons across the flag get no verdict."""
     marks: bool = True
-    """Whether it is marked at every row and figure that it touches; else only the trust box has it."""
+    """Whether the flag is marked at every row and figure that it is about; if not, only the trust box prints it."""
     crossed_by: Literal["any", "unequal", "both"] = "any"
-    """Which comparisons cross it: `any` with a recipe that it touches; `unequal`: those of two recipes that have not
-    the same of `values`; `both`: those of two recipes that it touches, as they are one in effect."""
+    """Which comparisons cross the flag. `any`: those with a recipe of the flag; `unequal`: those of two recipes whose
+    `values` differ; `both`: those of two recipes of the flag, which are one in effect."""
     values: Mapping[str, Value] = field(default_factory=dict, hash=False)
-    """For `unequal`: what must be the same, by the hash of every recipe that has such a thing."""
+    """For `unequal`: the values that must be the same, by the hash of every recipe that has one."""
     tolerance: float = 0.0
     """For `unequal`: numbers may differ by this share of the larger one."""
 
     def touches(self, recipe_hash: str, tasks: frozenset[str]) -> bool:
-        """Whether it concerns a figure of that recipe that is made of these tasks."""
+        """Whether the flag is about a figure of that recipe that is made of these tasks."""
         return recipe_hash in self.recipes and self._concerns(tasks)
 
     def stands_between(self, first: str, second: str, tasks: frozenset[str]) -> bool:
-        """Whether a comparison of two recipes, in a figure that is made of these tasks, crosses it."""
+        """Whether a comparison of two recipes crosses the flag, in a figure that is made of these tasks."""
         if not self._concerns(tasks):
             return False
         if self.crossed_by == "unequal":
@@ -71,7 +71,7 @@ class Flag:
         return not self.tasks or bool(self.tasks & tasks)
 
     def as_json(self) -> dict[str, Any]:
-        """For `json.dumps`."""
+        """Return the flag for `json.dumps`."""
         return {
             "guard": self.guard,
             "kind": self.kind,
@@ -84,14 +84,14 @@ class Flag:
 
 
 def alike(first: Value, second: Value, tolerance: float = 0.0) -> bool:
-    """Whether two values are the same, numbers within a share of the larger one; what is unknown is like nothing."""
+    """Whether two values are the same, numbers within a share of the larger one. An unknown value equals no other."""
     if isinstance(first, int | float) and isinstance(second, int | float):
         return abs(first - second) <= tolerance * max(abs(first), abs(second))
     return first is not None and first == second
 
 
 def grouped(flags: Iterable[Flag]) -> list[Flag]:
-    """To be printed, not to judge by: flags of one kind that differ in their parts alone become one."""
+    """Join flags of one kind that differ in their parts alone. For printing; verdicts use the single flags."""
     groups: list[list[Flag]] = []
     for flag in flags:
         group = next((group for group in groups if flag.parts and _differ_in_parts(group[0], flag)), None)
@@ -123,11 +123,11 @@ class Guard:
 
     name: str
     label: str
-    """What it looks at, in a few words."""
+    """Short text on what the guard looks at."""
     find: Callable[[Results], list[Flag]] | str
-    """From the results to its flags, or `"module:function"`."""
+    """Function from the results to the guard's flags, or `"module:function"`."""
     words: Callable[[Results, Flag], str] | str
-    """A flag of it as a clause of markdown without its full stop, all that comes from outside escaped
+    """Function that makes of a flag a clause of markdown without its full stop, with all outside text escaped
     (`reports.words.markdown`); or `"module:function"`."""
 
 
@@ -156,11 +156,11 @@ GUARDS = Registry(
     _own("sizes", "numbers of test items", "scores"),
     _own("overlap", "test items seen in training", "scores"),
 )
-"""What a report looks at before it says anything."""
+"""The guards of a report, in the order in which they run."""
 
 
 def sentence(results: Results, flag: Flag) -> str:
-    """A flag in its guard's words: markdown, escaped, without a full stop."""
+    """Return a flag in its guard's words: markdown, escaped, without a full stop."""
     words: Callable[[Results, Flag], str] = load(GUARDS[flag.guard].words)
     return words(results, flag)
 
@@ -171,24 +171,24 @@ class Flags:
 
     all: tuple[Flag, ...]
     across: frozenset[str] = frozenset()
-    """The guards that the reader chose to judge across."""
+    """Guards across which the reader chose to judge."""
 
     def of_recipe(self, recipe_hash: str, tasks: frozenset[str]) -> tuple[Flag, ...]:
-        """Every flag to be marked at a figure of that recipe that is made of these tasks (`Quantity.parts`)."""
+        """Return the flags to be marked at a figure of that recipe that is made of these tasks (`Quantity.parts`)."""
         return tuple(flag for flag in self.all if flag.marks and flag.touches(recipe_hash, tasks))
 
     def between(self, first: str, second: str, tasks: frozenset[str]) -> tuple[Flag, ...]:
-        """The flags that forbid a verdict on two recipes in a figure that is made of these tasks."""
+        """Return the flags that forbid a verdict on two recipes in a figure that is made of these tasks."""
         return tuple(flag for flag in self.forbidding if flag.stands_between(first, second, tasks))
 
     @cached_property
     def forbidding(self) -> tuple[Flag, ...]:
-        """Those that forbid verdicts, but for the guards that the reader chose to judge across."""
+        """Flags that forbid verdicts, without those of guards across which the reader chose to judge."""
         return tuple(flag for flag in self.all if flag.blocks and flag.guard not in self.across)
 
 
 @cached
 def find_flags(results: Results) -> Flags:
-    """What every guard finds, in the guards' order; found once for the same results."""
+    """Return the flags of all guards, in the guards' order; found once for the same results."""
     finders: list[Callable[[Results], list[Flag]]] = [load(guard.find) for guard in GUARDS.values()]
     return Flags(tuple(flag for find in finders for flag in find(results)), frozenset(results.info.across))

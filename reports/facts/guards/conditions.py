@@ -1,7 +1,7 @@
-"""Conditions that must be the same where two recipes are compared: code, data, encoder, budget, machine, precision.
+"""Conditions that must be the same in two compared recipes: code, data, encoder, budget, machine, precision.
 
-A value that only some records lack is as bad as another value. Where no record has it, as in ledgers from before it was
-kept, that is said, and forbids verdicts only for code and data, which every study has always kept.
+A value that only some records lack counts as another value. If no record has it, as in ledgers from before it was
+stored, a flag reports this. It forbids verdicts only for code and data, which every study has always stored.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from reports.ledger import Record
 from trainables.recipe import Recipe, keys
 
 STEPS_APART, TOKENS_APART = 0.05, 0.10
-"""By what share of the larger number two trained rows may differ."""
+"""Largest difference between two trained rows, as a share of the larger number."""
 CODE = ("trainables", "plugins", "torch", "transformers")
-"""Of a record's versions, those that decide scores: this project's code, plugins, and what computes."""
+"""Versions in a record that decide scores: of this project's code, of plugins, and of the libraries that compute."""
 
 Condition = str | float | None
 Facts = dict[str, Any]
 
 
 def code(results: Results) -> list[Flag]:
-    """The digests of this project's code and of plugins, and the versions of torch and transformers."""
+    """Flag different digests of this project's code and of plugins, and other versions of torch and transformers."""
     return _unequal(results, "code", "code", _by_seed(results.recipes, _code), always_kept=True)
 
 
 def protocol(results: Results) -> Iterator[Flag]:
-    """Trials under another protocol than the study's, or on other data, are in no figure; that is said."""
+    """Flag trials under another protocol than the study's, or on other data. They are in no figure."""
     of_data = [record for record in results.elsewhere if record.protocol == results.protocol]
     others = [record for record in results.elsewhere if record.protocol != results.protocol]
     if of_data:
@@ -48,7 +48,7 @@ def _hashes(records: Iterable[Record]) -> frozenset[str]:
 
 
 def data(results: Results) -> list[Flag]:
-    """Fingerprints of the SentEval data, and of the training data of recipes that ask for the same."""
+    """Flag different fingerprints of the SentEval data, and of training data among recipes with the same corpus."""
     tested = {key: own for key, records in results.recipes.items() if (own := [r for r in records if r.tested])}
     senteval = _by_seed(tested, lambda record: record.fingerprint("senteval"))
     flags = _unequal(results, "data", "senteval", senteval, always_kept=True, digests=True)
@@ -59,7 +59,7 @@ def data(results: Results) -> list[Flag]:
 
 
 def encoder(results: Results) -> list[Flag]:
-    """The weights before training, of recipes that name the same encoder; other names are meant, and said."""
+    """Flag different weights before training under one encoder name. Different names are intended, but reported."""
     flags = []
     any_known = any(record.fingerprint("encoder") for record in results.records)
     for group in _groups(results, _of_encoder) if any_known else [results.recipes]:
@@ -73,12 +73,12 @@ def encoder(results: Results) -> list[Flag]:
 
 
 def steps(results: Results) -> list[Flag]:
-    """Of trained recipes, more than 5 % apart, also where that follows from another batch size."""
+    """Flag trained recipes whose steps are more than 5 % apart, also if another batch size is the reason."""
     return _budget(results, "steps", STEPS_APART)
 
 
 def tokens(results: Results) -> list[Flag]:
-    """Of trained recipes, more than 10 % apart. Training on vectors made before counts each sentence as one token."""
+    """Flag trained recipes whose tokens are more than 10 % apart. Precomputed vectors count as one token a sentence."""
     trained = [record for records in _trained(results, results.recipes).values() for record in records]
     counts = [(_count(record.training.get("tokens")), _count(record.training.get("sentences"))) for record in trained]
     if counts and all(read is not None and read == sentences for read, sentences in counts):
@@ -87,13 +87,13 @@ def tokens(results: Results) -> list[Flag]:
 
 
 def hardware(results: Results) -> list[Flag]:
-    """The processor and the accelerator; how many of them there are is no matter."""
+    """Flag different processors and accelerators; their number does not matter."""
     machines = _by_seed(results.recipes, lambda record: record.ran_on or None)
     return _unequal(results, "hardware", "hardware", machines)
 
 
 def precision(results: Results) -> list[Flag]:
-    """Of training, where it is known what `auto` took, and of the encoder where it is not trained."""
+    """Flag different precisions: of training, as `auto` chose if that is known, and of encoders without training."""
     training = _by_seed(_trained(results, results.recipes), _training_precision)
     evaluation = _by_seed(results.recipes, lambda record: str(record.recipe.get("encoder.precision", "fp32")))
     return [
@@ -103,14 +103,14 @@ def precision(results: Results) -> list[Flag]:
 
 
 def streams(results: Results) -> list[Flag]:
-    """How many workers drew dropout, each from a random stream of its own; without dropout their number changes nothing
-    but rounding. Records from before that was kept have the number of workers at most."""
+    """Flag different numbers of workers that drew dropout, each from its own random stream. Without dropout the number
+    changes nothing but rounding. Older records have at most the number of workers."""
     drawn = {key: list(filter(_streams, records)) for key, records in _trained(results, results.recipes).items()}
     return _unequal(results, "streams", "streams", _by_seed({key: own for key, own in drawn.items() if own}, _streams))
 
 
 def _budget(results: Results, key: str, apart: float) -> list[Flag]:
-    """A count of the training that must be about the same."""
+    """Flag a training count that is not about the same in all trained recipes."""
     counts = _by_seed(_trained(results, results.recipes), lambda record: _count(record.training.get(key)))
     return _unequal(results, key, key, counts, apart)
 
@@ -124,8 +124,8 @@ def _unequal(
     always_kept: bool = False,
     digests: bool = False,
 ) -> list[Flag]:
-    """A flag where not all trials have the same value. It touches the recipes that have not the baseline's. `digests`:
-    values are fingerprints, which tell a reader nothing but who differs."""
+    """A flag if not all trials have the same value, on the recipes that differ from the baseline. `digests`: values are
+    fingerprints, of which a reader only needs to see who differs."""
     values = {recipe: _together(of_seeds, tolerance) for recipe, of_seeds in by_seed.items()}
     by_recipe = {recipe: value for recipe, value in values.items() if value is not None}
     every = [value for of_seeds in by_seed.values() for value in of_seeds.values()]
@@ -150,9 +150,9 @@ def _unequal(
 
 
 def _together(of_seeds: Mapping[int, Condition], tolerance: float) -> Value:
-    """A recipe's value over its seeds: their mean, or each seed's where they differ.
+    """A recipe's value over its seeds: their mean, or each seed's value if these differ.
 
-    None where a seed's is unknown, or where numbers are too far apart.
+    None if a seed's value is unknown, or if numbers are too far apart.
     """
     values = list(of_seeds.values())
     if None in values:
@@ -164,7 +164,7 @@ def _together(of_seeds: Mapping[int, Condition], tolerance: float) -> Value:
 
 
 def _ends(by_seed: Mapping[str, Mapping[int, Condition]], numbers: list[float]) -> Facts:
-    """The lowest number and the highest, each with the recipes that have it."""
+    """The lowest and the highest number, each with the recipes that have it."""
     ends = dict.fromkeys((min(numbers), max(numbers)))
     return {"ends": [(end, [recipe for recipe, own in by_seed.items() if end in own.values()]) for end in ends]}
 
@@ -179,7 +179,7 @@ def _listing(by_recipe: Mapping[str, Value], usual: Value) -> Facts:
 
 
 def _who_differs(by_seed: Mapping[str, Mapping[int, Condition]], by_recipe: Mapping[str, Value], usual: Value) -> Facts:
-    """The recipes whose seeds differ, and the further ones that have not the usual value."""
+    """The recipes whose seeds differ, and the other recipes without the usual value."""
     seeds_differ = [recipe for recipe in by_recipe if len(set(by_seed[recipe].values())) > 1]
     differ = [recipe for recipe, value in by_recipe.items() if value != usual and recipe not in seeds_differ]
     return {"seeds_differ": seeds_differ, "differ": differ}
@@ -190,12 +190,12 @@ def _trained(results: Results, recipes: Mapping[str, list[Record]]) -> dict[str,
 
 
 def _by_seed(recipes: Mapping[str, list[Record]], of: Callable[[Record], Condition]) -> dict[str, dict[int, Condition]]:
-    """Something of every trial, by recipe and seed."""
+    """A value of every trial, by recipe and seed."""
     return {recipe: {record.seed: of(record) for record in records} for recipe, records in recipes.items()}
 
 
 def _groups(results: Results, same: Callable[[Recipe], object]) -> list[dict[str, list[Record]]]:
-    """The recipes of the study, as their trials followed them: those together for which `same` is equal."""
+    """The study's recipes, as their trials followed them, in groups for which `same` is equal."""
     groups: dict[object, dict[str, list[Record]]] = {}
     for recipe, records in results.recipes.items():
         groups.setdefault(same(results.followed[recipe]), {})[recipe] = records
@@ -203,14 +203,15 @@ def _groups(results: Results, same: Callable[[Recipe], object]) -> list[dict[str
 
 
 def _of_encoder(recipe: Recipe) -> tuple[object, ...]:
-    """What an encoder's fingerprint follows from besides its weights: `trainables.encoders.contract.BaseEncoder`."""
+    """The keys on which an encoder's fingerprint depends, besides its weights:
+    `trainables.encoders.contract.BaseEncoder`."""
     on_top = ("encoder.adapter", "encoder.lora_", "pooling.after")
     own = [(k, v) for k, v in recipe.flat().items() if k.startswith(("encoder.", "pooling."))]
     return tuple((k, v) for k, v in own if not k.startswith(on_top) and v != keys()[k].default)
 
 
 def _of_corpus(key: str) -> bool:
-    """Whether a key of the recipe decides what is read for training; documents are kept as an encoder's tokens."""
+    """Whether a key of the recipe decides which data training reads; documents are stored as an encoder's tokens."""
     return key.startswith(("corpus.", "spans.", "encoder."))
 
 
@@ -220,7 +221,7 @@ def _code(record: Record) -> str | None:
 
 
 def _streams(record: Record) -> str | None:
-    """As a name: another number is like another seed, however near."""
+    """As a name: any other number counts as different, however near."""
     workers = _count(record.training.get("streams") if "crew" in record.cost else record.cost.get("workers"))
     return None if workers is None else str(int(workers))
 

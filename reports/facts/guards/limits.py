@@ -1,4 +1,4 @@
-"""Settings that leave training little to do: limits that it never reaches, filters that leave it no negatives."""
+"""Flags on settings that leave training little to do: limits that it never reaches, filters that leave no negatives."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from reports.facts.same_recipe import CAPS, CLOSE
 from reports.ledger import mean_measured
 
 HARDLY = 0.05
-"""A limit that at most this share of the anchors reached hardly binds."""
+"""A limit hardly binds if at most this share of the anchors reached it."""
 
 Limit = int | None
 
 
 def caps(results: Results) -> list[Flag]:
-    """Limits on positives and negatives that were set differently and measured the same, or hardly reached by any."""
+    """Flag limits on positives and negatives that were set differently and measured the same, or hardly reached."""
     flags = []
     for key, name in CAPS.items():
         measured = {
@@ -40,7 +40,7 @@ def caps(results: Results) -> list[Flag]:
 
 
 def filters(results: Results) -> list[Flag]:
-    """Filters of false negatives that left an anchor fewer than one negative, on average."""
+    """Flag filters of false negatives that left an anchor fewer than one negative, on average."""
     few = {
         recipe: mean
         for recipe, records in results.recipes.items()
@@ -59,12 +59,12 @@ def _flag(kind: str, group: dict[str, tuple[Limit, float]], facts: dict[str, Any
 
 
 def _share_at(limit: int, mean: float) -> float:
-    """At most this share of the anchors, which have one at least, can have as many as the limit, by their mean."""
+    """Largest share of the anchors that can reach the limit, given their mean; every anchor has at least one."""
     return (mean - 1) / (limit - 1)
 
 
 def _same(measured: dict[str, tuple[Limit, float]]) -> list[dict[str, tuple[Limit, float]]]:
-    """Recipes that measured the same, together, where they have different limits."""
+    """Groups of recipes that measured the same under different limits."""
     groups: list[dict[str, tuple[Limit, float]]] = []
     for recipe, values in sorted(measured.items(), key=lambda item: item[1][1]):
         if groups and alike(next(iter(groups[-1].values()))[1], values[1], CLOSE):

@@ -1,4 +1,4 @@
-"""Scores that are not what they seem: without their predictions, of one class, of other parts, of sentences seen."""
+"""Flags on doubtful scores: predictions that are missing, degenerate or of other items, and items seen in training."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from reports.ledger import Record
 from trainables.senteval.tasks import TASKS, kind_of
 
 EXPOSED = 0.01
-"""Recipes that saw shares of a task's test items which are further apart have no verdict there."""
+"""Two recipes have no verdict on a task if the shares of its test items that they saw differ by more than this."""
 FEW_SEEN, SEEN_ALIKE = 0.005, 0.001
-"""Where no recipe saw a larger share of a task's test items, and all trained ones the same but for so much, gains
-between them are hardly touched."""
+"""Seen test items hardly affect gains if every recipe saw a share below `FEW_SEEN` of a task's items, and the shares of
+all trained recipes differ by less than `SEEN_ALIKE`."""
 ALIKE = 0.99
-"""Above this mean cosine of two sentences (anisotropy) an encoder has collapsed."""
+"""Mean cosine of two sentences (anisotropy) above which an encoder has collapsed."""
 NARROW = 1e-3
-"""Within so short a span lie the cosines of a collapsed encoder."""
+"""The cosines of a collapsed encoder have a smaller range than this."""
 CHANCE = 0.05
-"""So close, in points, to the published share of the largest class an accuracy is suspicious."""
+"""An accuracy is suspicious within this distance, in points, from the published share of the largest class."""
 
 Exposure = Mapping[str, tuple[int, int] | None]
-"""By recipe the test items of a task that were seen in training, and all; None is unknown."""
+"""By recipe, the numbers of a task's test items that were seen in training, and of all; None if unknown."""
 Degenerate = Literal["one class", "equal cosines", "constant cosines", "largest class"]
-"""What predictions show; `constant cosines` by their correlation, and `largest class` by the accuracy alone."""
+"""Problem of predictions. `constant cosines` is found by their correlation, `largest class` by the accuracy alone."""
 
 
 def items(results: Results) -> list[Flag]:
-    """Predictions must be there, give the ledger's scores, and be of the same items for every recipe."""
+    """Flag predictions that are missing, give other scores than the ledger, or are of other items in some recipes."""
     tested: dict[str, set[str]] = {}
     lacking: dict[str, set[str]] = {}
     wrong: list[tuple[Record, str]] = []
@@ -58,7 +58,7 @@ def items(results: Results) -> list[Flag]:
 
 
 def degenerate(results: Results) -> list[Flag]:
-    """Encoders that give all sentences one vector; predictions of one class for every item; cosines all the same."""
+    """Flag encoders that give all sentences one vector; predictions of one class for every item; equal cosines."""
     collapsed = {
         recipe: own
         for recipe, records in results.recipes.items()
@@ -83,7 +83,7 @@ def degenerate(results: Results) -> list[Flag]:
 
 
 def sizes(results: Results) -> list[Flag]:
-    """The numbers of test items must be those of the predictions."""
+    """Flag numbers of test items that are not those of the predictions."""
     others: list[tuple[Record, dict[str, Any]]] = []
     for record, task in _cells(results):
         answers, examples = results.predictions.of_task(record, task), record.scores[task].get("examples")
@@ -95,10 +95,10 @@ def sizes(results: Results) -> list[Flag]:
 
 
 def overlap(results: Results) -> list[Flag]:
-    """Test items with a sentence that also stands, or nearly, in the training sentences.
+    """Flag test items with a sentence that is also, at least nearly, among the training sentences.
 
-    One is enough to be said: levels are then too high. Verdicts are forbidden where two recipes saw shares of a task's
-    test items that are more than 1 point apart; where both saw the same, their difference stands.
+    One item is enough for a flag: levels are then too high. Verdicts are forbidden if the shares of a task's test items
+    that two recipes saw differ by more than 1 point. If both saw the same share, their difference is valid.
     """
     trained = [recipe for recipe in results.recipes if recipe in results.trained]
     by_task: dict[str, dict[str, tuple[int, int] | None]] = {}
@@ -124,7 +124,7 @@ def overlap(results: Results) -> list[Flag]:
 
 
 def _cells(results: Results) -> Iterable[tuple[Record, str]]:
-    """Every trial and task with a test score that predictions can give."""
+    """Pairs of a trial and a task with a test score that predictions can give."""
     for records in results.recipes.values():
         for record in records:
             for task in filter(TASKS.__contains__, record.scores):
@@ -133,16 +133,15 @@ def _cells(results: Results) -> Iterable[tuple[Record, str]]:
 
 
 def _tested(record: Record, task: str) -> bool:
-    """Whether a task has a score of its test items that predictions should be kept for: older studies kept none from
-    which it follows how images are found."""
+    """Whether a task has a score of its test items for which predictions should be stored. Not for finding images:
+    older studies stored none for it."""
     numbers = [name for name in TASKS[task].numbers if not name.startswith("dev_")]
     scored = any(record.scores[task].get(name) is not None for name in numbers)
     return scored and kind_of(task).target != "images"
 
 
 def _no_predictions(results: Results, recipes: Sequence[str], tasks: frozenset[str]) -> Flag:
-    """`tasks` is empty where it is all that the recipes were tested on. A broken file is named by what its reader
-    reported."""
+    """`tasks` is empty if all tested tasks lack predictions. For a broken file, the flag has the reader's error."""
     keys = [record.key for recipe in recipes for record in results.recipes[recipe]]
     problem = next((problem for key in keys if (problem := results.predictions.problems.get(key))), None)
     facts = {"tasks": sorted(tasks), "problem": problem}
@@ -150,7 +149,7 @@ def _no_predictions(results: Results, recipes: Sequence[str], tasks: frozenset[s
 
 
 def _farthest(results: Results, record: Record, task: str) -> dict[str, Any]:
-    """Of a task's numbers the one that lies farthest from what the predictions give."""
+    """The task's number that differs most from the number computed from the predictions."""
     scores, again = record.scores[task], results.predictions.again(record, task)
     away = {
         name: math.inf if value is None else abs(scores[name] - value)
@@ -162,7 +161,7 @@ def _farthest(results: Results, record: Record, task: str) -> dict[str, Any]:
 
 
 def _other_items(results: Results) -> list[Flag]:
-    """A flag for each task whose test items are not the same in all recipes."""
+    """A flag for each task whose test items differ between recipes."""
     digests: dict[str, dict[str, set[str]]] = {}
     for record, task in _cells(results):
         if (answers := results.predictions.of_task(record, task)) is not None:
@@ -179,7 +178,7 @@ def _other_items(results: Results) -> list[Flag]:
 
 
 def _degenerate(results: Results, record: Record, task: str) -> Degenerate | None:
-    """What is surely degenerate in a task's predictions."""
+    """The certain problem of a task's predictions, if any."""
     answers, kind = results.predictions.of_task(record, task), kind_of(task)
     if answers is not None:
         span = np.ptp(answers.predicted) if np.ptp(answers.gold) > 0 else math.inf
@@ -192,7 +191,7 @@ def _degenerate(results: Results, record: Record, task: str) -> Degenerate | Non
 
 
 def _of_largest_class(results: Results, record: Record, task: str) -> float | None:
-    """The accuracy, where no predictions were kept and it is the share of the task's largest class."""
+    """The accuracy, if no predictions were kept and it is close to the share of the task's largest class."""
     kind, chance = kind_of(task), TASKS[task].chance
     accuracy = record.scores[task].get(kind.chance)
     answers = results.predictions.of_task(record, task)
@@ -202,7 +201,7 @@ def _of_largest_class(results: Results, record: Record, task: str) -> float | No
 
 
 def _has_collapsed(results: Results, record: Record) -> bool:
-    """Whether all sentences get nearly the same vector: by the geometry, or by every cosine that was kept."""
+    """Whether all sentences get nearly the same vector: by the geometry, or by all stored cosines."""
     if (record.geometry.get("anisotropy") or 0.0) > ALIKE:
         return True
     tasks = [task for task in record.scores if task in TASKS and kind_of(task).predicted == "cosines"]
@@ -212,7 +211,7 @@ def _has_collapsed(results: Results, record: Record) -> bool:
 
 
 def _collapsed(results: Results, collapsed: dict[str, list[Record]]) -> Flag:
-    """One flag for all encoders that have collapsed: it touches every score."""
+    """One flag for all encoders that have collapsed; it is about every score."""
     cosines = [record.geometry.get("anisotropy") for records in collapsed.values() for record in records]
     some_seeds = any(len(records) < len(results.recipes[recipe]) for recipe, records in collapsed.items())
     lowest = min((value for value in cosines if value is not None), default=None)
@@ -220,7 +219,7 @@ def _collapsed(results: Results, collapsed: dict[str, list[Record]]) -> Flag:
 
 
 def _exposed(by_task: Mapping[str, Exposure], little: bool) -> Flag:
-    """What training saw of the test items of these tasks; `little` where gains are hardly touched."""
+    """A flag on the test items of these tasks that training saw; `little` if gains are hardly affected."""
     shares = {
         task: [_share(counts) for counts in exposure.values() if counts and counts[0]]
         for task, exposure in by_task.items()
@@ -256,7 +255,7 @@ def _hardly_matters(exposure: Exposure, trained: list[str]) -> bool:
 
 
 def _exposure(records: list[Record], task: str) -> tuple[int, int] | None:
-    """Of the task's test items those seen in training, the most under any seed, and all; None where unknown."""
+    """Numbers of the task's test items seen in training (the most under any seed) and of all; None if unknown."""
     counts = [record.read.get("overlap", {}).get(task) for record in records]
     if not counts or None in counts:
         return None
@@ -268,7 +267,6 @@ def _share(counts: tuple[int, int] | None) -> float:
 
 
 def _recipes(records: Iterable[tuple[Record, object]]) -> frozenset[str]:
-    """Of records, each with what was found."""
     return frozenset(record.recipe_hash for record, _ in records)
 
 

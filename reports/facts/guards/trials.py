@@ -1,4 +1,4 @@
-"""Trials that are not what they seem: seeds that repeat each other, copies, parameters that nobody trained."""
+"""Flags on trials that are not what they seem: seeds that repeat each other, copies, untrained random parameters."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from reports.ledger import Record
 
 
 def seeds(results: Results) -> list[Flag]:
-    """Seeds that repeat each other although training follows the seed, and rows with fewer seeds than others."""
+    """Flag seeds that repeat each other although the recipe uses seeds, and rows with fewer seeds than others."""
     seeded = {recipe: records for recipe, records in results.recipes.items() if recipe not in results.fixed}
     repeated = {}
     for recipe in seeded:
@@ -36,10 +36,10 @@ def seeds(results: Results) -> list[Flag]:
 
 
 def copies(results: Results) -> list[Flag]:
-    """Different recipes with the same scores under a seed: one recipe in effect, or a copied trial.
+    """Flag different recipes with the same scores under a seed: one recipe in effect, or a copied trial.
 
-    One in effect (caps that never bind, say) trains to the same loss and agrees under every seed that both have. Then
-    only a comparison of the two is worthless; else one of them is not what it says, and neither can be judged.
+    Recipes that are one in effect (by limits that never bind, say) train to the same loss and agree under every common
+    seed. Then only a comparison of the two is worthless. Otherwise one of them is a copy, and neither can be judged.
     """
     alike, copied = results.shared_trials
     return [
@@ -49,7 +49,7 @@ def copies(results: Results) -> list[Flag]:
 
 
 def untrained(results: Results) -> list[Flag]:
-    """Recipes whose embeddings pass through parameters that were drawn at random and never trained."""
+    """Flag recipes whose embeddings pass through parameters that were drawn at random and never trained."""
     by_reason: dict[tuple[str, str, int], list[str]] = {}
     for recipe, records in results.recipes.items():
         if reason := _untrained(records, recipe in results.trained):
@@ -61,13 +61,13 @@ def untrained(results: Results) -> list[Flag]:
 
 
 def _untrained(records: list[Record], trained: bool) -> tuple[str, str, int] | None:
-    """The flag's kind, the adapter or the first of the parameters, and how many of these there are."""
+    """The flag's kind, the name of the adapter or of the first parameter, and the number of parameters."""
     adapter = records[0].recipe["encoder.adapter"]
     fresh = dict.fromkeys(name for trial in records for name in trial.data.get("encoder", {}).get("fresh", []))
     if trained:
         if any(record.training.get("steps") == 0 for record in records):
             return "no steps", "", 0
-        # An adapter freezes what it stands on, and is fresh itself, but trained.
+        # An adapter freezes the layers below it; its own parameters are fresh, but trained.
         names = [name for name in fresh if adapter != "none" and name.startswith("backbone.")]
         return ("below adapter", names[0], len(names)) if names else None
     if adapter == "mlp":
