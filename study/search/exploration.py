@@ -170,17 +170,18 @@ class Exploration:
 
     def _may_look(self, look: Recipe, whole: Recipe) -> bool:
         """Whether `look`, the recipe `whole` on a part of its data, may train. Afterwards there must be room to compare
-        `whole`, and the best recipe so far, with the base settings. And `look` must fit into the limit's share for
-        parts, or leave room for whole finals."""
-        base, progress = self.course.base, self.progress
-        judged = {recipe.hash: recipe for recipe in (whole, self._leader or whole)}
-        progress.budget.expect([*judged.values(), base])
-        if self.finals.size is None or not all(
-            progress.fits([look], [[key, base.hash]], self.decides) for key in judged
-        ):
+        `whole` with the base settings, and the best recipe so far must still be one that can be judged (`_leader`). And
+        `look` must fit into the limit's share for parts, or leave room for whole finals."""
+        base, progress, leader = self.course.base, self.progress, self._leader
+        if leader == whole:
+            leader = None
+        progress.budget.expect([whole, base])
+        if self.finals.size is None or not progress.fits([look], [[whole.hash, base.hash]], self.decides):
+            return False
+        if leader and not progress.fits([look], [[leader.hash], [base.hash]], self.decides):
             return False
         return progress.fits([look], (), self.decides, LOOKS) or all(
-            progress.fits([look], self._after_looks(each), self.decides) for each in judged.values()
+            progress.fits([look], self._after_looks(each), self.decides) for each in (whole, leader) if each
         )
 
     @property
