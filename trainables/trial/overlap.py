@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +15,9 @@ from trainables.senteval.read_task import kept_task
 from trainables.senteval.tasks import TASKS, kind_of
 from trainables.trial.data_requests import sampler_request
 
+KNOWN = 0.5
+"""Largest share of queries with a trained relevant document at which such documents count."""
+
 
 def overlap(
     recipe: Recipe, senteval: Path, tasks: Iterable[str], fingerprints: tuple[str | None, str | None]
@@ -22,8 +25,8 @@ def overlap(
     """Return for each task with a test part, (items,), whether each item contains a sentence of the corpus. None for a
     recipe without training, and for a layout without sentences.
 
-    Near duplicates count, by the rule of `leaks`. `senteval`: the tasks' folder. `fingerprints`: of corpus and tasks.
-    Errors of reading either are raised.
+    Near duplicates count, by the rule of `leaks`. The sentences of a search item are its query and relevant documents.
+    `senteval`: the tasks' folder. `fingerprints`: of corpus and tasks. Errors of reading either are raised.
     """
     if not recipe.trains or not recipe.part(Layout).has_sentences:
         return None
@@ -42,17 +45,26 @@ def _seen(
 
     Only test sentences, which are few, are held in memory; corpus sentences are read one by one.
     """
-    items = {name: texts for name in tasks if (texts := _test_items(name, senteval))}
-    every = (text for texts in items.values() for item in texts for text in item)
+    items, answers = {}, {}
+    for name in tasks:
+        splits = kind_of(name).tested(kept_task(TASKS[name], senteval))
+        if any(map(len, splits)):
+            items[name] = [item for split in splits for item in split.items()]
+            answers[name] = [item for split in splits for item in split.relevant_documents()]
+    every = (text for texts in (*items.values(), *answers.values()) for item in texts for text in item)
     numbers = {text: number for number, text in enumerate(dict.fromkeys(every))}
-    tested, seen = AlikeTexts(numbers), set[int]()
+    tested, trained = AlikeTexts(numbers), set[int]()
     for sentence in all_sentences(layout, request):
-        seen.update(tested.like(sentence))
-    return {
-        name: np.array([any(numbers[text] in seen for text in item) for item in texts]) for name, texts in items.items()
-    }
+        trained.update(tested.like(sentence))
+    seen = [text in trained for text in range(len(numbers))]
+
+    def marks(texts: Iterable[Sequence[str]]) -> np.ndarray:  # (items,)
+        return np.array([any(seen[numbers[text]] for text in item) for item in texts])
+
+    return {name: _of_items(marks(items[name]), marks(answers[name])) for name in items}
 
 
-def _test_items(name: str, senteval: Path) -> list[tuple[str, ...]]:
-    splits = kind_of(name).tested(kept_task(TASKS[name], senteval))
-    return [tuple(item) for split in splits for item in split.items()]
+def _of_items(own: np.ndarray, answers: np.ndarray) -> np.ndarray:  # (items,)
+    """Join the marks of queries and of their relevant documents. If training has those of most queries, the documents
+    are a known set, such as the answers of an FAQ: to rank them for a new query is the task, so they do not count."""
+    return own | answers if answers.mean() <= KNOWN else own

@@ -190,7 +190,7 @@ def test_a_plugins_objective_is_offered_and_its_own_keys_are_searched() -> None:
     without = plan_of(*arguments, "--results", "without").space.domains
     plan = plan_of(*arguments, "--plugin", "my_objective.py", "--results", "with")
     domains = {domain.key: domain for domain in plan.space.domains}
-    assert domains.pop("objective.name").choices == ("mnrl", "ntxent", "alignment")
+    assert domains.pop("objective.name").choices == ("mnrl", "alignment")
     power, evenness = domains.pop("objective.power"), domains.pop("objective.evenness")
     assert [(key.low, key.high, key.when) for key in (power, evenness)] == [(0.5, 4.0, None), (0.0, 1.0, None)]
     assert [*domains.values()] == [domain for domain in without if domain.key != "objective.name"]
