@@ -136,12 +136,16 @@ def ended_in_words(ended: Mapping[str, Any], raced: bool = False) -> str:
     limit, a_trial, left_out = LIMITS[ended["limit"]], ended["a_trial"], ended["left_out"]
     begin, unit = f"the limit {ended['limit']}={ended['number']:g} ended the study", limit.unit
     if limit.clock:
-        room = ", when no further trial had room" if ended["spent"] < ended["number"] else ""
-        return f"{begin} after {round(ended['spent'], 1):g} {unit}{room}; a larger --limit goes on"
+        room = ", as no further trial had time" if ended["spent"] < ended["number"] else ""
+        return (
+            f"{begin} after {round(ended['spent'], 1):g} {unit}{room}; the same command with a larger --limit goes on"
+        )
     guess = f", a trial takes about {a_trial:.3g} {unit}" if a_trial else ""
     most = "up to " if raced else ""
     left = f", and {most}{left_out:,} trial{'' if left_out == 1 else 's'} did not begin" if left_out else ""
-    return f"{begin}: {ended['spent']:.3g} {unit} were spent{guess}{left}; a larger --limit goes on"
+    return (
+        f"{begin}: {ended['spent']:.3g} {unit} were spent{guess}{left}; the same command with a larger --limit goes on"
+    )
 
 
 def violations(limits: Mapping[str, float], cost: Cost) -> list[float] | None:

@@ -96,8 +96,7 @@ class Answer:
     beside: tuple[Other, ...] = ()
     """Gains of the picked recipe over the base in the goals' parts outside the figure, on their fresh tasks."""
     lost: tuple[Other, ...] = ()
-    """Of `base` and `as it came`: tasks of the figure on which the picked recipe is shown to be worse than that
-    choice."""
+    """Of `base` and `as it came`: tasks of the figure on which the picked recipe is shown to be worse."""
     others: tuple[Other, ...] = ()
     """Gains on tasks outside the figure, the lowest first. Tasks whose items chose the recipe, and tasks that a flag
     forbids to compare, are left out."""
@@ -112,8 +111,7 @@ class Answer:
     open: tuple[str, ...] = ()
     """Of `open`: the references against which no gain is shown."""
     most: float | None = None
-    """Except for `use`: the largest gain over the first of `open`, or over what is kept, that the data allow any
-    training of the finals."""
+    """Except for `use`: the largest gain of a finalist over the first of `open`, or over what is kept, by the data."""
     seeds: int | None = None
     """Of `open`: seeds of each recipe that would settle the answer, if the gain is as large as measured."""
     never: bool = False

@@ -84,13 +84,14 @@ def is_explored(seed: int) -> bool:
 
 def seed_in_words(seed: int) -> str:
     """Return `seed 2`; `fresh seed 2` for finals, counted from 0; `seed 0` on a part of the data; or, for a soup,
-    `average, 75% trained`, where 75 % is the weight of the trained models."""
+    `average, 25% untrained`, where 25 % is the weight of the untrained encoder."""
     if seed == PART:
         return "seed 0"
     if is_soup(seed):
         variant = SoupVariant.of(seed)
-        without = "" if variant.without is None else f" without {seed_in_words(variant.without)}"
-        return f"average, {variant.share:.0%} trained{without}"
+        without = "" if variant.without is None else f", without {seed_in_words(variant.without)}"
+        untrained = "" if variant.share == 1 else f", {1 - variant.share:.0%} untrained"
+        return f"average{untrained}{without}"
     return f"fresh seed {seed - FIRST_FRESH}" if is_fresh(seed) else f"seed {seed}"
 
 

@@ -411,7 +411,7 @@ def _queued(view: View, total: int) -> str:
 
 
 def _seed(seed: int) -> str:
-    """Return `0`, `fresh 0` or `average, 75% trained`."""
+    """Return `0`, `fresh 0` or `average, 25% untrained`."""
     return escape(seed_in_words(seed).replace("seed ", ""))
 
 

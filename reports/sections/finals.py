@@ -8,7 +8,7 @@ from pathlib import Path
 from reports.document import Block, DataTable
 from reports.facts.answer import Answer
 from reports.facts.answer_parts import Finalist
-from reports.facts.part_scores import PassedOver, busy, passed_over
+from reports.facts.part_scores import busy, passed_over
 from reports.facts.recipe_names import called
 from reports.facts.results import Results
 from reports.ledger.finals import NEAR, share_in_words
@@ -79,23 +79,12 @@ def _passed_over(results: Results) -> list[str]:
     if passed is None:
         return []
     where = "Before the finals" if passed.share == 1 else f"On {share_in_words(passed.share)}"
-    longer = {key: "" if busy(results) else _longer(passed, key) for key in passed.by}  # meaningless on a busy machine
-    ahead = [f"{code(called(results, key))} by {number(more)}{longer[key]}" for key, more in passed.by.items()]
+    ahead = [f"{code(called(results, key))} by {number(more)}" for key, more in passed.by.items()]
     return [
         f"{where} these scored higher in development than {code(called(results, passed.last))}: "
-        f"{listed(ahead[:FEW])}{' and others' * (len(ahead) > FEW)}. They were not judged, so one may be better. A "
-        f"recipe within {NEAR:g} points of another one that trains in two thirds of the time gives way to it; for "
-        "others a limit had no room."
+        f"{listed(ahead[:FEW])}{' and others' * (len(ahead) > FEW)}. They were not judged, so one may be better: the "
+        f"limit had no time, or another recipe within {NEAR:g} points trains in two thirds of the time."
     ]
-
-
-def _longer(passed: PassedOver, key: str) -> str:
-    """Return ` (trains 2.0 times as long)`, compared with the last finalist."""
-    own, last = passed.scores[key].seconds, passed.scores[passed.last].seconds
-    if not own or not last:
-        return ""
-    times = f"{own / last:.1f}"
-    return " (trains as long)" if times == "1.0" else f" (trains {times} times as long)"
 
 
 def _seeds(answer: Answer) -> list[str]:

@@ -47,7 +47,7 @@ def clean(results: Results) -> str:
     flags = Findings.of(results).flags
     names, searched = {flag.guard for flag in flags}, {flag.guard for flag in flags if _only_searched(results, flag)}
     labels = [guard.label for guard in GUARDS.values() if guard.name not in names]
-    sentences = [f"Nothing was found in: {'; '.join(labels)}."] if labels else []
+    sentences = [f"Checks without a finding: {'; '.join(labels)}."] if labels else []
     varied = [GUARDS[name].label for name in GUARDS if name in searched]
     return " ".join(
         [*sentences, *([f"The search's recipes differ, as they should, in {listed(varied)}."] if varied else [])]

@@ -112,7 +112,7 @@ def _none_better(answer: Answer, info: StudyInfo) -> str:
     if answer.left_out or answer.failed or several_goals:
         return "no recipe of the search was judged"
     if answer.ahead:
-        return "no recipe of the search had room in the finals"
+        return "no time was left to judge a recipe of the search"
     seeds = count(len(info.seeds), "seed") + " or more" * info.raced
     items = "" if answer.chosen_on is None else f" on {count(answer.chosen_on, 'item')}"
     return f"no recipe of the search scored above them in development ({seeds} each{items})"
@@ -220,7 +220,7 @@ def _ship(ship: Ship, say: Say) -> list[str]:
     over = {"base": f"one training with {OVER['base']}", "encoder": OVER["encoder"]}
     clauses += [f"{points(ship.gains[name])} over {what}" for name, what in over.items() if name in ship.gains]
     if ship.over_seed:
-        shown = "" if ship.over_seed.above or ship.over_seed.below else ", not shown to be better"
+        shown = "" if ship.over_seed.above or ship.over_seed.below else ", which may be chance"
         shown += "" if ship.remade else ", as a guess of what seeds move widens this"
         clauses.append(f"{points(ship.over_seed)} over one seed{shown}")
     soup = next(each for each in ship.soups if each.share == ship.share)

@@ -122,7 +122,7 @@ def _scored_higher(ahead: Ahead, say: Say) -> str:
     last = OVER["base"] if ahead.last == BASE else say(ahead.last)
     scores = f"{say(ahead.name)} scored {number(ahead.value)} in development, {last} {number(ahead.last_value)}"
     chance = "" if ahead.error is None else f" (chance: ±{number(ahead.error)})"
-    return f"{where} {scores}{chance}: no room was left to judge it"
+    return f"{where} {scores}{chance}: no time was left to judge it"
 
 
 def carried_over(answer: Answer, first: Finalist, say: Say) -> list[str]:
@@ -156,7 +156,7 @@ def next_steps(answer: Answer, info: StudyInfo) -> list[str]:
         return ["test sentences that did not choose the settings would settle it"]
     larger = f"{larger_limit(info)} in all" if info.limited else "--trials"
     if not answer.finalists and answer.base_stands:
-        return [f"{larger} may have time to judge a recipe beside {OVER['base']}"] if info.limited else []
+        return [f"the same command with {larger} goes on, and may have time to judge a recipe"] if info.limited else []
     clauses, more = [], f"more recipes ({larger}) may find a larger one"
     if answer.never:
         measured = answer.picked[0].gains.get(answer.open[0]) if answer.open and answer.picked else None

@@ -22,7 +22,7 @@ PARTS = ("dev", "test")
 _IN_WORDS = {
     "exact": "exactly",
     "normalised": "but for case, spaces and punctuation",
-    "near": "nearly",
+    "near": "near copies",
 }
 
 
@@ -48,7 +48,7 @@ def held_against(
         return leave_out(prepared, leaked.drop, where), sentences
     if leaked.drop:
         sentences.append(
-            f"{count(len(leaked.drop), 'training row')} with such an item; --drop-leaks leaves these rows out"
+            f"{count(len(leaked.drop), 'training row')} with a whole item; --drop-leaks leaves these rows out"
         )
     return prepared, sentences
 
@@ -96,7 +96,7 @@ def _sentences(parts: Mapping[str, PartLeaks], where: str) -> Iterator[str]:
     """Yield a sentence for each part that has leaks."""
     for part, leaked in parts.items():
         if leaked.texts.all:
-            items = f"{leaked.items.all:,} of {leaked.of_items:,} items{_by_likeness(leaked.items)}"
+            items = f"{leaked.items.all or 'none'} of {leaked.of_items:,} whole items{_by_likeness(leaked.items)}"
             single = f"{leaked.texts.all:,} of {leaked.of_texts:,} single texts{_by_likeness(leaked.texts)}"
             yield f"{part}: {where} holds {items}, and {single}"
 

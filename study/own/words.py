@@ -50,8 +50,10 @@ def of_data(source: TrainingFiles, prepared: PreparedData, leaked: Sequence[str]
         why = f"only to train on, of too few texts or beyond the {MOST // OF_LABEL} largest"
         few = f"; {count(prepared.unjudged, 'label')} {why}" if prepared.unjudged else ""
         apart = "anchors" if prepared.anchors_only else "texts"
-        exactly = f"the {count(parts[TRAIN], 'row')} to train on hold none of these {apart} exactly (near ones: leaks)"
-        fewer = f"; {len(prepared.fewer):,} of them lost texts that are put aside" if prepared.fewer else ""
+        exactly = (
+            f"the {count(parts[TRAIN], 'row')} to train on hold none of these {apart} exactly (near copies: leaks)"
+        )
+        fewer = f"; for that, {len(prepared.fewer):,} of them lost some of their texts" if prepared.fewer else ""
         yield f"put aside {aside}; {exactly}{lost}{fewer}{few}"
         yield from held_back(prepared)
     if prepared.census.sources:
@@ -72,8 +74,8 @@ def held_back(prepared: PreparedData) -> list[str]:
         )
     if prepared.unsearched:
         sentences.append(
-            f"{count(prepared.unsearched, 'negative')} of the rows put aside are trained on, so that none of these is "
-            "searched among: scores are higher than among all texts"
+            f"the search of what is put aside leaves out its negatives, as {prepared.unsearched:,} of them are trained "
+            "on: its scores are higher than in real use"
         )
     if prepared.held_out and (form := held_back_form(prepared.census.sources)) is not None:
         sentences.append(

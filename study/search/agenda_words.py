@@ -56,6 +56,6 @@ def finals_in_words(agenda: Agenda) -> str:
         _, better = agenda.rounds.choice(exploration.recipes, exploration.by_parts(), lambda *_: True)
         why = "no recipe was seen above the base settings"
         if better:
-            why = f"no room is left to judge {better[0].name}"
+            why = f"no time is left to judge {better[0].name}"
         return f"finals: {why}, so {alone}"
     return f"finals: {agenda.finals.in_words(len(names))}: {listed(names)}"

@@ -154,4 +154,4 @@ def test_a_study_of_ones_own_pairs_from_end_to_end(tmp_path: Path) -> None:
     assert data.parts[-1].gain is not None
     assert len(again.trials) == before + 2 * 2
     assert "## Would more data help?" in again.report.read_text()
-    assert "leaks: 1 training row with such an item" in outcome.report.read_text()
+    assert "leaks: 1 training row with a whole item" in outcome.report.read_text()

@@ -269,16 +269,17 @@ def test_without_finalists_it_is_told_whether_none_was_better_or_a_limit_had_no_
     rerun(results, 0, scores=lifted(results.finals[results.base.hash][0], ahead, numbers=("dev_",)).scores)
     results = limited(tmp_path, finalists=[], chosen=True)
     best = called(results, ranking(results)[0].recipe_hash)
-    why = "had room in the finals" if named else "scored above them in development (1 seed each)"
-    start = "Best   so far: the base settings; " if named else "Keep   the base settings, and train with them: "
+    line = "Keep   the base settings, and train with them: no recipe of the search scored above them in development"
+    if named:
+        line = "Best   so far: the base settings; no time was left to judge a recipe of the search"
     answer, text = Answer.of(results), text_of(results)
-    assert f"{start}no recipe of the search {why}\n" in text
+    assert line in text
     assert answer.kind == ("open" if named else "base")
     assert answer.base_stands
     if named:
         assert "Open   keep the base settings for now (" in text
-        assert "Next   --limit minutes=" in text
-        assert " may have time to judge a recipe beside the base settings\n" in text
+        assert "Next   the same command with --limit minutes=" in text
+        assert " goes on, and may have time to judge a recipe\n" in text
     assert (f"Note   before the finals {best} scored " in text_of(results)) == named
     assert (finals.NONE_CHOSEN in markdown(finals.write(results, tmp_path))) != named
 
@@ -765,7 +766,7 @@ def test_under_a_spent_limit_a_larger_one_is_named(make: Make, tmp_path: Path) -
         words = "\n".join(as_text(lines(ahead, results.info, str)))
         scores = "on 1/8 of the data #9 scored 73.00 in development, the base settings 71.00"
         chance = " (chance: ±0.80)" if error else ""
-        assert f"{scores}{chance}: no room was left to judge it{more}\n" in words
+        assert f"{scores}{chance}: no time was left to judge it{more}\n" in words
     many = "\n".join(as_text(lines(dataclasses.replace(answer, seeds=665), results.info, str)))
     assert (
         "Next   to show so small a gain would take 665 seeds each; more recipes (--limit minutes=80 in all) may find"

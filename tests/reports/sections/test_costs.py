@@ -222,7 +222,7 @@ class TestLimits:
         dataclasses.replace(StudyInfo.load(tmp_path), limited=limited).save(tmp_path)
         short = section_text(tmp_path, "sure")
         assert "**The limit worker_hours=1 ended the study: 0.95 h were spent, a trial takes about 0.1 h" in short
-        assert "1 trial did not begin; a larger --limit goes on.**" in short
+        assert "1 trial did not begin; the same command with a larger --limit goes on.**" in short
         assert "above" not in short.split("did not begin")[0]  # a limit of the whole study is no limit of trials
 
 

@@ -270,7 +270,7 @@ def test_the_same_data_go_on_and_others_are_refused(
         "mine.csv: 100 rows, pairs: anchor = anchor, positive = positive; the first: "
         '"a dog eats 0" -> "an animal eats 0"\n'
         "put aside 10 to choose by and 10 to judge by; the 80 rows to train on hold none of these texts exactly (near "
-        "ones: leaks)\n"
+        "copies: leaks)\n"
         "leaks: no text of dev and test stands in the training data, and none of test in dev, not even nearly\n"
         "STS-B is scored, too: a check that general sentences do not get worse; no search looks at it\n"
         "heldout searches among 10 (dev) and 10 (test) texts; among more, scores are lower\n"

@@ -400,7 +400,7 @@ def test_looks_take_half_of_a_limit_and_no_recipe_that_could_not_be_judged() -> 
     assert seeds(ran, pick.recipe) == seeds(ran, BASE) >= 2
 
 
-@pytest.mark.parametrize(("rate", "why"), [(1e-3, "no room is left to judge"), (1e-6, "no recipe was seen above the")])
+@pytest.mark.parametrize(("rate", "why"), [(1e-3, "no time is left to judge"), (1e-6, "no recipe was seen above the")])
 def test_finals_without_a_finalist_say_why(rate: float, why: str) -> None:
     search, clock, explorer = agenda(20, rates=[rate])
     drive(search, clock, longer(lambda trial: 10.0 if trial.recipe.optimisation.learning_rate == rate else 1.0))

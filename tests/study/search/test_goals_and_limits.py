@@ -274,8 +274,10 @@ class TestBudget:
         assert budget.ended(4)["limit"] == "gpu_hours"
         text = ended_in_words(budget.ended(4))
         assert text.startswith("the limit gpu_hours=0.5 ended the study: 0.2 h were spent, a trial takes about 0.2 h")
-        assert text.endswith(", and 4 trials did not begin; a larger --limit goes on")
-        assert ended_in_words(budget.ended(0)).endswith(" takes about 0.2 h; a larger --limit goes on")
+        assert text.endswith(", and 4 trials did not begin; the same command with a larger --limit goes on")
+        assert ended_in_words(budget.ended(0)).endswith(
+            " takes about 0.2 h; the same command with a larger --limit goes on"
+        )
 
     def test_it_never_spends_much_more_than_the_limit(self) -> None:
         """Trials of random cost, several at once: what is spent in the end is below the limit, or above it by less
