@@ -50,8 +50,8 @@ def test_leaks_are_said_on_the_console_and_stand_in_the_space(
     space, kept = made(tmp_path, [*PAIRS[60:], (left, right), (upper.upper() + "!", other), (PAIRS[30][0], "alone")])
     console = capsys.readouterr().out
     for sentence in (
-        "(dev): the training data holds 1 of 20 whole items (1 but for case, spaces and punctuation), and 2 of 40 single "
-        "texts (1 exactly, 1 but for",
+        "(dev): the training data holds 1 of 20 whole items (1 but for case, spaces and punctuation), and 2 of 40 "
+        "single texts (1 exactly, 1 but for",
         "(test): the training data holds 1 of 20 whole items (1 exactly), and 3 of 40 single texts (3 exactly)",
         "2 training rows with a whole item; --drop-leaks leaves these rows out",
     ):
