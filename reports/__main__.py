@@ -117,7 +117,7 @@ def _report(arguments: Sequence[str]) -> int:
 
     for plugin in options.plugin:
         load_plugin(plugin)
-    place = _brought(options.results)
+    place = _pull_results(options.results)
     if options.trust:
         from reports.ledger.own_code import trust_folder
 
@@ -141,17 +141,17 @@ def _report(arguments: Sequence[str]) -> int:
     write_report(place.folder, formats, across=options.across, sentences=options.sentences)
     place.push_changed()
     for name in formats:
-        print(place.at(FORMATS[name].file))
+        print(place.address_of(FORMATS[name].file))
     return 0
 
 
-def _brought(results: str) -> ResultsLocation:
+def _pull_results(results: str) -> ResultsLocation:
     """Open the results that the user named, and copy what a report reads to this machine."""
     from reports.ledger import STUDY
     from reports.ledger.location import open_location
 
     place = open_location(results, Path())
-    place.bring()
+    place.pull()
     if place.url and not place.exists(STUDY):
         raise UserError(f"{place.shown} holds no {STUDY}; give a folder or a URL that a study wrote")
     return place
@@ -203,7 +203,7 @@ def _diff(arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
     from reports.diff import diff
 
-    first, second = _brought(options.results), _brought(options.second)
+    first, second = _pull_results(options.results), _pull_results(options.second)
     print(diff(first.folder, second.folder))
     return 0
 
@@ -219,7 +219,7 @@ def _export(arguments: Sequence[str]) -> int:
         "folder", type=expanded, nargs="?", metavar="FOLDER", help="where to; within RESULTS without it"
     )
     options = parser.parse_args(arguments)
-    place = _brought(options.results)
+    place = _pull_results(options.results)
     from reports.export import export
 
     if place.url and options.folder is None:
@@ -240,7 +240,7 @@ def _mteb(arguments: Sequence[str]) -> int:
     from reports.mteb_scores import score, tasks_of
 
     tasks = tasks_of(options.tasks)
-    place = _brought(options.results)
+    place = _pull_results(options.results)
     score(place, tasks)
     place.push_changed()
     return 0
@@ -264,7 +264,7 @@ def _size(arguments: Sequence[str]) -> int:
     from reports.size import SizeBudget, write
 
     budget = None if options.budget is None else SizeBudget.of(options.budget)
-    place = _brought(options.results)
+    place = _pull_results(options.results)
     for line in write(place, budget, [name.strip() for name in options.format.split(",")]):
         print(line)
     place.push_changed()

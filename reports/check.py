@@ -19,7 +19,7 @@ from reports.facts.guards import GUARDS
 from reports.facts.results import Results
 from reports.formats import FORMATS
 from reports.ledger import Record
-from reports.report import scratch_copy, write_unrecorded, written
+from reports.report import report_files, scratch_copy, write_unrecorded
 from reports.words.commands import report_command
 from trainables.errors import UserError
 
@@ -53,7 +53,7 @@ def _scores(results: Results) -> Iterator[str]:
             if not (results.folder / file).is_file():
                 yield f"{name} should have predictions in {file}, but that file is not there."
         for task, numbers in record.scores.items():
-            for number, value in results.predictions.again(record, task).items():
+            for number, value in results.predictions.recomputed(record, task).items():
                 stored = numbers.get(number)
                 if number not in numbers:  # a record of another version
                     continue
@@ -92,7 +92,7 @@ def _written(results: Path, sentences: Path | None) -> list[str]:
             )
         except UserError as error:
             return [f"{REPORT} cannot be written again: {error}."]
-        items = [item for name in written() for item in (copy / name, *(copy / name).rglob("*"))]
+        items = [item for name in report_files() for item in (copy / name, *(copy / name).rglob("*"))]
         made = sorted(item for item in items if item.is_file())
         return [problem for file in made for problem in _file(results, copy, file, sentences is not None)]
 

@@ -56,7 +56,7 @@ def diff(a: Path, b: Path) -> str:
         DataTable(["What", *names], conditions, left=3) if conditions else "There is no difference.",
         "## Rows in both",
         *_rows(first, second),
-        *_alone(first, second, names),
+        *_unmatched_rows(first, second, names),
         "## Claims",
         *_claims(first, second, names),
     ]
@@ -112,7 +112,7 @@ def _several(values: Iterable[Any]) -> str:
 
 def _rows(first: Results, second: Results) -> list[Block]:
     """Return a table for each figure that both studies have."""
-    mine, other = _measured(first), _measured(second)
+    mine, other = _row_samples(first), _row_samples(second)
     boards = [board.quantity for board in Findings.of(first).boards]
     figures = {at: figure for figure in boards for label in first.asked_rows if (at := (figure, label)) in mine}
     figures = {at: figure for at, figure in figures.items() if at in other}
@@ -120,13 +120,15 @@ def _rows(first: Results, second: Results) -> list[Block]:
         return ["There is no row that both have with a figure that both have."]
     common = Evidence.of(second).common
     compared = {at: compare(other[at][1], mine[at][1], common=common(figure)) for at, figure in figures.items()}
-    apart = {label: _apart(first, second, label) for label in dict.fromkeys(label for _, label in figures)}
+    differing = {
+        label: _condition_guards(first, second, label) for label in dict.fromkeys(label for _, label in figures)
+    }
     doubts = {
-        at: [*apart[at[1]], *_flagged([(first, mine[at][0]), (second, other[at][0])], figure)]
+        at: [*differing[at[1]], *_flagged_guards([(first, mine[at][0]), (second, other[at][0])], figure)]
         for at, figure in figures.items()
     }
     chances = [None if doubts[at] else compared[at].p for at in figures]
-    tests = [(at[0], first.once(mine[at][0]), second.once(other[at][0])) for at in figures]
+    tests = [(at[0], first.counted_as(mine[at][0]), second.counted_as(other[at][0])) for at in figures]
     adjusted = holm(chances, tests)
     blocks: list[Block] = [
         "Intervals are at 95 %, p is Holm's over all lines that get a verdict. A difference says that the two studies "
@@ -146,7 +148,7 @@ def _rows(first: Results, second: Results) -> list[Block]:
     return blocks
 
 
-def _measured(results: Results) -> dict[tuple[Quantity, str], tuple[str, Sample]]:
+def _row_samples(results: Results) -> dict[tuple[Quantity, str], tuple[str, Sample]]:
     """Map figure and label of each row in the boards to the recipe's hash and the sample."""
     return {
         (board.quantity, row.name): (row.recipe_hash, row.sample)
@@ -156,7 +158,7 @@ def _measured(results: Results) -> dict[tuple[Quantity, str], tuple[str, Sample]
     }
 
 
-def _apart(first: Results, second: Results, label: str) -> list[str]:
+def _condition_guards(first: Results, second: Results, label: str) -> list[str]:
     """Return the guards that distinguish the row's trials in the two studies, as if they were two rows of one study."""
     if first.protocol != second.protocol:
         return ["protocol"]
@@ -170,14 +172,15 @@ def _apart(first: Results, second: Results, label: str) -> list[str]:
         for name in CONDITIONS
         if name not in accepted
         and any(
-            flag.blocks and flag.stands_between("first", "second", frozenset())
+            flag.blocks and flag.is_crossed_by("first", "second", frozenset())
             for flag in load(GUARDS[name].find)(results)
         )
     ]
 
 
-def _flagged(recipes: Sequence[tuple[Results, str]], figure: Quantity) -> list[str]:
-    """Return the guards whose flags forbid verdicts on the row in either study, without those that `_apart` checks."""
+def _flagged_guards(recipes: Sequence[tuple[Results, str]], figure: Quantity) -> list[str]:
+    """Return the guards whose flags forbid verdicts on the row in either study, without those that
+    `_condition_guards` checks."""
     guards = [
         flag.guard
         for results, recipe in recipes
@@ -197,7 +200,7 @@ def _words(item: Comparison, p: float | None, doubts: list[str]) -> list[str]:
     return [interval(item), probability(p), words]
 
 
-def _alone(first: Results, second: Results, names: tuple[str, str]) -> Iterator[Block]:
+def _unmatched_rows(first: Results, second: Results, names: tuple[str, str]) -> Iterator[Block]:
     for results, other, name in ((first, second, names[0]), (second, first, names[1])):
         labels = [label for label in results.asked_rows if results.of_row(label) and not other.of_row(label)]
         if labels:

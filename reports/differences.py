@@ -3,7 +3,7 @@
     for problem in differences(text, expected, "report.html"):  # report.html, line 96, says 45.93, but the folder ...
 
 Texts are compared line by line, pages and pictures tag by tag. Generated names within a file are replaced by their
-order of appearance. Coordinates may differ by `NEAR`.
+order of appearance. Coordinates may differ by `COORDINATE_TOLERANCE`.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from typing import Any
 from reports.words.markdown import DASH
 
 MARKUP = (".html", ".svg")
-NEAR = 0.01
+COORDINATE_TOLERANCE = 0.01
 """Largest difference of coordinates, in a picture's points, that rounding may cause."""
-FULL = 15
+FULL_PRECISION_LENGTH = 15
 """Numbers with at least this many characters are written with all of their digits."""
-SHORT = 120
+MAX_SHOWN_LENGTH = 120
 """Characters of a piece that a message shows."""
 _VALUE = re.compile(rf"(?:(?<![\w.])[+-])?\d+(?:,\d{{3}})*(?:\.\d+)?|{DASH}")
 _RULE = set("|-: ")
@@ -92,18 +92,20 @@ def _numbers(where: str, first: str, second: str) -> Iterator[str]:
 
 def _rounded_alike(mine: str, other: str) -> bool:
     """Return whether long numbers agree in all but the last digits, which machines round differently."""
-    if min(len(mine), len(other)) < FULL or DASH in (mine, other):
+    if min(len(mine), len(other)) < FULL_PRECISION_LENGTH or DASH in (mine, other):
         return False
     first, second = (float(number.replace(",", "")) for number in (mine, other))
     return math.isclose(first, second, rel_tol=1e-12)
 
 
 def _near(first: Sequence[float], second: Sequence[float]) -> bool:
-    return len(first) == len(second) and all(abs(a - b) <= NEAR for a, b in zip(first, second, strict=True))
+    return len(first) == len(second) and all(
+        abs(a - b) <= COORDINATE_TOLERANCE for a, b in zip(first, second, strict=True)
+    )
 
 
 def _short(piece: _Piece) -> str:
-    return repr(piece.words if len(piece.words) <= SHORT else f"{piece.words[: SHORT - 3]}...")
+    return repr(piece.words if len(piece.words) <= MAX_SHOWN_LENGTH else f"{piece.words[: MAX_SHOWN_LENGTH - 3]}...")
 
 
 def _of_text(text: str) -> Iterator[_Piece]:

@@ -23,14 +23,14 @@ from reports.facts.answer import Answer
 from reports.facts.best_model import best_first, with_model
 from reports.facts.evidence import Evidence
 from reports.facts.guards import sentence
-from reports.facts.recipe_names import called
+from reports.facts.recipe_names import name_of
 from reports.facts.results import Results
 from reports.facts.soup import SHIPPED
 from reports.ledger import LEDGER, MODELS, Record, is_fresh, is_soup
 from reports.ledger.finals import seed_in_words
-from reports.ledger.names import to_write
+from reports.ledger.names import writable_path
 from reports.words.commands import study_command
-from reports.words.comparisons import CHOSEN, interval
+from reports.words.comparisons import SELECTION_BIAS, interval
 from reports.words.markdown import DASH, code, count, number, signed, text
 from search_spaces.own_data import TF_IDF
 from trainables.encoders.model_card import model_card, quoted, without_folders, write_card
@@ -65,7 +65,7 @@ def export(
     if record is None:
         raise UserError(_how_to_keep(read, row, records))
     source = _without_links(results, record.checkpoint or "")
-    target = (folder or to_write(results, f"export/{record.key}")).resolve()
+    target = (folder or writable_path(results, f"export/{record.key}")).resolve()
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise UserError(f"{target} is there already; name a folder that does not exist, or remove it")
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -115,7 +115,7 @@ def _soup(results: Results, name: str) -> list[Record]:
 def _of_name(results: Results, name: str) -> list[Record]:
     """By a recipe's hash or name, or the number of an explored one; those of the finals, too."""
     for recipe_hash in {record.recipe_hash: None for record in results.of_all_trials}:
-        label = called(results, recipe_hash)
+        label = name_of(results, recipe_hash)
         if name in {recipe_hash, label} or (label.startswith("#") and name == label.partition(" ")[0]):
             return results.trials_of(recipe_hash)
     return []
@@ -125,7 +125,7 @@ def _how_to_keep(results: Results, row: str, records: list[Record]) -> str:
     folder = results.folder
     files = shlex.join(str(folder / LEDGER / f"{record.key}.json") for record in records)
     again = f"to have it remove {files} and run {study_command(results.info)} --keep-models all"
-    if reason := records[0].read.get("encoder", {}).get("unsavable"):
+    if reason := records[0].data_read.get("encoder", {}).get("unsavable"):
         return f"the row {row!r} has no model: {reason}"
     if not any(record.checkpoint for record in records):
         return (
@@ -140,7 +140,7 @@ def _how_to_keep(results: Results, row: str, records: list[Record]) -> str:
 
 def card(results: Results, record: Record) -> str:
     """The trial's own card, with what the study knows besides: intervals, doubts, licences, what the paper printed."""
-    own = model_card(record.recipe, results.evaluation, record.seed, record.scores, record.read, record.training)
+    own = model_card(record.recipe, results.evaluation, record.seed, record.scores, record.data_read, record.training)
     head, body = own.split("\n---\n", 1)
     row = results.labels.get(record.recipe_hash)
     blocks: list[Block] = [
@@ -171,7 +171,7 @@ def _metadata(results: Results, record: Record) -> list[str]:
         "license: other",
         "license_link: README.md",
         "model-index:",
-        f"- name: {quoted(called(results, record.recipe_hash))}",
+        f"- name: {quoted(name_of(results, record.recipe_hash))}",
         "  results:",
     ]
     for task, metric, value in _tests(record):
@@ -191,7 +191,7 @@ def _metadata(results: Results, record: Record) -> list[str]:
 
 def _intervals(results: Results, row: str | None, record: Record) -> Iterator[Block]:
     """This model's scores with intervals over test items; the row's means over seeds, and its gains."""
-    what = f"the row {code(row)}" if row else f"the explored recipe {code(called(results, record.recipe_hash))}"
+    what = f"the row {code(row)}" if row else f"the explored recipe {code(name_of(results, record.recipe_hash))}"
     lines = []
     for task, metric, value in _tests(record):
         effects = results.predictions.effects(record, task, metric)
@@ -223,7 +223,7 @@ def _intervals(results: Results, row: str | None, record: Record) -> Iterator[Bl
         lines.append([text(figure.name), f"{sample.count}", number(sample.mean) + spread, gained])
     if lines:
         over = f"The {'row' if row else 'recipe'} over its seeds, and its gain over the study's baseline"
-        unjudged = ", which the study's answer judges:" if fresh else f". No verdict on the gain: {CHOSEN}."
+        unjudged = ", which the study's answer judges:" if fresh else f". No verdict on the gain: {SELECTION_BIAS}."
         yield over + (" with its 95 % interval:" if row else unjudged)
         yield DataTable(["Figure", "seeds", "mean", f"gain over {text(results.space.baseline or 'no row')}"], lines)
     if one_seed and row:

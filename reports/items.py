@@ -17,7 +17,7 @@ from reports.facts.evidence import Evidence
 from reports.facts.results import Results
 from reports.facts.unfinished import finals_judged
 from reports.formats.page_data import texts_of
-from reports.words.gains import OVER
+from reports.words.gains import REFERENCE_NAMES
 from reports.words.markdown import count, percent, signed
 from search_spaces.names import check_name
 from trainables.errors import UserError
@@ -25,9 +25,9 @@ from trainables.lines import one_line
 from trainables.recipe import SCENES
 from trainables.senteval.tasks import TASKS, kind_of
 
-SHOWN, LONGEST = 20, 100
+MAX_SHOWN_ITEMS, MAX_TEXT_LENGTH = 20, 100
 """Largest number of items of each kind that the console shows, and largest number of characters of each text."""
-EQUAL = 1e-9
+EQUAL_WITHIN = 1e-9
 """Points of the gain below which an item has not changed."""
 HALF = 0.5
 """An item counts as right if more than this share of a recipe's seeds are right, as wrong if fewer are. If exactly half
@@ -56,7 +56,7 @@ class Item:
 
 
 @dataclass(frozen=True)
-class OfLabel:
+class LabelChange:
     """Changes in the items of one label."""
 
     label: str
@@ -90,7 +90,7 @@ class Items:
     broke: tuple[Item, ...]
     no_texts: str = ""
     """Why the texts are not available; empty if they are."""
-    labels: tuple[OfLabel, ...] = ()
+    labels: tuple[LabelChange, ...] = ()
     """Sorted by class; empty if classes have no names."""
 
     @property
@@ -111,8 +111,8 @@ class Items:
         them. Raise `UserError` if the study has no finals, or kept no answers to the items."""
         check_name("--items", "task", task, TASKS)
         answer = Answer.of(results)
-        picked = None if answer.base_stands else next(iter(answer.picked), None)
-        sides = [("", picked), *((name, answer.references.get(name)) for name in OVER)]
+        picked = None if answer.keeps_base else next(iter(answer.picked), None)
+        sides = [("", picked), *((name, answer.references.get(name)) for name in REFERENCE_NAMES)]
         compared = [(name, finalist) for name, finalist in sides if finalist is not None][:2]
         if len(compared) < 2:
             raise UserError(
@@ -122,16 +122,16 @@ class Items:
         (_, judged), (over, reference) = compared
         judging = results.own_figure.weights if results.own_figure else {}
         name = next((score for judged_task, score in judging if judged_task == task), TASKS[task].metric)
-        before, after = (_Seeds.of(results, key, task, name) for key in (reference.recipe, judged.recipe))
+        before, after = (_ItemAnswers.of(results, key, task, name) for key in (reference.recipe, judged.recipe))
         if before.named != after.named or len(before.moves) != len(after.moves):
             raise UserError(f"--items {task}: the two recipes were scored on other items, so none can be compared")
         gain = after.value - before.value
         change = after.moves - before.moves
         if not (before.adds_up and after.adds_up):
             change += gain / len(change)
-        change[np.abs(change) < EQUAL] = 0.0  # means of equal seeds differ in the last digit
+        change[np.abs(change) < EQUAL_WITHIN] = 0.0  # means of equal seeds differ in the last digit
         if before.own is not None and after.own is not None and kind_of(task).predicted == "classes":
-            mended, broke = turned(before.own, after.own)
+            mended, broke = changed_positions(before.own, after.own)
         else:
             mended, broke = np.flatnonzero(change > 0), np.flatnonzero(change < 0)
         texts, classes, why = _texts(results, task, after.named, folder)
@@ -166,7 +166,8 @@ class Items:
     def as_text(self) -> str:
         """Return the text for a console."""
         verbs = ("mended", "broke") if self.right_or_wrong else ("better for", "worse for")
-        compared = f"{self.task}: {self.recipe} against {OVER[self.over]}, {signed(self.gain)} points of {self.number}"
+        over = REFERENCE_NAMES[self.over]
+        compared = f"{self.task}: {self.recipe} against {over}, {signed(self.gain)} points of {self.number}"
         counts = f"{verbs[0]} {len(self.mended):,}, {verbs[1]} {len(self.broke):,}"
         if self.as_a_whole:
             counts = "these add most, and take most"
@@ -174,12 +175,12 @@ class Items:
         lines += [self.no_texts] if self.no_texts else []
         for verb, changed in zip(verbs, (self.mended, self.broke), strict=True):
             if changed:
-                more = f", the first {SHOWN}" if len(changed) > SHOWN else ""
+                more = f", the first {MAX_SHOWN_ITEMS}" if len(changed) > MAX_SHOWN_ITEMS else ""
                 own = f" {count(len(changed), 'item')}{more}" if not self.as_a_whole else ""
                 lines += [
                     "",
                     f"{verb}{own}:",
-                    _table(changed[:SHOWN], not self.no_texts),
+                    _table(changed[:MAX_SHOWN_ITEMS], not self.no_texts),
                 ]
         # content of a file must not control the terminal
         return "".join(sign if sign.isprintable() or sign == "\n" else " " for sign in "\n".join(lines))
@@ -210,13 +211,13 @@ def classes_of(item: Item) -> list[str]:
 
 
 def shortened(text: str) -> str:
-    """Return the text on one line, with at most `LONGEST` characters."""
+    """Return the text on one line, with at most `MAX_TEXT_LENGTH` characters."""
     line = one_line(text)
-    return line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…"
+    return line if len(line) <= MAX_TEXT_LENGTH else f"{line[: MAX_TEXT_LENGTH - 1]}…"
 
 
 @dataclass(frozen=True)
-class _Seeds:
+class _ItemAnswers:
     """A recipe's answers to a task's items, over the seeds that its figure counts."""
 
     named: str
@@ -231,7 +232,7 @@ class _Seeds:
     right: np.ndarray | None  # (items,) the right class; None if answers are no classes
 
     @classmethod
-    def of(cls, results: Results, recipe_hash: str, task: str, name: str) -> _Seeds:
+    def of(cls, results: Results, recipe_hash: str, task: str, name: str) -> _ItemAnswers:
         done = [record for record in finals_judged(results)[recipe_hash] if record.status == "finished"]
         fell = Evidence(dataclasses.replace(results, records=done)).collapses.get(recipe_hash, [])
         records = [record for record in done if record.seed not in fell]
@@ -239,7 +240,11 @@ class _Seeds:
         answers = [results.predictions.of_task(record, task) for record in records]
         stored = [item for item in answers if item is not None]
         moves = [item[0] for item in by_seed if item is not None]
-        if not records or len(moves) < len(records) or len({item.named or item.by_gold for item in stored}) != 1:
+        if (
+            not records
+            or len(moves) < len(records)
+            or len({item.items_digest or item.gold_digest for item in stored}) != 1
+        ):
             raise UserError(
                 f"--items {task}: the trials of the finals kept no answers to its test items from which {name} follows"
             )
@@ -254,15 +259,15 @@ class _Seeds:
             own = np.mean([item.predicted == item.gold for item in stored], axis=0)
             right = stored[0].gold
             answered = np.where(own > HALF, right, _most_frequent([item.predicted for item in stored], right))
-        return cls(stored[0].named, value, mean, adds_up, own, answered, right)
+        return cls(stored[0].items_digest, value, mean, adds_up, own, answered, right)
 
 
-def _by_label(classes: Sequence[str], before: _Seeds, after: _Seeds) -> tuple[OfLabel, ...]:
+def _by_label(classes: Sequence[str], before: _ItemAnswers, after: _ItemAnswers) -> tuple[LabelChange, ...]:
     if after.right is None or before.own is None or after.own is None:
         return ()
     of_each = [(name, after.right == number) for number, name in enumerate(classes)]
     return tuple(
-        OfLabel(name, int(own.sum()), float(before.own[own].mean()), float(after.own[own].mean()))
+        LabelChange(name, int(own.sum()), float(before.own[own].mean()), float(after.own[own].mean()))
         for name, own in of_each
         if own.any()
     )
@@ -279,7 +284,7 @@ def _most_frequent(answers: Sequence[np.ndarray], right: np.ndarray) -> np.ndarr
     return frequent
 
 
-def turned(before: np.ndarray, after: np.ndarray) -> tuple[np.ndarray, np.ndarray]:  # each: (items,)
+def changed_positions(before: np.ndarray, after: np.ndarray) -> tuple[np.ndarray, np.ndarray]:  # each: (items,)
     """Return the positions of mended and of broken items, from the shares of seeds that were right."""
     was, now = np.sign(before - HALF), np.sign(after - HALF)
     return np.flatnonzero((was < 0) & (now > 0)), np.flatnonzero((was > 0) & (now < 0))

@@ -19,11 +19,11 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from reports.facts.best_model import best_first
-from reports.facts.recipe_names import called
+from reports.facts.recipe_names import name_of
 from reports.facts.results import Results
 from reports.ledger import Record
 from reports.ledger.location import ResultsLocation
-from reports.ledger.names import to_write
+from reports.ledger.names import writable_path
 from trainables.encoders.model_card import hub_base
 from trainables.errors import UserError, did_you_mean, shown
 from trainables.files import write_whole
@@ -76,7 +76,7 @@ def score(place: ResultsLocation, tasks: Sequence[Any]) -> None:
             except OSError as error:
                 raise UserError(f"the data of MTEB's task {task.metadata.name} cannot be had here: {error}") from None
             write_whole(file_of(folder, record, task.metadata.name), scores.task_results[0].model_dump_json(indent=2))
-            write_whole(to_write(folder, f"{FOLDER}/{record.key}/{MODEL_META}"), card)
+            write_whole(writable_path(folder, f"{FOLDER}/{record.key}/{MODEL_META}"), card)
             print(f"{name}: {task.metadata.name} {kept_scores(folder, record)[task.metadata.name]:.2f}", flush=True)
 
 
@@ -106,7 +106,7 @@ def kept_models(
                 fetch(record.checkpoint)
             source = _source(results.folder, record)
             if source is not None:
-                yield called(results, recipe_hash), record, source
+                yield name_of(results, recipe_hash), record, source
                 break
 
 
@@ -120,7 +120,7 @@ def _source(folder: Path, record: Record) -> str | None:
 
 def file_of(folder: Path, record: Record, task: str) -> Path:
     """Return the path of the file with `mteb`'s results for this trial and task."""
-    return to_write(folder, f"{FOLDER}/{record.key}/{task}.json")
+    return writable_path(folder, f"{FOLDER}/{record.key}/{task}.json")
 
 
 def kept_scores(folder: Path, record: Record) -> dict[str, float]:

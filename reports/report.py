@@ -16,13 +16,13 @@ from pathlib import Path
 from reports.document import WrittenSection
 from reports.facts.answer import FILE, Answer
 from reports.facts.guards import GUARDS
-from reports.facts.looks import record
+from reports.facts.looks import record_look
 from reports.facts.recipe_names import recipe_names
 from reports.facts.results import Results
 from reports.formats import FORMATS, Document
 from reports.formats.trials_csv import write_trials_csv
 from reports.ledger import PLUGINS, StudyInfo
-from reports.ledger.names import to_write
+from reports.ledger.names import writable_path
 from reports.ledger.own_code import SPACE_FILE
 from reports.sections import in_order
 from trainables.files import write_whole
@@ -33,7 +33,7 @@ TRIALS = "trials.csv"
 
 def sections(results: Results) -> list[WrittenSection]:
     """Return every section with content, in order. Pictures are written to the results folder."""
-    pictures = to_write(results.folder, PICTURES)
+    pictures = writable_path(results.folder, PICTURES)
     written = [section.written(results, pictures) for section in in_order()]
     return [section for section in written if section.blocks]
 
@@ -47,7 +47,7 @@ def write_report(
     not forbid verdicts. `sentences`: a SentEval data folder whose sentences the page may show. Raise `UserError` for a
     folder that is not a study's, without any finished trial, and for an unknown format or guard.
     """
-    record(write_unrecorded(folder, formats, across=across, sentences=sentences), folder)
+    record_look(write_unrecorded(folder, formats, across=across, sentences=sentences), folder)
     return folder / FORMATS[formats[0]].file
 
 
@@ -64,9 +64,9 @@ def write_unrecorded(
     for form in chosen:
         form.write(document)
     content = json.dumps(Answer.of(results).as_json(), indent=1, ensure_ascii=False, allow_nan=False)
-    write_whole(to_write(folder, FILE), content + "\n")
-    every = [*results.trials_and_soups, *results.elsewhere]
-    write_trials_csv(to_write(folder, TRIALS), every, results.labels, recipe_names(results), results.goals)
+    write_whole(writable_path(folder, FILE), content + "\n")
+    every = [*results.trials_and_soups, *results.differently_evaluated]
+    write_trials_csv(writable_path(folder, TRIALS), every, results.labels, recipe_names(results), results.goals)
     return results
 
 
@@ -75,7 +75,7 @@ def scratch_copy(results: Path) -> Iterator[Path]:
     """Make a temporary folder of the same name, with the study's code and links to everything that no report writes.
     Raise `UserError` for code that is a link."""
     code = StudyInfo.load(results).code(results)
-    left_out = {SPACE_FILE, PLUGINS, *written()}
+    left_out = {SPACE_FILE, PLUGINS, *report_files()}
     with tempfile.TemporaryDirectory() as scratch:
         copy = Path(scratch) / results.resolve().name
         copy.mkdir()
@@ -88,6 +88,6 @@ def scratch_copy(results: Path) -> Iterator[Path]:
         yield copy
 
 
-def written() -> set[str]:
+def report_files() -> set[str]:
     """Return the files and folders that reports write, in all formats."""
     return {PICTURES, TRIALS, FILE, *(form.file for form in FORMATS.values())}

@@ -22,12 +22,12 @@ from reports.facts.best_model import best_first, ranking, with_model
 from reports.facts.evidence import SURE
 from reports.facts.predictions import protocol_of
 from reports.facts.quantity import Quantity, part_of
-from reports.facts.recipe_names import called
+from reports.facts.recipe_names import name_of
 from reports.facts.results import Results
 from reports.formats import FORMATS, Document
 from reports.ledger import Record
 from reports.ledger.location import ResultsLocation
-from reports.ledger.names import to_write
+from reports.ledger.names import writable_path
 from reports.plots.courses import size_picture
 from reports.statistics import Sample, compare
 from reports.statistics.fronts import on_front
@@ -37,10 +37,10 @@ from reports.words.comparisons import interval
 from reports.words.markdown import DASH, code, count, number, text
 from trainables.encoders import load_encoder
 from trainables.encoders.contract import for_documents
-from trainables.encoders.own_modules import as_it_is
+from trainables.encoders.own_modules import original_config
 from trainables.errors import UserError, shown
 from trainables.registry import load
-from trainables.senteval.evaluation import FEWEST, SentEvalResult, embed, score_embeddings
+from trainables.senteval.evaluation import MIN_CALIBRATION_TEXTS, SentEvalResult, embed, score_embeddings
 from trainables.senteval.sizes import DOCUMENTS, MILLION, SIZE_FORMATS, Sizes, Variant, blas_threads, query_ms
 from trainables.senteval.tasks import TASKS, kind_of
 
@@ -88,7 +88,7 @@ class Choice:
 
     sized: ScoredSize | None
     """None if no size is shown to be within the budget."""
-    most_lost: float
+    loss_bound: float
     """Upper bound of its loss in points, at 95 %. Without a size: the bound of the first size that was tried."""
 
 
@@ -109,12 +109,12 @@ def sample_of(result: SentEvalResult, figure: Quantity) -> Sample | None:
             own = group_effects(own, answers.groups)
         if own is None:
             return None
-        items = f"{part} {answers.named}"
+        items = f"{part} {answers.items_digest}"
         effects[items] = effects.get(items, np.zeros(len(own))) + weight * own
     return Sample(np.array([value]), (0,), True, np.concatenate([*effects.values()])[None], " ".join(effects))
 
 
-def on_development(figure: Quantity) -> Quantity | None:
+def development_figure(figure: Quantity) -> Quantity | None:
     """Return the figure on development parts; None if one of its numbers has no such part."""
     if not all(name.startswith("test_") for _, name in figure.weights):
         return None
@@ -122,7 +122,7 @@ def on_development(figure: Quantity) -> Quantity | None:
     return Quantity(f"{figure.name}, development", weights)
 
 
-def most_lost(whole: Sample, smaller: Sample) -> float:
+def loss_bound(whole: Sample, smaller: Sample) -> float:
     """Return the upper bound of the loss in points, one-sided at 95 %, from two samples of the same items.
 
     If no item differs, it is the largest share of differing items that these items might miss.
@@ -135,7 +135,7 @@ def most_lost(whole: Sample, smaller: Sample) -> float:
     return float(-gap.gain + (gap.error.half_width(2 * SURE) if gap.error else math.inf))
 
 
-def chosen(sizes: Sequence[ScoredSize], budget: SizeBudget) -> Choice:
+def choose_size(sizes: Sequence[ScoredSize], budget: SizeBudget) -> Choice:
     """Return the size that fits the budget. The first of `sizes` is the whole embedding."""
     whole, *smaller = sizes
     if budget.bytes is not None:
@@ -144,18 +144,18 @@ def chosen(sizes: Sequence[ScoredSize], budget: SizeBudget) -> Choice:
             least = min(sized.bytes for sized in sizes)
             raise UserError(f"--budget: no size takes so little; the smallest takes bytes={least / 1e6:g}MB")
         best = max(inside, key=lambda sized: (sized.dev.mean if sized.dev else 0.0, sized.bytes))
-        return Choice(best, 0.0 if best is whole else most_lost(whole.test, best.test))
+        return Choice(best, 0.0 if best is whole else loss_bound(whole.test, best.test))
     assert budget.loss is not None
     choice = Choice(None, 0.0)
-    for sized in _tried(smaller):
-        bound = most_lost(whole.test, sized.test)
+    for sized in _candidate_sizes(smaller):
+        bound = loss_bound(whole.test, sized.test)
         if bound > budget.loss:
             return choice if choice.sized else Choice(None, bound)
         choice = Choice(sized, bound)
     return choice
 
 
-def _tried(smaller: Sequence[ScoredSize]) -> list[ScoredSize]:
+def _candidate_sizes(smaller: Sequence[ScoredSize]) -> list[ScoredSize]:
     """Return the sizes to judge, the largest first: those on the Pareto front of bytes and development score. Without
     such scores: those of full width, with coarser numbers only."""
     if all(sized.dev for sized in smaller):
@@ -178,15 +178,15 @@ def write(place: ResultsLocation, budget: SizeBudget | None, formats: Sequence[s
     if not results.figures:
         raise UserError(f"{place.shown} has no test score, so no size can be judged")
     record, figure = model_to_ship(results, place), results.figures[0]
-    sizes = measured(results, record, figure)
+    sizes = score_sizes(results, record, figure)
     blocks = [*blocks_of(results, record, figure, sizes, budget)]
-    title = f"How small: {called(results, record.recipe_hash)}"
+    title = f"How small: {name_of(results, record.recipe_hash)}"
     document = Document(results, title, (WrittenSection("size", "", blocks, False),))
     yield markdown([block for block in blocks if not isinstance(block, Picture)])
     for name in formats:
-        path = to_write(results.folder, f"size.{name}")
+        path = writable_path(results.folder, f"size.{name}")
         load(FORMATS[name].writer)(document, path)
-        yield str(place.at(path.name))
+        yield str(place.address_of(path.name))
 
 
 def model_to_ship(results: Results, place: ResultsLocation) -> Record:
@@ -202,17 +202,17 @@ def model_to_ship(results: Results, place: ResultsLocation) -> Record:
     return record
 
 
-def measured(results: Results, record: Record, figure: Quantity) -> list[ScoredSize]:
+def score_sizes(results: Results, record: Record, figure: Quantity) -> list[ScoredSize]:
     """Score every size that the tasks allow, the whole embedding first. Each text is embedded once."""
     from trainables.trial.data_requests import senteval_folder
 
-    encoder = load_encoder(*as_it_is(str(results.folder / (record.checkpoint or ""))))
+    encoder = load_encoder(*original_config(str(results.folder / (record.checkpoint or ""))))
     own, data = for_documents(encoder), senteval_folder(results.evaluation.senteval)
     tasks = sorted(figure.tasks)
     made = Sizes(embed(encoder.encode, data, tasks, encode_documents=own.encode if own else None), data, tasks)
-    every, before = [], on_development(figure)
+    every, before = [], development_figure(figure)
     for variant in made.variants():
-        result = score_embeddings(made.at(variant), data, tasks, results.protocol)
+        result = score_embeddings(made.resize(variant), data, tasks, results.protocol)
         test, dev = sample_of(result, figure), None if before is None else sample_of(result, before)
         if test is None:
             raise UserError(f"{figure.name} has no items on which sizes could be compared")
@@ -227,7 +227,7 @@ def blocks_of(
     whole = sizes[0]
     front = {int(place) for place in on_front(np.array([[-sized.bytes, sized.test.mean] for sized in sizes]))}
     if budget is not None:
-        yield answered(chosen(sizes, budget), budget, sizes)
+        yield choice_in_words(choose_size(sizes, budget), budget, sizes)
     lines = []
     for place, sized in enumerate(sizes):
         gap = compare(sized.test, whole.test)
@@ -244,7 +244,7 @@ def blocks_of(
         )
     head = ["width", "numbers", text(figure.name), "against the whole", "a million vectors", "ms a query", "front"]
     yield DataTable(head, lines, left=2)
-    path = to_write(results.folder, "pictures/size.svg")
+    path = writable_path(results.folder, "pictures/size.svg")
     path.parent.mkdir(exist_ok=True)
     points = [(sized.variant.numbers, sized.bytes / 1e6, sized.test.mean, n in front) for n, sized in enumerate(sizes)]
     yield Picture(size_picture(points, figure.name, path), "Scores and bytes of every size")
@@ -258,22 +258,22 @@ def blocks_of(
     )
     if missing := [name for name in SIZE_FORMATS if all(sized.variant.numbers != name for sized in sizes)]:
         yield (
-            f"Left out: {', '.join(map(code, missing))}. Ranges need {FEWEST} texts that no test has, as in `--dev`; "
-            "rescoring needs searches."
+            f"Left out: {', '.join(map(code, missing))}. Ranges need {MIN_CALIBRATION_TEXTS} texts that no test has, "
+            "as in `--dev`; rescoring needs searches."
         )
 
 
-def answered(choice: Choice, budget: SizeBudget, sizes: Sequence[ScoredSize]) -> str:
+def choice_in_words(choice: Choice, budget: SizeBudget, sizes: Sequence[ScoredSize]) -> str:
     """Return the size to use, in a sentence."""
     if choice.sized is None:
         return (
             f"Nothing smaller than {megabytes(sizes[0].bytes)} a million is shown to lose at most {budget.loss:g} "
-            f"points; the largest that was judged may lose up to {choice.most_lost:.2f}."
+            f"points; the largest that was judged may lose up to {choice.loss_bound:.2f}."
         )
-    how = "its loss is at most" if choice.most_lost > 0 else "it loses nothing that shows, at most"
+    how = "its loss is at most" if choice.loss_bound > 0 else "it loses nothing that shows, at most"
     return (
         f"**Take {choice.sized.variant.width:,} numbers as {choice.sized.variant.numbers}**: "
-        f"{megabytes(choice.sized.bytes)} a million vectors; {how} {max(0.0, choice.most_lost):.2f} points (95 %)."
+        f"{megabytes(choice.sized.bytes)} a million vectors; {how} {max(0.0, choice.loss_bound):.2f} points (95 %)."
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from search_spaces.paper import ALL_PAIRS, Claim, Row, Table
 from search_spaces.published import same
-from search_spaces.shared import AS_IT_IS, LAPTOP, RANKING, STS_EVALUATION, STSB, YEARS, averaged, scored
+from search_spaces.shared import LAPTOP, NO_TRAINING, RANKING, STS_EVALUATION, STSB, YEARS, averaged, scored
 from search_spaces.space import Domain, Space
 from trainables.recipe import Recipe
 
@@ -30,7 +30,7 @@ SPACES = (
         evaluation=STS_EVALUATION,
         laptop={**LAPTOP, "corpus.limit": None},
         rows=(
-            Row("untrained", AS_IT_IS),
+            Row("untrained", NO_TRAINING),
             *(Row(way, {"corpus.positives_from": way}) for way in _WAYS),
         ),
         tables=(

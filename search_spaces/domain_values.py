@@ -13,7 +13,7 @@ from trainables.recipe import keys
 def portable(domain: Domain, value: Any) -> Any:
     """Return the value; a file or folder as an identity of its content, which stays the same if it is moved."""
     key = keys().get(domain.key)  # a table of another project has other keys
-    return identity(value, key.holds) if key is not None and key.place and isinstance(value, str) else value
+    return identity(value, key.subfolder) if key is not None and key.is_path and isinstance(value, str) else value
 
 
 def portable_choices(domain: Domain) -> list[Any]:

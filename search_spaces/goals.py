@@ -79,7 +79,7 @@ class Goal:
     @property
     def is_own(self) -> bool:
         """Whether its own test numbers judge the search's result."""
-        return bool(self.tested) and not self.by_averages
+        return bool(self.test_weights) and not self.by_averages
 
     @property
     def needs(self) -> frozenset[str]:
@@ -98,12 +98,12 @@ class Goal:
         return [*zip(self.parts, self.weights or [1.0] * len(self.parts), strict=True)]
 
     @property
-    def tested(self) -> Mapping[Score, float]:
+    def test_weights(self) -> Mapping[Score, float]:
         """Test numbers that judge the search's result, with weights that sum to 1; empty for a cost."""
         return self._shares(lambda goal: goal.judged_by or [(t, _test_number(t, goal.number)) for t in goal.tasks])
 
     @property
-    def looked_at(self) -> Mapping[Score, float]:
+    def development_weights(self) -> Mapping[Score, float]:
         """Development numbers whose weighted mean is the goal, with weights that sum to 1; empty for a cost."""
         return self._shares(lambda goal: [(task, goal.number) for task in goal.tasks])
 
@@ -128,9 +128,9 @@ class Goal:
         return None if self.weights and any(value is None for value, _ in values) else _mean(values)
 
     def test_of(self, scores: Scores) -> float | None:
-        """Return the weighted mean of its test numbers (`tested`); None if there are none, and for a cost."""
+        """Return the weighted mean of its test numbers (`test_weights`); None if there are none, and for a cost."""
         return _mean(
-            [(scores[task].get(number), share) for (task, number), share in self.tested.items() if task in scores]
+            [(scores[task].get(number), share) for (task, number), share in self.test_weights.items() if task in scores]
         )
 
     def upward(self, value: float) -> float:
@@ -295,7 +295,7 @@ def kept_by(goals: Sequence[Goal]) -> tuple[str, ...]:
     """Return the numbers that choose a training's best weights (`optimisation.keep_by`): the mean of the goals' scores,
     as in `merit`. For the selection, and if all goals are costs, STS alone, as at a rung."""
     scores = () if tuple(goals) == (SELECTION,) else tuple(goal for goal in goals if not goal.cost)
-    shares = Goal("", "", parts=scores or (STS,)).looked_at
+    shares = Goal("", "", parts=scores or (STS,)).development_weights
     least = min(shares.values())
     return tuple(
         (task if number == kind_of(task).development else f"{task}.{number}")

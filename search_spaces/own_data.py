@@ -162,7 +162,7 @@ class _Fit:
     """Recipes that a search of narrow encoders tries first; empty if the encoder decides."""
     batch: int = USUAL_BATCH
     """The base's batch size, if there is enough data."""
-    besides: Overrides = dataclasses.field(default_factory=dict)
+    other_settings: Overrides = dataclasses.field(default_factory=dict)
     """Other settings of the base."""
 
 
@@ -197,7 +197,7 @@ def own_base(own: OwnSpace) -> Overrides:
         **({SOURCE: _sources(own)[0]} if own.sources else {}),
         "objective.name": fit.objective or fit.objectives[0],
         "objective.temperature": 0.05,
-        **fit.besides,
+        **fit.other_settings,
         # Drawn anew in each pass: five per anchor took four times as long for 0.4 points (docs/record_own.md).
         **({"objective.negatives": 1} if fit.layout == "groups" and own.most_negatives > 1 else {}),
         "optimisation.learning_rate": _rates(own)[0],

@@ -10,20 +10,20 @@ from trainables.evaluation_config import EvaluationConfig
 from trainables.recipe import SCENES, SCENES_ENCODER
 from trainables.senteval.tasks import GROUPS
 
-AS_IT_IS: Overrides = {"optimisation.epochs": 0}
-WORDS: Overrides = {**AS_IT_IS, "encoder.kind": "word_vectors"}
+NO_TRAINING: Overrides = {"optimisation.epochs": 0}
+WORD_VECTORS: Overrides = {**NO_TRAINING, "encoder.kind": "word_vectors"}
 
 
 def plain(name: str | None, mode: str = "mean") -> Overrides:
     """Return settings of an untrained pretrained transformer with our pooling. None: the base recipe's encoder."""
     model = {} if name is None else {"encoder.kind": "transformer", "encoder.name": name}
-    return {**AS_IT_IS, **model, "pooling.mode": mode}
+    return {**NO_TRAINING, **model, "pooling.mode": mode}
 
 
 def finished(name: str | None = None) -> Overrides:
     """Return settings of a finished sentence-transformers model. None: the user must give the model."""
     model = {} if name is None else {"encoder.name": name}
-    return {**AS_IT_IS, "encoder.kind": "pipeline", **model}
+    return {**NO_TRAINING, "encoder.kind": "pipeline", **model}
 
 
 def needed(overrides: Overrides) -> Need | None:

@@ -19,7 +19,7 @@ from search_spaces.paper import Claim, Column, Figure, Need, Overrides, PremiseC
 from trainables.errors import UserError, shown
 from trainables.evaluation_config import EvaluationConfig, split
 from trainables.keys import Range
-from trainables.recipe import Recipe, Value, deciding, existing, keys
+from trainables.recipe import Recipe, Value, deciding_keys, existing_keys, keys
 from trainables.sections import KEEP_BY_KEY, SENTEVAL_KEY
 from trainables.senteval.tasks import task_names
 from trainables.typed_json import check_types
@@ -74,7 +74,7 @@ class Domain:
     @property
     def decided_by(self) -> frozenset[str]:
         """The keys that decide whether a search sets this key."""
-        return deciding(self.key) | ({self.when[0]} if self.when else frozenset())
+        return deciding_keys(self.key) | ({self.when[0]} if self.when else frozenset())
 
     def holds(self, recipe: Overrides) -> bool:
         """Return whether the domain's condition holds in this flat recipe."""
@@ -82,7 +82,7 @@ class Domain:
 
     def is_asked(self, recipe: Overrides) -> bool:
         """Return whether a search sets the key in this flat recipe: the condition holds, and the recipe has the key."""
-        return self.holds(recipe) and self.key in existing(recipe)
+        return self.holds(recipe) and self.key in existing_keys(recipe)
 
 
 @dataclass(frozen=True)
@@ -146,11 +146,11 @@ class Space:
         self._check_recipe(f"{where}, base", {})
         recipes = []
         for scale in get_args(Scale):
-            with _of(f"{where}, {scale}"):
+            with _locate_errors(f"{where}, {scale}"):
                 task_names(self.scored(scale).tasks)
                 recipes.append(self.recipe(scale))
         for row in self.rows:
-            with _of(f"{where}, row {row.label!r}"):
+            with _locate_errors(f"{where}, row {row.label!r}"):
                 for recipe in recipes:
                     recipe.override(row.overrides)
         for domain in self.domains:
@@ -199,7 +199,7 @@ class Space:
 
     def _check_recipe(self, where: str, overrides: Overrides) -> None:
         """Check keys, values and registered names (objectives, layouts, ...) of the base with the overrides."""
-        with _of(where):
+        with _locate_errors(where):
             self.base.preferring(overrides)
 
     def _check_domain(self, domain: Domain) -> None:
@@ -259,7 +259,7 @@ class Space:
 
 
 @contextlib.contextmanager
-def _of(where: str) -> Iterator[None]:
+def _locate_errors(where: str) -> Iterator[None]:
     """Add the place to the message of a `UserError`."""
     try:
         yield

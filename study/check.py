@@ -18,8 +18,8 @@ from trainables.keys import Value
 from trainables.recipe import FIDELITY, Recipe
 from trainables.senteval import task_names
 from trainables.training.rungs import RungPlan
-from trainables.trial import check_recipes, of_tasks, remarks
-from trainables.trial.check import check_development, comes_to
+from trainables.trial import check_recipes, remarks, task_remarks
+from trainables.trial.check import check_development, forecast_rungs
 
 DATA_KEYS = ("corpus.", "spans.", "objective.name", "objective.positives", "objective.negatives")
 """Prefixes of the keys that decide how many batches a corpus has."""
@@ -39,8 +39,8 @@ def check_plan(plan: Plan) -> None:
         _check_goals(plan)
     judged = f"--scheduler {plan.request.scheduler} judges trials"
     for measure in plan.rungs.measures if plan.rungs else ():
-        for end in measure.ends:
-            check_development(plan.evaluation, end, judged, "leave --scheduler out")
+        for leaf in measure.leaves:
+            check_development(plan.evaluation, leaf, judged, "leave --scheduler out")
     if plan.rungs:
         _check_reach(plan.rungs, plan.base, plan.space.domains)
 
@@ -51,7 +51,7 @@ def notes(plan: Plan) -> list[str]:
         f"--scheduler {plan.scheduler.name} judges an explored recipe under its first seed; the others run where that "
         "one came to its end, and alone say how good the recipe is"
     )
-    tasks = [] if plan.request.of_own_data else of_tasks(plan.evaluation)  # own data: the space names its tasks
+    tasks = [] if plan.request.of_own_data else task_remarks(plan.evaluation)  # own data: the space names its tasks
     return [*remarks(recipes_of(plan)), *tasks, *([first] if plan.first_decides else [])]
 
 
@@ -82,7 +82,7 @@ def warnings(plan: Plan, on_gpu: bool) -> list[str]:
 def recipes_of(plan: Plan) -> list[Recipe]:
     """Return all recipes that are sure to run, and extreme ones that Optuna may make of the base, each once."""
     base = _extremes(plan) if plan.explored else []
-    base += [entrant.recipe for entrant in plan.finals.beside] if plan.finals else []
+    base += [entrant.recipe for entrant in plan.finals.references] if plan.finals else []
     recipes = {recipe.hash: recipe for recipe in [*base, *plan.rows.values(), *plan.grid] if recipe is not None}
     return list(recipes.values())
 
@@ -128,7 +128,7 @@ def _check_goals(plan: Plan) -> None:
 def _check_reach(rungs: RungPlan, base: Recipe, domains: Sequence[Domain]) -> None:
     """Raise `UserError` if even the longest training ends before the first rung, as far as that is known yet."""
     longest = None if rungs.unit == "share" else _longest(base, domains)
-    reach = None if longest is None else comes_to(rungs, longest)
+    reach = None if longest is None else forecast_rungs(rungs, longest)
     if reach is not None and not reach[0]:
         raise UserError(
             f"--rungs {rungs}: no training comes to the first of them, for the longest has {count(reach[1], 'step')}; "

@@ -8,7 +8,7 @@ from statistics import fmean
 
 from reports.facts import recipe_names
 from reports.ledger import fresh_seeds
-from reports.ledger.finals import PART
+from reports.ledger.finals import PART_SEED
 from reports.words.markdown import count, duration
 from search_spaces.goals import Goal
 from search_spaces.limits import LIMITS, of_study
@@ -38,7 +38,7 @@ def preview(plan: Plan, cluster: Cluster, allotment: Allotment, *, brief: bool =
     finals_lines, finals = _finals(plan)
     lines = [
         f"{plan.space.name}: {plan.space.title}",
-        f"{count(total, 'trial')} ({_parts(plan, fixed)}), {ready} of them done; results in {plan.place.shown}",
+        f"{count(total, 'trial')} ({_parts(plan, fixed)}), {ready} of them done; results in {plan.location.shown}",
         *_further_seeds(plan, perhaps),
         *finals_lines,
         *(gain_in_words(plan) if finals else []),
@@ -58,7 +58,7 @@ def preview(plan: Plan, cluster: Cluster, allotment: Allotment, *, brief: bool =
         lines.append(f"no estimate: {source}")
     elif plan.explored and of_study(plan.limits):  # the trials may cost less or more, and are not known yet
         room = count(int(_room(budget, usual, allotment.resources, seconds)), "training")
-        begin = "; recipes begin on a part of the data" if plan.course.parts else ""
+        begin = "; recipes begin on a part of the data" if plan.design.allows_parts else ""
         lines.append(f"estimate: {duration(seconds)} per whole training ({source}), room for about {room}{begin}")
     else:
         to_run = total - ready + finals
@@ -91,7 +91,7 @@ def _limited(plan: Plan, cluster: Cluster, allotment: Allotment) -> str:
     """Return the brief preview of a search with a limit: its number of trials is unknown before some have run."""
     limits = " ".join(f"{name}={number:g}" for name, number in plan.limits.items())
     where = f"{count(allotment.concurrent, 'place')} on {cluster.describe()}, {_in_words(allotment.resources)}"
-    line = f"{plan.space.title}; limit {limits}: {where}; results in {plan.place.shown}"
+    line = f"{plan.space.title}; limit {limits}: {where}; results in {plan.location.shown}"
     return "\n".join([line, *_not_run(plan)])
 
 
@@ -107,7 +107,7 @@ def in_short(plan: Plan, cluster: Cluster) -> str:
     """Return the last lines of `--dry-run` for own data: budget, cost of a training, stages, and place of results."""
     spent = [f"{number:g} {LIMITS[name].meaning}" for name, number in plan.limits.items()]
     seconds, source = _estimate(plan, cluster)
-    parts = ", on a part of the data first" if plan.course.parts else ""
+    parts = ", on a part of the data first" if plan.design.allows_parts else ""
     search = (
         f"a search of {_by_optuna(plan)}{parts}" if plan.explored else f"{count(len(plan.fixed_trials()), 'trial')}"
     )
@@ -118,8 +118,8 @@ def in_short(plan: Plan, cluster: Cluster) -> str:
         if seconds is not None
         else "how long one takes is not known before the first has ended; the console says it then",
         "stages": f"{search}{finals}",
-        "results": f"{plan.place.shown}: report.md begins with the answer; models/ and data/ lie beside it. Nothing is "
-        "written before the study runs",
+        "results": f"{plan.location.shown}: report.md begins with the answer; models/ and data/ lie beside it. Nothing "
+        "is written before the study runs",
     }
     width = max(map(len, lines))
     return "\n".join(["in short:", *(f"  {head:<{width}}  {words}" for head, words in lines.items())])
@@ -164,23 +164,25 @@ def _finals(plan: Plan) -> tuple[list[str], int]:
     """Return `then the finals, up to 40 trials: 3 recipes x 5 fresh seeds, beside …`, and how many are left to run."""
     if plan.finals is None:
         return [], 0
-    before = plan.before
+    before = plan.earlier_study
     chosen = before.finals.finalists if before is not None and before.finals is not None else []
     grid = {recipe.hash for recipe in plan.grid}
     stays = before is not None and plan.explored <= (before.trials or 0) and grid <= {*before.explored}
     finalists = [(key, seed) for key in chosen for seed in fresh_seeds(plan.finals.seeds)] if stays else []
-    beside = [(entrant.recipe.hash, seed) for entrant in plan.finals.beside for seed in entrant.seeds]
-    trials = plan.finals.of_curve + len(beside) + (len(finalists) or plan.finals.recipes * plan.finals.seeds)
-    done = sum(plan.ledger.has(key, seed) for key, seed in (*beside, *finalists))
+    references = [(entrant.recipe.hash, seed) for entrant in plan.finals.references for seed in entrant.seeds]
+    trials = (
+        plan.finals.most_curve_trials + len(references) + (len(finalists) or plan.finals.recipes * plan.finals.seeds)
+    )
+    done = sum(plan.ledger.has(key, seed) for key, seed in (*references, *finalists))
     ready = f", {done} of them done" if done else ""
-    after = f"; a learning curve of {plan.finals.of_curve}" if plan.finals.curve else ""
+    after = f"; a learning curve of {plan.finals.most_curve_trials}" if plan.finals.curve else ""
     what = f"{printable(plan.finals.in_words())}{after}"
     return [f"then the finals, up to {count(trials, 'trial')}{ready}: {what}"], trials - done
 
 
 def _explored_done(plan: Plan) -> int:
     """Return the number of done trials of recipes that Optuna asked for earlier."""
-    before = plan.before
+    before = plan.earlier_study
     if not plan.explored or before is None:
         return 0
     rows = {recipe.hash for recipe in plan.rows.values() if recipe is not None}
@@ -224,7 +226,7 @@ def _in_words(resources: Resources) -> str:
 def _estimate(plan: Plan, cluster: Cluster) -> tuple[float | None, str]:
     """Return the seconds of a trial that trains on all of the data (None: unknown), and the source of that number:
     trials of this study if some are done, else an earlier measurement."""
-    done = [record for record in plan.ledger.sift()[0] if record.cost.get("seconds") and record.seed != PART]
+    done = [record for record in plan.ledger.sift()[0] if record.cost.get("seconds") and record.seed != PART_SEED]
     trained = [record for record in done if Recipe.from_flat(record.recipe).trains]
     if measured := trained or done:
         return fmean(record.cost["seconds"] for record in measured), f"mean of {count(len(measured), 'finished trial')}"

@@ -147,7 +147,7 @@ class Outcome:
         """The recipe that the answer recommends; if there is none, the best by the searched goals. `UserError` if no
         recipe has finished."""
         choice = self.answer.to_use
-        best = choice.recipe if choice else Findings.of(self._read).praised
+        best = choice.recipe if choice else Findings.of(self._read).recommended
         if best is None:
             raise UserError(f"{self.results} holds no finished recipe; let the study run on")
         return Recipe.from_flat(

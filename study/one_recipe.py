@@ -114,7 +114,7 @@ def _of_results(request: Request) -> Subject:
     """Return the recipe that a study's answer recommends, in the study's own space, scale and evaluation."""
     assert request.recipe is not None
     place = open_location(request.recipe, Path())
-    place.bring()
+    place.pull()
     folder, where = place.folder, place.shown
     if not (folder / STUDY).is_file():
         raise UserError(
@@ -142,7 +142,7 @@ def _of_results(request: Request) -> Subject:
 def _answered(results: Results, where: str) -> tuple[Mapping[str, Value], str, str, str]:
     """Return the recipe to use, its name, its number if it was explored (else empty), and a description in words."""
     answer = Answer.of(results)
-    if answer.base_stands:
+    if answer.keeps_base:
         return results.base.flat(), BASE, "", f"the {BASE}, which the search in {where} keeps"
     if answer.kind == "as it came":
         raise UserError(

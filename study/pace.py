@@ -27,16 +27,18 @@ from trainables.senteval import task_names
 from trainables.senteval.tasks import TASKS
 from trainables.trial.population_key import population_key
 
-LEAST, ROOMS = 4, 8
-"""With room for fewer than `LEAST` whole trainings, the data are cut to have room for `ROOMS` of them."""
+LEAST_TRAININGS, WANTED_TRAININGS = 4, 8
+"""With room for fewer than `LEAST_TRAININGS` whole trainings, the data are cut to have room for `WANTED_TRAININGS` of
+them."""
 ABREAST = 2
 """More places than these give no more room: a training has to end within a part of the limit."""
-FEWEST = 1000
+FEWEST_ROWS = 1000
 """Smallest number of rows that are left."""
-TRAINING = 3.0
+TRAINING_COST = 3.0
 """Cost of training on a text, in embeddings of it: the backward pass costs twice as much as the forward pass."""
-READ, SAMPLE, BEFORE = 2000, 64, 8
-"""Of the first `READ` rows about `SAMPLE`, evenly spread, are timed. Before, `BEFORE` texts are embedded untimed."""
+READ_ROWS, SAMPLED_ROWS, WARM_UP_TEXTS = 2000, 64, 8
+"""Of the first `READ_ROWS` rows about `SAMPLED_ROWS`, evenly spread, are timed. Before, `WARM_UP_TEXTS` texts are
+embedded untimed."""
 
 
 def cut_to_limit(plan: Plan, allotment: Allotment) -> Draft | None:
@@ -45,7 +47,7 @@ def cut_to_limit(plan: Plan, allotment: Allotment) -> Draft | None:
     flat, minutes = plan.base.flat(), plan.limits.get("minutes")
     if not plan.request.train or SHARE not in flat or SHARE in plan.draft.fixed:
         return None
-    if before := plan.before:
+    if before := plan.earlier_study:
         share = dict(map(parse_assignment, before.request.set)).get(SHARE)
         return None if share is None else _set(plan.draft, float(str(share)))
     train = Path(str(flat["corpus.nli"]))
@@ -58,16 +60,16 @@ def cut_to_limit(plan: Plan, allotment: Allotment) -> Draft | None:
         return None
     with train.open("rb") as lines:
         rows = sum(1 for _ in lines)
-    first = [*itertools.islice(rows_of(train), READ)]
-    sampled = first[:: max(1, len(first) // SAMPLE)]
+    first = [*itertools.islice(rows_of(train), READ_ROWS)]
+    sampled = first[:: max(1, len(first) // SAMPLED_ROWS)]
     negatives = flat.get("objective.negatives")
     sample = [text for row in sampled for text in trained_texts(row, negatives if isinstance(negatives, int) else None)]
     recipes = {recipe.encoder: recipe for recipe in plan.rows.values() if recipe is not None and recipe.trains}
     a_text = max(seconds_a_text(recipe, sample, allotment) for recipe in recipes.values())
-    training = rows * a_text * len(sample) / len(sampled) * TRAINING * float(str(flat[EPOCHS]))
+    training = rows * a_text * len(sample) / len(sampled) * TRAINING_COST * float(str(flat[EPOCHS]))
     scoring = _texts_scored(plan) * a_text
     room = 60 * minutes * min(ABREAST, allotment.concurrent)
-    for_parts = max(FEWEST, ROOMS * STEPS * int(str(flat.get(BATCH, 0))))
+    for_parts = max(FEWEST_ROWS, WANTED_TRAININGS * STEPS * int(str(flat.get(BATCH, 0))))
     share = fitting_share(rows, training, scoring, room, for_parts)
     if share is None:
         return None
@@ -81,14 +83,16 @@ def cut_to_limit(plan: Plan, allotment: Allotment) -> Draft | None:
     return _set(plan.draft, share)
 
 
-def fitting_share(rows: int, training: float, scoring: float, room: float, for_parts: int = FEWEST) -> float | None:
-    """Return the share of the rows with room for `ROOMS` trainings and their scoring; None: all rows have room for
-    `LEAST`. Times are in seconds. If scoring takes most of the room, a training takes as long as scoring. `for_parts`:
-    rows that a search on parts needs; fewer are left only if it has no room."""
-    if room >= LEAST * (training + scoring):
+def fitting_share(
+    rows: int, training: float, scoring: float, room: float, for_parts: int = FEWEST_ROWS
+) -> float | None:
+    """Return the share of the rows with room for `WANTED_TRAININGS` trainings and their scoring; None: all rows have
+    room for `LEAST_TRAININGS`. Times are in seconds. If scoring takes most of the room, a training takes as long as
+    scoring. `for_parts`: rows that a search on parts needs; fewer are left only if it has no room."""
+    if room >= LEAST_TRAININGS * (training + scoring):
         return None
-    left = max(scoring, room / ROOMS - scoring) / training
-    fewest = for_parts if room >= LEAST * (training * for_parts / rows + scoring) else FEWEST
+    left = max(scoring, room / WANTED_TRAININGS - scoring) / training
+    fewest = for_parts if room >= LEAST_TRAININGS * (training * for_parts / rows + scoring) else FEWEST_ROWS
     share = float(f"{max(left, fewest / rows):.2g}")
     return share if share < 1 else None
 
@@ -102,7 +106,7 @@ def seconds_a_text(recipe: Recipe, sample: Sequence[str], allotment: Allotment) 
     encoder, threads = load_base(recipe, 0), torch.get_num_threads()
     torch.set_num_threads(max(1, allotment.resources.workers * allotment.resources.cpus))
     try:
-        encoder.encode(sample[:BEFORE])
+        encoder.encode(sample[:WARM_UP_TEXTS])
         began = time.monotonic()
         encoder.encode(sample)
         return (time.monotonic() - began) / len(sample)

@@ -27,7 +27,7 @@ from study.engine.cluster import lasting
 from study.one_recipe import read_recipe
 from study.own.space import begin, own_space
 from study.rows import chosen_rows, given_models, inputs_of
-from study.search.course import StudyCourse
+from study.search.course import StudyDesign
 from study.search.finals import SearchFinals
 from study.search.ladder import Ladder, can_run
 from study.search.points import grid
@@ -41,7 +41,7 @@ from trainables.evaluation_config import EvaluationConfig, parse_assignment, spl
 from trainables.recipe import Recipe, Value
 from trainables.senteval import fingerprint, task_names
 from trainables.senteval.tasks import TASKS
-from trainables.training.rungs import DEFAULT, STS, Measure, RungPlan
+from trainables.training.rungs import DEFAULT_RUNGS, STS, Measure, RungPlan
 from trainables.trial import population_key
 from trainables.trial.data_requests import senteval_folder
 
@@ -82,7 +82,7 @@ class Plan:
     """All that a study will do, decided before anything starts."""
 
     draft: Draft
-    place: ResultsLocation
+    location: ResultsLocation
     scale: Scale
     reason: str
     """The reason for that scale."""
@@ -93,7 +93,7 @@ class Plan:
     """Recipes by label; None if an input that the row needs is not available."""
     missing: Mapping[str, str]
     """For rows without a recipe, the reason by label."""
-    settled: bool = False
+    keeps_finals_size: bool = False
     """Whether the finals keep their size, because their finalists are known."""
 
     @property
@@ -107,10 +107,10 @@ class Plan:
     @property
     def results(self) -> Path:
         """The study's folder, absolute; for a URL, the folder of the working copy."""
-        return self.place.folder
+        return self.location.folder
 
     @property
-    def before(self) -> StudyInfo | None:
+    def earlier_study(self) -> StudyInfo | None:
         """The facts of the study that the results folder contains; None if it contains none."""
         return StudyInfo.load(self.results) if (self.results / STUDY).is_file() else None
 
@@ -130,7 +130,7 @@ class Plan:
             return None
         goals = self.space.searched_goals
         measures = (STS,) if goals == (SELECTION,) else tuple(map(_measure, goals))
-        return dataclasses.replace(self.request.rungs or DEFAULT, measures=measures)
+        return dataclasses.replace(self.request.rungs or DEFAULT_RUNGS, measures=measures)
 
     def may_stop(self, trial: Trial) -> bool:
         """Whether the scheduler may stop the trial: only an explored recipe under its first seed, never a row, never in
@@ -237,13 +237,13 @@ class Plan:
             self.base,
             rows,
             self.rows.get(self.space.baseline or TF_IDF),
-            settled=self.settled,
+            keeps_size=self.keeps_finals_size,
             curve=self.request.learning_curve,
             soup=self.request.averages,
         )
 
     @functools.cached_property
-    def course(self) -> StudyCourse:
+    def design(self) -> StudyDesign:
         """The input of the study's agenda."""
         goals = self.space.searched_goals
         whole = bool(of_study(self.limits))
@@ -254,14 +254,14 @@ class Plan:
         # The smallest part of small data may have no batch.
         parts = parts and can_run(self.base, self.evaluation, Ladder.PROBE)
         searches = SHARE in {domain.key for domain in self.space.domains}
-        return StudyCourse(
+        return StudyDesign(
             fixed=self.fixed_trials(),
             base=self.base,
             goals=goals,
             seeds=self.seeds,
             recipes=self.explored,
             finals=self.finals,
-            parts=parts and not searches and self.most_seeds == 1,
+            allows_parts=parts and not searches and self.most_seeds == 1,
             first_decides=self.first_decides,
             limits=self.limits,
         )

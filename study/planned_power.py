@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 
 from reports.facts.evidence import chance_of
-from reports.facts.looks import share
-from reports.facts.question import has_no_test, in_question, without
+from reports.facts.looks import level_share
+from reports.facts.question import candidate_figures, has_no_test, without_tasks
 from reports.facts.results import Results
 from reports.ledger import StudyInfo
-from reports.ledger.looks import taken
+from reports.ledger.looks import look_names
 from reports.statistics import Sample, finals
 from reports.statistics.collapse import collapsed
 from reports.statistics.measured import CONFIDENCE
@@ -45,7 +45,7 @@ class TestSize:
 
     items: int
     varies: float
-    """`TaskKind.varies`."""
+    """`TaskKind.least_deviation`."""
 
     def half_interval(self, level: float) -> float:
         """Return about how many points an end of the interval is from the gain. `level`: probability of an error."""
@@ -80,7 +80,7 @@ def gain_in_words(plan: Plan) -> list[str]:
     test = max(tests, key=lambda test: test.half_interval(_level(plan)), default=None)
     spread, figure, source = next(_measured(plan), (ASSUMED, "a score", WHY))
     finalists, seeds = plan.finals.recipes, plan.finals.seeds
-    planned = finals.plan(spread, finalists, seeds, looks=_looks(plan))
+    planned = finals.plan(spread, finalists, seeds, p_factor=_p_factor(plan))
     recipes = f"{finalists} recipe{'s' * (finalists != 1)} x {seeds} fresh seeds"
     by = f"{printable(figure)} by {number(spread.std)} ({printable(source)})"
     gains = _either([f"{gain:g}" for gain in planned.needed])
@@ -103,22 +103,25 @@ def few_items(plan: Plan) -> list[str]:
 
 def own_tests(plan: Plan) -> list[TestSize]:
     """Return the sizes of the tests of a person's own data that judge the goals."""
-    names = {task for goal in plan.space.searched_goals for task, _ in goal.tested}
+    names = {task for goal in plan.space.searched_goals for task, _ in goal.test_weights}
     own = [TASKS[name] for name in names if name in TASKS and TASKS[name].of_own_data]
     return [
-        TestSize(sum(len(split) for split in KINDS[task.kind].tested(kept_task(task, Path()))), KINDS[task.kind].varies)
+        TestSize(
+            sum(len(split) for split in KINDS[task.kind].tested_splits(kept_task(task, Path()))),
+            KINDS[task.kind].least_deviation,
+        )
         for task in own
     ]
 
 
-def _looks(plan: Plan) -> float:
+def _p_factor(plan: Plan) -> float:
     """Return the factor by which the allowed error probability is divided at the next look at the tests."""
-    return 1 / share(len(taken(plan.results)) + 1)
+    return 1 / level_share(len(look_names(plan.results)) + 1)
 
 
 def _level(plan: Plan) -> float:
     """Return the error probability of the interval of a finalist's gain: the next look's, over the finalists."""
-    return (1 - CONFIDENCE) / _looks(plan) / (plan.finals.recipes if plan.finals else 1)
+    return (1 - CONFIDENCE) / _p_factor(plan) / (plan.finals.recipes if plan.finals else 1)
 
 
 def _of_items(test: TestSize, level: float) -> str:
@@ -137,12 +140,12 @@ def _measured(plan: Plan) -> Iterator[tuple[Spread, str, str]]:
     """Yield the spread over seeds of figures of this study's own trials, with the figure's name and the source: first
     figures that the answer may be about, then the goals' development scores."""
     source = "as in earlier trials of this study"
-    own = [record.under(plan.scoring) for record in plan.ledger.sift()[0] if record.status == "finished"]
+    own = [record.filter_evaluations(plan.scoring) for record in plan.ledger.sift()[0] if record.status == "finished"]
     results = Results(plan.results, StudyInfo(plan.space.name), plan.space, own)
     scored = {task for record in own for task in record.scores}
     chosen_by = {task for task in needed(results.goals) & scored if has_no_test(task)}
-    for figure in in_question(results, scored, chosen_by):
-        tested = without(figure, chosen_by)
+    for figure in candidate_figures(results, scored, chosen_by):
+        tested = without_tasks(figure, chosen_by)
         values = [(record.recipe_hash, tested.of(record.scores)) for record in own]
         if spread := _spread(values, chance_of(tested)):
             yield spread, tested.name, source

@@ -19,7 +19,7 @@ if __package__ in (None, ""):
     sys.path[0] = str(Path(__file__).resolve().parents[1])
 
 from study.cli.terminal import say_lines
-from study.signals import answered, leaves, stops_already
+from study.signals import exit_at_signals, exit_code_of, ignore_sigterm
 from trainables.errors import UserError, answer_user_errors
 
 if TYPE_CHECKING:
@@ -34,18 +34,18 @@ LEAST_WHY_MINUTES = 3
 def command() -> int:
     """Run `main` as a command line, and return the exit code, 2 for a mistake of the person's."""
     code = answer_user_errors(main)
-    leaves(code)
+    exit_at_signals(code)
     return code
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line, and return the exit code; `UserError` for a mistake of the person's."""
-    return answered(lambda: _run(_parse(arguments)))
+    return exit_code_of(lambda: _run(_parse(arguments)))
 
 
 def run(request: Request) -> int:
     """Run a checked request, and return the exit code; `UserError` for a mistake of the person's."""
-    return answered(lambda: _run(request))
+    return exit_code_of(lambda: _run(request))
 
 
 def _parse(arguments: Sequence[str] | None) -> Request:
@@ -101,7 +101,7 @@ def _run(request: Request) -> int:
     from study.planned_power import few_items
     from study.results_folder.check import check_results, continued, set_aside
 
-    plan.place.bring()
+    plan.location.pull()
     check_results(plan)
     plan = continued(plan)
     check_plan(plan)
@@ -129,23 +129,23 @@ def _run(request: Request) -> int:
     try:
         failed = run_study(plan, cluster, allotment)
     except KeyboardInterrupt:
-        stops_already()
-        if report(plan.place) is None:
+        ignore_sigterm()
+        if report(plan.location) is None:
             print("no trial had finished", flush=True)
         raise
     if failed:
         print(
             f"{failed} trial{'s' if failed > 1 else ''} failed; the reasons are above and in "
-            f"{plan.place.at(FAILURES)}. Run the same command again to retry.",
+            f"{plan.location.address_of(FAILURES)}. Run the same command again to retry.",
             file=sys.stderr,
         )
-    unscored = bool(scored_by) and not score_by_mteb(plan.place, scored_by)
-    answer = report(plan.place)
+    unscored = bool(scored_by) and not score_by_mteb(plan.location, scored_by)
+    answer = report(plan.location)
     if answer is None:
-        raise UserError(f"no trial of the study in {plan.place.shown} finished, so there is nothing to report")
+        raise UserError(f"no trial of the study in {plan.location.shown} finished, so there is nothing to report")
     if answer.kind in ("base", "as it came", "open") and plan.request.train:
         ran = len(plan.ledger.sift()[0]) > len(before)
-        explain(plan.place, budget.seconds_left() / 60 if ran and not cluster.joined else 0.0)
+        explain(plan.location, budget.seconds_left() / 60 if ran and not cluster.joined else 0.0)
     return 1 if failed or unscored else 0
 
 
@@ -169,7 +169,7 @@ def report(place: ResultsLocation) -> Answer | None:
     if not any(record.status == "finished" for record in Ledger(place.folder / LEDGER).read()):
         return None
     from reports.facts.answer import Answer
-    from reports.facts.looks import record
+    from reports.facts.looks import record_look
     from reports.formats import FORMATS
     from reports.report import write_unrecorded
     from reports.words.answer import lines
@@ -177,9 +177,9 @@ def report(place: ResultsLocation) -> Answer | None:
 
     place.renew(LOOKS)  # a reader may have looked while the study ran
     results = write_unrecorded(place.folder, ("md",))
-    record(results, place.folder)
+    record_look(results, place.folder)
     place.push_changed()
-    print(f"report: {place.at(FORMATS['md'].file)}", flush=True)
+    print(f"report: {place.address_of(FORMATS['md'].file)}", flush=True)
     answer = Answer.of(results)
     say_lines(as_text(lines(answer, results.info, str)))  # a command may hold a row's label
     return answer

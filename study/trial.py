@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from reports.ledger import is_fresh, is_soup, trial_key
-from reports.ledger.finals import PART
+from reports.ledger.finals import PART_SEED
 from trainables.evaluation_config import EvaluationConfig
 from trainables.plugins import run_source
 from trainables.recipe import Recipe
@@ -84,7 +84,7 @@ class Trial:
     @property
     def stage(self) -> str:
         """The stage in which the trial runs, one of `reports.ledger.progress.STAGES`."""
-        if self.averaged or (self.part and self.seed != PART):
+        if self.averaged or (self.part and self.seed != PART_SEED):
             return "further"
         return "finals" if is_fresh(self.seed) else "search"
 

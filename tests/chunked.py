@@ -189,7 +189,7 @@ def on_workers(workers: Workers) -> dict[str, Any]:
         model = model_of(GROUPS, Passing(own=30))
         with (
             mock.patch.object(chunks, "available_bytes", lambda device, free=free: free),
-            mock.patch.object(chunks, "BYTES_TO_COME", 0),
+            mock.patch.object(chunks, "BYTES_PER_PARAMETER", 0),
             mock.patch.object(chunks, "held_bytes", lambda encoder, sample: sum(map(len, sample))),
         ):
             answers[name] = steps(model, "auto", workers, worker_batches())

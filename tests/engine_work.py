@@ -27,7 +27,7 @@ def renewing(task: WorkerTask, me: Worker) -> None:
                 trial.recipe_hash,
                 trial.seed,
                 evaluations=[Evaluation(trial.evaluation.protocol, scores)],
-                cost={"crew": me.timesheet.take()},
+                cost={"crew": me.timesheet.read_and_reset()},
             )
             me.tell(Scored(trial.key, record, None, None))
         me.finish(task, renew=True)

@@ -25,7 +25,7 @@ from torch import nn
 
 from tests.conftest import ROWS, pairs_of
 from trainables.corpora.batch import Sampler
-from trainables.corpora.layouts.mix import Joined, OneCorpusABatch
+from trainables.corpora.layouts.mix import JoinedSampler, OneCorpusABatch
 from trainables.corpora.samplers import GroupSampler, PairSampler, RowSampler
 from trainables.encoders.kinds import EncoderRequest
 from trainables.encoders.passes import full_passes
@@ -40,7 +40,7 @@ from trainables.training.loop import Interrupted, Watcher, train
 from trainables.training.model import StudyModel, TokenizedBatch
 from trainables.training.rungs import RungPlan
 from trainables.trial.build import build_encoder, build_model
-from trainables.trial.evaluation import by_all
+from trainables.trial.evaluation import evaluate_together
 from trainables.trial.reporter import Reporter
 from trainables.trial.watcher import TrialWatcher
 
@@ -259,11 +259,11 @@ def exchanges(workers: Workers) -> dict[str, Any]:
     gathered = workers.gather(local, shares)
     weights = torch.arange(6.0).reshape(3, 2) + 100 * workers.rank
     (gathered * weights).sum().backward()
-    beside = [workers.beside]
+    beside = [workers.most_per_machine]
     if workers.count > 1:  # again, the first worker on a machine of its own
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("socket.gethostname", lambda: f"machine {min(workers.rank, 1)}")
-            beside.append(Workers.joined().beside)
+            beside.append(Workers.from_process_group().most_per_machine)
     return {
         "beside": beside,
         "gathered": gathered.detach(),
@@ -425,7 +425,7 @@ def mixtures(workers: Workers) -> dict[str, Any]:
         first, second, _ = zip(*ROWS, strict=True)
         parts = PairSampler(first, second, 3, 1), GroupSampler(pairs_of(ROWS), 2, 2, 1, 1)
         bare = (None, None)
-        return Joined(parts, 4, bare) if mixed else OneCorpusABatch(parts, (4, 2), bare, 1, in_turn=False)
+        return JoinedSampler(parts, 4, bare) if mixed else OneCorpusABatch(parts, (4, 2), bare, 1, in_turn=False)
 
     answers: dict[str, Any] = {}
     changes = {
@@ -537,7 +537,7 @@ class Nearness(TrialWatcher):
             first, second = encode(["two dogs", "the woman plays a piano"])
             return -float(np.linalg.norm(first - second))
 
-        return self.workers.from_first(by_all(self.encoder, self.workers, nearness))
+        return self.workers.from_first(evaluate_together(self.encoder, self.workers, nearness))
 
 
 def keeps(workers: Workers) -> dict[str, Any]:
@@ -580,16 +580,18 @@ def evaluations(workers: Workers) -> dict[str, Any]:
         raise UserError("broken")
 
     encoder: Any = Lengths(workers.rank)
-    answers: dict[str, Any] = {"encoded": by_all(encoder, workers, lambda encode, _: encode(sentences))}
-    answers["nothing"] = by_all(encoder, workers, lambda encode, _: "nothing asked")
+    answers: dict[str, Any] = {"encoded": evaluate_together(encoder, workers, lambda encode, _: encode(sentences))}
+    answers["nothing"] = evaluate_together(encoder, workers, lambda encode, _: "nothing asked")
     try:
-        answers["refused"] = by_all(encoder, workers, refuse)
+        answers["refused"] = evaluate_together(encoder, workers, refuse)
     except UserError as error:
         answers["refused"] = str(error)
-    answers["few"] = by_all(encoder, workers, lambda encode, _: encode(sentences[:1]))
+    answers["few"] = evaluate_together(encoder, workers, lambda encode, _: encode(sentences[:1]))
     encoder.for_documents = Lengths(100)
-    answers["half"] = by_all(encoder, workers, lambda encode, own: encode(sentences[:1]))
-    answers["documents"] = by_all(encoder, workers, lambda encode, own: (encode(sentences[:1]), own(sentences))[1])
+    answers["half"] = evaluate_together(encoder, workers, lambda encode, own: encode(sentences[:1]))
+    answers["documents"] = evaluate_together(
+        encoder, workers, lambda encode, own: (encode(sentences[:1]), own(sentences))[1]
+    )
     answers["after"] = workers.from_first("still in step" if workers.rank == 0 else None)
     return answers
 
@@ -646,7 +648,7 @@ def answer(jobs: Sequence[str], rank: int, workers: int, folder: Path) -> None:
         world_size=workers,
         timeout=timedelta(seconds=120),
     )
-    torch.save({job: run(job, Workers.joined()) for job in jobs}, folder / f"answer-{rank}.pt")
+    torch.save({job: run(job, Workers.from_process_group()) for job in jobs}, folder / f"answer-{rank}.pt")
     dist.destroy_process_group()
 
 

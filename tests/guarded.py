@@ -48,7 +48,7 @@ def known(record: Record) -> Record:
         scores=scores,
         training={**record.training, "tokens": 90_000, "loss": 0.5 + chance / 1e4},
         cost={**record.cost, "seconds": 60 + chance / 1e3},
-        data={**record.read, "encoder": {"name": "e", "fingerprint": "feed", "fresh": []}, "overlap": tasks},
+        data={**record.data_read, "encoder": {"name": "e", "fingerprint": "feed", "fresh": []}, "overlap": tasks},
     )
 
 
@@ -66,7 +66,7 @@ def put(**parts: Any) -> Change:
     def change(record: Record) -> Record:
         new = {}
         for name, value in parts.items():
-            old = record.read if name == "data" else getattr(record, name)
+            old = record.data_read if name == "data" else getattr(record, name)
             new[name] = {**old, **value} if isinstance(old, dict) else value
         return changed(record, **new)
 

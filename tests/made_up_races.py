@@ -6,11 +6,11 @@ import math
 
 import numpy as np
 
-from reports.facts.seed_race import raced as race_of
+from reports.facts.seed_race import run_race as race_of
 from reports.statistics.comparison import compare
 from reports.statistics.families import holm
 from reports.statistics.sample import Sample
-from reports.statistics.sequential import WRONG, Entrant, looks, race_for_best
+from reports.statistics.sequential import WRONG, Entrant, race_for_best, race_p_factor
 from reports.statistics.spreads import common_spread
 
 Array = np.ndarray
@@ -66,6 +66,6 @@ def false_verdict(random: np.random.Generator, noise: str, agree: float, real: f
     samples = [Sample(own[:count], tuple(range(count))) for own, count in zip(test, counts, strict=True)]
     chances, common = [], common_spread(samples)
     for sample in samples[1:]:
-        allowed = max(looks(count, 1, MOST) for count in (sample.count, samples[0].count))
-        chances.append(compare(sample, samples[0], common=common, looks=allowed).p)
+        allowed = max(race_p_factor(count, 1, MOST) for count in (sample.count, samples[0].count))
+        chances.append(compare(sample, samples[0], common=common, p_factor=allowed).p)
     return any(p is not None and p < WRONG for p in holm(chances))

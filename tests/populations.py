@@ -75,7 +75,7 @@ class Population:
                         versions={"trainables": "abc", "torch": "2", "transformers": "5"},
                         training=record.training
                         | {"positives_per_anchor": float(recipe.flat().get("objective.positives") or 5)},
-                        data=record.read | {"corpus": {"fingerprint": "abc"}},
+                        data=record.data_read | {"corpus": {"fingerprint": "abc"}},
                     )
                 )
                 kept[record.key] = answers
@@ -84,7 +84,7 @@ class Population:
         info = StudyInfo(self.space.name, seeds=seeds, base=dict(base.flat()), evaluation=evaluation, row_hashes=hashes)
         predictions = InMemory(kept)
         scored = [
-            changed(record, scores={task: dict(predictions.again(record, task)) for task in self.tasks})
+            changed(record, scores={task: dict(predictions.recomputed(record, task)) for task in self.tasks})
             for record in records
         ]
         return with_predictions(Results(Path("nowhere"), info, self.space, scored), predictions)

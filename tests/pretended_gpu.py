@@ -306,7 +306,7 @@ def pretended() -> Iterator[None]:
         patch.setattr(threading.Thread, "run", in_thread)
         patch.setattr(torch.inference_mode, "__enter__", enter)  # where torch lets no tensor subclass be looked into
         patch.setattr(torch.inference_mode, "__exit__", leave)
-        patch.setattr(packed, "fastest", lambda value, packing, looks, otherwise: otherwise)
+        patch.setattr(packed, "fastest_attention", lambda value, packing, settings, fallback: fallback)
         torch.__future__.set_swap_module_params_on_conversion(True)  # a parameter stays the object that it is
         try:
             with _Operations(), _Calls():

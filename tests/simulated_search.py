@@ -33,7 +33,7 @@ def follow(
     """Run it to its end, or to that of its time, and yield the clock and how the study stands after every `every`
     seconds. The test's `time.monotonic` must be the clock."""
     budget = search.budget
-    plan: Any = SimpleNamespace(results=results, limits=search.course.limits, races=False, first_decides=False)
+    plan: Any = SimpleNamespace(results=results, limits=search.design.limits, races=False, first_decides=False)
     state = StudyState(
         plan,
         Ledger(results / LEDGER),

@@ -88,7 +88,7 @@ class Study:
         waiting = [trial.recipe_hash for trial in self.queue]
         running = [(key.rpartition("-")[0], 0.0) for key in self.begun]
         fitting = itertools.takewhile(lambda n: self.budget.fits(waiting[:n], running), range(1, len(waiting) + 1))
-        return Outlook(waiting[: max(fitting, default=0)], left=self.left())
+        return Outlook(waiting[: max(fitting, default=0)], seconds_left=self.left())
 
     def left(self) -> float:
         return self.budget.seconds_left()

@@ -18,7 +18,7 @@ from reports.facts.recipe_names import recipe_names
 from reports.facts.results import Results
 from reports.facts.soup import Soups
 from reports.ledger import LEDGER, MODELS, Finals, LearningCurve, Ledger, Record, StudyInfo, trial_key
-from reports.ledger.finals import FIRST_FRESH, SHARES, SoupVariant
+from reports.ledger.finals import CURVE_SHARES, FIRST_FRESH_SEED, SoupVariant
 from reports.made_up import VERSIONS
 from reports.sections import SECTIONS, Section
 from reports.testing import SectionContract, changed, made_record, write_trial
@@ -302,9 +302,9 @@ def add_finals(
         luck = chance.gauss(0, std)
         own = tasks if tasks and recipe is not results.base else {}
         figures = {score: value + gain + luck + own.get(score[0], 0.0) for score, value in level.items()}
-        records.append(make_record(recipe, results.evaluation, FIRST_FRESH + seed, figures))
+        records.append(make_record(recipe, results.evaluation, FIRST_FRESH_SEED + seed, figures))
     untrained = {score: value - base_over_encoder for score, value in level.items()}
-    records.append(make_record(untrained_recipe, results.evaluation, FIRST_FRESH, untrained))
+    records.append(make_record(untrained_recipe, results.evaluation, FIRST_FRESH_SEED, untrained))
     for record in records:
         record = changed(record, checkpoint=f"models/{record.key}")
         write_trial(folder, record) if predictions else Ledger(folder / LEDGER).write(record)
@@ -329,16 +329,16 @@ def add_curve(
     results, chance = Results.load(folder), random.Random(12)
     info, finals = results.info, results.info.finals
     level = results.finals[whole][: finals.seeds]
-    parts: dict[str, str | None] = dict.fromkeys(SHARES)
+    parts: dict[str, str | None] = dict.fromkeys(CURVE_SHARES)
     records = []
     for share, loss in losses.items():
-        recipe = Recipe.from_flat(level[0].recipe).override({"corpus.share": SHARES[share]})
+        recipe = Recipe.from_flat(level[0].recipe).override({"corpus.share": CURVE_SHARES[share]})
         parts[share] = recipe.hash
         for record in level:
             moved = chance.gauss(0, std) - loss
             scores = _each(record, lambda task, name, value, moved=moved: min(99.5, value + moved))
-            data = {**record.data, "corpus": {**record.data["corpus"], "pairs": round(12000 * SHARES[share])}}
-            training = {**record.training, "steps": round(90 * SHARES[share])}
+            data = {**record.data, "corpus": {**record.data["corpus"], "pairs": round(12000 * CURVE_SHARES[share])}}
+            training = {**record.training, "steps": round(90 * CURVE_SHARES[share])}
             part = changed(record, scores=scores, checkpoint=None)
             own = {"recipe": dict(recipe.flat()), "recipe_hash": recipe.hash, "data": data, "training": training}
             records.append(dataclasses.replace(part, **own))

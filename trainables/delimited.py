@@ -36,7 +36,7 @@ csv.field_size_limit(LONGEST_LINE)  # for the whole process; a field over severa
 def delimited_rows(lines: Lines, refuse: Refuse, delimiter: str | None = None) -> Iterator[tuple[int, dict[str, str]]]:
     """Yield each row with the number of its first line. A first line like `sep=;` sets the delimiter. Else it is
     `delimiter` if the header has it, or has no known names between others; else the header's most frequent one."""
-    ahead = _Ahead(dropwhile(lambda numbered: not numbered[1].strip(f"{_DELIMITERS} \r\n"), lines))
+    ahead = _Lookahead(dropwhile(lambda numbered: not numbered[1].strip(f"{_DELIMITERS} \r\n"), lines))
     columns: list[str] = []
     settled = False
     for number, line in ahead:
@@ -46,7 +46,7 @@ def delimited_rows(lines: Lines, refuse: Refuse, delimiter: str | None = None) -
                 raise refuse(number, f"{line.strip()}: columns stand between commas, semicolons, tabs or bars alone")
             continue
         if delimiter is None:
-            delimiter = _most(line)
+            delimiter = _frequent_delimiter(line)
         elif not settled and delimiter not in line:
             delimiter = delimiter_of(line) or delimiter
         settled = True
@@ -69,7 +69,7 @@ def delimited_rows(lines: Lines, refuse: Refuse, delimiter: str | None = None) -
 
 def delimiter_of(header: str) -> str | None:
     """Return the delimiter of a header with at least one known column name; None if the line is no such header."""
-    most = _most(header)
+    most = _frequent_delimiter(header)
     names = [name.strip('" \r\n') for name in header.split(most)]
     return most if len(names) > 1 and all(map(_WORD.fullmatch, names)) and roles_of(names) else None
 
@@ -78,7 +78,7 @@ def outside_quotes(line: str) -> str:
     return re.sub('"[^"]*"', "", line)
 
 
-def _most(header: str) -> str:
+def _frequent_delimiter(header: str) -> str:
     return max(_DELIMITERS, key=outside_quotes(header).count)
 
 
@@ -88,13 +88,13 @@ def named_twice(columns: Sequence[str]) -> str | None:
     return f"two columns are named {shown(twice)}; rename one, or take it out" if twice else None
 
 
-class _Ahead:
+class _Lookahead:
     """Iterator of lines; lines that were read ahead can be put back."""
 
     def __init__(self, lines: Iterator[tuple[int, str]]) -> None:
         self._lines, self._back = lines, deque[tuple[int, str]]()
 
-    def __iter__(self) -> _Ahead:
+    def __iter__(self) -> _Lookahead:
         return self
 
     def __next__(self) -> tuple[int, str]:
@@ -104,7 +104,7 @@ class _Ahead:
         self._back.extendleft(reversed(lines))
 
 
-def _fields(number: int, line: str, ahead: _Ahead, delimiter: str, columns: int, refuse: Refuse) -> list[str]:
+def _fields(number: int, line: str, ahead: _Lookahead, delimiter: str, columns: int, refuse: Refuse) -> list[str]:
     """Return the fields of a row, which may continue on further lines. `columns`: the header's number; 0: unknown."""
     text = line.rstrip("\r\n")
     if '"' not in text and "\r" not in text:

@@ -11,17 +11,17 @@ import sys
 import traceback
 from collections.abc import Callable, Iterable, Sequence
 
-LONGEST = 1000
+MAX_SENTENCE_LENGTH = 1000
 """Most characters of a sentence."""
-SHORT = 400
+MAX_REASON_LENGTH = 400
 """Most characters of a library's error within a sentence."""
-SHOWN = 200
+MAX_VALUE_LENGTH = 200
 """Most characters of a wrong value within a sentence."""
 
-OUTSIDE = "__outside__"
+SOURCE_PATH = "__outside__"
 """Attribute of a module that was made from a plugin or a space file: the path of the file."""
 
-_LISTED = 8
+_MAX_LISTED = 8
 _ORDINARY = re.compile(r"[\w .'#-]{1,60}")
 _quotes = reprlib.Repr()
 _quotes.maxstring = _quotes.maxother = 100
@@ -76,11 +76,11 @@ def answer_user_errors(main: Callable[[], int | None]) -> int:
     except (Exception, KeyboardInterrupt):
         raise
     except BaseException as error:
-        frames = [(frame.f_globals.get(OUTSIDE), line) for frame, line in traceback.walk_tb(error.__traceback__)]
+        frames = [(frame.f_globals.get(SOURCE_PATH), line) for frame, line in traceback.walk_tb(error.__traceback__)]
         where = next((f"{path}, line {line}" for path, line in reversed(frames) if path), None)
         if where is None:  # such as argparse's exit after it printed the help
             raise
-        print(f"error: {sentence(where)}: {unforeseen(error)}", file=sys.stderr)
+        print(f"error: {sentence(where)}: {describe_error(error)}", file=sys.stderr)
         return 2
 
 
@@ -94,13 +94,13 @@ def is_text(text: str) -> bool:
     return True
 
 
-def sentence(text: str, most: int = LONGEST) -> str:
+def sentence(text: str, most: int = MAX_SENTENCE_LENGTH) -> str:
     """Return the text as one line for a terminal, without control characters, and cut to `most` characters."""
     line = _cut(" ".join(text.split()), most)
     return _cut("".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in line), most)
 
 
-def words_of(error: BaseException) -> str:
+def message_of(error: BaseException) -> str:
     """Return the message of an error; empty if `str` fails on it, as it may for an error class of a plugin."""
     try:
         return str(error).strip()
@@ -112,25 +112,25 @@ def words_of(error: BaseException) -> str:
 
 def reason(error: BaseException) -> str:
     """Return the first line of an error's message, for use within a sentence. It is cut, as it may quote a file."""
-    return sentence((words_of(error) or type(error).__name__).splitlines()[0], SHORT)
+    return sentence((message_of(error) or type(error).__name__).splitlines()[0], MAX_REASON_LENGTH)
 
 
-def unforeseen(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
     """Return class and message of an unexpected error, as the message may be unclear; only that of a `UserError`."""
-    words = words_of(error)
+    words = message_of(error)
     readable = isinstance(error, UserError) or not words
-    return reason(error) if readable else sentence(f"{type(error).__name__}: {words}", SHORT)
+    return reason(error) if readable else sentence(f"{type(error).__name__}: {words}", MAX_REASON_LENGTH)
 
 
 def shown(value: object) -> str:
     """Return the `repr` of a wrong value for a sentence, without its middle if it is long."""
-    return _cut(_quotes.repr(value), SHOWN)
+    return _cut(_quotes.repr(value), MAX_VALUE_LENGTH)
 
 
 def listed(names: Sequence[object]) -> str:
     """Return names from a file, such as columns, for a sentence: the first few and the number of the rest."""
-    first = [str(name) if _ORDINARY.fullmatch(str(name)) else shown(name) for name in names[:_LISTED]]
-    return ", ".join([*first, *([f"{len(names) - _LISTED:,} more"] if len(names) > _LISTED else [])]) or "none"
+    first = [str(name) if _ORDINARY.fullmatch(str(name)) else shown(name) for name in names[:_MAX_LISTED]]
+    return ", ".join([*first, *([f"{len(names) - _MAX_LISTED:,} more"] if len(names) > _MAX_LISTED else [])]) or "none"
 
 
 def did_you_mean(name: object, options: Iterable[str]) -> str:

@@ -27,10 +27,13 @@ class EvaluationConfig(Options):
     section = "evaluation"
 
     senteval: str = key(
-        "senteval", "Folder in SentEval's layout (it holds downstream/), or scenes.", place=True, measures=False
+        "senteval",
+        "Folder in SentEval's layout (it holds downstream/), or scenes.",
+        is_path=True,
+        changes_results=False,
     )
     tasks: tuple[str, ...] = key(
-        ("sts", "transfer", "STSBenchmark"), "Names of tasks and of groups of tasks.", measures=False
+        ("sts", "transfer", "STSBenchmark"), "Names of tasks and of groups of tasks.", changes_results=False
     )
     protocol: str = key(
         "full",
@@ -41,13 +44,13 @@ class EvaluationConfig(Options):
         "none",
         "Sentences whose cosines are kept before and after training (SupMPN, Figure 2): none, topics (twelve of our "
         "own), or a text file with one a line.",
-        place=True,
-        measures=False,
+        is_path=True,
+        changes_results=False,
     )
     explored: Parts = key(
         "development",
         "What explored recipes are scored on: development, which is what the search's goals need, or all, as rows are.",
-        measures=False,
+        changes_results=False,
     )
     parts: Parts = "all"
     """The scored parts of the tasks. Not a key: a study sets it for each trial."""

@@ -11,7 +11,7 @@ from trainables.errors import UserError
 
 PROJECT = "sentence-embedding-studies"
 """Name of this project's folders among a user's files."""
-LARGEST = 64 << 20
+MAX_FILE_BYTES = 64 << 20
 """Most bytes of a file of a study or a plugin, which is read at once. A usual file has some thousands."""
 _ATTEMPTS = 20
 
@@ -25,11 +25,11 @@ def expanded(path: str | Path) -> Path:
 
 
 def check_plain(path: Path) -> None:
-    """Raise `ValueError` unless the path is a regular file (a pipe would block) of at most `LARGEST` bytes."""
+    """Raise `ValueError` unless the path is a regular file (a pipe would block) of at most `MAX_FILE_BYTES` bytes."""
     if not path.is_file():
         raise ValueError("it is no file")
-    if path.stat().st_size > LARGEST:
-        raise ValueError(f"it has more than {LARGEST >> 20} MiB")
+    if path.stat().st_size > MAX_FILE_BYTES:
+        raise ValueError(f"it has more than {MAX_FILE_BYTES >> 20} MiB")
 
 
 def make_folder(folder: Path) -> None:

@@ -24,35 +24,39 @@ _ASIDE = ("README.md",)
 """Names of files that are ignored. The README of a saved model is rewritten."""
 
 
-def identity(text: str, holds: str = "", by_place: Mapping[str, str] | None = None) -> str:
-    """Return a text of places, joined by commas, with each existing place replaced by its fingerprint. `holds`: the
+def identity(text: str, subfolder: str = "", by_place: Mapping[str, str] | None = None) -> str:
+    """Return a text of places, joined by commas, with each existing place replaced by its fingerprint. `subfolder`: the
     part of a folder that is read. `by_place`: fingerprints by place, also of places that no longer exist."""
-    digits = fingerprints(text, holds)
+    digits = fingerprints(text, subfolder)
     parts = [part.strip() for part in text.split(",")]
-    places = [_place(part, holds) for part in parts]
+    places = [_place(part, subfolder) for part in parts]
     return ",".join(
         (by_place or {}).get(place) or digits.get(place) or part for part, place in zip(parts, places, strict=True)
     )
 
 
-def found_again(text: str, holds: str, by_place: Mapping[str, str]) -> str:
+def relocate(text: str, subfolder: str, by_place: Mapping[str, str]) -> str:
     """Return the text with each missing place replaced by an existing place of equal content, as in `by_place`."""
     places = {digits: place for place, digits in by_place.items() if expanded(place).exists()}
     parts = [part.strip() for part in text.split(",")]
-    missing = {part: by_place.get(_place(part, holds)) for part in parts if not expanded(_place(part, holds)).exists()}
+    missing = {
+        part: by_place.get(_place(part, subfolder)) for part in parts if not expanded(_place(part, subfolder)).exists()
+    }
     now = (places.get(missing.get(part) or "", part) for part in parts)
-    return ",".join(place.removesuffix(f"/{holds}" if holds else "") for place in now)
+    return ",".join(place.removesuffix(f"/{subfolder}" if subfolder else "") for place in now)
 
 
-def fingerprints(text: str, holds: str = "") -> dict[str, str]:
+def fingerprints(text: str, subfolder: str = "") -> dict[str, str]:
     """Return the fingerprints of the places in the text that exist, by path."""
     parts = (part.strip() for part in text.split(","))
-    paths = {_place(part, holds): expanded(_place(part, holds)) for part in parts if part and part not in BUILT_IN}
+    paths = {
+        _place(part, subfolder): expanded(_place(part, subfolder)) for part in parts if part and part not in BUILT_IN
+    }
     return {place: fingerprint(path) for place, path in paths.items() if path.exists()}
 
 
-def _place(part: str, holds: str) -> str:
-    return f"{part}/{holds}" if part and holds else part
+def _place(part: str, subfolder: str) -> str:
+    return f"{part}/{subfolder}" if part and subfolder else part
 
 
 def fingerprint(path: Path) -> str:

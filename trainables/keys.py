@@ -49,16 +49,16 @@ class Key:
     """Name of the key in tables and on axes."""
     alias: str | None
     """Another name on the command line, as in the papers."""
-    place: bool
-    """Whether values are files, folders or hub ids. Then their content counts, not the path."""
-    holds: str
+    is_path: bool
+    """Whether values are paths or hub ids. Then their content counts, not the path."""
+    subfolder: str
     """The part of a folder that is read; empty: the whole folder."""
     together: bool
     """Whether trials with different values can train together in a population."""
-    measures: bool
+    changes_results: bool
     """Whether the key changes results, not only the place of data or the way of computation."""
-    exact: bool
-    """Whether blanks at the ends of a text value count."""
+    keep_blanks: bool
+    """Whether blanks at the ends of a text value stay."""
     registry: str | None
     """The registry of the components that the key chooses from, as `"module:REGISTRY"`."""
     search: Range | tuple[Value, ...] | None
@@ -83,13 +83,13 @@ class Key:
         return tuple(value for kind in self.options if get_origin(kind) is Literal for value in get_args(kind))
 
     @property
-    def takes(self) -> str:
+    def values_in_words(self) -> str:
         """The possible values in words: `a number or none`, or the names to choose from."""
         names = self.names
         return choices(map(repr, names)) if names is not None else _describe(self)
 
     @property
-    def explained(self) -> str:
+    def full_meaning(self) -> str:
         """The meaning of the key, and of each possible name whose entry has a meaning."""
         meanings = {name: getattr(entry, "meaning", "") for name, entry in (self.names or {}).items()}
         listed = "; ".join(f"{name}: {meaning}" for name, meaning in meanings.items() if meaning)
@@ -103,11 +103,11 @@ def key(
     *,
     label: str | None = None,
     alias: str | None = None,
-    place: bool = False,
-    holds: str = "",
+    is_path: bool = False,
+    subfolder: str = "",
     together: bool = False,
-    measures: bool = True,
-    exact: bool = False,
+    changes_results: bool = True,
+    keep_blanks: bool = False,
     registry: str | None = None,
     search: Range | tuple[Value, ...] | None = None,
     when: tuple[str, Callable[[Any], Any]] | None = None,
@@ -188,7 +188,7 @@ def parse(item: Key, raw: str) -> Value:
                 return kind(raw)
             except ValueError:
                 hint = point_hint(raw) if float in item.options else ""
-                raise UserError(f"{item.name} must be {item.takes}, not {shown(raw)}{hint}") from None
+                raise UserError(f"{item.name} must be {item.values_in_words}, not {shown(raw)}{hint}") from None
     return raw
 
 
@@ -197,7 +197,7 @@ def validate(item: Key, value: Any) -> Any:
     if float in item.options and type(value) in (int, float):
         value = _as_float(value) + 0.0  # 1 and 1.0 must hash alike, and so must -0.0 and 0.0
     if not _fits(value, item):
-        raise UserError(f"{item.name} must be {item.takes}, not {shown(value)}")
+        raise UserError(f"{item.name} must be {item.values_in_words}, not {shown(value)}")
     named = value is None or value in item.literals  # checks are for other values
     problem = item.check(value) if item.check and not named else None
     if problem:
@@ -205,7 +205,7 @@ def validate(item: Key, value: Any) -> Any:
     names = item.names if value != item.default else None  # a default needs no check, so the registry is not loaded
     if names is not None and value not in names:
         hint = f"; {did_you_mean(value, names)}".rstrip("; ")
-        raise UserError(f"{item.name} must be {item.takes}, not {shown(value)}{hint}")
+        raise UserError(f"{item.name} must be {item.values_in_words}, not {shown(value)}{hint}")
     return value
 
 

@@ -20,13 +20,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from trainables.errors import OUTSIDE, SHORT, UserError, reason, sentence, unforeseen
+from trainables.errors import MAX_REASON_LENGTH, SOURCE_PATH, UserError, describe_error, reason, sentence
 from trainables.files import check_plain
 from trainables.registry import Named, Registry
 
 
 @dataclass(frozen=True)
-class _Ran:
+class _LoadedFile:
     """A file that was run, and the entries that it added."""
 
     module: types.ModuleType
@@ -36,17 +36,17 @@ class _Ran:
     def is_space(self) -> bool:
         return hasattr(self.module, "SPACE") or hasattr(self.module, "SPACES")
 
-    def bring(self) -> None:
+    def register(self) -> None:
         """Register the file's entries, and remove other space files' entries of the same names from all registries."""
         names = {entry.name for _, entry in self.added}
-        for other in _ran.values():
+        for other in _loaded_files.values():
             if other is not self:
                 other.withdraw(names)
         for registry, entry in self.added:
             if not registry.holds(entry):
                 registry.add(entry)
             if self.is_space:
-                registry.lend(entry.name)
+                registry.allow_replacement(entry.name)
 
     def withdraw(self, names: Set[str]) -> None:
         """Remove the file's entries of these names, if it is a space file."""
@@ -55,7 +55,7 @@ class _Ran:
                 registry.remove(entry.name)
 
 
-_ran: dict[str, _Ran] = {}
+_loaded_files: dict[str, _LoadedFile] = {}
 """The files that this process has run, by source. Running a file twice would add its entries twice."""
 
 
@@ -80,38 +80,38 @@ def read_source(path: Path, what: str) -> str:
 def run_source(source: str, path: str, what: str) -> types.ModuleType:
     """Run Python source as a module, once in this process. Raises `UserError` with the line for any error, also for
     `sys.exit()`, which must not end the study."""
-    if source not in _ran:
+    if source not in _loaded_files:
         before = len(Registry.added)
         module = _run(source, path, what)
-        _ran[source] = _Ran(module, tuple(Registry.added[before:]))
-    _ran[source].bring()
-    return _ran[source].module
+        _loaded_files[source] = _LoadedFile(module, tuple(Registry.added[before:]))
+    _loaded_files[source].register()
+    return _loaded_files[source].module
 
 
 def has_run(source: str) -> bool:
     """Return whether this process has run the source."""
-    return source in _ran
+    return source in _loaded_files
 
 
 def withdraw_spaces() -> None:
     """Remove the entries of all space files. They are restored when a file is loaded again."""
-    for ran in _ran.values():
-        ran.withdraw({entry.name for _, entry in ran.added})
+    for file in _loaded_files.values():
+        file.withdraw({entry.name for _, entry in file.added})
 
 
 def _run(source: str, path: str, what: str) -> types.ModuleType:
     digest = hashlib.sha256(source.encode()).hexdigest()[:8]  # so that two files of one name are two modules
     module = types.ModuleType(f"{what}_{Path(path).stem}_{digest}")
     module.__file__ = path
-    setattr(module, OUTSIDE, path)
+    setattr(module, SOURCE_PATH, path)
     sys.modules[module.__name__] = module  # dataclasses and pickle look up the module
     try:
         code = compile(source, path, "exec", dont_inherit=True)
     except SyntaxError as error:
         line = error.lineno or source.partition("\0")[0].count("\n") + 1  # Python gives no line for a NUL
-        raise UserError(f"{path}, line {line}: {sentence(error.msg, SHORT)}") from None
+        raise UserError(f"{path}, line {line}: {sentence(error.msg, MAX_REASON_LENGTH)}") from None
     except Exception as error:  # nested too deep, or too large
-        raise UserError(f"{path}: {unforeseen(error)}") from None
+        raise UserError(f"{path}: {describe_error(error)}") from None
     try:
         exec(code, module.__dict__)
     except BaseException as error:
@@ -119,5 +119,5 @@ def _run(source: str, path: str, what: str) -> types.ModuleType:
             raise
         frames = traceback.extract_tb(error.__traceback__)
         line = next((frame.lineno for frame in reversed(frames) if frame.filename == path), None) or 1
-        raise UserError(f"{path}, line {line}: {unforeseen(error)}") from None
+        raise UserError(f"{path}, line {line}: {describe_error(error)}") from None
     return module

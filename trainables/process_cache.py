@@ -1,6 +1,6 @@
 """A cache of the process, for data from files that are the same in all trials.
 
-    pairs = PROCESS_CACHE.get(("pairs", source, stamp(path)), lambda: read(path)).copy()
+    pairs = PROCESS_CACHE.get(("pairs", source, file_states(path)), lambda: read(path)).copy()
 
 The key of a value contains everything that decides it; files count by path, size and time of change. A trial may
 change its data, so callers copy cached values, unless these are immutable. Values that depend on a trial's parameters
@@ -60,7 +60,7 @@ class ProcessCache:
 PROCESS_CACHE = ProcessCache()
 
 
-def stamp(place: Path) -> tuple[tuple[str, int, int], ...]:
+def file_states(place: Path) -> tuple[tuple[str, int, int], ...]:
     """Return path, size and time of change of a file, or of all files of a folder, as a sign of their content."""
     files = sorted(file for file in place.rglob("*") if file.is_file()) if place.is_dir() else [place]
     states = [(file.resolve(), file.stat()) for file in files]

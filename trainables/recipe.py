@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import Any, TypeAlias, TypeVar, cast
 
 from trainables.errors import UserError, choices, did_you_mean, shown
-from trainables.fingerprints import fingerprints, found_again, identity
+from trainables.fingerprints import fingerprints, identity, relocate
 from trainables.keys import Key, Options, Value, keys_of, options_of, parse, validate
 from trainables.registry import Registry
 from trainables.sections import (
@@ -43,8 +43,8 @@ __all__ = [
     "Recipe",
     "Value",
     "choosers",
-    "deciding",
-    "existing",
+    "deciding_keys",
+    "existing_keys",
     "keys",
     "parse_assignment",
 ]
@@ -159,9 +159,9 @@ class Recipe:
 
     def why_not(self, name: str) -> str:
         """Return a sentence why this recipe does not have a known key."""
-        if not self.trains and not _Live(trains=False, fits=False, pools=True).has(name):
+        if not self.trains and not _ActiveSections(trains=False, fits=False, pools=True).has(name):
             return f"{name} changes nothing where nothing is trained; leave it out"
-        if not _Live(trains=True, fits=True, pools=_Live.of(self.settings).pools).has(name):
+        if not _ActiveSections(trains=True, fits=True, pools=_ActiveSections.of(self.settings).pools).has(name):
             return f"{name} changes nothing where encoder.kind is {self.encoder.kind}; leave it out"
         for part in self._read[1]:
             for item in keys_of(type(part)).values():
@@ -178,7 +178,7 @@ class Recipe:
     @property
     def trains(self) -> bool:
         """Whether a trial trains anything. If not, it evaluates the untrained encoder."""
-        return _Live.of(self.settings).trains
+        return _ActiveSections.of(self.settings).trains
 
     @property
     def uses_seed(self) -> bool:
@@ -197,29 +197,29 @@ class Recipe:
         return self.hash_with({})
 
     def hash_with(self, places: Mapping[str, str]) -> str:
-        """Return the hash of `counted(places)`."""
-        text = json.dumps([SCHEMA, self.counted(places)], sort_keys=True, separators=(",", ":"))
+        """Return the hash of `hashed_keys(places)`."""
+        text = json.dumps([SCHEMA, self.hashed_keys(places)], sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
-    def counted(self, places: Mapping[str, str]) -> dict[str, Any]:
+    def hashed_keys(self, places: Mapping[str, str]) -> dict[str, Any]:
         """Return the keys that are not at their defaults. Local files and folders are replaced by fingerprints of their
         content. `places`: fingerprints by path, also of paths that no longer exist."""
         by_name = keys()
         return {
-            name: identity(value, by_name[name].holds, places)
-            if by_name[name].place and isinstance(value, str)
+            name: identity(value, by_name[name].subfolder, places)
+            if by_name[name].is_path and isinstance(value, str)
             else value
             for name, value in self.flat().items()
             if value != by_name[name].default
         }
 
-    def found_again(self, places: Mapping[str, str]) -> Recipe:
+    def relocate(self, places: Mapping[str, str]) -> Recipe:
         """Return the recipe with the present paths of moved files. `places`: fingerprints by path, old and new."""
         by_name = keys()
         moved = {
-            name: found_again(value, by_name[name].holds, places)
+            name: relocate(value, by_name[name].subfolder, places)
             for name, value in self.flat().items()
-            if by_name[name].place and isinstance(value, str)
+            if by_name[name].is_path and isinstance(value, str)
         }
         return self.override(moved)
 
@@ -227,13 +227,15 @@ class Recipe:
     def places(self) -> dict[str, str]:
         """Fingerprints of the local files and folders that count in the hash, by path."""
         named = [(keys()[name], value) for name, value in self.flat().items()]
-        digits = [fingerprints(value, item.holds) for item, value in named if item.place and isinstance(value, str)]
+        digits = [
+            fingerprints(value, item.subfolder) for item, value in named if item.is_path and isinstance(value, str)
+        ]
         return {place: digest for each in digits for place, digest in each.items()}
 
 
 def keys() -> Mapping[str, Key]:
     """Return every flat key that a recipe can have, with its definition."""
-    return _gathered(Registry.changes).by_name
+    return _key_index(Registry.changes).by_name
 
 
 def changed(base: Mapping[str, Value], recipe: Mapping[str, Value]) -> dict[str, Value]:
@@ -244,20 +246,20 @@ def changed(base: Mapping[str, Value], recipe: Mapping[str, Value]) -> dict[str,
     return {name: value for name, value in recipe.items() if value != base.get(name, left[name])}
 
 
-def existing(flat: Mapping[str, Value]) -> frozenset[str]:
+def existing_keys(flat: Mapping[str, Value]) -> frozenset[str]:
     """Return the keys of the recipe with these values and defaults otherwise."""
-    gathered = _gathered(Registry.changes)
-    return _existing(Registry.changes, tuple((name, flat[name]) for name in gathered.deciders if name in flat))
+    index = _key_index(Registry.changes)
+    return _existing(Registry.changes, tuple((name, flat[name]) for name in index.deciders if name in flat))
 
 
-def deciding(name: str) -> frozenset[str]:
+def deciding_keys(name: str) -> frozenset[str]:
     """Return the keys that decide whether a recipe has the key `name`."""
-    return _gathered(Registry.changes).deciding[name]
+    return _key_index(Registry.changes).deciding[name]
 
 
 def choosers(name: str) -> Mapping[str, tuple[str, ...]]:
     """Return the keys that can choose a component with the key `name`, each with the names of such components."""
-    return _gathered(Registry.changes).owners.get(name, {})
+    return _key_index(Registry.changes).owners.get(name, {})
 
 
 def parse_assignment(text: str) -> tuple[str, Value]:
@@ -268,11 +270,11 @@ def parse_assignment(text: str) -> tuple[str, Value]:
     if name.strip() in PRESETS:
         return next(_parsed([(name.strip(), raw.strip())]))
     item = _find(name.strip())
-    return item.name, parse(item, raw if item.exact else raw.strip())
+    return item.name, parse(item, raw if item.keep_blanks else raw.strip())
 
 
 @dataclass(frozen=True)
-class _Gathered:
+class _KeyIndex:
     """The keys of all sections and registered components."""
 
     by_name: Mapping[str, Key]
@@ -283,7 +285,7 @@ class _Gathered:
 
 
 @functools.lru_cache(maxsize=1)
-def _gathered(changes: int) -> _Gathered:
+def _key_index(changes: int) -> _KeyIndex:
     """Gather all keys. `changes`: `Registry.changes`, so that the cache follows the registries."""
     by_name: dict[str, Key] = {}
     owners: dict[str, dict[str, tuple[str, ...]]] = {}
@@ -303,11 +305,11 @@ def _gathered(changes: int) -> _Gathered:
                 causes.add(chooser)
             if item.when is not None:
                 causes.add(keys_of(part)[item.when[0]].name)
-            if not _Live(trains=False, fits=True, pools=True).has(item.name):
+            if not _ActiveSections(trains=False, fits=True, pools=True).has(item.name):
                 causes.update(_DECIDES_TRAINING)
-            elif not _Live(trains=False, fits=False, pools=True).has(item.name):
+            elif not _ActiveSections(trains=False, fits=False, pools=True).has(item.name):
                 causes.update((*_DECIDES_TRAINING, "pooling.after"))
-            elif not _Live(trains=True, fits=True, pools=False).has(item.name):
+            elif not _ActiveSections(trains=True, fits=True, pools=False).has(item.name):
                 causes.add("encoder.kind")
             if item.names is not None:
                 for name, entry in item.names.items():
@@ -320,7 +322,7 @@ def _gathered(changes: int) -> _Gathered:
     deciding = {name: _closed(name, direct) for name in by_name}
     order = sorted(by_name, key=_place)
     deciders = tuple(name for name in order if any(name in others for others in deciding.values()))
-    return _Gathered({name: by_name[name] for name in order}, owners, deciding, deciders)
+    return _KeyIndex({name: by_name[name] for name in order}, owners, deciding, deciders)
 
 
 def _closed(name: str, direct: Mapping[str, Iterable[str]]) -> frozenset[str]:
@@ -344,12 +346,12 @@ def _made(changes: int, items: tuple[tuple[str, Any], ...], types: tuple[type, .
 def _read(settings: Mapping[str, Value]) -> _Parts:
     """Return the keys with values, and the parts, of the recipe with these settings."""
     values, parts = dict[str, Value](), list[Options]()
-    live = _Live.of(settings)
+    active = _ActiveSections.of(settings)
 
     def read(part: type[Options], present: bool) -> None:
         items = keys_of(part)
         whole = _part(part, {name: settings.get(item.name, item.default) for name, item in items.items()})
-        has = {name: present and live.has(item.name) and _exists(item, whole, live) for name, item in items.items()}
+        has = {name: present and active.has(item.name) and _exists(item, whole, active) for name, item in items.items()}
         made = whole if all(has.values()) else _part(part, {name: getattr(whole, name) for name in items if has[name]})
         parts.append(made)
         for name, item in items.items():
@@ -395,17 +397,17 @@ def _existing(changes: int, values: tuple[tuple[str, Value], ...]) -> frozenset[
     return frozenset(Recipe(dict(values)).flat())
 
 
-def _exists(item: Key, part: Options, live: _Live) -> bool:
+def _exists(item: Key, part: Options, active: _ActiveSections) -> bool:
     """Return whether the part has the key. `when` tests another value of the part, or the component of that name."""
     if item.when is None:
         return True
-    other, holds = item.when
+    other, condition = item.when
     decides, value = keys_of(type(part))[other], getattr(part, other)
-    return live.has(decides.name) and bool(holds(value if decides.names is None else decides.names[value]))
+    return active.has(decides.name) and bool(condition(value if decides.names is None else decides.names[value]))
 
 
 @dataclass(frozen=True)
-class _Live:
+class _ActiveSections:
     """Decides which sections of a recipe have an effect."""
 
     trains: bool
@@ -415,7 +417,7 @@ class _Live:
     """Whether the encoder's token states are pooled by `pooling.mode`."""
 
     @classmethod
-    def of(cls, settings: Mapping[str, Value]) -> _Live:
+    def of(cls, settings: Mapping[str, Value]) -> _ActiveSections:
         encoder = keys_of(EncoderConfig)
         epochs, after = keys_of(OptimisationConfig)["epochs"], keys_of(PoolingConfig)["after"]
         kind, adapter = (settings.get(encoder[name].name, encoder[name].default) for name in ("kind", "adapter"))

@@ -49,11 +49,11 @@ class ChosenWeights(TypedDict, total=False):
     steps: Whole
 
 
-_OF_KEPT = {"best": {"step", "score", "scored"}, "average": {"from_step", "steps"}}
+_KEPT_FIELDS = {"best": {"step", "score", "scored"}, "average": {"from_step", "steps"}}
 
 
 def _whole(weights: ChosenWeights) -> str | None:
-    expected = _OF_KEPT.get(weights.get("keep", ""), {"keep"})
+    expected = _KEPT_FIELDS.get(weights.get("keep", ""), {"keep"})
     return None if expected <= weights.keys() else "has not the steps of `best` or `average`"
 
 

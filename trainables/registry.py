@@ -40,7 +40,7 @@ class Registry(Mapping[str, E]):
     def __init__(self, noun: str, *entries: E) -> None:
         self.noun = noun
         self._entries: dict[str, E] = {}
-        self._lent: set[str] = set()
+        self._replaceable: set[str] = set()
         self._put(entries)
 
     def add(self, *entries: E) -> None:
@@ -50,20 +50,20 @@ class Registry(Mapping[str, E]):
 
     def _put(self, entries: Iterable[E]) -> None:
         for entry in entries:
-            if entry.name in self._entries and entry.name not in self._lent:
+            if entry.name in self._entries and entry.name not in self._replaceable:
                 raise UserError(f"the name {entry.name!r} is taken by another {self.noun}; give yours another name")
             self._entries[entry.name] = entry
-            self._lent.discard(entry.name)
+            self._replaceable.discard(entry.name)
         Registry.changes += 1
 
-    def lend(self, name: str) -> None:
+    def allow_replacement(self, name: str) -> None:
         """Allow another entry to replace the entry of this name."""
-        self._lent.add(name)
+        self._replaceable.add(name)
 
     def remove(self, name: str) -> None:
         """Remove an entry."""
         del self._entries[name]
-        self._lent.discard(name)
+        self._replaceable.discard(name)
         Registry.changes += 1
 
     def holds(self, entry: Named) -> bool:

@@ -35,7 +35,7 @@ class EncoderConfig(Options):
         "Hub id of a model (owner/name or owner/name@REVISION), its folder, a file of word vectors (.txt, .vec, .npy) "
         "or of static ones (.safetensors), or scenes-small.",
         label="encoder",
-        place=True,
+        is_path=True,
     )
     layers: int | None = key(
         None, "Keep only the first so many layers; none keeps all.", at_least(1), when=("kind", _follows_settings)
@@ -56,14 +56,14 @@ class EncoderConfig(Options):
         None,
         "Text put before every anchor (premise) in training, and before every evaluated sentence except documents of "
         "a search, blanks included.",
-        exact=True,
+        keep_blanks=True,
         when=("kind", _follows_settings),
     )
     document_prompt: str | None = key(
         None,
         "Text put before hypotheses, positives and negatives in training, and before documents of a search. A model "
         "is saved with both prompts.",
-        exact=True,
+        keep_blanks=True,
         when=("kind", _follows_settings),
     )
     dtype: Literal["fp32", "bf16"] = key(
@@ -209,8 +209,8 @@ SENTEVAL = functools.partial(
     "senteval",
     "What training itself reads of SentEval, for optimisation.keep=best and corpus.layout=similar_pairs: a "
     "folder in SentEval's layout, or scenes. A study takes evaluation.senteval by default.",
-    place=True,
-    holds=STSB,
+    is_path=True,
+    subfolder=STSB,
     label="SentEval's folder for training",
 )
 """Defines `corpus.senteval`, for the layout that trains on SentEval and for weights that are kept by a score."""
@@ -254,7 +254,7 @@ class OptimisationConfig(_KeptByScore):
     weight_decay: float = key(0.0, "Weight decay, on matrices only.", at_least(0.0), together=True)
     clip_norm: float | None = key(None, "Largest norm of the gradient; none does not clip.", above(0.0), together=True)
     precision: Literal["auto", "fp32", "bf16"] = key(
-        "auto", "Of training; auto takes bf16 on a GPU that has it, else fp32.", measures=False
+        "auto", "Of training; auto takes bf16 on a GPU that has it, else fp32.", changes_results=False
     )
     optimiser: str = key(
         "adamw",
@@ -302,7 +302,7 @@ class OptimisationConfig(_KeptByScore):
         "does not fit in memory; none: always the whole batch. A pass that does not fit is halved. It is part of the "
         "recipe.",
         at_least(1),
-        measures=False,
+        changes_results=False,
     )
 
     def steps(self, an_epoch: int) -> int:

@@ -36,7 +36,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
 }
 """Of each role what its columns are called, in small letters: the first that a table has. These are regular
 expressions."""
-SEVERAL = ("positive", "negative")
+SEVERAL_COLUMNS = ("positive", "negative")
 """Roles of all columns that fit; of others it is the first column."""
 RoleColumns = Mapping[str, tuple[str, ...]]
 """Role to the names of its columns."""
@@ -45,9 +45,9 @@ _UNSEEN = re.compile(r"[\s\u00ad\u200b-\u200f\u2060-\u2064\ufeff]*")
 """White space, and signs without a width."""
 _CODE = re.compile(r"[\d_/\\@:=#]|\.\w")
 """What a word alone has within if it is an address, a path, a name of a file or a code."""
-PEEKED = 1000
+PEEKED_ROWS = 1000
 """First rows that decide what a column is."""
-_FEW, _LABEL, _LETTERS, _READ = 20, 3, 60, 20
+_MIN_COUNTED_TEXTS, _MAX_LABEL_WORDS, _MAX_LABEL_LETTERS, _MAX_READ_WORDS = 20, 3, 60, 20
 """Texts below which nothing is told by how many differ, words and letters that a label has at most, and words of a text
 that are looked at."""
 _TOPICS = re.compile(
@@ -58,7 +58,7 @@ NLI_SIDES = {"premise": "sentence1", "hypothesis": "sentence2"}
 """What the two texts of NLI are called, and their roles."""
 _GUESSED: Mapping[int, tuple[str, ...]] = {1: ("sentence",), 2: ("anchor", "positive")}
 """By how many columns of texts there are: their roles, in order."""
-_NEARLY = 0.81
+_MIN_SIMILARITY = 0.81
 """How alike a name is that may be misspelt: `anwser` is (0.83), `source` and `context` are like no known one."""
 _WHOLE_NUMBER = re.compile(r"(-?\d+)\.0+")
 """As columns of whole numbers with gaps are often written."""
@@ -71,7 +71,7 @@ def roles_of(columns: Sequence[str]) -> dict[str, tuple[str, ...]]:
         fitting = (tuple(column for column in columns if re.fullmatch(name, _plain(column))) for name in names)
         matches = next(filter(None, fitting), ())
         if matches:
-            roles[role] = matches if role in SEVERAL else matches[:1]
+            roles[role] = matches if role in SEVERAL_COLUMNS else matches[:1]
     return roles
 
 
@@ -113,7 +113,7 @@ def near_role(column: str) -> tuple[str, str] | None:
     if any(re.fullmatch(name, _plain(column)) for names in NAMES.values() for name in names):
         return None
     by_name = {name: role for role, names in NAMES.items() for name in (*names, role) if name.isidentifier()}
-    near = difflib.get_close_matches(_plain(column), by_name, n=1, cutoff=_NEARLY)
+    near = difflib.get_close_matches(_plain(column), by_name, n=1, cutoff=_MIN_SIMILARITY)
     return (by_name[near[0]], near[0]) if near else None
 
 
@@ -131,13 +131,13 @@ def guessed_roles(columns: Sequence[str], rows: Sequence[Mapping[str, object]]) 
     long; or a text; or two texts, by their order an anchor and its positive. Columns that only number the rows do not
     count, all others must be among these, and no two hold the same texts; else no roles."""
     names = [name for name in columns if not is_index(name)]
-    cells = {name: [row.get(name) for row in rows[:PEEKED]] for name in names}
+    cells = {name: [row.get(name) for row in rows[:PEEKED_ROWS]] for name in names}
     labels = [name for name in names if _TOPICS.fullmatch(_plain(name))]
     texts = [name for name in names if name not in labels]
     if not rows:
         return {}
     if len(texts) == len(labels) == 1 and roles_of(texts).keys() <= {"sentence", "anchor"}:
-        short = all(len(str(cell)) <= _LETTERS for cell in cells[labels[0]])
+        short = all(len(str(cell)) <= _MAX_LABEL_LETTERS for cell in cells[labels[0]])
         if short and _are_texts(cells[texts[0]]):
             return {"sentence": (texts[0],), "label": (labels[0],)}
     alike = (2 * sum(map(operator.eq, *pair)) > len(pair[0]) for pair in combinations(cells.values(), 2))
@@ -149,15 +149,15 @@ def guessed_roles(columns: Sequence[str], rows: Sequence[Mapping[str, object]]) 
 def _are_texts(cells: Sequence[object]) -> bool:
     """Whether most are in words. Of a few a space within tells; of more, as labels may have spaces and texts may have
     none, it is that most differ, or are long."""
-    begun = (tuple(cell.split()[:_READ]) for cell in cells if isinstance(cell, str))
+    begun = (tuple(cell.split()[:_MAX_READ_WORDS]) for cell in cells if isinstance(cell, str))
     texts = [words for words in begun if _in_words(words)]
 
     def most_longer(than: int) -> bool:
         return 2 * sum(len(words) > than for words in texts) >= len(cells)
 
-    if len(texts) < _FEW:
+    if len(texts) < _MIN_COUNTED_TEXTS:
         return most_longer(1)
-    return most_longer(_LABEL) or (most_longer(0) and 2 * len({*texts}) >= len(texts))
+    return most_longer(_MAX_LABEL_WORDS) or (most_longer(0) and 2 * len({*texts}) >= len(texts))
 
 
 def _in_words(words: Sequence[str]) -> bool:
@@ -268,19 +268,19 @@ def without_zeros(text: str) -> str:
 def is_graded(values: Sequence[object]) -> bool:
     """Whether labels are numbers, and others than those that stand for the three labels of NLI."""
     numbers = _numbers(values)
-    return bool(numbers) and not numbers <= _CODES
+    return bool(numbers) and not numbers <= _LABEL_CODES
 
 
-def unclear(roles: RoleColumns, labels: Sequence[object]) -> bool:
+def are_ambiguous(roles: RoleColumns, labels: Sequence[object]) -> bool:
     """Whether numbers as the labels of pairs may be those of NLI as well as say how alike the two texts are, and no
     name of a column tells."""
     named = [_plain(name) for role in ("sentence1", "sentence2", "label") for name in roles[role]]
     numbers = _numbers(labels)
     clear = any(name in (*NLI_SIDES, "gold_label") or is_duplicate(name) for name in named)
-    return bool(numbers) and numbers <= _CODES and not clear
+    return bool(numbers) and numbers <= _LABEL_CODES and not clear
 
 
-_CODES = frozenset(map(float, range(-1, len(LABELS))))
+_LABEL_CODES = frozenset(map(float, range(-1, len(LABELS))))
 
 
 def _numbers(values: Sequence[object]) -> set[float]:

@@ -23,12 +23,12 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 from trainables.errors import UserError, choices, is_text, shown
 from trainables.keys import Check, at_least
 
-DEEPEST = 50
+MAX_DEPTH = 50
 """Most levels of nested objects and lists. This project's files and rows of data have fewer."""
-LARGEST = 1e15
+LARGEST_NUMBER = 1e15
 """Largest number. Counts, times and sizes in this project's files are smaller."""
 EXTRA = "__extra_items__"
-_TOO_DEEP = f"it is nested more than {DEEPEST} deep"
+_TOO_DEEP = f"it is nested more than {MAX_DEPTH} deep"
 
 T = TypeVar("T")
 Count = Annotated[int, at_least(0)]
@@ -43,7 +43,7 @@ def parse_json(text: str | bytes) -> Any:
         value = _DECODER.decode(text)
     except RecursionError:
         raise ValueError(_TOO_DEEP) from None
-    if text.count("[") + text.count("{") > DEEPEST and _deeper(value, DEEPEST):
+    if text.count("[") + text.count("{") > MAX_DEPTH and _deeper(value, MAX_DEPTH):
         raise ValueError(_TOO_DEEP)
     return value
 
@@ -106,7 +106,7 @@ def unusable(value: Any) -> str:
     """Return why a text or number is invalid in this project's files; empty if it is valid."""
     if isinstance(value, str):
         return "" if value.isascii() or is_text(value) else "is no text that can be written"
-    if not isinstance(value, (int, float)) or -LARGEST <= value <= LARGEST:
+    if not isinstance(value, (int, float)) or -LARGEST_NUMBER <= value <= LARGEST_NUMBER:
         return ""
     if isinstance(value, float) and not math.isfinite(value):
         return f"is {value}, which is no number"

@@ -85,7 +85,7 @@ def perform(task: WorkerTask, me: Worker) -> None:
         pass
     except Exception as error:
         if me.count > 1:
-            ray.get(me.coordinator.stumbled.remote(me.group, task.number, repr(error)))
+            ray.get(me.coordinator.note_error.remote(me.group, task.number, repr(error)))
             raise
         reason = repr(error)
     if me.rank == 0:
@@ -127,7 +127,7 @@ def _train(trial: Trial, task: WorkerTask, me: Worker) -> None:
         trial.seed,
         evaluations=[Evaluation(trial.evaluation.protocol, scores | {"STSBenchmark": numbers})],
         training={"steps": STEPS, "stopped": None},
-        cost={"seconds": STEPS * PAUSE, "crew": me.timesheet.take()},
+        cost={"seconds": STEPS * PAUSE, "crew": me.timesheet.read_and_reset()},
         hardware=trial.resources.hardware,
         finished_at=time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime()),
     )

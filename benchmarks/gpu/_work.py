@@ -21,7 +21,7 @@ from trainables.encoders.transformer import TransformerEncoder
 from trainables.objectives.losses.mnrl import MNRL
 from trainables.process_cache import PROCESS_CACHE
 from trainables.recipe import EncoderConfig, Recipe
-from trainables.training.chunks import TIGHT
+from trainables.training.chunks import OUT_OF_MEMORY_KINDS
 from trainables.training.distributed import Workers
 from trainables.training.loop import Watcher, stepwise, train
 from trainables.training.model import StudyModel
@@ -166,7 +166,7 @@ def our_training(folder: str, batch: int, machine: Machine) -> Timed:
         model = StudyModel(encoder, Identity(), MNRL(temperature=0.05))
         recipe = Recipe().override({"optimisation.batch_size": batch, "optimisation.precision": machine.precision})
         sampler = DrawnBatches(Triples(batch, 2 * machine.steps + 1))
-        TIGHT.clear()  # lengths that did not fit in earlier runs
+        OUT_OF_MEMORY_KINDS.clear()  # lengths that did not fit in earlier runs
         clock = StepClock(machine)
 
         class OurMarks(Watcher):

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from benchmarks.gpu._models import SHAPES, write_model
 from benchmarks.options import add_number, check_model, parser_of
 from benchmarks.tables import head, row
-from trainables.errors import UserError, unforeseen
+from trainables.errors import UserError, describe_error
 
 if TYPE_CHECKING:
     from benchmarks.gpu._work import Machine, Timed
@@ -129,7 +129,7 @@ def _measured(row: GpuRow, run: Callable[[], Timed]) -> GpuRow:
     try:
         return replace(row, timed=run())
     except Exception as error:
-        return replace(row, failure=unforeseen(error).replace("|", "/"))
+        return replace(row, failure=describe_error(error).replace("|", "/"))
 
 
 def _heading(machine: Machine, rate: float, side: int) -> list[str]:

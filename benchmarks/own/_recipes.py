@@ -15,7 +15,7 @@ import numpy as np
 
 from search_spaces.space import Domain
 from study.search.points import applying, in_order
-from trainables.recipe import Recipe, Value, existing
+from trainables.recipe import Recipe, Value, existing_keys
 
 AS_IT_CAME, BASE = 0, 1
 """Numbers of the untrained encoder and of the space's base."""
@@ -131,7 +131,7 @@ def _fitted(
         return None
     if LAYOUT in keys and keys[LAYOUT] not in choices.get(LAYOUT, ()):
         return None
-    return keys if keys.keys() <= existing({**flat, **keys}) else None
+    return keys if keys.keys() <= existing_keys({**flat, **keys}) else None
 
 
 def _by_chance(number: int, domains: Sequence[Domain], flat: Mapping[str, Value]) -> dict[str, Value]:

@@ -23,9 +23,9 @@ from benchmarks.statistics.calibration import ITEMS_ERROR
 from reports.facts.answer import KINDS, Answer
 from reports.facts.answer_parts import Finalist
 from reports.facts.gain import Gain
-from reports.facts.looks import share
+from reports.facts.looks import level_share
 from reports.ledger import Record, is_fresh
-from reports.ledger.finals import FIRST_FRESH, SHARE
+from reports.ledger.finals import FIRST_FRESH_SEED, SHARE
 from reports.ledger.request import FINALS, OPEN_TRIALS
 from reports.statistics.finals import Judgement, judge, lent_spread, pick
 from reports.statistics.sample import Sample
@@ -34,7 +34,7 @@ from search_spaces.goals import searched
 from study.rows import as_it_came
 from study.search.agenda import Agenda
 from study.search.budget import Budget
-from study.search.course import Explored, StudyCourse
+from study.search.course import Explored, StudyDesign
 from study.search.finals import SearchFinals
 from study.search.samplers import DEFAULT_SAMPLER, SAMPLERS
 from study.testing.agenda import SimulatedClock, drive
@@ -105,11 +105,11 @@ def search(table: Replayed, trainings: float, first: Sequence[int], repeat: int)
     fixed = [Trial(untrained, 0, rows[untrained.hash], True), Trial(base, 0, rows[base.hash], True)]
     limits = {"minutes": trainings * WHOLE_SECONDS / 60 / PLACES}
     finals = SearchFinals(*FINALS, base, rows)
-    course = StudyCourse(
-        fixed=fixed, base=base, goals=GOALS, recipes=OPEN_TRIALS, finals=finals, parts=True, limits=limits
+    design = StudyDesign(
+        fixed=fixed, base=base, goals=GOALS, recipes=OPEN_TRIALS, finals=finals, allows_parts=True, limits=limits
     )
     explorer = RecordedExplorer(table, first[:FIRST], repeat)
-    agenda = Agenda(course, Budget(limits, (), PLACES, clock), (), explorer)
+    agenda = Agenda(design, Budget(limits, (), PLACES, clock), (), explorer)
     outcomes = Outcomes(table, repeat)
     ran = drive(agenda, clock, outcomes)
     return answered(table, agenda, [run.record for run in ran if run.record is not None], outcomes.tests)
@@ -133,7 +133,7 @@ class Outcomes:
         place = table.place_of[trial.recipe.override({SHARE: 1.0}).hash]
         scores = table.explored(place, part, seed)
         if is_fresh(trial.seed):
-            number = trial.seed - FIRST_FRESH
+            number = trial.seed - FIRST_FRESH_SEED
             scores = table.fresh(place, number, seed, np.random.default_rng([self.repeat, place, number]))
         cost = float(table.costs[place, part])
         if scores is None:
@@ -170,7 +170,7 @@ def answered(table: Replayed, agenda: Agenda, records: Sequence[Record], tests: 
         pick([[fmean(record.scores[TASK][NUMBER] for record in ready[key])] for key in finalists]) if finalists else [],
         {"base": samples[base], "encoder": samples[untrained]},
         lent=lent_spread(lenders.values()),
-        looks=1 / share(1),
+        p_factor=1 / level_share(1),
     )
     over = judged.base_over_encoder
     picked = () if judged.picked is None else (_finalist(finalists[judged.picked], judged, judged.picked),)

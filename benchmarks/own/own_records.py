@@ -29,9 +29,9 @@ from benchmarks.own._sets import SETS, Prepared, prepared
 from benchmarks.own._table import load
 from benchmarks.tables import check_page, write_between
 from search_spaces import load_space
-from trainables.errors import UserError, choices, unforeseen
+from trainables.errors import UserError, choices, describe_error
 from trainables.recipe import Recipe, Value
-from trainables.training.rungs import DEFAULT, Measure, RungPlan
+from trainables.training.rungs import DEFAULT_RUNGS, Measure, RungPlan
 from trainables.trial.reporter import Reporter
 
 BEGIN, END = "<!-- own records: begin -->", "<!-- own records: end -->"
@@ -136,7 +136,7 @@ class Recorder:
                 part = {} if job.share == 1 else {"corpus.share": job.share}
                 measured = train(self.own, self.base.override({**keys, **part}), job.seed)
         except Exception as error:  # an error of a recipe must not stop the other jobs
-            print(f"{self.own.name}, {job}: {unforeseen(error)}", file=sys.stderr, flush=True)
+            print(f"{self.own.name}, {job}: {describe_error(error)}", file=sys.stderr, flush=True)
             measured = {"dev": None, "failed": type(error).__name__}  # its message may contain paths of this machine
         described = {"set": self.own.name, **dataclasses.asdict(job), "keys": keys}
         line = json.dumps({**described, **measured, "files": self.own.hash, "code": self.code})
@@ -155,7 +155,7 @@ def train(own: Prepared, recipe: Recipe, seed: int) -> dict[str, Any]:
     torch.set_num_threads(1)
     measure = Measure(own.goal.name, own.goal.tasks, own.goal.number)
     whole = recipe.trains and recipe.flat().get("corpus.share", 1.0) == 1
-    timed = ProcessorTimes(RungPlan(DEFAULT.unit, DEFAULT.at, (measure,)) if whole else None)
+    timed = ProcessorTimes(RungPlan(DEFAULT_RUNGS.unit, DEFAULT_RUNGS.amounts, (measure,)) if whole else None)
     result = run_trial(recipe, seed, own.evaluation, reporter=timed)
     assert isinstance(result, TrialResult), "nothing was handed over"
     rungs = result.training.get("rungs", [])
@@ -196,7 +196,7 @@ class ProcessorTimes(Reporter):
             "seconds": now - self.start - self.at_rungs,
             "training_seconds": self.stepped - self.began - self.at_rungs,
             "scoring_seconds": now - self.stepped,
-            "rung_seconds": self.at_rungs / len(self.rung_plan.at) if self.rung_plan else 0.0,
+            "rung_seconds": self.at_rungs / len(self.rung_plan.amounts) if self.rung_plan else 0.0,
         }
 
 
@@ -223,7 +223,7 @@ def packed(line: Mapping[str, Any]) -> dict[str, Any]:
     pauses = dict(zip(line.get("rung_steps", []), line.get("rungs", []), strict=True))
     rungs = {
         f"rung_{number}": next((score for step, score in pauses.items() if step >= share * line["steps"]), None)
-        for number, share in enumerate(DEFAULT.at, 1)
+        for number, share in enumerate(DEFAULT_RUNGS.amounts, 1)
     }
     others = {name: value for name, value in line.items() if name not in ("rungs", "rung_steps")}
     return {**others, "keys": json.dumps(line["keys"]), **rungs}

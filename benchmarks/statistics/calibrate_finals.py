@@ -23,7 +23,7 @@ from scipy.special import stdtrit
 from benchmarks.options import add_number, parser_of
 from benchmarks.statistics.calibration import ALPHA, CHANCE, ITEMS_ERROR, Rate, covers
 from benchmarks.tables import head, row
-from reports.facts.looks import share
+from reports.facts.looks import level_share
 from reports.statistics.collapse import collapsed
 from reports.statistics.finals import Answer, Judgement, Reference, judge, lent_spread, pick
 from reports.statistics.power import pooled_spread
@@ -48,7 +48,7 @@ class SearchKind:
     """Their true gain; None: PLANTED times the spread pooled over them and the base."""
     base_spread: float = 1.0
     spreads: tuple[float, ...] = (1.0,)
-    together: float = 0.95
+    correlation: float = 0.95
     """The correlation of a seed's development and test score."""
     items: int = 300
     items_error: float = 0.3
@@ -72,7 +72,7 @@ class SearchKind:
 
 def _kinds() -> Iterator[SearchKind]:
     yield SearchKind("equal")
-    yield SearchKind("equal, scores of a seed are unrelated", together=0.0)
+    yield SearchKind("equal, scores of a seed are unrelated", correlation=0.0)
     yield SearchKind("equal, unequal spreads", spreads=(0.15, 0.15, 0.15, 2.3))
     yield SearchKind("equal, a quiet base", base_spread=0.1, items_error=0.05)
     yield SearchKind("equal, a noisy base", spreads=(0.1,), items_error=0.05)
@@ -155,7 +155,7 @@ class MadeUp:
         moves = random.standard_normal(2)
         if kind.heavy:
             moves /= math.sqrt(random.chisquare(4) / 2)
-        test, development = moves[0], kind.together * moves[0] + math.sqrt(1 - kind.together**2) * moves[1]
+        test, development = moves[0], kind.correlation * moves[0] + math.sqrt(1 - kind.correlation**2) * moves[1]
         items = self.own[recipe] + random.standard_normal(kind.items) * kind.items_error / math.sqrt(6 * kind.items)
         luck = items.sum() if kind.shared_items else self.own_development[recipe]
         true, spread = self.gains[recipe], self.spreads[recipe]
@@ -209,7 +209,9 @@ def search(world: MadeUp, kind: SearchKind, rates: AnswerRates) -> Judgement:
             references["encoder"] = Sample(np.array([kind.encoder]), (0,), True, effects, base.items)
         order = pick([[development] for _, development in ran]) if ran else []
         lent = lent_spread([base, *samples, *lenders])
-        judged = judge(samples, order, references, lent=lent, looks=1 / share(look), fresh=not kind.shared_items)
+        judged = judge(
+            samples, order, references, lent=lent, p_factor=1 / level_share(look), fresh=not kind.shared_items
+        )
         if judged.answer == "use":
             break
     truths, good = world.gains[chosen], world.gains[1:].max()

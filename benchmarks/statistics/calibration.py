@@ -23,7 +23,7 @@ from scipy.stats import rankdata
 
 from benchmarks.options import add_number, parser_of
 from benchmarks.tables import head, row
-from reports.facts.looks import share
+from reports.facts.looks import level_share
 from reports.statistics.collapse import collapsed
 from reports.statistics.comparison import Comparison, compare, interaction, items_part
 from reports.statistics.equivalence import tost
@@ -62,12 +62,12 @@ class StudyKind:
     seeds: tuple[int, ...]
     items: int = 1000
     figure: Figure = "accuracy"
-    together: float = 0.0
+    common_share: float = 0.0
     """Share of the variance over seeds by which a seed moves all rows alike."""
     folds: int | None = None
     collapses: float = 0.0
     """Probability that a seed of a row, not of the baseline, scores at chance. The truth is without such seeds."""
-    together_items: int = 1
+    item_group_size: int = 1
     """Number of items that are drawn together: they share half of their easiness."""
 
 
@@ -86,8 +86,8 @@ def _kinds() -> Iterator[StudyKind]:
     yield StudyKind("200 items, 18 rows, nulls", (80.0,) * 18, (0.3,) * 18, (3,) * 18, items=200)
     yield StudyKind("2 to 10 seeds, nulls", nulls, five, (3, 2, 10, 4, 6))
     yield StudyKind("2 to 10 seeds, one planted", planted, five, (10, 2, 4, 6, 5))
-    yield StudyKind("seeds together, nulls", nulls, (1.5,) * 5, (6,) * 5, together=0.8)
-    yield StudyKind("seeds together, one planted", planted, (1.5,) * 5, (6,) * 5, together=0.8)
+    yield StudyKind("seeds together, nulls", nulls, (1.5,) * 5, (6,) * 5, common_share=0.8)
+    yield StudyKind("seeds together, one planted", planted, (1.5,) * 5, (6,) * 5, common_share=0.8)
     yield StudyKind("10-fold, nulls", nulls, five, (3,) * 5, folds=FOLDS)
     sts = functools.partial(StudyKind, figure="spearman", items=400)
     yield sts("STS, nulls", (70.0,) * 5, five, (3,) * 5)
@@ -95,7 +95,7 @@ def _kinds() -> Iterator[StudyKind]:
     yield sts("STS, unequal spreads", (70.0,) * 5, unequal, (4,) * 5)
     yield StudyKind("one seed of ten collapses", nulls, (0.5,) * 5, (5,) * 5, collapses=0.1)
     for items in (200, 1000):
-        yield StudyKind(f"{items} items in tens", nulls, (0.3,) * 5, (3,) * 5, items=items, together_items=10)
+        yield StudyKind(f"{items} items in tens", nulls, (0.3,) * 5, (3,) * 5, items=items, item_group_size=10)
     for times, rows, seeds in itertools.product((2.0, 4.3), (4, 17), (2, 3, 5)):
         name = f"{rows} rows scatter {times:g} items' errors, {seeds} seeds"
         spreads = (QUIET, *(times * ITEMS_ERROR,) * rows)
@@ -146,7 +146,7 @@ class VerdictRates:
     ranks_kept: Rate = field(default_factory=Rate)
     equal: Rate = field(default_factory=Rate)
     """True gains as large as the margin that are called equivalent."""
-    foretold: Rate = field(default_factory=Rate)
+    predicted: Rate = field(default_factory=Rate)
     """Predicted power for the one planted effect, with LATER seeds."""
     detected: Rate = field(default_factory=Rate)
     large: Rate = field(default_factory=Rate)
@@ -154,7 +154,7 @@ class VerdictRates:
     large_at_first: Rate = field(default_factory=Rate)
     """As `large`, with the level of a first look at a study."""
     paired: Rate = field(default_factory=Rate)
-    old: Rate = field(default_factory=Rate)
+    control: Rate = field(default_factory=Rate)
     """The control's false verdicts."""
 
 
@@ -182,16 +182,16 @@ def look_again(first: int, studies: int) -> RepeatedLooks:
             adjusted = holm([gain.p for gain in _gains(study.samples((seeds,) * 5))])
             least.append(min(p for p in adjusted if p is not None))
         rates.whole.add([min(least) <= ALPHA])
-        rates.shared.add([any(p <= ALPHA * share(look) for look, p in enumerate(least, 1))])
+        rates.shared.add([any(p <= ALPHA * level_share(look) for look, p in enumerate(least, 1))])
     return rates
 
 
 def row_of_table(name: str, rates: VerdictRates) -> str:
     """Return a line of the table; numbers that a kind does not measure are a dash."""
-    power = f"{rates.foretold}, {rates.detected}" if rates.detected.shares else "-"
+    power = f"{rates.predicted}, {rates.detected}" if rates.detected.shares else "-"
     large = f"{rates.large}, {rates.large_at_first}"
     sets = rates.best_kept, rates.ranks_kept, rates.equal
-    return row(name, rates.covered, rates.false_verdicts, *sets, power, large, rates.paired, rates.old)
+    return row(name, rates.covered, rates.false_verdicts, *sets, power, large, rates.paired, rates.control)
 
 
 def calibrate(kind: StudyKind, studies: int) -> VerdictRates:
@@ -211,8 +211,8 @@ def _judge(kind: StudyKind, study: MadeUpStudy, rates: VerdictRates) -> None:
     rates.false_verdicts.add([_any_false(_verdicts(gains), truths)])
     chances = [_chance(gains, place, kind) for place in range(len(gains)) if truths[place + 1] == truths[0]]
     rates.large.add([p <= ALPHA for p in chances])
-    rates.large_at_first.add([p <= ALPHA * share(1) for p in chances])
-    rates.old.add([_any_false(_old_verdicts(samples), truths)])
+    rates.large_at_first.add([p <= ALPHA * level_share(1) for p in chances])
+    rates.control.add([_any_false(_control_verdicts(samples), truths)])
     field = Field.of(samples, common_spread(samples))
     rates.best_kept.add([best_set(field)[int(truths.argmax())] is True])
     ranks = rank_intervals(field)
@@ -242,7 +242,7 @@ def _foretell(
     effect, alpha = kind.truths[best] - kind.truths[0], ALPHA / (len(samples) - 1)
     paired = gains[best - 1].paired
     common = common_spread(samples)
-    rates.foretold.add([power(samples[best], samples[0], effect, LATER, alpha=alpha, common=common)])
+    rates.predicted.add([power(samples[best], samples[0], effect, LATER, alpha=alpha, common=common)])
     later = study.samples([LATER if place in (0, best) else count for place, count in enumerate(kind.seeds)])
     again = compare(later[best], later[0], common=common_spread(later), paired=paired)
     rates.detected.add([again.gain > 0 and (again.p or 0.0) <= alpha])
@@ -270,7 +270,7 @@ def _verdicts(gains: list[Comparison]) -> list[int]:
     ]
 
 
-def _old_verdicts(samples: list[Sample]) -> list[int]:
+def _control_verdicts(samples: list[Sample]) -> list[int]:
     """Return the control's verdicts: one spread for all rows, no test items, Bonferroni."""
     spread, rows = pooled_spread(samples), samples[1:]
     assert spread is not None
@@ -301,7 +301,7 @@ class MadeUpStudy:
 
     def _over_items(self) -> Array:
         """Return standard normal values, (items,). Values that are drawn together have a correlation of 0.5."""
-        items, size = self.kind.items, self.kind.together_items
+        items, size = self.kind.items, self.kind.item_group_size
         own = self.random.standard_normal(items)
         if size == 1:
             return own
@@ -326,7 +326,8 @@ class MadeUpStudy:
         """Return a trained model's score, and the effects of the items on it."""
         kind = self.kind
         moved = (
-            math.sqrt(kind.together) * self.common[seed] + math.sqrt(1 - kind.together) * self.random.standard_normal()
+            math.sqrt(kind.common_share) * self.common[seed]
+            + math.sqrt(1 - kind.common_share) * self.random.standard_normal()
         )
         truth = (kind.truths[place] + kind.spreads[place] * moved) / 100
         if place and kind.collapses and self.random.random() < kind.collapses:
@@ -337,7 +338,7 @@ class MadeUpStudy:
             hits = luck < ndtri(truth)
             shared = _shared_training(kind) * self.training[place] if kind.folds else 0.0
             effects = accuracy_effects(hits, kind.folds)
-            grouped = group_effects(effects, np.arange(kind.items) // kind.together_items)
+            grouped = group_effects(effects, np.arange(kind.items) // kind.item_group_size)
             assert grouped is not None
             return 100 * float(hits.mean()) + shared, grouped
         slope = float(np.interp(truth, *_slopes()))

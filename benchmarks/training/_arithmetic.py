@@ -16,10 +16,10 @@ def machine_rate(config: Any, precision: Any) -> float:
     transformers model's configuration; `precision`: a torch dtype."""
     import torch
 
-    from trainables.encoders.linear import widen
+    from trainables.encoders.linear import use_wide_linear
 
     layer = torch.nn.Linear(config.hidden_size, config.intermediate_size, bias=False).to(precision)
-    widen(layer)  # uses the faster library
+    use_wide_linear(layer)  # uses the faster library
     values = torch.randn(TOKENS, config.hidden_size).to(precision)
     with torch.inference_mode():
         return 2 * TOKENS * layer.weight.numel() / best(lambda: layer(values), 20)

@@ -85,12 +85,12 @@ def of_study(folder: Path, began: float, ended: float, goal: float | None) -> Ev
     """Return the results in our study's folder. Times are seconds since 1970; `goal` is a development score."""
     from reports.facts.answer import Answer
     from reports.facts.results import Results
-    from reports.ledger.finals import PART
+    from reports.ledger.finals import PART_SEED
 
     results = Results.load(folder)
     answer, (first, *_) = Answer.of(results), results.goals
     chosen, encoder = answer.to_use, answer.references.get("encoder")
-    records = [record for record in results.of_all_trials if record.seed != PART]
+    records = [record for record in results.of_all_trials if record.seed != PART_SEED]
     scores = [
         (record.finished_at, score) for record in records if (score := first.of(record.scores, record.cost)) is not None
     ]

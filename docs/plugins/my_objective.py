@@ -23,7 +23,7 @@ class Alignment(Objective):
     power: float = key(2.0, "alpha, the power of a distance.", above(0.0), label="alpha", search=Range(0.5, 4.0))
     evenness: float = key(0.0, "What uniformity counts for.", at_least(0.0), label="evenness", search=Range(0.0, 1.0))
 
-    def loss(self, batch: EmbeddedBatch, own: Any = None) -> Loss:
+    def loss(self, batch: EmbeddedBatch, module: Any = None) -> Loss:
         entailed = to_device((batch.pairs.label == ENTAILMENT).nonzero().squeeze(1), batch.projected.device)
         mine = entailed[batch.share(len(entailed))]
         unit = F.normalize(batch.projected, dim=1)

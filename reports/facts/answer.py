@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any, Literal
 
-from reports.facts.answer_parts import Ahead, Check, Finalist, Other, Remembered, RowsAnswer
+from reports.facts.answer_parts import Ahead, Check, Finalist, Remembered, RowsAnswer, TaskGain
 from reports.facts.best_model import best_first, ranking
 from reports.facts.cached import cached
 from reports.facts.evidence import Evidence
@@ -26,25 +26,25 @@ from reports.facts.findings import Findings
 from reports.facts.gain import Gain
 from reports.facts.guards import Flag, grouped
 from reports.facts.learning_curve import DataCurve, data_curve, trained_on
-from reports.facts.looks import look, share
+from reports.facts.looks import level_share, look_number
 from reports.facts.part_scores import MisleadingPart, busy, misleading_part, passed_over
 from reports.facts.quantity import Quantity, goals_quantity
 from reports.facts.question import kinds_of_tasks, plain_quantity
-from reports.facts.recipe_names import called, farthest
+from reports.facts.recipe_names import farthest, name_of
 from reports.facts.results import Results
 from reports.facts.soup import GENERAL, Ship, shipped
 from reports.facts.unfinished import Extent, finals_extent, finals_judged
 from reports.ledger import plain, seconds_of
-from reports.ledger.finals import NEAR, SHARE
+from reports.ledger.finals import SHARE, TIE_MARGIN
 from reports.statistics.finals import (
     INCUMBENTS,
     Judgement,
     Reference,
+    deciding_judgement,
     judge,
     least_shown,
     pick,
     seeds_wanted,
-    told_by,
 )
 from trainables.senteval.tasks import TASKS, kind_of
 
@@ -93,14 +93,14 @@ class Answer:
     """The recipes that finalists are compared with, by `base`, `baseline`, `encoder`."""
     checks: tuple[Check, ...] = ()
     """Checks by a second reader, of the recipe to use and of the picked one; empty if the figure has no such reader."""
-    beside: tuple[Other, ...] = ()
+    beside: tuple[TaskGain, ...] = ()
     """Gains of the picked recipe over the base in the goals' parts outside the figure, on their fresh tasks."""
-    lost: tuple[Other, ...] = ()
+    lost: tuple[TaskGain, ...] = ()
     """Of `base` and `as it came`: tasks of the figure on which the picked recipe is shown to be worse."""
-    others: tuple[Other, ...] = ()
+    others: tuple[TaskGain, ...] = ()
     """Gains on tasks outside the figure, the lowest first. Tasks whose items chose the recipe, and tasks that a flag
     forbids to compare, are left out."""
-    general: Other | None = None
+    general: TaskGain | None = None
     """Of `others`, the gain over the encoder on a general check; None if a goal uses such a check."""
     flags: tuple[str, ...] = ()
     """Guards whose flags forbid a verdict on the picked recipe: nothing can be decided then."""
@@ -171,7 +171,7 @@ class Answer:
         return self.ship.averaged if self.ship else None
 
     @property
-    def base_stands(self) -> bool:
+    def keeps_base(self) -> bool:
         """Whether the base settings are to be used, at least for now: no recipe is shown to be better, and the base
         settings are shown to be better than the untrained encoder."""
         over = self.base_over_encoder
@@ -187,9 +187,9 @@ class Answer:
 
     @property
     def to_train(self) -> Finalist | None:
-        """The recipe to train, also by `--recipe`: the picked recipe, or the base if `base_stands` or `base_leads`.
+        """The recipe to train, also by `--recipe`: the picked recipe, or the base if `keeps_base` or `base_leads`.
         None if none is known yet, or if the untrained encoder is kept."""
-        if self.base_stands or self.base_leads:
+        if self.keeps_base or self.base_leads:
             return self.base
         return self.picked[0] if self.kind in ("use", "open") and self.picked else None
 
@@ -216,11 +216,11 @@ def rounded(value: Any) -> Any:
 
 
 def _answer(results: Results) -> Answer:
-    parts = {results.once(recipe.hash) for _, recipe in results.wholes.values()}
-    whole = {results.once(key) for key in results.recipes if key in results.trained}
-    whole |= parts & {results.once(key) for key in results.finals}
+    parts = {results.counted_as(recipe.hash) for _, recipe in results.whole_recipes.values()}
+    whole = {results.counted_as(key) for key in results.recipes if key in results.trained}
+    whole |= parts & {results.counted_as(key) for key in results.finals}
     ran = {record.recipe_hash for record in results.of_all_trials} | {*results.failures, *results.failed_parts}
-    ran |= {recipe.hash for _, recipe in results.wholes.values()}
+    ran |= {recipe.hash for _, recipe in results.whole_recipes.values()}
     sums = Answer(
         "rows",
         tried=len(whole | parts),
@@ -260,14 +260,14 @@ class _Finals(FinalsEvidence):
         whole = all(len(values) == len(self.results.measured_goals) > 0 for values in upward)
         order = pick(upward) if whole and upward else [0][: len(upward)]
         judged, chosen, figure = self._judged(order, self.figure)
-        beside = self._beside(figure)
-        finalists = [self._of(key, figure, judged, place, beside) for place, key in enumerate(self.finalists)]
+        other_parts = self._judge_other_parts(figure)
+        finalists = [self._of(key, figure, judged, place, other_parts) for place, key in enumerate(self.finalists)]
         more_seeds, shows = self._further(judged, figure)
         never = more_seeds == math.inf
         first = self.finalists[chosen[0]] if chosen else self.references["base"]
         parts = finalists[chosen[0]].beside.items() if chosen else ()
         about = [first] if judged.fresh else [first, self.references.get("base", first)]
-        flags = [flag.guard for key in about for flag in self.forbidding(key, figure, beside=self._figures)]
+        flags = [flag.guard for key in about for flag in self.forbidding(key, figure, gains_at_once=self._figures)]
         others = self._others(first, figure, [name for name in ("base", "encoder") if chosen or name == "encoder"])
         general = next((other for other in others if other.task in GENERAL and other.over == "encoder"), None)
         unjudged = not finalists and bool(sums.ahead or self.left_out or self.failed)
@@ -284,7 +284,7 @@ class _Finals(FinalsEvidence):
             left_out=self.left_out,
             failed=self.failed,
             references=self._compared_with(figure, judged),
-            beside=tuple(Other(task, "base", gain) for task, gain in parts),
+            beside=tuple(TaskGain(task, "base", gain) for task, gain in parts),
             lost=tuple(self._lost(first, figure, INCUMBENTS[judged.answer])) if judged.answer in INCUMBENTS else (),
             others=tuple(others),
             general=None if self.needs & {*GENERAL} else general,
@@ -297,7 +297,7 @@ class _Finals(FinalsEvidence):
             warnings=tuple(flag for flag in grouped(self.evidence.flags.all) if flag.guard not in VARIED),
             lent=self.borrowed(figure),
             noise=noise(self.samples(figure, self.recipes), measured_alone=True),
-            data=data_curve(self.evidence, figure, self.looks_of_pick),
+            data=data_curve(self.evidence, figure, self.p_factor_of_pick),
         )
         rows, unit = trained_on(self.recipes.get(self.references.get("base", ""), ()))
         used = answer.to_train
@@ -311,10 +311,10 @@ class _Finals(FinalsEvidence):
         """The references. The base has its gains over the encoder and the baseline, and its values of the searched
         keys; the encoder has its gain over the baseline."""
         base, encoder, baseline = (self.references.get(name, "") for name in ("base", "encoder", "baseline"))
-        looks = self.looks * self._figures
+        p_factor = self.p_factor * self._figures
         gains = {
-            "base": {"encoder": judged.base_over_encoder, "baseline": self.gain(base, baseline, figure, looks)},
-            "encoder": {"baseline": self.gain(encoder, baseline, figure, looks)},
+            "base": {"encoder": judged.base_over_encoder, "baseline": self.gain(base, baseline, figure, p_factor)},
+            "encoder": {"baseline": self.gain(encoder, baseline, figure, p_factor)},
         }
         flat, domains = self.results.base.flat(), self.results.space.domains
         searched = {domain.key: flat[domain.key] for domain in domains if domain.key in flat}
@@ -335,7 +335,7 @@ class _Finals(FinalsEvidence):
         means = [sample.mean for sample in self.samples(figure, self.finalists)]
         places = sorted(order, key=lambda item: -means[item])
         front = [[self._judge([place], item, len(figures)) for item in figures] for place in places]
-        member, deciding = told_by(front)
+        member, deciding = deciding_judgement(front)
         used = [place for place, own in enumerate(front) if any(item.answer == "use" for item in own)]
         others = [place for place in used or range(len(front)) if place != member]
         others.sort(key=lambda place: front[place][deciding].answer != "use")
@@ -354,9 +354,9 @@ class _Finals(FinalsEvidence):
     def _judge(self, order: Sequence[int], figure: Quantity, goals: int = 1) -> Judgement:
         above = self.evidence.results.above_limits
         within = [place for place in order if self.finalists[place] not in above] or order
-        free = [place for place in within if not self.forbidding(self.finalists[place], figure, beside=goals)]
+        free = [place for place in within if not self.forbidding(self.finalists[place], figure, gains_at_once=goals)]
         base = self.references.get("base")
-        flagged = base is not None and bool(self.forbidding(base, figure, beside=goals))
+        flagged = base is not None and bool(self.forbidding(base, figure, gains_at_once=goals))
         sound = bool(free) if order else not flagged
         judged = partial(
             judge,
@@ -364,7 +364,7 @@ class _Finals(FinalsEvidence):
             free or order,
             self.compared(figure),
             lent=self.lent(figure),
-            looks=self.looks,
+            p_factor=self.p_factor,
             goals=goals,
         )
         whole = judged(fresh=sound and not self.chosen_by & figure.tasks)
@@ -372,12 +372,12 @@ class _Finals(FinalsEvidence):
 
     def _further(self, judged: Judgement, figure: Quantity) -> tuple[float | None, float | None]:
         """Number of seeds that would settle an open answer, and the smallest gain that the items show."""
-        goals, later = self._figures, 1 / share(look(self.results) + 1)
+        goals, later = self._figures, 1 / level_share(look_number(self.results) + 1)
         finalists, compared = self.samples(figure, self.finalists), self.compared(figure)
-        seeds = seeds_wanted(judged, finalists, compared, lent=self.lent(figure), looks=later, goals=goals)
+        seeds = seeds_wanted(judged, finalists, compared, lent=self.lent(figure), p_factor=later, goals=goals)
         if seeds == math.inf and any(each.count == 1 and not each.fixed for each in [*finalists, *compared.values()]):
             return None, None  # effects of one seed on single items look like effects of the items
-        return seeds, least_shown(judged, finalists, compared, looks=later, goals=goals)
+        return seeds, least_shown(judged, finalists, compared, p_factor=later, goals=goals)
 
     def _items(self, recipe_hash: str, figure: Quantity) -> int | None:
         sample = self.evidence.sample(recipe_hash, figure)
@@ -389,7 +389,7 @@ class _Finals(FinalsEvidence):
         figure: Quantity | None,
         judged: Judgement | None = None,
         place: int = 0,
-        beside: Sequence[tuple[Quantity, Judgement]] = (),
+        other_parts: Sequence[tuple[Quantity, Judgement]] = (),
     ) -> Finalist:
         records, results = self.recipes[recipe_hash], self.results
         flat, base = records[0].recipe, results.base.flat()
@@ -400,7 +400,7 @@ class _Finals(FinalsEvidence):
         gains: dict[str, Gain] = {name: Gain.of(by_place[place]) for name, by_place in gained}
         return Finalist(
             recipe_hash,
-            called(results, recipe_hash),
+            name_of(results, recipe_hash),
             {key: flat[key] for key in dict.fromkeys([*farthest(flat, base, results.space.domains), *unlike])},
             self.level(recipe_hash, figure) if figure else None,
             self.development(recipe_hash),
@@ -410,7 +410,7 @@ class _Finals(FinalsEvidence):
             gains,
             {
                 part.name: Gain.of(own.gains["base"][place])
-                for part, own in beside
+                for part, own in other_parts
                 if not self.forbidding(recipe_hash, part, ["base"])
             },
             saved[0].checkpoint if saved else None,
@@ -437,20 +437,20 @@ class _Finals(FinalsEvidence):
             if compared and all(self.evidence.sample(key, quantity) for key in compared)
         ]
 
-    def _beside(self, figure: Quantity) -> list[tuple[Quantity, Judgement]]:
+    def _judge_other_parts(self, figure: Quantity) -> list[tuple[Quantity, Judgement]]:
         """The goals' parts, and with several goals `self.figure`; without the figure that decides the answer."""
         figures = [self.figure, *self._parts] if self._several and self.figure else self._parts
         order = [0][: len(self.finalists)]
         return [(part, self._judge(order, part, len(figures))) for part in figures if part is not figure]
 
-    def _others(self, recipe_hash: str, figure: Quantity, over: Sequence[str]) -> list[Other]:
+    def _others(self, recipe_hash: str, figure: Quantity, over: Sequence[str]) -> list[TaskGain]:
         """Gains on tasks outside the figure, without tasks that a flag forbids to compare."""
         scores = self.recipes[recipe_hash][0].scores
         names = [task for task in scores if task in TASKS and task not in figure.tasks | self.chosen_by]
         tasks = [plain_quantity(task, scores[task]) for task in names]
         return self.by_task(recipe_hash, tasks, [name for name in over if name in self.references])
 
-    def _lost(self, recipe_hash: str, figure: Quantity, over: Reference) -> list[Other]:
+    def _lost(self, recipe_hash: str, figure: Quantity, over: Reference) -> list[TaskGain]:
         others = self.by_task(recipe_hash, figure.by_task().values(), [over])
         return [other for other in others if other.gain.below]
 
@@ -460,20 +460,20 @@ def _ahead(results: Results) -> Ahead | None:
     passed, finals = passed_over(results), results.info.finals
     if passed is None or results.goals[0].cost:
         return None
-    best, more = next(iter(passed.by.items()))
-    if finals is not None and finals.finalists and not (results.info.limited and more > NEAR):
+    best, more = next(iter(passed.leads.items()))
+    if finals is not None and finals.finalists and not (results.info.limited and more > TIE_MARGIN):
         return None
     first, last = (passed.scores[key] for key in (best, passed.last))
     tasks = results.goals[0].needs
     items = development_items(results, first.record, tasks)
-    error = max(kind_of(task).varies for task in tasks) / math.sqrt(items) if items else None
-    return Ahead(called(results, best), first.value, called(results, passed.last), last.value, passed.share, error)
+    error = max(kind_of(task).least_deviation for task in tasks) / math.sqrt(items) if items else None
+    return Ahead(name_of(results, best), first.value, name_of(results, passed.last), last.value, passed.share, error)
 
 
 def _best_explored(results: Results) -> str | None:
     """Name of the best recipe by development scores, rows included; None without a search."""
     ranked = ranking(results) if results.explored else []
-    return called(results, ranked[0].recipe_hash) if ranked else None
+    return name_of(results, ranked[0].recipe_hash) if ranked else None
 
 
 def _of_rows(results: Results, answer: Answer) -> Answer:
@@ -495,6 +495,6 @@ def _of_rows(results: Results, answer: Answer) -> Answer:
         bool(first and first.gain and first.gain.one_seed),
         {verdict: verdicts.count(verdict) for verdict in dict.fromkeys(verdicts)},
         _best_explored(results),
-        called(results, findings.best.recipe_hash) if findings.best else None,
+        name_of(results, findings.best.recipe_hash) if findings.best else None,
     )
     return dataclasses.replace(answer, rows=rows, noise=noise(filter(None, samples)))

@@ -40,7 +40,7 @@ class Finalist:
 
 
 @dataclass(frozen=True)
-class Other:
+class TaskGain:
     """Gain of the picked recipe on a task, or a part of the goals; the intervals of all of them hold at once."""
 
     task: str
@@ -72,7 +72,7 @@ class Ahead:
     """Share of the data on which both trained."""
     error: float | None = None
     """Standard error, in points, of the difference between both scores that chance in the development items alone
-    makes, in studies of such tasks (`TaskKind.varies`). None if the number of items is unknown."""
+    makes, in studies of such tasks (`TaskKind.least_deviation`). None if the number of items is unknown."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class Check:
     """Hash of the recipe."""
     figure: str
     numbers: tuple[str, ...]
-    """Names of the tasks' numbers (`TaskKind.checked`)."""
+    """Names of the tasks' numbers (`TaskKind.checking_number`)."""
     level: Gain
     gains: Mapping[str, Gain]
     """Gains over `base`, `baseline` and `encoder`; the intervals of all hold at once."""
@@ -111,4 +111,4 @@ class RowsAnswer:
     explored: str | None
     """Name of the recipe with the best development scores of a search, which no fresh scores have judged."""
     model: str | None
-    """Name of `Findings.praised`, if its model was kept."""
+    """Name of `Findings.recommended`, if its model was kept."""

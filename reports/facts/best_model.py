@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 from reports.facts.cached import cached
 from reports.facts.results import Results
-from reports.facts.seed_race import of_results
+from reports.facts.seed_race import study_race
 from reports.facts.standings import Ranked
 from reports.ledger import Record, is_fresh
 from search_spaces.goals import place_among
@@ -16,7 +16,7 @@ from search_spaces.own_data import TF_IDF
 @cached
 def ranking(results: Results) -> list[Ranked]:
     """Return `Standings.ranked`, by the study's race over seeds; without TF-IDF, which is no model."""
-    lost = frozenset(key for key, recipe in of_results(results).items() if recipe.lost)
+    lost = frozenset(key for key, recipe in study_race(results).items() if recipe.lost)
     return [each for each in results.ranked(lost) if results.labels.get(each.recipe_hash) != TF_IDF]
 
 

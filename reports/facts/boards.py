@@ -124,7 +124,7 @@ class Board:
 
 def boards(evidence: Evidence) -> tuple[Board, ...]:
     """Return a board for each figure that at least one row has. Explored recipes are left out: scores chose them."""
-    return tuple(_board(evidence, figure) for figure in evidence.shown)
+    return tuple(_board(evidence, figure) for figure in evidence.row_figures)
 
 
 def verdict(gain: Comparison | None, p_holm: float | None, blocked: bool) -> Verdict:
@@ -149,16 +149,18 @@ def _board(evidence: Evidence, figure: Quantity) -> Board:
         for label, key in hashes.items()
     }
     blocked = {label: () if base is None else evidence.between(key, base, figure) for label, key in hashes.items()}
-    chances = [gain.p if gain and not blocked[label] else None for label, gain in gains.items()]
-    once = {label: results.once(key) for label, key in hashes.items()}
+    p_values = [gain.p if gain and not blocked[label] else None for label, gain in gains.items()]
+    counted_hashes = {label: results.counted_as(key) for label, key in hashes.items()}
     counted: dict[str, str] = {}  # by hash the label that counts: the baseline, or else the first row
-    for label in sorted(once, key=lambda label: label != baseline):
-        counted.setdefault(once[label], label)
-    adjusted = dict(zip(gains, holm(chances, [*once.values()]), strict=True))
-    best, ranks = _places(evidence, {label: hashes[label] for label in hashes if counted[once[label]] == label}, figure)
+    for label in sorted(counted_hashes, key=lambda label: label != baseline):
+        counted.setdefault(counted_hashes[label], label)
+    adjusted = dict(zip(gains, holm(p_values, [*counted_hashes.values()]), strict=True))
+    best, ranks = _places(
+        evidence, {label: hashes[label] for label in hashes if counted[counted_hashes[label]] == label}, figure
+    )
     standings = []
     for label, key in hashes.items():
-        gain, first = gains[label], counted[once[label]]
+        gain, first = gains[label], counted[counted_hashes[label]]
         tasks = None if gain is None or base is None or blocked[label] else evidence.outcomes(key, base, figure)
         decided = [(task, change) for task, (change, sure) in (tasks or {}).items() if sure]
         lost = tuple((task, change) for task, change in decided if change < 0)
@@ -221,9 +223,9 @@ def _places(
     judged = [samples[label] for label in group]
     if sum(map(can_be_judged, judged)) < 2:
         return {}, {}
-    wary = evidence.looks(*judged)
+    p_factor = evidence.p_factor(*judged)
     compared = Field.of(judged, evidence.common(figure))
-    best, ranks = best_set(compared, wary), rank_intervals(compared, wary)
+    best, ranks = best_set(compared, p_factor), rank_intervals(compared, p_factor)
     return dict(zip(group, best, strict=True)), dict(zip(group, ranks, strict=True))
 
 

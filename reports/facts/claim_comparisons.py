@@ -21,7 +21,7 @@ Direction = Literal["as claimed", "against", "undecided", ""]
 
 
 @dataclass(frozen=True)
-class Compared:
+class ClaimComparison:
     """One of a claim's comparisons: the better row minus the worse one."""
 
     better: str
@@ -42,24 +42,24 @@ class Compared:
     """The compared figure."""
     hashes: tuple[str, str] = ("", "")
     """Hashes of the two recipes."""
-    again: bool = False
+    repeated: bool = False
     """Whether an earlier comparison is of the same two recipes under other names: then this one does not count."""
 
     @property
-    def out(self) -> bool:
+    def excluded(self) -> bool:
         """Whether the comparison is kept out of the verdict."""
         return self.status in ("no input", "flagged", "one recipe")
 
     @property
     def counts(self) -> bool:
         """Whether the comparison counts in the verdict."""
-        return not self.out and not self.again
+        return not self.excluded and not self.repeated
 
     def decided(self, claim: Claim) -> Direction:
         """Return the direction of this comparison alone at 95 %, without a correction for other comparisons."""
         if self.status != "compared":
             return ""
-        holding, failing = self.chances(claim)
+        holding, failing = self.p_values(claim)
         if 2 * min(holding, failing) >= SURE:
             return "undecided"
         return "as claimed" if holding < failing else "against"
@@ -74,7 +74,7 @@ class Compared:
                 return 0
         return evidence.more_seeds(*self.hashes, self.figure, bound, alpha)
 
-    def chances(self, claim: Claim) -> tuple[float, float]:
+    def p_values(self, claim: Claim) -> tuple[float, float]:
         """Return one-sided p of the figures if the claimed relation does not hold, and if it holds."""
         relation, points = ("above", 0.0) if self.of_gaps else (claim.relation, claim.points)
         if relation in ("above", "not below"):
@@ -104,41 +104,43 @@ class Compared:
         return 1.0 if p is None else p
 
 
-def compared(evidence: Evidence, claim: Claim) -> tuple[Compared, ...]:
+def compare_claim(evidence: Evidence, claim: Claim) -> tuple[ClaimComparison, ...]:
     """Return all comparisons of a claim."""
     results = evidence.results
     paper = results.space.table(claim.table)
     figure = quantity(paper, paper.column(claim.column))
     items = [_pair(evidence, claim, better, worse, figure) for better, worse in claim.comparisons]
     pairs = [recipes_of(evidence, item) for item in items]
-    items = [replace(item, again=pairs[place] in pairs[:place]) for place, item in enumerate(items)]
+    items = [replace(item, repeated=pairs[place] in pairs[:place]) for place, item in enumerate(items)]
     if claim.smaller_in is not None:
         number, column = claim.smaller_in
         other = results.space.table(number)
         own = quantity(other, other.column(column))
         better, worse = claim.comparisons[0]
-        gap, elsewhere = items[0].published, _published(evidence, number, column, better, worse)
+        gap, other_gap = items[0].published, _published(evidence, number, column, better, worse)
         item = _pair(evidence, claim, better, worse, figure.minus(own))
-        published = None if gap is None or elsewhere is None else gap - elsewhere
+        published = None if gap is None or other_gap is None else gap - other_gap
         items.append(replace(item, published=published, of_gaps=True))
     return tuple(items)
 
 
-def _pair(evidence: Evidence, claim: Claim, better: str, worse: str, figure: Quantity) -> Compared:
+def _pair(evidence: Evidence, claim: Claim, better: str, worse: str, figure: Quantity) -> ClaimComparison:
     info = evidence.results.info
     published = _published(evidence, claim.table, claim.column, better, worse)
     lacking = tuple(label for label in (better, worse) if info.row_hashes.get(label, "") is None)
     if lacking:
-        return Compared(better, worse, "no input", None, published, lacking=lacking)
+        return ClaimComparison(better, worse, "no input", None, published, lacking=lacking)
     first, second = info.row_hashes.get(better) or "", info.row_hashes.get(worse) or ""
     comparison = evidence.compare(first, second, figure)
     if comparison is None:
-        return Compared(better, worse, "missing", None, published)
-    pair = Compared(better, worse, "compared", comparison, published, figure=figure, hashes=(first, second))
+        return ClaimComparison(better, worse, "missing", None, published)
+    pair = ClaimComparison(better, worse, "compared", comparison, published, figure=figure, hashes=(first, second))
     flags = evidence.between(first, second, figure)
     # A copied trial has the copied training's measurements, so these prove nothing about its limits.
     copied = any(flag.guard == "copies" and flag.crossed_by == "any" for flag in flags)
-    same = None if copied else one_in_effect(evidence.results.ran[first], evidence.results.ran[second])
+    same = (
+        None if copied else one_in_effect(evidence.results.recipe_trials[first], evidence.results.recipe_trials[second])
+    )
     if same:
         return replace(pair, status="one recipe", why=same)
     if flags:
@@ -153,6 +155,6 @@ def _published(evidence: Evidence, table: str, column: str, better: str, worse: 
     return None if first is None or second is None else first - second
 
 
-def recipes_of(evidence: Evidence, item: Compared) -> tuple[str, ...]:
+def recipes_of(evidence: Evidence, item: ClaimComparison) -> tuple[str, ...]:
     """Return the hashes of the two compared recipes, copies as one; the rows' names if a recipe is missing."""
-    return tuple(map(evidence.results.once, item.hashes)) if all(item.hashes) else (item.better, item.worse)
+    return tuple(map(evidence.results.counted_as, item.hashes)) if all(item.hashes) else (item.better, item.worse)

@@ -11,7 +11,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from reports.facts.claim_comparisons import Compared, Direction, compared, recipes_of
+from reports.facts.claim_comparisons import ClaimComparison, Direction, compare_claim, recipes_of
 from reports.facts.evidence import SURE, Evidence
 from reports.facts.guards import Flag
 from reports.facts.more_seeds import SeedsWanted
@@ -38,11 +38,11 @@ Size = Literal["as stated", "smaller", "larger", "undecided", ""]
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedClaim:
     """A claim with our comparisons."""
 
     claim: Claim
-    compared: tuple[Compared, ...]
+    compared: tuple[ClaimComparison, ...]
     verdict: Verdict
     direction: Direction
     """Whether the claimed relation holds, at 5 % error; empty if it was not tested."""
@@ -55,26 +55,26 @@ class Judged:
     differences are as measured. Infinity if no number would; None if unknown, or decided."""
     not_varied: NotVaried | None = None
     """Limits in which the claim's rows should differ and do not, as far as the rows have run."""
-    without: tuple[str, ...] = ()
+    missing_rows: tuple[str, ...] = ()
     """Rows of the claim without a finished trial."""
     lacks: Lack | None = None
     """For a claim that was not run: what it lacks most."""
 
     @property
-    def deciding(self) -> Compared | None:
+    def deciding(self) -> ClaimComparison | None:
         """The comparison that decides the verdict: the surest one against a claim that fails, else the least sure one.
 
         A comparison with a single seed only if there is no other; None if nothing was compared.
         """
         pairs = [item for item in self.compared if item.comparison is not None and not item.of_gaps]
-        taking_part = [item for item in pairs if not item.out] or pairs
+        taking_part = [item for item in pairs if not item.excluded] or pairs
         seeded = [item for item in taking_part if item.status == "compared"] or taking_part
         if not seeded:
             return None
-        chances = [item.chances(self.claim) for item in seeded]
+        p_values = [item.p_values(self.claim) for item in seeded]
         if self.direction == "against":
-            return seeded[min(range(len(seeded)), key=lambda place: chances[place][1])]
-        return seeded[max(range(len(seeded)), key=lambda place: chances[place][0])]
+            return seeded[min(range(len(seeded)), key=lambda place: p_values[place][1])]
+        return seeded[max(range(len(seeded)), key=lambda place: p_values[place][0])]
 
     @property
     def gaps(self) -> tuple[float | None, ...]:
@@ -98,50 +98,50 @@ class Judged:
         return tuple(dict.fromkeys(flag for item in self.compared for flag in item.flags))
 
 
-def judged(results: Results) -> tuple[Judged, ...]:
+def judged_claims(results: Results) -> tuple[JudgedClaim, ...]:
     """Return every claim of the study's space with its verdict, in the space's order."""
-    return judge(Evidence.of(results), results.space.claims)
+    return judge_claims(Evidence.of(results), results.space.claims)
 
 
-def judge(evidence: Evidence, claims: Sequence[Claim]) -> tuple[Judged, ...]:
+def judge_claims(evidence: Evidence, claims: Sequence[Claim]) -> tuple[JudgedClaim, ...]:
     """Judge claims together: Holm over the directions and stated sizes of all of them."""
-    pairs = [(claim, compared(evidence, claim)) for claim in claims]
-    chances = [_chances(*pair) for pair in pairs]
-    directions = [None if both is None else min(1.0, 2 * min(both)) for both in chances]
+    pairs = [(claim, compare_claim(evidence, claim)) for claim in claims]
+    p_values = [_claim_p_values(*pair) for pair in pairs]
+    directions = [None if both is None else min(1.0, 2 * min(both)) for both in p_values]
     sizes = [_size_p(*pair) for pair in pairs]
     tests = [_test(evidence, *pair) for pair in pairs]
     sizes_tested = [(claim.stated, *test) for claim, test in zip(claims, tests, strict=True)]
     adjusted = holm([*directions, *sizes], [*tests, *sizes_tested])
     judgements = [
         _judged(*pair, both, adjusted[place], adjusted[len(claims) + place])
-        for place, (pair, both) in enumerate(zip(pairs, chances, strict=True))
+        for place, (pair, both) in enumerate(zip(pairs, p_values, strict=True))
     ]
     return tuple(_with_rows(evidence, _with_seeds(evidence, item, len(claims))) for item in judgements)
 
 
-def open_claims(claims: Sequence[Judged]) -> SeedsWanted:
+def open_claims(claims: Sequence[JudgedClaim]) -> SeedsWanted:
     """Return how many more seeds the undecided claims need, by the claims' texts."""
     undecided = [item for item in claims if item.verdict in ("undecided", "undecided: one seed")]
     return SeedsWanted({item.claim.text: item.more_seeds for item in undecided})
 
 
-def _with_rows(evidence: Evidence, item: Judged) -> Judged:
+def _with_rows(evidence: Evidence, item: JudgedClaim) -> JudgedClaim:
     """Add which of the claim's rows are missing or not varied."""
     results, labels = evidence.results, item.claim.labels
-    without = tuple(label for label in sorted(labels) if not results.of_row(label))
-    lacks = _lacks(item, set(results.asked_rows), without) if item.verdict == "not run" else None
-    return replace(item, not_varied=_unvaried(evidence, item), without=without, lacks=lacks)
+    missing_rows = tuple(label for label in sorted(labels) if not results.of_row(label))
+    lacks = _lacks(item, set(results.asked_rows), missing_rows) if item.verdict == "not run" else None
+    return replace(item, not_varied=_unvaried(evidence, item), missing_rows=missing_rows, lacks=lacks)
 
 
-def _lacks(item: Judged, rows: set[str], without: Sequence[str]) -> Lack:
+def _lacks(item: JudgedClaim, rows: set[str], missing_rows: Sequence[str]) -> Lack:
     if not item.claim.labels & rows:
         return "every row"
     if not item.claim.labels <= rows:
         return "a row"
-    return "an input" if item.left_out else "trials" if without else "scores"
+    return "an input" if item.left_out else "trials" if missing_rows else "scores"
 
 
-def _unvaried(evidence: Evidence, item: Judged) -> NotVaried | None:
+def _unvaried(evidence: Evidence, item: JudgedClaim) -> NotVaried | None:
     """For a claim about limits: those that its rows set differently without effect."""
     results = evidence.results
     recipes = {label: results.recipe(label) for label in sorted(item.claim.labels)}
@@ -150,23 +150,23 @@ def _unvaried(evidence: Evidence, item: Judged) -> NotVaried | None:
     return not_varied([(recipe, results.of_row(label)) for label, recipe in recipes.items()])
 
 
-def _test(evidence: Evidence, claim: Claim, items: Sequence[Compared]) -> tuple[Hashable, ...]:
+def _test(evidence: Evidence, claim: Claim, items: Sequence[ClaimComparison]) -> tuple[Hashable, ...]:
     """The claim's relation and recipes: claims for which these are equal are one test."""
     recipes = frozenset((recipes_of(evidence, item), item.figure) for item in items)
     return claim.relation, claim.points, claim.quantifier, recipes
 
 
-# Chances
+# P-values
 
 
-def _chances(claim: Claim, items: Sequence[Compared]) -> tuple[float, float] | None:
+def _claim_p_values(claim: Claim, items: Sequence[ClaimComparison]) -> tuple[float, float] | None:
     """p of the figures if the claim is false, and if it is true; None if nothing was tested.
 
     Of m comparisons the claim needs n, and m - n + 1 against it refute it. Comparisons that are missing, or have one
     seed, count neither way; the others alone may decide the claim, as one counterexample does where all must hold.
     """
     taking_part = [item for item in items if item.counts]
-    compared = [item.chances(claim) for item in taking_part if item.status == "compared"]
+    compared = [item.p_values(claim) for item in taking_part if item.status == "compared"]
     if not compared:
         return None
     total = len(taking_part)
@@ -175,17 +175,17 @@ def _chances(claim: Claim, items: Sequence[Compared]) -> tuple[float, float] | N
     return _at_least(needed, holding), _at_least(total - needed + 1, failing)
 
 
-def _at_least(needed: int, chances: Sequence[float]) -> float:
+def _at_least(needed: int, p_values: Sequence[float]) -> float:
     """p of the figures if fewer than `needed` of the comparisons are real (Benjamini and Heller 2008).
 
     The n-th smallest p of m, times m - n + 1: for all comparisons the largest p, for one comparison Bonferroni's.
     """
-    if needed > len(chances):
+    if needed > len(p_values):
         return 1.0
-    return min(1.0, (len(chances) - needed + 1) * sorted(chances)[needed - 1])
+    return min(1.0, (len(p_values) - needed + 1) * sorted(p_values)[needed - 1])
 
 
-def _size_p(claim: Claim, items: Sequence[Compared]) -> float | None:
+def _size_p(claim: Claim, items: Sequence[ClaimComparison]) -> float | None:
     """Two-sided p of the difference that the paper states; None if none is stated, or nothing was tested."""
     if claim.stated is None or items[0].status != "compared":
         return None
@@ -197,19 +197,19 @@ def _size_p(claim: Claim, items: Sequence[Compared]) -> float | None:
 
 def _judged(
     claim: Claim,
-    items: tuple[Compared, ...],
-    chances: tuple[float, float] | None,
+    items: tuple[ClaimComparison, ...],
+    p_values: tuple[float, float] | None,
     p: float | None,
     p_size: float | None,
-) -> Judged:
+) -> JudgedClaim:
     direction: Direction = ""
-    if chances is not None and p is not None:
-        direction = "undecided" if p >= SURE else "as claimed" if chances[0] < chances[1] else "against"
+    if p_values is not None and p is not None:
+        direction = "undecided" if p >= SURE else "as claimed" if p_values[0] < p_values[1] else "against"
     size = _size(claim, items, p_size) if direction else ""
-    return Judged(claim, items, _verdict(items, direction, size), direction, size, p)
+    return JudgedClaim(claim, items, _verdict(items, direction, size), direction, size, p)
 
 
-def _size(claim: Claim, items: Sequence[Compared], p_size: float | None) -> Size:
+def _size(claim: Claim, items: Sequence[ClaimComparison], p_size: float | None) -> Size:
     """From the 95 % interval if it contains the stated size, else from Holm's p."""
     comparison = items[0].comparison
     if claim.stated is None or comparison is None or comparison.low is None or comparison.high is None:
@@ -221,14 +221,14 @@ def _size(claim: Claim, items: Sequence[Compared], p_size: float | None) -> Size
     return "smaller" if comparison.gain < claim.stated else "larger"
 
 
-def _verdict(items: Sequence[Compared], direction: Direction, size: Size) -> Verdict:
+def _verdict(items: Sequence[ClaimComparison], direction: Direction, size: Size) -> Verdict:
     """A direction that holds is an agreement in part if the size differs or some comparisons were kept out.
 
     An undecided direction whose size surely differs from the stated one disagrees: the stated effect is excluded.
     """
     statuses = {item.status for item in items}
     if direction == "as claimed":
-        whole = not any(item.out for item in items) and size in ("", "as stated")
+        whole = not any(item.excluded for item in items) and size in ("", "as stated")
         return "agrees" if whole else "agrees in part"
     if direction == "against" or (direction == "undecided" and size in ("smaller", "larger")):
         return "disagrees"
@@ -243,7 +243,7 @@ def _verdict(items: Sequence[Compared], direction: Direction, size: Size) -> Ver
     return "not tested here" if "one recipe" in statuses else "not run"
 
 
-def _with_seeds(evidence: Evidence, item: Judged, claims: int) -> Judged:
+def _with_seeds(evidence: Evidence, item: JudgedClaim, claims: int) -> JudgedClaim:
     """Add `more_seeds`: enough to decide the comparisons that settle the claim, for it or against it."""
     claim = item.claim
     taking_part = [pair for pair in item.compared if pair.counts]

@@ -16,7 +16,7 @@ import numpy as np
 
 from reports.facts.cached import cached
 from reports.facts.guards import Flag, Flags, find_flags
-from reports.facts.looks import look, share
+from reports.facts.looks import level_share, look_number
 from reports.facts.more_seeds import more_seeds
 from reports.facts.quantity import Quantity
 from reports.facts.results import Results
@@ -27,8 +27,8 @@ from reports.statistics.influence import mcnemar
 from reports.statistics.pairing import pair_by_seed, same_seeds
 from reports.statistics.power import Spread, pooled_spread
 from reports.statistics.sample import pairable
-from reports.statistics.sequential import looks
-from reports.statistics.spreads import Common, common_spread
+from reports.statistics.sequential import race_p_factor
+from reports.statistics.spreads import CommonSpread, common_spread
 from trainables.senteval.tasks import TASKS
 
 SURE = 0.05
@@ -64,7 +64,7 @@ class Evidence:
         return self.results.figures
 
     @cached_property
-    def shown(self) -> list[Quantity]:
+    def row_figures(self) -> list[Quantity]:
         """Those of the figures that at least one row has."""
         return [figure for figure in self.figures if any(self.sample(key, figure) for key in self.rows.values())]
 
@@ -125,10 +125,10 @@ class Evidence:
     @property
     def ungrouped(self) -> list[str]:
         """Tasks of the boards whose items count as independent, since groups of items are unknown."""
-        parts = [part for figure in self.shown for part in sorted(figure.weights)]
+        parts = [part for figure in self.row_figures for part in sorted(figure.weights)]
         trials = [trial for own in self.results.recipes.values() for trial in own]
-        behind = self.results.predictions.behind
-        answers = [(task, behind(trial, task, number)) for task, number in parts for trial in trials]
+        of_number = self.results.predictions.of_number
+        answers = [(task, of_number(trial, task, number)) for task, number in parts for trial in trials]
         return list(dict.fromkeys(task for task, each in answers if each and each.groups is None))
 
     # Comparisons
@@ -148,20 +148,20 @@ class Evidence:
             second,
             common=self.common(figure),
             paired=same_seeds(first, second) and self._seeds_move_together(figure),
-            looks=self.looks(first, second),
+            p_factor=self.p_factor(first, second),
             between_rows=second_hash != base,
         )
         exact = self._exact_p(first_hash, second_hash, figure)
-        return comparison if exact is None else replace(comparison, p=min(1.0, comparison.looks * exact))
+        return comparison if exact is None else replace(comparison, p=min(1.0, comparison.p_factor * exact))
 
-    def looks(self, *samples: Sample, further: int = 0) -> float:
+    def p_factor(self, *samples: Sample, further: int = 0) -> float:
         """Return the factor on p at this look, or at a further one; larger if a race chose the numbers of seeds."""
         info = self.results.info
-        at_this_look = 1 / share(look(self.results) + further)
+        at_this_look = 1 / level_share(look_number(self.results) + further)
         counts = [sample.count for sample in samples if not sample.fixed]
         if info.most_seeds is None or not info.raced or not counts:
             return at_this_look
-        return at_this_look * max(looks(count, len(info.seeds), info.most_seeds) for count in counts)
+        return at_this_look * max(race_p_factor(count, len(info.seeds), info.most_seeds) for count in counts)
 
     def _exact_p(self, first_hash: str, second_hash: str, figure: Quantity) -> float | None:
         """McNemar's p, for one accuracy of two fixed recipes; else None."""
@@ -178,7 +178,7 @@ class Evidence:
     def _seeds_move_together(self, figure: Quantity) -> bool:
         """Whether rows are compared seed by seed in this figure; one decision for all rows."""
         base = self.results.baseline_hash
-        order = sorted(dict.fromkeys(map(self.results.once, self.rows.values())), key=lambda key: key != base)
+        order = sorted(dict.fromkeys(map(self.results.counted_as, self.rows.values())), key=lambda key: key != base)
         samples = [sample for key in order if (sample := self.sample(key, figure)) and not sample.fixed]
         return len(samples) > 1 and pair_by_seed(samples[0], samples[1:])
 
@@ -212,7 +212,7 @@ class Evidence:
         first, second = self.sample(first_hash, figure), self.sample(second_hash, figure)
         if first is None or second is None:
             return None
-        later = alpha / self.looks(first, second, further=1)
+        later = alpha / self.p_factor(first, second, further=1)
         more = more_seeds(first, second, bound, later, *self._scatter(figure))
         if more is None or more == math.inf:
             return more
@@ -220,14 +220,14 @@ class Evidence:
         collapsed = max(len(self.collapses.get(key, ())) for key in (first_hash, second_hash))  # ran, but not counted
         return max(0, fewest + collapsed + more - len(self.results.info.seeds))
 
-    def common(self, figure: Quantity) -> Common:
+    def common(self, figure: Quantity) -> CommonSpread:
         """Return the common spread between seeds of the rows."""
         return self._scatter(figure)[1]
 
     @cached
-    def _scatter(self, figure: Quantity) -> tuple[Spread | None, Common]:
+    def _scatter(self, figure: Quantity) -> tuple[Spread | None, CommonSpread]:
         """Spreads between seeds: pooled over the rows, and common to them."""
-        keys = dict.fromkeys(map(self.results.once, self.results.labels))
+        keys = dict.fromkeys(map(self.results.counted_as, self.results.labels))
         samples = [sample for key in keys if (sample := self.sample(key, figure)) is not None]
         return pooled_spread(samples), common_spread(samples)
 

@@ -12,22 +12,22 @@ from functools import cached_property
 
 import numpy as np
 
-from reports.facts.answer_parts import Check, Other, Remembered
+from reports.facts.answer_parts import Check, Remembered, TaskGain
 from reports.facts.cached import cached
 from reports.facts.evidence import Evidence
 from reports.facts.gain import Gain
 from reports.facts.guards import Flag
-from reports.facts.looks import look, share
+from reports.facts.looks import level_share, look_number
 from reports.facts.quantity import Quantity
-from reports.facts.question import has_no_test, in_question, without
-from reports.facts.recipe_names import called
+from reports.facts.question import candidate_figures, has_no_test, without_tasks
+from reports.facts.recipe_names import name_of
 from reports.facts.remembered import OVERLAP, on_unseen, same_verdict
 from reports.facts.results import Results
 from reports.ledger import Record
 from reports.statistics import Sample
 from reports.statistics.comparison import Comparison
 from reports.statistics.finals import Reference, gain_over, lent_spread
-from reports.statistics.spreads import FEW_SEEDS, OWN, Common
+from reports.statistics.spreads import FEW_SEEDS, NO_LENT_SPREAD, CommonSpread
 from search_spaces.goals import needed
 from trainables.senteval.tasks import kind_of
 
@@ -49,14 +49,14 @@ class FinalsEvidence:
         finals = results.info.finals
         assert finals is not None
         without = [key for key in finals.finalists if key not in ready]
-        self.failed = tuple(called(results, key) for key in without if key in results.failed_finals)
-        self.left_out = tuple(called(results, key) for key in without if key not in results.failed_finals)
+        self.failed = tuple(name_of(results, key) for key in without if key in results.failed_finals)
+        self.left_out = tuple(name_of(results, key) for key in without if key not in results.failed_finals)
         named = {"base": finals.base, "encoder": finals.as_it_came, "baseline": finals.baseline}
         self.references = {name: key for name, key in named.items() if key is not None and key in self.recipes}
         if self.references.get("baseline") in {self.references.get("base"), self.references.get("encoder")}:
             del self.references["baseline"]
         self.finalists = [key for key in finals.finalists if key in self.recipes]
-        self.looks = 1 / share(look(results))
+        self.p_factor = 1 / level_share(look_number(results))
 
     @property
     def first(self) -> Record:
@@ -64,23 +64,23 @@ class FinalsEvidence:
         return next(iter(self.recipes.values()))[0]
 
     @property
-    def looks_of_pick(self) -> float:
-        """`looks` for statements on the recipe that was picked among the finalists."""
-        return self.looks * max(len(self.finalists), 1)
+    def p_factor_of_pick(self) -> float:
+        """`p_factor` for statements on the recipe that was picked among the finalists."""
+        return self.p_factor * max(len(self.finalists), 1)
 
     @cached_property
     def figure(self) -> Quantity | None:
-        """The first figure of `in_question` of which all finalists and the base have a test value; None without these
-        recipes. Tasks that are not fresh are left out, if others remain."""
+        """The first figure of `candidate_figures` of which all finalists and the base have a test value; None without
+        these recipes. Tasks that are not fresh are left out, if others remain."""
         compared = [*self.finalists, *(key for name, key in self.references.items() if name == "base")]
         if not compared:
             return None
         figures = [
             part
-            for part in in_question(self.results, self.first.scores, self.chosen_by)
+            for part in candidate_figures(self.results, self.first.scores, self.chosen_by)
             if all(self.evidence.sample(key, part) for key in compared)
         ]
-        return without(figures[0], self.chosen_by) if figures else None
+        return without_tasks(figures[0], self.chosen_by) if figures else None
 
     @cached_property
     def needs(self) -> frozenset[str]:
@@ -108,19 +108,19 @@ class FinalsEvidence:
             return True
         predictions = self.evidence.results.predictions
         dev, tested = (predictions.of_task(record, part) for part in (f"dev.{task}", task))
-        return dev is not None and tested is not None and dev.named == tested.named != ""
+        return dev is not None and tested is not None and dev.items_digest == tested.items_digest != ""
 
     def samples(self, figure: Quantity, recipes: Iterable[str]) -> list[Sample]:
         """Return the samples of the recipes that have the figure."""
         return [sample for key in recipes if (sample := self.evidence.sample(key, figure)) is not None]
 
     @cached
-    def lent(self, figure: Quantity) -> Common:
+    def lent(self, figure: Quantity) -> CommonSpread:
         """Return the spread that recipes of at most three seeds borrow: from the finals, and from all seeds of the base
-        and of rows, which no score chose. `OWN` for figures that are not in percent."""
+        and of rows, which no score chose. `NO_LENT_SPREAD` for figures that are not in percent."""
         least, most = figure.ends
         if most - least > PERCENT:
-            return OWN
+            return NO_LENT_SPREAD
         rows = {*self.results.labels, self.references.get("base")}
         searched = [
             record for record in self.results.records if record.recipe_hash in rows and record.status == "finished"
@@ -135,10 +135,10 @@ class FinalsEvidence:
             return None
         return math.sqrt(self.lent(figure).variance) or None
 
-    def gain(self, first: str, second: str, figure: Quantity, looks: float) -> Comparison | None:
+    def gain(self, first: str, second: str, figure: Quantity, p_factor: float) -> Comparison | None:
         """Return the gain of one recipe over another, by hash; None if one of them lacks the figure."""
         own, other = self.evidence.sample(first, figure), self.evidence.sample(second, figure)
-        return None if own is None or other is None else gain_over(own, other, self.lent(figure), looks)
+        return None if own is None or other is None else gain_over(own, other, self.lent(figure), p_factor)
 
     def level(self, recipe_hash: str, figure: Quantity) -> Gain | None:
         """Return the figure of a recipe, with its interval."""
@@ -152,10 +152,10 @@ class FinalsEvidence:
         return {name: sample for name, sample in samples.items() if sample is not None}
 
     def forbidding(
-        self, recipe_hash: str, figure: Quantity, over: Collection[str] = ("base", "encoder"), beside: int = 1
+        self, recipe_hash: str, figure: Quantity, over: Collection[str] = ("base", "encoder"), gains_at_once: int = 1
     ) -> list[Flag]:
         """Return the flags that forbid a verdict on the recipe against the references `over`, except flags on what the
-        search varies. `beside`: number of gains that hold at once."""
+        search varies. `gains_at_once`: number of gains that hold at once."""
         searched = {domain.key.partition(".")[0] for domain in self.results.space.domains}
         varied = VARIED | ({"encoder"} & searched) | ({"data"} if searched & {"corpus", "spans"} else frozenset())
         others = [key for name, key in self.references.items() if name in over]
@@ -165,50 +165,52 @@ class FinalsEvidence:
             for other, flags in by_other.items()
             for flag in flags
             if flag.guard not in varied
-            and not (flag.guard == OVERLAP and self._unseen(recipe_hash, other, figure, beside))
+            and not (flag.guard == OVERLAP and self._unseen(recipe_hash, other, figure, gains_at_once))
         ]
 
     @cached
-    def _unseen(self, first: str, second: str, figure: Quantity, beside: int) -> tuple[int, Comparison] | None:
+    def _unseen(self, first: str, second: str, figure: Quantity, gains_at_once: int) -> tuple[int, Comparison] | None:
         """Number of test items that training saw, and the gain on the others; None if that gain has another verdict."""
-        looks = self.looks_of_pick * beside
-        gain, unseen = self.gain(first, second, figure, looks), on_unseen(self.evidence, first, second, figure)
+        p_factor = self.p_factor_of_pick * gains_at_once
+        gain, unseen = self.gain(first, second, figure, p_factor), on_unseen(self.evidence, first, second, figure)
         if gain is None or unseen is None:
             return None
-        left = gain_over(unseen.own, unseen.other, self.lent(figure), looks)
+        left = gain_over(unseen.own, unseen.other, self.lent(figure), p_factor)
         return (unseen.seen, left) if same_verdict(gain, left) else None
 
-    def remembered(self, recipe_hash: str, figure: Quantity, beside: int) -> Remembered | None:
+    def remembered(self, recipe_hash: str, figure: Quantity, gains_at_once: int) -> Remembered | None:
         """Return the gain over the encoder on unseen test items, if it is shown; None also if training saw no more of
-        the test than the encoder. `beside` as in `forbidding`."""
+        the test than the encoder. `gains_at_once` as in `forbidding`."""
         encoder = self.references.get("encoder", "")
         guards = {flag.guard for flag in self.evidence.between(recipe_hash, encoder, figure)} if encoder else set()
-        unseen = self._unseen(recipe_hash, encoder, figure, beside) if OVERLAP in guards else None
+        unseen = self._unseen(recipe_hash, encoder, figure, gains_at_once) if OVERLAP in guards else None
         if unseen is None or (gain := Gain.of(unseen[1])).low is None or gain.low <= 0:
             return None
         return Remembered(unseen[0], gain)
 
     def checked(self, recipe_hash: str, figure: Quantity) -> Check | None:
-        """Return the recipe's gains by the second reader of the same embeddings (`TaskKind.checked`), for which nothing
-        is fitted: it does not repeat a gain that comes from the classifier alone. All low ends hold at once, and so do
-        all high ends. None if a part of the figure has no second reader."""
+        """Return the recipe's gains by the second reader of the same embeddings (`TaskKind.checking_number`), for which
+        nothing is fitted: it does not repeat a gain that comes from the classifier alone. All low ends hold at once,
+        and so do all high ends. None if a part of the figure has no second reader."""
         kinds = {task: kind_of(task) for task in figure.tasks}
-        if any(number != kinds[task].main or not kinds[task].checked for task, number in figure.weights):
+        if any(number != kinds[task].main or not kinds[task].checking_number for task, number in figure.weights):
             return None
         other = Quantity(
-            ", ".join(f"{task} {kinds[task].checked}" for task in sorted(kinds)),
-            {(task, kinds[task].checked): weight for (task, _), weight in figure.weights.items()},
+            ", ".join(f"{task} {kinds[task].checking_number}" for task in sorted(kinds)),
+            {(task, kinds[task].checking_number): weight for (task, _), weight in figure.weights.items()},
         )
         level, against = self.level(recipe_hash, other), self.compared(other)
         against = {name: sample for name, sample in against.items() if self.references[name] != recipe_hash}
         if level is None:
             return None
-        looks = self.looks * max(1, len(against.keys() - {"baseline"}))  # the baseline decides nothing
-        gains = {name: self.gain(recipe_hash, self.references[name], other, looks) for name in against}
+        p_factor = self.p_factor * max(1, len(against.keys() - {"baseline"}))  # the baseline decides nothing
+        gains = {name: self.gain(recipe_hash, self.references[name], other, p_factor) for name in against}
         gained: dict[str, Gain] = {name: Gain.of(gain) for name, gain in gains.items() if gain}
-        return Check(recipe_hash, other.name, tuple(sorted({kind.checked for kind in kinds.values()})), level, gained)
+        return Check(
+            recipe_hash, other.name, tuple(sorted({kind.checking_number for kind in kinds.values()})), level, gained
+        )
 
-    def by_task(self, recipe_hash: str, tasks: Iterable[Quantity], over: Sequence[str]) -> list[Other]:
+    def by_task(self, recipe_hash: str, tasks: Iterable[Quantity], over: Sequence[str]) -> list[TaskGain]:
         """Return gains by task, the lowest first; the intervals of all of them hold at once."""
         measured = [
             (task, name)
@@ -217,9 +219,11 @@ class FinalsEvidence:
             if all(self.evidence.sample(key, task) for key in (recipe_hash, self.references[name]))
         ]
         pairs = [pair for pair in measured if not self.forbidding(recipe_hash, pair[0], [pair[1]], len(measured))]
-        gains = [self.gain(recipe_hash, self.references[name], task, self.looks * len(pairs)) for task, name in pairs]
+        gains = [
+            self.gain(recipe_hash, self.references[name], task, self.p_factor * len(pairs)) for task, name in pairs
+        ]
         gained = [
-            Other(task.name, name, Gain.of(gain)) for (task, name), gain in zip(pairs, gains, strict=True) if gain
+            TaskGain(task.name, name, Gain.of(gain)) for (task, name), gain in zip(pairs, gains, strict=True) if gain
         ]
         return sorted(gained, key=lambda other: (other.gain.gain, other.task, other.over))
 

@@ -16,10 +16,10 @@ from typing import Any
 from reports.facts.best_model import best_first, ranking
 from reports.facts.boards import Board, Standing, boards
 from reports.facts.cached import cached
-from reports.facts.claim_verdicts import Judged, judged, open_claims
+from reports.facts.claim_verdicts import JudgedClaim, judged_claims, open_claims
 from reports.facts.evidence import Evidence
 from reports.facts.guards import Flag
-from reports.facts.looks import look, trials
+from reports.facts.looks import look_number, trials_digest
 from reports.facts.more_seeds import SeedsWanted
 from reports.facts.results import Results
 from reports.facts.unfinished import Extent, extents
@@ -42,33 +42,33 @@ class Findings:
     flags: tuple[Flag, ...]
     """The flags of all guards, in the guards' order."""
     boards: tuple[Board, ...]
-    claims: tuple[Judged, ...]
+    claims: tuple[JudgedClaim, ...]
     """The paper's claims, in the space's order."""
     more_seeds: SeedsWanted
     """Further seeds for the open claims; each board has its own."""
-    praised: str | None
-    """Hash of the recipe that rows and search recommend: see `_praised`."""
+    recommended: str | None
+    """Hash of the recipe that rows and search recommend: see `_recommended`."""
     best: Record | None
-    """The best trial of `praised` with a stored model, which is the study's best model; None if none was kept."""
+    """The best trial of `recommended` with a stored model, which is the study's best model; None if none was kept."""
 
     @staticmethod
     @cached
     def of(results: Results) -> Findings:
         """Return the findings of these results; computed once."""
-        evidence, claims = Evidence.of(results), judged(results)
+        evidence, claims = Evidence.of(results), judged_claims(results)
         made = boards(evidence)
-        praised = _praised(results, made)
-        saved = [record for record in results.of_hash(praised) if record.checkpoint]
+        recommended = _recommended(results, made)
+        saved = [record for record in results.of_hash(recommended) if record.checkpoint]
         return Findings(
             finished=sum(record.status == "finished" for record in results.records),
             extents=extents(results),
             missing={label: results.why_missing(label) for label in results.asked_rows if not results.of_row(label)},
-            look=look(results) if trials(results) else None,
+            look=look_number(results) if trials_digest(results) else None,
             flags=evidence.flags.all,
             boards=made,
             claims=claims,
             more_seeds=open_claims(claims),
-            praised=praised,
+            recommended=recommended,
             best=next(iter(best_first(results, saved)), None),
         )
 
@@ -92,7 +92,7 @@ class Findings:
         }
 
 
-def _praised(results: Results, boards: Sequence[Board]) -> str | None:
+def _recommended(results: Results, boards: Sequence[Board]) -> str | None:
     """Hash of the highest row within the limits that is shown to be better than the baseline in the first figure. If
     there is none: in a search the best recipe by development scores; for rows the baseline, or the only row that may be
     the best; and if test scores decide nothing, again the best by development scores."""
@@ -136,7 +136,7 @@ def _row(item: Standing, sample: Sample) -> dict[str, Any]:
     }
 
 
-def _claim(item: Judged) -> dict[str, Any]:
+def _claim(item: JudgedClaim) -> dict[str, Any]:
     claim = item.claim
     return {
         "claim": claim.text,

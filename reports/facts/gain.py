@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from reports.facts.quantity import Quantity
 from reports.statistics import Comparison, Sample
 from reports.statistics.comparison import by_itself
-from reports.statistics.spreads import ALONE, Common
+from reports.statistics.spreads import NO_COMMON_SPREAD, CommonSpread
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Gain:
         return cls(comparison.gain, comparison.low, comparison.high)
 
     @classmethod
-    def level(cls, sample: Sample, figure: Quantity, common: Common = ALONE) -> Gain:
+    def level(cls, sample: Sample, figure: Quantity, common: CommonSpread = NO_COMMON_SPREAD) -> Gain:
         """Return a figure with its own interval, which ends where the figure's range does."""
         alone, (least, most) = by_itself(sample, common), figure.ends
         low, high = (None if end is None else min(max(end, least), most) for end in (alone.low, alone.high))

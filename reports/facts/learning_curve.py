@@ -16,18 +16,18 @@ from itertools import pairwise
 from reports.facts.evidence import Evidence
 from reports.facts.gain import Gain
 from reports.facts.quantity import Quantity
-from reports.facts.recipe_names import called
+from reports.facts.recipe_names import name_of
 from reports.facts.remembered import OVERLAP, on_unseen, same_verdict
 from reports.facts.unfinished import Extent
 from reports.ledger import Record
-from reports.ledger.finals import SHARES
+from reports.ledger.finals import CURVE_SHARES
 from reports.statistics import Comparison, Sample, compare
 from reports.statistics.spreads import common_spread
 
 ALL = "all"
 UNITS = ("pairs", "texts", "documents")
 """Units in which a record may count its training data."""
-LESS = frozenset({"steps", "tokens", "caps"})
+VARIED_BY_DATA = frozenset({"steps", "tokens", "caps"})
 """Guards of what fewer data change: a learning curve varies it on purpose."""
 
 
@@ -64,14 +64,14 @@ class DataCurve:
     """The smallest first, all of the data last."""
 
 
-def data_curve(evidence: Evidence, figure: Quantity, looks: float) -> DataCurve | None:
-    """Return the learning curve of a study in this figure. `evidence` is of the finals; `looks` as in `compare`: of
+def data_curve(evidence: Evidence, figure: Quantity, p_factor: float) -> DataCurve | None:
+    """Return the learning curve of a study in this figure. `evidence` is of the finals; `p_factor` as in `compare`: of
     this look, times the number of finalists. None if nobody asked for it, and if no recipe is known to train."""
     results = evidence.results
     finals = results.info.finals
     if finals is None or finals.curve is None or finals.curve.whole not in results.recipes:
         return None
-    parts = {share: finals.curve.parts.get(share) for share in reversed([*SHARES])}
+    parts = {share: finals.curve.parts.get(share) for share in reversed([*CURVE_SHARES])}
     done = {key: min(len(results.finals.get(key, ())), finals.seeds) for key in parts.values() if key}
     whole = {key for key, count in done.items() if count == finals.seeds}
     further = [trial for key in whole for trial in results.finals[key] if trial.status == "finished"]
@@ -80,7 +80,7 @@ def data_curve(evidence: Evidence, figure: Quantity, looks: float) -> DataCurve 
     samples = {share: evidence.sample(key, figure) if key else None for share, key in keys.items()}
     records = {share: evidence.results.recipes.get(key or "", []) for share, key in keys.items()}
     common = common_spread(filter(None, (evidence.sample(key, figure) for key in evidence.results.recipes)))
-    compared = partial(compare, common=common, looks=looks)
+    compared = partial(compare, common=common, p_factor=p_factor)
     of_shares = {share: _part(share, records[share], sample, figure) for share, sample in samples.items()}
     for smaller, larger in pairwise(keys):
         half, twice = samples[smaller], samples[larger]
@@ -90,7 +90,7 @@ def data_curve(evidence: Evidence, figure: Quantity, looks: float) -> DataCurve 
             of_shares[larger] = dataclasses.replace(of_shares[larger], gain=Gain.of(gain), flags=flags)
     _, unit = trained_on(records[ALL])
     trials = Extent(sum(done.values()), finals.seeds * len(done))
-    return DataCurve(called(results, finals.curve.whole or ""), unit, trials, tuple(of_shares.values()))
+    return DataCurve(name_of(results, finals.curve.whole or ""), unit, trials, tuple(of_shares.values()))
 
 
 def _part(share: str, records: list[Record], sample: Sample | None, figure: Quantity) -> DataPart:
@@ -124,7 +124,7 @@ def _forbidding(
     compared: Callable[[Sample, Sample], Comparison],
 ) -> tuple[str, ...]:
     """Guards of the flags between the two recipes, except for what fewer data change. `compared` made their gain."""
-    guards = dict.fromkeys(flag.guard for flag in evidence.between(*pair, figure) if flag.guard not in LESS)
+    guards = dict.fromkeys(flag.guard for flag in evidence.between(*pair, figure) if flag.guard not in VARIED_BY_DATA)
     unseen = on_unseen(evidence, *pair, figure) if OVERLAP in guards else None
     if unseen and same_verdict(gain, compared(unseen.own, unseen.other)):
         del guards[OVERLAP]

@@ -19,17 +19,17 @@ from reports.facts.cached import cached
 from reports.facts.results import Results
 from reports.facts.unfinished import finals_judged
 from reports.ledger import LOOKS, write_json
-from reports.ledger.looks import Taken
-from reports.ledger.names import to_write
+from reports.ledger.looks import LookFile
+from reports.ledger.names import writable_path
 from trainables.errors import UserError
 
 
-def share(look: int) -> float:
+def level_share(look: int) -> float:
     """Return the share of the level for the first look (1), the second, and so on; all shares add up to one."""
     return 6 / (math.pi * look) ** 2
 
 
-def judged(results: Results) -> list[str]:
+def judged_trials(results: Results) -> list[str]:
     """Return the keys of the trials that verdicts may be based on: of the rows, if two of these can be judged, and of
     the finals that an answer is based on."""
     rows = {
@@ -42,26 +42,26 @@ def judged(results: Results) -> list[str]:
     return [*dict.fromkeys(of_rows + of_finals)]
 
 
-def trials(results: Results) -> str:
+def trials_digest(results: Results) -> str:
     """Return a digest (16 digits) of the trials that verdicts may be based on; empty if there are none."""
-    names = sorted(judged(results))
+    names = sorted(judged_trials(results))
     return hashlib.sha256("\n".join(names).encode()).hexdigest()[:16] if names else ""
 
 
 @cached
-def look(results: Results) -> int:
+def look_number(results: Results) -> int:
     """Return the number of this look at the study: that of a recorded look, or the next number."""
-    looks, this = results.looks, trials(results)
+    looks, this = results.looks, trials_digest(results)
     return 1 + (looks.index(this) if this in looks else len(looks))
 
 
-def record(results: Results, folder: Path) -> None:
+def record_look(results: Results, folder: Path) -> None:
     """Write this look to the results folder, unless it is there. If writing fails, print a line on stderr."""
-    this = trials(results)
+    this = trials_digest(results)
     if not this or this in results.looks:
         return
     now = datetime.datetime.now(datetime.UTC).isoformat(timespec="microseconds")
     try:
-        write_json(to_write(folder, f"{LOOKS}/{this}.json"), Taken(now))
+        write_json(writable_path(folder, f"{LOOKS}/{this}.json"), LookFile(now))
     except (OSError, UserError) as error:
         print(f"note: this look at the study could not be recorded ({error})", file=sys.stderr)

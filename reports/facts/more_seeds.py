@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from reports.statistics import Sample
 from reports.statistics.power import MOST_SEEDS, Spread, seeds_needed
 from reports.statistics.sample import pairable
-from reports.statistics.spreads import ALONE, Common
+from reports.statistics.spreads import NO_COMMON_SPREAD, CommonSpread
 
-MOST = 20
+MAX_FURTHER_SEEDS = 20
 """Largest number of further seeds that is proposed."""
 POWER = 0.8
 """Probability with which the proposed seeds settle a gain or a claim."""
@@ -20,7 +20,12 @@ FIRST_SEEDS = 2
 
 
 def more_seeds(
-    first: Sample, second: Sample, bound: float, alpha: float, spread: Spread | None, common: Common = ALONE
+    first: Sample,
+    second: Sample,
+    bound: float,
+    alpha: float,
+    spread: Spread | None,
+    common: CommonSpread = NO_COMMON_SPREAD,
 ) -> float | None:
     """Return how many more seeds of both recipes would show at power 80 % that their difference is not `bound`.
 
@@ -41,8 +46,8 @@ def more_seeds(
 
 @dataclass(frozen=True)
 class SeedsWanted:
-    """How many more seeds than the study's own each open gain or claim needs. No more than `MOST` are proposed: gains
-    and claims that need more stay open."""
+    """How many more seeds than the study's own each open gain or claim needs. At most
+    `MAX_FURTHER_SEEDS` are proposed: gains and claims that need more stay open."""
 
     needed: Mapping[str, float | None] = field(default_factory=dict)
     """By name, the result of `more_seeds`; 0 if the study only has to be finished."""
@@ -59,7 +64,7 @@ class SeedsWanted:
     @property
     def settled(self) -> tuple[str, ...]:
         """Names of gains or claims that those seeds would settle."""
-        return tuple(name for name, needed in self.needed.items() if needed is not None and needed <= MOST)
+        return tuple(name for name, needed in self.needed.items() if needed is not None and needed <= MAX_FURTHER_SEEDS)
 
     @property
     def never(self) -> tuple[str, ...]:
@@ -68,8 +73,10 @@ class SeedsWanted:
 
     @property
     def far(self) -> tuple[str, ...]:
-        """Names that need more seeds than `MOST`."""
-        return tuple(name for name, needed in self.needed.items() if needed is not None and MOST < needed < math.inf)
+        """Names that need more seeds than `MAX_FURTHER_SEEDS`."""
+        return tuple(
+            name for name, needed in self.needed.items() if needed is not None and MAX_FURTHER_SEEDS < needed < math.inf
+        )
 
     @property
     def unknown(self) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from reports.facts.cached import cached
 from reports.facts.results import Results
-from reports.ledger import Record, by_work, training_seconds
+from reports.ledger import Record, seconds_by_work, training_seconds
 from search_spaces.goals import Goal
 
 
@@ -29,7 +29,7 @@ def part_scores(results: Results, goal: Goal) -> dict[str, dict[float, PartScore
     scores: dict[str, dict[float, PartScore]] = {}
     seconds = _seconds(results)
     for record in results.parts:
-        share, whole = results.wholes.get(record.recipe_hash, (1.0, None))
+        share, whole = results.whole_recipes.get(record.recipe_hash, (1.0, None))
         value = goal.of(record.scores, record.cost) if record.status == "finished" else None
         if whole is not None and value is not None:
             scores.setdefault(whole.hash, {})[share] = PartScore(value, seconds.get(record.key), record)
@@ -84,7 +84,7 @@ class PassedOver:
     """Hash of the finalist, or of the base."""
     share: float
     """Share of the data; 1.0 is all data."""
-    by: dict[str, float]
+    leads: dict[str, float]
     """By hash, the recipe's lead in points, the largest first; of copies one."""
     scores: dict[str, PartScore]
     """Scores of all recipes on that share."""
@@ -118,24 +118,25 @@ def _ahead_of(
     same_part = {key: by_share[share] for key, by_share in scores.items() if share in by_share}
     upward = {key: goal.upward(score.value) for key, score in same_part.items()}
     last = min((key for key in judged if key in upward), key=lambda key: upward[key])
-    compared = {results.once(key) for key in (finals.hashes if finals else ())}
-    rest = [key for key in upward if results.once(key) not in compared and max(scores[key]) == share]
+    compared = {results.counted_as(key) for key in (finals.hashes if finals else ())}
+    rest = [key for key in upward if results.counted_as(key) not in compared and max(scores[key]) == share]
     ahead = sorted((key for key in rest if upward[key] > upward[last]), key=lambda key: -upward[key])
     firsts: dict[str, str] = {}
     for key in ahead:  # keeps the copy's hash: the recipe that it copies may have no score on that part
-        firsts.setdefault(results.once(key), key)
-    by = {key: upward[key] - upward[last] for key in firsts.values()}
-    return PassedOver(last, share, by, same_part) if by else None
+        firsts.setdefault(results.counted_as(key), key)
+    leads = {key: upward[key] - upward[last] for key in firsts.values()}
+    return PassedOver(last, share, leads, same_part) if leads else None
 
 
-BUSY, APART = 1.5, 10.0
-"""The machine was busy if a training took `BUSY` times as long as one of the same work, and `APART` seconds more."""
+BUSY_FACTOR, BUSY_SECONDS = 1.5, 10.0
+"""The machine was busy if a training took `BUSY_FACTOR` times as long as one of the same work, and `BUSY_SECONDS`
+more."""
 
 
 @cached
 def busy(results: Results) -> tuple[float, float] | None:
     """Return the seconds of the two trainings of the same work that differ most; None if they hardly differ."""
-    times = [own.values() for own in by_work(results.of_all_trials).values()]
+    times = [own.values() for own in seconds_by_work(results.of_all_trials).values()]
     spans = [(min(seconds), max(seconds)) for seconds in times]
-    apart = [(low, high) for low, high in spans if high >= max(BUSY * low, low + APART)]
+    apart = [(low, high) for low, high in spans if high >= max(BUSY_FACTOR * low, low + BUSY_SECONDS)]
     return max(apart, key=lambda span: span[1] / span[0], default=None)

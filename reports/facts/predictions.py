@@ -24,9 +24,10 @@ Array = np.ndarray
 
 ROUNDING = 0.005
 """Largest difference, in points, between a recomputed score and the ledger's."""
-SMALL, FILES = 1 << 21, 256
-"""The process caches the answers of at most `FILES` files, each with at most `SMALL` bytes of arrays: the page of a
-running study reads all files again and again. All 28 tasks of SentEval take about `SMALL` bytes."""
+MAX_CACHED_BYTES, MAX_CACHED_FILES = 1 << 21, 256
+"""The process caches the answers of at most `MAX_CACHED_FILES` files, each with at most `MAX_CACHED_BYTES` bytes of
+arrays: the page of a running study reads all files again and again. All 28 tasks of SentEval take about
+`MAX_CACHED_BYTES` bytes."""
 
 _ANSWERS: OrderedDict[bytes, Mapping[str, Answers | None]] = OrderedDict()
 """By the digest of a file's content, the most recently used last."""
@@ -48,13 +49,13 @@ class Predictions:
         `grouped`: items that are drawn together count as one. None if no predictions were kept, or if the ledger's
         number does not follow from them. The digest is of the items' texts; of the right answers if there are none.
         """
-        stored = self.behind(record, task, number)
-        if stored is None or number not in self.again(record, task) or not self.fits(record, task):
+        stored = self.of_number(record, task, number)
+        if stored is None or number not in self.recomputed(record, task) or not self.fits(record, task):
             return None
         effects = _effects(stored, kind_of(task), TASKS[task], number, protocol_of(record.protocol))
         if effects is None:
             return None
-        name = f"{part_of(task, number)} {stored.named or stored.by_gold}"
+        name = f"{part_of(task, number)} {stored.items_digest or stored.gold_digest}"
         if not grouped or stored.groups is None:
             return effects, name
         together = group_effects(effects, stored.groups)
@@ -62,7 +63,7 @@ class Predictions:
 
     def shares(self, record: Record, task: str, number: str) -> Array | None:
         """(items,) Points that each item adds to that number, if it is a sum; None if not, or without effects."""
-        stored = self.behind(record, task, number)
+        stored = self.of_number(record, task, number)
         if stored is None or self.effects(record, task, number) is None:
             return None
         return kind_of(task).shares(number, stored, protocol_of(record.protocol))
@@ -70,14 +71,14 @@ class Predictions:
     def hits(self, record: Record, task: str, number: str) -> Array | None:
         """(items,) Whether each item was answered correctly, if the number is the share of correct answers. None for
         any other number, and if items are drawn together."""
-        stored = self.behind(record, task, number)
+        stored = self.of_number(record, task, number)
         if stored is None or not self.fits(record, task):
             return None
         if stored.groups is not None and len(np.unique(stored.groups)) < len(stored.groups):
             return None
         return kind_of(task).hits(number, stored)
 
-    def behind(self, record: Record, task: str, number: str) -> Answers | None:
+    def of_number(self, record: Record, task: str, number: str) -> Answers | None:
         """Return the stored answers for the items behind the number."""
         return self.of_task(record, part_of(task, number))
 
@@ -87,7 +88,7 @@ class Predictions:
 
     def fits(self, record: Record, task: str) -> bool | None:
         """Whether every number that can be recomputed equals the ledger's; None if no number can be."""
-        again, scores = self.again(record, task), record.scores.get(task, {})
+        again, scores = self.recomputed(record, task), record.scores.get(task, {})
         if not again:
             return None
         return all(
@@ -96,7 +97,7 @@ class Predictions:
             if scores.get(name) is not None
         )
 
-    def again(self, record: Record, task: str) -> dict[str, float | None]:
+    def recomputed(self, record: Record, task: str) -> dict[str, float | None]:
         """Return the task's numbers, in percent, that its kind can recompute from the predictions; None for a number
         that these answers cannot have. Empty for a task that no longer exists."""
         parts = [self.of_task(record, name) for name in (task, f"dev.{task}")] if task in TASKS else []
@@ -133,10 +134,10 @@ def _answers(content: bytes) -> Mapping[str, Answers | None]:
             return _ANSWERS[digest]
     arrays = arrays_in(content)
     answers = dict(answers_in(arrays))
-    if sum(array.nbytes for array in arrays.values()) <= SMALL:
+    if sum(array.nbytes for array in arrays.values()) <= MAX_CACHED_BYTES:
         with _LOCK:
             _ANSWERS[digest] = answers
-            if len(_ANSWERS) > FILES:
+            if len(_ANSWERS) > MAX_CACHED_FILES:
                 _ANSWERS.popitem(last=False)
     return answers
 

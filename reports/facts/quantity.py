@@ -96,12 +96,12 @@ def average_quantity(name: str, label: str = "") -> Quantity:
 def goals_quantity(goals: Sequence[Goal], scored: Collection[str]) -> Quantity | None:
     """Return the figure that judges the goals, with equal shares for all goals, on the tasks that were scored; None
     without such tasks, as for costs."""
-    shares = [(1.0, Quantity("", goal.tested).on(scored)) for goal in goals]
+    shares = [(1.0, Quantity("", goal.test_weights).on(scored)) for goal in goals]
     weights = _sum((share, own.weights) for share, own in shares if own.weights)
     if not weights:
         return None
     whole, [first, *more] = math.fsum(weights.values()), weights
-    short = " and ".join(goal.short for goal in goals if goal.tested)
+    short = " and ".join(goal.short for goal in goals if goal.test_weights)
     name = f"{short} (mean of {1 + len(more)} tasks)" if more else " ".join(first)
     return Quantity(name, {score: share / whole for score, share in weights.items()})
 

@@ -17,7 +17,7 @@ def has_no_test(task: str) -> bool:
     return (bool(splits) and "test" not in splits) or all(name.startswith("dev_") for name in TASKS[task].numbers)
 
 
-def in_question(results: Results, scored: Collection[str], chosen_by: Collection[str]) -> list[Quantity]:
+def candidate_figures(results: Results, scored: Collection[str], chosen_by: Collection[str]) -> list[Quantity]:
     """Return the figures that an answer may be about, the first choice first: the goals' own figure, if it exists. Else
     the figures that sum the study up, and the goals' own tasks, as far as they were scored. Figures with the goals'
     kinds of tasks come first, and among them figures without the tasks whose items chose the recipe."""
@@ -44,7 +44,7 @@ def plain_quantity(task: str, scores: Mapping[str, Any]) -> Quantity:
     return Quantity(task, {(task, number): 1.0})
 
 
-def without(figure: Quantity, tasks: Collection[str]) -> Quantity:
+def without_tasks(figure: Quantity, tasks: Collection[str]) -> Quantity:
     """Return the figure without these tasks; unchanged if no other task is left."""
     parts = figure.by_task()
     left = [part for task, part in parts.items() if task not in tasks]

@@ -9,13 +9,13 @@ from pathlib import Path
 
 from reports.facts.cached import cached
 from reports.facts.results import Results
-from reports.ledger.finals import SHARES, part_name
+from reports.ledger.finals import CURVE_SHARES, part_name
 from search_spaces.space import Domain
 from trainables.evaluation_config import all_keys
 from trainables.keys import Key
 from trainables.recipe import Value, changed, choosers
 
-NAMED = 3
+MAX_NAMED_KEYS = 3
 """Number of keys in a name."""
 NONE = "none"
 BASE, AS_IT_CAME = "base settings", "untrained encoder"
@@ -28,7 +28,7 @@ Flat = Mapping[str, Value]
 def recipe_names(results: Results) -> dict[str, str]:
     """Return by hash the name of every row and explored recipe, of the finals' references, and of recipes on parts of
     the data. All names differ."""
-    recipes: dict[str, Flat] = {recipe.hash: recipe.flat() for _, recipe in results.wholes.values()}
+    recipes: dict[str, Flat] = {recipe.hash: recipe.flat() for _, recipe in results.whole_recipes.values()}
     recipes |= {record.recipe_hash: record.recipe for record in results.of_all_trials}
     base, domains = results.base.flat(), results.space.domains
     names = {
@@ -40,15 +40,15 @@ def recipe_names(results: Results) -> dict[str, str]:
     whole_names = {key: name for key, name in compared.items() if key} | names | results.labels
     parts = {
         key: part_name(share, whole_names.get(whole_recipe.hash, BASE))
-        for key, (share, whole_recipe) in results.wholes.items()
+        for key, (share, whole_recipe) in results.whole_recipes.items()
     }
     if finals is not None and finals.curve is not None and finals.curve.whole is not None:
         whole = whole_names[finals.curve.whole]
-        parts |= {key: part_name(SHARES[share], whole) for share, key in finals.curve.parts.items() if key}
+        parts |= {key: part_name(CURVE_SHARES[share], whole) for share, key in finals.curve.parts.items() if key}
     return parts | whole_names
 
 
-def called(results: Results, recipe_hash: str) -> str:
+def name_of(results: Results, recipe_hash: str) -> str:
     """Return a recipe's name; its hash if it has none."""
     return recipe_names(results).get(recipe_hash, recipe_hash)
 
@@ -65,7 +65,7 @@ def recipe_name(number: int, recipe: Flat, base: Flat, domains: Sequence[Domain]
     """Return the name of an explored recipe; the number alone if the recipe equals the base."""
     keys = farthest(recipe, base, domains)
     named = [key for key in keys if not any(_implies(other, key, domains) for other in keys)]
-    return f"#{number} {', '.join(brief(key, recipe[key]) for key in named[:NAMED])}".strip()
+    return f"#{number} {', '.join(brief(key, recipe[key]) for key in named[:MAX_NAMED_KEYS])}".strip()
 
 
 def _implies(key: str, chooser: str, domains: Sequence[Domain]) -> bool:
@@ -100,7 +100,7 @@ def _distance(domain: Domain, value: Value, base: Value) -> float:
 def brief(key: str, value: Value) -> str:
     """Return a key's value in few letters: `tau 0.05`, `batch 128`; a word without its key, as `cls`."""
     item = all_keys()[key]
-    if isinstance(value, str) and value != NONE and not item.place:
+    if isinstance(value, str) and value != NONE and not item.is_path:
         return value
     return _valued(item.label.partition(" (")[0].removesuffix(" size"), item, value)
 
@@ -115,7 +115,7 @@ def plain(key: str, value: Value) -> str:
 def _valued(label: str, item: Key, value: Value) -> str:
     if isinstance(value, bool):
         return label if value else f"no {label}"
-    return f"{label} {Path(str(value)).name if item.place and value is not None else short(value)}"
+    return f"{label} {Path(str(value)).name if item.is_path and value is not None else short(value)}"
 
 
 def in_short(base: Flat, recipe: Flat) -> str:

@@ -18,7 +18,7 @@ from trainables.record_parts import TaskScores
 from trainables.senteval.items import SEEN, Answers
 from trainables.senteval.tasks import TASKS, kind_of
 
-FEWEST = 20
+MIN_UNSEEN_ITEMS = 20
 """Smallest number of unseen test items of each task: fewer show too little of their own variance."""
 OVERLAP = "overlap"
 """The guard of test sentences that were seen in training."""
@@ -43,13 +43,13 @@ def on_unseen(evidence: Evidence, recipe_hash: str, other_hash: str, figure: Qua
     for record, trained in records:
         for task in figure.tasks:
             answers = results.predictions.of_task(record, task)
-            if answers is None or (trained and SEEN not in answers.more):
+            if answers is None or (trained and SEEN not in answers.further_arrays):
                 return None
-            marks = answers.more[SEEN].astype(bool) if trained else np.zeros(len(answers.gold), dtype=bool)
+            marks = answers.further_arrays[SEEN].astype(bool) if trained else np.zeros(len(answers.gold), dtype=bool)
             if len(seen.setdefault(task, marks)) != len(marks):
                 return None
             seen[task] = seen[task] | marks
-    if any((~each).sum() < FEWEST or kind_of(task).target == "images" for task, each in seen.items()):
+    if any((~each).sum() < MIN_UNSEEN_ITEMS or kind_of(task).target == "images" for task, each in seen.items()):
         return None
     predictions = _OfUnseen(results.predictions, seen)
     rescored = [predictions.rescored(record) for record, _ in records]
@@ -84,7 +84,7 @@ class _OfUnseen(Predictions):
         if (record.key, task) not in self._answers:  # made once, since numbers and effects are cached with the answers
             answers = self._whole.of_task(record, task)
             some = answers is not None and task in self._seen
-            self._answers[record.key, task] = answers.only(~self._seen[task]) if answers and some else answers
+            self._answers[record.key, task] = answers.select(~self._seen[task]) if answers and some else answers
         return self._answers[record.key, task]
 
     def rescored(self, record: Record) -> Record:
@@ -92,7 +92,7 @@ class _OfUnseen(Predictions):
 
         def numbers(task: str, before: TaskScores) -> TaskScores:
             tested = [name for name in TASKS[task].numbers if not name.startswith("dev_")] if task in self._seen else []
-            return cast(TaskScores, {**before, **dict.fromkeys(tested), **self.again(record, task)})
+            return cast(TaskScores, {**before, **dict.fromkeys(tested), **self.recomputed(record, task)})
 
         return dataclasses.replace(
             record,

@@ -13,8 +13,8 @@ from reports.facts.predictions import Predictions
 from reports.facts.quantity import Quantity, average_quantity, goals_quantity, quantity
 from reports.facts.standings import Standings, in_study_order
 from reports.ledger import LEDGER, Ledger, Record, StudyInfo, read_failures
-from reports.ledger.finals import PART, apart, is_explored, is_fresh, is_soup, whole_of
-from reports.ledger.looks import taken
+from reports.ledger.finals import PART_SEED, group_records, is_explored, is_fresh, is_soup, recipe_on_all_data
+from reports.ledger.looks import look_names
 from reports.statistics import Measured
 from search_spaces.averages import AVERAGES, averages
 from search_spaces.goals import Goal
@@ -24,7 +24,7 @@ from trainables.errors import UserError
 from trainables.evaluation_config import EvaluationConfig, all_keys
 from trainables.recipe import SCENES, Recipe, Value
 
-FEW = 3
+MAX_NAMED_RECORDS = 3
 """Number of unusable records that an error names."""
 
 
@@ -54,7 +54,7 @@ class Results(Standings):
     """Averages of the finals' models: they are in no figure but their own."""
     set_aside: Mapping[str, str] = field(default_factory=dict)
     """Unusable files of the ledger, by name, with the reason."""
-    elsewhere: Sequence[Record] = ()
+    differently_evaluated: Sequence[Record] = ()
     """Finished records that were evaluated under another protocol or on other data: they are in no figure."""
     looks: Sequence[str] = ()
     """Looks that were taken at the study, in order (`reports.facts.looks`)."""
@@ -83,19 +83,21 @@ class Results(Standings):
                 f"no trial in {folder / LEDGER} is finished yet, so there is nothing to report"
                 if not set_aside
                 else f"no trial in {folder / LEDGER} can be used: "
-                + "; ".join(f"{name} {reason}" for name, reason in list(set_aside.items())[:FEW])
+                + "; ".join(f"{name} {reason}" for name, reason in list(set_aside.items())[:MAX_NAMED_RECORDS])
             )
-        records_here = [record.under(info.scoring) for record in records]
-        elsewhere = [
+        records_here = [record.filter_evaluations(info.scoring) for record in records]
+        differently_evaluated = [
             whole
             for whole, own in zip(records, records_here, strict=True)
             if whole.status == "finished" and whole.evaluations and not own.evaluations
         ]
-        missed = {record.key for record in elsewhere}
+        missed = {record.key for record in differently_evaluated}
         scored = (record for record in records_here if record.key not in missed)
-        kinds = apart(scored, info.row_hashes.values(), info.finals)
-        own, looks = in_order(info, space, kinds.own), taken(folder)
-        return cls(folder, info, space, own, kinds.finals, kinds.parts, kinds.soups, set_aside, elsewhere, looks)
+        kinds = group_records(scored, info.row_hashes.values(), info.finals)
+        own, looks = in_order(info, space, kinds.own), look_names(folder)
+        return cls(
+            folder, info, space, own, kinds.finals, kinds.parts, kinds.soups, set_aside, differently_evaluated, looks
+        )
 
     # Records
 
@@ -124,9 +126,9 @@ class Results(Standings):
         return [*self.of_all_trials, *self.soups]
 
     @cached_property
-    def wholes(self) -> dict[str, tuple[float, Recipe]]:
-        """By the hash of a recipe on a part of its data: the share, and the recipe on all of the data (`whole_of`)."""
-        by_hash = {record.recipe_hash: whole_of(record.recipe, self.base.flat()) for record in self.parts}
+    def whole_recipes(self) -> dict[str, tuple[float, Recipe]]:
+        """By the hash of a recipe on a part of its data: the share, and the recipe on all of the data."""
+        by_hash = {record.recipe_hash: recipe_on_all_data(record.recipe, self.base.flat()) for record in self.parts}
         return {key: whole for key, whole in by_hash.items() if whole}
 
     @cached_property
@@ -208,9 +210,9 @@ class Results(Standings):
     @cached_property
     def failed_parts(self) -> set[str]:
         """Hashes of explored recipes with a failed trial on a part of the data."""
-        own = [failure.recipe for failure in read_failures(self.folder) if failure.seed == PART]
-        wholes = [whole_of(recipe, self.base.flat()) for recipe in own]
-        return {whole.hash for _, whole in filter(None, wholes)} & {*self.info.explored}
+        own = [failure.recipe for failure in read_failures(self.folder) if failure.seed == PART_SEED]
+        whole_recipes = [recipe_on_all_data(recipe, self.base.flat()) for recipe in own]
+        return {whole.hash for _, whole in filter(None, whole_recipes)} & {*self.info.explored}
 
     @cached_property
     def failed_finals(self) -> set[str]:
@@ -243,7 +245,7 @@ class Results(Standings):
                 return "no word vectors were given (--word-vectors)"
             reason = self.info.missing.get(label) or "an input is missing"
             return reason.replace(f"'{label}=", "'ROW=")  # so that rows with one reason are named together
-        other = next((record for record in self.elsewhere if record.recipe_hash == recipe_hash), None)
+        other = next((record for record in self.differently_evaluated if record.recipe_hash == recipe_hash), None)
         if other is not None:
             return "measured " + (
                 f"under another protocol than {self.protocol}" if other.protocol != self.protocol else "on other data"
@@ -326,9 +328,9 @@ class Results(Standings):
 
     def _is_alike(self, key: str, paper: Value, ours: Value) -> bool:
         """Whether the study measures the same as the paper, although this key of the base recipe differs."""
-        if not all_keys()[key].measures:
+        if not all_keys()[key].changes_results:
             return ours != SCENES
-        if all_keys()[key].place and _same_names(paper, ours):
+        if all_keys()[key].is_path and _same_names(paper, ours):
             return True
         sources = {layout.reads for layout in LAYOUTS.values()}
         if self.sources_read and key in sources - self.sources_read:

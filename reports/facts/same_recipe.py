@@ -15,7 +15,7 @@ CAPS = {"objective.positives": "positives_per_anchor", "objective.negatives": "n
 """Recipe keys that are upper limits, and the training measurement of each."""
 MEASURED = (*CAPS.values(), "anchors", "pairs", "sentences", "tokens", "steps")
 """Measurements that distinguish two trainings which differ in limits only."""
-FEWEST = 4
+MIN_NUMBERS = 4
 """Two trials with at least this many numbers, all equal to the last digit, are no accident."""
 CLOSE = 0.01
 """Means that differ by at most this share count as equal."""
@@ -25,7 +25,7 @@ Figures = tuple[tuple[str, str, float], ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Ran:
+class RecipeTrials:
     """A recipe's trials."""
 
     records: Sequence[Record]
@@ -47,7 +47,7 @@ class Ran:
 class SameRecipe:
     """Why two recipes are one in effect."""
 
-    by: Literal["name", "scores", "limits"]
+    reason: Literal["name", "scores", "limits"]
     """`name`: one recipe, two names; `scores`: all scores are equal; `limits`: the limits that differ had no effect."""
     measured: tuple[tuple[str, float, float], ...] = ()
     """For `limits`: each limit's key, and the measurement of each of the two recipes."""
@@ -63,7 +63,7 @@ class NotVaried:
     """Limits that differ in effect, too."""
 
 
-def one_in_effect(first: Ran, second: Ran) -> SameRecipe | None:
+def one_in_effect(first: RecipeTrials, second: RecipeTrials) -> SameRecipe | None:
     """Return why two recipes are one in effect; None if they are not, or if it is unknown.
 
     They are if they differ in limits alone and no limit had an effect: training measured the same. They also are if
@@ -84,7 +84,7 @@ def one_in_effect(first: Ran, second: Ran) -> SameRecipe | None:
     return SameRecipe("limits", caps)
 
 
-def same_trials(first: Ran, second: Ran) -> bool:
+def same_trials(first: RecipeTrials, second: RecipeTrials) -> bool:
     """Whether two recipes trained to the same loss and scored the same under every common seed.
 
     False if a trial is a copy of the other's: with another loss, or ended in the same second after the same time.
@@ -95,7 +95,7 @@ def same_trials(first: Ran, second: Ran) -> bool:
     )
 
 
-def shared_trials(recipes: Mapping[str, Ran]) -> tuple[list[frozenset[str]], list[frozenset[str]]]:
+def shared_trials(recipes: Mapping[str, RecipeTrials]) -> tuple[list[frozenset[str]], list[frozenset[str]]]:
     """Return groups of recipes, by hash, that have all scores of a seed in common.
 
     The recipes of the first groups are one in effect: `same_trials`. In the second groups a recipe has a copied trial.
@@ -107,10 +107,10 @@ def shared_trials(recipes: Mapping[str, Ran]) -> tuple[list[frozenset[str]], lis
                 by_figures.setdefault((seed, numbers), []).append(key)
     pairs = {pair for group in by_figures.values() for pair in combinations(sorted(group), 2)}
     alike = {(first, second) for first, second in pairs if same_trials(recipes[first], recipes[second])}
-    return joined(map(frozenset, alike)), joined(map(frozenset, pairs - alike))
+    return merged_groups(map(frozenset, alike)), merged_groups(map(frozenset, pairs - alike))
 
 
-def joined(groups: Iterable[frozenset[str]]) -> list[frozenset[str]]:
+def merged_groups(groups: Iterable[frozenset[str]]) -> list[frozenset[str]]:
     """Join groups that share a member. Sorted by the place at which each is complete."""
     ordered = sorted(groups, key=sorted)
     of: dict[str, frozenset[str]] = {}
@@ -130,7 +130,7 @@ def figures(record: Record) -> Figures:
         for name, value in sorted(numbers.items())
         if name not in ("examples", "seconds", "reason") and isinstance(value, int | float)
     )
-    return values if len(values) >= FEWEST else ()
+    return values if len(values) >= MIN_NUMBERS else ()
 
 
 def differing(first: Mapping[str, Value], second: Mapping[str, Value]) -> set[str]:

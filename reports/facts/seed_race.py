@@ -21,10 +21,10 @@ Question = Literal["best", "best row", "baseline"]
 
 
 @dataclass(frozen=True)
-class Raced:
+class RecipeRace:
     """A recipe, and how far it has come in every question in which it takes part."""
 
-    has: int
+    seeds_run: int
     """Number of seeds that the recipe has."""
     most: int
     fixed: bool
@@ -33,7 +33,7 @@ class Raced:
     @property
     def seeds(self) -> int:
         """Number of seeds that the recipe needs, as far as is known."""
-        return max((course.seeds for course in self.courses.values()), default=self.has)
+        return max((course.seeds for course in self.courses.values()), default=self.seeds_run)
 
     @property
     def going(self) -> bool:
@@ -51,9 +51,9 @@ class Raced:
         return min((course.gap for course in self.courses.values() if course.state == "going"), default=0.0)
 
 
-def raced(
+def run_race(
     entrants: Mapping[str, Entrant], rows: Collection[str], baseline: str | None, least: int, most: int
-) -> dict[str, Raced]:
+) -> dict[str, RecipeRace]:
     """Return every entrant's race by hash. Questions: who is best, who is the best row, which rows beat the baseline.
 
     An entrant with fewer than `least` seeds takes part in no question.
@@ -68,7 +68,7 @@ def raced(
     if baseline is not None and baseline in of_rows:
         answers["baseline"] = race_against(baseline, of_rows, least, most)
     return {
-        name: Raced(
+        name: RecipeRace(
             len(entrant.values),
             most,
             entrant.fixed,
@@ -85,7 +85,7 @@ def entrant(by_seed: Mapping[int, Sequence[float] | None], goals: int, fixed: bo
 
 
 @cached
-def of_results(results: Results) -> dict[str, Raced]:
+def study_race(results: Results) -> dict[str, RecipeRace]:
     """Return the race of a study, by recipe hash; empty if the study has none."""
     info = results.info
     if not info.raced or info.most_seeds is None:
@@ -98,4 +98,4 @@ def of_results(results: Results) -> dict[str, Raced]:
         by_seed = {record.seed: upward_values(results.goals, record.scores, record.cost) for record in records}
         fixed = recipe_hash in results.fixed
         entrants[recipe_hash] = entrant(by_seed, len(results.goals), fixed, recipe_hash in ended)
-    return raced(entrants, rows, results.baseline_hash, len(info.seeds), info.most_seeds)
+    return run_race(entrants, rows, results.baseline_hash, len(info.seeds), info.most_seeds)

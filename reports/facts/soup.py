@@ -20,7 +20,7 @@ from reports.facts.finals_evidence import FinalsEvidence
 from reports.facts.gain import Gain
 from reports.facts.quantity import Quantity
 from reports.facts.question import plain_quantity
-from reports.facts.recipe_names import called
+from reports.facts.recipe_names import name_of
 from reports.facts.results import Results
 from reports.ledger import Record, split_key
 from reports.ledger.finals import SOUP_SHARES, SoupVariant
@@ -185,7 +185,7 @@ class Soups:
 
 def shipped(finals: FinalsEvidence, recipe_hash: str, figure: Quantity) -> Ship | None:
     """Return what to ship of the recipe to use; None if not all soups of its models are scored."""
-    looks = finals.looks_of_pick / 2  # each end holds by itself, as in `gain_over`
+    p_factor = finals.p_factor_of_pick / 2  # each end holds by itself, as in `gain_over`
     soups, seeds = Soups(finals.results, recipe_hash), finals.evidence.sample(recipe_hash, figure)
     if not soups.scores or seeds is None:
         return None
@@ -195,7 +195,7 @@ def shipped(finals: FinalsEvidence, recipe_hash: str, figure: Quantity) -> Ship 
 
     encoder = finals.recipes.get(finals.references.get("encoder", ""), [])
     ship = Ship(
-        called(finals.results, recipe_hash),
+        name_of(finals.results, recipe_hash),
         len(soups.seeds),
         soups.share,
         tuple(scores(share, [record]) for share, record in soups.by_share.items()),
@@ -219,9 +219,11 @@ def shipped(finals: FinalsEvidence, recipe_hash: str, figure: Quantity) -> Ship 
         remade=sample.count > 1,
         figure=Gain.level(sample, figure, lent),
         over_seed=Gain.of(
-            compare(sample, seeds, common=lent, paired=same_seeds(sample, seeds), looks=looks),
+            compare(sample, seeds, common=lent, paired=same_seeds(sample, seeds), p_factor=p_factor),
         ),
-        gains={name: Gain.of(gain_over(sample, other, lent, finals.looks_of_pick)) for name, other in others.items()},
+        gains={
+            name: Gain.of(gain_over(sample, other, lent, finals.p_factor_of_pick)) for name, other in others.items()
+        },
         model=soups.by_share[ship.share].checkpoint,
     )
 

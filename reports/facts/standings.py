@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from reports.facts.cached import cached
-from reports.facts.same_recipe import Ran, joined, shared_trials
+from reports.facts.same_recipe import RecipeTrials, merged_groups, shared_trials
 from reports.ledger import Record, is_explored
 from reports.statistics import Measured
 from reports.statistics.true_scores import RecipeScores
@@ -76,7 +76,7 @@ class Standings:
     def stopped(self) -> set[str]:
         """Hashes of recipes that a scheduler stopped early, or whose loss was no number while it judged them. In
         studies of older versions it stopped single seeds, so other seeds of such a recipe have scores."""
-        return {record.recipe_hash for record in self.records if record.status == "pruned" and record.judged}
+        return {record.recipe_hash for record in self.records if record.status == "pruned" and record.judged_at_rung}
 
     def deciding(self, records: Sequence[Record]) -> list[Record]:
         """Return the records that decide one recipe's scores.
@@ -87,7 +87,7 @@ class Standings:
         """
         if records and records[0].recipe_hash in self.stopped and is_explored(records[0].seed):
             return []
-        free = [record for record in records if not record.judged] if self.several_seeds else []
+        free = [record for record in records if not record.judged_at_rung] if self.several_seeds else []
         return free or list(records)
 
     def goal(self, records: Sequence[Record], goal: Goal) -> Measured | None:
@@ -132,14 +132,14 @@ class Standings:
         return sorted(ranked, key=lambda recipe: (not recipe.lost, self.merit(recipe.values)), reverse=True)
 
     @cached_property
-    def ran(self) -> dict[str, Ran]:
+    def recipe_trials(self) -> dict[str, RecipeTrials]:
         """By recipe hash, the recipe's trials in the form that `same_recipe` compares."""
-        return {key: Ran(records) for key, records in self.recipes.items()}
+        return {key: RecipeTrials(records) for key, records in self.recipes.items()}
 
     @cached_property
     def shared_trials(self) -> tuple[list[frozenset[str]], list[frozenset[str]]]:
         """As `same_recipe.shared_trials`: recipes that are one in effect, and those that share a copied trial."""
-        return shared_trials(self.ran)
+        return shared_trials(self.recipe_trials)
 
     @property
     def counted_first(self) -> Iterable[str | None]:
@@ -147,15 +147,15 @@ class Standings:
         return ()
 
     @cached_property
-    def _counted_as(self) -> dict[str, str]:
+    def _counted_hashes(self) -> dict[str, str]:
         """By the hash of a copy, the hash of the recipe as which it counts."""
         order = {key: place for place, key in enumerate(dict.fromkeys([*self.counted_first, *self.recipes]))}
-        groups = joined([group for groups in self.shared_trials for group in groups])
+        groups = merged_groups([group for groups in self.shared_trials for group in groups])
         return {key: min(group, key=lambda recipe: order[recipe]) for group in groups for key in group}
 
-    def once(self, recipe_hash: str) -> str:
+    def counted_as(self, recipe_hash: str) -> str:
         """Return the hash as which the recipe counts: copies count once, wherever recipes are counted or compared."""
-        return self._counted_as.get(recipe_hash, recipe_hash)
+        return self._counted_hashes.get(recipe_hash, recipe_hash)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from reports.document import WrittenSection
 from reports.facts.results import Results
-from reports.ledger.names import to_write
+from reports.ledger.names import writable_path
 from reports.words.markdown import text
 from trainables.files import write_whole
 from trainables.registry import Registry, load
@@ -45,7 +45,7 @@ class Format:
 
     def write(self, document: Document) -> Path:
         """Write the document into its results folder and return the path."""
-        path = to_write(document.results.folder, self.file)
+        path = writable_path(document.results.folder, self.file)
         load(self.writer)(document, path)
         return path
 

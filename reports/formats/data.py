@@ -9,7 +9,7 @@ from typing import Any
 from reports.document import WrittenSection, markdown
 from reports.facts.answer import Answer, rounded
 from reports.facts.findings import Findings
-from reports.facts.recipe_names import called
+from reports.facts.recipe_names import name_of
 from reports.facts.results import Results
 from reports.formats import Document
 from reports.ledger import seconds_of
@@ -45,7 +45,7 @@ def _recipe(results: Results, recipe_hash: str) -> dict[str, Any]:
     figures = {figure.name: results.of_figure(records, figure) for figure in results.figures}
     return {
         "recipe": recipe_hash,
-        "name": called(results, recipe_hash),
+        "name": name_of(results, recipe_hash),
         "row": results.labels.get(recipe_hash),
         "explored": recipe_hash in results.explored,
         "settings": dict(records[0].recipe),

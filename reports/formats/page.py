@@ -25,11 +25,11 @@ from trainables.files import write_whole
 FILES = Path(__file__).parent
 MAIN = "rows"
 """The section whose tables can be filtered, and whose rows can be compared."""
-FEWEST = 3
+MIN_SORTABLE_ROWS = 3
 """Fewest rows of a table that can be sorted."""
 CARDS = frozenset({"finals", "changed", MAIN})
 """Sections whose tables a narrow screen shows as cards, each number with its column's name, so that none scrolls."""
-WIDE = 440.0
+WIDE_POINTS = 440.0
 """A picture wider than this many points would be too small on a narrow screen, so it scrolls in a box."""
 
 
@@ -97,7 +97,7 @@ class _Pictures:
             return f'<img alt="{title}" src="data:image/png;base64,{base64.b64encode(path.read_bytes()).decode()}">'
         element = (inline(path, picture.title, self.count) if is_inside else "") or f"<em>{title}</em>"
         size = re.search(r'viewBox="0 0 ([\d.]+) ', element)
-        return f"{_box(title)}{element}</div>" if size and float(size[1]) > WIDE else element
+        return f"{_box(title)}{element}</div>" if size and float(size[1]) > WIDE_POINTS else element
 
 
 def _section(section: WrittenSection, title: str, pictures: _Pictures, rows: Mapping[str, int]) -> str:
@@ -151,7 +151,7 @@ def _table(table: DataTable, caption: str, cards: bool, rows: Mapping[str, int])
         for cell, kind, name in zip(cells, kinds[1:], names[1:], strict=True):
             lines += f"<td{name}{kind}>{as_html(cell)}</td>\n"
         lines += "</tr>\n"
-    whole = len(table.rows) >= FEWEST and all(row[0] for row in table.rows)
+    whole = len(table.rows) >= MIN_SORTABLE_ROWS and all(row[0] for row in table.rows)
     style = ("sortable" if whole else "fixed") + " cards" * cards
     label = escape(caption)
     return (

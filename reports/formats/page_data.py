@@ -59,7 +59,7 @@ def pairs(evidence: Evidence, labels: Sequence[str]) -> tuple[list[str], dict[st
     Pairs have the key `FIRST-SECOND`, the labels' numbers, and a list of `[gain, low, high, why]`, first minus second.
     Unknown values are None; `why` is what forbids a verdict.
     """
-    figures = [*evidence.shown]
+    figures = [*evidence.row_figures]
     figures += {name: part for figure in figures for name, part in figure.by_task().items()}.values()
     hashes = [evidence.results.info.row_hashes.get(label) or "" for label in labels]
     cells_by_pair = {
@@ -93,7 +93,7 @@ def _right(results: Results, records: list[Record], task: str) -> tuple[str, np.
         return None
     read = results.predictions
     every = [items for record in records if (items := read.of_task(record, task)) and read.fits(record, task)]
-    names = {f"{task} {items.named or items.by_gold}" for items in every}
+    names = {f"{task} {items.items_digest or items.gold_digest}" for items in every}
     if len(every) < len(records) or len(names) != 1:
         return None
     return names.pop(), np.mean([items.predicted == items.gold for items in every], axis=0) > 0.5
@@ -133,7 +133,7 @@ def texts_of(task: Task, folder: Path, expected: str) -> tuple[list[str], tuple[
     if missing:
         raise UserError(f"{folder} has no {missing[0]}")
     data = read_task(task, folder)
-    splits = kind_of(task.name).tested(data)
+    splits = kind_of(task.name).tested_splits(data)
     if digest(splits) != expected:
         raise UserError(f"those in {folder} are not the ones that were scored, or the trials do not say which were")
     return [" ⟷ ".join(item) for split in splits for item in split.items()], data.class_names

@@ -9,7 +9,7 @@ from pathlib import Path
 from reports.document import DataTable
 from reports.document.inline import plain
 from reports.formats import Document
-from reports.formats.trials_csv import inert
+from reports.formats.trials_csv import escape_formula
 from reports.words.markdown import DASH
 from trainables.files import write_whole
 
@@ -37,4 +37,4 @@ def as_csv(table: DataTable) -> str:
 def _cell(words: str) -> str:
     """Return a cell's words, in a form that no spreadsheet runs."""
     words = plain(words).strip()
-    return "" if words == DASH else inert(words)
+    return "" if words == DASH else escape_formula(words)

@@ -32,7 +32,7 @@ _FORMULA = re.compile(r" *[=@＝＠]| *[+\-＋－](?![\d.,+\-±\[\]% ]*$)")
 """Matches starts of cells that a spreadsheet would run, but not signed numbers and their intervals."""
 
 
-def inert(cell: str) -> str:
+def escape_formula(cell: str) -> str:
     """Return a cell's text on one line, with an apostrophe before text that a spreadsheet would run as a formula."""
     line = "".join(sign if sign.isprintable() else " " for sign in cell)
     return f"'{line}" if _FORMULA.match(line) else line
@@ -54,10 +54,10 @@ def write_trials_csv(
     columns = list(dict.fromkeys(column for line in lines for column in line))
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(map(inert, columns))
+    writer.writerow(map(escape_formula, columns))
     for line in lines:
         cells = (line.get(column, "") for column in columns)
-        writer.writerow([inert(cell) if isinstance(cell, str) else cell for cell in cells])
+        writer.writerow([escape_formula(cell) if isinstance(cell, str) else cell for cell in cells])
     write_whole(path, text.getvalue())
 
 
@@ -81,7 +81,7 @@ def _line(
     line |= _flat("training.kept", record.training.get("kept", {}))
     line |= _flat("geometry", record.geometry) | _flat("training", record.training) | _flat("cost", record.cost)
     line |= _flat("machine", record.machine)
-    for kind, description in record.read.items():
+    for kind, description in record.data_read.items():
         if isinstance(description, dict):
             line |= _flat(f"data.{kind}", description)
     line |= {key: ",".join(value) if isinstance(value, tuple) else value for key, value in record.recipe.items()}

@@ -17,15 +17,15 @@ from functools import cached_property
 import numpy as np
 
 from reports.importance.chance import SUBSETS, errors, family_p, one_p, under_chance
-from reports.importance.coding import NOT_ASKED, Coded
+from reports.importance.coding import NOT_APPLICABLE, Coded
 from reports.importance.curve import KeyCurve, curves
 from reports.importance.forest import Folds
 from search_spaces.space import Domain
 from trainables.recipe import Value
 
-__all__ = ["ENOUGH", "LEVEL", "Effect", "Importance", "KeyCurve", "Share", "importance"]
+__all__ = ["LEVEL", "MIN_RECIPES", "Effect", "Importance", "KeyCurve", "Share", "importance"]
 
-ENOUGH = 20
+MIN_RECIPES = 20
 """Smallest number of recipes: with fewer, a fold has less than four recipes, too few to judge a fit."""
 LEVEL = 0.05
 """Probability that any key is reported as above noise although none is."""
@@ -82,23 +82,23 @@ class Importance:
 
 
 def importance(domains: Sequence[Domain], scored: Sequence[tuple[Mapping[str, Value], float]]) -> Importance | None:
-    """Return the share of each key in the score of these flat recipes. None if nothing varies, or below `ENOUGH`
+    """Return the share of each key in the score of these flat recipes. None if nothing varies, or below `MIN_RECIPES`
     recipes.
 
     Equal recipes and scores give equal answers. It takes some seconds.
     """
-    if len(scored) < ENOUGH:
+    if len(scored) < MIN_RECIPES:
         return None
     recipes, scores = [recipe for recipe, _ in scored], np.array([float(score) for _, score in scored])
     coded = Coded.of(domains, recipes)
     if not coded.keys or not np.ptp(scores):
         return None
     folds = Folds(coded)
-    whole, error = folds.held(scores), errors(folds, scores)
+    whole, error = folds.cross_validate(scores), errors(folds, scores)
     shuffled = under_chance(folds, scores)
     explained_p = one_p(whole.explained, [other.explained for other in shuffled])
     key_p = family_p(whole.shares, np.array([other.shares for other in shuffled]))
-    in_use = (coded.values != NOT_ASKED).sum(axis=0)
+    in_use = (coded.values != NOT_APPLICABLE).sum(axis=0)
     keys = [
         Effect(key, Share(float(whole.shares[n]), float(error[1 + n]), float(key_p[n])), int(in_use[n]))
         for n, key in enumerate(coded.keys)

@@ -18,7 +18,7 @@ SUBSETS, LEFT_OUT = 25, 0.2
 def under_chance(folds: Folds, scores: Array) -> list[OutOfSample]:
     """Return the analysis of each shuffle of the scores over the recipes."""
     chance = np.random.default_rng(1)
-    return [folds.held(chance.permutation(scores)) for _ in range(SHUFFLES)]
+    return [folds.cross_validate(chance.permutation(scores)) for _ in range(SHUFFLES)]
 
 
 def family_p(measured: Array, by_chance: Array) -> Array:
@@ -51,5 +51,5 @@ def errors(folds: Folds, scores: Array) -> Array:
     for _ in range(SUBSETS):
         rows = np.sort(chance.permutation(size)[: size - round(LEFT_OUT * size)])
         part = Folds(Coded(folds.coded.domains, folds.coded.values[rows]))
-        subsets.append(part.held(scores[rows]).figures)
+        subsets.append(part.cross_validate(scores[rows]).figures)
     return np.asarray(np.sqrt((1 - LEFT_OUT) / LEFT_OUT * np.var(subsets, axis=0, ddof=1)))

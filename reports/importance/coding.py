@@ -13,7 +13,7 @@ from trainables.recipe import Value
 
 Array = np.ndarray
 
-NOT_ASKED = -1.0
+NOT_APPLICABLE = -1.0
 """The code of a conditional key in recipes to which it does not apply; all other values are coded from 0 to 1."""
 
 
@@ -29,11 +29,11 @@ class Coded:
         """Code the recipes. A key with only one value is left out, also if it is conditional."""
         columns = {
             domain.key: [
-                code(domain, recipe[domain.key]) if domain.is_asked(recipe) else NOT_ASKED for recipe in recipes
+                code(domain, recipe[domain.key]) if domain.is_asked(recipe) else NOT_APPLICABLE for recipe in recipes
             ]
             for domain in domains
         }
-        varied = [domain for domain in domains if len({*columns[domain.key]} - {NOT_ASKED}) > 1]
+        varied = [domain for domain in domains if len({*columns[domain.key]} - {NOT_APPLICABLE}) > 1]
         values = np.array([columns[domain.key] for domain in varied], dtype=np.float32)
         return cls(tuple(varied), values.reshape(len(varied), len(recipes)).T.copy())
 
@@ -47,7 +47,7 @@ class Coded:
         """By column, the columns of keys that depend on it, each with the codes under which that key applies."""
         children_of: dict[int, list[tuple[int, Array]]] = {}
         for child, domain in enumerate(self.domains):
-            in_use = self.values[:, child] != NOT_ASKED
+            in_use = self.values[:, child] != NOT_APPLICABLE
             for parent, other in enumerate(self.domains):
                 if domain.when is not None and other.key == domain.when[0]:
                     codes = np.array([code(other, value) for value in domain.when[1]], dtype=np.float32)
@@ -62,12 +62,12 @@ class Coded:
         """(recipes, keys) For each recipe and key, the value of a random recipe to which the key applies."""
         columns = []
         for column in self.values.T:
-            values = column[column != NOT_ASKED]
+            values = column[column != NOT_APPLICABLE]
             if not len(values):  # a subset may have no recipe to which the key applies
                 columns.append(column)
                 continue
             donors = chance.choice(values, size=len(column))
-            donors[column != NOT_ASKED] = chance.permutation(values)
+            donors[column != NOT_APPLICABLE] = chance.permutation(values)
             columns.append(donors)
         return np.stack(columns, axis=1)
 
@@ -78,15 +78,15 @@ class Coded:
         take the donor's value if they apply only now.
         """
         changed = rows.copy()
-        changed[:, column] = np.where(rows[:, column] == NOT_ASKED, NOT_ASKED, donors[:, column])
+        changed[:, column] = np.where(rows[:, column] == NOT_APPLICABLE, NOT_APPLICABLE, donors[:, column])
         self._follow(changed, column, donors)
         return changed
 
     def _follow(self, rows: Array, parent: int, donors: Array) -> None:
         for child, codes in self.children.get(parent, []):
-            own = np.where(rows[:, child] == NOT_ASKED, donors[:, child], rows[:, child])
+            own = np.where(rows[:, child] == NOT_APPLICABLE, donors[:, child], rows[:, child])
             in_use = (rows[:, [parent]] == codes).any(axis=1)
-            rows[:, child] = np.where(in_use, own, NOT_ASKED)
+            rows[:, child] = np.where(in_use, own, NOT_APPLICABLE)
             self._follow(rows, child, donors)
 
 

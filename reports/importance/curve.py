@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reports.importance.coding import NOT_ASKED, Array, code
+from reports.importance.coding import NOT_APPLICABLE, Array, code
 from reports.importance.forest import Folds
 from search_spaces.space import Domain
 from trainables.recipe import Value
@@ -40,7 +40,7 @@ def curves(
     drawn = []
     for column in columns:
         domain = coded.domains[column]
-        in_use = coded.values[:, column] != NOT_ASKED
+        in_use = coded.values[:, column] != NOT_APPLICABLE
         own = [value for value, is_used in zip(tried[column], in_use, strict=True) if is_used]
         values = _grid(domain, own)
         predicted = np.empty((len(fits), len(values)))

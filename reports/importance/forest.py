@@ -93,7 +93,7 @@ class Folds:
         """(n,) Mean prediction of the trees for rows (n, keys)."""
         return np.asarray(sum(tree.tree_.predict(rows)[:, 0] for tree in trees) / len(trees))
 
-    def held(self, scores: Array) -> OutOfSample:
+    def cross_validate(self, scores: Array) -> OutOfSample:
         """Return the cross-validated results for these scores."""
         size, keys = len(scores), len(self.coded.keys)
         missed, centred, gained = np.zeros(size), np.zeros(size), np.zeros(keys)

@@ -20,21 +20,22 @@ from reports.ledger.record import Record
 from trainables.keys import at_least
 from trainables.recipe import Recipe
 
-PART, FIRST_FRESH, SOUP = 500_000, 1_000_000, 2_000_000
-"""`PART`: the seed of all trials that explore on a part of the data. `FIRST_FRESH`: the first fresh seed of finals.
-`SOUP`: the smallest number that a soup's record has as its seed. All are larger than any seed of `--seeds`."""
+PART_SEED, FIRST_FRESH_SEED, FIRST_SOUP_SEED = 500_000, 1_000_000, 2_000_000
+"""`PART_SEED`: the seed of all trials that explore on a part of the data. `FIRST_FRESH_SEED`: the first fresh seed of
+finals. `FIRST_SOUP_SEED`: the smallest number that a soup's record has as its seed. All are larger than any seed of
+`--seeds`."""
 SHARE = "corpus.share"
 """The key for the share of the data that is used. A part has all pairs of each of its texts. A smaller part is
 contained in a larger one. The number of epochs stays the same."""
 
-SHARES: Mapping[str, float] = MappingProxyType({"1/2": 0.5, "1/4": 0.25, "1/8": 0.125})
+CURVE_SHARES: Mapping[str, float] = MappingProxyType({"1/2": 0.5, "1/4": 0.25, "1/8": 0.125})
 """Shares of the data that a learning curve trains on, the largest first, as a limit may end the curve. The trials on
 all of the data are those of the finals."""
 
 
-NEAR, LONGER = 0.3, 1.5
-"""For a search on parts of the data. Recipes within `NEAR` points count as equally good. A recipe is passed over if
-its training takes more than `LONGER` times as long as that of a better or equally good recipe."""
+TIE_MARGIN, MAX_TIME_RATIO = 0.3, 1.5
+"""For a search on parts of the data. Recipes within `TIE_MARGIN` points count as equally good. A recipe is passed over
+if its training takes more than `MAX_TIME_RATIO` times as long as that of a better or equally good recipe."""
 
 SOUP_SHARES = (1.0, 0.75, 0.5, 0.25)
 """Weight of the trained model in a soup; the rest is the weight of the untrained encoder."""
@@ -52,47 +53,47 @@ class SoupVariant:
     @property
     def seed(self) -> int:
         """The number that the soup's record has as its seed."""
-        left_out = 0 if self.without is None else self.without - FIRST_FRESH + 1
-        return SOUP + len(SOUP_SHARES) * left_out + SOUP_SHARES.index(self.share)
+        left_out = 0 if self.without is None else self.without - FIRST_FRESH_SEED + 1
+        return FIRST_SOUP_SEED + len(SOUP_SHARES) * left_out + SOUP_SHARES.index(self.share)
 
     @classmethod
     def of(cls, seed: int) -> SoupVariant:
         """Return the soup that has this `seed`."""
-        left_out, place = divmod(seed - SOUP, len(SOUP_SHARES))
-        return cls(SOUP_SHARES[place], FIRST_FRESH + left_out - 1 if left_out else None)
+        left_out, place = divmod(seed - FIRST_SOUP_SEED, len(SOUP_SHARES))
+        return cls(SOUP_SHARES[place], FIRST_FRESH_SEED + left_out - 1 if left_out else None)
 
 
 def fresh_seeds(count: int) -> range:
     """Return the first `count` seeds of finals."""
-    return range(FIRST_FRESH, FIRST_FRESH + count)
+    return range(FIRST_FRESH_SEED, FIRST_FRESH_SEED + count)
 
 
 def is_fresh(seed: int) -> bool:
     """Return whether this is a fresh seed, which no search has seen, or the seed of a soup of such models."""
-    return seed >= FIRST_FRESH
+    return seed >= FIRST_FRESH_SEED
 
 
 def is_soup(seed: int) -> bool:
     """Return whether this is the seed of a soup."""
-    return seed >= SOUP
+    return seed >= FIRST_SOUP_SEED
 
 
 def is_explored(seed: int) -> bool:
     """Return whether this is a seed of `--seeds`. Tables are made of these trials, and searches learn from them."""
-    return seed < PART
+    return seed < PART_SEED
 
 
 def seed_in_words(seed: int) -> str:
     """Return `seed 2`; `fresh seed 2` for finals, counted from 0; `seed 0` on a part of the data; or, for a soup,
     `average, 25% untrained`, where 25 % is the weight of the untrained encoder."""
-    if seed == PART:
+    if seed == PART_SEED:
         return "seed 0"
     if is_soup(seed):
         variant = SoupVariant.of(seed)
         without = "" if variant.without is None else f", without {seed_in_words(variant.without)}"
         untrained = "" if variant.share == 1 else f", {1 - variant.share:.0%} untrained"
         return f"average{untrained}{without}"
-    return f"fresh seed {seed - FIRST_FRESH}" if is_fresh(seed) else f"seed {seed}"
+    return f"fresh seed {seed - FIRST_FRESH_SEED}" if is_fresh(seed) else f"seed {seed}"
 
 
 def part_name(share: float, whole: str) -> str:
@@ -112,7 +113,7 @@ class LearningCurve:
     whole: Hash | None = None
     """The recipe to use, on all data; None until it is known, and if the answer is to train nothing."""
     parts: dict[str, Hash | None] = field(default_factory=dict)
-    """Maps each name in `SHARES` to the recipe on that part; None if the part is too small for the recipe."""
+    """Maps each name in `CURVE_SHARES` to the recipe on that part; None if the part is too small for the recipe."""
 
 
 @dataclass(frozen=True)
@@ -144,7 +145,7 @@ class Finals:
         return {*self.finalists, *filter(None, (self.base, self.as_it_came, self.baseline))}
 
 
-class Apart(NamedTuple):
+class RecordGroups(NamedTuple):
     """The records of a study, grouped by purpose."""
 
     own: list[Record]
@@ -156,10 +157,10 @@ class Apart(NamedTuple):
     soups: list[Record]
 
 
-def apart(records: Iterable[Record], rows: Iterable[str | None], plan: Finals | None) -> Apart:
+def group_records(records: Iterable[Record], rows: Iterable[str | None], plan: Finals | None) -> RecordGroups:
     """Group records by purpose. `rows`: the recipe hashes of the rows. `plan`: the study's finals."""
     compared = {*rows} & (plan.hashes if plan else set())
-    kinds = Apart([], {}, [], [])
+    kinds = RecordGroups([], {}, [], [])
     for record in sorted(records, key=lambda record: (record.recipe_hash, record.seed)):
         key, fresh = record.recipe_hash, is_fresh(record.seed)
         if is_soup(record.seed):
@@ -172,7 +173,7 @@ def apart(records: Iterable[Record], rows: Iterable[str | None], plan: Finals | 
     return kinds
 
 
-def whole_of(recipe: Mapping[str, Any], base: Mapping[str, Any]) -> tuple[float, Recipe] | None:
+def recipe_on_all_data(recipe: Mapping[str, Any], base: Mapping[str, Any]) -> tuple[float, Recipe] | None:
     """For a flat recipe on a part of the data of `base`, return the share of that data and the recipe on all of it.
     Return None for any other recipe."""
     share, whole = recipe.get(SHARE), base.get(SHARE)

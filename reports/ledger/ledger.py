@@ -12,14 +12,14 @@ from pathlib import Path
 
 from reports.ledger.folders import STUDY, is_key, trial_key
 from reports.ledger.json_files import read_whole, write_json
-from reports.ledger.names import to_write
+from reports.ledger.names import writable_path
 from reports.ledger.record import Record, Scoring, read_record
 from reports.ledger.validity import checked
 from trainables.errors import UserError
 
 
 @dataclass(frozen=True)
-class Places:
+class StudyPlaces:
     """The field `places` of `StudyInfo`, read without the other fields."""
 
     places: dict[str, str] = field(default_factory=dict)
@@ -43,7 +43,7 @@ class Ledger:
     def write(self, record: Record) -> Path:
         """Add or replace a record. Numbers that are not finite become null."""
         name = f"{self.folder.name}/{trial_key(record.recipe_hash, record.seed)}.json"
-        path = to_write(self.folder.parent, name)
+        path = writable_path(self.folder.parent, name)
         write_json(path, record)
         return path
 
@@ -82,7 +82,7 @@ class Ledger:
     def _places(self) -> Mapping[str, str]:
         """Return `StudyInfo.places` of the study; empty if there is no `study.json`."""
         study = self.folder.parent / STUDY
-        return read_whole(Places, study, "a study's description").places if study.is_file() else {}
+        return read_whole(StudyPlaces, study, "a study's description").places if study.is_file() else {}
 
     def has(self, recipe_hash: str, seed: int) -> bool:
         """Return whether that trial is done: its record exists, is valid, and has the evaluations needed."""
@@ -103,4 +103,4 @@ class Ledger:
         if self.scoring is None:
             return record
         scoring = self.scoring if isinstance(self.scoring, Scoring) else self.scoring(record.recipe_hash, record.seed)
-        return record.under(scoring) if record.done(scoring) else None
+        return record.filter_evaluations(scoring) if record.done(scoring) else None

@@ -1,7 +1,7 @@
 """The place of a study's results: a folder, or a URL with a working copy on this machine.
 
     place = open_location(text, default)
-    place.bring()                  # nothing to do for a folder
+    place.pull()                   # nothing to do for a folder
     ...                            # read and write place.folder
     place.push("ledger/KEY.json")
 
@@ -30,7 +30,7 @@ import platformdirs
 from filelock import FileLock, Timeout
 
 from reports.ledger import LEDGER, MODELS, STUDY
-from reports.ledger.names import checked_name, to_write
+from reports.ledger.names import checked_name, writable_path
 from trainables.errors import UserError
 from trainables.files import expanded, write_whole
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 INCOMING = "incoming"
 """The folder for files that workers are sending, and for leftovers of workers that died."""
-LARGE = (MODELS, "train", "tune", "embeddings", "export", INCOMING)
+LARGE_FOLDERS = (MODELS, "train", "tune", "embeddings", "export", INCOMING)
 """Folders of the results that are copied only if one of their subfolders is requested by name: models, checkpoints, and
 files of use on one machine only (`tune` and `embeddings` are in older results)."""
 STALE_SECONDS = 300.0
@@ -68,12 +68,12 @@ class ResultsLocation:
         """The place as messages name it."""
         return self.url or str(self.folder)
 
-    def at(self, name: str) -> str:
+    def address_of(self, name: str) -> str:
         """The path or URL of a file or folder in the results, for messages."""
         return f"{self.url.partition('?')[0].rstrip('/')}/{name}" if self.url else str(self.folder / name)
 
-    def bring(self) -> None:
-        """Make the working copy equal to the URL's content, without `LARGE` folders.
+    def pull(self) -> None:
+        """Make the working copy equal to the URL's content, without `LARGE_FOLDERS`.
 
         Files that only the working copy has are removed: a killed process did not push them. Raise `UserError` if the
         URL cannot be read, or if it is not empty and holds no study.
@@ -127,7 +127,7 @@ class ResultsLocation:
 
     def add(self, name: str, text: str) -> None:
         """Write a text file into a folder such as `models/KEY`, here or at the URL. Raise `UserError` on failure."""
-        path = to_write(self.folder, name)
+        path = writable_path(self.folder, name)
         with self._access("written"):
             if self.url is None or not _is_large(name) or path.parent.is_dir():
                 write_whole(path, text)
@@ -136,8 +136,8 @@ class ResultsLocation:
                 self._storage.add(within, file, text.encode())
 
     def fetch(self, name: str) -> bool:
-        """Copy a folder in a `LARGE` one, such as `models/KEY`, into the working copy. Return False if there is
-        none."""
+        """Copy a folder in one of `LARGE_FOLDERS`, such as `models/KEY`, into the working copy. Return False if there
+        is none."""
         path = self.folder / checked_name(name)
         if self.url is None:
             return path.is_dir()
@@ -158,7 +158,7 @@ class ResultsLocation:
 
     def remove(self, name: str) -> None:
         """Remove a file or folder, if it exists, from the working copy and the URL."""
-        path = to_write(self.folder, name)
+        path = writable_path(self.folder, name)
         if path.is_dir():
             shutil.rmtree(path)
         else:
@@ -185,7 +185,7 @@ class ResultsLocation:
         while True:
             time.sleep(FOLLOW_SECONDS)
             try:
-                self.bring()
+                self.pull()
             except UserError as error:  # the URL may be readable at the next attempt
                 print(f"{error}; trying again", file=sys.stderr, flush=True)
 
@@ -202,7 +202,7 @@ class ResultsLocation:
         if top and STUDY not in top:
             raise UserError(f"{self.url} is not empty and holds no study; give another, or the one that a study wrote")
         entries = {name: entry for name, entry in top.items() if entry is not None}
-        folders = [name for name, entry in top.items() if entry is None and name not in LARGE]
+        folders = [name for name, entry in top.items() if entry is None and name not in LARGE_FOLDERS]
         for name in sorted(folders, key=lambda name: (name != LEDGER, name)):
             entries |= {file: entry for file, entry in self._storage.list(name).items() if entry is not None}
         return {name: entry for name, entry in entries.items() if not is_unfinished(name) and not _stays(name)}
@@ -260,7 +260,7 @@ class ResultsLocation:
         except OSError as error:
             if self.url is None:
                 raise as_user_error(error, self.folder) from error
-            raise UserError(f"the results at {self.url} cannot be {done}: {self._storage.why(error)}") from error
+            raise UserError(f"the results at {self.url} cannot be {done}: {self._storage.explain(error)}") from error
 
 
 def open_location(text: str | Path | None, default: Path) -> ResultsLocation:
@@ -339,7 +339,7 @@ def _working_copy(url: str) -> tuple[Path, FileLock]:
 
 
 def _is_large(name: str) -> bool:
-    return name.split("/")[0] in LARGE
+    return name.split("/")[0] in LARGE_FOLDERS
 
 
 def is_unfinished(name: str) -> bool:
@@ -353,10 +353,10 @@ def _stays(name: str) -> bool:
 
 
 def _small_files(folder: Path, unfinished: bool = False) -> Iterator[Path]:
-    """Yield the files below a folder, without links, locks and `LARGE` folders; with `unfinished` only unfinished
+    """Yield the files below a folder, without links, locks and `LARGE_FOLDERS`; with `unfinished` only unfinished
     files."""
     for root, folders, files in os.walk(folder):
-        folders[:] = sorted(name for name in folders if Path(root) != folder or name not in LARGE)
+        folders[:] = sorted(name for name in folders if Path(root) != folder or name not in LARGE_FOLDERS)
         for name in sorted(files):
             path = Path(root) / name
             if is_unfinished(name) == unfinished and not _stays(name) and not path.is_symlink():

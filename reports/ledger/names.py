@@ -15,7 +15,7 @@ def checked_name(name: str) -> str:
     return name
 
 
-def to_write(results: Path, name: str) -> Path:
+def writable_path(results: Path, name: str) -> Path:
     """Return the path at which to write or remove a file or folder of a results folder, which may itself be a link.
 
     Raise `UserError` if the name, or a link on its path, leads out of the folder: the folder may be a stranger's.

@@ -15,9 +15,9 @@ from trainables.files import expanded
 KeepModels = int | Literal["rows", "all", "none"]
 """Models to keep: `rows` (of each row's best seed), `all` trials, `none`, or the number of best trials."""
 
-MOST = 100_000
+MAX_COUNT = 100_000
 """Largest number of seeds, workers or trials that may be requested; larger numbers are typing errors."""
-MOST_FINALS = 100
+MAX_FINALS = 100
 """Largest number of finalists, and of seeds of each finalist."""
 
 
@@ -41,7 +41,7 @@ class FinalsSize(NamedTuple):
         return f"{self.recipes}x{self.seeds}"
 
 
-def size_of_finals(option: str, text: str) -> FinalsSize | Literal["none"]:
+def parse_finals_size(option: str, text: str) -> FinalsSize | Literal["none"]:
     """Parse `3x5` or `none`."""
     if text == "none":
         return "none"
@@ -52,25 +52,25 @@ def size_of_finals(option: str, text: str) -> FinalsSize | Literal["none"]:
         raise UserError(f"{option} must be none, or RECIPESxSEEDS such as 1x5, not {shown(text)}") from None
     if size.recipes < 1 or size.seeds < 2:
         raise UserError(f"{option} {shown(text)}: it takes a recipe and two seeds of it to say anything")
-    if max(size) > MOST_FINALS:
-        raise UserError(f"{option} {shown(text)}: no more than {MOST_FINALS} recipes, or seeds, can be asked for")
+    if max(size) > MAX_FINALS:
+        raise UserError(f"{option} {shown(text)}: no more than {MAX_FINALS} recipes, or seeds, can be asked for")
     return size
 
 
-def models(option: str, text: str) -> KeepModels:
+def parse_models(option: str, text: str) -> KeepModels:
     if text in ("rows", "all", "none"):
         return cast(KeepModels, text)
-    if not (text.isdecimal() and len(text) <= len(str(MOST)) and 0 < int(text) <= MOST):
-        raise UserError(f"{option} must be all, none, rows or a number from 1 to {MOST:,}, not {shown(text)}")
+    if not (text.isdecimal() and len(text) <= len(str(MAX_COUNT)) and 0 < int(text) <= MAX_COUNT):
+        raise UserError(f"{option} must be all, none, rows or a number from 1 to {MAX_COUNT:,}, not {shown(text)}")
     return int(text)
 
 
-def names(text: str) -> list[str]:
+def split_names(text: str) -> list[str]:
     """Split a text at commas, except at commas in parentheses as in `MTEB(eng, v2)`."""
     return [name.strip() for name in re.split(r",(?![^(]*\))", text) if name.strip()]
 
 
-def path(option: str, text: str) -> Path:
+def parse_path(option: str, text: str) -> Path:
     """Parse the path of a file or folder; `~` is the home folder."""
     return expanded(text)
 
@@ -101,8 +101,8 @@ def number_from_zero(option: str, text: str) -> float:
     return number
 
 
-def range_of_numbers(option: str, text: str) -> NumberRange:
-    """Parse `4` or `2:8`, with numbers from 1 to `MOST`."""
+def parse_number_range(option: str, text: str) -> NumberRange:
+    """Parse `4` or `2:8`, with numbers from 1 to `MAX_COUNT`."""
     least, colon, most = text.partition(":")
     try:
         numbers = NumberRange(int(least), int(most if colon else least))
@@ -110,8 +110,8 @@ def range_of_numbers(option: str, text: str) -> NumberRange:
         raise UserError(f"{option} must be a number, or MIN:MAX such as 1:4, not {shown(text)}") from None
     if numbers.least < 1:
         raise UserError(f"{option} must be at least 1, not {text}")
-    if numbers.most > MOST:
-        raise UserError(f"{option} must be at most {MOST:,}, not {shown(text)}")
+    if numbers.most > MAX_COUNT:
+        raise UserError(f"{option} must be at most {MAX_COUNT:,}, not {shown(text)}")
     if numbers.least > numbers.most:
         raise UserError(f"{option} {text}: the least comes first; did you mean {numbers.most}:{numbers.least}?")
     return numbers

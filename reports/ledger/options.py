@@ -1,6 +1,6 @@
 """Definitions of options, kept with the fields that hold their values: help, reader, rules about other options.
 
-    trials: int | None = option(None, SEARCH, "new recipes for Optuna", whole_number(1, MOST), shown="N")
+    trials: int | None = option(None, SEARCH, "new recipes for Optuna", whole_number(1, MAX_COUNT), shown="N")
 
 The command line's parser, the checks, the printed commands and the JSON of `study.json` are made of these.
 """
@@ -74,7 +74,7 @@ class Option:
             raise UserError(f"{self.word} has text or numbers for values, not {shown(value)}")
         return as_text(value)
 
-    def words(self, value: Any) -> list[str]:
+    def arguments(self, value: Any) -> list[str]:
         """Return the command-line words for this value."""
         if value is True:
             return [self.word]

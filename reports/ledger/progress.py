@@ -14,7 +14,7 @@ from pathlib import Path
 from reports.ledger.folders import CURVES, PROGRESS
 from reports.ledger.json_files import read_whole, write_json
 from reports.ledger.moments import Moment
-from reports.ledger.names import to_write
+from reports.ledger.names import writable_path
 from trainables.typed_json import Count, parse_json, read_fields
 
 
@@ -114,7 +114,7 @@ def add_losses(results: Path, key: str, steps: int, points: Iterable[tuple[int, 
 
     Raise `OSError` if the file cannot be written.
     """
-    path = to_write(results, f"{CURVES}/{key}.jsonl")
+    path = writable_path(results, f"{CURVES}/{key}.jsonl")
     lines = [json.dumps({"step": step, "steps": steps, "loss": {key: float(f"{loss:.6g}")}}) for step, loss in points]
     path.parent.mkdir(parents=True, exist_ok=True)
     with open(path, "a", encoding="utf-8") as file:

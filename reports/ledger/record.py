@@ -81,7 +81,7 @@ class Scoring:
     parts: Parts = "all"
     """Parts of these tasks that must be scored."""
 
-    def takes(self, evaluation: Evaluation) -> bool:
+    def accepts(self, evaluation: Evaluation) -> bool:
         """Return whether an evaluation has this protocol and, if fingerprints are known, this data."""
         comparable = evaluation.fingerprint is not None and self.data
         return evaluation.protocol == self.protocol and (not comparable or evaluation.fingerprint in self.data)
@@ -150,7 +150,7 @@ class Record:
         return self.evaluations[-1].protocol if self.evaluations else ""
 
     @property
-    def read(self) -> dict[str, Any]:
+    def data_read(self) -> dict[str, Any]:
         """Descriptions of all data that training and evaluations read."""
         sources: dict[str, Any] = {**self.data}
         for evaluation in self.evaluations:
@@ -160,27 +160,29 @@ class Record:
 
     def fingerprint(self, kind: str) -> str | None:
         """Return the fingerprint of `corpus`, `senteval` or `encoder`; None if it was not recorded."""
-        return self.read.get(kind, {}).get("fingerprint") or None
+        return self.data_read.get(kind, {}).get("fingerprint") or None
 
     @property
     def predictions(self) -> list[str]:
         """Paths of the files of predictions, within the results folder."""
         return [evaluation.predictions for evaluation in self.evaluations if evaluation.predictions]
 
-    def under(self, scoring: Scoring) -> Record:
-        """Return the record with only the evaluations that `scoring` takes."""
+    def filter_evaluations(self, scoring: Scoring) -> Record:
+        """Return the record with only the evaluations that `scoring` accepts."""
         return dataclasses.replace(
-            self, evaluations=[evaluation for evaluation in self.evaluations if scoring.takes(evaluation)]
+            self, evaluations=[evaluation for evaluation in self.evaluations if scoring.accepts(evaluation)]
         )
 
     def done(self, scoring: Scoring) -> bool:
         """Return whether the trial needs no further evaluation for `scoring`."""
         own = [
-            evaluation for evaluation in self.under(scoring).evaluations if evaluation.parts in ("all", scoring.parts)
+            evaluation
+            for evaluation in self.filter_evaluations(scoring).evaluations
+            if evaluation.parts in ("all", scoring.parts)
         ]
         return self.status == "pruned" or {task for evaluation in own for task in evaluation.scores} >= scoring.tasks
 
-    def beside(self, before: Record | None) -> Record:
+    def with_earlier_evaluations(self, before: Record | None) -> Record:
         """Return the record with the earlier evaluations of the same trial added, except those that were repeated."""
         names = {evaluation.name for evaluation in self.evaluations}
         others = [evaluation for evaluation in before.evaluations if evaluation.name not in names] if before else []
@@ -207,7 +209,7 @@ class Record:
         return trial_key(self.recipe_hash, self.seed)
 
     @property
-    def judged(self) -> bool:
+    def judged_at_rung(self) -> bool:
         """Whether a scheduler judged the trial at a rung."""
         return bool(self.training.get("rungs"))
 
@@ -231,7 +233,7 @@ def seconds_trained(record: Record) -> float | None:
     return float(seconds) if isinstance(seconds, int | float) else None
 
 
-def by_work(records: Iterable[Record]) -> dict[Work, dict[str, float]]:
+def seconds_by_work(records: Iterable[Record]) -> dict[Work, dict[str, float]]:
     """Group the seconds of trainings by work, then by trial key. Trainings without a measured time are left out."""
     groups: dict[Work, dict[str, float]] = {}
     for record in records:
@@ -243,7 +245,7 @@ def by_work(records: Iterable[Record]) -> dict[Work, dict[str, float]]:
 def training_seconds(records: Iterable[Record]) -> dict[str, float]:
     """Map each trial key to the time that its training takes on an otherwise idle machine: the shortest time of all
     trainings with the same work."""
-    return {key: min(own.values()) for own in by_work(records).values() for key in own}
+    return {key: min(own.values()) for own in seconds_by_work(records).values() for key in own}
 
 
 def read_record(path: Path) -> Record:

@@ -14,31 +14,31 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from reports.ledger.option_values import (
-    MOST,
+    MAX_COUNT,
     FinalsSize,
     KeepModels,
     NumberRange,
-    models,
     name_among,
-    names,
     number_from_zero,
-    path,
-    range_of_numbers,
-    size_of_finals,
+    parse_finals_size,
+    parse_models,
+    parse_number_range,
+    parse_path,
+    split_names,
     whole_number,
 )
 from reports.ledger.options import Rule, flag, option, options_of
 from search_spaces.limits import bounds_study
 from search_spaces.space import Scale, Search
 from trainables.errors import UserError, choices, shown
-from trainables.training.rungs import DEFAULT, RungPlan, parse_rungs
+from trainables.training.rungs import DEFAULT_RUNGS, RungPlan, parse_rungs
 
 PROGRAM = ("python", "study/run.py")
 FINALS = FinalsSize(1, 5)
 """The default size of finals."""
 TURNED_OFF = ("finals", "scheduler")
 """Options whose value `none` switches the feature off."""
-PLACES = ("recipe", "why", "train", "encoder", "dev", "test", "results")
+PATH_OPTIONS = ("recipe", "why", "train", "encoder", "dev", "test", "results")
 """Options that name files and folders, so their values may not be empty."""
 TRIALS, OPEN_TRIALS = 20, 200
 """Recipes that Optuna explores by default, and at most if the time or the possible gain ends the search."""
@@ -126,7 +126,7 @@ class Request:
         WITH_TRAIN,
         NOT_WITH_RECIPE,
         Rule(lambda request: request.dry_run, "{option} writes a space and runs nothing; leave --dry-run out"),
-        read=path,
+        read=parse_path,
         shown="FILE",
     )
     max_rows: int | None = option(
@@ -159,7 +159,7 @@ class Request:
         "seeds of every recipe (default 1); LEAST:MOST gives more than the least only where they can change which "
         "recipe is best, or whether a row is above the baseline. A race from one seed on loses the recipe that all "
         "seeds would choose in up to 21 % of studies, mostly in 2 to 10 %; from two seeds on in at most 11 %",
-        read=range_of_numbers,
+        read=parse_number_range,
         shown="N",
     )
     set: tuple[str, ...] = option((), RUN, "change a key of every recipe", shown="KEY=VALUE", repeats="yes")
@@ -177,7 +177,7 @@ class Request:
         f"new recipes for Optuna (default {TRIALS}; with --limit minutes as many as it leaves time for, {OPEN_TRIALS} "
         "at most); each is run with the least seeds",
         _with_optuna("how many recipes Optuna explores"),
-        read=whole_number(1, MOST),
+        read=whole_number(1, MAX_COUNT),
         shown="N",
     )
     sampler: str | None = option(
@@ -200,7 +200,7 @@ class Request:
         None,
         SEARCH,
         "where: 8 (parts of equal size), share:0.25,0.5, steps:100,300, epochs:0.5,1 or tokens:1e6,3e6 (default "
-        f"{DEFAULT})",
+        f"{DEFAULT_RUNGS})",
         Rule(
             lambda request: request.scheduler in (None, "none"),
             "{option} is where a scheduler may stop explored trials; add --scheduler asha",
@@ -215,7 +215,7 @@ class Request:
         f"untrained encoder (default {FINALS}); fewer of both where these would take more than half of a --limit; "
         "none leaves that out",
         _with_search("is how a search ends"),
-        read=size_of_finals,
+        read=parse_finals_size,
         shown="KxS",
     )
     learning_curve: bool = flag(
@@ -264,13 +264,13 @@ class Request:
         ),
         shown="NAME,...",
         repeats="yes",
-        split=names,
+        split=split_names,
     )
     plugin: tuple[Path, ...] = option(
         (),
         RUN,
         "run this Python file first: it adds objectives, tasks and the like; may be repeated",
-        read=path,
+        read=parse_path,
         shown="FILE",
         repeats="yes",
     )
@@ -302,14 +302,14 @@ class Request:
         HOW,
         "trained models that are kept: of all trials, of none, or of the N best by the goals (default: rows, of each "
         "row and each recipe in the finals that of the best seed)",
-        read=models,
+        read=parse_models,
         shown="N",
     )
     workers: NumberRange = option(
         NumberRange(1, 1),
         HOW,
         "Ray Train workers per trial (default 1); MIN:MAX lets a trial shrink and grow with the cluster",
-        read=range_of_numbers,
+        read=parse_number_range,
         shown="N",
     )
     gpus_per_worker: float | None = option(
@@ -320,13 +320,13 @@ class Request:
         shown="X",
     )
     cpus_per_worker: int | None = option(
-        None, HOW, "default: a fair share of the node's cores, at most 8", read=whole_number(1, MOST), shown="N"
+        None, HOW, "default: a fair share of the node's cores, at most 8", read=whole_number(1, MAX_COUNT), shown="N"
     )
     concurrent: int | None = option(
         None,
         HOW,
         "trials at once (default: all that fit, once the cluster has grown)",
-        read=whole_number(1, MOST),
+        read=whole_number(1, MAX_COUNT),
         shown="N",
     )
     only: tuple[str, ...] = option(
@@ -349,7 +349,7 @@ class Request:
 
     def check(self) -> None:
         """Raise `UserError` for options that contradict each other, and if no option states what to run."""
-        for name in PLACES:
+        for name in PATH_OPTIONS:
             value = getattr(self, name)
             if value == "" or (isinstance(value, tuple) and "" in value):
                 raise UserError(f"{OPTIONS[name].word} is empty")
@@ -381,14 +381,14 @@ class Request:
         return {name: OPTIONS[name].json(value) for name, value in self.differing.items()}
 
     @property
-    def words(self) -> Sequence[str]:
+    def arguments(self) -> Sequence[str]:
         """The command-line words after the program."""
-        return [word for name, value in self.differing.items() for word in OPTIONS[name].words(value)]
+        return [word for name, value in self.differing.items() for word in OPTIONS[name].arguments(value)]
 
     @property
     def command(self) -> str:
         """The whole command line, quoted for a shell."""
-        return shlex.join([*PROGRAM, *self.words])
+        return shlex.join([*PROGRAM, *self.arguments])
 
     @property
     def strategy(self) -> Search:

@@ -26,11 +26,11 @@ from pyarrow import fs
 from reports.ledger.names import checked_name
 from trainables.errors import UserError
 
-ARROW = ("s3", "gs", "gcs", "abfs", "abfss", "hdfs", "viewfs")
+ARROW_SCHEMES = ("s3", "gs", "gcs", "abfs", "abfss", "hdfs", "viewfs")
 """Schemes that pyarrow reads without a further package."""
 GS_LIMIT, GS_SECONDS = "retry_limit_seconds", 10
 """Seconds for which pyarrow retries at Google's storage; without this limit it retries for a quarter of an hour."""
-WHOLE = ("s3", "gcs", "abfs")
+ATOMIC_STORAGE = ("s3", "gcs", "abfs")
 """Kinds of storage in which a written file appears only once it is complete."""
 PAUSES = (1.0, 4.0, 16.0)
 """Seconds to wait before each further attempt. In each attempt pyarrow itself retries for some seconds."""
@@ -38,7 +38,7 @@ ATTEMPTS = 3
 """Attempts to copy a folder that is replaced during the copy."""
 THREADS = 16
 """Files that are copied at once. Most are small and spend more time waiting than in transfer."""
-LASTING = (
+PERMANENT_ERRORS = (
     *("ACCESS_DENIED", "INVALID_ACCESS_KEY_ID", "SIGNATURE_DOES_NOT_MATCH", "EXPIRED_TOKEN", "NO_SUCH_BUCKET"),
     *(
         "PERMISSION_DENIED",
@@ -95,11 +95,11 @@ class Storage:
         except Exception as error:  # any error of the library that reads the URL
             if isinstance(error, UserError):
                 raise
-            raise UserError(f"{self.url} cannot be read: {self.why(error)}") from None
+            raise UserError(f"{self.url} cannot be read: {self.explain(error)}") from None
         if kind == fs.FileType.File:
             raise UserError(f"{self.url} is a file; name a folder")
 
-    def why(self, error: Exception) -> str:
+    def explain(self, error: Exception) -> str:
         """Return what went wrong, in one line, with advice where known."""
         text = (
             str(error).partition("(Request ID")[0].partition(" error_info=")[0].removeprefix("google::cloud::Status(")
@@ -107,7 +107,7 @@ class Storage:
         text = " ".join(text.split()).rstrip(". ")[:300] or type(error).__name__
         if "NO_SUCH_BUCKET" in text:
             return f"there is no bucket {self.root.strip('/').split('/')[0]!r}"
-        if _lasts(error) and self.scheme in CREDENTIALS:
+        if _is_permanent(error) and self.scheme in CREDENTIALS:
             return f"access is denied; {CREDENTIALS[self.scheme]} ({text})"
         return text
 
@@ -256,7 +256,7 @@ class Storage:
 
     def _whole(self, target: str, write: Callable[[str], None]) -> None:
         """Write a file under a temporary name and move it, unless the storage itself shows only complete files."""
-        if self.files.type_name in WHOLE:
+        if self.files.type_name in ATOMIC_STORAGE:
             write(target)
             return
         part = f"{target}.{uuid.uuid4().hex[:8]}.tmp"
@@ -272,7 +272,7 @@ class Storage:
             except (FileNotFoundError, UserError):
                 raise
             except Exception as error:  # each library has its own errors
-                if pause is None or _lasts(error):
+                if pause is None or _is_permanent(error):
                     if isinstance(error, OSError):
                         raise
                     raise OSError(f"{type(error).__name__}: {error}") from error
@@ -293,7 +293,7 @@ def _open(url: str) -> tuple[Any, str]:
     try:
         if scheme in ("gs", "gcs") and GS_LIMIT not in url:
             url += f"{'&' if '?' in url else '?'}{GS_LIMIT}={GS_SECONDS}"
-        if scheme in ARROW:
+        if scheme in ARROW_SCHEMES:
             files, root = fs.FileSystem.from_uri(url)
         else:
             other, root = fsspec.core.url_to_fs(url, use_listings_cache=False)
@@ -304,12 +304,12 @@ def _open(url: str) -> tuple[Any, str]:
     return files, root.rstrip("/")
 
 
-def _lasts(error: Exception) -> bool:
+def _is_permanent(error: Exception) -> bool:
     """Return whether a further attempt cannot succeed."""
     if isinstance(error, NotImplementedError | ValueError):
         return True
     codes = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM)
-    return getattr(error, "errno", None) in codes or any(word in str(error) for word in LASTING)
+    return getattr(error, "errno", None) in codes or any(word in str(error) for word in PERMANENT_ERRORS)
 
 
 def _at_once(action: Callable[[str], None], names: Iterable[str]) -> None:

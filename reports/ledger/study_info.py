@@ -193,7 +193,7 @@ class StudyInfo:
             run_source(texts[f"{PLUGINS}/{name}"], str(results / PLUGINS / name), "plugin")
         own = self.space_file and space_in(texts[self.space_file], results / self.space_file, self.space)
         self.check_names(results)
-        with _of(results, "space or goals"):
+        with _add_field_to_errors(results, "space or goals"):
             space = own or registered(self.space)
             goals = space.goals if self.goals is None else tuple(self.goals)
             searched = tuple(domain for domain in space.domains if domain.key in self.searched)
@@ -203,18 +203,18 @@ class StudyInfo:
 
     def check_names(self, results: Path) -> None:
         """Raise `UserError` for an invalid base recipe, evaluation or limit. Call it after the study's plugins ran."""
-        with _of(results, "base"):
+        with _add_field_to_errors(results, "base"):
             Recipe.from_flat(self.base)
-        with _of(results, "evaluation"):
+        with _add_field_to_errors(results, "evaluation"):
             EvaluationConfig.from_flat(self.evaluation)
-        with _of(results, "limits"):
+        with _add_field_to_errors(results, "limits"):
             of_trials(self.limits)
-        with _of(results, "limited"):
+        with _add_field_to_errors(results, "limited"):
             of_trials({self.limited["limit"]: 0.0} if self.limited else {})
 
 
 @contextlib.contextmanager
-def _of(results: Path, field: str) -> Iterator[None]:
+def _add_field_to_errors(results: Path, field: str) -> Iterator[None]:
     """Add the file and the field to the message of a `UserError`."""
     try:
         yield

@@ -16,7 +16,7 @@ from trainables.errors import UserError
 from trainables.recipe import Recipe
 from trainables.senteval.tasks import TASKS, kind_of
 
-_BESIDE = ("examples", "seconds")
+_NO_SCORES = ("examples", "seconds")
 """Entries of a task's scores that are no scores."""
 ROUNDING = 1e-6
 """Points by which rounding may lift a score above 100."""
@@ -40,7 +40,7 @@ def _recipe(record: Record, places: Callable[[], Mapping[str, str]]) -> dict[str
     except (UserError, TypeError, ValueError) as error:
         raise UserError(f"its recipe is none: {error}") from None
     if record.recipe_hash != recipe.hash:
-        moved = recipe.found_again(digests := places())
+        moved = recipe.relocate(digests := places())
         if record.recipe_hash == moved.hash:
             return dict(moved.flat())
         if record.recipe_hash != recipe.hash_with(digests):
@@ -58,6 +58,8 @@ def _scores(record: Record) -> Iterator[str]:
 def _of_scores(scores: Mapping[str, Mapping[str, Any]], where: str) -> Iterator[str]:
     for task, numbers in scores.items():
         for name, value in numbers.items():
-            low, high = kind_of(task).range_of(name) if task in TASKS and name not in _BESIDE else (-math.inf, math.inf)
+            low, high = (
+                kind_of(task).range_of(name) if task in TASKS and name not in _NO_SCORES else (-math.inf, math.inf)
+            )
             if isinstance(value, int | float) and not low - ROUNDING <= value <= high + ROUNDING:
                 yield f"{where}.{task}.{name} is {value:g}, which lies outside {low:g} to {high:g}"

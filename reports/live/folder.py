@@ -27,7 +27,7 @@ from reports.ledger import (
     StudyInfo,
     read_failures,
 )
-from reports.ledger.finals import apart, is_fresh
+from reports.ledger.finals import group_records, is_fresh
 from reports.ledger.moments import seconds_since
 from reports.ledger.progress import with_curve
 from reports.statistics import Measured
@@ -44,16 +44,16 @@ SILENT_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
-class Best:
+class ScoredRecipe:
     """A recipe with its scores on the study's goals, means over its seeds."""
 
     name: str
     changes: str
     """Settings in which an explored recipe differs from the base recipe; empty for a row, which its label explains."""
     scores: tuple[float, ...]
-    """In the order of the study's goals (`Settled.goals`)."""
+    """In the order of the study's goals (`LedgerView.goals`)."""
     seeds: int
-    at: float
+    end_seconds: float
     """End of the recipe's first trial, in seconds after the end of the study's first trial."""
     share: float = 1.0
     """Share of the data that the recipe trained on. Scores on different shares cannot be compared."""
@@ -64,7 +64,7 @@ class Best:
 
 
 @dataclass(frozen=True)
-class Settled:
+class LedgerView:
     """The part of a view that changes only when a trial ends."""
 
     signature: Signature
@@ -77,9 +77,9 @@ class Settled:
     """Maps file names of invalid records to what is wrong."""
     goals: tuple[Goal, ...]
     """The study's goals that some trial has measured."""
-    finals: tuple[Best, ...]
+    finals: tuple[ScoredRecipe, ...]
     """Recipes of the finals, scored by their fresh seeds alone, the best first."""
-    best: tuple[Best, ...]
+    best: tuple[ScoredRecipe, ...]
     """Recipes by all other trials, sorted by the share of the data, then by score."""
     objectives: dict[str, str]
     """Maps trial keys to the objective; trials with a record, in a view also running ones."""
@@ -89,19 +89,19 @@ class Settled:
 
 
 @dataclass(frozen=True)
-class View(Settled):
+class View(LedgerView):
     """All that the page shows, except verdicts and answer, which a process of their own computes."""
 
     folder: Path
     progress: Progress | None
-    silent: float | None
+    silent_seconds: float | None
     """Seconds since the study's last sign of life, if too long ago; else None."""
     curves: dict[str, Curve]
 
     @property
     def runs(self) -> bool:
         """Whether a study is probably working on the folder now."""
-        return self.progress is not None and not self.progress.ended and self.silent is None
+        return self.progress is not None and not self.progress.ended and self.silent_seconds is None
 
 
 class Folder:
@@ -111,21 +111,22 @@ class Folder:
         self.results = results
         self._curves = Curves(results)
         self._ledger = Ledger(results / LEDGER)
-        self._settled: Settled | None = None
+        self._ledger_view: LedgerView | None = None
         self._lock = threading.Lock()
 
     def view(self) -> View:
         """Return the folder's current content. Errors of reading become entries of `problems`."""
         with self._lock:
             signature = signature_of(self.results)
-            settled = self._settled
-            if settled is None or settled.signature != signature or settled.problems:  # after problems it is read again
-                settled = self._settled = _settled(self.results, self._ledger, signature)
-            problems = list(settled.problems)
+            ledger_view = self._ledger_view
+            # After problems it is read again.
+            if ledger_view is None or ledger_view.signature != signature or ledger_view.problems:
+                ledger_view = self._ledger_view = _ledger_view(self.results, self._ledger, signature)
+            problems = list(ledger_view.problems)
             progress = _or_none(lambda: Progress.load(self.results), problems)
-            names, objectives, curves = settled.names, settled.objectives, self._curves.all()
+            names, objectives, curves = ledger_view.names, ledger_view.objectives, self._curves.all()
             if progress:  # records and losses may be newer than the file
-                going = [trial for trial in progress.running if trial.key not in settled.names]
+                going = [trial for trial in progress.running if trial.key not in ledger_view.names]
                 running = [with_curve(trial, curves.get(trial.key)) for trial in going]
                 counts = {**progress.counts, "running": len(running)}
                 progress = dataclasses.replace(progress, running=running, counts=counts)
@@ -134,15 +135,15 @@ class Folder:
             silence = seconds_since(progress.written_at) if progress and not progress.ended else 0.0
             renewed = {"names": names, "objectives": objectives, "problems": tuple(problems)}
             return View(
-                **{**vars(settled), **renewed},
+                **{**vars(ledger_view), **renewed},
                 folder=self.results,
                 progress=progress,
-                silent=silence if silence > SILENT_SECONDS else None,
+                silent_seconds=silence if silence > SILENT_SECONDS else None,
                 curves=curves,
             )
 
 
-def _settled(results: Path, ledger: Ledger, signature: Signature) -> Settled:
+def _ledger_view(results: Path, ledger: Ledger, signature: Signature) -> LedgerView:
     """Read the part that changes when a trial ends. `signature` is older, so later changes are read next time."""
     problems: list[str] = []
     info = _or_none(lambda: _info(results), problems)
@@ -150,7 +151,7 @@ def _settled(results: Path, ledger: Ledger, signature: Signature) -> Settled:
     space = _or_none(lambda: info.load_space(results), problems) if info else None
     study = None
     if info and space:
-        kinds = apart(records, info.row_hashes.values(), info.finals)
+        kinds = group_records(records, info.row_hashes.values(), info.finals)
         own = in_order(info, space, kinds.own)
         study = Results(results, info, space, own, kinds.finals, kinds.parts, kinds.soups, set_aside=set_aside)
     rows = reversed([*info.row_hashes.items()]) if info else ()
@@ -159,7 +160,7 @@ def _settled(results: Path, ledger: Ledger, signature: Signature) -> Settled:
     ended = [record for record in records if record.status == "pruned"]
     why = {record.key: str(record.training.get("stopped") or "stopped early") for record in ended}
     stopped = tuple(Failure(name=names[each.key], seed=each.seed, reason=why[each.key]) for each in ended)
-    return Settled(
+    return LedgerView(
         signature=signature,
         info=info,
         finished=sum(record.status == "finished" for record in records),
@@ -167,8 +168,8 @@ def _settled(results: Path, ledger: Ledger, signature: Signature) -> Settled:
         failed=tuple(failure for failure in read_failures(results) if failure.key not in names),
         set_aside=set_aside,
         goals=study.measured_goals if study else (),
-        finals=tuple(_Tried(study).finals()) if study else (),
-        best=tuple(_Tried(study).explored()) if study else (),
+        finals=tuple(_RecipeScores(study).finals()) if study else (),
+        best=tuple(_RecipeScores(study).explored()) if study else (),
         objectives={record.key: str(record.recipe.get("objective.name", "")) for record in records},
         names=names,
         problems=tuple(problems),
@@ -194,7 +195,7 @@ def signature_of(results: Path) -> Signature:
     return tuple(entries)
 
 
-class _Tried:
+class _RecipeScores:
     """The recipes of a study with their scores."""
 
     def __init__(self, results: Results) -> None:
@@ -202,19 +203,19 @@ class _Tried:
         ended = [_ended(record) for record in results.of_all_trials if record.finished_at]
         self._began = min(ended, default=0.0)
 
-    def explored(self) -> Iterator[Best]:
+    def explored(self) -> Iterator[ScoredRecipe]:
         """Yield recipes on all data, then those on parts of the data, with which a search under a limit begins."""
         for recipe in ranking(self.results):
             whole = Recipe.from_flat(recipe.records[0].recipe)
             yield self._of(recipe.records, recipe.values, 1.0, whole)
         parts = []
         for record in self.results.parts:
-            share, whole = self.results.wholes.get(record.recipe_hash, (1.0, self.results.base))
+            share, whole = self.results.whole_recipes.get(record.recipe_hash, (1.0, self.results.base))
             if record.status == "finished" and (values := self.results.of_goals([record])):
                 parts.append((share, self.results.merit(values), self._of([record], values, share, whole)))
         yield from _best_first(parts)
 
-    def finals(self) -> Iterator[Best]:
+    def finals(self) -> Iterator[ScoredRecipe]:
         """Yield the recipes of the finals that have finished trials."""
         judged = []
         compared = self.results.info.finals.hashes if self.results.info.finals else set()
@@ -227,12 +228,12 @@ class _Tried:
                 judged.append((1.0, self.results.merit(values), self._of(finished, values, 1.0, whole)))
         yield from _best_first(judged)
 
-    def _of(self, records: Sequence[Record], values: Sequence[Measured], share: float, whole: Recipe) -> Best:
+    def _of(self, records: Sequence[Record], values: Sequence[Measured], share: float, whole: Recipe) -> ScoredRecipe:
         first, own, base = min(records, key=_ended), whole.flat(), self.results.base
         is_row = whole.hash in self.results.labels
         as_it_came = not whole.trains and whole.encoder.name == base.encoder.name
         role: Role = "base" if whole.hash == base.hash else "encoder" if as_it_came else "row" if is_row else ""
-        return Best(
+        return ScoredRecipe(
             recipe_names(self.results).get(whole.hash, BASE),
             "" if is_row else in_short(base.flat(), own),
             tuple(value.mean for value in values),
@@ -244,7 +245,7 @@ class _Tried:
         )
 
 
-def _best_first(places: Sequence[tuple[float, tuple[float, ...], Best]]) -> list[Best]:
+def _best_first(places: Sequence[tuple[float, tuple[float, ...], ScoredRecipe]]) -> list[ScoredRecipe]:
     """Sort by share of the data and merit, the best first. `places`: (share, merit, recipe)."""
     return [best for *_, best in sorted(places, key=lambda place: place[:2], reverse=True)]
 

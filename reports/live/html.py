@@ -18,7 +18,7 @@ from reports.document.inline import as_html
 from reports.ledger import Curve, Running, StageTime, Waiting, seed_in_words
 from reports.ledger.finals import share_in_words
 from reports.ledger.moments import seconds_since
-from reports.live.folder import Best, View
+from reports.live.folder import ScoredRecipe, View
 from reports.live.picture import colours, loss_picture, score_picture
 from reports.live.settings_picture import settings_picture
 from reports.words.comparisons import GO_ON, STAGES_IN_WORDS, difference
@@ -28,12 +28,12 @@ from search_spaces.limits import LIMITS
 
 PAGE = Path(__file__).with_name("page.html")
 """The page's template with places `$name`."""
-LISTED = 50
-TRIED = 200
+MAX_LISTED = 50
+MAX_LISTED_RECIPES = 200
 """Largest number of recipes in the table."""
-FEW = 3
+MAX_NAMED_TRIALS = 3
 """Largest number of trials with the same reason of failure that are named."""
-ENDED_CURVES = 40
+MAX_ENDED_CURVES = 40
 """Largest number of ended trials whose losses are drawn behind the running ones."""
 STAGE_WORDS = {
     "search": "recipes are tried on a development score",
@@ -123,10 +123,10 @@ def _stand(view: View) -> str:
         more = f" {goes_on}" if progress.counts.get("queued") else ""
         ago = duration(seconds_since(progress.written_at))
         return f'<p><span class="badge">ended</span> The study\'s last run ended {ago} ago.{more}</p>'
-    if view.silent is not None:
+    if view.silent_seconds is not None:
         return (
-            f'<p class="warning">Nothing was heard of the study for {duration(view.silent)}. Its process has been '
-            "stopped, or its machine is busy or away; what ran then is shown. The same command goes on.</p>"
+            f'<p class="warning">Nothing was heard of the study for {duration(view.silent_seconds)}. Its process has '
+            "been stopped, or its machine is busy or away; what ran then is shown. The same command goes on.</p>"
         )
     counts = progress.counts
     passed = view.finished + len(view.stopped) + len(view.failed)
@@ -230,7 +230,7 @@ def _losses(view: View, of_colour: dict[str, str]) -> str:
     pictures = []
     for name, curves in sorted(by_objective.items(), key=lambda item: not item[1].keys() & of_colour.keys()):
         running = {key: curves[key] for key in of_colour if key in curves}
-        others = [curve for key, curve in curves.items() if key not in running][-ENDED_CURVES:]
+        others = [curve for key, curve in curves.items() if key not in running][-MAX_ENDED_CURVES:]
         picture = loss_picture(running, others, of_colour)
         if not picture:
             continue
@@ -250,7 +250,7 @@ def _course(view: View) -> str:
     share, searched = _comparable(view)
     if not searched:
         return ""
-    tried = [(best.at / 60, best.scores[0]) for best in searched if math.isfinite(best.at)]
+    tried = [(best.end_seconds / 60, best.scores[0]) for best in searched if math.isfinite(best.end_seconds)]
     levels: dict[str, float] = {
         best.role: best.scores[0]
         for best in reversed(view.best)
@@ -263,7 +263,7 @@ def _course(view: View) -> str:
     return f'<figure>{picture}<figcaption class="soft">{words}.</figcaption></figure>'
 
 
-def _comparable(view: View) -> tuple[float, list[Best]]:
+def _comparable(view: View) -> tuple[float, list[ScoredRecipe]]:
     """Return the share of the data on which most recipes of the search were trained, and these recipes."""
     shares = Counter(best.share for best in view.best if not best.role)
     share = shares.most_common(1)[0][0] if shares else 1.0
@@ -273,7 +273,7 @@ def _comparable(view: View) -> tuple[float, list[Best]]:
 def _settings(view: View) -> str:
     """Draw which settings go with high scores."""
     share, searched = _comparable(view)
-    drawn = searched[:: -(-len(searched) // TRIED) or 1]  # if there are many, evenly spaced by rank
+    drawn = searched[:: -(-len(searched) // MAX_LISTED_RECIPES) or 1]  # if there are many, evenly spaced by rank
     picture = settings_picture(drawn, view.goals[0].lower_is_better) if len(drawn) > 1 else ""
     if not picture:
         return ""
@@ -293,12 +293,14 @@ def _best(view: View) -> str:
     searched = {best.share for best in view.best if not best.role}
     alone = [best for best in view.best if best.role == "base" and searched and best.share not in searched]
     listed = [best for best in view.best if best not in alone]  # `alone` compares with no recipe of the search
-    data = [("finals", best) for best in view.finals] + [(_data(best), best) for best in listed[:TRIED]]
+    data = [("finals", best) for best in view.finals] + [(_data(best), best) for best in listed[:MAX_LISTED_RECIPES]]
     rows = [
         [_words(best), *([trained] if parts else []), str(best.seeds), *map(number, best.scores)]
         for trained, best in data
     ]
-    shown = f"The first {TRIED} of {len(listed)} recipes" if len(listed) > TRIED else "Recipes"
+    shown = (
+        f"The first {MAX_LISTED_RECIPES} of {len(listed)} recipes" if len(listed) > MAX_LISTED_RECIPES else "Recipes"
+    )
     several = ", of several scores by their mean" * (len(view.goals) > 1)
     by = f"by what the study looks for, mean over seeds{several}"
     alike = " Scores on different shares of the data cannot be compared." * parts
@@ -312,7 +314,7 @@ def _development(goal: Goal) -> str:
     return escape(goal.short if goal.cost else f"{goal.short} (development)")
 
 
-def _data(best: Best) -> str:
+def _data(best: ScoredRecipe) -> str:
     """Return the share of the data that the recipe trained on; a dash for the untrained encoder."""
     whole = DASH if best.role == "encoder" else "all"
     return whole if best.share == 1.0 else share_in_words(best.share).partition(" ")[0]
@@ -388,19 +390,19 @@ def _failed(view: View) -> str:
         trials.setdefault(reason, []).append(escape(name))
     rows = [[count(len(names), "trial"), escape(reason), _first_few(names)] for reason, names in trials.items()]
     caption = "The same command tries failed trials again."
-    caption += f" {len(rows) - LISTED:,} more reasons are not listed." if len(rows) > LISTED else ""
-    return table(["trials", "reason", "which"], rows[:LISTED], caption)
+    caption += f" {len(rows) - MAX_LISTED:,} more reasons are not listed." if len(rows) > MAX_LISTED else ""
+    return table(["trials", "reason", "which"], rows[:MAX_LISTED], caption)
 
 
 def _first_few(names: Sequence[str]) -> str:
-    more = [f"and {len(names) - FEW:,} more"] if len(names) > FEW else []
-    return "<br>".join([*names[:FEW], *more])
+    more = [f"and {len(names) - MAX_NAMED_TRIALS:,} more"] if len(names) > MAX_NAMED_TRIALS else []
+    return "<br>".join([*names[:MAX_NAMED_TRIALS], *more])
 
 
 def _queued(view: View, total: int) -> str:
     if _by_the_clock(view) and not view.runs:
         return ""
-    waiting = view.progress.queued[:LISTED] if view.progress else []
+    waiting = view.progress.queued[:MAX_LISTED] if view.progress else []
     rows = [[_words(trial), _seed(trial.seed)] for trial in waiting]
     if not rows:
         return "<p>The search has yet to choose them.</p>" if total else ""
@@ -428,7 +430,7 @@ def _foot(view: View) -> str:
     return f"<p>Results: <code>{escape(str(view.folder))}</code></p>{command}"
 
 
-def _words(trial: Waiting | Best) -> str:
+def _words(trial: Waiting | ScoredRecipe) -> str:
     """Return the name, and below it the settings in which the recipe differs from the base recipe."""
     changes = f'<span class="changes">{escape(trial.changes)}</span>' if trial.changes else ""
     return f"{escape(trial.name)}{changes}"

@@ -14,7 +14,7 @@ WIDTH, HEIGHT = 720, 280
 LEFT, RIGHT, TOP, BOTTOM = 52, 12, 12, 40
 ROOM = 0.04
 """Free space above and below the values, as a share of their range."""
-LABELLED = 5
+AXIS_MARKS = 5
 """Approximate number of marks on an axis."""
 
 
@@ -108,8 +108,8 @@ def loss_picture(running: Mapping[str, Curve], others: Sequence[Curve], of_colou
 
 
 def marks(low: float, high: float) -> list[float]:
-    """Return about `LABELLED` round numbers between `low` and `high`."""
-    rough = (high - low) / LABELLED
+    """Return about `AXIS_MARKS` round numbers between `low` and `high`."""
+    rough = (high - low) / AXIS_MARKS
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough * 0.999)
     first = -(-low // step)

@@ -15,7 +15,7 @@ from pathlib import Path
 from reports.facts.answer import Answer
 from reports.facts.findings import Findings
 from reports.facts.guards import sentence
-from reports.facts.looks import record
+from reports.facts.looks import record_look
 from reports.facts.results import Results
 from reports.report import write_unrecorded
 from reports.words.answer import lines
@@ -27,7 +27,7 @@ def main() -> None:
     """Run the command line. Raise `UserError` if no trial is finished."""
     results, *copies = map(Path, sys.argv[1:])
     for copy in copies:
-        record(write_unrecorded(copy, ["html"]), results)
+        record_look(write_unrecorded(copy, ["html"]), results)
     if not copies:
         print(json.dumps(findings(Results.load(results))))
 
@@ -36,7 +36,7 @@ def findings(results: Results) -> dict[str, object]:
     """Return the facts, the sentences of their flags, and the answer in words, for JSON."""
     answer = [[line.head, line.words, line.command] for line in lines(Answer.of(results), results.info, one_line)]
     facts = Findings.of(results)
-    finished = sum(trial.status == "finished" for trial in (*results.of_all_trials, *results.elsewhere))
+    finished = sum(trial.status == "finished" for trial in (*results.of_all_trials, *results.differently_evaluated))
     content = {**facts.as_json(), "answer": answer, "finished": finished}
     for data, board in zip(content["boards"], facts.boards, strict=True):
         data["flags"] = [{**flag.as_json(), "sentence": sentence(results, flag)} for flag in board.flags]

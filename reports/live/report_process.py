@@ -15,7 +15,7 @@ from pathlib import Path
 from reports.live.folder import Signature
 
 ROOT = Path(__file__).resolve().parents[2]
-LONGEST_SECONDS = 1800
+MAX_SECONDS = 1800
 NICE = 10
 """Lowers the priority of the process below the study's own."""
 
@@ -26,16 +26,17 @@ class CachedReport:
     def __init__(self, make: Callable[[], str], one_at_a_time: threading.Lock) -> None:
         """`make` returns the text, or raises an error of one sentence. All texts share the lock `one_at_a_time`."""
         self._make, self._lock = make, one_at_a_time
-        self._of: Signature | None = None
+        self._signature: Signature | None = None
         self._content: str | None = None
         self._problem = ""
-        self._coming = False
+        self._renewing = False
 
     def get(self, signature: Signature) -> str:
         """Return the text for this state of the ledger, and wait for it. Raise `RuntimeError` if it cannot be made."""
         with self._lock:
-            if self._of != signature:
-                self._of, self._problem = signature, ""  # after a failure it is tried again only if the ledger changed
+            if self._signature != signature:
+                # After a failure it is tried again only if the ledger changed.
+                self._signature, self._problem = signature, ""
                 try:
                     self._content = self._make()
                 except Exception as error:  # the old content must not pass for this state's
@@ -46,8 +47,8 @@ class CachedReport:
 
     def latest(self, signature: Signature) -> tuple[str | None, str]:
         """Return the present text or None, and the last error, if any. A newer text is made in the background."""
-        if self._of != signature and not self._coming:
-            self._coming = True
+        if self._signature != signature and not self._renewing:
+            self._renewing = True
             threading.Thread(target=self._renew, args=(signature,), daemon=True).start()
         return self._content, self._problem
 
@@ -57,7 +58,7 @@ class CachedReport:
         except RuntimeError:
             pass  # `latest` returns the problem
         finally:
-            self._coming = False
+            self._renewing = False
 
 
 def in_own_process(arguments: Sequence[str]) -> str:
@@ -76,7 +77,7 @@ def in_own_process(arguments: Sequence[str]) -> str:
             if hasattr(os, "setpriority"):
                 os.setpriority(os.PRIO_PROCESS, process.pid, NICE)
             try:
-                printed, errors = process.communicate(timeout=LONGEST_SECONDS)
+                printed, errors = process.communicate(timeout=MAX_SECONDS)
             finally:
                 process.kill()
     except (OSError, subprocess.TimeoutExpired) as error:

@@ -9,19 +9,20 @@ from dataclasses import dataclass
 from html import escape
 
 from reports.facts.recipe_names import short
-from reports.live.folder import Best
+from reports.live.folder import ScoredRecipe
 from reports.live.picture import HEIGHT, WIDTH, svg
 from reports.words.markdown import DASH, number
 from trainables.evaluation_config import all_keys
 from trainables.recipe import Value
 
-MOST_AXES = 7
+MAX_AXES = 7
 FIFTHS = 5
 SIDE, TOP, BOTTOM = 64, 44, 40
 ABSENT = HEIGHT - 12
 """Height at which lines pass the axis of a setting that their recipes do not have."""
-LABELLED, LINE = 6, 16
-"""An axis with at most `LABELLED` values labels all that are at least `LINE` apart; any other axis only its ends."""
+MAX_LABELS, LABEL_DISTANCE = 6, 16
+"""An axis with at most `MAX_LABELS` values labels all that are at least `LABEL_DISTANCE` apart; any other axis
+only its ends."""
 LOGARITHMIC = 10.0
 """Numbers have a logarithmic axis if the largest is at least this many times the smallest."""
 
@@ -62,10 +63,10 @@ class SettingAxis:
         yield f'<line class="grid" x1="{self.x:.0f}" x2="{self.x:.0f}" y1="{TOP}" y2="{HEIGHT - BOTTOM}"/>'
         yield f'<text class="middle" x="{self.x:.0f}" y="{13 + 15 * row}">{escape(self.label)}</text>'
         ends = [self.values[0], self.values[-1]]
-        within = self.values[1:-1] if len(self.values) <= LABELLED else ()
+        within = self.values[1:-1] if len(self.values) <= MAX_LABELS else ()
         heights = [self.y(value) for value in ends]
         for value in within:  # values that would touch others get no label
-            if all(abs(self.y(value) - height) >= LINE for height in heights):
+            if all(abs(self.y(value) - height) >= LABEL_DISTANCE for height in heights):
                 ends.append(value)
                 heights.append(self.y(value))
         for value in dict.fromkeys(ends):
@@ -75,13 +76,13 @@ class SettingAxis:
             yield f'<text class="end value" x="{self.x - 5:.0f}" y="{ABSENT + 4}">{DASH}</text>'
 
 
-def settings_picture(lines: Sequence[Best], lower_is_better: bool) -> str:
+def settings_picture(lines: Sequence[ScoredRecipe], lower_is_better: bool) -> str:
     """Draw recipes with their first score; empty if no setting differs."""
     by_key: dict[str, list[Value]] = {}
     for line in lines:
         for key, value in line.settings.items():
             by_key.setdefault(key, []).append(value)
-    differing = [key for key, values in by_key.items() if len({*values}) > 1][:MOST_AXES]
+    differing = [key for key, values in by_key.items() if len({*values}) > 1][:MAX_AXES]
     if not differing:
         return ""
     spacing = (WIDTH - 2 * SIDE) / len(differing)

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 Ends = tuple[float, float]
 OURS, PUBLISHED, QUIET, FLAGGED = "#0b5fa5", "#d1600a", "#8a8a8a", "#b03050"
-LINES = (OURS, PUBLISHED, "#2a8a4a", "#8a3fa0", "#b8a000", "#555555")
-LETTER = 0.085
+LINE_COLOURS = (OURS, PUBLISHED, "#2a8a4a", "#8a3fa0", "#b8a000", "#555555")
+LETTER_WIDTH = 0.085
 """Width of a letter of an axis's labels, in inches."""
 
 
@@ -67,7 +67,7 @@ def log_scale(axis: Axes) -> None:
     axis.xaxis.set_minor_formatter("")
 
 
-def once(axis: Axes, label: str) -> str | None:
+def new_label(axis: Axes, label: str) -> str | None:
     """Return the label for the legend, or None if the panel has it already."""
     return None if label in axis.get_legend_handles_labels()[1] else label
 

@@ -6,7 +6,18 @@ from collections.abc import Mapping, Sequence
 from itertools import cycle
 from pathlib import Path
 
-from reports.plots.canvas import LINES, OURS, PUBLISHED, QUIET, Dot, draw_bars, finish, log_scale, make_figure, once
+from reports.plots.canvas import (
+    LINE_COLOURS,
+    OURS,
+    PUBLISHED,
+    QUIET,
+    Dot,
+    draw_bars,
+    finish,
+    log_scale,
+    make_figure,
+    new_label,
+)
 from reports.plots.outliers import clip
 
 Course = Sequence[tuple[float, float]]
@@ -38,9 +49,9 @@ def search_picture(
 def step_picture(courses: Mapping[str, Sequence[Course]], path: Path, figure: str) -> Path:
     """Draw the courses of all seeds, in one colour for each recipe. `courses`: by the recipe's name."""
     drawn, (axis,) = make_figure(1, height=3.4, width=6.0)
-    for colour, (name, seeds) in zip(cycle(LINES), courses.items(), strict=False):
+    for colour, (name, seeds) in zip(cycle(LINE_COLOURS), courses.items(), strict=False):
         for course in seeds:
-            axis.plot(*zip(*course, strict=True), color=colour, label=once(axis, name))
+            axis.plot(*zip(*course, strict=True), color=colour, label=new_label(axis, name))
     return finish(drawn, axis, "step", figure, path)
 
 
@@ -63,7 +74,7 @@ def size_picture(points: Sequence[tuple[str, float, float, bool]], score: str, p
     figure, (axis,) = make_figure(1, height=4.0, width=5.6)
     front = sorted((size, value) for _, size, value, is_front in points if is_front)
     axis.step(*zip(*front, strict=True), where="post", color=QUIET, label="front")
-    for colour, name in zip(LINES, dict.fromkeys(point[0] for point in points), strict=False):
+    for colour, name in zip(LINE_COLOURS, dict.fromkeys(point[0] for point in points), strict=False):
         own = [(size, value) for numbers, size, value, _ in points if numbers == name]
         axis.plot(*zip(*own, strict=True), "o", color=colour, label=name)
     log_scale(axis)

@@ -8,7 +8,18 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reports.plots.canvas import FLAGGED, LETTER, LINES, OURS, PUBLISHED, QUIET, legend, make_figure, once, save
+from reports.plots.canvas import (
+    FLAGGED,
+    LETTER_WIDTH,
+    LINE_COLOURS,
+    OURS,
+    PUBLISHED,
+    QUIET,
+    legend,
+    make_figure,
+    new_label,
+    save,
+)
 from reports.words.comparisons import difference
 from reports.words.markdown import signed
 
@@ -18,17 +29,17 @@ if TYPE_CHECKING:
     from reports.plots.shown import ShownFigure
 
 FLAG = "⚠"
-MOST = 40
+MAX_LINES = 40
 """Largest number of lines drawn in a group; those with the highest gains are kept."""
-LINE, MORE, WIDTH = 0.3, 0.19, 3.5
+LINE_HEIGHT, WRAP_HEIGHT, PLOT_WIDTH = 0.3, 0.19, 3.5
 """In inches: height of a line, height of each further line of its name, and width beside the names."""
-AXIS, NAMED = 0.7, 0.22
+AXIS_HEIGHT, LEGEND_HEIGHT = 0.7, 0.22
 """In inches: height of the axis below the lines, and of a name in the legend."""
-LETTERS, TITLE = 24, 40
+NAME_LETTERS, TITLE_LETTERS = 24, 40
 """Number of letters after which a name, or a title, is wrapped."""
-ABOVE, BELOW = -0.12, 0.22
+OUR_OFFSET, PUBLISHED_OFFSET = -0.12, 0.22
 """Heights of our gain and of the published gain relative to the name, so that equal gains hide neither."""
-NUMBERS, BESIDE = "#444444", LINES[2]
+NUMBER_COLOUR, MARK_COLOUR = "#444444", LINE_COLOURS[2]
 """Colours of the numbers at the edge, and of the lines for `GainGroup.marks`."""
 FENCE = 3.0
 """Values farther than this from the middle half of all gains are drawn at the edge; in widths of that half."""
@@ -55,7 +66,7 @@ class GainLine:
     """Whether the interval holds for all lines at once, with the confidence that the report's text states."""
 
     @property
-    def look(self) -> str:
+    def legend_label(self) -> str:
         """The label of this kind of dot in the legend."""
         if self.one_seed:
             return "one seed: 95 % over test items only" if self.low is not None else "one seed, no interval"
@@ -75,13 +86,13 @@ class GainGroup:
     """Further references: name to position on the axis."""
 
 
-def forest_picture(groups: Sequence[GainGroup], path: Path, most: int = MOST) -> Path | None:
+def forest_picture(groups: Sequence[GainGroup], path: Path, most: int = MAX_LINES) -> Path | None:
     """Save the figure in a file; None if there are no gains."""
     figure = forest_figure(groups, most)
     return save(figure, path) if figure else None
 
 
-def forest_figure(groups: Sequence[GainGroup], most: int = MOST) -> ShownFigure | None:
+def forest_figure(groups: Sequence[GainGroup], most: int = MAX_LINES) -> ShownFigure | None:
     """Draw gains in points on one scale, group under group, the highest on top; None if there are no gains."""
     drawn = [
         replace(group, lines=sorted(group.lines, key=lambda line: -line.gain)[:most]) for group in groups if group.lines
@@ -96,18 +107,20 @@ def forest_figure(groups: Sequence[GainGroup], most: int = MOST) -> ShownFigure 
     places: list[float] = []
     height = 0.0
     for group in drawn:
-        titles.append(textwrap.wrap(group.title, TITLE))
-        named = [textwrap.wrap(f"{FLAG} {line.name}" if line.flagged else line.name, LETTERS) for line in group.lines]
+        titles.append(textwrap.wrap(group.title, TITLE_LETTERS))
+        named = [
+            textwrap.wrap(f"{FLAG} {line.name}" if line.flagged else line.name, NAME_LETTERS) for line in group.lines
+        ]
         for words in ([""] * len(titles[-1]), *named):
-            own = LINE + MORE * (len(words) - 1)
+            own = LINE_HEIGHT + WRAP_HEIGHT * (len(words) - 1)
             names.append("\n".join(words).strip())
             places.append(height + own / 2)
             height += own
     longest = max(len(words) for name in names for words in name.split("\n"))
-    figure, [axis] = make_figure(1, height=height, width=WIDTH + LETTER * longest)
+    figure, [axis] = make_figure(1, height=height, width=PLOT_WIDTH + LETTER_WIDTH * longest)
     place = iter(places)
     for group, words in zip(drawn, titles, strict=True):
-        top, half = next(place), (LINE + MORE * (len(words) - 1)) / 2
+        top, half = next(place), (LINE_HEIGHT + WRAP_HEIGHT * (len(words) - 1)) / 2
         axis.axhspan(top - half, top + half, color="#f0f0f0", zorder=2)
         corner, beside = (limits[0], top), (4, 0)  # the place in the picture, and points from there
         note = axis.annotate(
@@ -119,13 +132,15 @@ def forest_figure(groups: Sequence[GainGroup], most: int = MOST) -> ShownFigure 
         for line in group.lines:
             ends[1] = next(place)
             _draw(axis, line, ends[1], limits)
-        ends[1] += LINE / 2
+        ends[1] += LINE_HEIGHT / 2
         for (name, at), dashes in zip(group.marks.items(), DASHES, strict=False):
             if _within(at, limits):
-                axis.plot([at, at], ends, dashes, color=BESIDE, linewidth=1.4, zorder=2, label=once(axis, name))
+                axis.plot(
+                    [at, at], ends, dashes, color=MARK_COLOUR, linewidth=1.4, zorder=2, label=new_label(axis, name)
+                )
             else:
-                left = _arrow(axis, at, ends[1] - LINE / 4, limits, BESIDE)
-                _say(axis, f"{name} {signed(at)}", ends[1] - LINE / 4, limits, left)
+                left = _arrow(axis, at, ends[1] - LINE_HEIGHT / 4, limits, MARK_COLOUR)
+                _say(axis, f"{name} {signed(at)}", ends[1] - LINE_HEIGHT / 4, limits, left)
     axis.set_yticks(places, names)
     axis.tick_params(axis="y", length=0)
     axis.set_ylim(height, 0)
@@ -133,7 +148,7 @@ def forest_figure(groups: Sequence[GainGroup], most: int = MOST) -> ShownFigure 
     axis.axvline(0, color=QUIET, linewidth=1, zorder=1)
     axis.grid(axis="x", alpha=0.3)
     axis.set_xlabel("points")
-    figure.set_figheight(AXIS + height + NAMED * len(axis.get_legend_handles_labels()[1]))
+    figure.set_figheight(AXIS_HEIGHT + height + LEGEND_HEIGHT * len(axis.get_legend_handles_labels()[1]))
     legend(figure, [axis])
     return figure
 
@@ -167,7 +182,7 @@ def _draw(axis: Axes, line: GainLine, place: float, limits: Limits) -> None:
     A value off the scale is an arrow at the edge in the same colour, with its numbers.
     """
     color = FLAGGED if line.no_verdict else OURS if line.shown and not line.one_seed else QUIET
-    above, below = place + ABOVE * LINE, place + BELOW * LINE
+    above, below = place + OUR_OFFSET * LINE_HEIGHT, place + PUBLISHED_OFFSET * LINE_HEIGHT
     outside: dict[tuple[bool, float], str] = {}
     if not _within(line.gain, limits):
         left = _arrow(axis, line.gain, above, limits, color)
@@ -178,10 +193,10 @@ def _draw(axis: Axes, line: GainLine, place: float, limits: Limits) -> None:
             axis.plot(ends, [above] * 2, "--" if line.one_seed else "-", color=color, linewidth=1.6, zorder=3)
             axis.plot(ends, [above] * 2, "|", color=color, markersize=6, zorder=3)
         fill = "white" if line.one_seed else color
-        shape, label = "X" if line.no_verdict else "o", once(axis, line.look)
+        shape, label = "X" if line.no_verdict else "o", new_label(axis, line.legend_label)
         axis.plot(line.gain, above, shape, color=color, markersize=6, markerfacecolor=fill, zorder=4, label=label)
     if line.published is not None and _within(line.published, limits):
-        label = once(axis, "published")
+        label = new_label(axis, "published")
         axis.plot(line.published, below, "D", color=PUBLISHED, markersize=4, zorder=5, label=label)
     elif line.published is not None:
         left = _arrow(axis, line.published, below, limits, PUBLISHED)
@@ -207,7 +222,7 @@ def _say(axis: Axes, words: str, y: float, limits: Limits, left: bool) -> None:
     """Write words beside an arrow."""
     edge, room = _edge(limits, left)
     x, side = (edge + 2 * room, "left") if left else (edge - 2 * room, "right")
-    axis.text(x, y, words, color=NUMBERS, fontsize=8, va="center", ha=side, zorder=6)
+    axis.text(x, y, words, color=NUMBER_COLOUR, fontsize=8, va="center", ha=side, zorder=6)
 
 
 def _edge(limits: Limits, left: bool) -> tuple[float, float]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reports.plots.canvas import LINES, OURS, PUBLISHED, Dot, draw_bars, legend, make_figure, save
+from reports.plots.canvas import LINE_COLOURS, OURS, PUBLISHED, Dot, draw_bars, legend, make_figure, save
 from reports.plots.outliers import clip
 from trainables.recipe import keys
 
@@ -51,7 +51,7 @@ def lines_picture(panels: Mapping[str, Mapping[str, Sequence[Dot]]], key: str, s
     for axis, (title, lines) in zip(axes, panels.items(), strict=True):
         for name, points in lines.items():
             number = names.index(name)
-            colour = LINES[number % len(LINES)]
+            colour = LINE_COLOURS[number % len(LINE_COLOURS)]
             xs, ys, _ = zip(*points, strict=True)
             axis.plot(xs, ys, "os^Dvx"[number % 6] + "-", color=colour, label=name)
             draw_bars(axis, points, colour)

@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 Ends = tuple[float, float] | None
 """Ends of a bounded axis; None: it is not bounded."""
-FAR = 4.0
+MIN_FAR_FACTOR = 4.0
 """Points are far if without them the picture would be at least this many times as narrow."""
-FEW = 0.2
+MAX_FAR_SHARE = 0.2
 """Largest share of the points that can be far."""
-NEARBY = 0.5
+NEAR_RANGES = 0.5
 """A point is not far if its distance from the other points is at most this many times their range."""
-FEWEST = 4
+MIN_POINTS = 4
 """With fewer points, no point is far."""
 ROWS = 3
 """Numbers at an edge are placed in this many rows, so that neighbours do not touch."""
@@ -28,16 +28,16 @@ ROWS = 3
 def limits(values: Sequence[float]) -> tuple[float, float]:
     """Return the range of the values that are not far from the others. As few values as possible count as far."""
     kept = sorted(values)
-    may_go = max(int(FEW * len(kept)), 1) if len(kept) >= FEWEST else 0
+    may_go = max(int(MAX_FAR_SHARE * len(kept)), 1) if len(kept) >= MIN_POINTS else 0
     size = 1
     while size <= may_go:
         rest = len(kept) - size
         narrow, start = min((kept[start + rest - 1] - kept[start], start) for start in range(size + 1))
-        if 0 < FAR * narrow <= kept[-1] - kept[0]:
+        if 0 < MIN_FAR_FACTOR * narrow <= kept[-1] - kept[0]:
             kept, may_go, size = kept[start : start + rest], may_go - size, 1
         else:
             size += 1
-    room = NEARBY * (kept[-1] - kept[0])
+    room = NEAR_RANGES * (kept[-1] - kept[0])
     near = [value for value in values if kept[0] - room <= value <= kept[-1] + room]
     return min(near), max(near)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from reports.document import Block, DataTable
 from reports.facts.answer import Answer
 from reports.facts.results import Results
-from reports.words.gains import OVER
+from reports.words.gains import REFERENCE_NAMES
 from reports.words.markdown import DASH, code, text
 from trainables.evaluation_config import all_keys
 from trainables.recipe import Value
@@ -47,7 +47,7 @@ def _finalists(results: Results) -> list[Block]:
         [f"`{key}`", _value(base, key), *(_value(finalist.settings, key, "same") for finalist in finalists)]
         for key in keys
     ]
-    head = ["Setting", OVER["base"], *(text(finalist.name) for finalist in finalists)]
+    head = ["Setting", REFERENCE_NAMES["base"], *(text(finalist.name) for finalist in finalists)]
     return ["The recipes of the finals change:", DataTable(head, lines, left=len(head))]
 
 

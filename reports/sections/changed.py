@@ -8,17 +8,17 @@ from pathlib import Path
 
 from reports.document import Block, DataTable, Heading
 from reports.facts.results import Results
-from reports.items import Item, Items, OfLabel, class_columns, classes_of, of_own_data, shortened
+from reports.items import Item, Items, LabelChange, class_columns, classes_of, of_own_data, shortened
 from reports.words.commands import results_place
-from reports.words.gains import OVER
+from reports.words.gains import REFERENCE_NAMES
 from reports.words.markdown import code, count, percent, signed, text, verbatim
 from trainables.errors import UserError
 
-SHOWN = 5
+MAX_SHOWN_ITEMS = 5
 """Largest number of items of each kind."""
-LABELS = 8
+MAX_SHOWN_LABELS = 8
 """Largest number of labels; those with the most changed items are shown."""
-FEW = 2
+MAX_SHOWN_TASKS = 2
 """Largest number of tasks."""
 MEANING = {
     "test_ndcg@10": "100 % where the right texts come first, 63 % where one comes second, 0 % beyond the tenth",
@@ -29,7 +29,8 @@ MEANING = {
 def write(results: Results, pictures: Path) -> list[Block]:
     """Write items of each own task that counts in a goal. Empty without finals, and if no predictions were kept."""
     judging = dict.fromkeys(task for task, _ in results.own_figure.weights) if results.own_figure else {}
-    tasks = [task for task in judging if of_own_data(task)][:FEW]  # reports must not print SentEval's sentences
+    # Reports must not print SentEval's sentences.
+    tasks = [task for task in judging if of_own_data(task)][:MAX_SHOWN_TASKS]
     blocks: list[Block] = []
     for task in tasks:
         try:
@@ -59,13 +60,15 @@ def _of_task(items: Items, results: Results) -> list[Block]:
     where = (
         f"{every} shows more of them." if not items.no_texts else f"Their texts are not here: {every} looks for them."
     )
-    blocks: list[Block] = [" ".join(filter(None, [f"Against {OVER[items.over]} {code(name)} {changed}.", how, where]))]
+    blocks: list[Block] = [
+        " ".join(filter(None, [f"Against {REFERENCE_NAMES[items.over]} {code(name)} {changed}.", how, where]))
+    ]
     if len(items.labels) > 1:
         blocks.append(_by_label(items.labels))
     heads = ("Mended", "Broken") if items.right_or_wrong else ("Better", "Worse")
     for head, some in zip(heads, (items.mended, items.broke), strict=True):
         if some and not items.no_texts:
-            blocks.append(_table(head, some[:SHOWN], items.right_or_wrong, shares))
+            blocks.append(_table(head, some[:MAX_SHOWN_ITEMS], items.right_or_wrong, shares))
     return blocks
 
 
@@ -84,8 +87,8 @@ def _table(head: str, items: Sequence[Item], seeds: bool, shares: bool) -> DataT
     return DataTable(heads, rows, left=1 + len(named))
 
 
-def _by_label(labels: Sequence[OfLabel]) -> DataTable:
-    most = sorted(labels, key=lambda each: -each.moved)[:LABELS]
+def _by_label(labels: Sequence[LabelChange]) -> DataTable:
+    most = sorted(labels, key=lambda each: -each.moved)[:MAX_SHOWN_LABELS]
     head = "Label" if len(most) == len(labels) else f"Label ({len(most)} of {len(labels):,}, those that moved most)"
     rows = [[text(each.label), f"{each.items:,}", percent(each.before), percent(each.after)] for each in most]
     return DataTable([head, "items", "share right before", "now"], rows)

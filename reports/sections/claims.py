@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from reports.document import Block, Bullets, DataTable
-from reports.facts.claim_comparisons import Compared
-from reports.facts.claim_verdicts import Judged, Verdict
+from reports.facts.claim_comparisons import ClaimComparison
+from reports.facts.claim_verdicts import JudgedClaim, Verdict
 from reports.facts.findings import Findings
 from reports.facts.results import Results
 from reports.words.comparisons import interval, not_varied, one_recipe, probability
@@ -16,7 +16,7 @@ from reports.words.guards import listed
 from reports.words.markdown import DASH, count, signed, text
 from search_spaces.paper import Claim
 
-FEW = 3
+MAX_NAMED_ROWS = 3
 """Largest number of rows without a part in a verdict that are named; more are only counted."""
 
 DECIDED: dict[Verdict, str] = {
@@ -26,7 +26,7 @@ DECIDED: dict[Verdict, str] = {
 }
 """Verbs for the verdicts on claims that were decided."""
 OPEN: dict[Verdict, str] = {"undecided": "undecided", "undecided: one seed": "undecided (one seed)"}
-NAMED = 2
+MAX_QUOTED_CLAIMS = 2
 """Largest number of decided claims that are quoted; more are only counted."""
 
 VERDICTS: dict[Verdict, str] = {
@@ -55,7 +55,7 @@ def write(results: Results, pictures: Path) -> list[Block]:
     return [in_short(judged, results.comparable), *tables, rest]
 
 
-def how_to_read(judged: Sequence[Judged], comparable: bool) -> list[Block]:
+def how_to_read(judged: Sequence[JudgedClaim], comparable: bool) -> list[Block]:
     """Explain the columns and verdicts; empty if no claim was run."""
     run = tuple(item for item in judged if item.verdict != "not run")
     if not run:
@@ -87,7 +87,7 @@ def how_to_read(judged: Sequence[Judged], comparable: bool) -> list[Block]:
     return [" ".join(how), Bullets(meanings)]
 
 
-def in_short(judged: Sequence[Judged], comparable: bool) -> str:
+def in_short(judged: Sequence[JudgedClaim], comparable: bool) -> str:
     """Return how many of the paper's claims were tested, with which verdicts. If few were decided, they are quoted."""
     counts = Counter(item.verdict for item in judged)
     tested = sum(counts[verdict] for verdict in (*DECIDED, *OPEN))
@@ -100,7 +100,7 @@ def in_short(judged: Sequence[Judged], comparable: bool) -> str:
     for verdict, words in DECIDED.items():
         texts = [f"“{text(item.claim.text.rstrip('.'))}”" for item in decided if item.verdict == verdict]
         if texts:
-            ours.append(f"{words} {' and '.join(texts) if len(decided) <= NAMED else len(texts)}")
+            ours.append(f"{words} {' and '.join(texts) if len(decided) <= MAX_QUOTED_CLAIMS else len(texts)}")
     outcomes = [f"our figures {listed(ours)}"] if ours else []
     outcomes += [
         f"{n} {'is' if n == 1 else 'are'} {words}" for verdict, words in OPEN.items() if (n := counts[verdict])
@@ -111,7 +111,7 @@ def in_short(judged: Sequence[Judged], comparable: bool) -> str:
     return f"{every} tested: {'; '.join(outcomes)}.{setting}"
 
 
-def claims_table(judged: Sequence[Judged]) -> DataTable:
+def claims_table(judged: Sequence[JudgedClaim]) -> DataTable:
     lines = [
         [
             text(item.claim.text) + _contradicted(item.claim),
@@ -134,9 +134,9 @@ def where(claim: Claim) -> str:
     return f"Table {text(claim.table)}, {text(claim.column)}"
 
 
-def direction_in_words(item: Judged) -> str:
+def direction_in_words(item: JudgedClaim) -> str:
     """Return `+2.75, as claimed`, with the relation if it has a margin; no direction if comparisons are missing."""
-    taking_part = [pair for pair in item.compared if not pair.out] or item.compared
+    taking_part = [pair for pair in item.compared if not pair.excluded] or item.compared
     gains = tuple(None if pair.comparison is None else pair.comparison.gain for pair in taking_part if not pair.of_gaps)
     figures = _figures(item.claim, gains)
     if figures == DASH:
@@ -158,7 +158,7 @@ def relation_in_words(claim: Claim) -> str:
     }[claim.relation]
 
 
-def size_in_words(item: Judged) -> str:
+def size_in_words(item: JudgedClaim) -> str:
     """Return the stated size and how our difference compares with it."""
     if item.claim.stated is None:
         return DASH
@@ -167,7 +167,7 @@ def size_in_words(item: Judged) -> str:
     return stated + ours.get(item.size, ": outside our interval, but not surely")
 
 
-def interval_in_words(item: Judged) -> str:
+def interval_in_words(item: JudgedClaim) -> str:
     """Return `+5.65 to +6.76`, the interval of the comparison that decides the verdict, with its basis."""
     comparison = None if item.deciding is None else item.deciding.comparison
     if comparison is None or comparison.low is None:
@@ -176,7 +176,7 @@ def interval_in_words(item: Judged) -> str:
     return ends if comparison.basis == "seeds and items" else f"{ends} ({comparison.basis})"
 
 
-def verdict_in_words(item: Judged) -> str:
+def verdict_in_words(item: JudgedClaim) -> str:
     """Return the verdict, such as `agrees`, with its limits."""
     limits = _refuted(item)
     missing = sum(pair.status == "missing" for pair in item.compared)
@@ -188,7 +188,7 @@ def verdict_in_words(item: Judged) -> str:
     if alone and item.verdict != "undecided: one seed":
         limits.append(f"{alone} of {count(len(item.compared), 'comparison')} with one seed")
     if item.left_out:
-        few = len(item.left_out) <= FEW
+        few = len(item.left_out) <= MAX_NAMED_ROWS
         limits.append(
             "without " + (", ".join(map(text, item.left_out)) if few else f"{len(item.left_out)} of its rows")
         )
@@ -204,7 +204,7 @@ def verdict_in_words(item: Judged) -> str:
     return f"**{item.verdict}**" + (f" ({'; '.join(limits)})" if limits else "")
 
 
-def _refuted(item: Judged) -> list[str]:
+def _refuted(item: JudgedClaim) -> list[str]:
     """Return the comparison that is most surely against a claim whose comparisons must all hold."""
     if item.direction != "against" or len(item.compared) == 1 or item.claim.quantifier != "all" or not item.deciding:
         return []
@@ -215,16 +215,16 @@ def _refuted(item: Judged) -> list[str]:
     return [f"surest against it: {text(pair.better)} minus {text(pair.worse)}"]
 
 
-def _so_far(item: Judged) -> list[str]:
+def _so_far(item: JudgedClaim) -> list[str]:
     """Return how many comparisons are decided, each by itself."""
-    once = [pair for pair in item.compared if not pair.again]
+    once = [pair for pair in item.compared if not pair.repeated]
     ways = Counter(pair.decided(item.claim) for pair in once)
     total = len(once)
     decided = [f"{ways[way]} of {total} decided {way}" for way in ("as claimed", "against") if ways[way]]
     return [f"so far {' and '.join(decided) or 'none decided'}"]
 
 
-def _kept_out(pairs: list[Compared], item: Judged) -> list[str]:
+def _kept_out(pairs: list[ClaimComparison], item: JudgedClaim) -> list[str]:
     reasons = dict.fromkeys(pair.why for pair in pairs if pair.why)
     return [
         f"{_of([pair for pair in pairs if pair.why == reason], item, 'not tested')}{one_recipe(reason)}"
@@ -232,7 +232,7 @@ def _kept_out(pairs: list[Compared], item: Judged) -> list[str]:
     ]
 
 
-def _of(pairs: list[Compared], item: Judged, what: str) -> str:
+def _of(pairs: list[ClaimComparison], item: JudgedClaim, what: str) -> str:
     """Return `1 of 2 comparisons not tested: `; empty if these are all comparisons."""
     if len(pairs) == len(item.compared):
         return ""
@@ -254,7 +254,7 @@ def _figures(claim: Claim, gaps: tuple[float | None, ...]) -> str:
     return f"{holding}, {signed(min(measured))} to {signed(max(measured))}"
 
 
-def _elsewhere(item: Judged, published: bool) -> str:
+def _elsewhere(item: JudgedClaim, published: bool) -> str:
     """Return ` here, +0.60 in Table 3, Avg.`: the same rows' difference where the claim says it is smaller."""
     both = item.published if published else item.gaps
     gaps = [pair for pair in item.compared if pair.of_gaps]

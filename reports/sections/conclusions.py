@@ -10,9 +10,9 @@ from reports.words.comparisons import collapses, interval
 from reports.words.guards import listed
 from reports.words.markdown import code, count, number, signed, text
 
-MOST = 5
+MAX_BEST_ROWS = 5
 """Largest number of rows of a best set that are named; more are only counted."""
-FEW = 3
+MAX_NAMED = 3
 """Largest number of rows or tasks that are named; more are only counted."""
 
 
@@ -27,7 +27,7 @@ def conclusions(boards: Sequence[Board]) -> list[str]:
         statements.setdefault(statement, []).append((board, detail))
     sentences = []
     for statement, group in statements.items():
-        names = " and ".join(named(board) for board, _ in group)
+        names = " and ".join(figure_name(board) for board, _ in group)
         if len(group) == 1:
             sentences.append(f"On {names} {'; '.join(filter(None, [statement, group[0][1]]))}.")
             continue
@@ -89,8 +89,8 @@ def _of_judged(board: Board) -> str:
 
 def _lost(item: Standing) -> str:
     """Return the tasks on which the best row is surely worse than the baseline."""
-    tasks = [f"{text(task)} ({signed(change)})" for task, change in item.lost[:FEW]]
-    tasks += [f"{len(item.lost) - FEW} more"] if len(item.lost) > FEW else []
+    tasks = [f"{text(task)} ({signed(change)})" for task, change in item.lost[:MAX_NAMED]]
+    tasks += [f"{len(item.lost) - MAX_NAMED} more"] if len(item.lost) > MAX_NAMED else []
     return f", but it loses on {', '.join(tasks)}" if tasks else ""
 
 
@@ -100,7 +100,7 @@ def _unjudged(boards: Sequence[Board]) -> list[str]:
     for board in boards:
         for item in board.higher:
             by = f"{signed(item.gain.gain) if item.gain else _mean(item)} on {text(board.quantity.name)}"
-            reasons.setdefault(_keeps(item), {}).setdefault(item.name, []).append(by)
+            reasons.setdefault(_why_unjudged(item), {}).setdefault(item.name, []).append(by)
     sentences = []
     for why, rows in reasons.items():
         (name, gains), more = next(iter(rows.items())), len(rows) - 1
@@ -109,7 +109,7 @@ def _unjudged(boards: Sequence[Board]) -> list[str]:
     return sentences
 
 
-def _keeps(item: Standing) -> str:
+def _why_unjudged(item: Standing) -> str:
     """Return why a measured row is not judged, in words to follow "but"."""
     if item.blocked_by:
         return f"is not judged for the {_guards([item])}"
@@ -155,7 +155,7 @@ def _why(rows: Sequence[Standing]) -> str:
 
 def _rows(rows: Sequence[Standing]) -> str:
     """Return `a` and `b`, or only the number of rows."""
-    if len(rows) > FEW:
+    if len(rows) > MAX_NAMED:
         return count(len(rows), "row")
     return " and ".join(code(item.name) for item in rows)
 
@@ -165,7 +165,7 @@ def _guards(rows: Sequence[Standing]) -> str:
     return f"flag{'s' * (len(names) > 1)} {', '.join(map(code, names))}"
 
 
-def named(board: Board) -> str:
+def figure_name(board: Board) -> str:
     """Return the name of the board's figure, in bold."""
     return f"**{text(board.quantity.name)}**"
 
@@ -177,12 +177,14 @@ def best_set(board: Board) -> str:
         return ""
     which = count(judged, "row") if board.judges_all else f"the {judged} rows that can be judged"
     if len(inside) == judged:
-        return f"Best set on {named(board)}: any of {which} may be the best."
+        return f"Best set on {figure_name(board)}: any of {which} may be the best."
     if len(inside) == 1:
-        return f"Best set on {named(board)}, at 95 %: {code(inside[0].name)} alone, of {which}."
-    rows = [f"{code(item.name)} ({_standing(board, item)})" for item in inside[:MOST]]
-    rows += [f"{count(len(inside) - MOST, 'more row')} (see Rows in full)"] if len(inside) > MOST else []
-    return f"Best set on {named(board)}, at 95 %: {', '.join(rows)}; {len(inside)} of {which} may be the best."
+        return f"Best set on {figure_name(board)}, at 95 %: {code(inside[0].name)} alone, of {which}."
+    rows = [f"{code(item.name)} ({_standing(board, item)})" for item in inside[:MAX_BEST_ROWS]]
+    rows += (
+        [f"{count(len(inside) - MAX_BEST_ROWS, 'more row')} (see Rows in full)"] if len(inside) > MAX_BEST_ROWS else []
+    )
+    return f"Best set on {figure_name(board)}, at 95 %: {', '.join(rows)}; {len(inside)} of {which} may be the best."
 
 
 def _standing(board: Board, item: Standing) -> str:

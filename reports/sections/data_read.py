@@ -24,7 +24,7 @@ PHRASES = {
     "too_short": "{} of them too short",
 }
 """Phrases for entries of a description. All other entries are shown by name, with spaces."""
-NAMED = {"layout", "fingerprint"}
+CODE_ENTRIES = {"layout", "fingerprint"}
 """Entries that are names, shown as code."""
 
 
@@ -32,10 +32,10 @@ def data_table(results: Results) -> list[Block]:
     """Return a table with a line for each content that was read, by its fingerprint."""
     lines = []
     for kind, name in KINDS.items():
-        records = [record for record in results.records if record.read.get(kind)]
+        records = [record for record in results.records if record.data_read.get(kind)]
         contents: dict[object, list[dict[str, object]]] = {}
         for record in records:
-            read = _mixture(record.read[kind])
+            read = _mixture(record.data_read[kind])
             if kind == "senteval" and record.scores and not any(task in GROUPS["all"] for task in record.scores):
                 name, read = OWN_TASKS, {key: value for key, value in read.items() if key != "source"}
             contents.setdefault((read.get("fingerprint"), read.get("mixture")), []).append(read)
@@ -89,7 +89,7 @@ def _phrase(key: str, values: Sequence[object]) -> str:
     if len(distinct) > 1 and len(numbers) == len(distinct):
         shown = f"{_shown(min(numbers))} to {_shown(max(numbers))}"
     else:
-        shown = " or ".join(map(code if key in NAMED else _shown, distinct))
+        shown = " or ".join(map(code if key in CODE_ENTRIES else _shown, distinct))
     if key in PHRASES:
         return PHRASES[key].format(shown)
     words = text(key.replace("_", " "))

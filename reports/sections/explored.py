@@ -13,18 +13,18 @@ from reports.facts.answer import Answer
 from reports.facts.best_model import ranking
 from reports.facts.evidence import Evidence
 from reports.facts.part_scores import PartScore, part_scores
-from reports.facts.recipe_names import called
+from reports.facts.recipe_names import name_of
 from reports.facts.results import Results
 from reports.facts.standings import Ranked
 from reports.ledger import Record, seconds_of
 from reports.ledger.finals import share_in_words
 from reports.statistics.true_scores import true_scores
-from reports.words.comparisons import CHOSEN, changes
+from reports.words.comparisons import SELECTION_BIAS, changes
 from reports.words.costs import word
 from reports.words.guards import listed
 from reports.words.markdown import DASH, code, count, duration, number, signed, span, spread, text
 
-SHOWN = 10
+MAX_SHOWN_RECIPES = 10
 """Largest number of explored recipes in the table."""
 NO_SCORE = "finished without a development score"
 ON_A_PART = "ended on a part of the data"
@@ -38,11 +38,13 @@ def write(results: Results, pictures: Path) -> list[Block]:
         return []
     goals, recipes = results.goals, results.recipes
     scored = [key for key in results.explored if any(results.goal(results.of_hash(key), goal) for goal in goals)]
-    once = [key for key in scored if results.once(key) == key]
+    once = [key for key in scored if results.counted_as(key) == key]
     within = [key for key in once if key not in results.above_limits]
     best = {recipe.recipe_hash: recipe for recipe in ranking(results)}
     ranked, row = [recipe for key, recipe in best.items() if key in within], best_row(results)
-    with_rows = f" With the rows {count(Answer.of(results).tried, 'recipe')} were tried." if results.wholes else ""
+    with_rows = (
+        f" With the rows {count(Answer.of(results).tried, 'recipe')} were tried." if results.whole_recipes else ""
+    )
     blocks: list[Block] = [f"{_counts(results, scored)}{with_rows}{_saved(results)}"]
     if any(len(results.deciding(recipes[key])) < len(recipes[key]) for key in scored):
         blocks.append(
@@ -58,8 +60,8 @@ def write(results: Results, pictures: Path) -> list[Block]:
             if Answer.of(results).finalists
             else f"{_optimism(results, [best[key] for key in within], ranked[0])} {_against(results, ranked[0], row)}"
         )
-        blocks.append(_ranking(results, [*ranked[:SHOWN], *([row] if row else [])]))
-    return [*blocks, *_on_parts(results)] if results.wholes else blocks
+        blocks.append(_ranking(results, [*ranked[:MAX_SHOWN_RECIPES], *([row] if row else [])]))
+    return [*blocks, *_on_parts(results)] if results.whole_recipes else blocks
 
 
 def _on_parts(results: Results) -> list[Block]:
@@ -78,7 +80,7 @@ def _on_parts(results: Results) -> list[Block]:
 
     lines = [
         [
-            code(called(results, key)),
+            code(name_of(results, key)),
             *(number(scores[key][share].value) if share in scores[key] else missing(key, share) for share in shares),
             _took(*max(scores[key].items())),
         ]
@@ -128,11 +130,11 @@ def _stopped(record: Record) -> str:
 
 def _counts(results: Results, scored: Sequence[str]) -> str:
     ends = dict.fromkeys(results.explored, "not run")
-    ends |= {recipe.hash: ON_A_PART for _, recipe in results.wholes.values()}
+    ends |= {recipe.hash: ON_A_PART for _, recipe in results.whole_recipes.values()}
     ends |= dict.fromkeys([*results.failed_parts, *results.failures], "failed")
     for record in results.parts:
-        if record.status == "pruned" and record.recipe_hash in results.wholes:
-            ends[results.wholes[record.recipe_hash][1].hash] = _stopped(record)
+        if record.status == "pruned" and record.recipe_hash in results.whole_recipes:
+            ends[results.whole_recipes[record.recipe_hash][1].hash] = _stopped(record)
     for record in results.records:
         through = record.status == "finished" and record.recipe_hash not in results.stopped
         if ends.get(record.recipe_hash) != NO_SCORE:  # a finished seed counts more than one that diverged
@@ -140,7 +142,7 @@ def _counts(results: Results, scored: Sequence[str]) -> str:
     ends |= dict.fromkeys(scored, "finished")
     counts = Counter(ends[recipe_hash] for recipe_hash in results.explored)
     way = {"optuna": "Optuna", "grid": "The grid"}.get(results.info.search, "The search")
-    words = {"finished": "finished on all of the data before the finals"} if results.wholes else {}
+    words = {"finished": "finished on all of the data before the finals"} if results.whole_recipes else {}
     ends_in_words = ", ".join(
         f"{counts[end]} {words.get(end, end)}" for end in ENDS if counts[end] or end == "finished"
     )
@@ -152,7 +154,7 @@ def _counts(results: Results, scored: Sequence[str]) -> str:
 
 def _saved(results: Results) -> str:
     """Return how much time early stops saved among the trials that a scheduler judged; empty if none was stopped."""
-    judged = [record for record in results.records if record.judged and record.recipe_hash in results.explored]
+    judged = [record for record in results.records if record.judged_at_rung and record.recipe_hash in results.explored]
     through = [record for record in judged if record.status == "finished"]
     stopped = [
         record
@@ -177,7 +179,7 @@ def _saved(results: Results) -> str:
 def _optimism(results: Results, explored: Sequence[Ranked], best: Ranked) -> str:
     """Return what the best explored recipe scored, and how much of the score is luck."""
     goal = results.goals[0]
-    name = code(called(results, best.recipe_hash))
+    name = code(name_of(results, best.recipe_hash))
     sentence = f"By {word(goal)} the best explored recipe is {name} ({spread(best.values[0])}). "
     if len(explored) == 1:
         return sentence + "It is the only one."
@@ -209,13 +211,15 @@ def _against(results: Results, best: Ranked, row: Ranked | None) -> str:
     if not gains:
         return f"{sentence} No test figure is there to compare the two by."
     apart = "; ".join(f"{text(figure.name)} {signed(gain.gain)}" for figure, gain in gains)
-    return f"{sentence} On the test sets the recipe differs from that row by: {apart}. **No verdict:** {CHOSEN}."
+    return (
+        f"{sentence} On the test sets the recipe differs from that row by: {apart}. **No verdict:** {SELECTION_BIAS}."
+    )
 
 
 def _ranking(results: Results, ranked: Sequence[Ranked]) -> DataTable:
     lines = [
         [
-            "row: " * (item.recipe_hash in results.labels) + code(called(results, item.recipe_hash)),
+            "row: " * (item.recipe_hash in results.labels) + code(name_of(results, item.recipe_hash)),
             changes(results, item.deciding[0]),
             str(item.values[0].seeds),
             spread(item.values[0]),

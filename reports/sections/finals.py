@@ -9,16 +9,16 @@ from reports.document import Block, DataTable
 from reports.facts.answer import Answer
 from reports.facts.answer_parts import Finalist
 from reports.facts.part_scores import busy, passed_over
-from reports.facts.recipe_names import called
+from reports.facts.recipe_names import name_of
 from reports.facts.results import Results
-from reports.ledger.finals import NEAR, share_in_words
+from reports.ledger.finals import TIE_MARGIN, share_in_words
 from reports.words.comparisons import interval, level
-from reports.words.gains import OVER, reference
+from reports.words.gains import REFERENCE_NAMES, reference
 from reports.words.guards import listed
 from reports.words.markdown import code, duration, number, text
 from search_spaces.goals import Goal
 
-FEW = 3
+MAX_NAMED_RECIPES = 3
 """Largest number of recipes passed over by the finals that are named."""
 NONE_CHOSEN = "No recipe of the search was judged: none scored above the base settings in development."
 CLASSIFIED = (
@@ -36,11 +36,11 @@ def write(results: Results, pictures: Path) -> list[Block]:
     ranked = sorted(answer.finalists, key=lambda finalist: [finalist not in answer.picked, *_downward(finalist)])
     finalists = {finalist.recipe: finalist for finalist in ranked}
     every = [*finalists.values(), *answer.references.values()]
-    over = [name for name in OVER if any(name in finalist.gains for finalist in every)]
+    over = [name for name in REFERENCE_NAMES if any(name in finalist.gains for finalist in every)]
     goals = results.measured_goals
     beside = [*dict.fromkeys(part for finalist in ranked for part in finalist.beside)] if len(goals) > 1 else []
     head = ["Recipe", *(f"over {text(reference(answer, name))}" for name in over)]
-    head += [*(f"{text(part)}, over {OVER['base']}" for part in beside), text(answer.figure)]
+    head += [*(f"{text(part)}, over {REFERENCE_NAMES['base']}" for part in beside), text(answer.figure)]
     head += ["seeds", *(f"{goal.short} (development)" for goal in goals)]
     compared = {code(finalist.name): finalist for key, finalist in finalists.items() if key not in references}
     for name, finalist in references.values():
@@ -79,11 +79,12 @@ def _passed_over(results: Results) -> list[str]:
     if passed is None:
         return []
     where = "Before the finals" if passed.share == 1 else f"On {share_in_words(passed.share)}"
-    ahead = [f"{code(called(results, key))} by {number(more)}" for key, more in passed.by.items()]
+    ahead = [f"{code(name_of(results, key))} by {number(more)}" for key, more in passed.leads.items()]
     return [
-        f"{where} these scored higher in development than {code(called(results, passed.last))}: "
-        f"{listed(ahead[:FEW])}{' and others' * (len(ahead) > FEW)}. They were not judged, so one may be better: the "
-        f"limit had no time, or another recipe within {NEAR:g} points trains in two thirds of the time."
+        f"{where} these scored higher in development than {code(name_of(results, passed.last))}: "
+        f"{listed(ahead[:MAX_NAMED_RECIPES])}{' and others' * (len(ahead) > MAX_NAMED_RECIPES)}. They were not judged, "
+        "so one may be better: the limit had no time, or another recipe within "
+        f"{TIE_MARGIN:g} points trains in two thirds of the time."
     ]
 
 
@@ -95,7 +96,7 @@ def _seeds(answer: Answer) -> list[str]:
         return []
     lost = answer.left_out or answer.failed or any(finalist.collapsed for finalist in answer.finalists)
     if base.seeds > max(others) and not lost:
-        why = f"{OVER['base']} ran under more seeds in places that finalists did not need"
+        why = f"{REFERENCE_NAMES['base']} ran under more seeds in places that finalists did not need"
     else:
         why = "not all recipes came to as many seeds"
     return [f"{why[0].upper()}{why[1:]}; each interval counts its own seeds."]
@@ -116,7 +117,11 @@ def _downward(finalist: Finalist) -> list[float]:
 
 def _role(name: str, finalist: Finalist) -> str:
     """Return `the base settings`, with the name of the row that has them."""
-    return OVER[name] if finalist.name in OVER[name] else f"{OVER[name]}: {code(finalist.name)}"
+    return (
+        REFERENCE_NAMES[name]
+        if finalist.name in REFERENCE_NAMES[name]
+        else f"{REFERENCE_NAMES[name]}: {code(finalist.name)}"
+    )
 
 
 def _development(goal: Goal, value: float | None) -> str:

@@ -10,11 +10,11 @@ from reports.facts.answer import Answer
 from reports.facts.boards import Board
 from reports.facts.findings import Findings
 from reports.facts.results import Results
-from reports.plots.forest import FLAG, MOST, GainGroup, GainLine, forest_picture, scale
+from reports.plots.forest import FLAG, MAX_LINES, GainGroup, GainLine, forest_picture, scale
 from reports.sections.pareto import front_picture
-from reports.words.gains import OVER, reference
+from reports.words.gains import REFERENCE_NAMES, reference
 
-FEW = 12
+MAX_DRAWN_ROWS = 12
 """Largest number of rows that are drawn here."""
 
 
@@ -23,7 +23,7 @@ def write(results: Results, pictures: Path) -> list[Block]:
     front = front_picture(results, pictures)
     how = "Each mark is a recipe: no other is better on both goals than those that the line joins."
     marks: list[Block] = [front, how] if front else []
-    return [*marks, *gains_picture(groups_of(results), pictures / "forest.svg", FEW)]
+    return [*marks, *gains_picture(groups_of(results), pictures / "forest.svg", MAX_DRAWN_ROWS)]
 
 
 def groups_of(results: Results) -> list[GainGroup]:
@@ -46,7 +46,7 @@ def boards_to_show(results: Results) -> Sequence[Board]:
     return () if again else boards
 
 
-def gains_picture(groups: list[GainGroup], path: Path, most: int = MOST) -> list[Block]:
+def gains_picture(groups: list[GainGroup], path: Path, most: int = MAX_LINES) -> list[Block]:
     """Write the picture of these groups and its explanation; empty if the groups have no line."""
     if forest_picture(groups, path, most) is None:
         return []
@@ -71,7 +71,7 @@ def of_finals(answer: Answer) -> list[GainGroup]:
         for name, finalist in answer.references.items()
         if name != zero and finalist.figure
     }
-    return [GainGroup(f"{answer.figure}: finals, over {OVER[zero]}", lines, marks)]
+    return [GainGroup(f"{answer.figure}: finals, over {REFERENCE_NAMES[zero]}", lines, marks)]
 
 
 def of_board(board: Board) -> GainGroup:
@@ -95,7 +95,7 @@ def of_board(board: Board) -> GainGroup:
     return GainGroup(f"{board.quantity.name}: rows, over {board.baseline}", lines)
 
 
-def caption(groups: list[GainGroup], most: int = MOST) -> str:
+def caption(groups: list[GainGroup], most: int = MAX_LINES) -> str:
     """Explain what the picture shows, and what it leaves out."""
     drawn = [line for group in groups for line in group.lines]
     interval = (

@@ -19,7 +19,7 @@ from trainables.errors import UserError
 
 TOPICS = "topics"
 """Value of `evaluation.heat_map` for twelve sentences, three a topic: an anchor, one that agrees, one that does not."""
-LONGEST = 60
+MAX_SENTENCE_LENGTH = 60
 """Characters of a sentence that fit on the picture's axis."""
 WHEN = {"before": "before training", "after": "after training"}
 
@@ -63,13 +63,13 @@ def write(results: Results, pictures: Path) -> list[Block]:
             "last two, c shares most words with a, and b few.",
             _table(maps),
         ]
-    if any(len(sentence) > LONGEST for sentence in sentences):
+    if any(len(sentence) > MAX_SENTENCE_LENGTH for sentence in sentences):
         blocks.append(Bullets([f"{name}: {text(sentence)}" for name, sentence in zip(names, sentences, strict=True)]))
     return blocks
 
 
 def _sentences(record: Record) -> list[str]:
-    return list(record.read.get("heat_map", {}).get("sentences", []))
+    return list(record.data_read.get("heat_map", {}).get("sentences", []))
 
 
 def _read(results: Results, label: str, sentences: list[str]) -> HeatMap | None:
@@ -133,4 +133,4 @@ def _pairs(values: np.ndarray) -> tuple[float, float, float, float]:
 
 
 def _short(sentence: str) -> str:
-    return sentence if len(sentence) <= LONGEST else sentence[: LONGEST - 1].rstrip() + "…"
+    return sentence if len(sentence) <= MAX_SENTENCE_LENGTH else sentence[: MAX_SENTENCE_LENGTH - 1].rstrip() + "…"

@@ -14,7 +14,7 @@ from reports.facts.cached import cached
 from reports.facts.part_scores import part_scores
 from reports.facts.recipe_names import short
 from reports.facts.results import Results
-from reports.importance import ENOUGH, LEVEL, Effect, Importance, Share, importance
+from reports.importance import LEVEL, MIN_RECIPES, Effect, Importance, Share, importance
 from reports.ledger import Record
 from reports.ledger.finals import share_in_words
 from reports.plots.importance_panels import importance_picture
@@ -26,9 +26,9 @@ from search_spaces.goals import Goal
 from search_spaces.space import Domain
 from trainables.recipe import choosers
 
-DRAWN = 4
+MAX_DRAWN_KEYS = 4
 """Largest number of keys that are drawn, the strongest first."""
-FEWEST_BOTH = 5
+MIN_RECIPES_ON_BOTH = 5
 """With fewer recipes, how alike two parts of the data rank them is not reported."""
 RecordScores = list[tuple[Record, float]]
 
@@ -59,9 +59,9 @@ def in_short(results: Results, pictures: Path) -> list[Block]:
         return ["Which settings matter is unknown: no recipe of the search has a score."]
     for name, (searched, fit) in fits.items():
         recipes = len(searched.scores)
-        if recipes < ENOUGH:
+        if recipes < MIN_RECIPES:
             had = f"{recipes} {'has' if recipes == 1 else 'have'} the {name}"
-            blocks.append(f"To tell which settings matter takes {count(ENOUGH, 'recipe')}; {had}.")
+            blocks.append(f"To tell which settings matter takes {count(MIN_RECIPES, 'recipe')}; {had}.")
             continue
         if fit is None:
             blocks.append(f"Nothing decides the {name}: the recipes, or their scores, are all alike.")
@@ -71,7 +71,7 @@ def in_short(results: Results, pictures: Path) -> list[Block]:
         several = f"-{name.split()[0].lower()}" if len(_names(results)) > 1 else ""
         drawn = {
             curve.key: importance_picture(curve, name, pictures / f"importance{several}-{curve.key}.svg")
-            for curve in fit.curves[:DRAWN]
+            for curve in fit.curves[:MAX_DRAWN_KEYS]
         }
         blocks.append(SideBySide([Picture(path, f"The {name} over {key}") for key, path in drawn.items()]))
     return blocks
@@ -95,7 +95,7 @@ def _names(results: Results) -> list[str]:
 def _scored(results: Results) -> dict[str, Searched]:
     """Map each goal's name to scored recipes: those of the search, without copies, and rows it could have chosen. If
     more recipes trained on one part of the data than on all of it, those on the part: only the best train on all."""
-    explored = [key for key in results.explored if results.once(key) == key and results.recipes.get(key)]
+    explored = [key for key in results.explored if results.counted_as(key) == key and results.recipes.get(key)]
     hashes, scored = [*explored, *_rows_of_the_search(results)] if explored else [], dict[str, Searched]()
     for goal, name in zip(results.goals, _names(results), strict=True):
         scores = [(recipe_hash, results.goal(results.of_hash(recipe_hash), goal)) for recipe_hash in hashes]
@@ -114,7 +114,7 @@ def _on_one_part(results: Results, goal: Goal) -> tuple[float, RecordScores]:
     for key, scores in part_scores(results, goal).items():
         for share, score in scores.items():
             if share < 1:
-                by_share.setdefault(share, {})[results.once(key)] = score.record, score.value
+                by_share.setdefault(share, {})[results.counted_as(key)] = score.record, score.value
     share = max(by_share, key=lambda each: len(by_share[each]), default=1.0)
     return share, [*by_share.get(share, {}).values()]
 
@@ -124,9 +124,9 @@ def _agreement(results: Results, searched: Searched) -> str:
     from scipy.stats import spearmanr
 
     share, by_recipe = searched.share, part_scores(results, searched.goal)
-    both = {results.once(key): scores for key, scores in by_recipe.items() if {share, 1.0} <= scores.keys()}
+    both = {results.counted_as(key): scores for key, scores in by_recipe.items() if {share, 1.0} <= scores.keys()}
     pairs = np.array([[each[share].value, each[1.0].value] for each in both.values()])
-    if share == 1 or len(both) < FEWEST_BOTH or not np.ptp(pairs, axis=0).all():
+    if share == 1 or len(both) < MIN_RECIPES_ON_BOTH or not np.ptp(pairs, axis=0).all():
         return ""
     rank = spearmanr(pairs)
     shown = "" if rank.pvalue <= LEVEL else ", which is no more than chance"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from reports.document import Block, Picture
-from reports.facts.recipe_names import called
+from reports.facts.recipe_names import name_of
 from reports.facts.results import Results
 from reports.ledger import Curves
 from reports.plots.courses import step_picture
@@ -26,7 +26,7 @@ def write(results: Results, pictures: Path) -> list[Block]:
     for recipe in dict.fromkeys([*finals.finalists, *([finals.base] if finals.base else [])]):
         of_seeds = curves.of(record.key for record in results.finals.get(recipe, ()))
         if drawn := [curve.points for curve in of_seeds.values() if len(curve.points) > 1]:
-            courses[called(results, recipe)] = drawn
+            courses[name_of(results, recipe)] = drawn
     if not courses:
         return []
     return [HOW, Picture(step_picture(courses, pictures / "losses.svg", "loss"), "Losses of the finals over steps")]

@@ -34,7 +34,7 @@ def _why(results: Results) -> list[str]:
 
 def _course(results: Results, pictures: Path) -> list[Block]:
     """Draw the best score over time. Not for several goals or parts of the data: their scores have no one order."""
-    if len(results.goals) > 1 or results.wholes:
+    if len(results.goals) > 1 or results.whole_recipes:
         return []
     means = {recipe.recipe_hash: recipe.values[0].mean for recipe in ranking(results)}
     goal, course, took = results.goals[0], list[tuple[float, float]](), dict[str, list[float]]()

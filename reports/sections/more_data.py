@@ -7,14 +7,14 @@ from pathlib import Path
 from reports.document import Block, DataTable, Picture
 from reports.facts.answer import Answer
 from reports.facts.learning_curve import DataCurve, DataPart
-from reports.facts.looks import look, share
+from reports.facts.looks import level_share, look_number
 from reports.facts.results import Results
 from reports.plots.canvas import Dot, ends_of
 from reports.plots.courses import data_picture
 from reports.statistics import CONFIDENCE
-from reports.words.answer import of_data
+from reports.words.answer import data_curve_in_words
 from reports.words.comparisons import interval, level
-from reports.words.gains import OVER
+from reports.words.gains import REFERENCE_NAMES
 from reports.words.guards import listed
 from reports.words.markdown import DASH, code, number, text
 
@@ -29,14 +29,16 @@ def write(results: Results, pictures: Path) -> list[Block]:
     head = ["Share of the data", data.unit, "steps", text(answer.figure), "over half as much", "fresh seeds"]
     lines = [_line(part) for part in data.parts]
     if encoder is not None and encoder.figure is not None:
-        lines.insert(0, [f"none: {OVER['encoder']}", "0", "0", level(encoder.figure), DASH, str(encoder.seeds)])
+        lines.insert(
+            0, [f"none: {REFERENCE_NAMES['encoder']}", "0", "0", level(encoder.figure), DASH, str(encoder.seeds)]
+        )
     points = [
         Dot(part.rows, part.figure.gain, ends_of(part.figure)) for part in data.parts if part.rows and part.figure
     ]
-    verdict = "; ".join(of_data(data, text))
+    verdict = "; ".join(data_curve_in_words(data, text))
     drawn: list[Block] = []
     if len(points) > 1:
-        marks = {OVER["encoder"]: encoder.figure.gain} if encoder and encoder.figure else {}
+        marks = {REFERENCE_NAMES["encoder"]: encoder.figure.gain} if encoder and encoder.figure else {}
         path = pictures / "data-curve.svg"
         data_picture(points, marks, path, unit=data.unit, figure=answer.figure)
         drawn = [Picture(path, f"Score over the {data.unit} to train on")]
@@ -59,7 +61,7 @@ def _how(data: DataCurve, results: Results, finalists: int) -> str:
         if fixed
         else "Epochs are those of the recipe, so that a part has fewer steps."
     )
-    sure = 100 - 100 * (1 - CONFIDENCE) * share(look(results))
+    sure = 100 - 100 * (1 - CONFIDENCE) * level_share(look_number(results))
     picked = f", and for the choice of the recipe among {finalists}" if finalists > 1 else ""
     return (
         f"The recipe is {code(data.name)}. A smaller part is contained in a larger one; a text is in it with all that "

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from reports.document import Block, Bullets
-from reports.facts.claim_verdicts import Judged, Lack
+from reports.facts.claim_verdicts import JudgedClaim, Lack
 from reports.facts.findings import Findings
 from reports.facts.results import Results
-from reports.sections.claims import DECIDED, FEW, claims_table, where
+from reports.sections.claims import DECIDED, MAX_NAMED_ROWS, claims_table, where
 from reports.words.markdown import code, count, text
 
 LACKS: dict[Lack, str] = {
@@ -32,7 +32,7 @@ def write(results: Results, pictures: Path) -> list[Block]:
     return [*tables, *_reasons(unrun, len(judged)), Bullets([*map(_line, unrun)])]
 
 
-def _reasons(unrun: Sequence[Judged], every: int) -> list[Block]:
+def _reasons(unrun: Sequence[JudgedClaim], every: int) -> list[Block]:
     """Write how many claims were not run, and a line for each reason."""
     if not unrun:
         return []
@@ -44,9 +44,11 @@ def _reasons(unrun: Sequence[Judged], every: int) -> list[Block]:
     ]
 
 
-def _line(item: Judged) -> str:
+def _line(item: JudgedClaim) -> str:
     """Return the claim, its column, and the rows without figures."""
-    rows = item.without
-    named = ", ".join(map(code, rows[:FEW])) + (f" and {len(rows) - FEW} more" if len(rows) > FEW else "")
+    rows = item.missing_rows
+    named = ", ".join(map(code, rows[:MAX_NAMED_ROWS])) + (
+        f" and {len(rows) - MAX_NAMED_ROWS} more" if len(rows) > MAX_NAMED_ROWS else ""
+    )
     missing = f"without {named}" if rows else LACKS["scores"]
     return f"{text(item.claim.text)} ({where(item.claim)}; {missing})"

@@ -13,22 +13,23 @@ import numpy as np
 from reports.document import Block, DataTable, Picture
 from reports.facts.best_model import ranking
 from reports.facts.cached import cached
-from reports.facts.recipe_names import called
+from reports.facts.recipe_names import name_of
 from reports.facts.results import Results
 from reports.facts.standings import Ranked
 from reports.plots.goals_front import Mark, pareto_picture
 from reports.statistics.fronts import on_front
 from reports.statistics.true_scores import TrueScores, true_scores
-from reports.words.comparisons import CHOSEN, changes
+from reports.words.comparisons import SELECTION_BIAS, changes
 from reports.words.costs import incomparable
 from reports.words.guards import listed
 from reports.words.markdown import DASH, code, count, number, spread, text
 from search_spaces.goals import Goal
 from search_spaces.limits import of_trials
 
-SHOWN_OFF, NOTABLE, DOUBTFUL, BARRED = 10, 0.1, 0.5, 20
-"""`SHOWN_OFF`: most recipes off the measured front in the table, if as probable as `NOTABLE`. Recipes on the front
-below `DOUBTFUL` are marked. With more than `BARRED` recipes the picture has no intervals."""
+MAX_OFF_FRONT, NOTABLE_PROBABILITY, DOUBTFUL_PROBABILITY, MAX_BARRED_RECIPES = 10, 0.1, 0.5, 20
+"""`MAX_OFF_FRONT`: most recipes off the measured front in the table, if as probable as `NOTABLE_PROBABILITY`. Recipes
+on the front below `DOUBTFUL_PROBABILITY` are marked. With more than `MAX_BARRED_RECIPES` recipes the picture has no
+intervals."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class GoalsFront:
     points: list[Ranked]
     chosen: list[Ranked]
     """Recipes on the measured front, sorted by the first goal, the best first."""
-    known: TrueScores | None
+    estimates: TrueScores | None
     """None with one seed, as chance is then unknown."""
 
     @staticmethod
@@ -54,7 +55,7 @@ class GoalsFront:
 
     def probability(self, point: Ranked) -> float | None:
         """Return the probability that the recipe belongs to the true front; None if unknown."""
-        return None if self.known is None else float(self.known.on_front[self.points.index(point)])
+        return None if self.estimates is None else float(self.estimates.on_front[self.points.index(point)])
 
     @property
     def expected(self) -> float:
@@ -62,16 +63,16 @@ class GoalsFront:
         return math.fsum(self.probability(point) or 0.0 for point in self.chosen)
 
     @cached_property
-    def off(self) -> list[Ranked]:
+    def off_front(self) -> list[Ranked]:
         """Recipes off the measured front that may belong to the true one, the most probable first."""
         rest = [(self.probability(point) or 0.0, point) for point in self.points if point not in self.chosen]
-        notable = [pair for pair in rest if pair[0] >= NOTABLE]
+        notable = [pair for pair in rest if pair[0] >= NOTABLE_PROBABILITY]
         return [point for _, point in sorted(notable, key=lambda pair: -pair[0])]
 
     @property
     def shown(self) -> list[Ranked]:
         """Recipes in the table."""
-        return [*self.chosen, *self.off[:SHOWN_OFF]]
+        return [*self.chosen, *self.off_front[:MAX_OFF_FRONT]]
 
 
 def write(results: Results, pictures: Path) -> list[Block]:
@@ -134,7 +135,7 @@ def pareto_in_short(results: Results) -> str:
     return (
         f"Of {count(len(points), 'recipe')} with {'a value' if what[0] == 'v' else 'a score'} for every goal, "
         f"{len(chosen)} {'is' if single else 'are'} on the measured Pareto front of "
-        f"{' and '.join(goal.short for goal in goals)}{expected if front.known else ''}; the best {what} {tops}."
+        f"{' and '.join(goal.short for goal in goals)}{expected if front.estimates else ''}; the best {what} {tops}."
     )
 
 
@@ -151,7 +152,7 @@ def _upward(points: Sequence[Ranked], goals: Sequence[Goal]) -> np.ndarray:
 
 def _tried(results: Results) -> dict[str, None]:
     """Return the hashes of rows and explored recipes, without copies."""
-    return dict.fromkeys(map(results.once, [*results.labels, *results.explored]))
+    return dict.fromkeys(map(results.counted_as, [*results.labels, *results.explored]))
 
 
 def _all_of(goals: Sequence[Goal]) -> str:
@@ -170,7 +171,7 @@ def _counts(results: Results, front: GoalsFront) -> str:
     goals, points = front.goals, front.points
     rows = sum(point.recipe_hash in results.labels for point in points)
     tried = len(_tried(results))
-    short = tried - len(points) - len({*map(results.once, results.above_limits)})
+    short = tried - len(points) - len({*map(results.counted_as, results.above_limits)})
     costs = any(goal.cost for goal in goals)
     named = " and ".join(goal.label + ", the lower the better" * goal.lower_is_better for goal in goals)
     every = {1: "it", 2: "both goals"}.get(len(goals), "every goal")
@@ -179,18 +180,18 @@ def _counts(results: Results, front: GoalsFront) -> str:
         f"{len(points)} have a {'value' if costs else 'score'} for {every} ({rows} of the space's rows, "
         f"{len(points) - rows} explored){f', {short} were stopped early or have not finished' if short else ''}. "
         f"The front was chosen on development parts{' and costs' * costs} only. Being the best of {len(points)}, its "
-        f"development scores are optimistic, and the test averages beside them are, too: {CHOSEN}."
+        f"development scores are optimistic, and the test averages beside them are, too: {SELECTION_BIAS}."
     )
 
 
 def _chance(front: GoalsFront) -> str:
     """Explain how reliable the measured front is."""
-    if front.known is None:
+    if front.estimates is None:
         return (
             "**How probable it is that a recipe belongs to the front is unknown: one seed.** It may be on the front, "
             "or off it, by chance. Two seeds or more of every recipe would tell."
         )
-    chosen, off, single = front.chosen, front.off, len(front.chosen) == 1
+    chosen, off, single = front.chosen, front.off_front, len(front.chosen) == 1
     sentence = (
         f"The measured front has {count(len(chosen), 'recipe')}; {front.expected:.1f} of "
         f"{'it' if single else 'them'} can be expected to belong to the front that very many seeds would show. The "
@@ -199,9 +200,13 @@ def _chance(front: GoalsFront) -> str:
         "front that more probably is not on the true one."
     )
     if off:
-        more = f", of which the first {SHOWN_OFF} are in the table" if len(off) > SHOWN_OFF else ", in the table below"
+        more = (
+            f", of which the first {MAX_OFF_FRONT} are in the table"
+            if len(off) > MAX_OFF_FRONT
+            else ", in the table below"
+        )
         noun = "recipe off it has" if len(off) == 1 else "recipes off it have"
-        sentence += f" {len(off)} {noun} a probability of {100 * NOTABLE:.0f} % or more{more}."
+        sentence += f" {len(off)} {noun} a probability of {100 * NOTABLE_PROBABILITY:.0f} % or more{more}."
     return sentence
 
 
@@ -209,11 +214,11 @@ def _table(results: Results, front: GoalsFront) -> DataTable:
     lines = []
     for place, point in enumerate(front.shown, start=1):
         probability = front.probability(point)
-        doubtful = " ?" if probability is not None and probability < DOUBTFUL else ""
+        doubtful = " ?" if probability is not None and probability < DOUBTFUL_PROBABILITY else ""
         lines.append(
             [
                 f"{place}{doubtful}" if point in front.chosen else "off it",
-                "row: " * (point.recipe_hash in results.labels) + code(called(results, point.recipe_hash)),
+                "row: " * (point.recipe_hash in results.labels) + code(name_of(results, point.recipe_hash)),
                 changes(results, point.deciding[0]),
                 _percent(probability),
                 *map(spread, point.values),
@@ -248,7 +253,7 @@ def _mark(front: GoalsFront, point: Ranked, axes: Sequence[int], is_row: bool) -
     place = front.chosen.index(point) + 1 if point in front.chosen else None
     mark = Mark(x, y, is_row, place, front.probability(point))
     shown = front.shown
-    if front.known is None or point.values[0].fixed or point not in shown or len(shown) > BARRED:
+    if front.estimates is None or point.values[0].fixed or point not in shown or len(shown) > MAX_BARRED_RECIPES:
         return mark
-    wide, high = front.known.widths[front.points.index(point)][list(axes)].tolist()
+    wide, high = front.estimates.widths[front.points.index(point)][list(axes)].tolist()
     return replace(mark, x_ends=(x - wide, x + wide), y_ends=(y - high, y + high))

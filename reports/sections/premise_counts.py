@@ -10,7 +10,7 @@ from reports.facts.results import Results
 from reports.words.markdown import DASH, count, number, short_paths, text
 from search_spaces.space import PremiseCount
 
-MOST = 5
+COUNT_CAP = 5
 """A count of this number means at least this number (see `Record.data["corpus"]["premises"]`)."""
 Range = tuple[int, int | None]
 
@@ -66,8 +66,8 @@ def _ours(results: Results) -> dict[str, list[list[int]]]:
 
 
 def _count(counts: Sequence[Sequence[int]], entailments: Range, contradictions: Range) -> int | None:
-    """Return the premises within both ranges; None if a range exceeds the counts, which end at `MOST`."""
-    if any(low > MOST or (high is not None and high >= MOST) for low, high in (entailments, contradictions)):
+    """Return the premises within both ranges; None if a range exceeds the counts, which end at `COUNT_CAP`."""
+    if any(low > COUNT_CAP or (high is not None and high >= COUNT_CAP) for low, high in (entailments, contradictions)):
         return None
     return sum(count for e, c, count in counts if _within(e, entailments) and _within(c, contradictions))
 

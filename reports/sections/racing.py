@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from reports.document import Block, DataTable
-from reports.facts.recipe_names import called
+from reports.facts.recipe_names import name_of
 from reports.facts.results import Results
-from reports.facts.seed_race import Question, Raced, of_results
-from reports.statistics.sequential import LOST, LOST_AT_WORST, Course, State, looks
+from reports.facts.seed_race import Question, RecipeRace, study_race
+from reports.statistics.sequential import LOST, LOST_AT_WORST, Course, State, race_p_factor
 from reports.words.markdown import code, count, number
 
-FEW = 3
+MAX_NAMED_RECIPES = 3
 """Largest number of recipes with the same reason that are named; the others are only counted."""
 AMONG_ALL: Mapping[State, str] = {
     "going": "seed {seed} is needed: {close}, so it may be the best{among}",
@@ -34,36 +34,44 @@ BESIDE_BASELINE: Mapping[State, str] = {
 
 def write(results: Results, pictures: Path) -> list[Block]:
     """Write how the race decided, what it saved, a line for each recipe, and the consequences for verdicts."""
-    raced = of_results(results)
+    raced = study_race(results)
     if not raced:
         return []
     least, most = len(results.info.seeds), results.info.most_seeds or 0
-    trained = [recipe for recipe in raced.values() if not recipe.fixed and recipe.has]
-    spent, whole = sum(recipe.has for recipe in trained), most * len(trained)
-    without = sum(not recipe.has for recipe in raced.values())
+    trained = [recipe for recipe in raced.values() if not recipe.fixed and recipe.seeds_run]
+    spent, whole = sum(recipe.seeds_run for recipe in trained), most * len(trained)
+    without = sum(not recipe.seeds_run for recipe in raced.values())
     return [
         f"Every recipe that ran to its end got {count(least, 'seed')}, and up to {most} where more could change who is "
         f"best{', or whether a row is above the baseline' if results.space.baseline else ''}: {spent:,} trials of the "
         f"{whole:,} that {most} seeds of each of these {count(len(trained), 'recipe')} would be "
         f"({number(100 * spent / max(whole, 1), 0)} %)."
         + (f" {count(without, 'recipe')} more did not race: no seed of them ran to its end." if without else ""),
-        _table(results, {name: recipe for name, recipe in raced.items() if recipe.has}),
+        _table(results, {name: recipe for name, recipe in raced.items() if recipe.seeds_run}),
         _meaning(least, most, len(results.goals)),
     ]
 
 
-def _table(results: Results, raced: dict[str, Raced]) -> DataTable:
+def _table(results: Results, raced: dict[str, RecipeRace]) -> DataTable:
     """Return one line for all recipes with the same seeds and reason, sorted by the number of seeds."""
 
     def named(recipe_hash: str) -> str:
-        return code(called(results, recipe_hash))
+        return code(name_of(results, recipe_hash))
 
     alike: dict[tuple[int, str, str], list[str]] = {}
-    for name, recipe in sorted(raced.items(), key=lambda item: (-item[1].has, item[1].lost)):
-        more = "wanted" if recipe.going and recipe.has < recipe.most else "no"
-        alike.setdefault((recipe.has, why(recipe, named), more), []).append(named(name))
+    for name, recipe in sorted(raced.items(), key=lambda item: (-item[1].seeds_run, item[1].lost)):
+        more = "wanted" if recipe.going and recipe.seeds_run < recipe.most else "no"
+        alike.setdefault((recipe.seeds_run, why(recipe, named), more), []).append(named(name))
     lines = [
-        [", ".join(names[:FEW] + [f"{len(names) - FEW} more"] * (len(names) > FEW)), reason, str(seeds), more]
+        [
+            ", ".join(
+                names[:MAX_NAMED_RECIPES]
+                + [f"{len(names) - MAX_NAMED_RECIPES} more"] * (len(names) > MAX_NAMED_RECIPES)
+            ),
+            reason,
+            str(seeds),
+            more,
+        ]
         for (seeds, reason, more), names in alike.items()
     ]
     return DataTable(["Recipes", "why", "seeds", "more"], lines, left=2)
@@ -76,18 +84,18 @@ def _meaning(least: int, most: int, goals: int) -> str:
         f" where recipes scatter alike, and of up to {100 * LOST_AT_WORST:.0f} % where one scatters far more widely "
         "than many others, since it may leave after one seed, when nobody knows"
     ) * (least == 1)
-    early = f" and by {looks(first, least, most):.0f} with fewer" if most > first else ""
+    early = f" and by {race_p_factor(first, least, most):.0f} with fewer" if most > first else ""
     return (
         "Recipes raced by development scores, in rounds: all that are still in it have the same seeds, and only these "
         f"are compared. Of those that ran to their end {winner} with {count(most, 'seed')} leaves "
         f"the race with a probability of at most {100 * LOST:.0f} %{wild}. A race that stops by the scores makes "
         "chance look like a gain more often, so every interval and every p of a comparison here is widened: p counts "
-        f"by {looks(most, least, most):.0f} with {count(most, 'seed')}{early}, after which a verdict is as sure as in "
-        "a study without a race."
+        f"by {race_p_factor(most, least, most):.0f} with {count(most, 'seed')}{early}, after which a verdict is "
+        "as sure as in a study without a race."
     )
 
 
-def why(recipe: Raced, called: Callable[[str], str]) -> str:
+def why(recipe: RecipeRace, called: Callable[[str], str]) -> str:
     """Return the reason why a recipe continues or stopped. `called` returns the name of a recipe hash."""
     if recipe.fixed:
         return "no seed changes it"

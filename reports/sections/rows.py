@@ -10,7 +10,14 @@ from reports.facts.boards import Board, Standing
 from reports.facts.results import Results
 from reports.plots.forest import FLAG
 from reports.sections.glance import boards_to_show, in_finals
-from reports.sections.rows_in_full import flags_in_words, guards_of, measured, seeds_in_words, table_of, without_figure
+from reports.sections.rows_in_full import (
+    flags_in_words,
+    guards_of,
+    mean_in_words,
+    seeds_in_words,
+    table_of,
+    without_figure,
+)
 from reports.words.caveats import noise
 from reports.words.comparisons import interval
 from reports.words.guards import listed
@@ -29,7 +36,7 @@ def write(results: Results, pictures: Path) -> list[Block]:
         measured_rows = {item.name: item for item in board.standings if item.sample}
         head += [text(board.quantity.name), f"over {text(board.baseline)}" if board.baseline else "gain"]
         for name, line in zip(order, lines, strict=True):
-            line += [measured(measured_rows.get(name)), _gain(board, measured_rows.get(name))]
+            line += [mean_in_words(measured_rows.get(name)), _gain(board, measured_rows.get(name))]
     flagged = [
         guards_of(*(item for board in boards for item in board.standings if item.name == name)) for name in order
     ]

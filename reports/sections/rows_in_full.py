@@ -12,14 +12,13 @@ from reports.facts.results import Results
 from reports.ledger import mean_measured, seconds_of
 from reports.plots.forest import FLAG
 from reports.sections.conclusions import best_set
-from reports.sections.glance import FEW as FEW_DRAWN
-from reports.sections.glance import boards_to_show, gains_picture, of_board
+from reports.sections.glance import MAX_DRAWN_ROWS, boards_to_show, gains_picture, of_board
 from reports.statistics import Measured
 from reports.words.comparisons import collapses, interval, order_limits, order_sentence, probability, reason
 from reports.words.guards import listed
 from reports.words.markdown import DASH, count, number, spread, text
 
-FEW = 3
+MAX_NAMED_ROWS = 3
 """Largest number of rows without a figure that are named; more are only counted."""
 HEAD = (
     "row", "seeds", "mean", "gain [95 %]", "p (Holm)", "wins, ties, losses", "in best set", "rank", "steps", "hours",
@@ -30,7 +29,7 @@ HEAD = (
 def write(results: Results, pictures: Path) -> list[Block]:
     """Write for each figure a table, the rows that may be the best, and their order beside the paper's."""
     boards = boards_to_show(results)
-    drawn = [board for place, board in enumerate(boards) if place or len(board.standings) > FEW_DRAWN]
+    drawn = [board for place, board in enumerate(boards) if place or len(board.standings) > MAX_DRAWN_ROWS]
     blocks = gains_picture([of_board(board) for board in drawn], pictures / "forest-more.svg")
     for board in boards:
         blocks += [Heading(text(board.quantity.name)), board_table(results, board), best_set(board)]
@@ -120,7 +119,7 @@ def without_figure(results: Results, board: Board) -> str:
             lacks = "without this figure" if results.of_row(label) else results.why_missing(label)
             why.setdefault(lacks, []).append(text(label))
     named = [
-        f"{', '.join(labels) if len(labels) <= FEW else count(len(labels), 'row')}: {reason(lack)}"
+        f"{', '.join(labels) if len(labels) <= MAX_NAMED_ROWS else count(len(labels), 'row')}: {reason(lack)}"
         for lack, labels in why.items()
     ]
     return f"Not in the table: {'; '.join(named)}." if named else ""
@@ -136,7 +135,7 @@ def _line(results: Results, board: Board, item: Standing) -> list[str]:
     return [
         text(item.name),
         seeds_in_words(item),
-        measured(item),
+        mean_in_words(item),
         "baseline" if baseline else interval(item.gain),
         probability(item.p_holm),
         tally or DASH,
@@ -158,7 +157,7 @@ def seeds_in_words(item: Standing) -> str:
     )
 
 
-def measured(item: Standing | None) -> str:
+def mean_in_words(item: Standing | None) -> str:
     """Return the mean over seeds, with the spread."""
     sample = item.sample if item else None
     return DASH if sample is None else spread(Measured.of([float(v) for v in sample.values], fixed=sample.fixed))

@@ -8,9 +8,9 @@ from reports.document import Block, DataTable
 from reports.facts.answer import Answer
 from reports.facts.results import Results
 from reports.facts.soup import KEPT_GAIN, Ship, SoupScores
-from reports.words.answer import mixed
+from reports.words.answer import mixture_in_words
 from reports.words.comparisons import interval, level
-from reports.words.gains import OVER, reference
+from reports.words.gains import REFERENCE_NAMES, reference
 from reports.words.markdown import DASH, code, number, text
 
 REMADE = "the average was made again without each of them."
@@ -26,7 +26,7 @@ def write(results: Results, pictures: Path) -> list[Block]:
     if ship is None or answer.figure is None:
         return []
     head = ["Model", "development", text(answer.figure), *([text(ship.general)] if ship.general else []), "shipped"]
-    lines = [_line(f"average{mixed(each.share)}", each, ship) for each in ship.soups]
+    lines = [_line(f"average{mixture_in_words(each.share)}", each, ship) for each in ship.soups]
     lines.insert(0, _line(f"one seed, the mean of {ship.seeds}", ship.one_seed, ship))
     return [DataTable(head, lines), *_gains(ship, answer), _how(ship)]
 
@@ -47,7 +47,7 @@ def _gains(ship: Ship, answer: Answer) -> list[Block]:
 
 
 def _how(ship: Ship) -> str:
-    had = f" {OVER['encoder'].capitalize()} has {number(ship.untrained_general)} on {text(ship.general)}."
+    had = f" {REFERENCE_NAMES['encoder'].capitalize()} has {number(ship.untrained_general)} on {text(ship.general)}."
     kept = f"{KEPT_GAIN:.0%}"
     least = f": of the averages that keep {kept} of the gain over that encoder, the one with the least training"
     over = ship.over_seed

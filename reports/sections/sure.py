@@ -11,11 +11,11 @@ from reports.document import Block, Bullets, CodeBlock
 from reports.facts.answer import Answer
 from reports.facts.boards import Board
 from reports.facts.findings import Findings
-from reports.facts.recipe_names import called
+from reports.facts.recipe_names import name_of
 from reports.facts.results import Results
 from reports.facts.unfinished import needs_seeds, total
 from reports.ledger import Record
-from reports.sections.conclusions import conclusions, named
+from reports.sections.conclusions import conclusions, figure_name
 from reports.sections.pareto import pareto_in_short
 from reports.words.commands import patterns, study_command
 from reports.words.comparisons import more_seeds, reason
@@ -23,16 +23,19 @@ from reports.words.costs import limits_in_words
 from reports.words.markdown import code, count, number, text
 from search_spaces.goals import Goal
 
-MOST_WORDS = 4
+MAX_COMMAND_WORDS = 4
 """Largest number of words for rows in a command. If more were needed, the command names all rows."""
-FEW = 3
+MAX_NAMED_ROWS = 3
 """Largest number of unfinished rows that are named; more are only counted."""
 
 
 def write(results: Results, pictures: Path) -> list[Block]:
     """Write what is missing, what was run, what it shows, and what more seeds of the rows would decide."""
     findings, answered = Findings.of(results), Answer.of(results).figure is not None
-    sentences = [*studied(results, findings), *([setting] if (setting := compared(results)) else [])]
+    sentences = [
+        *extent_in_words(results, findings),
+        *([setting] if (setting := comparability_in_words(results)) else []),
+    ]
     alone = answered and len(results.info.seeds) == 1  # the finals have more seeds of these rows
     boards = [board for board in findings.boards if len(board.counted) > 1 and not alone]
     if boards or not (answered or findings.boards):
@@ -42,11 +45,11 @@ def write(results: Results, pictures: Path) -> list[Block]:
             f"Verdicts hold with 95 % over all looks at this study together; this is look {findings.look}."
         )
     sentences += _facts(results, findings, answered)
-    settled = [] if alone else settling(results, findings)
-    return [*unfinished(results, findings), Bullets(sentences), *settled]
+    advice = [] if alone else seeds_needed(results, findings)
+    return [*missing_trials(results, findings), Bullets(sentences), *advice]
 
 
-def compared(results: Results) -> str:
+def comparability_in_words(results: Results) -> str:
     """Return whether figures may be compared with the paper's; empty if there are no published figures."""
     if not results.has_paper or not results.has_published:
         return ""
@@ -55,17 +58,17 @@ def compared(results: Results) -> str:
     return 'The setting is not the paper\'s: compare differences, not levels. See "What may be compared".'
 
 
-def unfinished(results: Results, findings: Findings) -> list[Block]:
+def missing_trials(results: Results, findings: Findings) -> list[Block]:
     """Return how many trials are missing, of which rows, and the command to continue; empty if none is missing."""
     every, missing = total(findings.extents.values()), findings.unfinished
     if not missing:
         return []
     rows = []
-    for label, extent in list(missing.items())[:FEW]:
+    for label, extent in list(missing.items())[:MAX_NAMED_ROWS]:
         why = findings.missing.get(label, "not finished")
         reason_why = f" ({reason(why)})" if not extent.done and why != "not finished" else ""
         rows.append(f"{code(label)}: {extent.done or 'none'} of {count(extent.planned, 'seed')}{reason_why}")
-    rows += [f"{count(len(missing) - FEW, 'more row')}"] if len(missing) > FEW else []
+    rows += [f"{count(len(missing) - MAX_NAMED_ROWS, 'more row')}"] if len(missing) > MAX_NAMED_ROWS else []
     of_rows = " of the rows" * bool(results.explored)
     return [
         f"**Unfinished: {every.done} of {every.planned} trials{of_rows}.** {'; '.join(rows)}. Continue with:",
@@ -73,7 +76,7 @@ def unfinished(results: Results, findings: Findings) -> list[Block]:
     ]
 
 
-def studied(results: Results, findings: Findings) -> list[str]:
+def extent_in_words(results: Results, findings: Findings) -> list[str]:
     """Return sentences on rows and their seeds, on rows that could not run, and on the trained encoder."""
     foreign = [label for label in results.asked_rows if results.is_foreign(label)]
     rows = [label for label in results.asked_rows if label not in foreign]
@@ -127,7 +130,7 @@ def _trained(results: Results) -> list[str]:
     return [f"Trained here: {which}{code(Path(name).name if Path(name).is_absolute() else name)}{took}."]
 
 
-def settling(results: Results, findings: Findings) -> list[Block]:
+def seeds_needed(results: Results, findings: Findings) -> list[Block]:
     """Return how many more seeds of which rows would decide open questions, with the command, or why none would."""
     needs_of: dict[str, list[str]] = {}
     for name, more, noun in [
@@ -155,7 +158,7 @@ def settling(results: Results, findings: Findings) -> list[Block]:
     rows &= {*movable}
     whole = len(rows) in (0, len(movable)) and not results.explored
     chosen = patterns([label for label in movable if label in rows or not rows], results.space.labels)
-    if len(chosen) > MOST_WORDS:
+    if len(chosen) > MAX_COMMAND_WORDS:
         chosen = patterns(movable, results.space.labels)
     command = study_command(results.info, () if whole else chosen, len(results.info.seeds) + seeds)
     return [*needs, f"To add {count(seeds, 'seed')}:", CodeBlock(command)]
@@ -176,7 +179,7 @@ def _facts(results: Results, findings: Findings, answered: bool) -> list[str]:
 def best_model(results: Results, boards: Sequence[Board], best: Record) -> str:
     """Return which model was saved and why, and warn if the boards rank rows by another figure."""
     row = results.labels.get(best.recipe_hash)
-    whose = f"row {code(row)}" if row else f"the explored recipe {code(called(results, best.recipe_hash))}"
+    whose = f"row {code(row)}" if row else f"the explored recipe {code(name_of(results, best.recipe_hash))}"
     by = _chosen_by(results.measured_goals, best)
     sentence = f"The model is {whose}, seed {best.seed}, for its {by}.{_over_seeds(results, best)}"
     outside = [
@@ -188,7 +191,7 @@ def best_model(results: Results, boards: Sequence[Board], best: Record) -> str:
         sentence += " The search chose it by this score, which is likely too high, and so are its test scores."
     if row and outside:
         sentence += (
-            f" It is not in the best set on {' and '.join(map(named, outside))}: it was chosen by another figure."
+            f" It is not in the best set on {' and '.join(map(figure_name, outside))}: it was chosen by another figure."
         )
     if any(name.startswith("dev_") for board in boards for _, name in board.quantity.weights):
         sentence += " It was chosen by data that this report ranks rows by, so its own figure is likely too high."

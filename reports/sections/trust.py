@@ -15,11 +15,11 @@ from reports.facts.results import Results
 from reports.words.guards import follows, listed
 from reports.words.markdown import count, text, verbatim
 
-FEW = 2
+MAX_SHOWN_FLAGS = 2
 """Largest number of flags of a guard that are shown; more are only counted."""
-FEW_RECORDS = 3
+MAX_NAMED_RECORDS = 3
 """Largest number of records set aside that are shown; more are only counted."""
-MOST_TASKS = 3
+MAX_NAMED_TASKS = 3
 """A flag that touches more tasks than this touches almost every average, so the tasks are not listed."""
 MARK = "⚠"
 
@@ -67,8 +67,12 @@ def _lines(results: Results, flags: list[Flag]) -> list[str]:
     lines = []
     for guard in dict.fromkeys(flag.guard for flag in flags):
         own = [flag for flag in flags if flag.guard == guard]
-        more = [f"{MARK} **{guard}**: {count(len(own) - FEW, 'more flag')} of this kind."] if len(own) > FEW else []
-        lines += [*(_line(results, flag) for flag in own[:FEW]), *more]
+        more = (
+            [f"{MARK} **{guard}**: {count(len(own) - MAX_SHOWN_FLAGS, 'more flag')} of this kind."]
+            if len(own) > MAX_SHOWN_FLAGS
+            else []
+        )
+        lines += [*(_line(results, flag) for flag in own[:MAX_SHOWN_FLAGS]), *more]
     return lines
 
 
@@ -88,7 +92,7 @@ def _forbids(results: Results, flag: Flag) -> str:
     if flag.guard in results.info.across:
         return f"Judged all the same, as {verbatim(f'--across {flag.guard}')} asks."
     tasks = sorted({part.removeprefix("dev.") for part in flag.tasks})
-    where = f" in figures with {text(listed(tasks))}" if 0 < len(tasks) <= MOST_TASKS else ""
+    where = f" in figures with {text(listed(tasks))}" if 0 < len(tasks) <= MAX_NAMED_TASKS else ""
     rows = {
         "any": f"on {'this row' if len(flag.recipes) == 1 else 'these rows'} against any other",
         "unequal": "between rows that differ in it",
@@ -103,8 +107,8 @@ def _set_aside(results: Results) -> list[str]:
     """Return the records that cannot be right, by name."""
     if not results.set_aside:
         return []
-    named = [f"{verbatim(name)} {text(why)}" for name, why in list(results.set_aside.items())[:FEW_RECORDS]]
-    more = len(results.set_aside) - FEW_RECORDS
+    named = [f"{verbatim(name)} {text(why)}" for name, why in list(results.set_aside.items())[:MAX_NAMED_RECORDS]]
+    more = len(results.set_aside) - MAX_NAMED_RECORDS
     named += [f"and {more:,} more"] if more > 0 else []
     number_of = count(len(results.set_aside), "record")
     return [

@@ -23,7 +23,7 @@ def write(results: Results, pictures: Path) -> list[Block]:
     finished = [record for record in every if record.status == "finished"]
     pruned = len(every) - len(finished)
     done = [record for record in every if record.status in ("finished", "pruned")]
-    of_parts = sum(record.recipe_hash in results.wholes for record in results.parts)
+    of_parts = sum(record.recipe_hash in results.whole_recipes for record in results.parts)
     again = len(results.parts) - of_parts  # in older studies
     own = len(results.records) + len(results.parts)
     elsewhere = [

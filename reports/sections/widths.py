@@ -19,7 +19,7 @@ HOW = (
 
 def write(results: Results, pictures: Path) -> list[Block]:
     """Write a table for each figure; empty if no trial was trained at widths of its own."""
-    widths = {width for record in results.records for width in record.read.get("widths", {})}
+    widths = {width for record in results.records for width in record.data_read.get("widths", {})}
     if not widths:
         return []
     order = sorted(widths, key=lambda width: (len(width), width), reverse=True)  # sorted as numbers
@@ -41,4 +41,4 @@ def _table(results: Results, figure: Quantity, widths: list[str]) -> DataTable:
 
 def _at(width: str, figure: Quantity) -> Callable[[Record], float | None]:
     """Return a function that gets the figure at this width from a record."""
-    return lambda record: figure.of(record.read.get("widths", {}).get(width, {}))
+    return lambda record: figure.of(record.data_read.get("widths", {}).get(width, {}))

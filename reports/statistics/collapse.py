@@ -13,16 +13,16 @@ import numpy as np
 from reports.statistics.measured import CONFIDENCE
 from reports.statistics.sample import Array
 
-KEEPS, FALLS = 0.5, 10.0
-"""A trial collapsed if its score above chance is less than `KEEPS` times that of its recipe's best seed, and is at
-least `FALLS` points below it. Sound seeds differ by a few points."""
+MIN_KEPT_SHARE, MIN_FALL = 0.5, 10.0
+"""A trial collapsed if its score above chance is less than `MIN_KEPT_SHARE` times that of its recipe's best seed, and
+is at least `MIN_FALL` points below it. Sound seeds differ by a few points."""
 
 
 def collapsed(values: Any, chance: float) -> Array:
     """(seeds,) Whether each score of one recipe is a collapse. No score is if the best seed is at chance, too."""
     above = np.asarray(values, dtype=float) - chance
     best = float(above.max())
-    return np.asarray((above < KEEPS * best) & (above <= best - FALLS))
+    return np.asarray((above < MIN_KEPT_SHARE * best) & (above <= best - MIN_FALL))
 
 
 def rate_interval(collapses: int, seeds: int) -> tuple[float, float]:

@@ -27,7 +27,7 @@ import numpy as np
 
 from reports.statistics.measured import CONFIDENCE
 from reports.statistics.sample import Array, Sample, pairable, residual_variance
-from reports.statistics.spreads import ALONE, FEW_SEEDS, Common
+from reports.statistics.spreads import FEW_SEEDS, NO_COMMON_SPREAD, CommonSpread
 
 Basis = Literal["seeds and items", "items only", "seeds only", "none"]
 """Sources of uncertainty in an interval: `items only` with one seed, `seeds only` if predictions were not kept."""
@@ -57,9 +57,9 @@ class Comparison:
     one_seed: bool
     """Whether a trained recipe has one seed only and borrows no spread: the recipe then cannot be judged."""
     paired: bool = False
-    looks: float = 1.0
+    p_factor: float = 1.0
     """Factor on every p, for a study that is extended and looked at again (`facts.looks`), and for numbers of seeds
-    that depend on scores (`sequential.looks`). The interval and every p include it."""
+    that depend on scores (`sequential.race_p_factor`). The interval and every p include it."""
 
     def flipped(self) -> Comparison:
         """Return `second` minus `first`."""
@@ -80,7 +80,7 @@ class SeedsPart(ErrorPart):
     """The variance of a mean over its seeds."""
 
     seeds: int
-    stands_alone: bool = False
+    uses_own_spread: bool = False
     """Whether the recipe is the one with which others are compared: it uses its own spread."""
     of_gaps: bool = False
     """Whether the variance is of differences seed by seed, to which the recipes' own spreads do not apply."""
@@ -90,7 +90,7 @@ class SeedsPart(ErrorPart):
         """Whether the seeds are too few to estimate a recipe's spread."""
         return self.seeds <= FEW_SEEDS and not self.of_gaps
 
-    def drawn_to(self, common: Common) -> ErrorPart:
+    def drawn_to(self, common: CommonSpread) -> ErrorPart:
         """Return the variance shrunk to the common spread; unchanged for differences seed by seed."""
         return self if self.of_gaps else ErrorPart(*common.with_own(self.variance, self.freedom, self.seeds))
 
@@ -111,17 +111,17 @@ class Error:
     """The error with the other recipe on its own spread, if neither is the baseline: the wider interval counts."""
 
     @classmethod
-    def of(cls, seeds: Sequence[SeedsPart], items: ErrorPart | None, shared: Any, common: Common) -> Error:
+    def of(cls, seeds: Sequence[SeedsPart], items: ErrorPart | None, shared: Any, common: CommonSpread) -> Error:
         """Compute the error from the variances over seeds and over items, minus the variance that both contain.
 
         Neither estimate is below the larger of the two. `shared` has very many degrees of freedom: it counts as exact.
         """
-        if common.lent:
+        if common.for_few_seeds_only:
             few = [part for part in seeds if common.freedom and part.of_few_seeds]
             own = [part for part in seeds if not (common.freedom and part.of_few_seeds)]
             return cls._estimate([*own, *_lent(common, few)], items, shared, ())
         drawn = [part.drawn_to(common) for part in seeds]
-        mixed = [own if own.stands_alone else part for own, part in zip(seeds, drawn, strict=True)]
+        mixed = [own if own.uses_own_spread else part for own, part in zip(seeds, drawn, strict=True)]
         rest = _less_shared(drawn, items, shared) - _added(part.variance for part in drawn)
         over_items = [ErrorPart(np.maximum(rest, 0.0), items.freedom)] if items else []
         return cls._estimate(mixed, items, shared, (*drawn, *over_items))
@@ -161,7 +161,7 @@ def _added(values: Iterable[Any]) -> Any:
     return functools.reduce(operator.add, values, 0.0)
 
 
-def _lent(common: Common, few: Sequence[SeedsPart]) -> list[ErrorPart]:
+def _lent(common: CommonSpread, few: Sequence[SeedsPart]) -> list[ErrorPart]:
     """One estimate for all recipes of few seeds: the common variance and their own, weighted by degrees of freedom. It
     has only the degrees of freedom of the common one, since a recipe may be unlike others."""
     if not few:
@@ -181,19 +181,19 @@ def compare(
     first: Sample,
     second: Sample,
     *,
-    common: Common = ALONE,
+    common: CommonSpread = NO_COMMON_SPREAD,
     paired: bool = False,
-    looks: float = 1.0,
+    p_factor: float = 1.0,
     between_rows: bool = False,
 ) -> Comparison:
     """Return the gain of `first` over `second` with its interval and p.
 
     `second` is the baseline, with which others are compared, too; with `between_rows` neither recipe is. `common`: the
     common spread of the study's recipes. `paired`: use the spread of the differences seed by seed; ValueError if the
-    seeds are not the same. `looks` as in `Comparison`.
+    seeds are not the same. `p_factor` as in `Comparison`.
     """
     gain = first.mean - second.mean
-    lent = common.lent and common.freedom > 0
+    lent = common.for_few_seeds_only and common.freedom > 0
     one_seed = not lent and any(not sample.fixed and sample.count < 2 for sample in (first, second))
     seeds = None if one_seed else paired_seeds_part(first, second) if paired else seeds_parts(first, second)
     items = items_part(first, second) if pairable(first, second) else None
@@ -207,11 +207,11 @@ def compare(
         shared = interaction(first, second, paired) if basis == "seeds and items" else 0.0
         error = Error.of(seeds or [], items, shared, common)
         if between_rows and seeds and not paired:
-            turned = [replace(part, stands_alone=not part.stands_alone) for part in seeds]
+            turned = [replace(part, uses_own_spread=not part.uses_own_spread) for part in seeds]
             error = replace(error, exchanged=Error.of(turned, items, shared, common))
-        half = error.half_width((1 - CONFIDENCE) / looks)
+        half = error.half_width((1 - CONFIDENCE) / p_factor)
         low, high = gain - half, gain + half
-        p = None if one_seed or common.lent else min(1.0, looks * error.p_value(gain))
+        p = None if one_seed or common.for_few_seeds_only else min(1.0, p_factor * error.p_value(gain))
     return Comparison(
         gain=gain,
         low=low,
@@ -223,11 +223,11 @@ def compare(
         seeds=(first.count, second.count),
         one_seed=one_seed,
         paired=paired,
-        looks=looks,
+        p_factor=p_factor,
     )
 
 
-def by_itself(sample: Sample, common: Common = ALONE) -> Comparison:
+def by_itself(sample: Sample, common: CommonSpread = NO_COMMON_SPREAD) -> Comparison:
     """Return a recipe's figure with its own interval, as the comparison with a constant zero. Its p has no meaning."""
     effects = None if sample.effects is None else np.zeros((1, sample.effects.shape[1]))
     zero = Sample(np.zeros(1), (0,), fixed=True, effects=effects, items=sample.items)
@@ -238,7 +238,7 @@ def seeds_parts(first: Sample, second: Sample) -> list[SeedsPart]:
     """Return the variance of each mean over its seeds (one seed: no degrees of freedom), but of no fixed sample."""
     return [
         SeedsPart(
-            (sample.std or 0.0) ** 2 / sample.count, sample.count - 1, sample.count, stands_alone=sample is second
+            (sample.std or 0.0) ** 2 / sample.count, sample.count - 1, sample.count, uses_own_spread=sample is second
         )
         for sample in (first, second)
         if not sample.fixed

@@ -35,4 +35,4 @@ def _one_sided(comparison: Comparison, lead: float) -> float | None:
     if comparison.p is None or comparison.error is None:
         return None
     both = comparison.error.p_value(lead)
-    return min(1.0, comparison.looks * (both / 2 if lead > 0 else 1 - both / 2))
+    return min(1.0, comparison.p_factor * (both / 2 if lead > 0 else 1 - both / 2))

@@ -15,13 +15,13 @@ import numpy as np
 from reports.statistics.comparison import SMALLEST, compare
 from reports.statistics.measured import CONFIDENCE
 from reports.statistics.sample import Array, Sample
-from reports.statistics.spreads import ALONE, Common
+from reports.statistics.spreads import NO_COMMON_SPREAD, CommonSpread
 
 DRAWS = 4000
 """Number of simulated errors. Their quantiles are exact to about 0.3 points of confidence."""
 FIRST_STEP = 0.1
 """Share of the level for finding the rows that are surely below the judged row, which they cannot beat by chance."""
-NOTHING = 1e-7
+MIN_ERROR = 1e-7
 """Smallest error, in points: smaller differences are rounding."""
 
 
@@ -43,15 +43,15 @@ def holm(p_values: Sequence[float | None], tests: Sequence[Hashable] | None = No
     return [None if p is None else adjusted[name] for name, p in zip(names, p_values, strict=True)]
 
 
-def best_set(field: Field, looks: float = 1.0) -> list[bool | None]:
+def best_set(field: Field, p_factor: float = 1.0) -> list[bool | None]:
     """Return for each row whether it may be the best. The set contains the best row with 95 % confidence.
 
     A row is out if another row leads it by more than chance explains among this many rows. Rows that are surely worse
     than the judged row are not counted (two steps: Romano, Shaikh and Wolf 2014). None for a row that cannot be judged:
-    trained under one seed. `looks` as in `Comparison`, here and in `rank_intervals`.
+    trained under one seed. `p_factor` as in `Comparison`, here and in `rank_intervals`.
     """
     answer: list[bool | None] = [None] * field.rows
-    level = (1 - CONFIDENCE) / looks
+    level = (1 - CONFIDENCE) / p_factor
     for place, index in enumerate(field.judged):
         above_others = field.by_chance(place)
         rivals = np.arange(len(field.judged)) != place
@@ -65,14 +65,14 @@ def best_set(field: Field, looks: float = 1.0) -> list[bool | None]:
     return answer
 
 
-def rank_intervals(field: Field, looks: float = 1.0) -> list[tuple[int, int] | None]:
+def rank_intervals(field: Field, p_factor: float = 1.0) -> list[tuple[int, int] | None]:
     """Return the best and the worst rank (1 is the highest mean) that each row may have, at 95 % for all rows at once.
 
     In steps (Mogstad, Romano, Shaikh and Wilhelm 2024): shown leads are no longer among the leads that chance could
     have made, so the bar for the rest falls. None for a row that cannot be judged; such rows have no part in the ranks.
     """
     answer: list[tuple[int, int] | None] = [None] * field.rows
-    shown = _leads_shown(field, (1 - CONFIDENCE) / looks)
+    shown = _leads_shown(field, (1 - CONFIDENCE) / p_factor)
     for place, index in enumerate(field.judged):
         answer[index] = (1 + int(shown[:, place].sum()), len(field.judged) - int(shown[place].sum()))
     return answer
@@ -112,7 +112,7 @@ class Field:
     scale: Array  # (judged, judged) the standard deviation of the difference of two simulated errors
 
     @classmethod
-    def of(cls, every: Sequence[Sample], common: Common = ALONE) -> Field:
+    def of(cls, every: Sequence[Sample], common: CommonSpread = NO_COMMON_SPREAD) -> Field:
         """Compute the leads and simulate the errors. The same samples give the same draws. `common` as in `compare`."""
         from scipy.special import ndtri
 
@@ -133,7 +133,7 @@ class Field:
         errors = np.random.default_rng(0).standard_normal((DRAWS, rows)) @ roots(joint)
         alone = np.diag(joint)
         scale = np.sqrt(np.maximum(alone[:, None] + alone - 2 * joint, 0.0))
-        return cls(len(every), judged, leads, errors, np.maximum(scale, NOTHING))
+        return cls(len(every), judged, leads, errors, np.maximum(scale, MIN_ERROR))
 
     def by_chance(self, place: int) -> Array:
         """(draws, judged) Leads by chance of the row at `place` over each other row."""

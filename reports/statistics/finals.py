@@ -10,7 +10,7 @@ fresh seeds.
   this look, 1/K of the error each (Dunn 1961), and with several goals 1/(K times their number). So for each reference
   all low ends hold at once, and so do all high ends, however scores are correlated.
 - **The answer.** The cheaper choice is kept until a dearer one is shown to be better: the untrained encoder needs no
-  training, the base no search. A gain is shown if its interval is above zero. A gain is "not worth it" (`nothing_in`)
+  training, the base no search. A gain is shown if its interval is above zero. A gain is "not worth it" (`not_worth_it`)
   if it was measured at zero or below, or if its interval is below the effect of another seed (one standard deviation).
   Checked in this order:
 
@@ -24,7 +24,7 @@ fresh seeds.
   So a false `use`, which advises training that does not pay, has at most the probability of the level. To keep the
   base or the encoder is no claim: for all answers but `use`, `most` is the largest gain that the intervals allow.
   Without a finalist only the base is compared with the encoder. With several goals, the base or the encoder is kept
-  only if that is the answer for each member of the front (`told_by`).
+  only if that is the answer for each member of the front (`deciding_judgement`).
 - **Items must be fresh, too.** Development scores from the very sentences that are tested choose recipes that are
   lucky with these sentences: such a gain has no verdict.
 """
@@ -43,7 +43,7 @@ from reports.statistics.fronts import on_front, spread
 from reports.statistics.measured import CONFIDENCE
 from reports.statistics.power import Spread, fewest, least_gain, pooled_spread, power, seeds_needed
 from reports.statistics.sample import Sample, pairable
-from reports.statistics.spreads import OWN, Common
+from reports.statistics.spreads import NO_LENT_SPREAD, CommonSpread
 
 Reference = Literal["base", "baseline", "encoder"]
 """What finalists are compared with: the base settings, the space's baseline row, the untrained encoder."""
@@ -55,9 +55,9 @@ POWER = 0.8
 """Probability with which planned seeds show a gain."""
 GAINS = (0.5, 1.0, 2.0)
 """Gains in points for which a plan counts the seeds."""
-TWO_FROM = 24
+TWO_FINALISTS_FROM = 24
 """From this number of trainings on, a second finalist is worth its share of the trainings and of the level."""
-RECORDED = Common(0.9**2, 3.0, lent=True)
+RECORDED_SPREAD = CommonSpread(0.9**2, 3.0, for_few_seeds_only=True)
 """Assumed variance of one seed, and its degrees of freedom: twice the spread of recorded trainings of two small
 pretrained encoders on six sets of pairs and triplets, the better half of each set's recipes (0.44 points, 0.19 to 0.60
 by set; the worse half 1.3; `benchmarks/own/recorded`)."""
@@ -74,26 +74,26 @@ def pick(development: Sequence[Sequence[float]]) -> list[int]:  # (finalists, go
     return [int(front[places[point]]) for point in spread(points)[:MOST_PICKED]]
 
 
-def lent_spread(samples: Iterable[Sample]) -> Common:
-    """Return the spread that recipes of at most three seeds borrow: `RECORDED`, or more if samples of two seeds scatter
-    more (copies once); never less, as a recipe may be unlike them. Equal recipes of one seed are called better in 2 %
-    of cases if they scatter three times as much as recorded, in 12 % at five times; of two or three seeds in 2 and 4
-    %."""
+def lent_spread(samples: Iterable[Sample]) -> CommonSpread:
+    """Return the spread that recipes of at most three seeds borrow: `RECORDED_SPREAD`, or more if samples of two
+    seeds scatter more (copies once); never less, as a recipe may be unlike them. Equal recipes of one seed are called
+    better in 2 % of cases if they scatter three times as much as recorded, in 12 % at five times; of two or three
+    seeds in 2 and 4 %."""
     pooled = pooled_spread({sample.values.tobytes(): sample for sample in samples}.values())
     if pooled is None:
-        return RECORDED
-    variance, _ = RECORDED.with_own(pooled.std**2, pooled.freedom)
+        return RECORDED_SPREAD
+    variance, _ = RECORDED_SPREAD.with_own(pooled.std**2, pooled.freedom)
     return _at_least_recorded(variance)
 
 
-def _at_least_recorded(variance: float) -> Common:
-    return replace(RECORDED, variance=max(RECORDED.variance, variance))
+def _at_least_recorded(variance: float) -> CommonSpread:
+    return replace(RECORDED_SPREAD, variance=max(RECORDED_SPREAD.variance, variance))
 
 
-def gain_over(first: Sample, second: Sample, lent: Common, looks: float = 1.0) -> Comparison:
+def gain_over(first: Sample, second: Sample, lent: CommonSpread, p_factor: float = 1.0) -> Comparison:
     """Return the gain of `first` over `second`, under fresh seeds. Each end of its interval holds by itself with 95 %;
-    `looks` divides the error of 5 %. `lent`: from `lent_spread`."""
-    return compare(first, second, common=lent, looks=looks / 2)
+    `p_factor` divides the error of 5 %. `lent`: from `lent_spread`."""
+    return compare(first, second, common=lent, p_factor=p_factor / 2)
 
 
 @dataclass(frozen=True)
@@ -121,24 +121,24 @@ def judge(
     order: Sequence[int],
     references: Mapping[Reference, Sample],
     *,
-    lent: Common = OWN,
-    looks: float = 1.0,
+    lent: CommonSpread = NO_LENT_SPREAD,
+    p_factor: float = 1.0,
     goals: int = 1,
     fresh: bool = True,
 ) -> Judgement:
     """Judge the finalists' test scores under fresh seeds against the references; rules: see the module.
 
     `order`: places of finalists in the order of use, from `pick`; of a front one at a time; empty without finalists.
-    `references["encoder"]` is fixed. `lent`: from `lent_spread`. `looks`: 1 / `facts.looks.share` of this look.
-    `goals`: number of figures that are judged together and share the level.
+    `references["encoder"]` is fixed. `lent`: from `lent_spread`. `p_factor`: 1 / `facts.looks.level_share` of this
+    look. `goals`: number of figures that are judged together and share the level.
     """
-    counts, recipes = looks * goals, max(len(finalists), 1)
+    joint_factor, recipes = p_factor * goals, max(len(finalists), 1)
     gains: dict[Reference, tuple[Comparison, ...]] = {
-        name: tuple(gain_over(finalist, sample, lent, counts * recipes) for finalist in finalists)
+        name: tuple(gain_over(finalist, sample, lent, joint_factor * recipes) for finalist in finalists)
         for name, sample in references.items()
     }
     base, encoder = references.get("base"), references.get("encoder")
-    over = gain_over(base, encoder, lent, counts) if base and encoder else None
+    over = gain_over(base, encoder, lent, joint_factor) if base and encoder else None
     by_finalist = [{name: each[place] for name, each in gains.items()} for place in range(len(finalists))]
     answer: Answer = "nothing yet"
     waiting: tuple[Reference, ...] = ()
@@ -161,17 +161,17 @@ def seeds_wanted(
     finalists: Sequence[Sample],
     references: Mapping[Reference, Sample],
     *,
-    lent: Common,
-    looks: float = 1.0,
+    lent: CommonSpread,
+    p_factor: float = 1.0,
     goals: int = 1,
 ) -> float | None:
     """Return for `nothing yet` how many seeds of each recipe would settle the answer; infinity if test items are too
-    few for any number. None for other answers, and if it is unknown. Parameters as in `judge`, but `looks` is of the
+    few for any number. None for other answers, and if it is unknown. Parameters as in `judge`, but `p_factor` is of the
     next look, at which these seeds would be judged."""
     base, picked = references.get("base"), judged.picked
     borrowed = Spread(math.sqrt(lent.variance), int(lent.freedom)) if lent.freedom else None
     spread = pooled_spread([*finalists, *references.values()]) or borrowed
-    alpha = _two_sided(finalists, looks, goals)
+    alpha = _two_sided(finalists, p_factor, goals)
     counts = []
     for name in judged.open:
         first = base if picked is None or judged.gains[name][picked].gain <= 0 else finalists[picked]
@@ -184,7 +184,7 @@ def least_shown(
     finalists: Sequence[Sample],
     references: Mapping[Reference, Sample],
     *,
-    looks: float = 1.0,
+    p_factor: float = 1.0,
     goals: int = 1,
 ) -> float | None:
     """Return for `nothing yet` the smallest true gain in points that the test items show in 80 % of studies, with any
@@ -192,17 +192,17 @@ def least_shown(
     first = references.get("base") if judged.picked is None else finalists[judged.picked]
     if first is None:
         return None
-    alpha = _two_sided(finalists, looks, goals)
+    alpha = _two_sided(finalists, p_factor, goals)
     gains = [least_gain(first, references[name], POWER, alpha=alpha) for name in judged.open]
     return max((gain for gain in gains if gain is not None), default=None)
 
 
-def _two_sided(finalists: Sequence[Sample], looks: float, goals: int) -> float:
+def _two_sided(finalists: Sequence[Sample], p_factor: float, goals: int) -> float:
     """The two-sided error of an interval whose ends hold by themselves."""
-    return 2 * (1 - CONFIDENCE) / (looks * goals * max(len(finalists), 1))
+    return 2 * (1 - CONFIDENCE) / (p_factor * goals * max(len(finalists), 1))
 
 
-def told_by(front: Sequence[Sequence[Judgement]]) -> tuple[int, int]:  # (members, figures)
+def deciding_judgement(front: Sequence[Sequence[Judgement]]) -> tuple[int, int]:  # (members, figures)
     """Return the member and the figure whose judgement is the answer of a front: the first `use`, by the first figure
     that has one; else the first `nothing yet`; else the first of all."""
     for answer in ("use", "nothing yet"):
@@ -213,18 +213,18 @@ def told_by(front: Sequence[Sequence[Judgement]]) -> tuple[int, int]:  # (member
     return 0, 0
 
 
-def shown(gain: Comparison) -> bool:
+def is_shown(gain: Comparison) -> bool:
     """Whether the gain is above zero by its interval. Never with one seed and no lent spread."""
     return not gain.one_seed and gain.low is not None and gain.low > 0
 
 
-def nothing_in(gain: Comparison, margin: float) -> bool:
+def not_worth_it(gain: Comparison, margin: float) -> bool:
     """Whether the gain is not worth it: measured at zero or below, or surely no larger than the margin in points."""
     return gain.gain <= 0 or (not gain.one_seed and gain.high is not None and gain.high <= margin)
 
 
 def _worth_using(gains: Mapping[Reference, Comparison]) -> bool:
-    return bool(gains) and all(shown(gain) for name, gain in gains.items() if name != "baseline")
+    return bool(gains) and all(is_shown(gain) for name, gain in gains.items() if name != "baseline")
 
 
 def _answer(
@@ -235,17 +235,17 @@ def _answer(
         return "use", ()
     over_base, over_encoder = gains.get("base"), gains.get("encoder")
     trained = [comparison for comparison in (over_encoder, base_over_encoder) if comparison is not None]
-    if base_over_encoder is not None and all(nothing_in(comparison, margin) for comparison in trained):
+    if base_over_encoder is not None and all(not_worth_it(comparison, margin) for comparison in trained):
         return "keep the encoder", ()
-    keeps_base = over_base is None or nothing_in(over_base, margin)
+    keeps_base = over_base is None or not_worth_it(over_base, margin)
     best = base_over_encoder if keeps_base else over_encoder
-    waiting: list[Reference] = [] if keeps_base or (over_base and shown(over_base)) else ["base"]
-    if best is not None and not shown(best):
+    waiting: list[Reference] = [] if keeps_base or (over_base and is_shown(over_base)) else ["base"]
+    if best is not None and not is_shown(best):
         waiting.append("encoder")
     return "nothing yet" if waiting else "keep the base", tuple(waiting)
 
 
-def _seeds(first: Sample, second: Sample, alpha: float, lent: Common, spread: Spread | None) -> float | None:
+def _seeds(first: Sample, second: Sample, alpha: float, lent: CommonSpread, spread: Spread | None) -> float | None:
     """Seeds of each recipe that show a gain as large as measured; infinity: no number does; None: no gain or spread."""
     gap = first.mean - second.mean
     if spread is None or gap <= 0:
@@ -277,26 +277,26 @@ def finalists_for(trainings: int) -> tuple[int, int]:
         2 finalists     -  53  53  76  80  83  84  86  86  86
         3 finalists     -   -  48  48  76  81  83  85  85  87
     """
-    recipes = min(trainings // 2, 1) if trainings < TWO_FROM else 2
+    recipes = min(trainings // 2, 1) if trainings < TWO_FINALISTS_FROM else 2
     return recipes, trainings // (recipes + 1)
 
 
-def plan(floor: Spread, finalists: int, seeds: int, *, looks: float = 1.0) -> Planned:
-    """Return what this many finalists show under this many seeds each. `looks` as in `judge`.
+def plan(floor: Spread, finalists: int, seeds: int, *, p_factor: float = 1.0) -> Planned:
+    """Return what this many finalists show under this many seeds each. `p_factor` as in `judge`.
 
     `floor`: the spread of one seed's score, and its degrees of freedom. Recipes of at most three seeds borrow
-    `RECORDED`, or `floor` if that is larger.
+    `RECORDED_SPREAD`, or `floor` if that is larger.
     """
     from scipy.optimize import brentq
     from scipy.special import ndtri
 
     def lacking(gain: float) -> float:
-        return _foretold(floor, finalists, seeds, gain, looks) - POWER
+        return _foretold(floor, finalists, seeds, gain, p_factor) - POWER
 
-    needed = {points: _needed(floor, finalists, points, looks) for points in GAINS}
+    needed = {points: _needed(floor, finalists, points, p_factor) for points in GAINS}
     if seeds < 2:
         single = Sample(np.zeros(1), (0,))
-        half = gain_over(single, single, _at_least_recorded(floor.std**2), looks * finalists).high or 0.0
+        half = gain_over(single, single, _at_least_recorded(floor.std**2), p_factor * finalists).high or 0.0
         return Planned(half + float(ndtri(POWER)) * math.sqrt(2) * floor.std, needed)
     if not floor.std:
         return Planned(0.0, needed)
@@ -306,14 +306,14 @@ def plan(floor: Spread, finalists: int, seeds: int, *, looks: float = 1.0) -> Pl
     return Planned(float(brentq(lacking, 0.0, most, xtol=1e-3 * most)), needed)
 
 
-def _needed(floor: Spread, finalists: int, gain: float, looks: float) -> int | None:
-    return fewest(lambda seeds: _foretold(floor, finalists, seeds, gain, looks) >= POWER)
+def _needed(floor: Spread, finalists: int, gain: float, p_factor: float) -> int | None:
+    return fewest(lambda seeds: _foretold(floor, finalists, seeds, gain, p_factor) >= POWER)
 
 
-def _foretold(floor: Spread, finalists: int, seeds: int, gain: float, looks: float) -> float:
+def _foretold(floor: Spread, finalists: int, seeds: int, gain: float, p_factor: float) -> float:
     """The chance that a finalist's true gain over the base is shown."""
     if floor.std == 0:
         return 1.0
     single = Sample(np.zeros(1), (0,))
-    alpha, lent = 2 * (1 - CONFIDENCE) / looks / finalists, _at_least_recorded(floor.std**2)
+    alpha, lent = 2 * (1 - CONFIDENCE) / p_factor / finalists, _at_least_recorded(floor.std**2)
     return power(single, single, gain, seeds, alpha=alpha, common=lent, spread=floor)

@@ -17,7 +17,7 @@ import numpy as np
 from reports.statistics.comparison import Error, ErrorPart, SeedsPart, interaction, items_part
 from reports.statistics.measured import CONFIDENCE
 from reports.statistics.sample import Array, Sample, pairable
-from reports.statistics.spreads import ALONE, FEW_SEEDS, Common
+from reports.statistics.spreads import FEW_SEEDS, NO_COMMON_SPREAD, CommonSpread
 
 MOST_SEEDS = 1000
 FIRMNESS = 6
@@ -50,7 +50,7 @@ def power(
     seeds: int,
     *,
     alpha: float = 1 - CONFIDENCE,
-    common: Common = ALONE,
+    common: CommonSpread = NO_COMMON_SPREAD,
     spread: Spread | None = None,
 ) -> float:
     """Return the chance that a true gain of `effect` points is found: two-sided p at most `alpha`, with the right sign.
@@ -68,7 +68,7 @@ def seeds_needed(
     power: float = 0.8,
     *,
     alpha: float = 1 - CONFIDENCE,
-    common: Common = ALONE,
+    common: CommonSpread = NO_COMMON_SPREAD,
     spread: Spread | None = None,
 ) -> int | None:
     """Return the seeds of each recipe, present ones included, with which a true gain of `effect` is found with `power`.
@@ -84,10 +84,10 @@ def least_gain(first: Sample, second: Sample, power: float = 0.8, *, alpha: floa
     None if the two recipes were not tested on the same items."""
     from scipy.special import ndtri
 
-    items = _Plan.of(first, second, ALONE, Spread(0.0, 1)).items
+    items = _Plan.of(first, second, NO_COMMON_SPREAD, Spread(0.0, 1)).items
     if items is None:
         return None
-    bar = Error.of([], items, 0.0, ALONE).half_width(alpha)
+    bar = Error.of([], items, 0.0, NO_COMMON_SPREAD).half_width(alpha)
     return float(bar + ndtri(power) * math.sqrt(items.variance))
 
 
@@ -106,10 +106,10 @@ class _Plan:
 
     spreads: tuple[Spread | None, Spread | None]  # None: a fixed recipe
     items: ErrorPart | None  # the part that more seeds do not reduce
-    common: Common
+    common: CommonSpread
 
     @classmethod
-    def of(cls, first: Sample, second: Sample, common: Common, spread: Spread | None) -> _Plan:
+    def of(cls, first: Sample, second: Sample, common: CommonSpread, spread: Spread | None) -> _Plan:
         items = None
         if pairable(first, second):
             of_items = items_part(first, second)
@@ -144,7 +144,7 @@ def _power(plan: _Plan, effect: float, count: int, alpha: float) -> float:
         freedom = FIRMNESS * spread.freedom
         over_seeds = spread.std**2 / count * freedom / chdtri(freedom, _points()[:, 2 * place])
         measured = over_seeds * chdtri(count - 1, _points()[:, 2 * place + 1]) / (count - 1)
-        seeds.append(SeedsPart(measured, count - 1.0, count, stands_alone=place == 1))
+        seeds.append(SeedsPart(measured, count - 1.0, count, uses_own_spread=place == 1))
         true = true + over_seeds
     bar = Error.of(seeds, plan.items, 0.0, plan.common).half_width(alpha)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -13,8 +13,8 @@ There are two questions.
   the rounds, and in a round over the rivals (Bonferroni). With several goals a recipe leaves once one other recipe is
   ahead in all of them, and the bound holds for each recipe of the front.
 - *Is a row above the baseline?* (`race_against`) A row stops once a report's own verdict is sure (`compare`; see
-  `looks`), or once the most seeds are unlikely to bring a verdict. Stopping for the second reason costs some power
-  and makes no false verdict.
+  `race_p_factor`), or once the most seeds are unlikely to bring a verdict. Stopping for the second reason costs some
+  power and makes no false verdict.
 
 Assumptions: a recipe's scores under its seeds are exchangeable, and not far from normal. Recipes scatter differently,
 and two seeds estimate a spread badly: each spread is shrunk towards the common one, as far as all spreads together
@@ -36,7 +36,7 @@ from reports.statistics.comparison import compare
 from reports.statistics.pairing import SURE, seed_effect_p
 from reports.statistics.sample import Array, Sample
 from reports.statistics.spreads import common_spread
-from reports.statistics.true_scores import FEWEST, common_variance
+from reports.statistics.true_scores import MIN_RECIPES, common_variance
 
 LOST = 0.1
 """Highest probability that the winner with the most seeds leaves the race, if spreads are not too unequal."""
@@ -85,7 +85,7 @@ class Course:
     """Whether the recipe has these seeds while others of the round lack some."""
 
 
-def looks(seeds: int, least: int, most: int) -> float:
+def race_p_factor(seeds: int, least: int, most: int) -> float:
     """Return the factor on p-values if a race could have stopped at any number of seeds from `least` to `most`.
 
     Half of the level is kept for the most seeds. The other half is shared evenly by the smaller numbers at which there
@@ -147,7 +147,7 @@ def race_against(baseline: str, entrants: Mapping[str, Entrant], least: int, mos
         samples = _samples(entrants, both, seeds)
         common = [common_spread(own) for own in samples]
         for place, name in enumerate(going, start=1):
-            chance = WRONG / of_rows / looks(seeds, least, most)
+            chance = WRONG / of_rows / race_p_factor(seeds, least, most)
             variance = spreads[0] + spreads[place]
             degrees = _pair_freedom(spreads[[0, place]], freedom[[0, place]])
             comparisons = [
@@ -242,7 +242,7 @@ def _spreads(
     variances, degrees = np.zeros((len(names), goals)), np.full((len(names), goals), np.inf)
     for goal in range(goals):
         usual, weight = 0.0, 0.0
-        if len(own) >= FEWEST:
+        if len(own) >= MIN_RECIPES:
             usual, weight = common_variance(own[:, goal], freedom)
             weight = min(weight, float(freedom.sum()))  # at most the degrees of freedom of all recipes together
         for place, name in enumerate(names):

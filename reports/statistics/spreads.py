@@ -18,19 +18,19 @@ import numpy as np
 from reports.statistics.sample import Sample
 from reports.statistics.true_scores import common_variance
 
-FEWEST = 3
+MIN_RECIPES = 3
 """With fewer recipes there is no common spread."""
 FEW_SEEDS = 3
 """With at most this many seeds, a recipe's own spread is hardly informative."""
 
 
 @dataclass(frozen=True)
-class Common:
+class CommonSpread:
     """The variance over seeds that is common to recipes, and its degrees of freedom."""
 
     variance: float
     freedom: float
-    lent: bool = False
+    for_few_seeds_only: bool = False
     """Whether the variance counts only for recipes of at most three seeds, while all others use their own spread."""
 
     def with_own(self, variance: Any, freedom: Any, seeds: int = 1) -> tuple[Any, Any]:
@@ -39,18 +39,19 @@ class Common:
         return (self.freedom * self.variance / seeds + freedom * variance) / total, total
 
 
-ALONE = Common(0.0, 0.0)
+NO_COMMON_SPREAD = CommonSpread(0.0, 0.0)
 """No common spread: each recipe uses its own."""
-OWN = Common(0.0, 0.0, lent=True)
+NO_LENT_SPREAD = CommonSpread(0.0, 0.0, for_few_seeds_only=True)
 """No lent spread: in finals, too, each recipe uses its own."""
 
 
-def common_spread(samples: Iterable[Sample]) -> Common:
-    """Return the spread of samples with two seeds, copies once; `ALONE` for too few, or if the median variance is 0."""
+def common_spread(samples: Iterable[Sample]) -> CommonSpread:
+    """Return the spread of samples with two seeds, copies once; `NO_COMMON_SPREAD` for too few, or if the
+    median variance is 0."""
     several = [*{sample.values.tobytes(): sample for sample in samples if sample.std is not None}.values()]
     variances = np.array([(sample.std or 0.0) ** 2 for sample in several])
-    if len(several) < FEWEST or np.median(variances) == 0:
-        return ALONE
+    if len(several) < MIN_RECIPES or np.median(variances) == 0:
+        return NO_COMMON_SPREAD
     freedom = np.array([sample.count - 1.0 for sample in several])
     variance, weight = common_variance(variances, freedom)
-    return Common(variance, min(weight, len(several) - 2.0))
+    return CommonSpread(variance, min(weight, len(several) - 2.0))

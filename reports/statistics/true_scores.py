@@ -26,7 +26,7 @@ DRAWS = 2000
 """Number of draws: a probability is exact to about one percent."""
 STEPS = 60
 """Number of EM steps that estimate the spread of the true scores."""
-FEWEST = 4
+MIN_RECIPES = 4
 """With fewer recipes of several seeds there is no common spread: each recipe keeps its own spread and mean."""
 EQUAL = 1e6
 """Degrees of freedom of the common spread if no recipe departs from it."""
@@ -73,7 +73,7 @@ def true_scores(recipes: Sequence[RecipeScores]) -> TrueScores | None:
     fixed = np.array([recipe.fixed for recipe in recipes])
     means = np.array([recipe.values.mean(axis=0) for recipe in recipes])
     several = (seeds > 1) & ~fixed
-    common = several.sum() >= FEWEST
+    common = several.sum() >= MIN_RECIPES
     if not (fixed | several).all() and not common:
         return None
     chance = np.random.default_rng(0)

@@ -16,11 +16,11 @@ from reports.facts.recipe_names import BASE, plain
 from reports.facts.soup import SHIPPED, Ship
 from reports.ledger import StudyInfo
 from reports.words.caveats import (
-    IN_ALL,
+    RAISED_LIMIT,
     better_without_a_model,
     carried_over,
     larger_limit,
-    most,
+    largest_possible_gain,
     next_steps,
     noise,
     notes,
@@ -28,76 +28,80 @@ from reports.words.caveats import (
 )
 from reports.words.commands import recipe_command, results_place, study_command
 from reports.words.comparisons import GO_ON
-from reports.words.gains import FEW, OVER, gain_over, level_in_words, points
-from reports.words.lines import Line, Say, first_few, fits, in_lines
+from reports.words.gains import MAX_NAMED, REFERENCE_NAMES, gain_over, level_in_words, points
+from reports.words.lines import Escape, Line, first_few, fits, in_lines
 from reports.words.markdown import count, duration, signed
 
-LISTED = 6
+MAX_NAMED_SETTINGS = 6
 """Largest number of settings that are named; more are only counted."""
 CHECKED = {
     "test_knn_accuracy": "by the ten nearest neighbours, without a classifier",
     "test_ndcg@10": "as a search among all texts of the test (nDCG@10)",
 }
-"""Words for the second measure of a task (`TaskKind.checked`), by its number."""
+"""Words for the second measure of a task (`TaskKind.checking_number`), by its number."""
 ENDED = "the limit ended the study before the base settings had run"
 
 
-def lines(answer: Answer, info: StudyInfo, say: Say) -> list[Line]:
+def lines(answer: Answer, info: StudyInfo, escape: Escape) -> list[Line]:
     """Return the answer's lines; empty if nothing can be stated."""
     if answer.rows is not None:
-        return _of_rows(answer, answer.rows, info, say)
+        return _of_rows(answer, answer.rows, info, escape)
     if answer.kind == "unfinished":
         return _unfinished(answer, info)
     if answer.figure is None:
         why = "what the finals compare has no test score in common" if answer.finalists else ENDED
-        more = f"{larger} {IN_ALL} with what is done" if (larger := larger_limit(info)) and not answer.finalists else ""
+        more = (
+            f"{larger} {RAISED_LIMIT} with what is done"
+            if (larger := larger_limit(info)) and not answer.finalists
+            else ""
+        )
         return [Line("Open", f"nothing can be told: {why}"), *([Line("Next", more)] if more else [])]
     base, first = answer.base, answer.picked[0] if answer.picked else answer.references["base"]
     of_picked = answer.kind in ("use", "open") and not answer.base_leads
     """Whether the lines are about the picked recipe, not about the settings or encoder that are kept."""
-    written = [*_verdict(answer, info, say), *in_lines("Note", better_without_a_model(answer))]
+    written = [*_verdict(answer, info, escape), *in_lines("Note", better_without_a_model(answer))]
     for place, finalist in enumerate(answer.picked if answer.kind == "use" else [first]):
-        written += [Line("Or", _settings(finalist, say))] * (place > 0)
-        gains = in_lines("Gain", _gain(answer, finalist, say)) if of_picked else _of_kept(answer, finalist, say)
+        written += [Line("Or", _settings(finalist, escape))] * (place > 0)
+        gains = in_lines("Gain", _gain(answer, finalist, escape)) if of_picked else _of_kept(answer, finalist, escape)
         written += gains
-        besides = [f"{say(task)} {gain_over(gain, 'base')}" for task, gain in finalist.beside.items()]
-        written += in_lines("Beside", besides if of_picked else _elsewhere(answer, say))
+        besides = [f"{escape(task)} {gain_over(gain, 'base')}" for task, gain in finalist.beside.items()]
+        written += in_lines("Beside", besides if of_picked else _elsewhere(answer, escape))
     written += [
-        *in_lines("Check", _check(answer, say)),
-        *in_lines("Most", most(answer)),
-        *([Line("Base", _settings(base, say))] if base and base.settings else []),
+        *in_lines("Check", _check(answer, escape)),
+        *in_lines("Most", largest_possible_gain(answer)),
+        *([Line("Base", _settings(base, escape))] if base and base.settings else []),
         *in_lines("Sure", sure(answer, first)),
-        *(Line("Note", words) for words in notes(answer, info, say)),
-        *in_lines("Note", carried_over(answer, first, say)),
+        *(Line("Note", words) for words in notes(answer, info, escape)),
+        *in_lines("Note", carried_over(answer, first, escape)),
     ]
     if answer.kind == "open":
         written += in_lines("Next", next_steps(answer, info))
     if of_picked:
-        written += in_lines("Worse", _worse(answer, say))
+        written += in_lines("Worse", _worse(answer, escape))
     if answer.kind in ("use", "open"):
         shown = first if of_picked else base
         written += [Line("Cost", words) for words in [_cost(answer, shown) if shown else ""] if words]
-    written += in_lines("Data", of_data(answer.data, say)) if answer.data else []
+    written += in_lines("Data", data_curve_in_words(answer.data, escape)) if answer.data else []
     to_train = answer.to_train
-    written += in_lines("Ship", _ship(answer.ship, say)) if answer.ship else []
+    written += in_lines("Ship", _ship(answer.ship, escape)) if answer.ship else []
     averaged = SHIPPED if answer.averaged else None
     written += [_model(averaged or to_train.name, info)] if to_train and (averaged or to_train.model) else []
     return [*written, *([Line("Again", recipe_command(info), command=True)] if to_train else [])]
 
 
-def _verdict(answer: Answer, info: StudyInfo, say: Say) -> list[Line]:
+def _verdict(answer: Answer, info: StudyInfo, escape: Escape) -> list[Line]:
     if answer.kind == "use":
-        return [Line("Use", _settings(answer.picked[0], say))]
+        return [Line("Use", _settings(answer.picked[0], escape))]
     if answer.kind == "base":
-        return [Line("Keep", f"{OVER['base']}, and train with them: {_none_better(answer, info)}")]
+        return [Line("Keep", f"{REFERENCE_NAMES['base']}, and train with them: {_none_better(answer, info)}")]
     if answer.kind == "as it came":
         trained = [*(finalist.gains.get("encoder") for finalist in answer.finalists), answer.base_over_encoder]
         worse = all(gain and gain.below for gain in trained)
         training = "every training of the finals is shown to be worse" if worse else "training is not shown to help"
-        return [Line("Keep", f"{OVER['encoder']}: {training} on {say(answer.figure or '')}")]
+        return [Line("Keep", f"{REFERENCE_NAMES['encoder']}: {training} on {escape(answer.figure or '')}")]
     why = "what the search picked measured no higher" if answer.picked else _none_better(answer, info)
-    best = f"{OVER['base']}; {why}" if answer.base_leads else _settings(answer.picked[0], say)
-    return [Line("Open", _why_open(answer, say)), Line("Best", f"so far: {best}")]
+    best = f"{REFERENCE_NAMES['base']}; {why}" if answer.base_leads else _settings(answer.picked[0], escape)
+    return [Line("Open", _why_open(answer, escape)), Line("Best", f"so far: {best}")]
 
 
 def _none_better(answer: Answer, info: StudyInfo) -> str:
@@ -118,42 +122,48 @@ def _none_better(answer: Answer, info: StudyInfo) -> str:
     return f"no recipe of the search scored above them in development ({seeds} each{items})"
 
 
-def _why_open(answer: Answer, say: Say) -> str:
+def _why_open(answer: Answer, escape: Escape) -> str:
     if answer.flags:
-        return f"no verdict, for the flag {' and '.join(map(say, answer.flags))}"
+        return f"no verdict, for the flag {' and '.join(map(escape, answer.flags))}"
     if not answer.fresh_items:
         return "nothing can be told of new sentences: these ones chose the settings"
-    if answer.base_over_encoder is not None and answer.base_stands:
+    if answer.base_over_encoder is not None and answer.keeps_base:
         gain = gain_over(answer.base_over_encoder, "encoder")
-        return f"keep {OVER['base']} for now ({gain}); whether the search gained more is not decided"
+        return f"keep {REFERENCE_NAMES['base']} for now ({gain}); whether the search gained more is not decided"
     if answer.picked and "encoder" in answer.picked[0].gains and answer.open == ("base",):
-        shown = f"what was picked is shown to be better than {OVER['encoder']}"
-        return f"{shown}; whether better than {OVER['base']} is not decided"
+        shown = f"what was picked is shown to be better than {REFERENCE_NAMES['encoder']}"
+        return f"{shown}; whether better than {REFERENCE_NAMES['base']} is not decided"
     over = answer.picked[0].gains.get("encoder") if answer.picked and answer.open == ("encoder",) else None
     if over:
         return f"whether training helps is not decided ({gain_over(over, 'encoder')})"
     return "nothing can be told yet"
 
 
-def _settings(finalist: Finalist, say: Say) -> str:
+def _settings(finalist: Finalist, escape: Escape) -> str:
     """Return `temperature 0.05, batch size 128, pooling cls`, for a row with its label."""
     if not finalist.settings:
-        return say(finalist.name)
-    row = "" if finalist.name.startswith("#") or finalist.name == BASE else f"{say(finalist.name)}: "
-    return row + ", ".join(first_few([say(plain(key, value)) for key, value in finalist.settings.items()], LISTED, row))
+        return escape(finalist.name)
+    row = "" if finalist.name.startswith("#") or finalist.name == BASE else f"{escape(finalist.name)}: "
+    return row + ", ".join(
+        first_few([escape(plain(key, value)) for key, value in finalist.settings.items()], MAX_NAMED_SETTINGS, row)
+    )
 
 
-def _gain(answer: Answer, finalist: Finalist, say: Say) -> list[str]:
+def _gain(answer: Answer, finalist: Finalist, escape: Escape) -> list[str]:
     over = [gain_over(gain, name, answer) for name, gain in finalist.gains.items()] or ["nothing to compare it with"]
     chosen_by = "" if answer.fresh_items or answer.flags else ", on the data it was chosen by"
-    return [f"{say(answer.figure or '')} {level_in_words(finalist.figure)}{chosen_by}: {over[0]}", *over[1:]]
+    return [f"{escape(answer.figure or '')} {level_in_words(finalist.figure)}{chosen_by}: {over[0]}", *over[1:]]
 
 
-def _check(answer: Answer, say: Say) -> list[str]:
-    """Return gains by the second measure (`TaskKind.checked`) of the recipe to use and of the best of the search, and
-    whether a gain over the encoder shows. Gains over TF-IDF are left out."""
+def _check(answer: Answer, escape: Escape) -> list[str]:
+    """Return gains by the second measure (`TaskKind.checking_number`) of the recipe to use and of the best of the
+    search, and whether a gain over the encoder shows. Gains over TF-IDF are left out."""
     clauses = list[str]()
-    roles = {answer.references[name].recipe: OVER[name] for name in ("base", "encoder") if name in answer.references}
+    roles = {
+        answer.references[name].recipe: REFERENCE_NAMES[name]
+        for name in ("base", "encoder")
+        if name in answer.references
+    }
     for place, check in enumerate(answer.checks):
         gains = {name: gain for name, gain in check.gains.items() if name != "baseline"}
         shown = [(name, gain) for name, gain in gains.items() if not place or name == "base" or gain.below]
@@ -167,57 +177,61 @@ def _check(answer: Answer, say: Say) -> list[str]:
     return [f"{', '.join(readers)}: {clauses[0]}", *clauses[1:]] if clauses else []
 
 
-def _of_kept(answer: Answer, first: Finalist, say: Say) -> list[Line]:
+def _of_kept(answer: Answer, first: Finalist, escape: Escape) -> list[Line]:
     """Return the lines of an answer that keeps something: what is kept, and the gap of the best of the search."""
     incumbent = answer.incumbent
     row, written = answer.references[incumbent], list[Line]()
-    level = f"{say(answer.figure or '')} of {OVER[incumbent]} {level_in_words(row.figure)}"
+    level = f"{escape(answer.figure or '')} of {REFERENCE_NAMES[incumbent]} {level_in_words(row.figure)}"
     over = [gain_over(gain, name, answer) for name, gain in row.gains.items()]
     if incumbent == "encoder" and answer.base_over_encoder:
-        over.append(f"{OVER['base']} {points(answer.base_over_encoder)} against it")
+        over.append(f"{REFERENCE_NAMES['base']} {points(answer.base_over_encoder)} against it")
     written += in_lines("Gain" if incumbent == "base" else "Score", [": ".join([level, *over[:1]]), *over[1:]])
     if answer.picked:
         gain = first.gains[incumbent]
         chance = ["that may be chance"] * (not gain.above and not gain.below)
-        best = f"its best, {say(first.name)}: {points(gain)} against {OVER[incumbent]}"
+        best = f"its best, {escape(first.name)}: {points(gain)} against {REFERENCE_NAMES[incumbent]}"
         written += in_lines("Search", [best, *chance])
     return written
 
 
-def _elsewhere(answer: Answer, say: Say) -> list[str]:
+def _elsewhere(answer: Answer, escape: Escape) -> list[str]:
     """Return the gains of the best of the search on other tasks over what is kept, the largest first."""
     incumbent = answer.incumbent
     others = [other for other in answer.others if other.over == incumbent] if answer.picked else []
     over = sorted(others, key=lambda other: -other.gain.gain)
-    clauses = [f"{say(other.task)} {points(other.gain)}" for other in over[:FEW]]
-    return [f"the best of the search against {OVER[incumbent]}: {clauses[0]}", *clauses[1:]] if clauses else []
+    clauses = [f"{escape(other.task)} {points(other.gain)}" for other in over[:MAX_NAMED]]
+    return (
+        [f"the best of the search against {REFERENCE_NAMES[incumbent]}: {clauses[0]}", *clauses[1:]] if clauses else []
+    )
 
 
-def _worse(answer: Answer, say: Say) -> list[str]:
+def _worse(answer: Answer, escape: Escape) -> list[str]:
     others = answer.others
     if not others:
         return ["not checked: no other task was evaluated (--senteval DIR, with STSBenchmark, checks one)"]
     below = [other for other in others if other.gain.below]
-    shown = below[:FEW] or others[:1]
-    clauses = [f"{say(item.task)} {points(item.gain)} against {OVER[item.over]}" for item in shown]
+    shown = below[:MAX_NAMED] or others[:1]
+    clauses = [f"{escape(item.task)} {points(item.gain)} against {REFERENCE_NAMES[item.over]}" for item in shown]
     if not below:
         clauses[0] = f"no loss is shown on another task; the lowest: {clauses[0]}"
-    clauses += [count(len(below) - FEW, "more task")] * (len(below) > FEW)
+    clauses += [count(len(below) - MAX_NAMED, "more task")] * (len(below) > MAX_NAMED)
     item = answer.general
     if item is not None and item not in shown:
-        clauses.append(f"a general check, {say(item.task)}: {points(item.gain)} against {OVER[item.over]}")
+        clauses.append(
+            f"a general check, {escape(item.task)}: {points(item.gain)} against {REFERENCE_NAMES[item.over]}"
+        )
     return clauses
 
 
-def _ship(ship: Ship, say: Say) -> list[str]:
+def _ship(ship: Ship, escape: Escape) -> list[str]:
     """Return which model to ship, its gain over one seed, and how much forgetting it undoes."""
     if ship.share is None:
         best = "the model of one seed, the best by development scores"
         return [f"{best}: no average of {ship.seeds} is better by these"]
     if not ship.keeps and ship.over_seed:
         return [f"the model of one seed: the average of {ship.seeds} measured {points(ship.over_seed)} against it"]
-    clauses = [f"the average of the models of {ship.seeds} trainings{mixed(ship.share)}"]
-    over = {"base": f"one training with {OVER['base']}", "encoder": OVER["encoder"]}
+    clauses = [f"the average of the models of {ship.seeds} trainings{mixture_in_words(ship.share)}"]
+    over = {"base": f"one training with {REFERENCE_NAMES['base']}", "encoder": REFERENCE_NAMES["encoder"]}
     clauses += [f"{points(ship.gains[name])} over {what}" for name, what in over.items() if name in ship.gains]
     if ship.over_seed:
         shown = "" if ship.over_seed.above or ship.over_seed.below else ", which may be chance"
@@ -226,14 +240,14 @@ def _ship(ship: Ship, say: Say) -> list[str]:
     soup = next(each for each in ship.soups if each.share == ship.share)
     before, after, seed = ship.untrained_general, soup.general, ship.one_seed.general
     if before is not None and after is not None and seed is not None:
-        lost = f"{signed(after - before)} against {OVER['encoder']}, one seed {signed(seed - before)}"
-        clauses.append(f"{say(ship.general)} {lost}")
+        lost = f"{signed(after - before)} against {REFERENCE_NAMES['encoder']}, one seed {signed(seed - before)}"
+        clauses.append(f"{escape(ship.general)} {lost}")
     return clauses
 
 
-def mixed(share: float) -> str:
+def mixture_in_words(share: float) -> str:
     """Return the share of the untrained encoder in an average, in words."""
-    return "" if share == 1 else f", mixed with {1 - share:.0%} of {OVER['encoder']}"
+    return "" if share == 1 else f", mixed with {1 - share:.0%} of {REFERENCE_NAMES['encoder']}"
 
 
 def _cost(answer: Answer, first: Finalist) -> str:
@@ -244,11 +258,13 @@ def _cost(answer: Answer, first: Finalist) -> str:
     if answer.averaged and answer.ship and used and used.seconds:
         average = f"; all {answer.ship.seeds} of the average {duration(answer.ship.seeds * used.seconds)}"
         again, base_again = (" (Again)", "") if used.recipe == first.recipe else ("", " (Again)")
-    beside = "" if first.recipe == base.recipe else f", with {OVER['base']}{base_again} {duration(base.seconds)}"
+    beside = (
+        "" if first.recipe == base.recipe else f", with {REFERENCE_NAMES['base']}{base_again} {duration(base.seconds)}"
+    )
     return f"one training{again} takes {duration(first.seconds)}{beside}{average}"
 
 
-def of_data(data: DataCurve, say: Say) -> list[str]:
+def data_curve_in_words(data: DataCurve, escape: Escape) -> list[str]:
     """Return the gain of the last doubling of the data, without a promise for a further one."""
     *_, half, whole = data.parts
     if whole.gain is None:
@@ -256,7 +272,7 @@ def of_data(data: DataCurve, say: Say) -> list[str]:
             return [f"{data.trials.done} of {count(data.trials.planned, 'trial')} of the learning curve are done"]
         return ["half of the data are too few for the recipe, so what more would bring is unknown"]
     sizes = "" if half.rows is None or whole.rows is None else f", from {half.rows:,} to {whole.rows:,} {data.unit},"
-    flagged = [f"no verdict, for the flag {' and '.join(map(say, whole.flags))}"] if whole.flags else []
+    flagged = [f"no verdict, for the flag {' and '.join(map(escape, whole.flags))}"] if whole.flags else []
     brought = f"the last doubling of the data{sizes} brought {points(whole.gain)}"
     return [brought, *flagged, "what another one would bring was not measured"]
 
@@ -269,20 +285,20 @@ def _unfinished(answer: Answer, info: StudyInfo) -> list[Line]:
     return [Line("Wait", words), Line(GO_ON, study_command(info), command=True)]
 
 
-def _of_rows(answer: Answer, rows: RowsAnswer, info: StudyInfo, say: Say) -> list[Line]:
+def _of_rows(answer: Answer, rows: RowsAnswer, info: StudyInfo, escape: Escape) -> list[Line]:
     """Return the rows that are better than the baseline, the largest gain, and how many claims hold."""
     written = []
     if rows.figure and rows.baseline and rows.compared:
         be = "is" if len(rows.better) == 1 else "are"
         which = f"{len(rows.better) or 'none'} of {count(rows.compared, 'row')}" if rows.compared > 1 else "no row"
         no_verdict = f", {rows.unjudged} {'has' if rows.unjudged == 1 else 'have'} no verdict" * bool(rows.unjudged)
-        words = f"{which} {be if rows.better else 'is'} shown to be better than {say(rows.baseline)}{no_verdict}"
-        named = first_few([say(name) for name in rows.better], FEW)
+        words = f"{which} {be if rows.better else 'is'} shown to be better than {escape(rows.baseline)}{no_verdict}"
+        named = first_few([escape(name) for name in rows.better], MAX_NAMED)
         whole = f"{words}: {'; '.join(named)}" if named else words
         written += [Line("Better", whole)] if fits(whole) else [Line("Better", words), *in_lines("These", named)]
     if rows.gain and rows.best and rows.gain.low is not None:
         largest = f"the largest{' with a verdict' * bool(rows.unjudged)}"
-        words = f"{largest} is {points(rows.gain)} in {say(rows.figure)}: {say(rows.best)}"
+        words = f"{largest} is {points(rows.gain)} in {escape(rows.figure)}: {escape(rows.best)}"
         written += in_lines("Gain", [words, *["with one seed that may be chance"] * rows.one_seed])
     elif rows.gain:
         written.append(
@@ -292,7 +308,7 @@ def _of_rows(answer: Answer, rows: RowsAnswer, info: StudyInfo, say: Say) -> lis
     if rows.claims:
         written.append(Line("Claims", _claims(rows)))
     if rows.explored:
-        clauses = [f"the best so far is {say(rows.explored)}", "its own seeds chose it, so its gain is unknown"]
+        clauses = [f"the best so far is {escape(rows.explored)}", "its own seeds chose it, so its gain is unknown"]
         written += in_lines("Search", clauses)
     return [*written, *([_model(rows.model, info)] if rows.model else [])]
 

@@ -9,22 +9,26 @@ from reports.facts.answer_parts import Ahead, Finalist
 from reports.facts.recipe_names import BASE
 from reports.ledger import StudyInfo
 from reports.ledger.finals import share_in_words
-from reports.statistics.finals import RECORDED
-from reports.words.gains import FEW, OVER, gain_over
-from reports.words.lines import Say, first_few
+from reports.statistics.finals import RECORDED_SPREAD
+from reports.words.gains import MAX_NAMED, REFERENCE_NAMES, gain_over
+from reports.words.lines import Escape, first_few
 from reports.words.markdown import count, duration, number, signed, span
 from search_spaces.limits import rounded_up
 from search_spaces.own_data import TF_IDF
 
-MOST_ADVISED = 100
+MAX_ADVISED_SEEDS = 100
 """Largest number of seeds of each recipe that is advised."""
-IN_ALL = "in all goes on"
+RAISED_LIMIT = "in all goes on"
 """Words for a raised limit: it includes what the study has already used."""
 
 
 def sure(answer: Answer, first: Finalist) -> list[str]:
     """Return the seeds, items and recipes behind the answer. `first`: the recipe that the answer is about."""
-    more = f", {answer.base.seeds} of {OVER['base']}" if answer.base and answer.base.seeds != first.seeds else ""
+    more = (
+        f", {answer.base.seeds} of {REFERENCE_NAMES['base']}"
+        if answer.base and answer.base.seeds != first.seeds
+        else ""
+    )
     each = "each" if {finalist.seeds for finalist in answer.finalists} == {first.seeds} else "of it"
     seeds = f"{count(first.seeds, 'fresh seed')} {each}{more}"
     chose = "" if answer.chosen_on is None else f", {answer.chosen_on:,} to choose by"
@@ -32,7 +36,7 @@ def sure(answer: Answer, first: Finalist) -> list[str]:
     several = answer.items is not None and (answer.rows_of_items or 0) > answer.items
     rows = f" (of {answer.rows_of_items:,} rows: what shares a text is one item)" if several else ""
     items = [] if answer.items is None else [f"{count(answer.items, 'test item')}{rows}{chose}{trained}"]
-    clauses = [seeds if answer.picked else f"{count(first.seeds, 'seed')} of {OVER['base']}", *items]
+    clauses = [seeds if answer.picked else f"{count(first.seeds, 'seed')} of {REFERENCE_NAMES['base']}", *items]
     parts = f", {answer.whole} of them on all of the data" if answer.whole < answer.tried else ""
     clauses.append(f"{count(answer.tried, 'recipe')} tried{parts}, {duration(answer.seconds)} of trials added up")
     return [*clauses, *noise(answer), *_lent(answer)]
@@ -49,7 +53,7 @@ def _lent(answer: Answer) -> list[str]:
     """Return what the intervals of few seeds assume."""
     if answer.lent is None:
         return []
-    by = "a guess from other data" if answer.lent <= math.sqrt(RECORDED.variance) else "by what ran twice"
+    by = "a guess from other data" if answer.lent <= math.sqrt(RECORDED_SPREAD.variance) else "by what ran twice"
     alone = any(each and each.seeds == 1 for each in (*answer.finalists, answer.base))
     points = f"{number(answer.lent)} points ({by})"
     if alone:
@@ -57,17 +61,18 @@ def _lent(answer: Answer) -> list[str]:
     return [f"so few seeds cannot measure what a seed moves: intervals also count {points}"]
 
 
-def most(answer: Answer) -> list[str]:
+def largest_possible_gain(answer: Answer) -> list[str]:
     """Return the largest gain that the data allow, if none is shown."""
     if answer.flags or not answer.fresh_items or answer.most is None or answer.most <= 0:
         return []
     over = answer.open[0] if answer.open else answer.incumbent
-    judged = [OVER["base"]] if over == "encoder" and answer.base_over_encoder else []
+    judged = [REFERENCE_NAMES["base"]] if over == "encoder" and answer.base_over_encoder else []
     recipes = len(answer.finalists)
     judged += ["the recipe judged" if recipes == 1 else f"the {recipes} recipes judged"] if recipes else []
     gain = "gains" if judged == ["the recipe judged"] else "gain"
     return [
-        f"{' and '.join(judged)} {gain} at most {signed(answer.most)} over {OVER[over]}, by the end of the interval"
+        f"{' and '.join(judged)} {gain} at most {signed(answer.most)} over {REFERENCE_NAMES[over]}, by the end "
+        "of the interval"
     ]
 
 
@@ -81,7 +86,7 @@ def better_without_a_model(answer: Answer) -> list[str]:
     return [f"TF-IDF without any model scores {number(ahead)} higher: try another encoder"] * surely
 
 
-def notes(answer: Answer, info: StudyInfo, say: Say) -> list[str]:
+def notes(answer: Answer, info: StudyInfo, escape: Escape) -> list[str]:
     """Return further facts that a reader must know, each a sentence."""
     sentences = list[str]()
     if answer.share is not None:
@@ -94,16 +99,17 @@ def notes(answer: Answer, info: StudyInfo, say: Say) -> list[str]:
     if failed := len(answer.failed):
         sentences.append(f"all trials of {count(failed, 'finalist')} in the finals failed")
     if part := answer.misleading:
-        less = f"{OVER['base']} scored {number(part.base)} in development, {OVER['encoder']} {number(part.encoder)}"
+        base, encoder = REFERENCE_NAMES["base"], REFERENCE_NAMES["encoder"]
+        less = f"{base} scored {number(part.base)} in development, {encoder} {number(part.encoder)}"
         sentences.append(f"on {share_in_words(part.share)} {less}: there what trains least may look best")
     if answer.ahead and info.limited:
-        sentences.append(f"{_scored_higher(answer.ahead, say)}{_goes_on(answer, info)}")
+        sentences.append(f"{_scored_higher(answer.ahead, escape)}{_goes_on(answer, info)}")
     if answer.unrun > answer.tried and info.limited:
         sentences.append(f"{count(answer.unrun, 'more recipe')} were drawn and had no time{_goes_on(answer, info)}")
     if answer.remembered:
         items = count(answer.remembered.items, "test item")
         gain = gain_over(answer.remembered.gain, "encoder")
-        subject = f"{OVER['base']} gain" if answer.to_train == answer.base else "it gains"
+        subject = f"{REFERENCE_NAMES['base']} gain" if answer.to_train == answer.base else "it gains"
         sentences.append(f"training saw a text of {items}; on the others {subject} {gain}")
     seeds, finals = max((finalist.seeds for finalist in answer.finalists), default=0), info.finals
     if finals is not None and 0 < seeds < finals.seeds and info.limited:
@@ -117,24 +123,25 @@ def notes(answer: Answer, info: StudyInfo, say: Say) -> list[str]:
     return sentences
 
 
-def _scored_higher(ahead: Ahead, say: Say) -> str:
+def _scored_higher(ahead: Ahead, escape: Escape) -> str:
     where = "before the finals" if ahead.share == 1 else f"on {share_in_words(ahead.share)}"
-    last = OVER["base"] if ahead.last == BASE else say(ahead.last)
-    scores = f"{say(ahead.name)} scored {number(ahead.value)} in development, {last} {number(ahead.last_value)}"
+    last = REFERENCE_NAMES["base"] if ahead.last == BASE else escape(ahead.last)
+    scores = f"{escape(ahead.name)} scored {number(ahead.value)} in development, {last} {number(ahead.last_value)}"
     chance = "" if ahead.error is None else f" (chance: ±{number(ahead.error)})"
     return f"{where} {scores}{chance}: no time was left to judge it"
 
 
-def carried_over(answer: Answer, first: Finalist, say: Say) -> list[str]:
+def carried_over(answer: Answer, first: Finalist, escape: Escape) -> list[str]:
     """If development scores misled the search, return the tasks on which its best settings gain and lose."""
     if answer.kind not in ("base", "as it came") or not answer.picked or not _misled(answer, first):
         return []
     gained = [other for other in answer.others if other.gain.above]
     clauses = [
-        f"the gain carried over to {say(other.task)}, {gain_over(other.gain, other.over)}" for other in gained[:FEW]
+        f"the gain carried over to {escape(other.task)}, {gain_over(other.gain, other.over)}"
+        for other in gained[:MAX_NAMED]
     ]
-    lost = first_few([say(other.task) for other in answer.lost], FEW) or [say(answer.figure or "")]
-    worse = f"the best of the search is shown to be worse than {OVER[answer.incumbent]} on {', '.join(lost)}"
+    lost = first_few([escape(other.task) for other in answer.lost], MAX_NAMED) or [escape(answer.figure or "")]
+    worse = f"the best of the search is shown to be worse than {REFERENCE_NAMES[answer.incumbent]} on {', '.join(lost)}"
     return ["by the development scores the search had found better settings", *clauses, worse]
 
 
@@ -155,7 +162,7 @@ def next_steps(answer: Answer, info: StudyInfo) -> list[str]:
     if not answer.fresh_items:
         return ["test sentences that did not choose the settings would settle it"]
     larger = f"{larger_limit(info)} in all" if info.limited else "--trials"
-    if not answer.finalists and answer.base_stands:
+    if not answer.finalists and answer.keeps_base:
         return [f"the same command with {larger} goes on, and may have time to judge a recipe"] if info.limited else []
     clauses, more = [], f"more recipes ({larger}) may find a larger one"
     if answer.never:
@@ -173,7 +180,7 @@ def next_steps(answer: Answer, info: StudyInfo) -> list[str]:
     seeds = answer.seeds if answer.seeds is not None else 5
     size = f"{max(1, len(answer.finalists))}x{seeds}"
     finals = f"--search {info.search} --finals {size} {larger_limit(info, seeds)}".strip()
-    if answer.seeds is not None and answer.seeds > MOST_ADVISED:
+    if answer.seeds is not None and answer.seeds > MAX_ADVISED_SEEDS:
         clauses.append(f"to show so small a gain would take {answer.seeds} seeds each")
         clauses.append(more)
     elif answer.seeds is not None:
@@ -187,7 +194,7 @@ def next_steps(answer: Answer, info: StudyInfo) -> list[str]:
 def _goes_on(answer: Answer, info: StudyInfo, seeds: int | None = None) -> str:
     """Return under which limit the study continues, unless `next_steps` returns it."""
     named = answer.kind == "open" and not answer.flags and answer.fresh_items
-    return "" if named else f"; {larger_limit(info, seeds)} {IN_ALL}"
+    return "" if named else f"; {larger_limit(info, seeds)} {RAISED_LIMIT}"
 
 
 def larger_limit(info: StudyInfo, seeds: int | None = None) -> str:

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from reports.facts.boards import Board
 from reports.facts.evidence import SURE
 from reports.facts.gain import Gain
-from reports.facts.looks import share
-from reports.facts.more_seeds import MOST, SeedsWanted
+from reports.facts.looks import level_share
+from reports.facts.more_seeds import MAX_FURTHER_SEEDS, SeedsWanted
 from reports.facts.recipe_names import short
 from reports.facts.results import Results
 from reports.facts.same_recipe import NotVaried, SameRecipe
@@ -19,20 +19,20 @@ from reports.statistics.collapse import rate_interval
 from reports.words.markdown import DASH, count, number, signed, text, verbatim
 from trainables.recipe import changed
 
-FEWEST = 4
+MIN_ORDERED_ROWS = 4
 """Fewest rows whose order is compared with the paper's."""
-WIDE = 20.0
+TOO_WIDE_POINTS = 20.0
 """An interval that extends more than this many points to both sides of zero is shown as too little data."""
-CLOSE = 0.5
+CLOSE_TAU = 0.5
 """From this Kendall tau on, two orders are called close, even if the rows are too few to prove it."""
 GO_ON = "Go on"
 """Head of the line with the command that continues a study."""
 STAGES_IN_WORDS = {"search": "search", "finals": "finals", "further": "averages"}
 """Words for the stages of a study (`reports.ledger.STAGES`)."""
-SHORT = {"objective.positives": "N+", "objective.negatives": "N-"}
+SHORT_NAMES = {"objective.positives": "N+", "objective.negatives": "N-"}
 """Short names of limits, as in a table."""
 
-CHOSEN = (
+SELECTION_BIAS = (
     "the seeds that are compared here also chose the recipe, and a seed that is lucky on development data is mostly "
     "lucky on test data, too, so the figures flatter it; only seeds that it was not chosen by could judge it"
 )
@@ -52,7 +52,7 @@ def difference(gain: float | None, low: float | None, high: float | None) -> str
     the interval is too wide or is zero, words instead of its ends."""
     if low is None or high is None:
         return signed(gain)
-    if low < -WIDE and high > WIDE:
+    if low < -TOO_WIDE_POINTS and high > TOO_WIDE_POINTS:
         return f"{signed(gain)} [far too little data to tell]"
     if gain == low == high == 0:
         return f"{signed(gain)} [no seed and no item differs]"
@@ -85,13 +85,13 @@ def probability(value: float | None) -> str:
 def order_sentence(board: Board) -> str:
     """Compare our order of the rows with the paper's, in words to follow "On STS Avg."; empty if rows are few."""
     tau_b = board.order
-    if tau_b is None or tau_b.rows < FEWEST:
+    if tau_b is None or tau_b.rows < MIN_ORDERED_ROWS:
         return ""
     few = f", but {tau_b.rows} rows are too few to exclude chance"
     if tau_b.p < SURE:
         meaning = "like" if tau_b.tau > 0 else "the reverse of"
         meaning, rest = f"is {meaning} the paper's, more than chance would make it", ""
-    elif abs(tau_b.tau) >= CLOSE:
+    elif abs(tau_b.tau) >= CLOSE_TAU:
         meaning, rest = f"is close to {'the paper' if tau_b.tau > 0 else 'the reverse of the paper'}'s", few
     else:
         meaning, rest = "is no closer to the paper's than chance would make it", ""
@@ -149,7 +149,7 @@ def _seeds(open_seeds: SeedsWanted, noun: str) -> str:
         )
     if open_seeds.far:
         which = _which(open_seeds.far, every, noun)
-        clauses.append(f"{which} would need more than {MOST} more seeds, if as small as measured")
+        clauses.append(f"{which} would need more than {MAX_FURTHER_SEEDS} more seeds, if as small as measured")
     if open_seeds.unknown:
         clauses.append(f"what {_which(open_seeds.unknown, every, noun)} would need is unknown, since seeds are missing")
     return f"{'; '.join(clauses)}."
@@ -167,7 +167,7 @@ def look(number: int | None) -> str:
     if number is None:
         return ""
     sure = 100 * CONFIDENCE
-    spent = (100 - sure) * share(number)
+    spent = (100 - sure) * level_share(number)
     digits = max(1, -math.floor(math.log10(spent)))  # a late look uses little: never "100 %"
     return (
         f"**Look {number} at this study.** In one table of rows, or among the claims, the chance that any verdict at "
@@ -179,20 +179,21 @@ def look(number: int | None) -> str:
 
 def one_recipe(pair: SameRecipe) -> str:
     """Return why two rows have the same effect as one recipe, in words to follow a colon."""
-    if pair.by == "name":
+    if pair.reason == "name":
         return "it is one recipe under two names"
-    if pair.by == "scores":
+    if pair.reason == "scores":
         return "every score is the same under every seed"
-    limits = ", ".join(f"{SHORT[key]} {first:.2f} and {other:.2f}" for key, first, other in pair.measured)
+    limits = ", ".join(f"{SHORT_NAMES[key]} {first:.2f} and {other:.2f}" for key, first, other in pair.measured)
     return f"the limits on positives and negatives made no difference (measured {limits})"
 
 
 def not_varied(limits: NotVaried) -> str:
     """Return which limits the rows set to different values without any effect, in words for brackets."""
     words = ", ".join(
-        f"{SHORT[key]} was not varied in effect ({mean:.2f} in every row that has run)" for key, mean in limits.alike
+        f"{SHORT_NAMES[key]} was not varied in effect ({mean:.2f} in every row that has run)"
+        for key, mean in limits.alike
     )
-    return f"{words}; only {' and '.join(SHORT[key] for key in limits.others)} differs"
+    return f"{words}; only {' and '.join(SHORT_NAMES[key] for key in limits.others)} differs"
 
 
 # Words from outside, and recipes

@@ -12,7 +12,7 @@ from reports.words.markdown import code, count, number, text
 from search_spaces.goals import SELECTION, Goal
 from search_spaces.limits import LIMITS, ended_in_words, of_trials
 
-FEW = 3
+MAX_NAMED_RECIPES = 3
 """Largest number of recipes above a limit that are named; more are only counted."""
 
 
@@ -60,8 +60,11 @@ def _above(results: Results) -> str:
     above = results.above_limits
     if not above:
         return "No finished recipe is above."
-    named = [f"{rows_in_words(results, [recipe])} ({_took(means)})" for recipe, means in list(above.items())[:FEW]]
-    named += [f"{len(above) - FEW} more"] if len(above) > FEW else []
+    named = [
+        f"{rows_in_words(results, [recipe])} ({_took(means)})"
+        for recipe, means in list(above.items())[:MAX_NAMED_RECIPES]
+    ]
+    named += [f"{len(above) - MAX_NAMED_RECIPES} more"] if len(above) > MAX_NAMED_RECIPES else []
     be = "is" if len(above) == 1 else "are"
     return (
         f"Of {count(len(results.recipes), 'finished recipe')}, {len(above)} {be} above: {listed(named)}; "

@@ -6,8 +6,8 @@ from reports.facts.answer import Answer
 from reports.facts.gain import Gain
 from reports.words.comparisons import interval, level
 
-OVER = {"base": "the base settings", "encoder": "the untrained encoder", "baseline": "the baseline row"}
-FEW = 3
+REFERENCE_NAMES = {"base": "the base settings", "encoder": "the untrained encoder", "baseline": "the baseline row"}
+MAX_NAMED = 3
 """Largest number of rows or tasks that are named; more are only counted."""
 
 
@@ -25,10 +25,10 @@ def points(gain: Gain) -> str:
 
 def gain_over(gain: Gain, name: str, answer: Answer | None = None) -> str:
     """Return `+1.21 [+0.80, +1.62] over the base settings`. If `answer` is given, the baseline has its own name."""
-    return f"{points(gain)} over {reference(answer, name) if answer else OVER[name]}"
+    return f"{points(gain)} over {reference(answer, name) if answer else REFERENCE_NAMES[name]}"
 
 
 def reference(answer: Answer, name: str) -> str:
     """Return the name of what finalists are compared with; the baseline, a row of the space, has its own name."""
     row = answer.references.get(name) if name == "baseline" else None
-    return row.name if row else OVER[name]
+    return row.name if row else REFERENCE_NAMES[name]

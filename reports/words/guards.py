@@ -9,13 +9,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from reports.facts.guards import Flag
-from reports.facts.recipe_names import called
+from reports.facts.recipe_names import name_of
 from reports.facts.results import Results
 from reports.words.markdown import count, number, text, verbatim
 
-FEW = 3
+MAX_NAMED = 3
 """Largest number of rows that are named, the others are only counted; and largest number of values that are listed."""
-FEW_TASKS = 4
+MAX_NAMED_TASKS = 4
 """Largest number of tasks that are named; more are only counted."""
 
 CONDITIONS = {
@@ -56,7 +56,7 @@ def _details(results: Results, condition: str, part: Mapping[str, Any]) -> list[
     details = []
     if "ends" in part:
         details.append(" to ".join(f"{number(end, 0)} in {rows_in_words(results, own)}" for end, own in part["ends"]))
-    elif "usual" in part and len(part["others"]) > FEW:
+    elif "usual" in part and len(part["others"]) > MAX_NAMED:
         details.append(f"{len(part['others']) + 1} kinds among {count(part['recipes'], 'recipe')}")
     elif "usual" in part:
         details += [f"{rows_in_words(results, own)}: {text(_value(condition, value))}" for value, own in part["others"]]
@@ -231,8 +231,8 @@ def overlap(results: Results, flag: Flag) -> str:
             "memory"
         )
     shares = [f"{text(task)} {_percent(100 * least, 100 * most)}" for task, least, most in flag.facts["shares"]]
-    more = f" and {count(len(shares) - FEW_TASKS, 'more task')}" if len(shares) > FEW_TASKS else ""
-    largest = ", ".join(shares[:FEW_TASKS]) + more if more else listed(shares)
+    more = f" and {count(len(shares) - MAX_NAMED_TASKS, 'more task')}" if len(shares) > MAX_NAMED_TASKS else ""
+    largest = ", ".join(shares[:MAX_NAMED_TASKS]) + more if more else listed(shares)
     meaning = {
         "seen": "these scores may be too high",
         "seen little": "these scores may be slightly too high, equally in all of these rows; gains between them are "
@@ -256,11 +256,11 @@ def rows_in_words(results: Results, recipes: Collection[str]) -> str:
     order = {recipe_hash: place for place, recipe_hash in enumerate(results.labels)}
     rows = [results.labels[recipe] for recipe in sorted(recipes & order.keys(), key=lambda recipe: order[recipe])]
     explored = sorted(set(recipes) - order.keys())
-    named = [verbatim(label) for label in rows[:FEW]]
-    if len(rows) > FEW:
-        named.append(count(len(rows) - FEW, "more row"))
+    named = [verbatim(label) for label in rows[:MAX_NAMED]]
+    if len(rows) > MAX_NAMED:
+        named.append(count(len(rows) - MAX_NAMED, "more row"))
     if len(explored) == 1 and not rows:
-        named.append(f"the recipe {verbatim(called(results, explored[0]))}")
+        named.append(f"the recipe {verbatim(name_of(results, explored[0]))}")
     elif explored:
         named.append(f"{count(len(explored), 'explored recipe')}")
     return listed(named)
@@ -274,7 +274,7 @@ def listed(items: Sequence[str]) -> str:
 def _tasks(tasks: Iterable[str]) -> str:
     """Return `MR and CR`, or only the number of tasks."""
     names = sorted(tasks)
-    return listed([text(name) for name in names]) if len(names) <= FEW_TASKS else count(len(names), "task")
+    return listed([text(name) for name in names]) if len(names) <= MAX_NAMED_TASKS else count(len(names), "task")
 
 
 def _ends(facts: Mapping[str, Any], digits: int = 2) -> str:

@@ -1,14 +1,14 @@
-"""The lines of an answer: a head, and a sentence of at most `LONGEST` words with at most one bracket."""
+"""The lines of an answer: a head, and a sentence of at most `MAX_WORDS` words with at most one bracket."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-Say = Callable[[object], str]
+Escape = Callable[[object], str]
 """Makes words from outside safe to show: escaped for markdown, or printable for a console."""
 
-LONGEST = 29
+MAX_WORDS = 29
 """Largest number of words in a line, without its head."""
 
 
@@ -18,7 +18,7 @@ class Line:
 
     head: str
     words: str
-    """Already made safe by `Say`; a command is shown as typed."""
+    """Already made safe by `Escape`; a command is shown as typed."""
     command: bool = False
 
 
@@ -34,12 +34,12 @@ def in_lines(head: str, parts: Iterable[str]) -> list[Line]:
 
 
 def fits(words: str) -> bool:
-    return len(words.split()) <= LONGEST and words.count("(") <= 1
+    return len(words.split()) <= MAX_WORDS and words.count("(") <= 1
 
 
 def first_few(named: Sequence[str], most: int, before: str = "") -> list[str]:
     """Return the first names, at most `most` and as many as fit in a line, and the number of further ones."""
-    room = LONGEST - 2 - len(before.split())
+    room = MAX_WORDS - 2 - len(before.split())
     shown = [name for place, name in enumerate(named[:most]) if len(" ".join(named[: place + 1]).split()) <= room]
     return [*shown, *([f"and {len(named) - len(shown)} more"] if len(named) > len(shown) else [])]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from search_spaces.paper import ACCURACY, ALL_PAIRS, Column, Need, Overrides, PremiseCount, Row, Table
 from search_spaces.published import by_label, read_figures, same
-from search_spaces.shared import AS_IT_IS, SICK, STSB, WORDS, YEARS, averaged, finished, needed, plain, scored
+from search_spaces.shared import NO_TRAINING, SICK, STSB, WORD_VECTORS, YEARS, averaged, finished, needed, plain, scored
 
 _FIGURES = read_figures(Path(__file__).with_name("figures.csv"))
 BASE, LARGE = "SupMPN-BERT-base", "SupMPN-BERT-large"
@@ -35,11 +35,11 @@ _WHITEN: Overrides = {"pooling.after": "whiten"}
 _SBERT = "sentence-transformers/bert-base-nli-mean-tokens"
 
 _OVERRIDES: dict[str, Overrides] = {
-    "Glove embeddings (avg.)": WORDS,
-    "fastText embeddings": WORDS,
-    UNTRAINED: AS_IT_IS,
+    "Glove embeddings (avg.)": WORD_VECTORS,
+    "fastText embeddings": WORD_VECTORS,
+    UNTRAINED: NO_TRAINING,
     "BERT-base-flow-NLI": finished(),
-    "BERT-base-whitening-NLI": {**AS_IT_IS, **_WHITEN},
+    "BERT-base-whitening-NLI": {**NO_TRAINING, **_WHITEN},
     "IS-BERT-base": finished(),
     "CT-BERT-base": plain("Contrastive-Tension/BERT-Base-CT"),
     "SG-BERT-base": finished(),
@@ -135,7 +135,7 @@ def _numbers(positives: int | None, negatives: int | None) -> Overrides:
 
 _ROWS_LAYOUT: Overrides = {"corpus.layout": "rows"}
 OBJECTIVES: dict[str, Overrides] = {
-    "untrained": AS_IT_IS,
+    "untrained": NO_TRAINING,
     "cross-entropy": {"objective.name": "ce", **_ROWS_LAYOUT},
     "SCL, lambda 0.3": {
         "objective.name": "scl",

@@ -28,16 +28,16 @@ from search_spaces.giorgi2020.shared import (
 )
 from search_spaces.paper import ACCURACY, Claim, Column, Overrides, Table
 from search_spaces.published import by_label, same
-from search_spaces.shared import AS_IT_IS, WORDS, YEARS, finished, plain
+from search_spaces.shared import NO_TRAINING, WORD_VECTORS, YEARS, finished, plain
 from search_spaces.space import Space
 
 _OVERRIDES: dict[str, Overrides] = {
-    "GloVe": WORDS,
-    "fastText": WORDS,
+    "GloVe": WORD_VECTORS,
+    "fastText": WORD_VECTORS,
     "InferSent": finished(),
     "USE": finished(),
     "Sentence Transformers": finished("sentence-transformers/roberta-base-nli-mean-tokens"),
-    UNTRAINED: AS_IT_IS,
+    UNTRAINED: NO_TRAINING,
     "Transformer-base": plain(HUB["RoBERTa-base"], "mean"),
     SMALL: {},
     BASE: LARGER_MODEL,

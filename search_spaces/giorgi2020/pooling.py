@@ -19,7 +19,7 @@ from search_spaces.giorgi2020.shared import (
 )
 from search_spaces.paper import Claim, Row, Table
 from search_spaces.published import by_label, same
-from search_spaces.shared import AS_IT_IS, WORDS, finished, plain
+from search_spaces.shared import NO_TRAINING, WORD_VECTORS, finished, plain
 
 # Table S5: before and after fine-tuning by Sentence Transformers.
 _FINE_TUNED = ("BERT-base", "BERT-large", "RoBERTa-base", "RoBERTa-large")
@@ -38,7 +38,7 @@ _BAGS_OF_WORDS = ("GloVe", "fastText")
 _ROWS = (
     # Table S1, then further rows of Table S5, then ours: the base encoder, before and after training.
     *(
-        row_of(label, WORDS, _PUBLISHED[label]) if label in _BAGS_OF_WORDS else _pretrained(label)
+        row_of(label, WORD_VECTORS, _PUBLISHED[label]) if label in _BAGS_OF_WORDS else _pretrained(label)
         for label in FIGURES["S1"]
     ),
     *(_pretrained(label) for label in _BEFORE.values() if label not in FIGURES["S1"]),
@@ -48,7 +48,7 @@ _ROWS = (
     ),
     *(
         Row(f"{label}-{mode}", {**overrides, "pooling.mode": mode.lower()}, note="not in the paper")
-        for label, overrides in ((UNTRAINED, AS_IT_IS), (SMALL, {}))
+        for label, overrides in ((UNTRAINED, NO_TRAINING), (SMALL, {}))
         for mode in ("CLS", "mean")
     ),
 )

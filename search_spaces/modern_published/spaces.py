@@ -9,7 +9,7 @@ from pathlib import Path
 
 from search_spaces.paper import ALL_PAIRS, Overrides, Row, Table
 from search_spaces.published import by_label, read_figures, same
-from search_spaces.shared import AS_IT_IS, LAPTOP, RANKING, SICK, STSB, YEARS, averaged, scored
+from search_spaces.shared import LAPTOP, NO_TRAINING, RANKING, SICK, STSB, YEARS, averaged, scored
 from search_spaces.space import Domain, Space
 from trainables.evaluation_config import EvaluationConfig
 from trainables.recipe import SCENES_ENCODER, Recipe
@@ -42,7 +42,7 @@ SPACES = (
             Row(_OURS[0], {}),
             Row(_OURS[1], {"objective.false_negatives": "guide"}),
             *(
-                Row(label, {**AS_IT_IS, **model}, _PUBLISHED[label], needs="checkpoint", note=note)
+                Row(label, {**NO_TRAINING, **model}, _PUBLISHED[label], needs="checkpoint", note=note)
                 for label, (model, note) in _OTHERS.items()
             ),
         ),

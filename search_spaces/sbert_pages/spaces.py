@@ -6,7 +6,7 @@ from pathlib import Path
 
 from search_spaces.paper import Column, Overrides, Row, Table
 from search_spaces.published import by_label, read_figures, same
-from search_spaces.shared import AS_IT_IS, LAPTOP, RANKING, STS_EVALUATION, STSB
+from search_spaces.shared import LAPTOP, NO_TRAINING, RANKING, STS_EVALUATION, STSB
 from search_spaces.space import Domain, Space
 from trainables.evaluation_config import EvaluationConfig
 from trainables.recipe import SCENES_ENCODER, Recipe
@@ -34,7 +34,7 @@ _DEVELOPMENT = Column("STS-B dev", ("STSBenchmark", "dev_spearman_cosine"))
 def _layers(printed: str, label: str) -> Row:
     """Return a row of the encoder's first layers, or of all its layers without training."""
     layers = int(printed.split()[0])
-    changes: Overrides = {**AS_IT_IS, "encoder.layers": None} if label == _WHOLE else {"encoder.layers": layers}
+    changes: Overrides = {**NO_TRAINING, "encoder.layers": None} if label == _WHOLE else {"encoder.layers": layers}
     return Row(label, changes, _PUBLISHED[label])
 
 

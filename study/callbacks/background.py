@@ -30,8 +30,8 @@ class InBackground(Callback):
         self.thread = threading.Thread(target=self._work, args=(make,), daemon=True)
         self.thread.start()
 
-    def hear(self, event: Event, trials: Sequence[Trial]) -> None:
-        self._put("hear", event, trials)
+    def handle(self, event: Event, trials: Sequence[Trial]) -> None:
+        self._put("handle", event, trials)
 
     def tick(self) -> None:
         if self.error is not None or self.events.empty():

@@ -16,9 +16,9 @@ class Callback:
     A callback that raises is warned about once and not called again: a display never ends a study.
     """
 
-    def hear(self, event: Event, trials: Sequence[Trial]) -> None:
+    def handle(self, event: Event, trials: Sequence[Trial]) -> None:
         """Handle an event: call the method that the event names."""
-        getattr(self, event.hears)(*event.arguments(trials))
+        getattr(self, event.callback_method)(*event.arguments(trials))
 
     def started(self, trials: Sequence[Trial]) -> None:
         """A worker group has begun the trials; several train together in one population. Called again if another group

@@ -20,7 +20,7 @@ from rich.text import Text
 
 from reports.facts.standings import RecordStandings, in_study_order
 from reports.ledger import Record, is_fresh, seed_in_words
-from reports.ledger.finals import PART, share_in_words, whole_of
+from reports.ledger.finals import PART_SEED, recipe_on_all_data, share_in_words
 from reports.words.comparisons import STAGES_IN_WORDS
 from reports.words.markdown import DASH, count, duration, number, time_left
 from search_spaces.averages import average
@@ -101,7 +101,7 @@ class Console(Callback):
             if record.status == "finished" and record.recipe["encoder.name"] == base.encoder.name:
                 self.of_encoder = [record]
             return
-        part = whole_of(record.recipe, base.flat()) if record.seed == PART else None
+        part = recipe_on_all_data(record.recipe, base.flat()) if record.seed == PART_SEED else None
         share, whole = (part[0], part[1].flat()) if part else (1.0, record.recipe)
         self.trained.setdefault(share, []).append(record)
         if whole == base.flat():

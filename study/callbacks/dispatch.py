@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from study.callbacks import CALLBACKS, Callback, StudyState
 from study.engine.messages import Event
 from study.trial import Trial
-from trainables.errors import unforeseen
+from trainables.errors import describe_error
 
 
 class Dispatch:
@@ -22,10 +22,10 @@ class Dispatch:
                 if (callback := entry.build(state)) is not None:
                     self._callbacks[name] = callback
 
-    def hear(self, event: Event, trials: Sequence[Trial]) -> None:
+    def handle(self, event: Event, trials: Sequence[Trial]) -> None:
         """Pass an event of these trials to every callback, if a method exists for it."""
-        if event.hears and trials:
-            self._all(lambda callback: callback.hear(event, trials))
+        if event.callback_method and trials:
+            self._all(lambda callback: callback.handle(event, trials))
 
     def tick(self) -> None:
         self._all(lambda callback: callback.tick())
@@ -47,4 +47,4 @@ class Dispatch:
             raise
         except BaseException as error:
             self._callbacks.pop(name, None)
-            print(f"warning: {name} is left out from now on: {unforeseen(error)}", flush=True)
+            print(f"warning: {name} is left out from now on: {describe_error(error)}", flush=True)

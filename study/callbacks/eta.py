@@ -156,27 +156,27 @@ class TimeLeft:
         places = max(1, self.peak if self.ended >= self.at_once else self.at_once)
         lengths = [(self._left(group, recipes, now, usual, mean), recipes) for group, recipes in groups.values()]
         left = sorted((seconds for seconds, _ in lengths), reverse=True)
-        free = [max(0.0, seconds - elsewhere, ahead.explores) for seconds in [*left, *[0.0] * places][:places]]
+        free = [max(0.0, seconds - elsewhere, ahead.exploring_seconds) for seconds in [*left, *[0.0] * places][:places]]
         heapq.heapify(free)
 
         def cost(recipe: str | None) -> float:
             return factor * (usual.get(recipe, mean) if recipe else mean)
 
-        trials = [] if ahead.explores else [*map(cost, ahead.trials)]  # while exploring, every place has work
+        trials = [] if ahead.exploring_seconds else [*map(cost, ahead.trials)]  # while exploring, every place has work
         search = lay_out(trials, free, end=max(free))
         awaited = [seconds for seconds, recipes in lengths if not set(recipes).isdisjoint(ahead.awaited)]
-        begin = max([ahead.explores, search if trials else 0.0, *awaited])
+        begin = max([ahead.exploring_seconds, search if trials else 0.0, *awaited])
         if ahead.after_wait:
             ahead = ahead.after_wait(begin)
             usual = {**ahead.seconds, **usual}
         finals = search
         for seeds in ahead.rounds:  # by then the limit knows costs that are only estimated now
             at, guesses = max(begin, free[0]), [usual.get(recipe, 0.0) for recipe in seeds]
-            if makespan(guesses, places, [max(0.0, until - at) for until in free]) > ahead.left - at:
+            if makespan(guesses, places, [max(0.0, until - at) for until in free]) > ahead.seconds_left - at:
                 break  # a later seed of some recipes would be useless
             finals = lay_out([*map(cost, seeds)], free, begin, finals)
         end = lay_out([*map(cost, ahead.after)], free, finals, finals)
-        seconds = min(max([end + elsewhere if end else 0.0, *left]), ahead.left)
+        seconds = min(max([end + elsewhere if end else 0.0, *left]), ahead.seconds_left)
         if seconds == math.inf:
             return Forecast()
         ends = {stage: min(until, seconds) for stage, until in (("search", search), ("finals", finals))}

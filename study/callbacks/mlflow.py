@@ -47,7 +47,7 @@ class MLflow(Tracker["MLflowRun"]):
         self.client, group = MlflowClient(), group_of(plan)
         experiment = self.client.get_experiment_by_name(group)
         self.experiment = experiment.experiment_id if experiment else self.client.create_experiment(group)
-        self.tags = {"space": plan.space.name, "results": plan.place.at("")}
+        self.tags = {"space": plan.space.name, "results": plan.location.address_of("")}
         self.sent = time.monotonic()
 
     def tick(self) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from reports.facts.recipe_names import in_short
 from reports.ledger import Progress, Running, Waiting, add_losses
-from reports.ledger.finals import PART, SHARE
+from reports.ledger.finals import PART_SEED, SHARE
 from reports.ledger.moments import now
 from study.callbacks.base import Callback
 from study.callbacks.state import RunningTrial, StudyState
@@ -106,7 +106,7 @@ class ProgressFile(Callback):
 
     def _words(self, trial: Trial) -> dict[str, Any]:
         recipe, objective = trial.recipe.flat(), trial.recipe.objective.name
-        if trial.seed == PART:  # its name has the share
+        if trial.seed == PART_SEED:  # its name has the share
             recipe = {**recipe, SHARE: self.base[SHARE]}
         changes = in_short(self.base, recipe)
         return {"key": trial.key, "name": trial.name, "changes": changes, "seed": trial.seed, "objective": objective}

@@ -51,7 +51,7 @@ class Prometheus(Callback):
     def __init__(self, state: StudyState) -> None:
         plan = state.plan
         self.state = state
-        own = {"space": plan.space.name, "study": plan.place.at("").rstrip("/").rpartition("/")[2]}
+        own = {"space": plan.space.name, "study": plan.location.address_of("").rstrip("/").rpartition("/")[2]}
         self.gauges = {
             name: Gauge(name, meaning, (*own, *tags)).set_default_tags(own) for name, (meaning, tags) in GAUGES.items()
         }

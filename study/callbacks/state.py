@@ -107,7 +107,7 @@ class StudyState(Callback):
     @property
     def coming(self) -> int:
         """Queued trials that will begin: the study's limits may not leave room for all."""
-        return min(self.queued, self.ahead().begins)
+        return min(self.queued, self.ahead().trial_count)
 
     def started(self, trials: Sequence[Trial]) -> None:
         self._pass_time()
@@ -195,11 +195,11 @@ class StudyState(Callback):
         if self._forecast is None or clock - self._forecast[0] >= REFRESH_SECONDS:
             self._pass_time()
             ahead = self.ahead()
-            self._coming = min(self.queued, ahead.begins)
+            self._coming = min(self.queued, ahead.trial_count)
             running = [(run.group, cost_key(run.trial.recipe_hash, run.trial.seed)) for run in self.running.values()]
             forecast = self._times.forecast(clock, running, ahead)
-            if forecast.seconds is None and ahead.left < math.inf:  # a search uses all the time
-                forecast = dataclasses.replace(forecast, seconds=max(0.0, ahead.left))
+            if forecast.seconds is None and ahead.seconds_left < math.inf:  # a search uses all the time
+                forecast = dataclasses.replace(forecast, seconds=max(0.0, ahead.seconds_left))
             self._forecast = clock, forecast
         at, forecast = self._forecast
         return forecast.after(clock - at)

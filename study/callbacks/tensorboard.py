@@ -12,7 +12,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from reports.ledger.names import to_write
+from reports.ledger.names import writable_path
 from search_spaces.goals import Goal
 from study.callbacks.state import StudyState
 from study.callbacks.tracker import Tracker, TrackerRun, name_of, parameters
@@ -70,11 +70,11 @@ class TensorBoard(Tracker["Writer"]):
             name = f"{FOLDER}/{called}/seed-{trial.seed}"
             if (self.results / name).exists():
                 name = f"{FOLDER}/{called}-{trial.recipe_hash}/seed-{trial.seed}"
-            path = to_write(self.results, name)
+            path = writable_path(self.results, name)
             path.mkdir(parents=True, exist_ok=True)
-            to_write(self.results, f"{name}/{OF}").write_text(trial.key, encoding="utf-8")
+            writable_path(self.results, f"{name}/{OF}").write_text(trial.key, encoding="utf-8")
             self.folders[trial.key] = name
-        return to_write(self.results, self.folders[trial.key])
+        return writable_path(self.results, self.folders[trial.key])
 
     def open(self, trial: Trial) -> Writer:
         return Writer(self, trial)

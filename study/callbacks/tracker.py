@@ -109,7 +109,7 @@ def parameters(trial: Trial) -> dict[str, str | int | float | bool]:
 def study_of(plan: Plan) -> str:
     """Return a text that identifies the study, also from an earlier one in the same folder. It stays the same if the
     study is continued."""
-    return f"{plan.place.at('')} {StudyInfo.load(plan.results).created_at}"
+    return f"{plan.location.address_of('')} {StudyInfo.load(plan.results).created_at}"
 
 
 def group_of(plan: Plan) -> str:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from reports.ledger.names import to_write
+from reports.ledger.names import writable_path
 from study.callbacks.background import InBackground
 from study.callbacks.base import Callback
 from study.callbacks.state import StudyState
@@ -36,7 +36,7 @@ class WeightsAndBiases(Tracker["WandbRun"]):
         import wandb
 
         super().__init__(plan.space.searched_goals)
-        to_write(plan.results, "wandb")
+        writable_path(plan.results, "wandb")
         self.wandb = wandb
         self.project = re.sub(r"[/\\\\#?%:]", "-", plan.space.name)
         self.group, self.study, self.folder = group_of(plan), study_of(plan), plan.results

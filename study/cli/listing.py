@@ -45,8 +45,8 @@ def describe(item: Key) -> str:
     alias = f"; or {item.alias}" if item.alias else ""
     only = [f"{chooser} {choices(map(repr, names))}" for chooser, names in choosers(item.name).items()]
     below = [
-        f"{item.takes}{alias}",
-        item.explained,
+        f"{item.values_in_words}{alias}",
+        item.full_meaning,
         f"Only with {' and '.join(only)}." if only else "",
         _searched(item),
     ]

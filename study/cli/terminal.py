@@ -24,7 +24,7 @@ def printable(text: str) -> str:
 
 
 @contextmanager
-def last_words(sentence: str) -> Iterator[None]:
+def say_if_killed(sentence: str) -> Iterator[None]:
     """Print the sentence on stderr if this process ends within the block in any way other than by an exception.
 
     If Ray's head dies, Ray's C++ code ends the study's process at once, with a message only about Ray's internals; none

@@ -16,9 +16,10 @@ from pathlib import Path
 from study.engine.ray_internals import address_file, bootstrap_address
 from trainables.errors import UserError, shown
 
-NAMED = "RAY_ADDRESS"
-INSTEAD = (
-    f"name a head node in {NAMED} as HOST:PORT, such as 10.0.0.1:6379, or set it to local for a Ray of the study's own"
+ADDRESS_VARIABLE = "RAY_ADDRESS"
+ADVICE = (
+    f"name a head node in {ADDRESS_VARIABLE} as HOST:PORT, such as 10.0.0.1:6379, or set it to local for a "
+    "Ray of the study's own"
 )
 """Advice for an address that is wrong or not trusted."""
 
@@ -30,13 +31,13 @@ def running_cluster() -> str | None:
     find the private cluster of another study on this machine, and die with it. `UserError` for a wrong address, and for
     a file that another user may have written.
     """
-    source, text = NAMED, os.environ.get(NAMED) or None
+    source, text = ADDRESS_VARIABLE, os.environ.get(ADDRESS_VARIABLE) or None
     if text in (None, "auto"):
         file = address_file()
         written = _written(file)
         if written is None and text is None:
             return None
-        source, text = (NAMED, text) if written is None else (str(file), written)
+        source, text = (ADDRESS_VARIABLE, text) if written is None else (str(file), written)
     try:
         if text == "auto":
             raise ValueError
@@ -44,7 +45,7 @@ def running_cluster() -> str | None:
         if address is not None:
             int(address.rpartition(":")[2])
     except ValueError:
-        raise UserError(f"{source} is {shown(text)}, and no Ray cluster is there; {INSTEAD}") from None
+        raise UserError(f"{source} is {shown(text)}, and no Ray cluster is there; {ADVICE}") from None
     return address
 
 
@@ -70,16 +71,16 @@ def _written(file: Path) -> str | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        raise _not_believed(file, error.strerror or "it cannot be read") from None
+        raise _untrusted_file(file, error.strerror or "it cannot be read") from None
     with open(handle, encoding="utf-8", errors="replace") as opened:
         state = os.fstat(handle)
         if not (stat.S_ISREG(state.st_mode) and stat.S_ISDIR(folder.st_mode)):
-            raise _not_believed(file, "it is no plain file in a folder")
+            raise _untrusted_file(file, "it is no plain file in a folder")
         if not {state.st_uid, folder.st_uid} <= {0, os.getuid()}:
-            raise _not_believed(file, "it, or its folder, belongs to somebody else")
+            raise _untrusted_file(file, "it, or its folder, belongs to somebody else")
         shared = state.st_mode & stat.S_IWGRP and not _is_private(state.st_gid, state.st_uid)
         if shared or state.st_mode & stat.S_IWOTH:
-            raise _not_believed(file, "others may write into it")
+            raise _untrusted_file(file, "others may write into it")
         return opened.read(1000).strip()
 
 
@@ -94,5 +95,5 @@ def _is_private(group: int, user: int) -> bool:
     return user != 0 and own and set(named.gr_mem) <= {owner.pw_name}
 
 
-def _not_believed(file: Path, why: str) -> UserError:
-    return UserError(f"{file} would name the Ray cluster to join, but it is not believed: {why}; {INSTEAD}")
+def _untrusted_file(file: Path, why: str) -> UserError:
+    return UserError(f"{file} would name the Ray cluster to join, but it is not believed: {why}; {ADVICE}")

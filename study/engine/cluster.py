@@ -20,7 +20,7 @@ from typing import Any
 from reports.ledger.request import Request
 from study.engine.address import listens, running_cluster
 from study.engine.autoscaler import NodeKind, find_kinds
-from study.engine.ray_internals import asks_for_a_token, left_to_the_study, listen_on_loopback, processes
+from study.engine.ray_internals import asks_for_a_token, listen_on_loopback, processes, without_ray_handlers
 from study.trial import Resources
 from trainables.errors import UserError
 from trainables.machine import processor
@@ -90,7 +90,7 @@ def find_cluster() -> Cluster:
             )
         print(f"joining the Ray cluster at {address} ...", flush=True)
         try:
-            with _silent_backend(), left_to_the_study():
+            with _silent_backend(), without_ray_handlers():
                 ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, runtime_env=_runtime_env())
         except (ConnectionError, ray.exceptions.AuthenticationError) as error:
             raise UserError(
@@ -252,7 +252,7 @@ def _start_ray(options: Mapping[str, Any]) -> Any:
     psutil = processes()
     before = set(psutil.Process().children(recursive=True))
     try:
-        with left_to_the_study():
+        with without_ray_handlers():
             return ray.init(address="local", **options, log_to_driver=False, logging_level=logging.ERROR)
     except Exception as error:  # Ray raises no narrower class
         if "timed out during startup" not in str(error):

@@ -8,7 +8,7 @@ Who calls what:
 
     the study       events, offer, settled, answer, halt, release, died, watch_machines
     a trainable     assign, outcome, ended, interrupted, abandon, dismiss
-    a worker        places, not_started, take, tell, hand_over, finish, stumbled, wait_for_verdict, orders
+    a worker        note_placement, not_started, take, tell, hand_over, finish, note_error, wait_for_verdict, orders
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from study.engine.messages import (
 from study.engine.states import AT_WORK, TAKEN, TRANSITIONS, WITHOUT_WORKERS, Change, State
 from study.engine.transport import Deliveries
 
-HELD = 16
+MOST_HELD_TRIALS = 16
 """At most this many trials wait for their scores (their embeddings use the head's memory); then worker groups wait."""
 ATTEMPTS = 4
 """A trial is begun at most this often without a new checkpoint, if its machine or process dies."""
@@ -76,7 +76,7 @@ class _Group:
     orders: list[str] = field(default_factory=list)
     nodes: set[str] = field(default_factory=set)
     """The machines of its workers."""
-    places: PlacementGroup | None = None
+    placement: PlacementGroup | None = None
     """The placement group of its workers; None if they run inside their trainable."""
     trainable: ActorHandle | None = None
     """The actor that assigns its tasks."""
@@ -177,7 +177,7 @@ class Coordinator:
     async def assign(self, name: str, key: str, trainable: ActorHandle) -> None:
         """Give the task to the trainable's worker group."""
         died = {
-            other: group.places
+            other: group.placement
             for other, group in self._groups.items()
             if other != name and group.task is not None and group.task.key == key
         }
@@ -185,9 +185,9 @@ class Coordinator:
             died |= await self._dead_between_tasks()
         # Ray Train frees a placement group only if Ray's dashboard reports the trainable's death. Without a dashboard
         # the next group would wait for ever. If Ray fails here, the trainable restarts and tries again.
-        for places in died.values():
-            if places is not None:
-                await asyncio.to_thread(remove_placement_group, places)
+        for placement in died.values():
+            if placement is not None:
+                await asyncio.to_thread(remove_placement_group, placement)
         async with self._changed:
             for other in died:
                 self._groups.pop(other, None)
@@ -256,12 +256,12 @@ class Coordinator:
 
     # --- a worker
 
-    async def places(self, name: str, places: PlacementGroup | None) -> None:
+    async def note_placement(self, name: str, placement: PlacementGroup | None) -> None:
         """Store the placement group of the group's workers."""
         if name in self._died:
-            await asyncio.to_thread(remove_placement_group, places)
+            await asyncio.to_thread(remove_placement_group, placement)
         else:
-            self._groups[name].places = places
+            self._groups[name].placement = placement
 
     async def not_started(self, name: str, error: str) -> None:
         """Report that the group's workers raised an error before they could take a task. Train restarts them."""
@@ -314,20 +314,20 @@ class Coordinator:
                 group.change(Change.TRAINED)  # the group stops, and follows no order
             self._changed.notify_all()
 
-    async def hand_over(self, key: str, content: object) -> None:
+    async def hand_over(self, key: str, handed_trial: object) -> None:
         """Store a trial's embeddings until the study has them scored. From now on the trial belongs to no group, and
-        the study hears of it even if the caller dies. Waits while `HELD` other trials wait for their scores
+        the study hears of it even if the caller dies. Waits while `MOST_HELD_TRIALS` other trials wait for their scores
         (`release`)."""
         async with self._changed:
             if key in self._settled:  # by a group that was believed dead
                 return
             self._settle([key])
             self._handing += 1
-            await self._changed.wait_for(lambda: self._held < HELD)
+            await self._changed.wait_for(lambda: self._held < MOST_HELD_TRIALS)
             self._held += 1
         event: Event
         try:  # the coordinator owns the object, so it outlives the group
-            event = HandedOver(key, [await asyncio.to_thread(ray.put, content)])
+            event = HandedOver(key, [await asyncio.to_thread(ray.put, handed_trial)])
         except Exception as error:
             event = Failed(key, f"its embeddings were not kept: {error}")
         async with self._changed:
@@ -353,7 +353,7 @@ class Coordinator:
                 self._finish(group, Change.RENEWED if renew else Change.FINISHED, reason, details)
                 self._changed.notify_all()
 
-    async def stumbled(self, name: str, number: int, reason: str) -> None:
+    async def note_error(self, name: str, number: int, reason: str) -> None:
         """Store the error that a worker is about to raise. With several workers only a restart helps."""
         group = self._groups[name]
         if group.task is not None and group.number == number:
@@ -391,10 +391,12 @@ class Coordinator:
 
     async def _dead_between_tasks(self) -> dict[str, PlacementGroup]:
         """Return the placement groups of groups whose trainable died without a task. Nobody reports these deaths."""
-        idle = {name: group for name, group in self._groups.items() if group.task is None and group.places is not None}
+        idle = {
+            name: group for name, group in self._groups.items() if group.task is None and group.placement is not None
+        }
         # A group may report its places before its trainable has assigned a task.
         groups = [(name, group) for name, group in idle.items() if group.trainable is not None]
-        return {name: group.places for name, group in groups if not await asyncio.to_thread(lives, group.trainable)}
+        return {name: group.placement for name, group in groups if not await asyncio.to_thread(lives, group.trainable)}
 
     # --- inside, with the condition held
 

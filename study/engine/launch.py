@@ -16,7 +16,7 @@ from search_spaces.limits import LIMITS, ended_in_words
 from study.callbacks.dispatch import Dispatch
 from study.callbacks.live_page import show_live
 from study.callbacks.state import StudyState
-from study.cli.terminal import last_words, say
+from study.cli.terminal import say, say_if_killed
 from study.engine.cluster import Allotment, Cluster, hardware, scores_apart, start_cluster, wait_for_room
 from study.engine.messages import WorkerTask
 from study.engine.models_kept import ModelsKept
@@ -26,7 +26,7 @@ from study.results_folder.prepare import prepare_results, save_info, with_search
 from study.search.budget import Budget
 from study.search.outlook import outlook
 from study.search.schedulers import SCHEDULERS, Scheduler, Setting
-from study.signals import deferred, stops_already
+from study.signals import defer_signals, ignore_sigterm
 from study.trial import Trial
 from trainables.errors import UserError
 
@@ -50,7 +50,7 @@ def run_study(plan: Plan, cluster: Cluster, allotment: Allotment, perform: str =
 
     `perform`: `"module:function"`, which workers call for each task. A benchmark gives a function without the work.
     """
-    with locked(plan.place):
+    with locked(plan.location):
         return _run_alone(plan, cluster, allotment, perform)
 
 
@@ -69,7 +69,7 @@ def _run_alone(plan: Plan, cluster: Cluster, allotment: Allotment, perform: str)
             _drop_models(searcher)
             return 0
         start_cluster(cluster)
-        with last_words(KILLED):
+        with say_if_killed(KILLED):
             if cluster.joined:
                 cluster = wait_for_room(cluster, allotment)
                 info = dataclasses.replace(info, hardware=hardware(cluster))
@@ -82,11 +82,11 @@ def _run_alone(plan: Plan, cluster: Cluster, allotment: Allotment, perform: str)
             info = dataclasses.replace(info, limited=limited)
             say(ended_in_words(limited, raced=plan.races or plan.first_decides))
         try:
-            with deferred():
+            with defer_signals():
                 save_info(plan, info, searcher.explored, searcher.finals)
         except OSError as error:  # the cause of the study's end, such as a full disk, may persist
-            raise as_user_error(error, plan.place.shown) from None
-        plan.place.push_changed()
+            raise as_user_error(error, plan.location.shown) from None
+        plan.location.push_changed()
 
 
 def _run_trials(plan: Plan, cluster: Cluster, allotment: Allotment, searcher: TuneSearcher, perform: str) -> int:
@@ -102,7 +102,7 @@ def _run_trials(plan: Plan, cluster: Cluster, allotment: Allotment, searcher: Tu
     name = f"coordinator-{uuid.uuid4().hex[:12]}"
     coordinator = open_coordinator(name, plan.results)
     coordinator.watch_machines.remote()
-    transport = transport_for(plan.place.url, coordinator)
+    transport = transport_for(plan.location.url, coordinator)
     agenda, left = searcher.agenda, searcher.budget.seconds_left
     ahead = functools.partial(outlook, agenda)
     state = StudyState(plan, plan.ledger, allotment.concurrent, lambda: agenda.remaining, agenda.waiting, ahead, left)
@@ -111,7 +111,7 @@ def _run_trials(plan: Plan, cluster: Cluster, allotment: Allotment, searcher: Tu
     models = _models(searcher)
     scheduler = _scheduler(plan)
     settle = searcher.settle
-    writer = ResultWriter(plan.place, coordinator, transport, scheduler, callbacks, settle, models, to_halt)
+    writer = ResultWriter(plan.location, coordinator, transport, scheduler, callbacks, settle, models, to_halt)
     machine, apart = hardware(cluster), scores_apart(cluster, allotment)
 
     def begin(members: Sequence[Trial], together: bool) -> dict[str, Any] | None:
@@ -123,7 +123,7 @@ def _run_trials(plan: Plan, cluster: Cluster, allotment: Allotment, searcher: Tu
             tuple(trials),
             sources=plan.draft.sources,
             done=done,
-            url=plan.place.url,
+            url=plan.location.url,
             hand_over=apart,
         )
         return config_of(task, name, perform) if writer.begin(task) else None
@@ -134,7 +134,7 @@ def _run_trials(plan: Plan, cluster: Cluster, allotment: Allotment, searcher: Tu
         run_tune(searcher, writer, allotment.concurrent)
         writer.finish()
     except KeyboardInterrupt:
-        stops_already()
+        ignore_sigterm()
         print("\nstopping: unfinished trials write a checkpoint ...", flush=True)
         writer.halt()
         raise
@@ -142,7 +142,7 @@ def _run_trials(plan: Plan, cluster: Cluster, allotment: Allotment, searcher: Tu
         callbacks.close()
         end_live()
     if isinstance(writer.problem, OSError):
-        raise as_user_error(writer.problem, plan.place.shown) from writer.problem
+        raise as_user_error(writer.problem, plan.location.shown) from writer.problem
     if isinstance(writer.problem, ray.exceptions.RayError):
         raise UserError(
             "the study lost its coordinator, a small process beside it that Ray ran; finished trials are kept: run the "
@@ -209,7 +209,7 @@ def _drop_models(searcher: TuneSearcher) -> None:
         for key in _models(searcher).after_soups(searcher.shipped()):
             if record := plan.ledger.get(*split_key(key)):  # the record first: no record may name a missing model
                 plan.ledger.write(dataclasses.replace(record, checkpoint=None))
-                plan.place.push(f"{LEDGER}/{key}.json")
-            plan.place.remove(f"{MODELS}/{key}")
+                plan.location.push(f"{LEDGER}/{key}.json")
+            plan.location.remove(f"{MODELS}/{key}")
     except OSError as error:
-        raise as_user_error(error, plan.place.shown) from error
+        raise as_user_error(error, plan.location.shown) from error

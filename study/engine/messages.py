@@ -57,7 +57,7 @@ class WorkerTask:
 class Event:
     """Something that happened to trials."""
 
-    hears: ClassVar[str] = ""
+    callback_method: ClassVar[str] = ""
     """The callback method that receives this event; empty if none does."""
 
     @property
@@ -96,14 +96,14 @@ class OfOne(Event):
 class Started(OfSeveral):
     """A worker group has begun the trials, perhaps again."""
 
-    hears = "started"
+    callback_method = "started"
 
 
 @dataclass(frozen=True)
 class TrialsInterrupted(OfSeveral):
     """The workers of the trials died. Other workers resume the trials from their checkpoint."""
 
-    hears = "interrupted"
+    callback_method = "interrupted"
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ class NotStarted(OfSeveral):
     reason: str
     starts: int = 1
     """Failed starts in a row, of any trials: since a trial of the study last began, took a step or ended well."""
-    hears = "not_started"
+    callback_method = "not_started"
 
     def arguments(self, trials: Sequence[Trial]) -> tuple[object, ...]:
         return trials, self.starts, self.reason
@@ -139,7 +139,7 @@ class Step(OfSeveral):
     """Number of steps of the whole training."""
     scalars: Mapping[str, float]
     """Metrics by name. For a population: the losses of its members, `loss/0` and so on, without diverged members."""
-    hears = "step"
+    callback_method = "step"
 
     def each(self) -> Iterator[Step]:
         """Yield one step per member that has a loss."""
@@ -162,7 +162,7 @@ class Rung(OfOne):
     """The rung, from 1."""
     scores: Mapping[str, float]
     """The trial's development score of each goal; higher is better."""
-    hears = "rung"
+    callback_method = "rung"
 
     def arguments(self, trials: Sequence[Trial]) -> tuple[object, ...]:
         return trials[0], self.number, self.scores
@@ -179,7 +179,7 @@ class Checkpointed(Event):
 class HandedOver(OfOne):
     """The trial's training is over, and its embeddings wait for a Ray task that scores them."""
 
-    content: list[ObjectRef]
+    trial_reference: list[ObjectRef]
     """Ray's reference to the embeddings. It is in a list, since Ray would resolve a bare reference."""
 
 
@@ -191,7 +191,7 @@ class Scored(OfOne):
     predictions: bytes | None
     card: str | None
     """The model's README; None if no model was saved."""
-    hears = "finished"
+    callback_method = "finished"
 
     def arguments(self, trials: Sequence[Trial]) -> tuple[object, ...]:
         return trials[0], self.record
@@ -204,7 +204,7 @@ class Failed(OfOne):
     reason: str
     details: str = ""
     """A traceback."""
-    hears = "failed"
+    callback_method = "failed"
 
     def arguments(self, trials: Sequence[Trial]) -> tuple[object, ...]:
         return trials[0], self.reason

@@ -10,7 +10,7 @@ from reports.ledger import MODELS, Record, is_fresh, is_soup
 from reports.ledger.option_values import KeepModels
 from search_spaces.goals import Goal, place_among
 
-Whose = tuple[str, Literal["own", "finals", "soups"]]
+ModelGroup = tuple[str, Literal["own", "finals", "soups"]]
 """A recipe, and the kind of its trials. A row in the finals keeps a model of each kind."""
 
 
@@ -18,41 +18,43 @@ class ModelsKept:
     """The models of a running study. The caller deletes returned models, once the new record is written."""
 
     def __init__(
-        self, wish: KeepModels, goals: Sequence[Goal], records: Iterable[Record] = (), averages: bool = False
+        self, policy: KeepModels, goals: Sequence[Goal], records: Iterable[Record] = (), averages: bool = False
     ) -> None:
         """`records`: of earlier runs, whose models stay until better ones replace them. `averages`: models of the
         finals stay until soups are made of them (`after_soups`)."""
-        self.wish, self.goals, self.averages = wish, goals, averages
-        self._models: dict[str, tuple[Whose, tuple[float, ...]]] = {}  # by trial key; the tuple is from `place_among`
+        self.policy, self.goals, self.averages = policy, goals, averages
+        self._models: dict[
+            str, tuple[ModelGroup, tuple[float, ...]]
+        ] = {}  # by trial key; the tuple is from `place_among`
         for record in records:
             self._keep(record)
 
     def saves(self, explored: bool) -> bool:
         """Return whether a trial hands over its model. `explored`: the search chose its recipe."""
-        return not explored if self.wish == "rows" else self.wish != "none"
+        return not explored if self.policy == "rows" else self.policy != "none"
 
-    def beaten(self, record: Record) -> list[str]:
+    def replaced_by(self, record: Record) -> list[str]:
         """Return keys of the trials whose models this new record replaces, perhaps its own.
 
         With `rows`, each recipe keeps its best seed. With a number, that many trials are kept. Of equal trials the
         first stays.
         """
         self._keep(record)
-        if record.checkpoint is None or self.wish in ("all", "none") or (self.averages and is_fresh(record.seed)):
+        if record.checkpoint is None or self.policy in ("all", "none") or (self.averages and is_fresh(record.seed)):
             return []
         rivals = [
-            key for key, (whose, _) in self._models.items() if self.wish != "rows" or whose == self._whose(record)
+            key for key, (group, _) in self._models.items() if self.policy != "rows" or group == self._group_of(record)
         ]
-        return self._dropped(rivals, self.wish if isinstance(self.wish, int) else 1)
+        return self._dropped(rivals, self.policy if isinstance(self.policy, int) else 1)
 
     def after_soups(self, shipped: str | None) -> list[str]:
         """Return keys of the trials whose models go once all soups are made or cancelled: in the finals all but each
         recipe's best seed, and all soups but the `shipped` one."""
-        if self.wish != "rows":
+        if self.policy != "rows":
             return []
-        groups: dict[Whose, list[str]] = {}
-        for key, (whose, _) in self._models.items():
-            groups.setdefault(whose, []).append(key)
+        groups: dict[ModelGroup, list[str]] = {}
+        for key, (group, _) in self._models.items():
+            groups.setdefault(group, []).append(key)
         soups = [key for (_, what), keys in groups.items() if what == "soups" for key in keys if key != shipped]
         finals = [keys for (_, what), keys in groups.items() if what == "finals"]
         return [*self._dropped(soups, 0), *(key for keys in finals for key in self._dropped(keys, 1))]
@@ -68,10 +70,10 @@ class ModelsKept:
     def _keep(self, record: Record) -> None:
         self._models.pop(record.key, None)
         if record.checkpoint is not None:
-            self._models[record.key] = self._whose(record), place_among(self.goals, record.scores, record.cost)
+            self._models[record.key] = self._group_of(record), place_among(self.goals, record.scores, record.cost)
 
     @staticmethod
-    def _whose(record: Record) -> Whose:
+    def _group_of(record: Record) -> ModelGroup:
         if is_soup(record.seed):
             return record.recipe_hash, "soups"
         return record.recipe_hash, "finals" if is_fresh(record.seed) else "own"

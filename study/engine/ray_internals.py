@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from study.signals import hear_again
+from study.signals import restore_sigterm
 
 RAYS_WATCHER = "RAY_TRAIN_ENABLE_PREEMPTION_WATCHER"
 """Ray Train's switch for its own watcher of machines that are about to go. It is off: the coordinator's watcher also
@@ -63,7 +63,7 @@ def listen_on_loopback() -> None:
 
 
 @contextlib.contextmanager
-def left_to_the_study() -> Iterator[None]:
+def without_ray_handlers() -> Iterator[None]:
     """Keep two tasks from Ray while it starts or joins. SIGTERM: Ray's handler would call `sys.exit`.
     Messages about dead processes: Ray would print all details, whatever `log_to_driver` is, while the study prints one
     sentence. Watch for: arguments of `ray.init`."""
@@ -74,7 +74,7 @@ def left_to_the_study() -> Iterator[None]:
     try:
         yield
     finally:
-        hear_again()
+        restore_sigterm()
 
 
 def processes() -> Any:
@@ -108,7 +108,7 @@ def machines_that_stay() -> set[str]:
         return set()
 
 
-def within(error: BaseException) -> BaseException:
+def unwrap_error(error: BaseException) -> BaseException:
     """Return the inner error of Train's error for a worker that does not answer any more; any other error unchanged.
     Watch for: such an error in `ray.train`."""
     inner: BaseException = getattr(error, "health_check_failure", error)
@@ -138,7 +138,7 @@ def death_of(error: BaseException) -> tuple[str, str] | None:
     )
 
 
-def care_for_starts(died: Callable[[Mapping[int, BaseException]], Any]) -> Any:
+def make_failed_start_callback(died: Callable[[Mapping[int, BaseException]], Any]) -> Any:
     """Return a callback for Train that calls `died` if workers fail before they run anything. Watch for: the same in
     `ray.train.UserCallback`."""
     from ray.train.v2._internal.execution.callback import ControllerCallback
@@ -192,7 +192,7 @@ def local_trainer(loop: Callable[[Mapping[str, Any]], None], config: Mapping[str
     return DataParallelTrainer(loop, train_loop_config=dict(config), scaling_config=scaling)
 
 
-def care_for_actors(events: Callable[[], Any]) -> None:
+def replace_actor_manager(events: Callable[[], Any]) -> None:
     """Make every later Tune run of this process restart a trial whose actor Ray killed for memory, and wake up for the
     study's own events.
 
@@ -227,7 +227,7 @@ def care_for_actors(events: Callable[[], Any]) -> None:
     tune_controller.RayActorManager = Actors
 
 
-def count_no_loggers() -> None:
+def disable_logger_statistics() -> None:
     """Stop later Tune runs of this process from searching their callbacks for Ray's own loggers, for usage statistics.
     That search imports MLflow, W&B and others wherever they are installed: a thousand modules, and the first trial
     would wait. Watch for: Ray checking by name."""

@@ -22,7 +22,7 @@ from ray.actor import ActorHandle
 from reports.ledger import FAILURES, LEDGER, MODELS, Ledger, Record, split_key
 from reports.ledger.folders import POPULATIONS
 from reports.ledger.location import ResultsLocation
-from reports.ledger.names import to_write
+from reports.ledger.names import writable_path
 from study.callbacks.dispatch import Dispatch
 from study.engine.checkpoints import places
 from study.engine.messages import (
@@ -46,7 +46,7 @@ from study.engine.transport import Transport
 from study.results_folder.redact import redacted
 from study.search.schedulers import Scheduler
 from study.trial import Trial
-from trainables.errors import SHORT, UserError, sentence
+from trainables.errors import MAX_REASON_LENGTH, UserError, sentence
 from trainables.files import write_whole
 
 HALT_SECONDS = 20.0
@@ -60,7 +60,7 @@ class ResultWriter:
 
     def __init__(
         self,
-        place: ResultsLocation,
+        location: ResultsLocation,
         coordinator: ActorHandle,
         transport: Transport,
         scheduler: Scheduler,
@@ -71,9 +71,9 @@ class ResultWriter:
     ) -> None:
         """`settle` is called with each trial's key and record; the record is None if the trial failed. Trials are
         halted once `seconds_left` returns 0 or less."""
-        self.place, self.coordinator, self.transport = place, coordinator, transport
+        self.location, self.coordinator, self.transport = location, coordinator, transport
         self.scheduler, self.callbacks, self.settle, self.models = scheduler, callbacks, settle, models
-        self.ledger = Ledger(place.folder / LEDGER)
+        self.ledger = Ledger(location.folder / LEDGER)
         self.trials: dict[str, Trial] = {}  # trials that were begun, and have neither a record nor failed
         self.files: dict[str, str] = {}  # by such a trial, the key of its task, which names its checkpoint
         self.open: dict[str, set[str]] = {}  # by task key, the trials that are still open
@@ -91,7 +91,7 @@ class ResultWriter:
         self.awaited = coordinator.events.remote(self._heard)
         """Ray's reference to the next events."""
         self._verdicts: dict[tuple[str, int], bool] = {}  # the scheduler's verdicts, by trial and rung
-        self._failures = {path.stem for path in (place.folder / FAILURES).glob("*.json")}
+        self._failures = {path.stem for path in (location.folder / FAILURES).glob("*.json")}
         self._scoring: dict[str, ObjectRef] = {}  # by trial, the Ray task that scores it
         self._given_up: deque[str] = deque()
         self._pushed = time.monotonic()
@@ -99,7 +99,7 @@ class ResultWriter:
         """Removes checkpoints and models in a thread: the coordinator, or a URL, may answer slowly, and other trials
         need not wait."""
         self._removals: deque[Future[None]] = deque()
-        for key in left_behind(place.folder, self.ledger.sift()[0]):
+        for key in left_behind(location.folder, self.ledger.sift()[0]):
             self._remove(f"{MODELS}/{key}")
 
     def begin(self, task: WorkerTask) -> bool:
@@ -114,15 +114,15 @@ class ResultWriter:
         for key in task.keys:
             if key in self._failures:
                 self._failures.discard(key)
-                self.place.remove(f"{FAILURES}/{key}.json")
+                self.location.remove(f"{FAILURES}/{key}.json")
         undone = {trial.key: trial for trial in task.trials if trial.key not in task.done}
         self.trials |= undone
         self.files |= dict.fromkeys(undone, task.key)
         self.open[task.key] = {*undone}
         if len(task.trials) > 1:  # written before they begin: they can resume only together
             name = f"{POPULATIONS}/{task.key}.json"
-            write_whole(to_write(self.place.folder, name), json.dumps(task.keys))
-            self.place.push(name)
+            write_whole(writable_path(self.location.folder, name), json.dumps(task.keys))
+            self.location.push(name)
         ray.get(self.coordinator.offer.remote(task))
 
     def lost_actor(self, task: str, error: BaseException | None) -> None:
@@ -171,11 +171,11 @@ class ResultWriter:
                 self._scored(self._scoring[key], key)
                 del self._scoring[key]
                 self.coordinator.release.remote()
-            for death in self.starts.outlived(_own_machine, machines_that_stay):
+            for death in self.starts.take_confirmed_deaths(_own_machine, machines_that_stay):
                 self._not_started([key for key in death.members if key in self.trials], death.reason)
             self.callbacks.tick()
             if time.monotonic() - self._pushed > PUSH_SECONDS:
-                self.place.push_changed()
+                self.location.push_changed()
                 self._pushed = time.monotonic()
         except Exception as error:
             self.problem, self._writes = error, False
@@ -217,7 +217,7 @@ class ResultWriter:
                     self._fail(event)
             case HandedOver():
                 if event.key not in self._scoring:
-                    self._scoring[event.key] = score_apart.remote(event.content)
+                    self._scoring[event.key] = score_apart.remote(event.trial_reference)
             case DiskFull():
                 self.problem = self.problem or UserError(event.reason)
             case Step():
@@ -234,16 +234,16 @@ class ResultWriter:
                 self._tell(event, open_keys)
 
     def _tell(self, event: Event, keys: Sequence[str]) -> None:
-        self._hear(event, [self.trials[key] for key in keys])
+        self._handle(event, [self.trials[key] for key in keys])
 
-    def _hear(self, event: Event, trials: Sequence[Trial]) -> None:
+    def _handle(self, event: Event, trials: Sequence[Trial]) -> None:
         if trials:
-            self.starts.hear(event, [trial.key for trial in trials])
-            self.callbacks.hear(event, trials)
+            self.starts.add_event(event, [trial.key for trial in trials])
+            self.callbacks.handle(event, trials)
 
     def _not_started(self, keys: Sequence[str], reason: str) -> None:
         """Count a failed start of a worker group for these trials: an error was raised, or a process died."""
-        reason = sentence(redacted(reason), SHORT)
+        reason = sentence(redacted(reason), MAX_REASON_LENGTH)
         self._tell(NotStarted(tuple(keys), reason, self.starts.count + 1), keys)
         if self.starts.hopeless and self.problem is None:
             self.problem = UserError(
@@ -274,16 +274,16 @@ class ResultWriter:
             return  # reported twice, since a worker died after the report and before the end
         if event.predictions is not None:
             (name,) = event.record.predictions
-            write_whole(to_write(self.place.folder, name), event.predictions)
-            self.place.push(name)
+            write_whole(writable_path(self.location.folder, name), event.predictions)
+            self.location.push(name)
         if event.card is not None:
-            self.place.add(f"{MODELS}/{key}/README.md", event.card)
-            self.place.push(f"{MODELS}/{key}")
-        beaten = self.models.beaten(event.record)
-        if key in beaten:
+            self.location.add(f"{MODELS}/{key}/README.md", event.card)
+            self.location.push(f"{MODELS}/{key}")
+        replaced = self.models.replaced_by(event.record)
+        if key in replaced:
             event = dataclasses.replace(event, record=dataclasses.replace(event.record, checkpoint=None))
-        self._write(event.record.beside(self.ledger.get(*split_key(key))))
-        for other in beaten:  # the record first, so that no record names a model that is gone
+        self._write(event.record.with_earlier_evaluations(self.ledger.get(*split_key(key))))
+        for other in replaced:  # the record first, so that no record names a model that is gone
             if other != key and (record := self.ledger.get(*split_key(other))):
                 self._write(dataclasses.replace(record, checkpoint=None))
             self._remove(f"{MODELS}/{other}")
@@ -291,12 +291,12 @@ class ResultWriter:
         if files not in self.open:  # the last trial of its population: nobody needs their checkpoints any more
             for path in places(files):
                 self._remove(path)
-            self.place.remove(f"{POPULATIONS}/{files}.json")
+            self.location.remove(f"{POPULATIONS}/{files}.json")
         self._end(event, trial, event.record)
 
     def _write(self, record: Record) -> None:
         self.ledger.write(record)
-        self.place.push(f"{LEDGER}/{record.key}.json")
+        self.location.push(f"{LEDGER}/{record.key}.json")
 
     def _remove(self, name: str) -> None:
         """Remove a folder with large files, in the background."""
@@ -312,8 +312,8 @@ class ResultWriter:
         content = {"trial": key, "name": trial.name, "reason": event.reason, "details": event.details,
                    "recipe": dict(trial.recipe.flat())}  # fmt: skip
         name = f"{FAILURES}/{key}.json"
-        write_whole(to_write(self.place.folder, name), json.dumps(content, indent=1))
-        self.place.push(name)
+        write_whole(writable_path(self.location.folder, name), json.dumps(content, indent=1))
+        self.location.push(name)
         self._failures.add(key)
         self.failed += 1
         self._close(key)
@@ -322,7 +322,7 @@ class ResultWriter:
     def _end(self, event: Scored | Failed, trial: Trial, record: Record | None) -> None:
         """Report the trial's end, now that all its files are written."""
         self.settle(trial.key, record)
-        self._hear(event, [trial])
+        self._handle(event, [trial])
         self.coordinator.settled.remote([trial.key])
 
     def _close(self, key: str) -> tuple[Trial, str]:

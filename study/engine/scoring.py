@@ -10,14 +10,14 @@ from study.engine.records import HandedTrial
 
 
 @ray.remote(num_cpus=1, max_retries=3)
-def score_apart(content: list[ObjectRef[HandedTrial]]) -> Scored:
+def score_apart(trial_reference: list[ObjectRef[HandedTrial]]) -> Scored:
     """Return the event of a trial that its worker handed over. Ray retries it if a machine dies."""
     import torch
 
     from trainables.trial.save_and_score import score
 
     torch.set_num_threads(1)
-    handed = ray.get(content[0])
+    handed = ray.get(trial_reference[0])
     for source in handed.run.sources:
         source.run()
     return handed.run.scored(score(handed.unscored))

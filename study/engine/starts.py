@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Sequence
 from ray.exceptions import RayActorError, RayError, RayTaskError
 
 from study.engine.messages import Died, Event, Failed, NotStarted, Rung, Started, Step, TrialsInterrupted
-from trainables.errors import unforeseen, words_of
+from trainables.errors import describe_error, message_of
 
 STARTS = 4
 """The study ends after this many failed starts for one task with no progress of any trial between them."""
@@ -42,7 +42,7 @@ class FailedStarts:
         """Return whether the study should end."""
         return not self._running and max(self._by_task.values(), default=0) >= STARTS
 
-    def hear(self, event: Event, keys: Sequence[str]) -> None:
+    def add_event(self, event: Event, keys: Sequence[str]) -> None:
         """Count one event. `keys` are those of its trials that were open before the event."""
         if isinstance(event, NotStarted):
             self._by_task[tuple(keys)] += 1
@@ -60,7 +60,9 @@ class FailedStarts:
         """Return whether any of these trials runs."""
         return not self._running.isdisjoint(keys)
 
-    def outlived(self, own_machine: Callable[[], str], living: Callable[[], Collection[str]]) -> list[Died]:
+    def take_confirmed_deaths(
+        self, own_machine: Callable[[], str], living: Callable[[], Collection[str]]
+    ) -> list[Died]:
         """Return deaths whose machines live on, each once: these are failed starts. Drop deaths on lost machines.
         `own_machine` returns the study's machine, which needs no wait; `living` returns machines that live and stay."""
         if not self._deaths:
@@ -81,5 +83,5 @@ def is_raised(error: BaseException) -> bool:
 
 def last_line(error: BaseException) -> str:
     """Return the last line of an error: `ImportError: ...`. Ray's errors end with the error raised elsewhere."""
-    lines = words_of(error).splitlines()
-    return lines[-1].strip() if len(lines) > 1 else unforeseen(error)
+    lines = message_of(error).splitlines()
+    return lines[-1].strip() if len(lines) > 1 else describe_error(error)

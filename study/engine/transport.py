@@ -19,7 +19,7 @@ from ray import ObjectRef
 from ray.actor import ActorHandle
 
 from reports.ledger.location import INCOMING, STALE_SECONDS
-from reports.ledger.names import checked_name, to_write
+from reports.ledger.names import checked_name, writable_path
 from reports.ledger.storage import fetch_whole, files_of, storage
 from trainables.files import make_folder
 
@@ -106,12 +106,12 @@ class Deliveries:
     def __init__(self, folder: Path) -> None:
         """`folder`: the results folder. Unfinished deliveries of an earlier study are removed."""
         self.folder = folder
-        self._incoming = to_write(folder, INCOMING)
+        self._incoming = writable_path(folder, INCOMING)
         self._sweep()
 
     def put_piece(self, delivery: str, file: str, offset: int, data: bytes) -> None:
         """Store a piece of a file of a delivery. Pieces may arrive in any order."""
-        path = to_write(self._incoming, f"{delivery}/{file}")
+        path = writable_path(self._incoming, f"{delivery}/{file}")
         make_folder(path.parent)
         handle = os.open(path, os.O_WRONLY | os.O_CREAT, 0o666)
         with open(handle, "wb") as sink:
@@ -122,7 +122,7 @@ class Deliveries:
 
     def commit(self, name: str, delivery: str, sizes: Mapping[str, int]) -> None:
         """Make a delivery the folder of that name. `sizes`: bytes per file; `OSError` if files are missing."""
-        part, target = to_write(self._incoming, delivery), to_write(self.folder, name)
+        part, target = writable_path(self._incoming, delivery), writable_path(self.folder, name)
         make_folder(part)  # a delivery without files has no pieces
         if {file: size for file, (size, _) in _sizes(part).items()} != dict(sizes):
             shutil.rmtree(part)
@@ -153,7 +153,7 @@ class Deliveries:
 
     def remove(self, name: str) -> None:
         """Remove a folder if it exists."""
-        target = to_write(self.folder, name)
+        target = writable_path(self.folder, name)
         shutil.rmtree(_before(target), ignore_errors=True)
         shutil.rmtree(target, ignore_errors=True)
 

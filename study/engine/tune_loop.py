@@ -11,7 +11,7 @@ from ray import tune
 from ray.tune.experiment import Trial
 from ray.tune.search import Searcher
 
-from study.engine.ray_internals import care_for_actors, count_no_loggers
+from study.engine.ray_internals import disable_logger_statistics, replace_actor_manager
 from study.engine.result_writer import ResultWriter
 from study.engine.trainable import TaskTrainable, placement
 
@@ -65,8 +65,8 @@ def _error(trial: Trial) -> BaseException | None:
 def run_tune(searcher: Searcher, writer: ResultWriter, at_once: int) -> None:
     """Run what the searcher suggests, `at_once` tasks in parallel, until it has nothing left."""
     logging.getLogger("ray.tune").setLevel(logging.CRITICAL)  # dead trials are begun again, and the console says so
-    care_for_actors(lambda: writer.awaited)
-    count_no_loggers()
+    replace_actor_manager(lambda: writer.awaited)
+    disable_logger_statistics()
     scratch = tempfile.mkdtemp(prefix="tune-")  # nobody needs Tune's own files: the ledger is the truth
     loop = StudyLoop(writer)
     tuner = tune.Tuner(

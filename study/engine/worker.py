@@ -29,7 +29,7 @@ from study.engine.worker_group import Worker
 from study.results_folder.redact import redacted
 from study.trial import Trial
 from trainables.corpora.cache import default_cache
-from trainables.errors import UnsuitedError, UserError, words_of
+from trainables.errors import UnsuitedError, UserError, message_of
 from trainables.machine import machine
 from trainables.training.distributed import Workers
 from trainables.training.loop import Interrupted
@@ -41,9 +41,9 @@ from trainables.trial.spec import Soup, TrialSpec
 
 EMBEDDINGS = "embeddings"
 """Subfolder of each machine's cache, with the embeddings that all trials over one frozen encoder share."""
-POINTS, SECONDS = 100, 5.0
+REPORTS_OF_STEPS, REPORT_SECONDS = 100, 5.0
 """How often the losses of a training are reported: after each hundredth of its steps, and every 5 seconds."""
-FULL = (errno.ENOSPC, errno.EDQUOT)
+DISK_FULL_ERRORS = (errno.ENOSPC, errno.EDQUOT)
 """Error numbers of a full disk and of an exhausted disk quota."""
 NO_TEMPORARY = "No usable temporary directory found"
 """Part of Python's message if no folder for temporary files can be written, for example on a full disk."""
@@ -60,9 +60,9 @@ def perform(task: WorkerTask, me: Worker) -> None:
     """
     reason, details = None, ""
     torch.set_num_threads(max(1, task.resources.cpus))
-    between = _between()
+    reset = _process_reset()
     try:
-        with between.trial():
+        with reset.trial():
             _run(task, me)
     except Interrupted:
         pass  # the checkpoint is kept; the same command goes on from it
@@ -76,10 +76,10 @@ def perform(task: WorkerTask, me: Worker) -> None:
             if isinstance(error, UserError | torch.OutOfMemoryError):  # it would only happen again
                 me.finish(task, reason, details)
             else:
-                ray.get(me.coordinator.stumbled.remote(me.group, task.number, reason))
+                ray.get(me.coordinator.note_error.remote(me.group, task.number, reason))
             raise RuntimeError(reason) from None  # a class that Train can pass on, unlike some plugin's own
     if me.rank == 0:
-        renew = _spent(between.grown(), task.number) or (reason is not None and not _device_works())
+        renew = _needs_renewal(reset.growth(), task.number) or (reason is not None and not _device_works())
         me.finish(task, reason, details, renew)
 
 
@@ -104,7 +104,7 @@ def _run(task: WorkerTask, me: Worker) -> None:
             with me.timesheet.during("waiting"):
                 if spec.model_folder is not None and saved:
                     transport.send(spec.model_folder, f"{MODELS}/{trial.key}")
-            run = TrialRun(trial, task.sources, me.timesheet.take(), machine(), saved)
+            run = TrialRun(trial, task.sources, me.timesheet.read_and_reset(), machine(), saved)
             with me.timesheet.during("waiting"):
                 if isinstance(outcome, Unscored):
                     ray.get(me.coordinator.hand_over.remote(trial.key, HandedTrial(run, outcome)))
@@ -124,7 +124,7 @@ def _outcomes(
             workers=_workers(me, task.resources.gpus),
             reporter=StudyReporter(task.trials, task.key, me, checkpoints),
             resume=resume,
-            shared=default_cache() / EMBEDDINGS,
+            embedding_folder=default_cache() / EMBEDDINGS,
             hand_over=task.hand_over,
         )
     except UnsuitedError as error:
@@ -155,16 +155,16 @@ class StudyReporter(Reporter):
         """`trials` train together. `files` is the name of their checkpoints."""
         self.keys, self.files, self.me, self.checkpoints = tuple(trial.key for trial in trials), files, me, checkpoints
         self.rung_plan = trials[0].rungs
-        self.steps, self.told_step, self.told_at = 1, 0, float("-inf")
+        self.steps, self.reported_step, self.reported_at = 1, 0, float("-inf")
 
     def begin(self, steps: int) -> None:
         self.steps = steps
 
     def step(self, step: int, scalars: Mapping[str, float]) -> None:
-        late = time.monotonic() - self.told_at > SECONDS
-        if not (late or step == self.steps or step - self.told_step >= self.steps / POINTS):
+        late = time.monotonic() - self.reported_at > REPORT_SECONDS
+        if not (late or step == self.steps or step - self.reported_step >= self.steps / REPORTS_OF_STEPS):
             return
-        self.told_step, self.told_at = step, time.monotonic()
+        self.reported_step, self.reported_at = step, time.monotonic()
         # Not awaited: displays must not slow down a training.
         self.me.coordinator.tell.remote(self.me.group, Step(self.keys, step, self.steps, dict(scalars)))
 
@@ -210,12 +210,12 @@ def _driver() -> str:
 
 
 @functools.cache
-def _between() -> ProcessReset:
+def _process_reset() -> ProcessReset:
     """Return the reset of this process, made before its first trial."""
     return ProcessReset()
 
 
-def _spent(growth: Growth, number: int) -> bool:
+def _needs_renewal(growth: Growth, number: int) -> bool:
     """Return whether the process has grown so much, or done so many trials, that a new one is better."""
     return (
         number >= RENEWED_AFTER
@@ -227,13 +227,13 @@ def _spent(growth: Growth, number: int) -> bool:
 
 def _workers(me: Worker, gpus: float) -> Workers:
     """`gpus`: number per worker, perhaps a fraction."""
-    return dataclasses.replace(_joined() if me.count > 1 else Workers(), gpus=gpus)
+    return dataclasses.replace(_join_workers() if me.count > 1 else Workers(), gpus=gpus)
 
 
 @functools.cache
-def _joined() -> Workers:
+def _join_workers() -> Workers:
     """Return the process group of this process, joined once."""
-    return Workers.joined()
+    return Workers.from_process_group()
 
 
 def _reason(error: BaseException) -> str:
@@ -245,7 +245,7 @@ def _reason(error: BaseException) -> str:
             "the GPU's memory is full; lower optimisation.batch_size or encoder.max_length, or give the trial more "
             "workers"
         )
-    return f"{type(error).__name__}: {words_of(error)}"
+    return f"{type(error).__name__}: {message_of(error)}"
 
 
 def _is_full_disk(error: BaseException | None) -> bool:
@@ -254,12 +254,12 @@ def _is_full_disk(error: BaseException | None) -> bool:
     if error is None or isinstance(error, ray.exceptions.RayTaskError):
         return False
     before = error.__cause__ or error.__context__
-    if isinstance(error, OSError) and error.errno in FULL:
+    if isinstance(error, OSError) and error.errno in DISK_FULL_ERRORS:
         return not isinstance(before, ray.exceptions.RayTaskError)
     if isinstance(error, FileNotFoundError) and NO_TEMPORARY in str(error):
         return os.access(_temporary(), os.W_OK)
     if isinstance(error, SafetensorError):  # only the text contains the number
-        return any(f"(os error {number})" in str(error) for number in FULL)
+        return any(f"(os error {number})" in str(error) for number in DISK_FULL_ERRORS)
     return _is_full_disk(before)
 
 

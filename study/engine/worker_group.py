@@ -25,7 +25,7 @@ from ray.actor import ActorHandle
 
 from study.engine.coordinator import HALT, SAVE
 from study.engine.messages import Event, WorkerTask
-from study.engine.ray_internals import RAYS_WATCHER, care_for_starts, death_of, local_trainer, within
+from study.engine.ray_internals import RAYS_WATCHER, death_of, local_trainer, make_failed_start_callback, unwrap_error
 from study.engine.starts import is_raised, last_line
 from study.trial import Resources
 from trainables.registry import load
@@ -84,7 +84,7 @@ class WorkerGroup:
             run_config=ray.train.RunConfig(
                 name=self.name,
                 failure_config=ray.train.FailureConfig(max_failures=-1),
-                callbacks=[interruptions, care_for_starts(interruptions.tell)],
+                callbacks=[interruptions, make_failed_start_callback(interruptions.tell)],
             ),
         )
 
@@ -101,7 +101,7 @@ class Interruptions(ray.train.UserCallback):
 
     def tell(self, errors: Mapping[int, BaseException]) -> None:
         """Report errors by rank. If a machine died, other workers may have died of that, so no cause is given."""
-        ends = [*map(within, errors.values())]
+        ends = [*map(unwrap_error, errors.values())]
         deaths = [death_of(end) for end in ends if not is_raised(end)]
         notices = [death for death in deaths if death is not None]
         complete = notices and len(notices) == len(deaths)
@@ -127,7 +127,7 @@ class Timesheet:
         finally:
             self.add(state, time.perf_counter() - began)
 
-    def take(self) -> dict[str, float]:
+    def read_and_reset(self) -> dict[str, float]:
         """Return the seconds so far, and reset them for the next trial."""
         spent, self.spent = self.spent, {}
         return spent
@@ -189,7 +189,7 @@ def take_tasks(config: Mapping[str, Any]) -> None:
     rank, node = context.get_world_rank(), ray.get_runtime_context().get_node_id()
     coordinator, group = ray.get_actor(config["coordinator"]), config["group"]
     if config["several"] and rank == 0:  # at once: if the trainable died now, nobody else would free the places
-        ray.get(coordinator.places.remote(group, ray.util.get_current_placement_group()))
+        ray.get(coordinator.note_placement.remote(group, ray.util.get_current_placement_group()))
     gc.disable()  # nothing imported is garbage, and the search for garbage takes a sixth of a worker's start
     try:
         perform = load(config["perform"])

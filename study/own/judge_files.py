@@ -1,9 +1,9 @@
 """Files of `--dev` and `--test`, made from data sets of the hub, and from tables whose columns `--columns` names, as
 for training data.
 
-fetched("nfcorpus=mteb/nfcorpus", "test", Path("data"))     # "nfcorpus=data/test/nfcorpus", a folder as BEIR has it
-fetched("sentence-transformers/stsb::validation", "dev", Path("data"))       # "data/dev/stsb.parquet"
-with_known_names("faq.csv", "test", Path("data"), {"anchor": ("Frage",), "positive": ("Antwort",)})
+fetch_data_set("nfcorpus=mteb/nfcorpus", "test", Path("data"))  # "nfcorpus=data/test/nfcorpus", a folder as BEIR has it
+fetch_data_set("sentence-transformers/stsb::validation", "dev", Path("data"))  # "data/dev/stsb.parquet"
+rename_columns("faq.csv", "test", Path("data"), {"anchor": ("Frage",), "positive": ("Antwort",)})
 # "data/test/faq.csv.jsonl", with the columns anchor and positive; a file without these columns stays as it is
 """
 
@@ -19,10 +19,10 @@ from trainables.corpora.hub import DataSet, configurations, is_data_set, load_da
 from trainables.corpora.tables import find_tables, open_table
 from trainables.errors import UserError, choices, listed
 from trainables.senteval.beir import CORPUS, JUDGED, QUERIES
-from trainables.senteval.own_tasks import named
+from trainables.senteval.own_tasks import name_and_path
 from trainables.tabular import NLI_SIDES, RoleColumns, check_text, texts_of
 
-MADE = ".jsonl"
+RENAMED_SUFFIX = ".jsonl"
 """Suffix of a file with known column names, after the full name of the file that it was made from."""
 _SPLITS: Mapping[str, tuple[str, ...]] = {"dev": ("validation", "dev", "val", "valid"), "test": ("test",)}
 """Possible names of a part's split; the first that exists is taken if none is given."""
@@ -33,10 +33,10 @@ _OF_TASKS = {**{role: role for role in _ROLES}, **NLI_SIDES}
 """Column names in task files, by role."""
 
 
-def fetched(text: str, part: str, folder: Path) -> str:
+def fetch_data_set(text: str, part: str, folder: Path) -> str:
     """Save a data set into the folder; return its file or folder, with the task name that `text` gives. Paths and
     built-in tasks are returned unchanged. `UserError` if the data set does not exist, or two have the same name."""
-    name, place = named(text)
+    name, place = name_and_path(text)
     if place.startswith("scenes:") or Path(place).exists() or not is_data_set(place):
         return text
     data_set = DataSet.of(place)
@@ -83,10 +83,10 @@ def _column(place: str, rows: Any, names: Sequence[str]) -> str:
     return name
 
 
-def with_known_names(text: str, part: str, folder: Path, roles: RoleColumns | None) -> str:
+def rename_columns(text: str, part: str, folder: Path, roles: RoleColumns | None) -> str:
     """Write a table with columns of these roles into the folder, named by the roles; return the file, with the task
     name that `text` gives. Other paths stay unchanged. `UserError` if two tables of a part have the same name."""
-    name, place = named(text)
+    name, place = name_and_path(text)
     path = Path(place)
     if not roles or not path.is_file():
         return text
@@ -100,7 +100,7 @@ def with_known_names(text: str, part: str, folder: Path, roles: RoleColumns | No
     own = {role: columns for role, columns in own.items() if columns}
     if all(columns == [role] for role, columns in own.items()):
         return text
-    target = folder / part / f"{path.name}{MADE}"
+    target = folder / part / f"{path.name}{RENAMED_SUFFIX}"
     if target.exists():
         raise UserError(f"--{part} {text}: two files are called {path.name}; rename one of them")
     target.parent.mkdir(parents=True, exist_ok=True)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from reports.words.markdown import count
-from trainables.corpora.leaks import LIKENESSES, Counts, PartLeaks, leaks
+from trainables.corpora.leaks import LIKENESSES, Counts, PartLeaks, find_leaks
 from trainables.corpora.own.held_out import PreparedData, leave_out, rows_of
 from trainables.corpora.own.training_files import TrainingFiles
 from trainables.corpora.own_rows import texts
@@ -26,39 +26,41 @@ _IN_WORDS = {
 }
 
 
-def held_against(
-    prepared: PreparedData, tasks: Sequence[Task], drop: bool, where: str, aside: Path | None = None
+def check_leaks(
+    prepared: PreparedData, tasks: Sequence[Task], drop: bool, where: str, held_out_folder: Path | None = None
 ) -> tuple[PreparedData, list[str]]:
     """Return the training data, and sentences on items of dev and test in them, and of test in dev. `drop`: leave out
-    rows that contain a whole item, except items in the folder `aside`; `UserError` if too little is left."""
+    rows that contain a whole item, except items in `held_out_folder`; `UserError` if too little is left."""
     every = ({f"{task.name} ({part})": items_of(task, part) for task in tasks} for part in PARTS)
     dev, test = ({name: items for name, items in of_part.items() if items} for of_part in every)
     rows = ([*dict.fromkeys(texts(row))] for row in rows_of(prepared.train))
-    leaked = leaks(rows, {**dev, **test}, in_folder(tasks, aside))
-    between = leaks((item for items in dev.values() for item in items), test)
+    leaked = find_leaks(rows, {**dev, **test}, in_folder(tasks, held_out_folder))
+    between = find_leaks((item for items in dev.values() for item in items), test)
     clean = [part for part, counts in leaked.parts.items() if not counts.texts.all]
     sentences = [
         *_sentences(leaked.parts, "the training data"),
         *([f"{', '.join(clean)}: none"] if clean and len(clean) < len(leaked.parts) else []),
         *_sentences(between.parts, "the dev part"),
     ] or ["no text of dev and test stands in the training data, and none of test in dev, not even nearly"]
-    if drop and leaked.drop:
+    if drop and leaked.leaking_rows:
         what = "an item that is put aside" if prepared.held_out else "an item"  # those of given files are gone
-        sentences.append(f"{count(len(leaked.drop), 'training row')} that held {what}, exactly or nearly: left out")
-        return leave_out(prepared, leaked.drop, where), sentences
-    if leaked.drop:
         sentences.append(
-            f"{count(len(leaked.drop), 'training row')} with a whole item; --drop-leaks leaves these rows out"
+            f"{count(len(leaked.leaking_rows), 'training row')} that held {what}, exactly or nearly: left out"
+        )
+        return leave_out(prepared, leaked.leaking_rows, where), sentences
+    if leaked.leaking_rows:
+        sentences.append(
+            f"{count(len(leaked.leaking_rows), 'training row')} with a whole item; --drop-leaks leaves these rows out"
         )
     return prepared, sentences
 
 
-def rows_that_hold(source: TrainingFiles, tasks: Sequence[Task], aside: Path | None = None) -> frozenset[int]:
-    """Return the numbers, from 0, of the source's rows that contain a whole item of these tasks, except items in the
-    folder `aside`."""
+def leaking_rows(source: TrainingFiles, tasks: Sequence[Task], held_out_folder: Path | None = None) -> frozenset[int]:
+    """Return the numbers, from 0, of the source's rows that contain a whole item of these tasks, except
+    items in `held_out_folder`."""
     named = {f"{task.name} ({part})": items_of(task, part) for task in tasks for part in PARTS}
     rows = ([*dict.fromkeys(texts(row))] for row in source.rows(Counter()))
-    return frozenset(leaks(rows, named, in_folder(tasks, aside)).drop) if named else frozenset()
+    return frozenset(find_leaks(rows, named, in_folder(tasks, held_out_folder)).leaking_rows) if named else frozenset()
 
 
 def in_folder(tasks: Sequence[Task], folder: Path | None) -> set[str]:
@@ -79,7 +81,7 @@ def items_of(task: Task, part: str) -> list[tuple[str, ...]]:
 def splits_of(task: Task, part: str) -> Sequence[Split]:
     """Return the splits of a task of a person's own data that are scored for a part, `dev` or `test`."""
     kind, data = KINDS[task.kind], kept_task(task, Path())
-    return kind.chosen_by(data) if part == "dev" else kind.tested(data)
+    return kind.development_splits(data) if part == "dev" else kind.tested_splits(data)
 
 
 def _texts(split: Split) -> Iterator[tuple[str, ...]]:
@@ -96,8 +98,8 @@ def _sentences(parts: Mapping[str, PartLeaks], where: str) -> Iterator[str]:
     """Yield a sentence for each part that has leaks."""
     for part, leaked in parts.items():
         if leaked.texts.all:
-            items = f"{leaked.items.all or 'none'} of {leaked.of_items:,} whole items{_by_likeness(leaked.items)}"
-            single = f"{leaked.texts.all:,} of {leaked.of_texts:,} single texts{_by_likeness(leaked.texts)}"
+            items = f"{leaked.items.all or 'none'} of {leaked.item_count:,} whole items{_by_likeness(leaked.items)}"
+            single = f"{leaked.texts.all:,} of {leaked.text_count:,} single texts{_by_likeness(leaked.texts)}"
             yield f"{part}: {where} holds {items}, and {single}"
 
 

@@ -36,8 +36,8 @@ from search_spaces.own_file import space_text
 from study.cli.terminal import say_lines
 from study.engine.cluster import lasting
 from study.one_recipe import read_recipe
-from study.own.judge_files import MADE, fetched, with_known_names
-from study.own.leaks import held_against, rows_that_hold
+from study.own.judge_files import RENAMED_SUFFIX, fetch_data_set, rename_columns
+from study.own.leaks import check_leaks, leaking_rows
 from study.own.words import held_back, of_data, of_lengths, of_measures, of_searches
 from study.rows import absolute
 from study.subject import Subject, named_space, plugin
@@ -56,7 +56,7 @@ from trainables.files import expanded, make_folder, write_whole
 from trainables.fingerprints import fingerprint
 from trainables.plugins import withdraw_spaces
 from trainables.recipe import SCENES, SCENES_ENCODER, EncoderConfig, Value
-from trainables.senteval.own_tasks import fitted_to, in_form_of, named, own_tasks
+from trainables.senteval.own_tasks import converter_to, name_and_path, own_tasks, with_training_file
 from trainables.senteval.read_task import kept_task
 from trainables.senteval.tasks import TASKS, Task, task_names
 from trainables.trial.data_requests import senteval_folder
@@ -73,7 +73,7 @@ _put: set[Path] = set()
 """Folders of prepared data that this process made, and may replace until a study exists. Others may be in use."""
 
 
-class JudgeFiles(NamedTuple):
+class EvaluationFiles(NamedTuple):
     """The values of `--dev` and `--test`."""
 
     dev: Sequence[str]
@@ -125,16 +125,19 @@ def _made(request: Request) -> tuple[Path, str, str]:
     unfinished = _unfinished(folder)
     roles = named_roles(request.columns)
     dev, test = (
-        [with_known_names(fetched(text, part, unfinished), part, unfinished, roles) for text in getattr(request, part)]
-        for part in JudgeFiles._fields
+        [
+            rename_columns(fetch_data_set(text, part, unfinished), part, unfinished, roles)
+            for text in getattr(request, part)
+        ]
+        for part in EvaluationFiles._fields
     )
-    files = JudgeFiles(dev, test)
+    files = EvaluationFiles(dev, test)
     made, leaked = _prepare(source, files, unfinished, request.drop_leaks)
     begun = request.write_space is None and (folder.parent / STUDY).is_file()
     _write_general(request.senteval, encoders, made.train.parent / GENERAL)
     stays = request.write_space is not None
     prepared = _placed(made, folder, [*request.train, *dev, *test], begun, stays)
-    files = JudgeFiles(*([text.replace(str(unfinished), str(folder)) for text in texts] for texts in files))
+    files = EvaluationFiles(*([text.replace(str(unfinished), str(folder)) for text in texts] for texts in files))
     say_lines(of_data(source, prepared, leaked))
     if request.dry_run and "encoder.max_length" not in fixed:
         say_lines(of_lengths(encoders))
@@ -155,9 +158,10 @@ def _of_recipe(request: Request) -> Subject:
     own = [task for task in tasks if task.of_own_data]
     flat = space.base.flat()
     before = Path(str(flat.get("corpus.nli"))).parent
-    aside = before if (before / INPUTS).is_file() else None  # rows that the earlier study put aside are trained on
-    files = JudgeFiles(request.dev, request.test)
-    made, leaked = _prepare(source, files, _unfinished(folder), request.drop_leaks, own, aside)
+    # Rows that the earlier study put aside are trained on.
+    held_out_folder = before if (before / INPUTS).is_file() else None
+    files = EvaluationFiles(request.dev, request.test)
+    made, leaked = _prepare(source, files, _unfinished(folder), request.drop_leaks, own, held_out_folder)
     begun = (folder.parent / STUDY).is_file()
     prepared = _placed(made, folder, [*request.train, *files.dev, *files.test], begun)
     say_lines(of_data(source, prepared, leaked))
@@ -212,7 +216,7 @@ def _placed(made: PreparedData, folder: Path, inputs: Sequence[str], begun: bool
     if begun:
         _check_inputs(made.train.parent, folder)
     elif not (folder / INPUTS).is_file() or (folder / INPUTS).read_bytes() != (made.train.parent / INPUTS).read_bytes():
-        paths = [Path(named(text)[1]).resolve() for text in inputs]
+        paths = [Path(name_and_path(text)[1]).resolve() for text in inputs]
         inside = any(path.is_relative_to(folder.resolve()) for path in paths)
         if folder.exists() and (inside or folder not in _put):
             raise UserError(
@@ -236,14 +240,14 @@ def _remove_unused(folder: Path) -> None:
 
 def _prepare(
     source: TrainingFiles,
-    files: JudgeFiles,
+    files: EvaluationFiles,
     folder: Path,
     drop_leaks: bool,
     judged_by: Sequence[Task] | None = None,
-    aside: Path | None = None,
+    held_out_folder: Path | None = None,
 ) -> tuple[PreparedData, list[str]]:
     """Prepare the data; also return sentences on leaks. A part without given files is put aside, if the data show what
-    is right; nothing with tasks to be `judged_by`, whose parts in the folder `aside` are trained on."""
+    is right; nothing with tasks to be `judged_by`, whose parts in `held_out_folder` are trained on."""
     parts = [part for part, texts in zip((DEV, TEST), files, strict=True) if not texts]
     if judged_by is not None:
         parts = []
@@ -252,17 +256,17 @@ def _prepare(
     # Before the split, so that the part put aside for choosing contains no tested items either.
     try:
         judges = own_tasks(*files) if judged_by is None else judged_by
-        holding = rows_that_hold(source, judges, aside) if drop_leaks else frozenset()
-        prepared = prepare(source, folder, parts, holding, in_form_of(judges))
+        holding = leaking_rows(source, judges, held_out_folder) if drop_leaks else frozenset()
+        prepared = prepare(source, folder, parts, holding, converter_to(judges))
         tasks = _tasks(prepared, files) if judged_by is None else judged_by
         leaked: list[str] = []
         if tasks:
-            prepared, leaked = held_against(prepared, tasks, drop_leaks, source.name, aside)
+            prepared, leaked = check_leaks(prepared, tasks, drop_leaks, source.name, held_out_folder)
     except UserError as error:  # name the file that the person gave, not the file made from it
         inside, part = re.escape(f"{folder}/"), "|".join(files._fields)
         # Without the line number, which differs in the given file. In `x.jsonl.jsonl, line 3` the match ends at the
         # first `.jsonl`, and the rest is right.
-        judge = re.sub(rf"{inside}({part})/(.+?){re.escape(MADE)}(, line \d+)?", r"--\1 \2", str(error))
+        judge = re.sub(rf"{inside}({part})/(.+?){re.escape(RENAMED_SUFFIX)}(, line \d+)?", r"--\1 \2", str(error))
         made = re.compile(inside + r"[\w./]*(, line \d+|:\d+)?")
         sentence, replaced = made.subn(f"what is put aside of {source.name}", judge)
         raise UserError(f"{sentence}; give --dev and --test" if replaced else sentence) from None
@@ -272,17 +276,17 @@ def _prepare(
         leaked = [f"{count(len(holding), 'row')} of {source.name} {held}: left out", *leaked]
     digits: dict[str, list[str]] = {
         "train": [fingerprint(path) for path in (prepared.train, *prepared.held_out.values())],
-        **{part: [_digits(named(text)[1]) for text in texts] for part, texts in files._asdict().items()},
+        **{part: [_digits(name_and_path(text)[1]) for text in texts] for part, texts in files._asdict().items()},
     }
     write_whole(folder / INPUTS, json.dumps(digits, indent=1))
     return prepared, leaked
 
 
-def _tasks(prepared: PreparedData, files: JudgeFiles) -> tuple[Task, ...]:
+def _tasks(prepared: PreparedData, files: EvaluationFiles) -> tuple[Task, ...]:
     held = ([str(prepared.held_out[part])] if part in prepared.held_out else [] for part in (DEV, TEST))
     tasks = own_tasks(*([*texts, *more] for texts, more in zip(files, held, strict=True)))
     if prepared.content == "labelled":
-        tasks = tuple(fitted_to(task, prepared.train, prepared.census.labels) for task in tasks)
+        tasks = tuple(with_training_file(task, prepared.train, prepared.census.labels) for task in tasks)
     taken = {*GOALS, OWN_GOAL}  # `seconds` is a goal, so no task may have that name
     return tuple(dataclasses.replace(task, name=f"own_{task.name}") if task.name in taken else task for task in tasks)
 
@@ -337,7 +341,7 @@ def _space(
     source: TrainingFiles,
     encoders: Sequence[OwnEncoder],
     prepared: PreparedData,
-    files: JudgeFiles,
+    files: EvaluationFiles,
     folder: Path,
     leaked: Sequence[str],
 ) -> str:

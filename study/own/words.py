@@ -10,9 +10,9 @@ from reports.words.markdown import count
 from search_spaces.own_data import OwnEncoder
 from study.own.leaks import PARTS, in_folder, splits_of
 from trainables.corpora.layouts.positives import SOURCES
-from trainables.corpora.own.held_out import PreparedData, held_back_form
-from trainables.corpora.own.split import DEV, LEFT_OUT, MOST, OF_LABEL, TEST, TRAIN
-from trainables.corpora.own.training_files import MORE, TrainingFiles
+from trainables.corpora.own.held_out import PreparedData, search_source
+from trainables.corpora.own.split import DEV, LEFT_OUT, MAX_HELD_OUT, MIN_LABEL_TEXTS, TEST, TRAIN
+from trainables.corpora.own.training_files import UNREAD_ROWS, TrainingFiles
 from trainables.corpora.own_rows import row_in_words
 from trainables.encoders.module_files import own_length
 from trainables.recipe import SCENES_ENCODER
@@ -31,12 +31,12 @@ _DISAGREEING: Mapping[str, tuple[str, str]] = {
 def of_data(source: TrainingFiles, prepared: PreparedData, leaked: Sequence[str]) -> Iterator[str]:
     """Yield lines for a console; `leaked` are sentences on leaks."""
     parts = prepared.parts
-    left_out = [f"; {rows:,} more {why} left out" for why, rows in prepared.left_out.items() if why != MORE]
+    left_out = [f"; {rows:,} more {why} left out" for why, rows in prepared.left_out.items() if why != UNREAD_ROWS]
     labels = f"; {len(prepared.census.labels)} labels" if source.content == "labelled" else ""
     held = f"{source.read_as}{labels}; the first: {row_in_words(next(source.rows(Counter())))}"
     yield f"{source.name}: {count(prepared.rows, 'row')}, {held}{''.join(left_out)}"
     more = f"it has more than the {source.most_rows:,} rows that are read; --max-rows N reads others"
-    for doubt in [*source.doubts, *([more] if MORE in prepared.left_out else [])]:
+    for doubt in [*source.doubts, *([more] if UNREAD_ROWS in prepared.left_out else [])]:
         yield f"warning: {source.name}: {doubt}"
     what, how = _DISAGREEING.get(prepared.content, _PAIRS)
     disagreeing = [f"{count(prepared.contradicted, what)} {how}"] if prepared.contradicted else []
@@ -47,13 +47,13 @@ def of_data(source: TrainingFiles, prepared: PreparedData, leaked: Sequence[str]
             f"{parts[part]:,} to {what} by" for part, what in ((DEV, "choose"), (TEST, "judge")) if part in parts
         )
         lost = f"; {parts[LEFT_OUT]:,} left out, which share a text with these" if parts[LEFT_OUT] else ""
-        why = f"only to train on, of too few texts or beyond the {MOST // OF_LABEL} largest"
-        few = f"; {count(prepared.unjudged, 'label')} {why}" if prepared.unjudged else ""
+        why = f"only to train on, of too few texts or beyond the {MAX_HELD_OUT // MIN_LABEL_TEXTS} largest"
+        few = f"; {count(prepared.labels_not_held_out, 'label')} {why}" if prepared.labels_not_held_out else ""
         apart = "anchors" if prepared.anchors_only else "texts"
         exactly = (
             f"the {count(parts[TRAIN], 'row')} to train on hold none of these {apart} exactly (near copies: leaks)"
         )
-        fewer = f"; for that, {len(prepared.fewer):,} of them lost some of their texts" if prepared.fewer else ""
+        fewer = f"; for that, {len(prepared.cut_rows):,} of them lost some of their texts" if prepared.cut_rows else ""
         yield f"put aside {aside}; {exactly}{lost}{fewer}{few}"
         yield from held_back(prepared)
     if prepared.census.sources:
@@ -69,15 +69,15 @@ def held_back(prepared: PreparedData) -> list[str]:
     if prepared.anchors_only:
         sentences.append(
             "rows share their positives, so only the anchors put aside are new: of their positives "
-            f"{prepared.shared:,} are trained on, too; of few positives a classifier may tell as well (--columns "
-            "sentence=ANCHOR,label=POSITIVE)"
+            f"{prepared.shared_positives:,} are trained on, too; of few positives a classifier may tell as well "
+            "(--columns sentence=ANCHOR,label=POSITIVE)"
         )
-    if prepared.unsearched:
+    if prepared.negatives_in_training:
         sentences.append(
-            f"the search of what is put aside leaves out its negatives, as {prepared.unsearched:,} of them are trained "
-            "on: its scores are higher than in real use"
+            "the search of what is put aside leaves out its negatives, as "
+            f"{prepared.negatives_in_training:,} of them are trained on: its scores are higher than in real use"
         )
-    if prepared.held_out and (form := held_back_form(prepared.census.sources)) is not None:
+    if prepared.held_out and (form := search_source(prepared.census.sources)) is not None:
         sentences.append(
             f"no real queries are known: what is put aside is judged in a form of the training's own, {form} "
             f"({SOURCES[form].meaning}); --dev and --test give real ones"
@@ -85,9 +85,9 @@ def held_back(prepared: PreparedData) -> list[str]:
     return sentences
 
 
-def of_searches(tasks: Sequence[Task], aside: Path) -> Iterator[str]:
-    """Yield a sentence for each search task with files in the folder `aside`: it searches among few texts."""
-    put_aside = in_folder(tasks, aside)
+def of_searches(tasks: Sequence[Task], held_out_folder: Path) -> Iterator[str]:
+    """Yield a sentence for each search task with files in `held_out_folder`: it searches among few texts."""
+    put_aside = in_folder(tasks, held_out_folder)
     for task in (task for task in tasks if KINDS[task.kind].among_all):
         sizes = [
             f"{len(split.documents.texts):,} ({part})"

@@ -8,7 +8,7 @@ from pathlib import Path
 from reports.ledger import PLUGINS, Ledger, StudyInfo
 from reports.ledger.folders import LOCK, OWN_DATA
 from reports.ledger.location import is_unfinished
-from reports.ledger.names import to_write
+from reports.ledger.names import writable_path
 from reports.ledger.option_values import FinalsSize
 from reports.ledger.own_code import check_trusted, read_code
 from reports.ledger.request import merge
@@ -35,8 +35,8 @@ def check_results(plan: Plan) -> None:
     if not nearest.is_dir():
         raise UserError(f"--results {results}: {nearest} is a file; name a folder")
     for path in results.iterdir() if results.is_dir() else ():
-        to_write(results, path.name)  # refuses a link that leads out, before anything has run
-    if before := plan.before:
+        writable_path(results, path.name)  # refuses a link that leads out, before anything has run
+    if before := plan.earlier_study:
         if before.space != plan.space.name or before.scale != plan.scale:
             raise UserError(
                 f"{results} holds another study ({before.space} at the scale {before.scale}, not "
@@ -46,7 +46,7 @@ def check_results(plan: Plan) -> None:
         before.check_names(results)
         base = Recipe.from_flat(before.base)  # missing keys have their defaults
         theirs, ours = base.flat(), plan.base.flat()
-        counted, now = base.counted(before.places), plan.base.counted({})  # moved files are compared by content
+        counted, now = base.hashed_keys(before.places), plan.base.hashed_keys({})  # moved files are compared by content
         differing = [key for key in {**ours, **theirs} if counted.get(key) != now.get(key)]
         if differing:
             key = differing[0]
@@ -72,7 +72,7 @@ def check_results(plan: Plan) -> None:
 def continued(plan: Plan) -> Plan:
     """Return the plan with the search options of the study that the results contain (`merge`). Finals whose finalists
     are known keep their size."""
-    before, now = plan.before, plan.request
+    before, now = plan.earlier_study, plan.request
     if before is None:
         return plan
     request, finals = merge(before.searched_by, now), before.finals
@@ -83,9 +83,9 @@ def continued(plan: Plan) -> Plan:
     if goes_on and request.trials is None and before.trials:
         request = dataclasses.replace(request, trials=before.trials)
     if request.strategy != now.strategy:
-        print(f"the study in {plan.place.shown} goes on with its search ({request.strategy})", flush=True)
+        print(f"the study in {plan.location.shown} goes on with its search ({request.strategy})", flush=True)
     draft = dataclasses.replace(plan.draft, request=request)
-    return dataclasses.replace(plan, draft=draft, settled=size is not None and size == request.finals)
+    return dataclasses.replace(plan, draft=draft, keeps_finals_size=size is not None and size == request.finals)
 
 
 def set_aside(ledger: Ledger) -> list[str]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from reports.ledger.folders import LOCK
 from reports.ledger.location import ResultsLocation, as_user_error
-from reports.ledger.names import to_write
+from reports.ledger.names import writable_path
 from trainables.errors import UserError
 
 
@@ -27,7 +27,7 @@ def locked(place: ResultsLocation) -> Iterator[None]:
         return
     try:
         place.folder.mkdir(parents=True, exist_ok=True)
-        handle = os.open(to_write(place.folder, LOCK), os.O_RDWR | os.O_CREAT, 0o666)
+        handle = os.open(writable_path(place.folder, LOCK), os.O_RDWR | os.O_CREAT, 0o666)
     except OSError as error:
         raise as_user_error(error, place.shown) from None
     try:

@@ -10,7 +10,7 @@ from typing import Any
 from reports.ledger import FAILURES, PLUGINS, Finals, StudyInfo
 from reports.ledger.location import as_user_error
 from reports.ledger.moments import now
-from reports.ledger.names import to_write
+from reports.ledger.names import writable_path
 from reports.ledger.own_code import trust
 from study.check import recipes_of
 from study.cli.terminal import say
@@ -29,20 +29,20 @@ def prepare_results(plan: Plan, machine: str) -> StudyInfo:
     `UserError` if it cannot be written.
     """
     info = _described(plan, machine)
-    if before := plan.before:
+    if before := plan.earlier_study:
         info = _joined(before, info)
     try:
         plan.results.mkdir(parents=True, exist_ok=True)
         if plan.draft.subject.file is not None:
             write_whole(plan.results / "space.py", plan.draft.subject.file.text)
         for plugin in plan.draft.plugins:
-            write_whole(to_write(plan.results, f"{PLUGINS}/{Path(plugin.path).name}"), plugin.text)
+            write_whole(writable_path(plan.results, f"{PLUGINS}/{Path(plugin.path).name}"), plugin.text)
         info.save(plan.results)
         _remember(plan)
-        plan.place.sweep()
-        plan.place.push_changed()
+        plan.location.sweep()
+        plan.location.push_changed()
     except OSError as error:
-        raise as_user_error(error, plan.place.shown) from None
+        raise as_user_error(error, plan.location.shown) from None
     return info
 
 
@@ -121,7 +121,7 @@ def _request(plan: Plan) -> dict[str, Any]:
     place of the results, so that the study can continue from elsewhere."""
     request = plan.request
     if inside_copy():
-        request = dataclasses.replace(request, results=plan.place.shown)
+        request = dataclasses.replace(request, results=plan.location.shown)
     return {name: _redacted(value) for name, value in request.values.items()}
 
 

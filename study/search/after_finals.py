@@ -21,7 +21,7 @@ from reports.facts.evidence import Evidence
 from reports.facts.results import Results
 from reports.facts.soup import Soups
 from reports.ledger import LearningCurve, trial_key
-from reports.ledger.finals import SHARE, SHARES, SOUP_SHARES, SoupVariant, part_name
+from reports.ledger.finals import CURVE_SHARES, SHARE, SOUP_SHARES, SoupVariant, part_name
 from reports.words.guards import listed
 from study.search.ladder import on_part
 from study.trial import Trial
@@ -37,7 +37,7 @@ WITHOUT = {
 """Reasons why there is no learning curve, by the kind of the answer."""
 
 
-def soups_of(results: Results, trained: Sequence[Recipe]) -> list[Trial]:
+def plan_soups(results: Results, trained: Sequence[Recipe]) -> list[Trial]:
     """Return the soups, as far as they are known, of a study whose finals have run and `trained` these recipes. Empty
     if the answer recommends no recipe with models to average, or if all goals are costs."""
     chosen = Answer.of(results).to_train
@@ -83,7 +83,7 @@ def check_curve(recipe: Recipe) -> None:
 
 
 @dataclass(frozen=True)
-class Parts:
+class PlannedCurve:
     """The recipes of a learning curve."""
 
     curve: LearningCurve = LearningCurve()
@@ -93,18 +93,18 @@ class Parts:
     """Sentences to print: the parts of the curve, and the reasons for missing parts."""
 
 
-def parts_of(results: Results, trained: Sequence[Recipe], evaluation: EvaluationConfig) -> Parts:
+def plan_curve(results: Results, trained: Sequence[Recipe], evaluation: EvaluationConfig) -> PlannedCurve:
     """Return the learning curve of a study whose finals have run and `trained` these recipes."""
     answer = Answer.of(results)
     chosen = answer.to_train
     whole = next((recipe for recipe in trained if chosen and recipe.hash == chosen.recipe), None)
     if chosen is None or whole is None or not whole.trains:
-        return Parts(
+        return PlannedCurve(
             sentences=(f"no learning curve: {WITHOUT.get(answer.kind, 'the answer names no recipe to train')}",)
         )
     parts: dict[str, Recipe | None] = {}
     sentences = []
-    for name, share in SHARES.items():
+    for name, share in CURVE_SHARES.items():
         part = on_part(whole, share)
         try:
             check_recipes([part] if part else [], evaluation)
@@ -113,9 +113,9 @@ def parts_of(results: Results, trained: Sequence[Recipe], evaluation: Evaluation
             part = None
         parts[name] = part
     curve = LearningCurve(whole.hash, {name: part.hash if part else None for name, part in parts.items()})
-    recipes = {part_name(SHARES[name], chosen.name): part for name, part in parts.items() if part}
+    recipes = {part_name(CURVE_SHARES[name], chosen.name): part for name, part in parts.items() if part}
     if recipes:
         sentences.append(
             f"learning curve: {chosen.name} on {listed([name for name in parts if parts[name]])} of its data"
         )
-    return Parts(curve, recipes, tuple(sentences))
+    return PlannedCurve(curve, recipes, tuple(sentences))

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from reports.ledger import Record, is_fresh, split_key, trial_key
 from search_spaces.limits import LIMITS
 from study.search.budget import Budget
-from study.search.course import Explorer, StudyCourse
+from study.search.course import Explorer, StudyDesign
 from study.search.exploration import Exploration
 from study.search.final_rounds import FinalRounds
 from study.search.finals import FinalsRecipe, SearchFinals, seeds_of
@@ -32,7 +32,7 @@ from study.search.seed_race import StudySeedRace
 from study.trial import Trial
 from trainables.recipe import Recipe
 
-TOO_HIGH = 4.0
+LARGEST_OVERESTIMATE = 4.0
 """The guessed time of a training may be this many times too high if only some steps on a part of the data are known."""
 
 
@@ -41,28 +41,28 @@ class Agenda:
 
     def __init__(
         self,
-        course: StudyCourse,
+        design: StudyDesign,
         budget: Budget,
         records: Iterable[Record] = (),
         explorer: Explorer | None = None,
         race: StudySeedRace | None = None,
-        curve: Callable[[], Mapping[str, Recipe]] | None = None,
-        soups: Callable[[], Sequence[Trial]] | None = None,
+        plan_curve: Callable[[], Mapping[str, Recipe]] | None = None,
+        plan_soups: Callable[[], Sequence[Trial]] | None = None,
     ) -> None:
-        """`records`: of trials that are done already, and that the budget counts. `curve`: returns the recipes of a
-        learning curve by name; called once the finals have run. `soups`: returns the soups to score, as far as they
-        are known; called once the finals have run, and again once these soups have scores."""
-        self.course, self.budget, self.race, self.curve = course, budget, race, curve
-        self.progress = StudyProgress(course, budget, records, explorer, race)
+        """`records`: of trials that are done already, and that the budget counts. `plan_curve`: returns the recipes of
+        a learning curve by name; called once the finals have run. `plan_soups`: returns the soups to score, as far as
+        they are known; called once the finals have run, and again once these soups have scores."""
+        self.design, self.budget, self.race, self.plan_curve = design, budget, race, plan_curve
+        self.progress = StudyProgress(design, budget, records, explorer, race)
         self.rounds = FinalRounds(self.progress)
         self.exploration = Exploration(self.progress, self.rounds, explorer)
-        self.parts: list[FinalsRecipe] | None = None if curve else []
+        self.curve_recipes: list[FinalsRecipe] | None = None if plan_curve else []
         """Recipes of the learning curve; None until they are known."""
-        self.soups = soups
-        self._soup: tuple[int, Sequence[Trial]] = (-1, ())
-        """The number of trials that were done at the last call of `soups`, and the soups that it returned."""
+        self.plan_soups = plan_soups
+        self._planned_soups: tuple[int, Sequence[Trial]] = (-1, ())
+        """The number of trials that were done at the last call of `plan_soups`, and the soups that it returned."""
         self._returned: deque[Trial] = deque()
-        self.rounds.fit()
+        self.rounds.fit_size()
 
     # --- what the study calls
 
@@ -103,7 +103,7 @@ class Agenda:
         if self.race and not trial.part:
             self.race.tell(trial, trial.seed, record)
         self.exploration.tell(trial, record)
-        self.rounds.fit()
+        self.rounds.fit_size()
 
     @property
     def limited(self) -> bool:
@@ -116,7 +116,7 @@ class Agenda:
     @property
     def needed(self) -> str:
         """Key of the trial of the base settings: without its record there is no answer. Empty without finals."""
-        return trial_key(self.course.base.hash, self.course.seeds[0]) if self.course.finals else ""
+        return trial_key(self.design.base.hash, self.design.seeds[0]) if self.design.finals else ""
 
     def seconds_to_halt(self, trained: Callable[[str], bool]) -> float:
         """Return the seconds until running trials are cut off.
@@ -126,17 +126,22 @@ class Agenda:
         return self.budget.seconds_left() + grace
 
     @property
-    def waits(self) -> bool:
+    def awaits_records(self) -> bool:
         """Whether running trials may decide which further trials there are."""
         if not self.progress.running:
             return False
-        unknown = self.rounds.unknown or not self.exploration.closed or self.parts is None or self.soups is not None
+        unknown = (
+            self.rounds.unknown
+            or not self.exploration.closed
+            or self.curve_recipes is None
+            or self.plan_soups is not None
+        )
         return bool(unknown or self.race or self.progress.left_out)
 
     def waiting(self) -> list[Trial]:
         """Return the trials that may begin next, as far as they are chosen."""
-        fixed = filter(self.progress.is_open, self.course.fixed)
-        soups = filter(self.progress.is_open, self._soup[1])
+        fixed = filter(self.progress.is_open, self.design.fixed)
+        soups = filter(self.progress.is_open, self._planned_soups[1])
         return [*self._returned, *fixed, *self.exploration.queue, *self.rounds.open, *soups]
 
     @property
@@ -144,11 +149,11 @@ class Agenda:
         """Largest number of trials without a record: running ones, chosen ones, and ones that are not chosen yet."""
         trials = {trial.key: trial for trial in (*self.progress.running.values(), *self.waiting())}
         searched = [trial for trial in trials.values() if not is_fresh(trial.seed)]
-        unasked = self.exploration.unasked * len(self.course.seeds)
+        unasked = self.exploration.unasked * len(self.design.seeds)
         raced = self.race.open(searched) if self.race else 0
-        curve = self.finals.of_curve if self.finals and self.parts is None else 0
-        further = len(self.course.seeds) - 1 if self.course.first_decides else 0
-        first = sum(not trial.row and trial.seed == self.course.seeds[0] for trial in searched)
+        curve = self.finals.most_curve_trials if self.finals and self.curve_recipes is None else 0
+        further = len(self.design.seeds) - 1 if self.design.first_decides else 0
+        first = sum(not trial.row and trial.seed == self.design.seeds[0] for trial in searched)
         return len(trials) + unasked + first * further + self.rounds.unknown + raced + self._unscored + curve
 
     @property
@@ -177,7 +182,7 @@ class Agenda:
 
     def _fixed(self) -> Iterator[Trial]:
         yield from self.exploration.pace()
-        yield from self.course.fixed
+        yield from self.design.fixed
         yield from self.exploration.base_part()
 
     def _seeds(self) -> Iterator[Trial]:
@@ -199,41 +204,41 @@ class Agenda:
         yield from self.rounds.trials()
 
     def _soups(self) -> Iterator[Trial]:
-        """Yield soups. `self.soups` is called again whenever a trial has ended and none runs."""
-        if self.soups is None or not self._finals_over:
+        """Yield soups. `plan_soups` is called again whenever a trial has ended and none runs."""
+        if self.plan_soups is None or not self._finals_over:
             return
-        if not self.progress.running and self._soup[0] != len(self.progress.done):
-            self._soup = len(self.progress.done), self.soups()
-        yield from self._soup[1]
+        if not self.progress.running and self._planned_soups[0] != len(self.progress.done):
+            self._planned_soups = len(self.progress.done), self.plan_soups()
+        yield from self._planned_soups[1]
 
     def _curve(self) -> Iterator[Trial]:
-        if self.curve is None or self.finals is None or not self._finals_over or self.rounds.open:
+        if self.plan_curve is None or self.finals is None or not self._finals_over or self.rounds.open:
             return
-        if self.parts is None:
+        if self.curve_recipes is None:
             if self.progress.running:
                 return
             seeds = self.finals.seeds
-            self.parts = [
+            self.curve_recipes = [
                 FinalsRecipe(recipe, name, seeds_of(recipe, seeds, False), part=True)
-                for name, recipe in self.curve().items()
+                for name, recipe in self.plan_curve().items()
             ]
-        yield from (trial for entrant in self.parts for trial in entrant.trials)
+        yield from (trial for entrant in self.curve_recipes for trial in entrant.trials)
 
     # --- small things
 
     @property
     def _unscored(self) -> int:
         """Largest number of soups without a record, without those that `waiting` returns."""
-        return self.finals.of_soup if self.finals and self.soups and self._soup[0] < 0 else 0
+        return self.finals.most_soups if self.finals and self.plan_soups and self._planned_soups[0] < 0 else 0
 
     @property
     def soups_settled(self) -> bool:
         """Whether all soups are scored, and no trial of the finals failed or was left out."""
-        if self.soups is None or not self._finals_over or self.progress.running:
+        if self.plan_soups is None or not self._finals_over or self.progress.running:
             return False
         if any(is_fresh(split_key(key)[1]) for key in self.progress.failed):
             return False
-        trials = self.soups()
+        trials = self.plan_soups()
         return all(trial.key in self.progress.done for trial in trials) and not self.limited
 
     @property
@@ -252,12 +257,14 @@ class Agenda:
 
     def _may_fit(self, trial: Trial) -> bool:
         """Whether this is the base settings' trial (`needed`), and may end within a limit in minutes. A guess from a
-        small part of the data is too high, due to the fixed costs at the start of a training (`TOO_HIGH`)."""
+        small part of the data is too high, due to the fixed costs of a training's start (`LARGEST_OVERESTIMATE`)."""
         by_the_clock = all(LIMITS[name].clock for name in self.budget.limits)
-        if trial.key != self.needed or not self.course.parts or not by_the_clock:
+        if trial.key != self.needed or not self.design.allows_parts or not by_the_clock:
             return False
-        guesses = [self.budget.guess(name, self.course.base.hash) for name in self.budget.limits]
-        return all(guess is not None and 60 * guess <= TOO_HIGH * self.budget.seconds_left() for guess in guesses)
+        guesses = [self.budget.guess(name, self.design.base.hash) for name in self.budget.limits]
+        return all(
+            guess is not None and 60 * guess <= LARGEST_OVERESTIMATE * self.budget.seconds_left() for guess in guesses
+        )
 
     def _begun(self, trial: Trial) -> Trial:
         self.progress.begin(trial)
@@ -268,7 +275,7 @@ class Agenda:
     @property
     def _opens_more(self) -> bool:
         """Whether something before the finals may still begin."""
-        fixed = filter(self.progress.is_open, self.course.fixed)
+        fixed = filter(self.progress.is_open, self.design.fixed)
         return any(trial.key not in self.progress.left_out for trial in fixed) or self.exploration.opens_more
 
     @property

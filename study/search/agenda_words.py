@@ -7,7 +7,7 @@ from reports.words.guards import listed
 from reports.words.markdown import count, duration
 from search_spaces.limits import LIMITS
 from study.search.agenda import Agenda
-from study.search.ladder import LOOKS
+from study.search.ladder import PARTS_SHARE
 
 SOONER = "the base settings took less time than expected, so there is a new plan"
 LATER = "trainings take longer than expected, so there is a new plan"
@@ -18,7 +18,7 @@ def plan_in_words(agenda: Agenda) -> str:
     """`40 minutes on 2 places: one training takes about 3 min; 50% of the time is for recipes on 1/8 of the data; ...`;
     empty without a limit, and while the cost of a training is unknown."""
     budget = agenda.budget
-    ones = {name: cost for name in budget.limits if (cost := budget.guess(name, agenda.course.base.hash)) is not None}
+    ones = {name: cost for name in budget.limits if (cost := budget.guess(name, agenda.design.base.hash)) is not None}
     if agenda.ladder is None or not ones:
         return ""
     limits = " and ".join(f"{number:g} {LIMITS[name].name}" for name, number in budget.limits.items())
@@ -28,15 +28,15 @@ def plan_in_words(agenda: Agenda) -> str:
     )
     begin = f"{limits} on {places}: one training takes about {takes}"
     last = "the base settings are compared with the untrained encoder"
-    if agenda.finals is None and agenda.course.finals is not None and agenda.ladder.parts:
+    if agenda.finals is None and agenda.design.finals is not None and agenda.ladder.shares:
         return f"{begin}, which leaves too little to search: {last}{_least(agenda)}"
-    parts, first = agenda.ladder.parts, "recipes train whole"
+    parts, first = agenda.ladder.shares, "recipes train whole"
     if parts:
-        first = f"{LOOKS:.0%} of the time is for recipes on {share_in_words(parts[0])}"
+        first = f"{PARTS_SHARE:.0%} of the time is for recipes on {share_in_words(parts[0])}"
         first += "".join(f", and the best of these on {share_in_words(part)}" for part in parts[1:])
     if agenda.finals is not None:
         last = agenda.finals.in_words()
-        if (planned := agenda.course.finals) and agenda.finals.smaller:
+        if (planned := agenda.design.finals) and agenda.finals.smaller:
             last += f", as {planned.recipes}x{planned.seeds} would leave too little to explore"
     return f"{begin}; {first}; then {last}"
 
@@ -52,7 +52,7 @@ def finals_in_words(agenda: Agenda) -> str:
     assert agenda.finals is not None
     names = [entrant.name for entrant in agenda.finalists or ()]
     if not names:
-        exploration, alone = agenda.exploration, f"{agenda.finals.beside_in_words} are judged alone"
+        exploration, alone = agenda.exploration, f"{agenda.finals.references_in_words} are judged alone"
         _, better = agenda.rounds.choice(exploration.recipes, exploration.by_parts(), lambda *_: True)
         why = "no recipe was seen above the base settings"
         if better:

@@ -164,13 +164,13 @@ class Budget:
         trials: Sequence[str],
         running: Sequence[Running] = (),
         later: Sequence[Sequence[str]] = (),
-        beside: Sequence[Running] = (),
-        within: float = 1.0,
+        unawaited: Sequence[Running] = (),
+        share: float = 1.0,
     ) -> bool:
         """Whether trials of these recipes may begin, and leave room for the stages in `later`. A stage begins once the
-        stage before and the `running` trials have ended; it does not wait for trials `beside`. `within`: the share of
-        the limits that may be used. The first trials of a study always begin."""
-        return all(self._fits(name, trials, running, later, beside, within) for name in self.limits)
+        stage before and the `running` trials have ended; it does not wait for the `unawaited` ones. `share`: of the
+        limits, how much may be used. The first trials of a study always begin."""
+        return all(self._fits(name, trials, running, later, unawaited, share) for name in self.limits)
 
     def _fits(
         self,
@@ -178,20 +178,20 @@ class Budget:
         trials: Sequence[str],
         running: Sequence[Running],
         later: Sequence[Sequence[str]],
-        beside: Sequence[Running],
-        within: float,
+        unawaited: Sequence[Running],
+        share: float,
     ) -> bool:
         if any(self.guess(name, each) is None for each in trials):
             return True
         now, *stages = [[self.guess(name, each) or 0.0 for each in stage] for stage in (trials, *later)]
         if not LIMITS[name].clock:
-            under_way = math.fsum(self.guess(name, each) or 0.0 for each, _ in (*running, *beside))
+            under_way = math.fsum(self.guess(name, each) or 0.0 for each, _ in (*running, *unawaited))
             used = math.fsum((self.spent(name), *now, under_way, *itertools.chain(*stages)))
-            return used <= within * self.limits[name] + 1e-9  # rounding
+            return used <= share * self.limits[name] + 1e-9  # rounding
         busy, others = (
-            [max(0.0, (self.guess(name, each) or 0.0) - since) for each, since in side] for side in (running, beside)
+            [max(0.0, (self.guess(name, each) or 0.0) - since) for each, since in side] for side in (running, unawaited)
         )
-        left = within * self.limits[name] - self.spent(name)
+        left = share * self.limits[name] - self.spent(name)
         return SLACK * makespan(now, self.places, busy, stages, others) <= left
 
     def ended(self, left_out: int) -> Limited:
@@ -211,11 +211,11 @@ def makespan(
     places: int,
     busy: Sequence[float] = (),
     later: Sequence[Sequence[float]] = (),
-    beside: Sequence[float] = (),
+    unawaited: Sequence[float] = (),
 ) -> float:
-    """Return when the last trial ends if each begins, in order, on the first free place. `busy`, `beside`: how long
-    places are taken. Each stage of `later` begins after the stage before and `busy`; it does not wait for `beside`."""
-    free = [*busy, *beside, *[0.0] * (places - len(busy) - len(beside))]
+    """Return when the last trial ends if each begins, in order, on the first free place. `busy`, `unawaited`: how long
+    places are taken. Each stage of `later` begins after the stage before and `busy`, not after `unawaited`."""
+    free = [*busy, *unawaited, *[0.0] * (places - len(busy) - len(unawaited))]
     heapq.heapify(free)
     begin = lay_out(trials, free, end=max(busy, default=0.0))
     for stage in later:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reports.ledger.finals import LONGER, NEAR
+from reports.ledger.finals import MAX_TIME_RATIO, TIE_MARGIN
 from reports.statistics.fronts import front_numbers, spread
 from study.search.course import Explored
 from study.search.finals import FinalsRecipe, SearchFinals, seeds_of
@@ -31,10 +31,10 @@ class PartScores:
         higher = (key for key, score in self.scores.items() if score > least)
         return sorted(higher, key=lambda key: -self.scores[key])
 
-    def gives_way(self, key: str) -> bool:
-        """Whether a much shorter training (`LONGER`) is as good as this one (`NEAR`), or better."""
-        as_good = (other for other, score in self.scores.items() if score >= self.scores[key] - NEAR)
-        return any(LONGER * self.seconds[other] < self.seconds[key] for other in as_good)
+    def has_shorter_rival(self, key: str) -> bool:
+        """Whether a much shorter training (`MAX_TIME_RATIO`) is as good as this one (`TIE_MARGIN`), or better."""
+        as_good = (other for other, score in self.scores.items() if score >= self.scores[key] - TIE_MARGIN)
+        return any(MAX_TIME_RATIO * self.seconds[other] < self.seconds[key] for other in as_good)
 
 
 def by_merit(
@@ -49,21 +49,21 @@ def by_merit(
     first fresh seed a limit has no room (not `able`), and, with one goal, recipes that score no higher than the base
     settings. `explored` is keyed by hash.
     """
-    course, standings, ranked = progress.course, progress.standings, progress.ranked()
-    fixed = {trial.recipe_hash: trial for trial in course.fixed}
+    design, standings, ranked = progress.design, progress.standings, progress.ranked()
+    fixed = {trial.recipe_hash: trial for trial in design.fixed}
     upward = {each.recipe_hash: each.upward(standings.measured_goals) for each in ranked}
-    out = {standings.once(key) for key in finals.compared & upward.keys()}
-    base = upward.get(course.base.hash)
+    out = {standings.counted_as(key) for key in finals.excluded & upward.keys()}
+    base = upward.get(design.base.hash)
     entrants = []
     for each in ranked:
         key, values = each.recipe_hash, upward[each.recipe_hash]
         trial = fixed.get(key)
         origin = trial or explored.get(key)
-        evaluated = trial is not None and trial.row and course.base.trains and not trial.recipe.trains
+        evaluated = trial is not None and trial.row and design.base.trains and not trial.recipe.trains
         lower = base is not None and len(values) == 1 and values <= base
-        if origin is None or evaluated or lower or standings.once(key) in out or not able(origin.recipe):
+        if origin is None or evaluated or lower or standings.counted_as(key) in out or not able(origin.recipe):
             continue
-        out.add(standings.once(key))
+        out.add(standings.counted_as(key))
         seeds = seeds_of(origin.recipe, finals.seeds, trial is not None and trial.row)
         entrants.append((each, FinalsRecipe(origin.recipe, origin.name, seeds)))
     lost = sum(each.lost for each, _ in entrants)
@@ -87,14 +87,14 @@ def by_part(
 
 def best_on_parts(by_parts: Iterable[PartScores], base: str) -> Iterator[list[str]]:
     """Yield for each part of the data, the largest first, the recipes that beat the base settings there, the best
-    first. Before the best come those within `NEAR` of its score that train for much less time. Recipes that ran on a
-    larger part are left out. `by_parts`: the largest part first."""
+    first. Before the best come those within `TIE_MARGIN` of its score that train for much less time. Recipes that ran
+    on a larger part are left out. `by_parts`: the largest part first."""
     judged: set[str] = set()
     for part in by_parts:
         scores, seconds = part.scores, part.seconds
         order = [key for key in part.above(base) if key not in judged]
-        near = (key for key in order if scores[key] >= scores[order[0]] - NEAR)
-        shorter = [key for key in near if LONGER * seconds[key] < seconds[order[0]]]
+        near = (key for key in order if scores[key] >= scores[order[0]] - TIE_MARGIN)
+        shorter = [key for key in near if MAX_TIME_RATIO * seconds[key] < seconds[order[0]]]
         yield [*shorter, *(key for key in order if key not in shorter)]
         judged |= seconds.keys()
 

@@ -1,4 +1,4 @@
-"""Inputs of an agenda: the course of a study, explored recipes, and the `Explorer` that chooses them."""
+"""Inputs of an agenda: the design of a study, explored recipes, and the `Explorer` that chooses them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from trainables.recipe import Recipe
 
 
 @dataclass(frozen=True, kw_only=True)
-class StudyCourse:
+class StudyDesign:
     """The trials that a study plans, before any has run."""
 
     fixed: Sequence[Trial]
@@ -26,7 +26,7 @@ class StudyCourse:
     recipes: int = 0
     """Largest number of explored recipes."""
     finals: SearchFinals | None = None
-    parts: bool = False
+    allows_parts: bool = False
     """Whether recipes may begin on a part of the data."""
     first_decides: bool = False
     """Whether an explored recipe gets its further seeds only if the trial of its first seed finished."""

@@ -13,18 +13,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from reports.facts.recipe_names import BASE
 from reports.ledger import Record, is_fresh, training_seconds, trial_key
-from reports.ledger.finals import PART, SHARE, part_name
+from reports.ledger.finals import PART_SEED, SHARE, part_name
 from search_spaces.goals import upward_values
 from search_spaces.limits import exceeded
 from study.search.choice import PartScores, best_on_parts
 from study.search.course import Explored, Explorer
 from study.search.final_rounds import FinalRounds
-from study.search.ladder import LOOKS, RATIO, WHOLE, Ladder, ladder_for, on_part
+from study.search.ladder import PARTS_SHARE, RATIO, WHOLE, Ladder, ladder_for, on_part
 from study.search.progress import StudyProgress
 from study.trial import Trial
 from trainables.recipe import Recipe
 
-MOST_TOO_LONG = 16
+MOST_ASKS_WITHOUT_ROOM = 16
 """After this many recipes in a row for which a limit has no room, no further recipe is asked for."""
 
 RACING = 2
@@ -35,17 +35,17 @@ class Exploration:
     """Yields the trials that explore, and leaves room for the finals."""
 
     def __init__(self, progress: StudyProgress, finals: FinalRounds, explorer: Explorer | None) -> None:
-        self.progress, self.finals, self.explorer, self.course = progress, finals, explorer, progress.course
-        self.ladder: Ladder | None = None if self.course.parts else Ladder()
+        self.progress, self.finals, self.explorer, self.design = progress, finals, explorer, progress.design
+        self.ladder: Ladder | None = None if self.design.allows_parts else Ladder()
         """The parts of the data that recipes begin on; None until the cost of a training is known."""
         self.closed = explorer is None
         """Whether no further recipe is asked for or promoted."""
         self.queue: deque[Trial] = deque()
         """Trials of explored recipes that may begin."""
         self._wholes: dict[str, Explored] = {}  # by the key of a trial on a part, its recipe on all of the data
-        self._base = Explored(self.course.base, BASE)
+        self._base = Explored(self.design.base, BASE)
         self._cuts: dict[tuple[str, float], Recipe | None] = {}
-        self._passed = 0  # recipes that were asked for since the last trial began
+        self._asks_without_room = 0  # recipes that were asked for since the last trial began
         self._scored: tuple[tuple[int, int], Sequence[PartScores]] = (-1, -1), []
         """The numbers of done trials and of proposed recipes, and the result of `by_parts` for these."""
         if self.ladder is not None:
@@ -61,7 +61,7 @@ class Exploration:
 
     def base_part(self) -> list[Trial]:
         """Return the trial of the base settings on the part that recipes begin on; empty without parts."""
-        return self._parts_of(self._base, self.ladder.parts[:1]) if self.ladder else []
+        return self._parts_of(self._base, self.ladder.shares[:1]) if self.ladder else []
 
     def trials(self) -> Iterator[Trial]:
         """Yield trials in the order in which they begin, as far as there is room."""
@@ -70,9 +70,9 @@ class Exploration:
             return
         yield from [*self.queue]
         yield from self._promoted()
-        while self._passed < MOST_TOO_LONG and self._may_ask():
+        while self._asks_without_room < MOST_ASKS_WITHOUT_ROOM and self._may_ask():
             explored = self.explorer.ask(self.ladder.first_share)
-            self._passed += 1
+            self._asks_without_room += 1
             if explored is not None:
                 yield from self._enter(explored)
         if not self.progress.searching:
@@ -81,17 +81,18 @@ class Exploration:
     def fits(self, trial: Trial) -> bool:
         """Whether there is room for the trial and then for finals, both with this recipe and with the best so far."""
         if trial.key in self._wholes:
-            return self._may_look(trial.recipe, self._wholes[trial.key].recipe)
+            return self._may_train(trial.recipe, self._wholes[trial.key].recipe)
         self.progress.budget.expect([trial.recipe])
-        further = trial.seed >= len(self.course.seeds)
+        further = trial.seed >= len(self.design.seeds)
         later = [
-            self.finals.later(picked) if further else self._later(picked) for picked in {self._best, trial.recipe_hash}
+            self.finals.coming_stages(picked) if further else self._reserved_for(picked)
+            for picked in {self._best, trial.recipe_hash}
         ]
         return all(self.progress.fits([trial.recipe], each, self.decides) for each in later)
 
     def begin(self, trial: Trial) -> None:
         """Remove a trial that begins from the queue."""
-        self._passed = 0
+        self._asks_without_room = 0
         self._unqueue(trial)
 
     def tell(self, trial: Trial, record: Record | None) -> None:
@@ -109,25 +110,27 @@ class Exploration:
         if self.closed or self.ladder is None:
             return not self.closed
         queued = any(trial.key not in self.progress.left_out for trial in self.queue)
-        return queued or (self._passed < MOST_TOO_LONG and self._may_ask())
+        return queued or (self._asks_without_room < MOST_ASKS_WITHOUT_ROOM and self._may_ask())
 
     @property
     def unasked(self) -> int:
         """Largest number of recipes that are still to be asked for."""
         if self.closed or self.explorer is None:
             return 0
-        return max(0, self.course.recipes - len(self.explorer.explored))
+        return max(0, self.design.recipes - len(self.explorer.explored))
 
     @property
     def wants_more(self) -> bool:
         """Whether recipes are left to ask for, with or without room for them."""
         explorer = self.explorer
-        return explorer is not None and len(explorer.explored) < self.course.recipes and explorer.has_more()
+        return explorer is not None and len(explorer.explored) < self.design.recipes and explorer.has_more()
 
     @property
-    def room_kept(self) -> list[list[str]]:
+    def reserved_stages(self) -> list[list[str]]:
         """Trials that must still have room after a further recipe, as stages of recipe hashes."""
-        return self._after_looks(self._leader or self.course.base) if self._by_parts else self._later(self._best)
+        return (
+            self._whole_finals(self._leader or self.design.base) if self._by_parts else self._reserved_for(self._best)
+        )
 
     @property
     def recipes(self) -> Mapping[str, Explored]:
@@ -137,18 +140,18 @@ class Exploration:
     @property
     def first(self) -> Recipe:
         """The base settings on the part that recipes begin on; on all of the data once the exploration is over."""
-        return self.course.base if self.ladder is None or self.closed else self.ladder.first(self.course.base)
+        return self.design.base if self.ladder is None or self.closed else self.ladder.first(self.design.base)
 
     def by_parts(self) -> Sequence[PartScores]:
         """Return the scores on each part of the data, the largest part first."""
         count = len(self.progress.done), len(self.explorer.proposed) if self.explorer else 0
         if self.ladder and self._scored[0] != count:
-            self._scored = count, [self._on_part(share) for share in reversed(self.ladder.parts)]
+            self._scored = count, [self._on_part(share) for share in reversed(self.ladder.shares)]
         return self._scored[1]
 
     def records(self, share: float) -> dict[str, Record]:
         """Return the records on that share of the data by hash of the whole recipe; of rows only the base settings."""
-        rows = {trial.recipe_hash for trial in self.course.fixed} if share == WHOLE else set()
+        rows = {trial.recipe_hash for trial in self.design.fixed} if share == WHOLE else set()
         explored = (each for each in self.recipes.values() if each.recipe.hash not in rows and each.recipe.trains)
         records: dict[str, Record] = {}
         for each in (self._base, *explored):
@@ -161,27 +164,27 @@ class Exploration:
 
     def _may_ask(self) -> bool:
         """Whether another recipe is wanted, and the limits have room for a recipe that costs as much as the base."""
-        base = self.course.base
+        base = self.design.base
         if not self.wants_more:
             return False
         if self._by_parts:
-            return self._may_look(self.first, base)
-        return self.progress.fits([base], self.room_kept, self.decides)
+            return self._may_train(self.first, base)
+        return self.progress.fits([base], self.reserved_stages, self.decides)
 
-    def _may_look(self, look: Recipe, whole: Recipe) -> bool:
-        """Whether `look`, the recipe `whole` on a part of its data, may train. Afterwards there must be room to compare
+    def _may_train(self, part: Recipe, whole: Recipe) -> bool:
+        """Whether `part`, the recipe `whole` on a part of its data, may train. Afterwards there must be room to compare
         `whole` with the base settings, and the best recipe so far must still be one that can be judged (`_leader`). And
-        `look` must fit into the limit's share for parts, or leave room for whole finals."""
-        base, progress, leader = self.course.base, self.progress, self._leader
+        `part` must fit into the limit's share for parts, or leave room for whole finals."""
+        base, progress, leader = self.design.base, self.progress, self._leader
         if leader == whole:
             leader = None
         progress.budget.expect([whole, base])
-        if self.finals.size is None or not progress.fits([look], [[whole.hash, base.hash]], self.decides):
+        if self.finals.size is None or not progress.fits([part], [[whole.hash, base.hash]], self.decides):
             return False
-        if leader and not progress.fits([look], [[leader.hash], [base.hash]], self.decides):
+        if leader and not progress.fits([part], [[leader.hash], [base.hash]], self.decides):
             return False
-        return progress.fits([look], (), self.decides, LOOKS) or all(
-            progress.fits([look], self._after_looks(each), self.decides) for each in (whole, leader) if each
+        return progress.fits([part], (), self.decides, PARTS_SHARE) or all(
+            progress.fits([part], self._whole_finals(each), self.decides) for each in (whole, leader) if each
         )
 
     @property
@@ -189,7 +192,7 @@ class Exploration:
         """The best recipe on parts of the data that beats the base settings there and can still be judged. There must
         be room for one trial of the recipe and then one of the base settings, not for both at once: in recorded
         studies, a recipe that just fitted beside the base settings cost more seeds than it was worth."""
-        base, progress, recipes = self.course.base, self.progress, self.recipes
+        base, progress, recipes = self.design.base, self.progress, self.recipes
         for better in best_on_parts(self.by_parts(), base.hash):
             for recipe in (recipes[key].recipe for key in better):
                 progress.budget.expect([recipe, base])
@@ -197,30 +200,30 @@ class Exploration:
                     return recipe
         return None
 
-    def _after_looks(self, whole: Recipe) -> list[list[str]]:
+    def _whole_finals(self, whole: Recipe) -> list[list[str]]:
         """Return the stages of whole finals with this recipe, and of a learning curve; empty without finals."""
-        if (finals := self.course.finals) is None:
+        if (finals := self.design.finals) is None:
             return []
-        beside = [entrant.recipe.hash for entrant in finals.beside for _ in entrant.seeds]
-        curve = [self.course.base.hash] * finals.curve_trainings
-        return [[*[whole.hash] * finals.recipes * finals.seeds, *beside], curve]
+        references = [entrant.recipe.hash for entrant in finals.references for _ in entrant.seeds]
+        curve = [self.design.base.hash] * finals.curve_trainings
+        return [[*[whole.hash] * finals.recipes * finals.seeds, *references], curve]
 
-    def _later(self, picked: str | None) -> list[list[str]]:
+    def _reserved_for(self, picked: str | None) -> list[list[str]]:
         """Return the trials that exploration must leave room for, as stages of recipe hashes: seeds of a race, then
         finals. `picked`: the hash of the finalist; None: a recipe that costs as much as the base settings."""
-        return [[picked or self.course.base.hash] * self._raced, *self.finals.later(picked)]
+        return [[picked or self.design.base.hash] * self._raced, *self.finals.coming_stages(picked)]
 
     @property
     def _by_parts(self) -> bool:
         """Whether recipes train on parts of the data until one of them is a finalist."""
-        return self.ladder is not None and bool(self.ladder.parts)
+        return self.ladder is not None and bool(self.ladder.shares)
 
     @property
     def _raced(self) -> int:
         """Number of further seeds that exploration leaves room for in a race: those of `RACING` recipes."""
         if self.progress.race is None or not self.progress.budget.limits:
             return 0
-        least, most = len(self.course.seeds), self.progress.race.race.most
+        least, most = len(self.design.seeds), self.progress.race.race.most
         seeds = [trial.seed for trial in self.progress.running.values()]
         seeds += [record.seed for record in self.progress.done.values()]
         return max(0, RACING * (most - least) - sum(least <= seed < most for seed in seeds))
@@ -247,11 +250,11 @@ class Exploration:
         """Return the first trials of an explored recipe: one on the smallest part. Without parts: on all of the data,
         under all seeds, or under the first alone while its result decides whether further seeds run."""
         assert self.ladder is not None
-        if parts := self._parts_of(explored, self.ladder.parts[:1]):
+        if parts := self._parts_of(explored, self.ladder.shares[:1]):
             return parts
-        first = self.progress.done.get(trial_key(explored.recipe.hash, self.course.seeds[0]))
-        through = not self.course.first_decides or (first is not None and first.status == "finished")
-        seeds = (self.course.seeds if through else self.course.seeds[:1]) if explored.recipe.uses_seed else [0]
+        first = self.progress.done.get(trial_key(explored.recipe.hash, self.design.seeds[0]))
+        through = not self.design.first_decides or (first is not None and first.status == "finished")
+        seeds = (self.design.seeds if through else self.design.seeds[:1]) if explored.recipe.uses_seed else [0]
         return [Trial(explored.recipe, seed, explored.name) for seed in seeds]
 
     def _unqueue(self, trial: Trial) -> None:
@@ -263,22 +266,22 @@ class Exploration:
         self._unqueue(trial)
         if self.explorer is None:
             return
-        begins_whole = self.ladder is not None and not self.ladder.parts
+        begins_whole = self.ladder is not None and not self.ladder.shares
         if trial.part:
             whole = self._wholes[trial.key]
-            first = self._parts_of(whole, self.ladder.parts[:1]) if self.ladder else []
+            first = self._parts_of(whole, self.ladder.shares[:1]) if self.ladder else []
             if trial not in first:
                 return  # the explorer learns all recipes on the same part
-            if whole.recipe.hash == self.course.base.hash:
+            if whole.recipe.hash == self.design.base.hash:
                 self.explorer.tell_row(whole.recipe, whole.name, [record])
             else:
-                self.explorer.tell(whole.recipe.hash, self.course.seeds[0], record)
+                self.explorer.tell(whole.recipe.hash, self.design.seeds[0], record)
         elif begins_whole and (explored := self.recipes.get(trial.recipe_hash)):
             self.explorer.tell(trial.recipe_hash, trial.seed, record)
-            if self.course.first_decides and trial.seed == self.course.seeds[0]:
+            if self.design.first_decides and trial.seed == self.design.seeds[0]:
                 self._open(explored)
         elif begins_whole and trial.row:
-            self._tell_row([other for other in self.course.fixed if other.recipe_hash == trial.recipe_hash])
+            self._tell_row([other for other in self.design.fixed if other.recipe_hash == trial.recipe_hash])
 
     def _tell_row(self, trials: Sequence[Trial]) -> None:
         """Pass a row to the explorer if all of these trials, which are the row's, are done."""
@@ -295,8 +298,8 @@ class Exploration:
     @property
     def _untrained(self) -> Trial | None:
         """The row of the untrained encoder; None if that row does not run."""
-        key = self.course.finals.untrained.hash if self.course.finals else ""
-        return next((trial for trial in self.course.fixed if trial.recipe_hash == key), None)
+        key = self.design.finals.untrained.hash if self.design.finals else ""
+        return next((trial for trial in self.design.fixed if trial.recipe_hash == key), None)
 
     def _know_ladder(self) -> None:
         """Decide once on which part of the data recipes begin, by the number of trainings that a limit has room for."""
@@ -307,23 +310,23 @@ class Exploration:
         if probe is None or probe.key in self.progress.failed or (rooms is None and probe.key in done):
             self.ladder = Ladder()
         elif rooms is not None and not (untrained and self.progress.awaits(untrained)):
-            parts = [record for key, record in done.items() if record.seed == PART and key != probe.key]
+            parts = [record for key, record in done.items() if record.seed == PART_SEED and key != probe.key]
             before = {record.recipe.get(SHARE) for record in parts}
-            if parts and self.records(WHOLE).keys() - {self.course.base.hash}:
-                before.add(self.course.base.flat()[SHARE])
+            if parts and self.records(WHOLE).keys() - {self.design.base.hash}:
+                before.add(self.design.base.flat()[SHARE])
             training = done[probe.key].training if probe.key in done else {}
             steps = training.get("planned_steps", training.get("steps"))
             trained, before_it = (self._score(done.get(trial.key)) if trial else None for trial in (probe, untrained))
             gains = None if trained is None or before_it is None else trained > before_it
-            self.ladder = ladder_for(rooms, self.progress.budget.places, self.course.base, before, steps, gains)
+            self.ladder = ladder_for(rooms, self.progress.budget.places, self.design.base, before, steps, gains)
         if self.ladder is not None:
             self._begin_ladder()
 
     def _begin_ladder(self) -> None:
         """Pass all that is done to the explorer, and queue the recipes that earlier runs asked for."""
         assert self.ladder is not None
-        if not self.ladder.parts:
-            for _, trials in itertools.groupby(self.course.fixed, lambda trial: trial.recipe_hash):
+        if not self.ladder.shares:
+            for _, trials in itertools.groupby(self.design.fixed, lambda trial: trial.recipe_hash):
                 self._tell_row([*trials])
         for explored in self.explorer.proposed if self.explorer else ():
             self._enter(explored)
@@ -344,7 +347,7 @@ class Exploration:
 
     def _seed(self, share: float) -> int:
         """Return the seed of all trainings on that share of the data."""
-        return PART if share < WHOLE else self.course.seeds[0]
+        return PART_SEED if share < WHOLE else self.design.seeds[0]
 
     def _cut(self, recipe: Recipe, share: float) -> Recipe | None:
         if (recipe.hash, share) not in self._cuts:
@@ -353,15 +356,15 @@ class Exploration:
 
     def _promoted(self) -> Iterator[Trial]:
         """Yield trials on the next larger part, of the best third of the recipes on each part; the largest part first.
-        Only recipes that beat the base settings there, and that no much shorter training equals (`gives_way`)."""
+        Only recipes that beat the base settings there, and that no much shorter training equals."""
         assert self.ladder is not None
-        shares, parts = reversed(self.ladder.parts[1:]), self.by_parts()[1:]
+        shares, parts = reversed(self.ladder.shares[1:]), self.by_parts()[1:]
         for larger, part in zip(shares, parts, strict=True):
-            base = self.course.base.hash
+            base = self.design.base.hash
             scores = {key: score for key, score in part.scores.items() if key != base}
             explored = PartScores(scores, part.seconds)
             best = part.above(base)[: len(scores) // RATIO]
-            better = [self.recipes[key] for key in best if not explored.gives_way(key)]
+            better = [self.recipes[key] for key in best if not explored.has_shorter_rival(key)]
             for recipe in (self._base, *better) if better else ():
                 yield from self._parts_of(recipe, [larger])
 
@@ -369,7 +372,7 @@ class Exploration:
         """Return the value of the first goal, the higher the better; None if the trial did not finish."""
         if record is None or record.status != "finished":
             return None
-        values = upward_values(self.course.goals, record.scores, record.cost)
+        values = upward_values(self.design.goals, record.scores, record.cost)
         return values[0] if values else None
 
     def _on_part(self, share: float) -> PartScores:
@@ -377,7 +380,7 @@ class Exploration:
         records = self.records(share)
         for key, record in records.items():
             score = self._score(record)
-            if score is not None and not exceeded(self.course.limits, [record.cost]):
+            if score is not None and not exceeded(self.design.limits, [record.cost]):
                 scores[key] = score
         seconds = training_seconds(records.values())
         return PartScores(scores, {key: seconds.get(record.key, 0.0) for key, record in records.items()})

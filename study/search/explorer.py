@@ -148,7 +148,7 @@ class OptunaExplorer:
     @functools.cached_property
     def _checks(self) -> bool:
         """Whether recipes are checked (`can_run`): not if the base settings fail the check."""
-        return can_run(self.plan.base, self.plan.evaluation, Ladder.PROBE if self.plan.course.parts else WHOLE)
+        return can_run(self.plan.base, self.plan.evaluation, Ladder.PROBE if self.plan.design.allows_parts else WHOLE)
 
     def _add(self, recipe: Recipe) -> Explored:
         before = next((explored for explored in self.proposed if explored.recipe.hash == recipe.hash), None)

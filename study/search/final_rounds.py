@@ -8,7 +8,7 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from reports.ledger import trial_key
-from reports.ledger.finals import FIRST_FRESH
+from reports.ledger.finals import FIRST_FRESH_SEED
 from search_spaces.limits import LIMITS, rounded_up
 from study.search.budget import SLACK
 from study.search.choice import PartScores, by_merit, by_part
@@ -18,7 +18,7 @@ from study.search.progress import StudyProgress
 from study.trial import Trial
 from trainables.recipe import Recipe
 
-OF_SOUPS = 0.1
+SOUPS_SHARE = 0.1
 
 Fits = Callable[[Sequence[Recipe], Sequence[Sequence[str]]], bool]
 """Whether the limits have room for a trial of each recipe, then for the stages of recipe hashes."""
@@ -28,65 +28,65 @@ class FinalRounds:
     """Yields the trials of the finals, seed by seed."""
 
     def __init__(self, progress: StudyProgress) -> None:
-        self.progress, self.course = progress, progress.course
-        self.size: SearchFinals | None = self.course.finals
+        self.progress, self.design = progress, progress.design
+        self.size: SearchFinals | None = self.design.finals
         """Smaller if a limit has no room for the usual size; None if there are no finals."""
         self.finalists: list[FinalsRecipe] | None = None
         """None until the finalists are chosen."""
 
-    def fit(self) -> None:
+    def fit_size(self) -> None:
         """Fit the size of the finals into the rest of a limit. If not even the smallest fit, there are none: then base
         settings and untrained encoder are compared by their own trials. If these end sooner than was guessed from a
         part of the data, finals may fit after all."""
-        usual = self.course.finals
-        if usual is None or (self.size and self.size.settled) or not self.progress.budget.limits:
+        usual = self.design.finals
+        if usual is None or (self.size and self.size.keeps_size) or not self.progress.budget.limits:
             return
         if (rooms := self.rooms) is not None:
-            self.size = usual.fitted(rooms, self.course.parts)
+            self.size = usual.fit_to_limit(rooms, self.design.allows_parts)
 
     @property
     def rooms(self) -> float | None:
         """Number of whole trainings that a limit has room for beside the rows; None while it is unknown."""
-        progress, course = self.progress, self.course
-        fixed = {trial.key for trial in course.fixed}
+        progress, design = self.progress, self.design
+        fixed = {trial.key for trial in design.fixed}
         rooms = progress.trainings([record for key, record in progress.done.items() if key not in fixed])
         if rooms is None:
             return None
-        base = trial_key(course.base.hash, course.seeds[0])
-        open_rows = sum(trial.row and trial.recipe.trains and trial.key not in progress.done for trial in course.fixed)
-        return rooms - (open_rows if any(trial.key == base for trial in course.fixed) else 0)
+        base = trial_key(design.base.hash, design.seeds[0])
+        open_rows = sum(trial.row and trial.recipe.trains and trial.key not in progress.done for trial in design.fixed)
+        return rooms - (open_rows if any(trial.key == base for trial in design.fixed) else 0)
 
     def least(self, name: str) -> float | None:
         """Return the smallest value of the limit that has room for a search on parts of the data. None if it has room
         already, if recipes have no parts, if the study has another limit, and while a training's cost is unknown."""
-        budget, finals = self.progress.budget, self.course.finals
-        if self.size is not None or finals is None or not self.course.parts or len(budget.limits) > 1:
+        budget, finals = self.progress.budget, self.design.finals
+        if self.size is not None or finals is None or not self.design.allows_parts or len(budget.limits) > 1:
             return None
-        rooms, cost = self.rooms, budget.guess(name, self.course.base.hash)
+        rooms, cost = self.rooms, budget.guess(name, self.design.base.hash)
         if rooms is None or cost is None:
             return None
-        needed = next(each for each in itertools.count(LEAST_SEARCH, 0.5) if finals.fitted(each, parts=True))
+        needed = next(each for each in itertools.count(LEAST_SEARCH, 0.5) if finals.fit_to_limit(each, parts=True))
         places = budget.places if LIMITS[name].clock else 1
         return rounded_up(budget.limits[name] + SLACK * (needed - rooms) * cost / places)
 
-    def later(self, picked: str | None) -> list[list[str]]:
+    def coming_stages(self, picked: str | None) -> list[list[str]]:
         """Return stages of recipe hashes: the trials of the finals to come, with `picked` as every finalist (None: the
         base settings), then the trials after the finals."""
         if self.size is None:
             return []
-        base = self.course.base.hash
+        base = self.design.base.hash
         open_now = [trial.recipe_hash for trial in self.open]
         finalists = [picked or base] * self.size.recipes * self.size.seeds if self.finalists is None else []
-        return [[*open_now, *finalists], *self._after(self.size)]
+        return [[*open_now, *finalists], *self._stages_after(self.size)]
 
-    def _after(self, size: SearchFinals) -> list[list[str]]:
+    def _stages_after(self, size: SearchFinals) -> list[list[str]]:
         """Return the stages after finals of that size: soups, each as dear as scoring the untrained encoder, if all of
-        them take at most `OF_SOUPS` of the limits; then the learning curve."""
-        untrained, base = size.untrained.hash, self.course.base.hash
-        fixed = {trial.key for trial in self.course.fixed}
+        them take at most `SOUPS_SHARE` of the limits; then the learning curve."""
+        untrained, base = size.untrained.hash, self.design.base.hash
+        fixed = {trial.key for trial in self.design.fixed}
         searched = [record for key, record in self.progress.done.items() if key not in fixed]
         room = self.progress.budget.trainings(untrained, searched)
-        soups = size.of_soup if room is not None and size.of_soup <= OF_SOUPS * room else 0
+        soups = size.most_soups if room is not None and size.most_soups <= SOUPS_SHARE * room else 0
         return [[untrained] * soups, [base] * size.curve_trainings]
 
     def choose(self, explored: Mapping[str, Explored], by_parts: Sequence[PartScores], or_none: bool) -> None:
@@ -111,14 +111,14 @@ class FinalRounds:
         """Return size and finalists with all seeds that the limit has room for, up to the usual number. The cost of the
         finalists is known now."""
         assert self.size is not None
-        assert self.course.finals is not None
-        for seeds in range(self.course.finals.seeds, self.size.seeds, -1):
-            smaller = (self.size.recipes, seeds) != (self.course.finals.recipes, self.course.finals.seeds)
+        assert self.design.finals is not None
+        for seeds in range(self.design.finals.seeds, self.size.seeds, -1):
+            smaller = (self.size.recipes, seeds) != (self.design.finals.recipes, self.design.finals.seeds)
             size = dataclasses.replace(self.size, seeds=seeds, smaller=smaller)
             grown = [dataclasses.replace(each, seeds=seeds_of(each.recipe, seeds, False)) for each in finalists]
-            trials = itertools.chain.from_iterable(entrant.trials for entrant in (*grown, *size.beside))
+            trials = itertools.chain.from_iterable(entrant.trials for entrant in (*grown, *size.references))
             recipes = [trial.recipe for trial in trials if self.progress.is_open(trial)]
-            if fits(recipes, self._after(size)):
+            if fits(recipes, self._stages_after(size)):
                 return size, grown
         return self.size, finalists
 
@@ -147,10 +147,10 @@ class FinalRounds:
 
     @property
     def _rounds(self) -> list[list[Trial]]:
-        return rounds([*(self.finalists or ()), *(self.size.beside if self.size else ())])
+        return rounds([*(self.finalists or ()), *(self.size.references if self.size else ())])
 
     def _has_room(self, recipe: Recipe, fits: Fits) -> bool:
         """Whether the limits have room for the first fresh seeds of the recipe and of the base settings."""
-        own, *base = [Trial(each, FIRST_FRESH, "") for each in (recipe, self.course.base)]
+        own, *base = [Trial(each, FIRST_FRESH_SEED, "") for each in (recipe, self.design.base)]
         left = [trial.recipe for trial in (own, *base) if self.progress.is_open(trial)]
         return not self.progress.is_open(own) or fits(left, ())

@@ -16,15 +16,15 @@ from dataclasses import dataclass
 
 from reports.facts.recipe_names import AS_IT_CAME, BASE
 from reports.ledger import Finals, LearningCurve, fresh_seeds
-from reports.ledger.finals import SHARES, SOUP_SHARES
+from reports.ledger.finals import CURVE_SHARES, SOUP_SHARES
 from reports.statistics.finals import finalists_for
 from reports.words.guards import listed
 from study.rows import as_it_came
-from study.search.ladder import LOOKS
+from study.search.ladder import PARTS_SHARE
 from study.trial import Trial
 from trainables.recipe import Recipe
 
-OF_FINALS, LEAST_FINALS, LEAST_SEARCH = 1 - LOOKS, 2, 2.7
+FINALS_SHARE, LEAST_FINALS, LEAST_SEARCH = 1 - PARTS_SHARE, 2, 2.7
 """The share of the trainings that a limit leaves after the base settings that finals may take; the number of trainings
 that finals get at least, if the limit leaves `LEAST_SEARCH` trainings: enough for these and some on a part."""
 
@@ -58,7 +58,7 @@ class SearchFinals:
     """Labels of the rows that run, by recipe hash."""
     baseline: Recipe | None = None
     """The space's baseline; None if there is none, or if it does not run."""
-    settled: bool = False
+    keeps_size: bool = False
     """Whether the size is final. Otherwise it shrinks if a limit has no room for the finals."""
     smaller: bool = False
     """Whether the size is smaller than usual."""
@@ -73,7 +73,7 @@ class SearchFinals:
         return as_it_came(self.base)
 
     @functools.cached_property
-    def beside(self) -> list[FinalsRecipe]:
+    def references(self) -> list[FinalsRecipe]:
         """The recipes that finalists are compared with, each once."""
         entrants: dict[str, FinalsRecipe] = {}
         for recipe, name, seeds in (
@@ -88,39 +88,39 @@ class SearchFinals:
         return [*entrants.values()]
 
     @property
-    def compared(self) -> frozenset[str]:
+    def excluded(self) -> frozenset[str]:
         """Hashes of the base settings and of the untrained encoder, which cannot be finalists."""
         return frozenset({self.base.hash, self.untrained.hash})
 
     @property
     def trainings(self) -> int:
         """Cost of the finals and their learning curve, in whole trainings."""
-        beside = sum(len(entrant.seeds) for entrant in self.beside if entrant.recipe.trains)
-        return self.recipes * self.seeds + beside + self.curve_trainings
+        references = sum(len(entrant.seeds) for entrant in self.references if entrant.recipe.trains)
+        return self.recipes * self.seeds + references + self.curve_trainings
 
     @property
     def curve_trainings(self) -> int:
         """Cost of the learning curve, in whole trainings."""
-        return math.ceil(self.seeds * math.fsum(SHARES.values())) if self.curve else 0
+        return math.ceil(self.seeds * math.fsum(CURVE_SHARES.values())) if self.curve else 0
 
     @property
-    def of_soup(self) -> int:
+    def most_soups(self) -> int:
         """Largest number of soups that are scored."""
         return len(SOUP_SHARES) + self.seeds if self.soup else 0
 
     @property
-    def of_curve(self) -> int:
+    def most_curve_trials(self) -> int:
         """Largest number of trials of the learning curve."""
-        return len(SHARES) * self.seeds if self.curve else 0
+        return len(CURVE_SHARES) * self.seeds if self.curve else 0
 
-    def fitted(self, trainings: float, parts: bool) -> SearchFinals | None:
-        """Return the finals, settled, for a limit with room for this many trainings. None if not even the smallest
-        finals fit. `parts`: whether trainings may be on a part of the data."""
+    def fit_to_limit(self, trainings: float, parts: bool) -> SearchFinals | None:
+        """Return the finals, which keep their size, for a limit with room for this many trainings. None if not even
+        the smallest finals fit. `parts`: whether trainings may be on a part of the data."""
         least = LEAST_FINALS if parts and trainings >= LEAST_SEARCH else 0
-        sized = self.within(max(OF_FINALS * trainings, least))
-        return dataclasses.replace(sized, settled=True) if sized else None
+        sized = self.shrink_to(max(FINALS_SHARE * trainings, least))
+        return dataclasses.replace(sized, keeps_size=True) if sized else None
 
-    def within(self, trainings: float) -> SearchFinals | None:
+    def shrink_to(self, trainings: float) -> SearchFinals | None:
         """Return the largest finals that cost at most this many trainings; None if there are none. The learning curve
         is left out if the finals have no room beside it."""
         if self.trainings <= trainings:
@@ -130,7 +130,7 @@ class SearchFinals:
             sized = dataclasses.replace(self, recipes=recipes, seeds=seeds, smaller=True)
             if sized.trainings <= trainings:
                 return sized
-        return dataclasses.replace(self, curve=False).within(trainings) if self.curve else None
+        return dataclasses.replace(self, curve=False).shrink_to(trainings) if self.curve else None
 
     def facts(self, finalists: Sequence[FinalsRecipe] | None = None, curve: LearningCurve | None = None) -> Finals:
         """Return the finals as `study.json` stores them. `finalists` and `curve`: None until they are known."""
@@ -150,13 +150,13 @@ class SearchFinals:
         """`1 recipe x 5 fresh seeds, beside the base settings (5) and the untrained encoder`."""
         count = self.recipes if finalists is None else finalists
         seeds = f"{self.seeds} fresh seed{'s' * (self.seeds != 1)}"
-        return f"{count} recipe{'s' * (count != 1)} x {seeds}, beside {self.beside_in_words}"
+        return f"{count} recipe{'s' * (count != 1)} x {seeds}, beside {self.references_in_words}"
 
     @property
-    def beside_in_words(self) -> str:
+    def references_in_words(self) -> str:
         """`the base settings (5), SBERT baseline (5) and the untrained encoder`."""
         words = []
-        for entrant in self.beside:
+        for entrant in self.references:
             row = entrant.recipe.hash in self.rows and entrant.name not in (BASE, AS_IT_CAME)
             seeds = f" ({len(entrant.seeds)})" if len(entrant.seeds) > 1 else ""
             words.append(f"{'' if row else 'the '}{entrant.name}{seeds}")

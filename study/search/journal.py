@@ -16,7 +16,7 @@ import optuna
 from optuna.trial import FrozenTrial
 
 from reports.ledger.folders import JOURNAL
-from reports.ledger.names import to_write
+from reports.ledger.names import writable_path
 from reports.words.markdown import count
 from search_spaces.goals import Goal
 from search_spaces.space import Domain
@@ -25,7 +25,7 @@ from study.search.changed_space import HASH, LEFT, NAME, ROW, of_space
 from study.search.distributions import drawn
 from study.search.points import applying
 from study.search.samplers import DEFAULT_SAMPLER, SAMPLERS
-from trainables.errors import UserError, choices, shown, unforeseen
+from trainables.errors import UserError, choices, describe_error, shown
 from trainables.recipe import Recipe
 from trainables.typed_json import parse_json
 
@@ -44,7 +44,7 @@ def open_journal(
     """
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     directions = ["minimize" if goal.lower_is_better else "maximize" for goal in goals]
-    study = _open(to_write(results, JOURNAL), name, directions)
+    study = _open(writable_path(results, JOURNAL), name, directions)
     recorded = [direction.name.lower() for direction in study.directions]
     if recorded != directions:
         raise UserError(
@@ -92,12 +92,12 @@ def _written_anew(results: Path, name: str, directions: list[str], trials: Seque
     left = sum(LEFT in trial.user_attrs for trial in trials)
     outside = f"; {count(left, 'recipe')} of before lie outside it, and it learns nothing from them" * bool(left)
     say(f"the space was changed: the search goes on in it with {count(len(trials) - left, 'earlier trial')}{outside}")
-    part = to_write(results, f"{JOURNAL}.{uuid.uuid4().hex[:8]}.tmp")
+    part = writable_path(results, f"{JOURNAL}.{uuid.uuid4().hex[:8]}.tmp")
     try:
         study = _open(part, name, directions)
         for trial in trials:
             study.add_trial(trial)
-        os.replace(part, to_write(results, JOURNAL))
+        os.replace(part, writable_path(results, JOURNAL))
     finally:
         part.unlink(missing_ok=True)
     return _open(results / JOURNAL, name, directions)
@@ -112,7 +112,7 @@ def of_journal(results: Path) -> Iterator[None]:
         raise
     except Exception as error:  # Optuna replays the file line by line: a wrong line may raise anything
         raise UserError(
-            f"{results / JOURNAL} is no journal of this search ({unforeseen(error)}); "
+            f"{results / JOURNAL} is no journal of this search ({describe_error(error)}); "
             "move it away, and the search begins anew"
         ) from error
 
@@ -126,8 +126,8 @@ def of_sampler(name: str) -> Iterator[None]:
         raise
     except Exception as error:  # a plugin's sampler may raise anything
         raise UserError(
-            f"the sampler {name} gave no next recipe ({unforeseen(error)}); what is done is kept: go on with another "
-            "one, such as --sampler random"
+            f"the sampler {name} gave no next recipe ({describe_error(error)}); what is done is kept: go on with "
+            "another one, such as --sampler random"
         ) from error
 
 

@@ -20,13 +20,13 @@ STEPS, RECIPES = 4, 16
 """A share is large enough if a training with the base settings has `STEPS` steps on it. If the base settings do not
 gain on `Ladder.PROBE`, only `LARGER` is large enough: otherwise less training always looks better. A share above 1/8
 needs room for `RECIPES` recipes; if no share is large enough, the largest with room is taken."""
-BESIDE = 3.0
+RESERVED_TRAININGS = 3.0
 """Number of whole trainings beside recipes on parts: of the base settings, and of the smallest finals."""
 LARGER_FROM, WHOLE_FROM = 24.0, 48.0
 """With room for this many whole trainings the best recipes go on to the larger part, or to all of the data."""
 ABREAST = 8
 """More places count as this many: they run more recipes at once, but no more recipes one after another."""
-LOOKS = 0.5
+PARTS_SHARE = 0.5
 """The share of a limit that recipes on parts of the data may take; the rest is for the finals."""
 
 
@@ -34,18 +34,18 @@ LOOKS = 0.5
 class Ladder:
     """Shares of the data, the smallest first; empty if recipes train on all of it at once."""
 
-    parts: tuple[float, ...] = ()
+    shares: tuple[float, ...] = ()
     PROBE: ClassVar[float] = 0.125
     """The share that the base settings train on first, to measure the cost of a training."""
 
     @property
     def first_share(self) -> float:
         """The share of the data that recipes begin on."""
-        return self.parts[0] if self.parts else WHOLE
+        return self.shares[0] if self.shares else WHOLE
 
     def first(self, recipe: Recipe) -> Recipe:
         """Return the recipe on the share of its data that recipes begin on."""
-        return (on_part(recipe, self.parts[0]) if self.parts else None) or recipe
+        return (on_part(recipe, self.shares[0]) if self.shares else None) or recipe
 
 
 def on_part(recipe: Recipe, share: float) -> Recipe | None:
@@ -79,7 +79,9 @@ def ladder_for(
     assert isinstance(whole, int | float)
     before = [share for share in (*FIRST, WHOLE) if share * whole in shares]
     abreast = trainings * min(1.0, ABREAST / places)
-    for_recipes = (abreast - BESIDE - Ladder.PROBE) / (1 + RECIPES)  # + 1: the base settings train on that part, too
+    for_recipes = (abreast - RESERVED_TRAININGS - Ladder.PROBE) / (
+        1 + RECIPES
+    )  # + 1: the base settings train on that part, too
     for_rounds = (trainings / places - 1 - Ladder.PROBE) / 2  # two on parts one after another, then a whole training
     fitting = [share for share in FIRST if share <= max(min(for_recipes, for_rounds), Ladder.PROBE)]
     telling = fitting if gains is not False else [share for share in fitting if share >= LARGER]

@@ -16,7 +16,7 @@ from study.search.budget import SLACK, Budget, makespan
 from study.search.exploration import Exploration
 from study.search.final_rounds import Fits
 from study.search.finals import rounds
-from study.search.ladder import LOOKS, RATIO
+from study.search.ladder import PARTS_SHARE, RATIO
 
 
 @dataclass(frozen=True)
@@ -31,9 +31,9 @@ class Outlook:
     """Recipes of running trials that may decide which recipes are finalists, and so must end before the finals."""
     after: Sequence[str] = ()
     """Soups, each as dear as scoring the untrained encoder, and a learning curve, counted in whole trainings."""
-    explores: float = 0.0
+    exploring_seconds: float = 0.0
     """Seconds for which recipes are explored if a limit in minutes bounds that; infinite until a training has ended."""
-    left: float = math.inf
+    seconds_left: float = math.inf
     """Seconds until the limit in minutes."""
     seconds: Mapping[str, float] = field(default_factory=dict)
     """Guessed seconds of a trial, by recipe (`Budget.guess`). Empty without a limit in minutes."""
@@ -42,7 +42,7 @@ class Outlook:
     trial is awaited, or if recipes are still explored."""
 
     @property
-    def begins(self) -> int:
+    def trial_count(self) -> int:
         """Number of trials that will begin, as far as is known."""
         return len(self.trials) + sum(map(len, self.rounds)) + len(self.after)
 
@@ -54,59 +54,61 @@ def outlook(agenda: Agenda, wait: float = 0.0) -> Outlook:
     passed = {*agenda.progress.left_out, *(trial.key for trial in exploration.queue if not chooses)}
     waiting = [trial for trial in agenda.waiting() if trial.key not in passed]
     before: list[str | None] = [trial.recipe_hash for trial in waiting if not is_fresh(trial.seed)]
-    explores, room, fits = 0.0, exploration.unasked * len(agenda.course.seeds), agenda.progress.fits
+    exploring_seconds, room, fits = 0.0, exploration.unasked * len(agenda.design.seeds), agenda.progress.fits
     if exploration.opens_more and budget.limits:
-        explores, room, within = _exploring(exploration, budget, len(before))
-        fits = functools.partial(agenda.progress.will_fit, within)
+        exploring_seconds, room, share = _exploring(exploration, budget, len(before))
+        fits = functools.partial(agenda.progress.will_fit, share)
     elif wait and left < math.inf:
         fits = functools.partial(agenda.progress.will_fit, 1 - wait / (60 * budget.limits["minutes"]))
-    further, base = finals_to_come(agenda, fits), agenda.course.base.hash
+    further, base = finals_to_come(agenda, fits), agenda.design.base.hash
     after: list[str] = []
     if finals.size:
         soups = sum(bool(trial.averaged) for trial in waiting)
-        if agenda.soups is not None and (chooses or finals.open):  # soups are asked for once the finals have ended
-            soups = finals.size.of_soup
-        after = [finals.size.untrained.hash] * soups + [base] * finals.size.curve_trainings * (agenda.parts is None)
+        if agenda.plan_soups is not None and (chooses or finals.open):  # soups are asked for once the finals have ended
+            soups = finals.size.most_soups
+        after = [finals.size.untrained.hash] * soups + [base] * finals.size.curve_trainings * (
+            agenda.curve_recipes is None
+        )
     awaited = {trial.recipe_hash for trial in agenda.awaited}
     running = [trial.recipe_hash for trial in agenda.progress.running.values()]
-    if exploration.opens_more and not explores:
+    if exploration.opens_more and not exploring_seconds:
         before += [exploration.first.hash if budget.limits else None] * room
     seconds = _seconds(budget, [*running, *filter(None, before), *itertools.chain(*further)]) if left < math.inf else {}
-    after_wait = functools.partial(outlook, agenda) if awaited and not explores else None
-    return Outlook(before, further, awaited, after, explores, left, seconds, after_wait)
+    after_wait = functools.partial(outlook, agenda) if awaited and not exploring_seconds else None
+    return Outlook(before, further, awaited, after, exploring_seconds, left, seconds, after_wait)
 
 
 def _exploring(exploration: Exploration, budget: Budget, waiting: int) -> tuple[float, int, float]:
     """Return for how many seconds recipes are explored if a limit in minutes bounds that, how many of their trials
     begin at most, and the share of the limits that remains without the exploration to come."""
-    unasked = exploration.unasked * len(exploration.course.seeds)
+    unasked = exploration.unasked * len(exploration.design.seeds)
     if exploration.finals.rooms is None:  # no training has ended
         return math.inf, unasked, 1.0
-    parts = exploration.ladder.parts if exploration.ladder else ()
-    room, explores, each = unasked, 0.0, {name: _recipe_takes(exploration, name) for name in budget.limits}
-    stages = exploration.room_kept
+    parts = exploration.ladder.shares if exploration.ladder else ()
+    room, exploring_seconds, each = unasked, 0.0, {name: _recipe_takes(exploration, name) for name in budget.limits}
+    stages = exploration.reserved_stages
     for name, limit in budget.limits.items():
         costs = [[budget.guess(name, later) or 0.0 for later in stage] for stage in stages]
-        rest, looks = limit - budget.spent(name), LOOKS * limit - budget.spent(name) if parts else 0.0
+        rest, for_parts = limit - budget.spent(name), PARTS_SHARE * limit - budget.spent(name) if parts else 0.0
         if LIMITS[name].clock:
-            explores = 60 * max(0.0, looks, rest - SLACK * makespan((), budget.places, (), costs))
+            exploring_seconds = 60 * max(0.0, for_parts, rest - SLACK * makespan((), budget.places, (), costs))
         elif each[name]:
-            amount = max(0.0, looks, rest - math.fsum(itertools.chain(*costs)))
+            amount = max(0.0, for_parts, rest - math.fsum(itertools.chain(*costs)))
             room = min(room, int(amount / each[name]))
     used = []
     for name, limit in budget.limits.items():
         if LIMITS[name].clock and each[name]:  # exploration ends sooner if no recipe is left to ask for
             last = 60 * each[name] * (waiting + room) / budget.places
-            explores = min(explores, last)
-        used.append((explores / 60 if LIMITS[name].clock else room * each[name]) / limit)
-    return explores, room, 1.0 - min(used)
+            exploring_seconds = min(exploring_seconds, last)
+        used.append((exploring_seconds / 60 if LIMITS[name].clock else room * each[name]) / limit)
+    return exploring_seconds, room, 1.0 - min(used)
 
 
 def _recipe_takes(exploration: Exploration, limit: str) -> float:
     """Return the mean cost of exploring a recipe, in the limit's unit, on the smallest part and on larger ones. It is
     that of the recipes so far, which may take longer than the base settings. Until some have ended, a third of the
     recipes is assumed to go on to each larger part."""
-    base, parts = exploration.course.base.hash, exploration.ladder.parts if exploration.ladder else ()
+    base, parts = exploration.design.base.hash, exploration.ladder.shares if exploration.ladder else ()
     by_part = [
         [LIMITS[limit].of(record.cost) or 0.0 for key, record in exploration.records(share).items() if key != base]
         for share in parts
@@ -128,17 +130,17 @@ def _seconds(budget: Budget, recipes: Iterable[str]) -> dict[str, float]:
 def finals_to_come(agenda: Agenda, fits: Fits) -> list[list[str]]:
     """Return the rounds of the finals that have not begun. Before the finalists are chosen: with the finalists that
     would be chosen now among recipes that `fits` accepts. An unknown finalist counts as the base settings."""
-    finals, course, exploration = agenda.rounds, agenda.course, agenda.exploration
+    finals, design, exploration = agenda.rounds, agenda.design, agenda.exploration
     if finals.size is None:
         return []
     size, finalists, unknown = finals.size, finals.finalists, 0
     if finalists is None:
         size, finalists = finals.choice(exploration.recipes, exploration.by_parts(), fits)
         unknown = size.recipes - len(finalists)
-    groups = rounds([*finalists, *size.beside])
+    groups = rounds([*finalists, *size.references])
     ahead = [[trial.recipe_hash for trial in group if agenda.progress.is_open(trial)] for group in groups]
     if unknown:
-        usual = size if finalists else course.finals or size
-        ahead += [[course.base.hash] for _ in range(usual.seeds - len(ahead))]
-        ahead = [[*[course.base.hash] * unknown, *group] for group in ahead]
+        usual = size if finalists else design.finals or size
+        ahead += [[design.base.hash] for _ in range(usual.seeds - len(ahead))]
+        ahead = [[*[design.base.hash] * unknown, *group] for group in ahead]
     return [group for group in ahead if group]

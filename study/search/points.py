@@ -9,7 +9,7 @@ from statistics import fmean
 
 from search_spaces.domain_values import contains
 from search_spaces.space import Domain
-from trainables.recipe import Recipe, Value, deciding, existing
+from trainables.recipe import Recipe, Value, deciding_keys, existing_keys
 
 
 def applying(domains: Sequence[Domain], drawn: Mapping[str, Value], flat: Mapping[str, Value]) -> dict[str, Value]:
@@ -49,9 +49,9 @@ def reachable(key: str, base: Mapping[str, Value], domains: Sequence[Domain]) ->
     deciders = [
         dataclasses.replace(domain, choices=_ends(domain), low=None, high=None, log=False, when=None)
         for domain in domains
-        if domain.key in deciding(key)
+        if domain.key in deciding_keys(key)
     ]
-    return any(key in existing({**base, **chosen}) for chosen in grid(deciders, base))
+    return any(key in existing_keys({**base, **chosen}) for chosen in grid(deciders, base))
 
 
 def _ends(domain: Domain) -> tuple[Value, ...]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from reports.facts.standings import Ranked, RecordStandings, in_study_order
 from reports.ledger import Record, is_explored, is_fresh
 from study.search.budget import Budget, Running
-from study.search.course import Explorer, StudyCourse
+from study.search.course import Explorer, StudyDesign
 from study.search.seed_race import StudySeedRace
 from study.trial import Trial
 from trainables.recipe import Recipe
@@ -18,13 +18,13 @@ class StudyProgress:
 
     def __init__(
         self,
-        course: StudyCourse,
+        design: StudyDesign,
         budget: Budget,
         records: Iterable[Record],
         explorer: Explorer | None,
         race: StudySeedRace | None,
     ) -> None:
-        self.course, self.budget, self.explorer, self.race = course, budget, explorer, race
+        self.design, self.budget, self.explorer, self.race = design, budget, explorer, race
         self.done = {record.key: record for record in records}
         self.running: dict[str, Trial] = {}
         self.failed: set[str] = set()
@@ -63,10 +63,10 @@ class StudyProgress:
         """Standings of recipes on all of the data, the same as in the report."""
         done, standings = self._standings
         if standings is None or done != len(self.done):
-            course, explored = self.course, self.explorer.explored if self.explorer else ()
+            design, explored = self.design, self.explorer.explored if self.explorer else ()
             own = [record for record in self.done.values() if is_explored(record.seed)]
-            records = in_study_order(own, [*(trial.recipe_hash for trial in course.fixed), *explored])
-            standings = RecordStandings(records, course.goals, course.limits, len(course.seeds) > 1)
+            records = in_study_order(own, [*(trial.recipe_hash for trial in design.fixed), *explored])
+            standings = RecordStandings(records, design.goals, design.limits, len(design.seeds) > 1)
             self._standings = len(self.done), standings
         return standings
 
@@ -80,29 +80,29 @@ class StudyProgress:
         recipes: Sequence[Recipe],
         later: Sequence[Sequence[str]] = (),
         awaited: Callable[[Trial], bool] = lambda _: True,
-        within: float = 1.0,
+        share: float = 1.0,
     ) -> bool:
         """Whether the limits have room for a trial of each recipe, then for the stages of recipe hashes in `later`.
-        Stages wait for running trials that are `awaited`. `within`: the share of the limits that may be used."""
+        Stages wait for running trials that are `awaited`. `share`: of the limits, how much may be used."""
         self.budget.expect(recipes)
         now = self.budget.now
         sides: dict[bool, list[Running]] = {True: [], False: []}
         for key, trial in self.running.items():
             sides[awaited(trial)].append((self._costs_as(trial), now - self._since[key]))
-        return self.budget.fits([recipe.hash for recipe in recipes], sides[True], later, sides[False], within)
+        return self.budget.fits([recipe.hash for recipe in recipes], sides[True], later, sides[False], share)
 
-    def will_fit(self, within: float, recipes: Sequence[Recipe], later: Sequence[Sequence[str]] = ()) -> bool:
-        """As `fits`, for later: all running trials have ended, and only the share `within` of the limits is usable."""
+    def will_fit(self, share: float, recipes: Sequence[Recipe], later: Sequence[Sequence[str]] = ()) -> bool:
+        """As `fits`, for later: all running trials have ended, and only this share of the limits is usable."""
         self.budget.expect(recipes)
-        return self.budget.fits([recipe.hash for recipe in recipes], (), later, within=within)
+        return self.budget.fits([recipe.hash for recipe in recipes], (), later, share=share)
 
     def _costs_as(self, trial: Trial) -> str:
         """Return the hash of the recipe whose trials cost as much: a soup costs as much as the untrained encoder."""
-        finals = self.course.finals
+        finals = self.design.finals
         return finals.untrained.hash if trial.averaged and finals else trial.recipe_hash
 
     def trainings(self, without: Sequence[Record]) -> float | None:
         """Return how many whole trainings of the base settings the limits have room for; None if unknown, or without a
         limit. The cost of the trials `without` is not counted, so that a continued study decides as before."""
-        self.budget.expect([self.course.base])
-        return self.budget.trainings(self.course.base.hash, without)
+        self.budget.expect([self.design.base])
+        return self.budget.trainings(self.design.base.hash, without)

@@ -31,7 +31,7 @@ class SamplerEntry:
     conditional: bool = True
     """Whether the sampler supports domains that apply only under a condition. Otherwise every trial draws all domains,
     and values that do not apply are left out of the recipe."""
-    forgetful: bool = False
+    stateless: bool = False
     """Whether the sampler keeps no state between draws except its seed and the trials. Then a new sampler, seeded with
     the recipe's number, draws each recipe, and a study that was killed asks for the same recipes as otherwise."""
 
@@ -44,7 +44,7 @@ class SamplerEntry:
         """Return the sampler that draws the recipe of that number. `attempt`: how many draws before could not run. None
         if one sampler draws all recipes."""
         seed = np.random.SeedSequence([number, attempt]).generate_state(1)[0]
-        return self.build(int(seed)) if self.forgetful else None
+        return self.build(int(seed)) if self.stateless else None
 
 
 DEFAULT_SAMPLER = "tpe"
@@ -56,7 +56,7 @@ SAMPLERS = Registry(
         "tpe",
         "study.search.optuna_samplers:tpe",
         "Optuna's tree-structured Parzen estimator (default)",
-        forgetful=True,
+        stateless=True,
     ),
-    SamplerEntry("random", "optuna.samplers:RandomSampler", "independent draws", forgetful=True),
+    SamplerEntry("random", "optuna.samplers:RandomSampler", "independent draws", stateless=True),
 )

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from reports.facts.seed_race import Raced, entrant, raced
+from reports.facts.seed_race import RecipeRace, entrant, run_race
 from reports.ledger import Record, trial_key
 from reports.statistics.sequential import Entrant, best_first
 from search_spaces.goals import Goal, upward_values
@@ -34,7 +34,7 @@ class SeedRace:
         self.least, self.most, self.goals, self.baseline = least, most, goals, baseline
         self.recipes: dict[str, RacingRecipe] = {}
         self._entrants: dict[str, Entrant] = {}
-        self._raced: dict[str, Raced] | None = None
+        self._raced: dict[str, RecipeRace] | None = None
 
     def enter(self, name: str, row: bool = False, fixed: bool = False) -> None:
         """Add a recipe to the race; without effect if it was added before. `fixed`: no seed changes the recipe."""
@@ -47,7 +47,7 @@ class SeedRace:
         self.recipes[name].values[seed] = values
         self._raced = None
 
-    def raced(self) -> dict[str, Raced]:
+    def raced(self) -> dict[str, RecipeRace]:
         """Return the state of each recipe in the race, by name."""
         if self._raced is None:
             self._entrants = {
@@ -55,7 +55,7 @@ class SeedRace:
                 for name, recipe in self.recipes.items()
             }
             rows = [name for name, recipe in self.recipes.items() if recipe.row]
-            self._raced = raced(self._entrants, rows, self.baseline, self.least, self.most)
+            self._raced = run_race(self._entrants, rows, self.baseline, self.least, self.most)
         return self._raced
 
     def next_trials(self, places: int, running: Collection[tuple[str, int]] = ()) -> list[tuple[str, int]]:
@@ -70,7 +70,9 @@ class SeedRace:
         if not going:
             return []
         begun = set(running)
-        lacking = [(name, seed) for name, standing in going.items() for seed in range(standing.has, standing.seeds)]
+        lacking = [
+            (name, seed) for name, standing in going.items() for seed in range(standing.seeds_run, standing.seeds)
+        ]
         trials = [trial for trial in lacking if trial not in begun]
         nearest = sorted(best_first(self._entrants, [*going]), key=lambda name: going[name].gap)
         for more in range(self.most):
@@ -85,7 +87,7 @@ class SeedRace:
     def open(self, name: str) -> int:
         """Return the largest number of seeds that the recipe may still get, beyond those it has and the least ones."""
         recipe, standing = self.recipes[name], self.raced()[name]
-        if recipe.fixed or None in recipe.values.values() or not (standing.going or standing.has < self.least):
+        if recipe.fixed or None in recipe.values.values() or not (standing.going or standing.seeds_run < self.least):
             return 0
         return self.most - max(len(recipe.values), self.least)
 

@@ -14,7 +14,7 @@ from reports.ledger import Finals, Ledger, Record, StudyInfo
 from reports.ledger.study_info import Limited
 from study.cli.terminal import printable, say
 from study.plan import Plan
-from study.search.after_finals import Parts, parts_of, soups_of
+from study.search.after_finals import PlannedCurve, plan_curve, plan_soups
 from study.search.agenda import Agenda
 from study.search.agenda_words import LATER, SOONER, finals_in_words, plan_in_words
 from study.search.budget import Budget
@@ -49,16 +49,16 @@ class TuneSearcher(Searcher):
         records = ledger.sift()[0]
         self.budget = Budget(plan.limits, records if plan.limits else (), places)
         self.explorer = OptunaExplorer(plan, self._announce) if plan.explored else None
-        self.curve = Parts()
+        self.planned_curve = PlannedCurve()
         done = [whole for record in records if (whole := ledger.get(record.recipe_hash, record.seed))]
         self.agenda = Agenda(
-            plan.course,
+            plan.design,
             self.budget,
             done,
             self.explorer,
             self._race(done) if plan.races else None,
-            self._curve if plan.finals and plan.finals.curve else None,
-            self._soups if plan.finals and plan.finals.soup else None,
+            self._plan_curve if plan.finals and plan.finals.curve else None,
+            self._plan_soups if plan.finals and plan.finals.soup else None,
         )
         self.populations = Populations(plan, self.agenda)
         self._announced = self._state
@@ -72,7 +72,7 @@ class TuneSearcher(Searcher):
     def finals(self) -> Finals | None:
         """The finals as `study.json` stores them; None if there are none."""
         finals = self.agenda.finals
-        return finals.facts(self.agenda.finalists, self.curve.curve) if finals else None
+        return finals.facts(self.agenda.finalists, self.planned_curve.curve) if finals else None
 
     def has_next(self) -> bool:
         """Whether a trial is left to run for which the study's limits have room."""
@@ -85,7 +85,7 @@ class TuneSearcher(Searcher):
         members = self.populations.next()
         self._announce()
         if not members:
-            return None if self.agenda.waits and self.drain() else Searcher.FINISHED
+            return None if self.agenda.awaits_records and self.drain() else Searcher.FINISHED
         assert self.begin is not None
         return self.begin(members, self.populations.key(members[0]) is not None) or Searcher.FINISHED
 
@@ -119,31 +119,31 @@ class TuneSearcher(Searcher):
             say(printable(finals_in_words(self.agenda)))
 
     @property
-    def _state(self) -> tuple[int, object, bool, object, Parts]:
+    def _state(self) -> tuple[int, object, bool, object, PlannedCurve]:
         """The number of recipes asked for, the finals' size, whether finalists are known, the ladder, and the curve."""
         agenda = self.agenda
-        return len(self.explored), agenda.finals, agenda.finalists is not None, agenda.ladder, self.curve
+        return len(self.explored), agenda.finals, agenda.finalists is not None, agenda.ladder, self.planned_curve
 
     def _race(self, done: Sequence[Record]) -> StudySeedRace:
         plan = self.plan
         baseline = plan.rows.get(plan.space.baseline or "")
         records = {record.key: record for record in done}
         race = StudySeedRace(
-            plan.course.fixed, plan.seeds, plan.most_seeds, self.goals, baseline.hash if baseline else None, records
+            plan.design.fixed, plan.seeds, plan.most_seeds, self.goals, baseline.hash if baseline else None, records
         )
         for explored in self.explorer.proposed if self.explorer else ():
             race.enter(Trial(explored.recipe, 0, explored.name))
         return race
 
-    def _curve(self) -> Mapping[str, Recipe]:
+    def _plan_curve(self) -> Mapping[str, Recipe]:
         """Return the recipes of the learning curve; called once the answer is known."""
-        self.curve = parts_of(self._results, self._finals_recipes, self.plan.evaluation)
-        for sentence in self.curve.sentences:
+        self.planned_curve = plan_curve(self._results, self._finals_recipes, self.plan.evaluation)
+        for sentence in self.planned_curve.sentences:
             say(printable(sentence))
-        return self.curve.recipes
+        return self.planned_curve.recipes
 
-    def _soups(self) -> Sequence[Trial]:
-        return soups_of(self._results, self._finals_recipes)
+    def _plan_soups(self) -> Sequence[Trial]:
+        return plan_soups(self._results, self._finals_recipes)
 
     def shipped(self) -> str | None:
         """Return the key of the trial of the soup to ship; None if there is none."""
@@ -169,5 +169,5 @@ class TuneSearcher(Searcher):
     @property
     def _finals_recipes(self) -> list[Recipe]:
         agenda = self.agenda
-        entrants = [*(agenda.finalists or ()), *(agenda.finals.beside if agenda.finals else ())]
+        entrants = [*(agenda.finalists or ()), *(agenda.finals.references if agenda.finals else ())]
         return [entrant.recipe for entrant in entrants]

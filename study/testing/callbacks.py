@@ -91,25 +91,25 @@ class Followed:
         self.state, self.callback = state, callback
 
     def started(self, trials: Sequence[Trial]) -> None:
-        self._hear(Started(tuple(trial.key for trial in trials)), trials)
+        self._handle(Started(tuple(trial.key for trial in trials)), trials)
 
     def interrupted(self, trials: Sequence[Trial]) -> None:
-        self._hear(TrialsInterrupted(tuple(trial.key for trial in trials)), trials)
+        self._handle(TrialsInterrupted(tuple(trial.key for trial in trials)), trials)
 
     def not_started(self, trials: Sequence[Trial], starts: int, reason: str) -> None:
-        self._hear(NotStarted(tuple(trial.key for trial in trials), reason, starts), trials)
+        self._handle(NotStarted(tuple(trial.key for trial in trials), reason, starts), trials)
 
     def step(self, trial: Trial, step: int, steps: int, scalars: Mapping[str, float]) -> None:
-        self._hear(Step((trial.key,), step, steps, scalars), [trial])
+        self._handle(Step((trial.key,), step, steps, scalars), [trial])
 
     def rung(self, trial: Trial, number: int, scores: Mapping[str, float]) -> None:
-        self._hear(Rung(trial.key, number, scores), [trial])
+        self._handle(Rung(trial.key, number, scores), [trial])
 
     def finished(self, trial: Trial, record: Record) -> None:
-        self._hear(Scored(trial.key, record, None, None), [trial])
+        self._handle(Scored(trial.key, record, None, None), [trial])
 
     def failed(self, trial: Trial, reason: str) -> None:
-        self._hear(Failed(trial.key, reason), [trial])
+        self._handle(Failed(trial.key, reason), [trial])
 
     def tick(self) -> None:
         self.state.tick()
@@ -119,9 +119,9 @@ class Followed:
         self.state.close()
         self.callback.close()
 
-    def _hear(self, event: Event, trials: Sequence[Trial]) -> None:
-        self.state.hear(event, trials)
-        self.callback.hear(event, trials)
+    def _handle(self, event: Event, trials: Sequence[Trial]) -> None:
+        self.state.handle(event, trials)
+        self.callback.handle(event, trials)
 
 
 class CallbackContract:

@@ -16,7 +16,7 @@ from study.search.ask_tell import AskTell, memory_study
 from study.search.samplers import SamplerEntry
 from study.search.schedulers import SchedulerEntry, Setting
 from trainables.recipe import Recipe, Value
-from trainables.training.rungs import DEFAULT
+from trainables.training.rungs import DEFAULT_RUNGS
 
 DOMAINS = (
     Domain("objective.temperature", low=0.01, high=2.0, log=True),
@@ -113,11 +113,11 @@ def _draws(
 
 def _stopped(entry: SchedulerEntry, goals: int = 1) -> set[int]:
     """Return the numbers of the trials that the scheduler stops. Trial number `TRIALS` is the best by far."""
-    scheduler = entry.build(Setting(DEFAULT.ladder, goals))
+    scheduler = entry.build(Setting(DEFAULT_RUNGS.ladder, goals))
     draw = random.Random(0)
     quality = {number: draw.random() for number in range(TRIALS)} | {TRIALS: 100.0}
     stopped: set[int] = set()
-    for rung in range(1, len(DEFAULT.at) + 1):
+    for rung in range(1, len(DEFAULT_RUNGS.amounts) + 1):
         for number in sorted(set(quality) - stopped):
             other = quality[number] if number == TRIALS else 1 - quality[number]
             goes_on = scheduler.goes_on(f"t{number}", rung, [quality[number] + rung, other + rung][:goals])

@@ -40,7 +40,7 @@ from trainables.senteval.kinds.contract import TaskKind
 from trainables.senteval.tasks import TASKS
 from trainables.trial.data_requests import senteval_folder
 
-MOST = 4000
+MOST_ROWS = 4000
 """Largest number of rows that are looked at; they are drawn at random."""
 
 
@@ -133,22 +133,22 @@ class StudyCase:
         return Path(str(self.recipe.flat()["corpus.nli"]))
 
     @property
-    def aside(self) -> dict[str, tuple[str, ...]]:
+    def held_out_files(self) -> dict[str, tuple[str, ...]]:
         """Files that the study put aside of its training data, by option. Mended training data must not change them."""
         places = {part: self.train.with_name(HELD_OUT[number]) for part, number in (("dev", DEV), ("test", TEST))}
         files = {part: path if path.is_dir() else path.with_suffix(".jsonl") for part, path in places.items()}
         return {part: (str(path),) for part, path in files.items() if path.exists()}
 
     @property
-    def dev_is_aside(self) -> bool:
+    def dev_is_held_out(self) -> bool:
         """Whether the development items were put aside of the training data, and so have the same faults."""
-        return "dev" in self.aside
+        return "dev" in self.held_out_files
 
     @cached_property
     def pairs(self) -> list[PairRow]:
-        """Training rows with an anchor and a positive, at most `MOST`."""
+        """Training rows with an anchor and a positive, at most `MOST_ROWS`."""
         pairs = [pair for number, row in enumerate(self.rows) if (pair := _pair(number, row)) and pair.positives]
-        chosen = np.random.default_rng(0).permutation(len(pairs))[:MOST]
+        chosen = np.random.default_rng(0).permutation(len(pairs))[:MOST_ROWS]
         return [pairs[place] for place in sorted(chosen.tolist())]
 
     @property
@@ -162,8 +162,8 @@ class StudyCase:
 
     @property
     def items_vary(self) -> float:
-        """The largest `TaskKind.varies` of the tasks."""
-        return max((KINDS[TASKS[name].kind].varies for name in self.tasks), default=TaskKind.varies)
+        """The largest `TaskKind.least_deviation` of the tasks."""
+        return max((KINDS[TASKS[name].kind].least_deviation for name in self.tasks), default=TaskKind.least_deviation)
 
     # --- the encoder and its scores
 
@@ -209,14 +209,14 @@ class StudyCase:
         return queries, queries if own is None else EmbeddingStore(own, self.shared)
 
     @property
-    def figure(self) -> Quantity:
+    def development_quantity(self) -> Quantity:
         """The development score."""
-        return Quantity(self.goal.short, self.goal.looked_at)
+        return Quantity(self.goal.short, self.goal.development_weights)
 
     @property
-    def tested(self) -> Quantity:
+    def test_quantity(self) -> Quantity:
         """The test score."""
-        return Quantity(self.goal.short, self.goal.tested)
+        return Quantity(self.goal.short, self.goal.test_weights)
 
     def scored(self, recipe: Recipe, parts: Parts = "development") -> SentEvalResult:
         """Score the encoder of a recipe without training it."""
@@ -232,7 +232,7 @@ class StudyCase:
         encoder = self.answer.references.get("encoder") if self.answer else None
         if encoder is not None and encoder.figure is not None:
             return encoder.figure.gain
-        return self.tested.of(self.scored(self.untrained, "all").tasks)
+        return self.test_quantity.of(self.scored(self.untrained, "all").tasks)
 
 
 def _pair(number: int, row: Normal) -> PairRow | None:

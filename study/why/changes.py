@@ -6,9 +6,9 @@ import functools
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from reports.ledger.names import to_write
+from reports.ledger.names import writable_path
 from search_spaces.own_data import BATCH, EPOCHS, MINED_FROM, RATE, TEMPERATURE, USUAL_BATCH
-from study.why.case import MOST, Cause, StudyCase
+from study.why.case import MOST_ROWS, Cause, StudyCase
 from trainables.files import write_whole
 from trainables.recipe import Value
 
@@ -74,7 +74,7 @@ def changes_of(case: StudyCase, causes: Sequence[Cause]) -> list[tuple[str, Chan
 
 def by_rows(case: StudyCase, cause: Cause) -> bool:
     """Whether leaving out the suspect rows mends the cause: all rows were read, and no setting mends it."""
-    return bool(cause.rows) and not cause.mend and len(case.rows) <= MOST
+    return bool(cause.rows) and not cause.mend and len(case.rows) <= MOST_ROWS
 
 
 def without(case: StudyCase, cause: Cause) -> str:
@@ -88,7 +88,7 @@ def without(case: StudyCase, cause: Cause) -> str:
 
 
 def _write(case: StudyCase, name: str, rows: Iterable[Mapping[str, object]]) -> str:
-    path = to_write(case.folder, name)
+    path = writable_path(case.folder, name)
     write_whole(path, "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows))
     return str(path)
 

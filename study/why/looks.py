@@ -19,7 +19,7 @@ from search_spaces.own_data import BATCH, EPOCHS, RATE, TEMPERATURE, USUAL_BATCH
 from study.own.leaks import items_of
 from study.planned_power import FEW_ITEMS, TestSize
 from study.why.case import Cause, StudyCase
-from trainables.corpora.leaks import NEAR, leaks, plain
+from trainables.corpora.leaks import NEAR_PERCENT, find_leaks, normalise
 from trainables.corpora.own_rows import texts
 from trainables.senteval.examples import JudgedDocuments
 from trainables.senteval.tasks import TASKS
@@ -27,11 +27,11 @@ from trainables.senteval.tasks import TASKS
 ALL_WRONG = 20.0
 """Points that a training may lose if all rows are wrong, roughly."""
 LEVEL = 0.05
-WRONG, RIGHT = 0.05, 0.15
+LEAST_WRONG, RIGHT = 0.05, 0.15
 """The smallest share of wrong rows that is reported; the expected share of right rows among the suspects."""
 ALIKE = 0.9
 """Texts with a lower cosine are not compared word by word."""
-FALSE, MET, LEAKED = 0.03, 0.1, 0.02
+LEAST_FALSE, LEAST_MET, LEAST_LEAKED = 0.03, 0.1, 0.02
 """The smallest shares that are reported: rows with a false negative, anchors that meet one in a batch, and items in the
 training data."""
 TOLD_APART = 0.85
@@ -39,7 +39,7 @@ TOLD_APART = 0.85
 to 0.75."""
 TEXTS = 600
 """Largest number of texts on each side of that classifier."""
-WARM, COLD, SMALL_BATCH, FAST, SLOW = 0.3, 0.005, 8, 5e-3, 1e-6
+WARM_TEMPERATURE, COLD_TEMPERATURE, SMALL_BATCH, FAST_RATE, SLOW_RATE = 0.3, 0.005, 8, 5e-3, 1e-6
 """Temperatures and rates above and below these, and batches below, are outside the usual range."""
 HINT = 2.0
 """Points of a cause that is only an unusual setting."""
@@ -52,7 +52,7 @@ def mislabelled(case: StudyCase) -> Cause | None:
     share is as in the development part, whose pairs are assumed to be right.
     """
     pairs = case.pairs
-    judged = [] if case.dev_is_aside else [*_judged(case)]  # parts of one file have the same share of wrong pairs
+    judged = [] if case.dev_is_held_out else [*_judged(case)]  # parts of one file have the same share of wrong pairs
     if min(len(pairs), len(judged)) < FEW_ITEMS:  # unknown how many right pairs look wrong to this encoder
         return None
     farther = _farther(case, [(pair.anchor, pair.positives[0]) for pair in pairs])
@@ -61,7 +61,7 @@ def mislabelled(case: StudyCase) -> Cause | None:
     wrong = 2 * (halves[0] - halves[1]) / max(1 - 2 * halves[1], 0.1)
     error = 2 * math.hypot(*(math.sqrt(half / len(own)) for half, own in zip(halves, (farther, usual), strict=True)))
     error /= max(1 - 2 * halves[1], 0.1)
-    if wrong < max(WRONG, 2 * error):
+    if wrong < max(LEAST_WRONG, 2 * error):
         return None
     rows = tuple(pairs[place].number for place in suspects(farther, usual, wrong))
     facts = {"wrong": wrong, "of": len(pairs), "suspects": len(rows)}
@@ -108,7 +108,7 @@ def false_negatives(case: StudyCase) -> Cause | None:
     )
     named = len(copies) / max(1, len(with_negatives))
     met = _met_in_a_batch(case)
-    if named < FALSE and met < MET:
+    if named < LEAST_FALSE and met < LEAST_MET:
         return None
     mend = {"set": {"objective.false_negatives": "self"}} if "objective.false_negatives" in case.recipe.flat() else {}
     facts = {"rows": len(copies), "of": len(with_negatives), "met": met}
@@ -122,14 +122,14 @@ def _alike(case: StudyCase, text: str, others: tuple[str, ...]) -> bool:
 
 
 def near_copies(first: str, second: str) -> bool:
-    """Whether two texts are equal except for a few words: near duplicates as in `leaks`."""
+    """Whether two texts are equal except for a few words: near duplicates as in `find_leaks`."""
     ours, theirs = _shingles(first), _shingles(second)
-    return 100 * len(ours & theirs) >= NEAR * len(ours | theirs)
+    return 100 * len(ours & theirs) >= NEAR_PERCENT * len(ours | theirs)
 
 
 @functools.lru_cache(maxsize=20_000)
 def _shingles(text: str) -> frozenset[object]:
-    words = plain(text).split(" ")
+    words = normalise(text).split(" ")
     return frozenset((*words, *pairwise(words)))
 
 
@@ -170,9 +170,9 @@ def unlike(case: StudyCase) -> Cause | None:
 def leaked(case: StudyCase) -> Cause | None:
     """Look for items of development and test in the training data."""
     parts = {part: [item for name in case.tasks for item in items_of(TASKS[name], part)] for part in ("dev", "test")}
-    counts = leaks((texts(row) for row in case.rows), parts).parts
-    shares = {part: counts[part].items.all / max(1, counts[part].of_items) for part in parts}
-    if max(shares.values()) < LEAKED:
+    counts = find_leaks((texts(row) for row in case.rows), parts).parts
+    shares = {part: counts[part].items.all / max(1, counts[part].item_count) for part in parts}
+    if max(shares.values()) < LEAST_LEAKED:
         return None
     return Cause("leaked", ALL_WRONG * max(shares.values()), facts=shares, mend={"drop_leaks": True})
 
@@ -208,10 +208,10 @@ def _doubled(documents: JudgedDocuments) -> Iterator[int]:
     """Yield, for each query, how many documents equal a relevant one without being judged relevant."""
     places: dict[str, list[int]] = {}
     for number, text in enumerate(documents.texts):
-        places.setdefault(plain(text), []).append(number)
+        places.setdefault(normalise(text), []).append(number)
     for judged, own in zip(documents.judged, documents.own, strict=True):
         right = {number for number, grade in judged.items() if grade > 0}
-        alike = {other for number in right for other in places[plain(documents.texts[number])]}
+        alike = {other for number in right for other in places[normalise(documents.texts[number])]}
         yield len(alike - right - {int(own)})
 
 
@@ -221,7 +221,9 @@ def configuration(case: StudyCase) -> Cause | None:
     if not differing:
         return None
     used = case.recipe.preferring({EPOCHS: 0, "encoder.adapter": "none"})
-    own, other = (sample_of(case.scored(recipe), case.figure) for recipe in (used.preferring(differing), used))
+    own, other = (
+        sample_of(case.scored(recipe), case.development_quantity) for recipe in (used.preferring(differing), used)
+    )
     if own is None or other is None:
         return None
     gain = compare(own, other)
@@ -235,9 +237,9 @@ def unusual(case: StudyCase) -> Cause | None:
     """Look for settings outside the usual range: a hint, which only trainings can prove."""
     flat = case.recipe.flat()
     odd = {
-        TEMPERATURE: lambda value: value > WARM or value < COLD,
+        TEMPERATURE: lambda value: value > WARM_TEMPERATURE or value < COLD_TEMPERATURE,
         BATCH: lambda value: value < SMALL_BATCH,
-        RATE: lambda value: value > FAST or value < SLOW,
+        RATE: lambda value: value > FAST_RATE or value < SLOW_RATE,
     }
     usual = {TEMPERATURE: 0.05, BATCH: min(USUAL_BATCH, max(2, len(case.rows) // 4)), RATE: 1e-4}
     beyond = {key: flat[key] for key, outside in odd.items() if flat.get(key) is not None and outside(flat[key])}
@@ -249,11 +251,11 @@ def unusual(case: StudyCase) -> Cause | None:
 LOOKS = (mislabelled, false_negatives, unlike, leaked, few_items, ceiling, configuration, unusual)
 
 
-def looked(case: StudyCase) -> list[Cause]:
+def look_for_causes(case: StudyCase) -> list[Cause]:
     """Return the causes that all looks find, the most costly first."""
-    return ordered(cause for look in LOOKS if (cause := look(case)) is not None)
+    return order_causes(cause for look in LOOKS if (cause := look(case)) is not None)
 
 
-def ordered(causes: Iterable[Cause]) -> list[Cause]:
+def order_causes(causes: Iterable[Cause]) -> list[Cause]:
     """Return causes, the most costly first."""
     return sorted(causes, key=lambda cause: -cause.points)

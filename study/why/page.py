@@ -15,12 +15,12 @@ from reports.document import Block, Bullets, CodeBlock, WrittenSection
 from reports.facts.results import Results
 from reports.formats import FORMATS, Document
 from reports.ledger.location import ResultsLocation
-from reports.ledger.names import to_write
+from reports.ledger.names import writable_path
 from reports.words.markdown import count, text
 from study.why import words
 from study.why.case import Cause, StudyCase
 from study.why.changes import SUSPECTS, by_rows, without
-from study.why.looks import looked, ordered
+from study.why.looks import look_for_causes, order_causes
 from study.why.tries import Gained, Tries
 from trainables.corpora.own_rows import row_in_words
 from trainables.registry import load
@@ -33,7 +33,7 @@ LISTED = 20
 def write(place: ResultsLocation, minutes: float | None) -> Iterator[str]:
     """Look, try for `minutes` (None: not at all), write the page, and yield lines for a console. `UserError` if the
     study is not of a person's own data."""
-    place.bring()
+    place.pull()
     results = Results.load(place.folder)
     with tempfile.TemporaryDirectory() as shared:
         case = StudyCase.of(results, Path(shared))
@@ -42,19 +42,19 @@ def write(place: ResultsLocation, minutes: float | None) -> Iterator[str]:
     blocks = [*blocks_of(case, causes, taken_back, tries)]
     yield from lines(case, causes, taken_back, tries)
     yield f"How    {words.how(case, tries)}"
-    path = to_write(results.folder, PAGE)
+    path = writable_path(results.folder, PAGE)
     load(FORMATS["md"].writer)(
         Document(results, f"Why: {results.info.space}", (WrittenSection("why", "", blocks, False),)), path
     )
     place.push_changed()
-    yield str(place.at(PAGE))
+    yield str(place.address_of(PAGE))
 
 
 def causes_of(case: StudyCase, minutes: float | None) -> tuple[list[Cause], list[Gained], Tries | None]:
     """Return the causes that looks, and tries of that many minutes, find. If the answer names a recipe to use, tries
     measure which settings made its gain instead."""
     tries = None if minutes is None else Tries(case, 60 * minutes)
-    causes = [mended(case, cause) for cause in looked(case)]
+    causes = [mended(case, cause) for cause in look_for_causes(case)]
     if tries is None:
         return causes, [], None
     if case.answer is not None and case.answer.kind == "use":
@@ -69,11 +69,11 @@ def mended(case: StudyCase, cause: Cause) -> Cause:
 
 def joined(looked: Sequence[Cause], tried: Sequence[Cause]) -> list[Cause]:
     """Return both in one order. A tried cause replaces an estimate of the same name, and hints at the same settings."""
-    measured = {cause.name: cause for cause in ordered(tried)[::-1]}
+    measured = {cause.name: cause for cause in order_causes(tried)[::-1]}
     settings = {key for cause in tried for key in cause.facts["changes"]}
     rest = [cause for cause in looked if cause.name not in measured]
     rest = [cause for cause in rest if cause.measured or not settings.issuperset(cause.facts.get("used", {"": None}))]
-    return ordered([*rest, *measured.values()])
+    return order_causes([*rest, *measured.values()])
 
 
 def lines(case: StudyCase, causes: Sequence[Cause], taken_back: Sequence[Gained], tries: Tries | None) -> Iterator[str]:

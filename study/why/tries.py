@@ -26,15 +26,15 @@ from study.why.changes import Changes, back, changes_of
 from trainables.errors import UserError
 from trainables.recipe import Recipe, Value
 
-FIRST, AGAIN = 1, (2, 3)
+CHOOSING_SEED, JUDGING_SEEDS = 1, (2, 3)
 """The seed that chooses changes, and the seeds that judge them."""
-JUDGED = 3
+MOST_JUDGED = 3
 """Largest number of changes that are trained again."""
-WORTH = 1.0
+LEAST_GAIN = 1.0
 """A change with a smaller gain, in points, is no cause."""
 LEVEL = 0.025
 """Probability of showing a gain that does not exist, for all tried changes together."""
-FEWEST = 500
+FEWEST_ROWS = 500
 """Smallest number of rows of the part."""
 
 
@@ -75,18 +75,18 @@ class Tries:
         """Return the changes that gain, as causes. Changes that follow from `looked` are tried, too."""
         tried = changes_of(self.case, looked)
         self._compared = len(tried)
-        self._choose_share(1 + len(tried) + (1 + JUDGED) * len(AGAIN))
-        first = self._sample({}, FIRST)
+        self._choose_share(1 + len(tried) + (1 + MOST_JUDGED) * len(JUDGING_SEEDS))
+        first = self._sample({}, CHOOSING_SEED)
         if first is None:
             return []
         promising = []
         for name, changes in tried:
-            sample = self._within(name, changes, FIRST, spared=2 * len(AGAIN))
-            if sample is not None and sample.mean - first.mean >= WORTH:
+            sample = self._within(name, changes, CHOOSING_SEED, spared=2 * len(JUDGING_SEEDS))
+            if sample is not None and sample.mean - first.mean >= LEAST_GAIN:
                 promising.append((sample.mean - first.mean, name, changes))
         promising.sort(key=lambda entry: -entry[0])
-        judged = [gained for _, name, changes in promising[:JUDGED] if (gained := self._again(name, changes))]
-        return [self._cause(gained) for gained in judged if gained.low > 0 and gained.gain >= WORTH]
+        judged = [gained for _, name, changes in promising[:MOST_JUDGED] if (gained := self._again(name, changes))]
+        return [self._cause(gained) for gained in judged if gained.low > 0 and gained.gain >= LEAST_GAIN]
 
     def taken_back(self) -> list[Gained]:
         """Return the gains of the settings that the recipe changes, over a training with the base's values: first of
@@ -94,7 +94,7 @@ class Tries:
         if not (keys := back(self.case)):
             return []
         self._compared = len(keys) + 1
-        self._choose_share((len(keys) + 2) * len(AGAIN))
+        self._choose_share((len(keys) + 2) * len(JUDGING_SEEDS))
         flat = self.case.recipe.flat()
         single = [{key: value} for key, value in keys.items() if _fits(self.case.recipe, {key: value})]
         worth = []
@@ -110,8 +110,8 @@ class Tries:
         """Choose the part of the data with time for these trainings; the recipe is timed on a small part first."""
         flat = self.case.recipe.flat()
         rows, batch = len(self.case.rows) * float(str(flat.get(SHARE, 1.0))), int(float(str(flat.get(BATCH, 0))))
-        self.share = min(1.0, max(FEWEST, 4 * batch) / max(1.0, rows))
-        for seed in (FIRST, AGAIN[0]):  # the first one also imports and embeds
+        self.share = min(1.0, max(FEWEST_ROWS, 4 * batch) / max(1.0, rows))
+        for seed in (CHOOSING_SEED, JUDGING_SEEDS[0]):  # the first one also imports and embeds
             if self.clock() - self.began < self.seconds:
                 self._sample({}, seed)
         left = self.seconds - (self.clock() - self.began)
@@ -123,9 +123,9 @@ class Tries:
 
     def _again(self, name: str, changes: Changes) -> Gained | None:
         """Return the gain under the judging seeds; None if there is no time for them."""
-        pairs = [(self._within(name, changes, seed), self._within("unchanged", {}, seed)) for seed in AGAIN]
+        pairs = [(self._within(name, changes, seed), self._within("unchanged", {}, seed)) for seed in JUDGING_SEEDS]
         whole = [(new, old) for new, old in pairs if new is not None and old is not None]
-        if len(whole) < len(AGAIN):
+        if len(whole) < len(JUDGING_SEEDS):
             return None
         gain = float(np.mean([new.mean - old.mean for new, old in whole]))
         effects = [effect for new, old in whole if (effect := _difference(new.effect, old.effect)) is not None]
@@ -133,7 +133,7 @@ class Tries:
             return None
         items = float((np.mean(effects, axis=0) ** 2).sum())
         moved = float(np.std([new.mean - old.mean for new, old in whole], ddof=1))
-        error = math.sqrt(items + max(2 * ASSUMED.std**2, moved**2) / len(AGAIN))
+        error = math.sqrt(items + max(2 * ASSUMED.std**2, moved**2) / len(JUDGING_SEEDS))
         half = NormalDist().inv_cdf(1 - LEVEL / self._compared) * error
         return Gained(name, changes, gain, gain - half, gain + half)
 
@@ -176,14 +176,14 @@ class Tries:
         evaluation = replace(self.case.evaluation, tasks=tuple(sorted(self.case.goal.needs)), parts="development")
         with ProcessReset().trial():
             try:
-                unscored = run_trial(recipe, seed, evaluation, shared=self.case.shared, hand_over=True)
+                unscored = run_trial(recipe, seed, evaluation, embedding_folder=self.case.shared, hand_over=True)
             except UserError:  # the part has no batch of that size, or no negative to mine
                 return None
         if not isinstance(unscored, Unscored):  # it diverged
             return Sample(np.zeros(1), (seed,))
         result = score_senteval(evaluation, unscored.embeddings)
-        sample = sample_of(result, self.case.figure)
-        if sample is None and (value := self.case.figure.of(result.tasks)) is not None:
+        sample = sample_of(result, self.case.development_quantity)
+        if sample is None and (value := self.case.development_quantity.of(result.tasks)) is not None:
             sample = Sample(np.array([value]), (seed,))
         return sample
 

@@ -10,9 +10,9 @@ from reports.facts.recipe_names import plain
 from reports.words.comparisons import difference
 from reports.words.markdown import count, number
 from study.cli.listing import written
-from study.why.case import MOST, Cause, StudyCase
+from study.why.case import MOST_ROWS, Cause, StudyCase
 from study.why.looks import RIGHT
-from study.why.tries import AGAIN, Gained, Tries
+from study.why.tries import JUDGING_SEEDS, Gained, Tries
 from trainables.recipe import parse_assignment
 
 Facts = Mapping[str, Any]
@@ -155,7 +155,7 @@ def command(cause: Cause, case: StudyCase) -> str:
         keys = [text for text in case.request.set if parse_assignment(text)[0] not in changes["set"]]
         changes["set"] = (*keys, *(f"{key}={written(value)}" for key, value in changes["set"].items()))
     if "train" in changes:
-        changes |= {"columns": None, "labels": None, **case.aside}
+        changes |= {"columns": None, "labels": None, **case.held_out_files}
     place, query, rest = case.place.partition("?")
     own = f"{place.rstrip('/')}-{MENDED}-{cause.name}{query}{rest}"
     return dataclasses.replace(case.request, **changes, results=own).command
@@ -184,8 +184,8 @@ def begin(case: StudyCase, minutes: float | None) -> str:
     """Return the line that is printed before the looks begin."""
     tried = f"; then it trains for {number(minutes, 0)} min at most" if minutes else ""
     return (
-        f"Look   at {min(MOST, len(case.rows)):,} of {len(case.rows):,} rows, the test and the untrained encoder, for "
-        f"what stands in the way{tried}; any answer above stands, and ctrl-C ends this"
+        f"Look   at {min(MOST_ROWS, len(case.rows)):,} of {len(case.rows):,} rows, the test and the untrained encoder, "
+        f"for what stands in the way{tried}; any answer above stands, and ctrl-C ends this"
     )
 
 
@@ -201,8 +201,8 @@ def nothing(tries: Tries | None) -> str:
 
 def how(case: StudyCase, tries: Tries | None) -> str:
     """Return sentences on how causes were measured, for the page."""
-    looks = f"Looks read {min(MOST, len(case.rows)):,} of {len(case.rows):,} rows, and the untrained encoder."
-    if case.dev_is_aside:
+    looks = f"Looks read {min(MOST_ROWS, len(case.rows)):,} of {len(case.rows):,} rows, and the untrained encoder."
+    if case.dev_is_held_out:
         looks += (
             " Wrong rows were not looked for: development rows come from the same file; --dev with checked pairs helps."
         )
@@ -214,6 +214,6 @@ def how(case: StudyCase, tries: Tries | None) -> str:
         return f"{looks} Nothing was trained, for want of time, so points are guesses.{left}"
     return (
         f"{looks} Tries trained on {tries.share:.0%} of the rows, where fewer steps make fast rates look better than "
-        f"on all. What gained was trained {len(AGAIN)} times more, which say how much; intervals count development "
-        f"items, what seeds move, and how many changes were tried.{left} 'Perhaps' marks a guess."
+        f"on all. What gained was trained {len(JUDGING_SEEDS)} times more, which say how much; intervals count "
+        f"development items, what seeds move, and how many changes were tried.{left} 'Perhaps' marks a guess."
     )

@@ -20,7 +20,7 @@ from benchmarks.own._replay_table import Replayed, in_space, space_of
 from benchmarks.own._sets import SETS
 from benchmarks.own._table import OF_STEPS, REST, SHARES, WHOLE, OwnTable, table_of
 from benchmarks.own.own_replay import Run, page, replayed
-from reports.ledger.finals import FIRST_FRESH
+from reports.ledger.finals import FIRST_FRESH_SEED
 from study.search.samplers import SAMPLERS
 from study.trial import Trial
 
@@ -134,7 +134,7 @@ def test_fresh_seeds_are_recorded_ones_and_then_draws(own: Replayed) -> None:
 
 
 def test_a_seed_says_the_same_to_whoever_asks(own: Replayed) -> None:
-    trial = Trial(own.recipes[2], FIRST_FRESH + 3, "")
+    trial = Trial(own.recipes[2], FIRST_FRESH_SEED + 3, "")
     (seconds, first), (_, second) = (Outcomes(own, 4)(trial) for _ in range(2))
     assert seconds == pytest.approx(180 * own.costs[2, WHOLE])
     assert first.scores == second.scores

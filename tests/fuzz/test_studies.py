@@ -129,7 +129,7 @@ def test_predictions(study: Path) -> None:
     file = study / record.predictions[0]
     with np.load(file) as content:
         arrays = {name: content[name] for name in content.files}
-    whole = {task: Predictions(study).again(record, task) for task in record.scores}
+    whole = {task: Predictions(study).recomputed(record, task) for task in record.scores}
 
     def other(content: bytes, rng: Random) -> bytes:
         """Arrays of other lengths, kinds and values, under the same names."""
@@ -142,7 +142,7 @@ def test_predictions(study: Path) -> None:
     for name in broken(file, "predictions", BYTES | {f"array {i}": other for i in range(6)}):
         with limited(megabytes=1024):
             read = Predictions(study)
-            again = {task: read.again(record, task) for task in record.scores}
+            again = {task: read.recomputed(record, task) for task in record.scores}
             for task, numbers in record.scores.items():
                 for number in numbers:
                     read.effects(record, task, number)
@@ -152,7 +152,7 @@ def test_predictions(study: Path) -> None:
             assert np.isfinite([value for numbers in again.values() for value in numbers.values()]).all()
         for problem in read.problems.values():
             assert file.name in problem
-    in_place(file, lambda: Predictions(study).again(record, "MR"))
+    in_place(file, lambda: Predictions(study).recomputed(record, "MR"))
 
 
 ODD_ARRAYS: list[Any] = [

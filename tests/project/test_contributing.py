@@ -19,7 +19,7 @@ from reports.document import markdown
 from reports.facts.guards import GUARDS
 from reports.facts.results import Results
 from reports.formats import FORMATS, Format
-from reports.importance import ENOUGH, importance
+from reports.importance import MIN_RECIPES, importance
 from reports.ledger import request as requests
 from reports.ledger.options import options_of
 from reports.report import write_report
@@ -84,7 +84,7 @@ def outside(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def plug(outside: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Plug]:
     """`plug("my_objective.py", OBJECTIVES)` loads that plugin and returns its entry, for one test."""
-    monkeypatch.setattr(plugins, "_ran", {})
+    monkeypatch.setattr(plugins, "_loaded_files", {})
     added = []
 
     def load(name: str, registry: Any) -> Any:
@@ -132,7 +132,7 @@ def test_its_keys_are_searched_and_ranked(plug: Plug, outside: Path) -> None:
     domains = space.domains
     search = AskTell(memory_study(optuna.samplers.RandomSampler(seed=0)), space.recipe("laptop"), domains)
     scored = []
-    for _ in range(ENOUGH):
+    for _ in range(MIN_RECIPES):
         trial, recipe = search.ask()
         assert search.begin(trial.number, recipe, [0])
         score = 10.0 * recipe.flat()["objective.power"]
@@ -263,7 +263,7 @@ def test_a_key_of_its_own_stands_in_the_report(plug: Plug, tmp_path: Path) -> No
         "SPACE = replace(FROM, name='mine', base=FROM.base.override({'pooling.mode': 'power_mean'}),\n"
         "    domains=(Domain('pooling.power', grid=(1.0, 2.0, 8.0)), Domain('objective.weight', grid=(0.1, 0.9))))\n"
     )
-    info = make_results(tmp_path, load_space(str(tmp_path / "space.py")), explored=ENOUGH, spread=1.0)
+    info = make_results(tmp_path, load_space(str(tmp_path / "space.py")), explored=MIN_RECIPES, spread=1.0)
     replace(info, space_file="space.py").save(tmp_path)
     report = write_report(tmp_path).read_text()
     assert (
@@ -406,6 +406,6 @@ def test_the_diff_of_an_option_is_whole() -> None:
     exec(f"@dataclass(frozen=True)\nclass Asked(Request):\n{added_lines()['reports/ledger/request.py']}", beside)
     added = options_of(beside["Asked"])["most_draws"]
     assert added.default == 100
-    assert added.words(added.value_of("9")) == ["--most-draws", "9"]
+    assert added.arguments(added.value_of("9")) == ["--most-draws", "9"]
     assert added.json(9) == 9
     assert added.rules[0].broken(beside["Asked"](space="x"))

@@ -60,7 +60,7 @@ def test_the_tutorials_commands_run(
     monkeypatch.chdir(tmp_path)
     for registry in (TASKS, GOALS):  # as they were, after the test
         monkeypatch.setattr(registry, "_entries", dict(registry))
-    monkeypatch.setattr(plugins, "_ran", {})
+    monkeypatch.setattr(plugins, "_loaded_files", {})
     text = (ROOT / "docs" / "tutorial.md").read_text()
     for package in ("study", "trainables", "search_spaces", "reports"):
         (tmp_path / package).symlink_to(ROOT / package)
@@ -117,7 +117,7 @@ def test_the_commands_of_the_first_pages_name_what_there_is(tmp_path: Path, monk
     for name, content in [*PLUGINS.items(), *tutorial]:
         (tmp_path / name).write_text(content)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(plugins, "_ran", {})
+    monkeypatch.setattr(plugins, "_loaded_files", {})
     before = set(OBJECTIVES)
     commands = re.findall(r"^ +(?:ray job submit .* -- )?python study/run\.py (.*?)(?: +#.*)?$", text, re.M)
     assert len(commands) >= 20

@@ -18,17 +18,17 @@ from tests.conftest import ROWS, SENTENCES, pairs_of
 from tests.gloo_worker import OBJECTIVE_CASES
 from trainables.corpora.samplers import RowSampler
 from trainables.encoders import load_encoder
-from trainables.encoders.packed import in_runs
-from trainables.encoders.packing import Looks, Packing
+from trainables.encoders.packed import attend_in_runs
+from trainables.encoders.packing import AttentionSettings, Packing
 from trainables.encoders.pooling import Mean
 from trainables.encoders.transformer import TransformerEncoder
-from trainables.encoders.varlen import flash, in_tiles, memory_efficient
+from trainables.encoders.varlen import attend_in_tiles, flash, memory_efficient
 from trainables.recipe import SCENES_ENCODER, EncoderConfig, Recipe
 from trainables.senteval.classifier import Fold, fit_classifiers
 from trainables.senteval.embedded import Singles
 from trainables.senteval.protocol import Fit
 from trainables.training.checkpoint import TrainingProgress
-from trainables.training.chunks import TIGHT
+from trainables.training.chunks import OUT_OF_MEMORY_KINDS
 from trainables.training.distributed import Workers
 from trainables.training.loop import Watcher, build_optimiser, stepwise, train
 from trainables.trial.build import build_model
@@ -80,8 +80,8 @@ def test_packed_equals_padded_in_value_and_gradient(precision: str):
 
 
 WAYS = [
-    (in_tiles, torch.float32),
-    (in_tiles, torch.bfloat16),
+    (attend_in_tiles, torch.float32),
+    (attend_in_tiles, torch.bfloat16),
     (flash, torch.bfloat16),
     (memory_efficient, torch.float32),
 ]
@@ -94,12 +94,12 @@ WAYS = [
 def test_a_kernel_equals_the_runs(way: Any, precision: torch.dtype, longest: int, causal: bool, window: int | None):
     if way is memory_efficient and window:
         pytest.skip("torch's kernel for 32 bits has no windows, and is not asked for them")
-    lengths, looks = (longest, 33, 33, 7, 1), Looks(causal=causal, window=window)
-    packing = Packing.of(lengths, torch.device(DEVICE), rounded=True)
+    lengths, settings = (longest, 33, 33, 7, 1), AttentionSettings(causal=causal, window=window)
+    packing = Packing.pack(lengths, torch.device(DEVICE), rounded=True)
     torch.manual_seed(0)
     exact = [torch.randn(1, 4, sum(packing.lengths), 32, device=DEVICE, requires_grad=True) for _ in range(3)]
     given = [part.detach().to(precision).requires_grad_() for part in exact]
-    result, expected = way(*given, packing, looks), in_runs(*exact, packing, looks)
+    result, expected = way(*given, packing, settings), attend_in_runs(*exact, packing, settings)
     tolerance = 1e-4 if precision == torch.float32 else 5e-2
     close(result.float(), expected, tolerance)
     weights = torch.randn_like(expected)
@@ -113,9 +113,9 @@ def test_a_kernel_equals_the_runs(way: Any, precision: torch.dtype, longest: int
 
 @pytest.mark.parametrize(("way", "precision"), WAYS)
 def test_attention_is_dropped_at_random_and_scaled(way: Any, precision: torch.dtype):
-    packing = Packing.of([64] * 32, torch.device(DEVICE))
+    packing = Packing.pack([64] * 32, torch.device(DEVICE))
     query, key = (torch.randn(1, 4, 2048, 32, device=DEVICE, dtype=precision) for _ in "qk")
-    result = way(query, key, torch.ones_like(query), packing, Looks(dropout=0.25)).float()
+    result = way(query, key, torch.ones_like(query), packing, AttentionSettings(dropout=0.25)).float()
     assert result.std() > 0.01
     assert float(result.mean()) == pytest.approx(1, abs=0.02)
 
@@ -231,19 +231,19 @@ def test_a_step_that_does_not_fit_is_done_in_smaller_passes():
     torch.cuda.empty_cache()
     total = torch.cuda.get_device_properties(DEVICE).total_memory
     torch.cuda.set_per_process_memory_fraction((torch.cuda.memory_reserved() + 0.6 * needed) / total)
-    TIGHT.clear()
+    OUT_OF_MEMORY_KINDS.clear()
     try:
         chunked = training(copies=100, dropout=False)
     finally:
         torch.cuda.set_per_process_memory_fraction(1.0)
-        TIGHT.clear()
+        OUT_OF_MEMORY_KINDS.clear()
     assert plain.chunk is None
     assert chunked.chunk is not None
     assert chunked.last_loss == pytest.approx(plain.last_loss, rel=1e-2)
 
 
-@pytest.mark.parametrize("apart", [False, True])
-def test_classifiers_are_those_of_the_cpu(apart: bool):
+@pytest.mark.parametrize("own_order", [False, True])
+def test_classifiers_are_those_of_the_cpu(own_order: bool):
     random = np.random.RandomState(0)
     labels = random.randint(0, 2, 200)
     vectors = torch.from_numpy((random.randn(200, 20) + labels[:, None]).astype(np.float32))
@@ -251,7 +251,14 @@ def test_classifiers_are_those_of_the_cpu(apart: bool):
     fit, decays = Fit("adam", batch=64, tenacity=2, epoch_size=2, max_epochs=8), (1e-4, 1e-2)
     on_cpu, on_gpu = (
         fit_classifiers(
-            Singles(vectors.to(device), torch.arange(200, device=device)), labels, 2, folds, decays, fit, 1, apart=apart
+            Singles(vectors.to(device), torch.arange(200, device=device)),
+            labels,
+            2,
+            folds,
+            decays,
+            fit,
+            1,
+            own_order=own_order,
         )
         for device in ("cpu", DEVICE)
     )

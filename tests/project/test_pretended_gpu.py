@@ -182,7 +182,7 @@ class Saving:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def looks(self, step: int) -> bool:
+    def wants_step(self, step: int) -> bool:
         return step == 2
 
     def step(self, step: int, save: Any) -> bool:
@@ -246,22 +246,22 @@ def test_a_step_that_runs_out_of_memory_is_done_again_in_smaller_passes(monkeypa
         return embed(tokens)
 
     monkeypatch.setattr(model.encoder, "embed", tight)
-    monkeypatch.setattr(chunks, "TIGHT", set())
+    monkeypatch.setattr(chunks, "OUT_OF_MEMORY_KINDS", set())
     progress = train(model, TWO_STEPS, recipe, 1, Watcher(), Workers())
     assert isinstance(progress.chunk, int)
     all_on_gpu(model)
 
 
-@pytest.mark.parametrize("apart", [False, True])
+@pytest.mark.parametrize("own_order", [False, True])
 @pytest.mark.parametrize("optimiser", ["adam", "rmsprop"])
-def test_classifiers_are_those_of_the_cpu(optimiser: str, apart: bool):
+def test_classifiers_are_those_of_the_cpu(optimiser: str, own_order: bool):
     random = np.random.RandomState(0)
     labels = random.randint(0, 3, 60)
     vectors = torch.from_numpy((random.randn(60, 5) + labels[:, None]).astype(np.float32))
     folds = [Fold(np.delete(np.arange(60), part), part) for part in np.split(np.arange(60), 3)]
     fit, index = Fit(optimiser, batch=16, tenacity=1, epoch_size=1, max_epochs=3), torch.arange(60)
     on_cpu, on_gpu = (
-        fit_classifiers(rows, labels, 3, folds, (1e-4, 1e-2), fit, 1, apart=apart)
+        fit_classifiers(rows, labels, 3, folds, (1e-4, 1e-2), fit, 1, own_order=own_order)
         for device in ("cpu", GPU)
         for rows in (Singles(vectors.to(device), index.to(device)),)
     )
@@ -336,8 +336,8 @@ def test_several_workers_tell_each_other_tensors_of_the_gpu_and_objects_of_the_c
     chunk: Any, monkeypatch: pytest.MonkeyPatch
 ):
     """NCCL takes nothing else than tensors of the GPU, and objects would need its memory."""
-    workers = Workers(0, 2, hosts=object())
-    exchanges = Exchanges(workers.hosts)
+    workers = Workers(0, 2, cpu_group=object())
+    exchanges = Exchanges(workers.cpu_group)
     for module in (distributed, gradients):
         monkeypatch.setattr(module, "dist", exchanges)
     model, recipe = model_of({"optimisation.chunk": chunk, "objective.bank": 8, "objective.temperature": "learned"})

@@ -102,7 +102,7 @@ def test_make_study_runs_every_row_of_every_table_a_search_and_finals_in_few_sho
     assert {label for table in plan.space.tables for _, label in table.rows} - run == {"Avg. GloVe embeddings"}
     assert plan.explored > 0
     assert plan.finals.seeds == 3
-    finals = plan.finals.recipes * plan.finals.seeds + sum(len(recipe.seeds) for recipe in plan.finals.beside)
+    finals = plan.finals.recipes * plan.finals.seeds + sum(len(recipe.seeds) for recipe in plan.finals.references)
     assert len(plan.fixed_trials()) + plan.explored * len(plan.seeds) + finals <= 55
     assert plan.base.optimisation.max_steps == 40
 

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from reports.__main__ import main as report
 from reports.document import DataTable
-from reports.formats.trials_csv import inert
+from reports.formats.trials_csv import escape_formula
 from reports.ledger import STUDY, StudyInfo
 from reports.ledger.folders import is_key
 from reports.ledger.names import checked_name
@@ -95,7 +95,7 @@ def dangers(source: str) -> Iterator[tuple[str, int]]:
             name = dotted(node.func)
             last = name.rpartition(".")[2]
             given = {word.arg: ast.unparse(word.value) for word in node.keywords if word.arg in WORDS_THAT_MATTER}
-            splat = given.get(None) == "SAFELY" or "modules" in given  # or made of modules that are at hand
+            splat = given.get(None) == "SAFE_ARGUMENTS" or "modules" in given  # or made of modules that are at hand
             if last in METHODS and name not in FORBIDDEN:
                 yield last, node.lineno
             if name in ("np.load", "numpy.load") and given.get("allow_pickle") != "False":
@@ -284,7 +284,7 @@ class TestATamperedStudy:
     def test_code_of_the_projects_examples_is_trusted_and_a_change_of_it_is_not(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(plugins, "_ran", {})
+        monkeypatch.setattr(plugins, "_loaded_files", {})
         monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
         files = [*(ROOT / "docs/examples").glob("*/space.py")]
         assert files
@@ -349,7 +349,7 @@ def card(words: str) -> str:
 
 @given(WORDS)
 def test_words_from_outside_are_no_formula(words: str) -> None:
-    cell = inert(words)
+    cell = escape_formula(words)
     shown = "".join(sign if sign.isprintable() else " " for sign in words)
     assert cell in (shown, f"'{shown}")
     stream = io.StringIO()
@@ -366,12 +366,12 @@ def test_words_from_outside_are_no_formula(words: str) -> None:
     "cell", ["=1+1", "@SUM(A1)", "+1+cmd|' /C calc'!A0", "-2+3+cmd|' /C calc'!A0", " =1", "\t=1", "＝1", "-a", "\r=1"]
 )
 def test_a_formula_is_not_run(cell: str) -> None:
-    assert inert(cell) == f"'{cell}".replace("\t", " ").replace("\r", " ")
+    assert escape_formula(cell) == f"'{cell}".replace("\t", " ").replace("\r", " ")
 
 
 @pytest.mark.parametrize("cell", ["-1.5", "+2.83", "+2.83 [+1.10, +4.50]", "-3 ± 0.2", "a=b", "3p3n-lambda0.5"])
 def test_a_number_and_a_label_stay(cell: str) -> None:
-    assert inert(cell) == cell
+    assert escape_formula(cell) == cell
 
 
 # --- secrets

@@ -17,7 +17,7 @@ from reports.__main__ import main
 from reports.document import markdown
 from reports.facts.answer import Answer
 from reports.facts.results import Results
-from reports.items import Items, _most_frequent, _Seeds, of_own_data, turned
+from reports.items import Items, _ItemAnswers, _most_frequent, changed_positions, of_own_data
 from reports.ledger import LEDGER, PREDICTIONS, Ledger, Record
 from reports.sections import changed as section
 from reports.testing import changed
@@ -85,14 +85,14 @@ def _answered(folder: Path, record: Record, better: bool) -> Record:
     for name in KIND:
         task = TASKS[name]
         data = read_task(task, folder)
-        gold = KINDS[task.kind].tested(data)[0].labels
+        gold = KINDS[task.kind].tested_splits(data)[0].labels
         if name != "pairs":
             wrong = [35, *BROKE] if better else [*WRONG]
             predicted = np.where(np.isin(np.arange(ITEMS), wrong), 1 - gold, gold)
         else:
             predicted = gold / 5 + (0.0 if better else 0.3) * np.random.default_rng(1).standard_normal(ITEMS)
-        named = digest(KINDS[task.kind].tested(data))
-        answers = Answers(predicted, gold, named=named)
+        named = digest(KINDS[task.kind].tested_splits(data))
+        answers = Answers(predicted, gold, items_digest=named)
         scores[name] = {"dev_accuracy": 80.0 + better, "dev_spearman_cosine": 60.0, "examples": ITEMS}
         scores[name] |= KINDS[task.kind].numbers(task, answers, protocol)
         arrays |= answers.arrays(name)
@@ -161,7 +161,7 @@ def test_the_command(results: Results, capsys: pytest.CaptureFixture[str]) -> No
 
 
 def test_the_report_shows_some_of_them_with_their_texts(results: Results, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(section, "SHOWN", 2)
+    monkeypatch.setattr(section, "MAX_SHOWN_ITEMS", 2)
     whole = markdown(section.write(results, results.folder))
     assert "Against the base settings `#1` mends 3 of 43 test items and breaks 1" in whole
     lines = [line for line in whole.splitlines() if "sentence, number" in line]
@@ -262,9 +262,9 @@ def test_only_tasks_of_ones_own_are_shown_with_their_texts(tmp_path: Path, monke
 def test_a_tie_of_two_seeds_is_no_change() -> None:
     """Half of the seeds lies between right and wrong, and is no change, whoever is compared with whom."""
     before, after = np.array([0.0, 0.0, 1.0, 1.0, 0.5, 0.4]), np.array([0.5, 1.0, 0.5, 0.0, 0.5, 0.6])
-    mended, broke = turned(before, after)
+    mended, broke = changed_positions(before, after)
     assert ([*mended], [*broke]) == ([1, 5], [3])
-    assert [[*places] for places in turned(after, before)] == [[3], [1, 5]]
+    assert [[*places] for places in changed_positions(after, before)] == [[3], [1, 5]]
 
 
 def test_what_was_answered_where_most_seeds_are_wrong_is_their_most_frequent_mistake() -> None:
@@ -275,9 +275,9 @@ def test_what_was_answered_where_most_seeds_are_wrong_is_their_most_frequent_mis
 
 def test_equal_items_have_not_changed(results: Results, monkeypatch: pytest.MonkeyPatch) -> None:
     """The mean of some equal numbers may differ from them in the last digit."""
-    of = _Seeds.of
+    of = _ItemAnswers.of
 
-    def nearly(results: Results, recipe: str, task: str, number: str) -> _Seeds:
+    def nearly(results: Results, recipe: str, task: str, number: str) -> _ItemAnswers:
         seeds = of(results, recipe, task, number)
         place = 1 if recipe == Answer.of(results).picked[0].recipe else 0
         return dataclasses.replace(seeds, moves=np.full(len(seeds.moves), 0.1) - place * 1e-16, own=None, adds_up=True)
@@ -285,6 +285,6 @@ def test_equal_items_have_not_changed(results: Results, monkeypatch: pytest.Monk
     task = dataclasses.replace(TASKS["pairs"], metric="test_spearman_cosine")
     TASKS.remove("pairs")
     TASKS.add(task)
-    monkeypatch.setattr(_Seeds, "of", nearly)
+    monkeypatch.setattr(_ItemAnswers, "of", nearly)
     items = Items.of(results, "pairs")
     assert items.mended == items.broke == ()

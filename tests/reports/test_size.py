@@ -11,7 +11,7 @@ import pytest
 from reports.__main__ import main
 from reports.facts.quantity import Quantity
 from reports.ledger import LEDGER, Ledger
-from reports.size import ScoredSize, SizeBudget, chosen, most_lost, on_development
+from reports.size import ScoredSize, SizeBudget, choose_size, development_figure, loss_bound
 from reports.statistics import Sample
 from reports.testing import make_study
 from trainables.encoders import load_encoder
@@ -46,7 +46,7 @@ def test_a_bound_holds_on_held_back_items_as_often_as_it_says() -> None:
     held = 0
     for _ in range(SPLITS):
         whole = random.random(ITEMS)
-        held += most_lost(sample(whole), sample(lossy(random, whole, TRUE_LOSS))) >= TRUE_LOSS
+        held += loss_bound(sample(whole), sample(lossy(random, whole, TRUE_LOSS))) >= TRUE_LOSS
     assert 0.93 <= held / SPLITS <= 0.97
 
 
@@ -59,7 +59,7 @@ def test_a_budget_holds_however_many_sizes_are_tried() -> None:
         every = [random.random(ITEMS) for _ in range(2)]
         columns = [[lossy(random, whole, loss) for whole in every] for loss in (-2.0, 1.0, 1.0, 1.0)]
         made = [sized(width, *both) for width, both in zip((64, 32, 16, 8, 4), [every, *columns], strict=True)]
-        taken = chosen(made, SizeBudget(loss=TRUE_LOSS)).sized
+        taken = choose_size(made, SizeBudget(loss=TRUE_LOSS)).sized
         broken += taken is not None and taken.variant.width < 32
     assert 0.03 <= broken / SPLITS <= 0.07
 
@@ -68,9 +68,9 @@ def test_where_nothing_is_shown_the_largest_loss_is_told() -> None:
     random = np.random.default_rng(3)
     whole = random.random(ITEMS)
     made = [sized(8, whole), sized(4, lossy(random, whole, 5.0))]
-    choice = chosen(made, SizeBudget(loss=0.5))
+    choice = choose_size(made, SizeBudget(loss=0.5))
     assert choice.sized is None
-    assert choice.most_lost == most_lost(made[0].test, made[1].test) > 5
+    assert choice.loss_bound == loss_bound(made[0].test, made[1].test) > 5
 
 
 def test_without_development_items_the_whole_width_alone_is_tried() -> None:
@@ -78,27 +78,27 @@ def test_without_development_items_the_whole_width_alone_is_tried() -> None:
     random = np.random.default_rng(6)
     whole = random.random(ITEMS)
     made = [sized(8, whole), sized(7, lossy(random, whole, 9.0)), sized(8, whole, numbers="int8")]
-    assert chosen(made, SizeBudget(loss=1.0)).sized is made[2]
+    assert choose_size(made, SizeBudget(loss=1.0)).sized is made[2]
 
 
 def test_development_numbers_are_no_test_numbers() -> None:
-    assert on_development(Quantity("STS", {("STS12", "spearman_wmean"): 1.0})) is None
-    both = on_development(Quantity("t", {("t", "test_ndcg@10"): 1.0}))
+    assert development_figure(Quantity("STS", {("STS12", "spearman_wmean"): 1.0})) is None
+    both = development_figure(Quantity("t", {("t", "test_ndcg@10"): 1.0}))
     assert both.weights == {("t", "dev_ndcg@10"): 1.0}
 
 
 def test_no_item_that_differs_is_no_proof_of_none() -> None:
     whole = sample(np.random.default_rng(4).random(1000))
-    assert most_lost(whole, whole) == pytest.approx(0.299, abs=0.001)
+    assert loss_bound(whole, whole) == pytest.approx(0.299, abs=0.001)
 
 
 def test_the_best_within_bytes_is_that_of_development() -> None:
     random = np.random.default_rng(5)
     whole = random.random(ITEMS)
     made = [sized(width, whole, lossy(random, whole, loss)) for width, loss in ((8, 0.0), (4, 9.0), (2, 1.0))]
-    assert chosen(made, SizeBudget(bytes=16e6)).sized is made[2]
+    assert choose_size(made, SizeBudget(bytes=16e6)).sized is made[2]
     with pytest.raises(UserError, match="smallest takes bytes=8MB"):
-        chosen(made, SizeBudget(bytes=1.0))
+        choose_size(made, SizeBudget(bytes=1.0))
 
 
 @pytest.mark.parametrize(

@@ -277,7 +277,7 @@ class TestDiff:
         info.save(other.folder)
         for record in other.records:
             versions, data = {**record.versions, "torch": "9.9"}, {"corpus": {"fingerprint": "feedbeef"}}
-            rewrite(other, record, versions=versions, data={**record.read, **data})
+            rewrite(other, record, versions=versions, data={**record.data_read, **data})
         text = diff(results.folder, other.folder)
         assert re.search(r"\| seeds +\| `0,1` +\| `0,1,2` +\|", text)
         assert re.search(r"\| `optimisation.epochs` +\| `1` +\| `7` +\|", text)
@@ -450,6 +450,6 @@ class TestExport:
         with pytest.raises(UserError, match=r"no model of the row 'SBERT baseline' was kept: .* --keep-models all"):
             export(results.folder, "SBERT baseline", tmp_path / "model")
         for record in results.of_row("SBERT baseline"):
-            rewrite(results, record, data={**record.read, "encoder": {"unsavable": "its pooling has no module"}})
+            rewrite(results, record, data={**record.data_read, "encoder": {"unsavable": "its pooling has no module"}})
         with pytest.raises(UserError, match="the row 'SBERT baseline' has no model: its pooling has no module"):
             export(results.folder, "SBERT baseline", tmp_path / "model")

@@ -78,9 +78,9 @@ def test_what_is_no_goal_is_refused(text: str, sentence: str) -> None:
 
 def test_a_goal_says_what_it_is_judged_by() -> None:
     """Its own tasks' test numbers, unless it says others; a number of a test part is never looked for."""
-    assert searched(["mine"])[0].tested == {("mine", "test_accuracy"): 1.0}
+    assert searched(["mine"])[0].test_weights == {("mine", "test_accuracy"): 1.0}
     held_out = Goal("held", "held out", ("STSBenchmark",), judged_by=(("mine", "test_accuracy"),))
-    assert held_out.tested == {("mine", "test_accuracy"): 1.0}
+    assert held_out.test_weights == {("mine", "test_accuracy"): 1.0}
     assert (held_out.of(SCORES, {}), held_out.test_of(SCORES)) == (50.0, 70.0)
     assert held_out.needs == {"STSBenchmark"}
     with pytest.raises(UserError, match=r"goal 'mine': mine\.test_accuracy is a test number"):

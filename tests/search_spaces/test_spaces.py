@@ -70,7 +70,7 @@ class TestEverySpace:
         for recipe in (laptop, *(laptop.override(row.overrides) for row in space.rows if row.needs is None)):
             assert recipe.encoder.kind in ("transformer", "static")
             assert recipe.encoder.name == "scenes-small"
-            places = {name: value for name, value in recipe.flat().items() if keys()[name].place}
+            places = {name: value for name, value in recipe.flat().items() if keys()[name].is_path}
             assert set(places.values()) <= {"scenes-small", "scenes", "none", None}
             assert recipe.flat().get("corpus.augmentation", "none") in ("none", "deletion")
 

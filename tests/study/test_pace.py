@@ -14,7 +14,15 @@ from search_spaces.limits import parse_limits
 from study import pace
 from study.cli.options import parse
 from study.engine.cluster import Allotment
-from study.pace import FEWEST, LEAST, ROOMS, cut_to_limit, fitting_share, seconds_a_text, trained_texts
+from study.pace import (
+    FEWEST_ROWS,
+    LEAST_TRAININGS,
+    WANTED_TRAININGS,
+    cut_to_limit,
+    fitting_share,
+    seconds_a_text,
+    trained_texts,
+)
 from study.plan import Draft, Plan, decide
 from study.trial import Resources
 from tests.study import plans
@@ -54,16 +62,16 @@ def too_long(pairs: Path, tmp_path_factory: pytest.TempPathFactory) -> Plan:
 @pytest.mark.parametrize(
     ("rows", "rooms", "scoring", "share"),
     [
-        (100_000, LEAST, 0.0, None),
-        (100_000, 2 * LEAST, 1.0, None),
-        (100_000, LEAST - 0.1, 0.0, (LEAST - 0.1) / ROOMS),
-        (100_000, LEAST, 0.1, LEAST / ROOMS - 0.1),
+        (100_000, LEAST_TRAININGS, 0.0, None),
+        (100_000, 2 * LEAST_TRAININGS, 1.0, None),
+        (100_000, LEAST_TRAININGS - 0.1, 0.0, (LEAST_TRAININGS - 0.1) / WANTED_TRAININGS),
+        (100_000, LEAST_TRAININGS, 0.1, LEAST_TRAININGS / WANTED_TRAININGS - 0.1),
         (100_000, 0.4, 0.0, 0.05),
-        (100_000, 0.0001, 0.0, FEWEST / 100_000),
+        (100_000, 0.0001, 0.0, FEWEST_ROWS / 100_000),
         (100_000, 0.4, 0.2, 0.2),
         (100_000, 0.4, 9.0, None),
-        (FEWEST, 0.1, 0.0, None),
-        (FEWEST // 2, 0.1, 0.0, None),
+        (FEWEST_ROWS, 0.1, 0.0, None),
+        (FEWEST_ROWS // 2, 0.1, 0.0, None),
     ],
 )
 def test_what_is_left_has_room_for_a_search(rows: int, rooms: float, scoring: float, share: float | None) -> None:
@@ -83,7 +91,7 @@ def test_a_plan_trains_on_what_has_room(too_long: Plan, capsys: pytest.CaptureFi
     again = decide(cut, 0)
     share = again.base.flat()[SHARE]
     assert isinstance(share, float)
-    assert FEWEST / ROWS < share < 1
+    assert FEWEST_ROWS / ROWS < share < 1
     assert {recipe.flat().get(SHARE, share) for recipe in again.rows.values() if recipe is not None} == {share}
     assert f"--set {SHARE}={share:g}" in again.request.command
     assert "too long to search in 20 min: the study trains on" in capsys.readouterr().out
@@ -127,7 +135,7 @@ def test_more_places_do_not_make_a_training_shorter(too_long: Plan) -> None:
 @pytest.mark.parametrize("more", [("--dry-run", "--limit", "minutes=20"), (), ("--search", "paper")])
 def test_however_a_study_goes_on_it_keeps_its_share(more: tuple[str, ...], too_long: Plan, tmp_path: Path) -> None:
     cut = cut_to_limit(too_long, TWO)
-    plan = dataclasses.replace(too_long, place=dataclasses.replace(too_long.place, folder=tmp_path))
+    plan = dataclasses.replace(too_long, location=dataclasses.replace(too_long.location, folder=tmp_path))
     StudyInfo(plan.space.name, requests=[dict(cut.request.differing)]).save(plan.results)
     goes_on = cut_to_limit(dataclasses.replace(plan, draft=_draft_of(plan, *more)), TWO)
     assert goes_on.overrides == cut.overrides

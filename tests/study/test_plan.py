@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from reports.ledger import LEDGER, Ledger
-from reports.ledger.finals import PART
+from reports.ledger.finals import PART_SEED
 from reports.ledger.request import Request
 from reports.testing import made_record
 from search_spaces import spaces
@@ -421,7 +421,7 @@ class TestLimited:
     def test_an_estimate_is_of_trainings_on_all_of_the_data(self, tmp_path: Path) -> None:
         plan = self.plan(tmp_path)
         ledger, part = Ledger(tmp_path / LEDGER), on_part(plan.base, 0.125)
-        for recipe, seed, seconds in ((plan.base, 0, 120.0), (part, PART, 20.0), (as_it_came(plan.base), 0, 5.0)):
+        for recipe, seed, seconds in ((plan.base, 0, 120.0), (part, PART_SEED, 20.0), (as_it_came(plan.base), 0, 5.0)):
             cost = {"seconds": seconds, "train_seconds": seconds}
             ledger.write(made_record(dict(recipe.flat()), recipe.hash, seed, cost=cost))
         text = preview_of(plan)

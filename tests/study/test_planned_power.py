@@ -13,8 +13,8 @@ from scipy import stats
 
 from reports.facts.answer import Answer
 from reports.facts.evidence import Evidence
-from reports.facts.looks import share
-from reports.facts.question import in_question
+from reports.facts.looks import level_share
+from reports.facts.question import candidate_figures
 from reports.facts.results import Results
 from reports.ledger import LEDGER, LOOKS, Ledger, StudyInfo
 from reports.statistics import Sample, finals
@@ -29,14 +29,14 @@ from study.plan import Plan
 from study.planned_power import ASSUMED, FEW_ITEMS, WHY, TestSize, few_items, gain_in_words, own_tests
 from tests.study import plans
 from tests.study.plans import ALLOTMENT, CLUSTER
-from trainables.corpora.own.split import FEWEST
+from trainables.corpora.own.split import MIN_ROWS
 from trainables.files import write_whole
 from trainables.senteval.kinds.classes import TextClasses
 from trainables.senteval.kinds.scored_pairs import PairSimilarity
 from trainables.senteval.kinds.search import Search
 
 ROOT = Path(__file__).resolve().parents[2]
-FIRST = 0.05 * share(1)
+FIRST = 0.05 * level_share(1)
 """The level of the finalist's interval at a first look."""
 SEARCH = ("--space", "scl_tau", "--scale", "laptop", "--search", "optuna", "--goals", "sts")
 TESTED = tuple(task for task, _ in STS_AVERAGE.cells)
@@ -80,7 +80,7 @@ A, B, C = 0.21, 0.22, 0.23
 
 def test_where_nothing_ran_twice_a_spread_is_assumed_and_that_is_said(tmp_path: Path) -> None:
     ran(tmp_path, A, 60.0)
-    power = planned(ASSUMED, 1, 5, looks=1 / share(1))
+    power = planned(ASSUMED, 1, 5, p_factor=1 / level_share(1))
     for_half, for_one, for_two = (str(count) for count in power.needed.values())
     lines = [
         f"finals: 1 recipe x 5 fresh seeds show a gain of {number(power.gain)} points over the base settings in 8 of "
@@ -102,7 +102,7 @@ def test_it_is_what_seeds_moved_in_earlier_trials_of_what_the_answer_is_about(tm
     ran(tmp_path, C, 61.0, 61.0, 61.0, 3.0)
     pooled = (2.0 / 3) ** 0.5
     assert moved(tmp_path) == (round(pooled, 2), source)
-    power = planned(Spread(pooled, 3), 1, 5, looks=1 / share(1))
+    power = planned(Spread(pooled, 3), 1, 5, p_factor=1 / level_share(1))
     assert f" {number(power.gain)} points over" in gain_lines(tmp_path)[0]
 
 
@@ -122,46 +122,48 @@ def own(folder: Path, rows: int) -> Plan:
 def test_few_test_items_are_warned_of_and_more_bound_the_gain(tmp_path: Path) -> None:
     few = own(tmp_path, 60)
     (warning,) = few_items(few)
-    assert own_tests(few) == [TestSize(6, Search.varies)]
+    assert own_tests(few) == [TestSize(6, Search.least_deviation)]
     assert warning.startswith("the test has 6 items, so the interval of a gain is about 13.78 points to each side")
     assert warning.endswith("one of 5 or 2 points takes 30 or 175 items; give more by --test")
     (withheld,) = gain_in_words(few)
     assert "no gain is planned, as 6 test items decide" in withheld
     many = own(tmp_path, 600)
-    assert (own_tests(many), few_items(many)) == ([TestSize(60, Search.varies)], [])
+    assert (own_tests(many), few_items(many)) == ([TestSize(60, Search.least_deviation)], [])
     *by_seeds, by_items = gain_in_words(many)
     assert len(by_seeds) == 2
-    alone = planned(ASSUMED, 1, 5, looks=1 / share(1)).gain
-    gain = math.hypot(alone, (stats.t.ppf(1 - FIRST, 59) + stats.t.ppf(0.8, 59)) * Search.varies / 60**0.5)
+    alone = planned(ASSUMED, 1, 5, p_factor=1 / level_share(1)).gain
+    gain = math.hypot(alone, (stats.t.ppf(1 - FIRST, 59) + stats.t.ppf(0.8, 59)) * Search.least_deviation / 60**0.5)
     assert f"5 fresh seeds and 60 test items show a gain of {number(gain)} points" in by_seeds[0]
     assert gain > 4 * alone
     assert (
-        f"about {number(TestSize(60, Search.varies).half_interval(FIRST))} points to each side, less where two models "
-        in by_items
+        f"about {number(TestSize(60, Search.least_deviation).half_interval(FIRST))} points to each side, "
+        "less where two models " in by_items
     )
     assert own_tests(plan_of(tmp_path / "papers")) == []
 
 
 def test_what_own_data_says_of_test_items_is_what_is_planned() -> None:
-    test = TestSize(FEW_ITEMS, Search.varies)
+    test = TestSize(FEW_ITEMS, Search.least_deviation)
     page = (ROOT / "docs" / "own_data.md").read_text(encoding="utf-8")
     items, _, points = page.partition("| test items |")[2].splitlines()[:3]
     cells = zip(re.findall(r"[\d,]+", items), re.findall(r"[\d.]+", points), strict=True)
     intervals = {int(count.replace(",", "")): float(half) for count, half in cells}
-    assert intervals == {count: round(TestSize(count, Search.varies).half_interval(FIRST), 2) for count in intervals}
+    assert intervals == {
+        count: round(TestSize(count, Search.least_deviation).half_interval(FIRST), 2) for count in intervals
+    }
     assert {FEW_ITEMS, test.needed(5.0, FIRST), test.needed(2.0, FIRST)} <= {*intervals}
-    assert f"takes {FEWEST} rows" in page
-    times = [f"{kind.varies / Search.varies:.1f} times" for kind in (PairSimilarity, TextClasses)]
+    assert f"takes {MIN_ROWS} rows" in page
+    times = [f"{kind.least_deviation / Search.least_deviation:.1f} times" for kind in (PairSimilarity, TextClasses)]
     assert f"for scored pairs {times[0]}, for labelled texts {times[1]}" in page
     assert f"Below {FEW_ITEMS} the console warns" in page
-    assert f"this needs {FEWEST} rows" in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert f"this needs {MIN_ROWS} rows" in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def test_half_an_interval_of_items_alone_is_that_of_a_t_test() -> None:
     generator = np.random.default_rng(0)
-    values = generator.normal(size=(4000, 12)) * Search.varies
+    values = generator.normal(size=(4000, 12)) * Search.least_deviation
     half = stats.t.ppf(0.98, 11) * values.std(axis=1, ddof=1) / 12**0.5
-    test = TestSize(12, Search.varies)
+    test = TestSize(12, Search.least_deviation)
     assert test.half_interval(0.02) == pytest.approx((half**2).mean() ** 0.5, rel=0.02)
     for points in (5.0, 2.0):
         needed = test.needed(points, FIRST)
@@ -179,27 +181,29 @@ def test_items_vary_by_no_less_in_the_predictions_of_an_example() -> None:
         results = Results.load(file.parent)
         answer, recipes = Answer.of(results), results.finals
         evidence = Evidence(replace(results, records=[record for own in recipes.values() for record in own]))
-        figure = in_question(results, recipes[answer.references["base"].recipe][0].scores, ())[0]
+        figure = candidate_figures(results, recipes[answer.references["base"].recipe][0].scores, ())[0]
         samples = {key: evidence.sample(key, figure) for key in recipes}
         base = samples.pop(answer.references["base"].recipe)
         samples.pop(answer.references["encoder"].recipe)
         for other in samples.values():
             assert pairable(base, other)
             deviations.append(float(np.linalg.norm(base.effect - other.effect)) * len(base.effect) ** 0.5)
-    assert min(deviations) >= TextClasses.varies
+    assert min(deviations) >= TextClasses.least_deviation
 
 
 def test_an_interval_by_items_is_judged_as_the_finals_will_judge_it(tmp_path: Path) -> None:
     """By the next look's share, divided by the finalists: as wide as `judge` makes it where seeds change nothing."""
     generator = np.random.default_rng(0)
-    effects = generator.normal(size=200) * Search.varies / 200
+    effects = generator.normal(size=200) * Search.least_deviation / 200
     sample, other = (
         Sample(np.full(5, 70.0), (*range(5),), True, np.tile(own, (5, 1)), "same") for own in (effects, 0 * effects)
     )
     for finalists, look in ((3, 1), (1, 2)):
-        gain = finals.judge([sample] * finalists, [0], {"base": other}, looks=1 / share(look)).gains["base"][0]
-        level = 0.05 * share(look) / finalists
-        assert gain.high - gain.gain == pytest.approx(TestSize(200, Search.varies).half_interval(level), rel=0.1)
+        gain = finals.judge([sample] * finalists, [0], {"base": other}, p_factor=1 / level_share(look)).gains["base"][0]
+        level = 0.05 * level_share(look) / finalists
+        assert gain.high - gain.gain == pytest.approx(
+            TestSize(200, Search.least_deviation).half_interval(level), rel=0.1
+        )
 
 
 def test_every_look_that_was_taken_makes_it_harder(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from reports.ledger import Ledger, StudyInfo
 from reports.testing import made_record
 from study.plan import Plan
 from study.run import main
-from study.signals import deferred
+from study.signals import defer_signals
 from tests.study.cli.test_cli import TINY
 from tests.study.plans import CLUSTER
 
@@ -37,7 +37,7 @@ WITHIN = (
     "study.engine.launch.save_info",
 )
 """Of the study."""
-AFTER = ("reports.report.write_unrecorded", "reports.facts.looks.record")
+AFTER = ("reports.report.write_unrecorded", "reports.facts.looks.record_look")
 CODES = {signal.SIGTERM: 143, signal.SIGINT: 130}
 
 
@@ -120,7 +120,7 @@ def test_what_is_written_at_the_end_is_written_whole(number: signal.Signals) -> 
     done = []
 
     def write() -> None:
-        with deferred():
+        with defer_signals():
             signal.raise_signal(number)
             done.append(1)
 

@@ -110,7 +110,7 @@ def test_tests_that_are_asked_for_later_train_the_recipe_again(tmp_path: Path) -
     searcher = TuneSearcher(plan, ledger)
     assert row.key in {trial.key for trial in searcher.agenda.waiting()}
     scores = {"STSBenchmark": {"dev_spearman_cosine": 61.0, "test_spearman_cosine": 50.0}}
-    both = record(row, Evaluation(alone.protocol, scores)).beside(record(row, alone))
+    both = record(row, Evaluation(alone.protocol, scores)).with_earlier_evaluations(record(row, alone))
     assert [evaluation.parts for evaluation in both.evaluations] == ["development", "all"]
     assert both.scores == scores == record(row, *reversed(both.evaluations)).scores
     assert both.tested

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from trainables import arrays
-from trainables.arrays import arrays_in, drawn, map_array, read_content
+from trainables.arrays import arrays_in, map_array, read_content, sample_rows
 
 WRITTEN = {
     "gold": np.arange(6, dtype=np.int8),
@@ -107,7 +107,7 @@ def test_every_flipped_byte_of_a_mapped_array_is_refused_or_gives_an_array(tmp_p
 def test_what_is_none_is_refused_in_words(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Callable[[Path], None], why: str
 ):
-    monkeypatch.setattr(arrays, "LARGEST", 2 << 20)
+    monkeypatch.setattr(arrays, "MAX_BYTES", 2 << 20)
     path = tmp_path / "kept.npz"
     write(path)
     tracemalloc.start()
@@ -128,5 +128,5 @@ def test_a_mapped_array_is_all_there(tmp_path: Path, content: bytes):
 
 def test_the_same_rows_always_stand_for_all() -> None:
     """Records of old and new trials are of the same ones."""
-    assert drawn(100, 4).tolist() == [19, 21, 29, 34]
-    assert drawn(3, 4).tolist() == [0, 1, 2]
+    assert sample_rows(100, 4).tolist() == [19, 21, 29, 34]
+    assert sample_rows(3, 4).tolist() == [0, 1, 2]

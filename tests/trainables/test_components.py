@@ -38,7 +38,7 @@ def test_every_component_says_what_it_is(name: str) -> None:
     item = all_keys()[name]
     assert item.names is not None
     for entry in item.names.values():
-        assert f" {entry.name}: {entry.meaning}" in item.explained
+        assert f" {entry.name}: {entry.meaning}" in item.full_meaning
         assert entry.meaning
 
 
@@ -215,7 +215,7 @@ class TestSet:
 
 @pytest.fixture
 def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    monkeypatch.setattr(plugins, "_ran", {})
+    monkeypatch.setattr(plugins, "_loaded_files", {})
     path = tmp_path / "my_objective.py"
     path.write_text(PLUGINS[path.name])
     yield path

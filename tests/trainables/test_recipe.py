@@ -12,17 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trainables.errors import (
-    LONGEST,
-    SHORT,
-    SHOWN,
+    MAX_REASON_LENGTH,
+    MAX_SENTENCE_LENGTH,
+    MAX_VALUE_LENGTH,
     UserError,
     answer_user_errors,
     choices,
+    describe_error,
     listed,
     reason,
     sentence,
     shown,
-    unforeseen,
 )
 from trainables.fingerprints import fingerprint
 from trainables.objectives.directions import DIRECTIONS
@@ -225,7 +225,7 @@ class TestAssignment:
         if isinstance(value, tuple):
             value = tuple(part.strip() for part in value if part.strip() and "," not in part)
         text = ",".join(value) if isinstance(value, tuple) else str(value)
-        if keys()[key].exact and value is not None:
+        if keys()[key].keep_blanks and value is not None:
             value = f" {text} "
         assert parse_assignment(f" {key} = {text} ") == (key, value)
 
@@ -288,16 +288,16 @@ class TestErrors:
     @pytest.mark.parametrize("value", ["x" * 10**6, "\ud800\x1b[31m\n", {"a": ["b" * 500] * 500}, deep()])
     def test_what_others_brought_in_is_short_and_can_be_printed(self, value: Any):
         assert shown(value).isprintable()
-        assert len(shown(value)) <= SHOWN + 10
-        for text, most in ((sentence(str(value)), LONGEST), (reason(ValueError(value)), SHORT)):
+        assert len(shown(value)) <= MAX_VALUE_LENGTH + 10
+        for text, most in ((sentence(str(value)), MAX_SENTENCE_LENGTH), (reason(ValueError(value)), MAX_REASON_LENGTH)):
             assert text.isprintable()
             assert len(text) <= most + 10
 
     def test_an_error_has_its_kind_where_nobody_foresaw_it_or_it_says_nothing(self):
         assert reason(ValueError("no JSON\nat all")) == "no JSON"
-        assert reason(MemoryError()) == unforeseen(MemoryError()) == "MemoryError"
-        assert unforeseen(KeyError("model")) == "KeyError: 'model'"
-        assert unforeseen(UserError("no such thing")) == "no such thing"
+        assert reason(MemoryError()) == describe_error(MemoryError()) == "MemoryError"
+        assert describe_error(KeyError("model")) == "KeyError: 'model'"
+        assert describe_error(UserError("no such thing")) == "no such thing"
 
     def test_a_front_door_answers_with_one_line_and_code_2(self, capsys: pytest.CaptureFixture[str]):
         def wrong() -> None:

@@ -64,7 +64,7 @@ def test_a_space_takes_away_only_what_it_added(tmp_path, monkeypatch: pytest.Mon
         "Thing = make_dataclass('Thing', ['name'], frozen=True)\nTHINGS = Registry('thing', Thing('built_in'))\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(plugins, "_ran", {})
+    monkeypatch.setattr(plugins, "_loaded_files", {})
     run_source("from lazy_things import *\nTHINGS.add(Thing('mine'))\nSPACE = {}\n", "space.py", "space")
     from lazy_things import THINGS  # type: ignore[import-not-found]
 

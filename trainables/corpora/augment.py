@@ -26,9 +26,9 @@ from trainables.registry import Registry
 Change = Callable[[str, random.Random], "str | None"]
 """Returns a changed text; None: a copy of the anchor is used instead."""
 
-DELETED = 0.1
-REPLACED = 0.2
-PARAPHRASED = 0.5
+DELETED_SHARE = 0.1
+REPLACED_SHARE = 0.2
+PARAPHRASED_SHARE = 0.5
 FETCH_WORDNET = "python -m trainables.corpora fetch wordnet"
 
 # WordNet lists these as nouns or other content words (`in` as inch, `he` as helium).
@@ -70,7 +70,7 @@ def delete_words(text: str, draws: random.Random) -> str | None:
     words = text.split()
     if len(words) < 2:
         return None
-    deleted = set(draws.sample(range(len(words)), _share(DELETED, len(words))))
+    deleted = set(draws.sample(range(len(words)), _share(DELETED_SHARE, len(words))))
     return " ".join(word for place, word in enumerate(words) if place not in deleted)
 
 
@@ -80,10 +80,10 @@ def synonym_replacer(synonyms: Callable[[str], Sequence[str]]) -> Change:
     def change(text: str, draws: random.Random) -> str | None:
         words = text.split()
         parts = [_WORD.fullmatch(word) for word in words]
-        open_to = [place for place, part in enumerate(parts) if part and synonyms(part[2])]
-        if not open_to:
+        replaceable = [place for place, part in enumerate(parts) if part and synonyms(part[2])]
+        if not replaceable:
             return None
-        for place in draws.sample(open_to, min(_share(REPLACED, len(words)), len(open_to))):
+        for place in draws.sample(replaceable, min(_share(REPLACED_SHARE, len(words)), len(replaceable))):
             before, word, after = parts[place].groups()  # type: ignore[union-attr]
             new = draws.choice(synonyms(word))
             words[place] = before + (new[0].upper() + new[1:] if word[0].isupper() else new) + after
@@ -159,12 +159,12 @@ class Paraphrase(Augmentation):
     name = "paraphrase"
     meaning = "half of the entailments paraphrased by corpus.paraphraser"
 
-    paraphraser: str | None = key(None, "Hub id or folder of a sequence-to-sequence model.", place=True)
+    paraphraser: str | None = key(None, "Hub id or folder of a sequence-to-sequence model.", is_path=True)
 
     def change(self, seed: int, texts: Sequence[str]) -> Change:
         self.check()
         draws = random.Random(seed)
-        chosen = [text for text in texts if draws.random() < PARAPHRASED]
+        chosen = [text for text in texts if draws.random() < PARAPHRASED_SHARE]
         table = dict(zip(chosen, paraphrase(chosen, str(self.paraphraser)), strict=True))
         return lambda text, _: table.get(text) or None
 

@@ -16,7 +16,7 @@ from typing import Any
 from trainables.corpora.teacher_scores import ROLES
 from trainables.errors import UserError, choices, listed, point_hint, shown
 from trainables.labels import LABELS
-from trainables.tabular import NAMES, NLI_SIDES, SEVERAL, RoleColumns, roles_of, without_zeros
+from trainables.tabular import NAMES, NLI_SIDES, SEVERAL_COLUMNS, RoleColumns, roles_of, without_zeros
 
 NUMBERS_READ = "numbers read as " + ", ".join(f"{code} {name}" for code, name in enumerate(LABELS))
 TRIPLETS_READ = "anchors with positives read as entailment, with negatives as contradiction"
@@ -77,7 +77,7 @@ class Labels:
         return code
 
     @property
-    def unsure(self) -> bool:
+    def lacks_labels(self) -> bool:
         """Whether labels are numeric, and fewer than three different ones were read so far."""
         return 0 < len(self.numbers) < len(LABELS)
 
@@ -100,7 +100,7 @@ def named_columns(names: str | None) -> RoleColumns | None:
         named[role] = (*named.get(role, ()), column)
     several = {role for role, columns in named.items() if len(columns) > 1}
     labelled = named.keys() == {*_PAIR} and not several
-    if not labelled and not ({"anchor", "positive"} <= named.keys() <= {*_TRIPLET} and several <= {*SEVERAL}):
+    if not labelled and not ({"anchor", "positive"} <= named.keys() <= {*_TRIPLET} and several <= {*SEVERAL_COLUMNS}):
         raise UserError(
             f"corpus.columns={names!r} must name premise, hypothesis and label, each once, or one anchor, its positive "
             "and, if there are any, negative and what a teacher says of them"
@@ -146,14 +146,14 @@ def role_columns(
     by_role = roles_of(columns)
     chosen = {
         role: named.get(role)
-        or next((name for able in fitting for name in _FIRST[able] if name in columns), None)
-        or next((by_role[able][0] for able in fitting if able in by_role), None)
+        or next((name for known_role in fitting for name in _FIRST[known_role] if name in columns), None)
+        or next((by_role[known_role][0] for known_role in fitting if known_role in by_role), None)
         for role, fitting in roles.items()
     }
     lacking = next((role for role, column in chosen.items() if column not in columns), None)
     if lacking is not None:
         example = ",".join(f"{role}=YOURS" for role in roles)
-        missing = named.get(lacking) or choices(name for able in roles[lacking] for name in NAMES[able])
+        missing = named.get(lacking) or choices(name for known_role in roles[lacking] for name in NAMES[known_role])
         raise UserError(f"{where}: no column {missing} (found: {listed(columns)}); name others by --columns {example}")
     return {role: str(column) for role, column in chosen.items()}
 

@@ -37,7 +37,7 @@ from trainables.corpora.request import check_batch_size
 from trainables.errors import UserError, choices
 from trainables.files import expanded
 from trainables.hub_names import on_hub
-from trainables.process_cache import stamp
+from trainables.process_cache import file_states
 from trainables.recipe import SCENES
 from trainables.text_lines import json_object, numbered_lines
 
@@ -258,7 +258,7 @@ def _identity(source: str) -> Any:
     files = _local_files(source)
     if files is None:
         return ["hub", source]
-    return [*chain.from_iterable(map(stamp, files))]
+    return [*chain.from_iterable(map(file_states, files))]
 
 
 def _tokenizer_identity(tokenizer: Any) -> str:

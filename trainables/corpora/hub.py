@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from trainables.errors import SHORT, UserError, choices, sentence, words_of
+from trainables.errors import MAX_REASON_LENGTH, UserError, choices, message_of, sentence
 from trainables.files import expanded
 from trainables.hub_names import is_id, on_hub
 
@@ -179,4 +179,4 @@ def _opened(text: str, data_set: DataSet) -> Iterator[Any]:
 
 def _reason(error: Exception) -> str:
     """Return all lines of an error's message: one of them may list the existing configurations."""
-    return sentence(words_of(error), SHORT)
+    return sentence(message_of(error), MAX_REASON_LENGTH)

@@ -1,9 +1,9 @@
 """Leaks: items of dev and test sets that the training data contain.
 
-    found = leaks(rows, {"queries_dev": dev_items, "queries_test": test_items})
+    found = find_leaks(rows, {"queries_dev": dev_items, "queries_test": test_items})
     found.parts["queries_test"].items.exact        # number of test items that a training row contains, letter by letter
     found.parts["queries_test"].texts.near         # number of test texts with a near duplicate in a training row
-    found.drop                                     # numbers of the training rows to leave out
+    found.leaking_rows                             # numbers of the training rows to leave out
 
 A training row and a test item are the texts of one line: a pair, a triplet, one labelled text. A row contains an item
 if it has the item's only text, or its first text and one more of its texts. Only such rows are dropped.
@@ -24,7 +24,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-NEAR = 80
+NEAR_PERCENT = 80
 """Two texts are near duplicates if they share at least this percentage of the union of their shingles."""
 LIKENESSES = ("exact", "normalised", "near")
 
@@ -32,9 +32,10 @@ _UNSPACED = "\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff"
 """Thai, Lao, Japanese and Chinese put no spaces between words: each letter counts as a word."""
 _WORD = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+")
 _CACHED = 65_536
-FEW, DEEPEST, LONG = 2, 3, 64
-"""At most `FEW` texts that share rarest shingles are compared one by one; more are divided by a further shared shingle,
-up to `DEEPEST`. Texts of more than `LONG` shingles are divided by one only: they have too many ways to share three."""
+MAX_COMPARED, MAX_DEPTH, LONG_TEXT = 2, 3, 64
+"""At most `MAX_COMPARED` texts that share rarest shingles are compared one by one; more are divided by a further shared
+shingle, up to `MAX_DEPTH`. Texts of more than `LONG_TEXT` shingles are divided by one only: they have too many ways to
+share three."""
 
 
 @dataclass(frozen=True)
@@ -56,8 +57,8 @@ class Counts:
 class PartLeaks:
     """Items and texts of one dev or test part that the training rows contain."""
 
-    of_items: int
-    of_texts: int
+    item_count: int
+    text_count: int
     """Number of all items, and of all different texts, of the part."""
     items: Counts
     """Items that a row contains whole, such as both texts of a pair."""
@@ -70,11 +71,11 @@ class Leaks:
 
     rows: int
     parts: dict[str, PartLeaks]
-    drop: tuple[int, ...]
+    leaking_rows: tuple[int, ...]
     """Numbers, from 0, of the rows that contain a whole item of a part that is not spared."""
 
 
-def leaks(
+def find_leaks(
     rows: Iterable[Sequence[str]], parts: Mapping[str, Iterable[Sequence[str]]], spared: Container[str] = ()
 ) -> Leaks:
     """Compare training rows with the items of parts; items of the `spared` parts drop no row. Rows are read once and
@@ -84,19 +85,19 @@ def leaks(
     for name, items in parts.items():
         for item in items:
             items_of_part[name].add([numbers.setdefault(text, len(numbers)) for text in item])
-    texts = AlikeTexts(numbers)
-    drop, count = [], 0
+    texts = TextIndex(numbers)
+    leaking_rows, count = [], 0
     for number, row in enumerate(rows):
         count += 1
-        alike = [texts.like(text) for text in row]
-        if any(alike):
-            whole = [part.meet(alike) and name not in spared for name, part in items_of_part.items()]
+        row_matches = [texts.matches(text) for text in row]
+        if any(row_matches):
+            whole = [part.record_row(row_matches) and name not in spared for name, part in items_of_part.items()]
             if any(whole):
-                drop.append(number)
-    return Leaks(count, {name: part.leaks() for name, part in items_of_part.items()}, tuple(drop))
+                leaking_rows.append(number)
+    return Leaks(count, {name: part.leaks() for name, part in items_of_part.items()}, tuple(leaking_rows))
 
 
-def plain(text: str) -> str:
+def normalise(text: str) -> str:
     """Return the text without differences in case, white space and punctuation."""
     folded = unicodedata.normalize("NFKC", text).casefold()
     return " ".join(_WORD.findall(folded)) or folded.strip()
@@ -107,15 +108,15 @@ def _shingles(plain_text: str) -> frozenset[str]:
     return frozenset((*words, *map(" ".join, pairwise(words))))
 
 
-class AlikeTexts:
-    """Numbered texts, and a search for those that equal a text exactly, after `plain`, or nearly."""
+class TextIndex:
+    """Numbered texts, and a search for those that equal a text exactly, after `normalise`, or nearly."""
 
     def __init__(self, numbers: Mapping[str, int]) -> None:
         self._numbers = numbers
         self._same = defaultdict[str, list[int]](list)
         """Maps a plain text to the numbers of its texts."""
         for text, number in numbers.items():
-            self._same[plain(text)].append(number)
+            self._same[normalise(text)].append(number)
         shingled = {text: _shingles(text) for text in self._same}
         rarity = Counter(shingle for shingles in shingled.values() for shingle in shingles)
         self._rank = {
@@ -125,12 +126,12 @@ class AlikeTexts:
         by_size = defaultdict[int, list[_Shingled]](list)
         for text, shingles in shingled.items():
             by_size[_band(len(shingles))].append(_Shingled(text, sorted(map(self._rank.__getitem__, shingles))))
-        self._by_size = {band: _Alike(texts) for band, texts in by_size.items()}
-        self.like = functools.lru_cache(_CACHED)(self._like)
+        self._by_size = {band: _ShingleNode(texts) for band, texts in by_size.items()}
+        self.matches = functools.lru_cache(_CACHED)(self._find_matches)
         """Maps a text to the numbers of the texts like it, each with its index in `LIKENESSES`."""
 
-    def _like(self, text: str) -> dict[int, int]:
-        folded = plain(text)
+    def _find_matches(self, text: str) -> dict[int, int]:
+        folded = normalise(text)
         likenesses = {number: 2 for other in self._near(folded) for number in self._same[other]}
         likenesses |= dict.fromkeys(self._same.get(folded, ()), 1)
         if text in self._numbers:
@@ -139,20 +140,20 @@ class AlikeTexts:
 
     def _near(self, folded: str) -> set[str]:
         shingles = _shingles(folded)
-        mine = {rank for shingle in shingles if (rank := self._rank.get(shingle)) is not None}
-        size, unknown = len(shingles), len(shingles) - len(mine)
+        known_ranks = {rank for shingle in shingles if (rank := self._rank.get(shingle)) is not None}
+        size, unknown = len(shingles), len(shingles) - len(known_ranks)
         if unknown >= _enough(size):  # most texts return here
             return set()
-        least, most = -(-NEAR * size // 100), 100 * size // NEAR
-        ranks, compared = sorted(mine), list[_Shingled]()
+        least, most = -(-NEAR_PERCENT * size // 100), 100 * size // NEAR_PERCENT
+        ranks, candidates = sorted(known_ranks), list[_Shingled]()
         for band in range(_band(least), _band(most) + 1):
-            if (alike := self._by_size.get(band)) is not None:
-                shared = -(-NEAR * (size + max(least, alike.least)) // (100 + NEAR))
-                alike.met(ranks, 0, size - shared + 1 - unknown, compared)  # unknown shingles are rarest
+            if (node := self._by_size.get(band)) is not None:
+                shared = -(-NEAR_PERCENT * (size + max(least, node.least)) // (100 + NEAR_PERCENT))
+                node.add_candidates(ranks, 0, size - shared + 1 - unknown, candidates)  # unknown shingles are rarest
         return {
             other.plain
-            for other in compared
-            if 100 * (shared := len(mine & other.shingles)) >= NEAR * (size + len(other.ranks) - shared)
+            for other in candidates
+            if 100 * (shared := len(known_ranks & other.shingles)) >= NEAR_PERCENT * (size + len(other.ranks) - shared)
         }
 
 
@@ -161,7 +162,7 @@ class _Shingled:
         self.plain, self.ranks, self.shingles = plain_text, ranks, frozenset(ranks)
 
 
-class _Alike:
+class _ShingleNode:
     """Texts of similar size that share `depth` of their rarest shingles."""
 
     def __init__(self, texts: list[_Shingled], depth: int = 0, last: int = -1) -> None:
@@ -169,28 +170,28 @@ class _Alike:
         self.least = min(len(text.ranks) for text in texts)
         """Number of shingles of the shortest text."""
         self.texts = texts
-        """Texts to compare one by one; empty if `sharing` divides them further."""
-        self.sharing: dict[int, _Alike] = {}
+        """Texts to compare one by one; empty if `children` divides them further."""
+        self.children: dict[int, _ShingleNode] = {}
         """Maps a further shared shingle to its texts. Near duplicates that share `depth` shingles find the next shared
         one among one more of their rarest shingles."""
-        share_more = NEAR * self.least > 100 * depth
-        if len(texts) > FEW and depth < DEEPEST and (depth == 0 or self.least <= LONG) and share_more:
-            sharing = defaultdict[int, list[_Shingled]](list)
+        share_more = NEAR_PERCENT * self.least > 100 * depth
+        if len(texts) > MAX_COMPARED and depth < MAX_DEPTH and (depth == 0 or self.least <= LONG_TEXT) and share_more:
+            children = defaultdict[int, list[_Shingled]](list)
             for text in texts:
                 for rank in text.ranks[: _enough(len(text.ranks)) + depth]:
                     if rank > last:
-                        sharing[rank].append(text)
+                        children[rank].append(text)
             self.texts = []
-            self.sharing = {rank: _Alike(among, depth + 1, rank) for rank, among in sharing.items()}
+            self.children = {rank: _ShingleNode(among, depth + 1, rank) for rank, among in children.items()}
 
-    def met(self, ranks: Sequence[int], begin: int, end: int, compared: list[_Shingled]) -> None:
-        """Add to `compared` the texts to compare with a text of these shingle `ranks`, some more than once. The next
+    def add_candidates(self, ranks: Sequence[int], begin: int, end: int, candidates: list[_Shingled]) -> None:
+        """Add to `candidates` the texts to compare with a text of these shingle `ranks`, some more than once. The next
         shared shingle is in `ranks[begin:end]`."""
-        compared += self.texts
-        if self.sharing:
+        candidates += self.texts
+        if self.children:
             for place in range(begin, min(end, len(ranks))):
-                if (further := self.sharing.get(ranks[place])) is not None:
-                    further.met(ranks, place + 1, end + 1, compared)
+                if (further := self.children.get(ranks[place])) is not None:
+                    further.add_candidates(ranks, place + 1, end + 1, candidates)
 
 
 @functools.cache
@@ -202,7 +203,7 @@ def _band(size: int) -> int:
 def _enough(shingles: int) -> int:
     """Return the number of a text's rarest shingles of which a near duplicate must share at least one. Of one shingle
     more it must share two, if it must share two at all."""
-    return shingles * (100 - NEAR) // 100 + 1
+    return shingles * (100 - NEAR_PERCENT) // 100 + 1
 
 
 @dataclass
@@ -219,21 +220,21 @@ class _PartItems:
         self.items.append(item)
         self.texts.update(dict.fromkeys(item, len(LIKENESSES)))  # no match yet
 
-    def meet(self, alike: Sequence[Mapping[int, int]]) -> bool:
-        """Record a row, given what `AlikeTexts.like` returns for each text. Return whether it contains a whole item."""
+    def record_row(self, row_matches: Sequence[Mapping[int, int]]) -> bool:
+        """Record a row, given the `TextIndex.matches` of each text. Return whether it contains a whole item."""
         whole = False
-        for place, likenesses in enumerate(alike):
+        for place, likenesses in enumerate(row_matches):
             for number, likeness in likenesses.items():
                 if number in self.texts:
                     self.texts[number] = min(self.texts[number], likeness)
                 for index in self.by_first.get(number, ()):
                     others = self.items[index][1:]
                     rest = [
-                        max(likeness, like[other])
-                        for at, like in enumerate(alike)
+                        max(likeness, matches[other])
+                        for at, matches in enumerate(row_matches)
                         if at != place  # one text like both texts of an item does not suffice
                         for other in others
-                        if other in like
+                        if other in matches
                     ]
                     if rest or not others:
                         whole = True

@@ -2,7 +2,7 @@
 
     rules = Mining(mined_skip=0, mined_depth=50, mined_margin=0.05)
     table = mined_table(pairs, embed, rules, 3)     # the candidates that are negatives of each anchor, at most 3
-    with_negatives = with_table(pairs, table)
+    with_negatives = add_negatives(pairs, table)
 
 NV-Retriever (Moreira 2024, arXiv 2407.15831), section 4: a candidate with too high a score counts as a false negative,
 and is left out. The limit is a share of the positive's score (TopK-PercPos), the positive's score less a margin
@@ -30,7 +30,7 @@ Embed = Callable[[Sequence[str]], np.ndarray]
 """Maps texts to embeddings, (texts, dim)."""
 _MINED = ("negatives_from", "mined".__eq__)
 """Condition under which the keys of mining apply."""
-AT_ONCE = 1024
+ANCHORS_AT_ONCE = 1024
 """Number of anchors compared with all candidates in one product, which bounds memory."""
 
 
@@ -49,7 +49,7 @@ class Mining(Options):
     mined_by: str | None = key(
         None,
         "Hub id or folder of the frozen encoder that mines, with its own pooling; none takes the one that is trained.",
-        place=True,
+        is_path=True,
         when=_MINED,
     )
     mined_every: int | None = key(
@@ -114,14 +114,14 @@ class Mining(Options):
                 "the same again; leave out one of the two"
             )
 
-    def fit(self, scores: np.ndarray, positive: float) -> np.ndarray:
+    def allows(self, scores: np.ndarray, positive: float) -> np.ndarray:
         """Return whether each score is allowed for a negative, ignoring rank. `positive`: score of the positive."""
-        fit = scores <= positive - abs(positive) * self.mined_margin
+        allowed = scores <= positive - abs(positive) * self.mined_margin
         if self.mined_absolute_margin is not None:
-            fit &= scores <= positive - self.mined_absolute_margin
+            allowed &= scores <= positive - self.mined_absolute_margin
         if self.mined_max_score is not None:
-            fit &= scores <= self.mined_max_score
-        return fit if self.mined_min_score is None else fit & (scores >= self.mined_min_score)
+            allowed &= scores <= self.mined_max_score
+        return allowed if self.mined_min_score is None else allowed & (scores >= self.mined_min_score)
 
 
 def mined_table(pairs: NLIPairs, embed: Embed, rules: Mining, each: int) -> np.ndarray:  # (anchors, each) int64
@@ -136,8 +136,8 @@ def mined_table(pairs: NLIPairs, embed: Embed, rules: Mining, each: int) -> np.n
     vectors = np.asarray(embed(everything), dtype=np.float32)
     vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
     table = np.full((len(anchors), each), -1, dtype=np.int64)
-    for start in range(0, len(anchors), AT_ONCE):
-        some = anchors[start : start + AT_ONCE]
+    for start in range(0, len(anchors), ANCHORS_AT_ONCE):
+        some = anchors[start : start + ANCHORS_AT_ONCE]
         near = vectors[[place[pairs.premises[rows[0]]] for rows in some]] @ vectors[: len(texts)].T
         for number, (rows, scores) in enumerate(zip(some, near, strict=True), start):
             own = [place[pairs.hypotheses[row]] for row in rows]
@@ -146,7 +146,7 @@ def mined_table(pairs: NLIPairs, embed: Embed, rules: Mining, each: int) -> np.n
                 [candidate for candidate in (place[pairs.premises[rows[0]]], *own) if candidate < len(texts)]
             ] = -np.inf
             nearest = _nearest(scores, rules.mined_depth)
-            nearest = nearest[rules.fit(scores[nearest], positive) & (scores[nearest] > -np.inf)]
+            nearest = nearest[rules.allows(scores[nearest], positive) & (scores[nearest] > -np.inf)]
             chosen = nearest[rules.mined_skip :][:each]
             table[number, : len(chosen)] = chosen
     if (table < 0).all():
@@ -157,7 +157,7 @@ def mined_table(pairs: NLIPairs, embed: Embed, rules: Mining, each: int) -> np.n
     return table
 
 
-def with_table(pairs: NLIPairs, table: np.ndarray) -> NLIPairs:
+def add_negatives(pairs: NLIPairs, table: np.ndarray) -> NLIPairs:
     """Return the entailed pairs, and the negatives of a `mined_table` as contradictions.
 
     The entailed pairs come first. So anchors have the same numbers in a sampler, and the same order in each epoch, with
@@ -166,13 +166,13 @@ def with_table(pairs: NLIPairs, table: np.ndarray) -> NLIPairs:
     anchors, texts = _entailed(pairs), candidates(pairs)
     anchor, column = np.nonzero(table >= 0)
     entailed = [row for rows in anchors for row in rows]
-    of = [anchors[number][0] for number in anchor.tolist()]  # a row of each negative's anchor
+    anchor_rows = [anchors[number][0] for number in anchor.tolist()]  # a row of each negative's anchor
     return replace(
         pairs,
-        premises=[pairs.premises[row] for row in (*entailed, *of)],
+        premises=[pairs.premises[row] for row in (*entailed, *anchor_rows)],
         hypotheses=[*(pairs.hypotheses[row] for row in entailed), *(texts[i] for i in table[anchor, column].tolist())],
-        labels=np.repeat(np.array([ENTAILMENT, CONTRADICTION], dtype=np.int8), [len(entailed), len(of)]),
-        file=pairs.file[[*entailed, *of]],
+        labels=np.repeat(np.array([ENTAILMENT, CONTRADICTION], dtype=np.int8), [len(entailed), len(anchor_rows)]),
+        file=pairs.file[[*entailed, *anchor_rows]],
         scores=None,
     )
 
@@ -194,7 +194,7 @@ class RenewedSampler:
     ) -> None:
         """`table`: negatives mined by the untrained encoder. `make`: makes a sampler from pairs with negatives."""
         self.pairs, self.rules, self.every, self._make = pairs, rules, every, make
-        self.take(table)
+        self.set_table(table)
 
     @property
     def steps_per_epoch(self) -> int:
@@ -213,12 +213,12 @@ class RenewedSampler:
         return step > 0 and step % self.every == 0
 
     def mine(self, embed: Embed) -> np.ndarray:
-        """Return a new table of negatives; `take` applies it."""
+        """Return a new table of negatives; `set_table` applies it."""
         return mined_table(self.pairs, embed, self.rules, self.table.shape[1])
 
-    def take(self, table: np.ndarray) -> None:
+    def set_table(self, table: np.ndarray) -> None:
         """Use the negatives of this table from now on."""
-        self.table, self._sampler = table, self._make(with_table(self.pairs, table))
+        self.table, self._sampler = table, self._make(add_negatives(self.pairs, table))
 
 
 def _entailed(pairs: NLIPairs) -> list[list[int]]:

@@ -23,12 +23,12 @@ import numpy as np
 
 from trainables.corpora import scenes
 from trainables.corpora.columns import NUMBERS_READ, TRIPLETS_READ, Labels, find_columns, named_columns
-from trainables.corpora.own_rows import anchored, labelled_pair
+from trainables.corpora.own_rows import read_anchored, read_labelled_pair
 from trainables.corpora.tables import FORMS, Record, check_tables, find_tables, open_table, sources
-from trainables.corpora.teacher_scores import ROLES, SIDES, divisor, scores_of, teacher_says
+from trainables.corpora.teacher_scores import ROLES, SIDES, divisor, read_teacher, scores_of
 from trainables.errors import UserError, choices
 from trainables.labels import CONTRADICTION, ENTAILMENT, LABELS, NEUTRAL
-from trainables.process_cache import stamp
+from trainables.process_cache import file_states
 from trainables.recipe import SCENES
 from trainables.tabular import RoleColumns, texts_of
 
@@ -89,7 +89,7 @@ class NLIPairs:
             scores=None if self.scores is None else self.scores.copy(),
         )
 
-    def of(self, mask: np.ndarray) -> NLIPairs:  # (pairs,) bool
+    def select(self, mask: np.ndarray) -> NLIPairs:  # (pairs,) bool
         """Return the pairs of the mask. `dropped` and `moved` still count the whole source."""
         rows = np.flatnonzero(mask).tolist()
         premises, hypotheses = ([side[row] for row in rows] for side in (self.premises, self.hypotheses))
@@ -127,7 +127,7 @@ def load_nli(
     named, names, lacking = named_columns(columns), Labels(labels), Counter[str]()
     scenes_file = scenes.ensure() / "nli" / "train.jsonl" if source == SCENES else None
     for place in [scenes_file] if scenes_file else _places(source):
-        if len(premises) == limit and not names.unsure:
+        if len(premises) == limit and not names.lacks_labels:
             break
         table = open_table(place)
         if len(premises) != limit:
@@ -139,7 +139,7 @@ def load_nli(
         records = table.read([*chain.from_iterable(by_role.values())])
         for row in _labelled(by_role, records, names) if "label" in by_role else _triplets(by_role, records, lacking):
             if len(premises) == limit:
-                if names.unsure:
+                if names.lacks_labels:
                     continue
                 break
             if row is None:
@@ -158,7 +158,7 @@ def load_nli(
     premises, hypotheses = [premises[i] for i in order], [hypotheses[i] for i in order]
     code = np.array(codes, dtype=np.int8)[order]
     numbers = np.array(teacher)[order]
-    divided_by = divisor(numbers, number(premises))
+    divided_by = divisor(numbers, number_texts(premises))
     scores = (numbers / divided_by).astype(np.float32) if np.isfinite(numbers).any() else None
     pairs = NLIPairs(
         premises,
@@ -176,7 +176,7 @@ def load_nli(
         scores,
         divided_by,
     )
-    return pairs if share == 1 else pairs.of(drawn_share(premises, share, f"corpus.nli={source!r}"))
+    return pairs if share == 1 else pairs.select(drawn_share(premises, share, f"corpus.nli={source!r}"))
 
 
 def check_nli(source: str, *, columns: str | None = None, labels: str | None = None) -> None:
@@ -194,7 +194,7 @@ def stamps(source: str) -> tuple[tuple[str, int, int], ...] | None:
         for place in [] if part == SCENES else _places(part):
             if isinstance(place, str):
                 return None
-            files += stamp(place)
+            files += file_states(place)
         files += [(scenes.version(), 0, 0)] * (part == SCENES)
     return tuple(files)
 
@@ -241,7 +241,7 @@ def census(pairs: NLIPairs) -> PairCensus:
     )
 
 
-def number(texts: Iterable[str]) -> np.ndarray:
+def number_texts(texts: Iterable[str]) -> np.ndarray:
     """Return (texts,) int64: equal texts have equal numbers, from 0 in order of first appearance."""
     numbers: dict[str, int] = {}
     return np.array([numbers.setdefault(text, len(numbers)) for text in texts], dtype=np.int64)
@@ -253,7 +253,7 @@ def drawn_share(texts: Sequence[str], share: float, where: str) -> np.ndarray:  
     The order of texts is random but the same for every seed, so that a larger share contains a smaller one.
     `UserError`, which starts with `where`, for a share without a row.
     """
-    text = number(texts)
+    text = number_texts(texts)
     rows = np.bincount(text)
     order = np.random.Generator(np.random.Philox(key=0)).permutation(len(rows))
     size = round(share * len(texts))
@@ -266,7 +266,7 @@ def drawn_share(texts: Sequence[str], share: float, where: str) -> np.ndarray:  
 def count_premises(pairs: NLIPairs) -> dict[str, list[list[int]]]:
     """Return SupMPN's Table 1 for each file: rows of (entailments, contradictions, number of premises that have these
     numbers), where 5 means 5 or more. Repeated pairs count each time."""
-    premise = number(pairs.premises)
+    premise = number_texts(pairs.premises)
     tables = {}
     for code, name in enumerate(pairs.files):
         in_file = pairs.file == code
@@ -294,7 +294,7 @@ def _labelled(columns: RoleColumns, records: _Located, labels: Labels) -> Iterat
         missing = next((name for names in columns.values() for name in names if name not in record), None)
         if missing is not None:
             raise UserError(f"{where}: column {missing!r} is missing")
-        row = labelled_pair(record, columns, where, labels)
+        row = read_labelled_pair(record, columns, where, labels)
         yield (
             None if isinstance(row, str) else (row["premise"], row["hypothesis"], LABELS.index(row["label"]), math.nan)
         )
@@ -311,11 +311,11 @@ def _triplets(columns: RoleColumns, records: _Located, lacking: Counter[str]) ->
         for column in sides:
             if not texts_of(record.get(column)):
                 lacking[column] += 1
-        row = anchored(record, columns, where)
+        row = read_anchored(record, columns, where)
         anchor, near, far = row["anchor"], row["positive"], row.get("negative", [])
         if not near:
             raise UserError(f"{where}: no positive in {choices(columns['positive'])}")
-        teacher = teacher_says(record, columns, where)
+        teacher = read_teacher(record, columns, where)
         rows = [(anchor, text, ENTAILMENT) for text in near] + [(anchor, text, CONTRADICTION) for text in far]
         positive = near[0] if len(teacher) < len(rows) else ""
         if taught and not teacher:
@@ -332,7 +332,7 @@ def _triplets(columns: RoleColumns, records: _Located, lacking: Counter[str]) ->
 def _order_by_premise(premises: list[str]) -> tuple[np.ndarray, int]:
     """Return the stable order that groups rows by premise, and the number of rows that were not next to the first
     rows of their premise."""
-    premise = number(premises)
+    premise = number_texts(premises)
     run = np.cumsum(np.diff(premise, prepend=premise[0]) != 0)
     _, first = np.unique(premise, return_index=True)
     return np.argsort(premise, kind="stable"), int((run != run[first][premise]).sum())

@@ -61,7 +61,7 @@ def texts(row: Normal) -> list[str]:
     return [*both, *titles, *row.get("text", ()), *row.get("positive", ()), *row.get("negative", ())]
 
 
-def only_texts(row: Normal, stays: Sequence[bool]) -> Normal:
+def keep_texts(row: Normal, stays: Sequence[bool]) -> Normal:
     """Return a row without some positives and negatives, and without their teacher's scores. `stays`: whether each text
     of `texts(row)` stays."""
     positives, negatives = (len(row.get(side, ())) for side in teacher_scores.SIDES)
@@ -86,7 +86,7 @@ def brief(text: object) -> str:
     return f'"{plain}"' if len(plain) <= _BRIEF else f'"{plain[: _BRIEF - 2].rstrip()} …"'
 
 
-def anchored(record: Record, columns: RoleColumns, where: str) -> Normal:
+def read_anchored(record: Record, columns: RoleColumns, where: str) -> Normal:
     """Return a row of an anchor, with its positives and negatives if these have columns."""
     (anchor,) = columns["anchor"]
     row: Normal = {"anchor": one_text(record, anchor, where)}
@@ -96,7 +96,7 @@ def anchored(record: Record, columns: RoleColumns, where: str) -> Normal:
     return row
 
 
-def labelled_pair(record: Record, columns: RoleColumns, where: str, labels: Labels) -> Normal | str:
+def read_labelled_pair(record: Record, columns: RoleColumns, where: str, labels: Labels) -> Normal | str:
     (first,), (second,), (name,) = columns["sentence1"], columns["sentence2"], columns["label"]
     code = labels.code(record.get(name), where)
     if code is None:
@@ -105,17 +105,17 @@ def labelled_pair(record: Record, columns: RoleColumns, where: str, labels: Labe
     return {"premise": premise, "hypothesis": hypothesis, "label": LABELS[code]}
 
 
-def _pair(record: Record, columns: RoleColumns, where: str, labels: Labels) -> Normal | str:
+def _read_pair(record: Record, columns: RoleColumns, where: str, labels: Labels) -> Normal | str:
     (anchor,) = columns["anchor"]
     if columns["anchor"] == columns["positive"]:  # a set: all texts have one meaning
         first, *others = texts_in(record, anchor, where)
         return {"anchor": first, "positive": others} if others else "positive"
-    row = anchored(record, columns, where)
-    teacher = teacher_scores.teacher_says(record, columns, where)
+    row = read_anchored(record, columns, where)
+    teacher = teacher_scores.read_teacher(record, columns, where)
     return {**row, "teacher": teacher} if teacher else row
 
 
-def _scored_pair(record: Record, columns: RoleColumns, where: str, labels: Labels) -> Normal:
+def _read_scored_pair(record: Record, columns: RoleColumns, where: str, labels: Labels) -> Normal:
     (first,), (second,), (name,) = columns["sentence1"], columns["sentence2"], columns["score"]
     cell = record.get(name)
     score = as_number(cell)
@@ -124,12 +124,12 @@ def _scored_pair(record: Record, columns: RoleColumns, where: str, labels: Label
     return {"sentence1": one_text(record, first, where), "sentence2": one_text(record, second, where), "score": score}
 
 
-def _labelled_text(record: Record, columns: RoleColumns, where: str, labels: Labels) -> Normal:
+def _read_labelled_text(record: Record, columns: RoleColumns, where: str, labels: Labels) -> Normal:
     (sentence,), (name,) = columns["sentence"], columns["label"]
     return {"sentence": one_text(record, sentence, where), "label": as_label(record.get(name), where)}
 
 
-def _document(record: Record, columns: RoleColumns, where: str, labels: Labels) -> Normal:
+def _read_document(record: Record, columns: RoleColumns, where: str, labels: Labels) -> Normal:
     """Return the title, and the text or the texts of the sections, with their headings."""
     (name,) = columns["sentence"]
     texts = texts_in(record, name, where)
@@ -145,16 +145,16 @@ def _document(record: Record, columns: RoleColumns, where: str, labels: Labels) 
 
 
 CONTENTS: Mapping[str, Content] = {
-    "pairs": Content("pairs", _pair, ("anchor", "positive")),
+    "pairs": Content("pairs", _read_pair, ("anchor", "positive")),
     "triplets": Content(
-        "anchors with positives and negatives", _pair, ("anchor", "positive"), ("negative", *teacher_scores.ROLES)
+        "anchors with positives and negatives", _read_pair, ("anchor", "positive"), ("negative", *teacher_scores.ROLES)
     ),
     "nli": Content(
         "premises and hypotheses labelled entailment, neutral or contradiction",
-        labelled_pair,
+        read_labelled_pair,
         ("sentence1", "sentence2", "label"),
     ),
-    "scored": Content("pairs with scores", _scored_pair, ("sentence1", "sentence2", "score")),
-    "labelled": Content("labelled texts", _labelled_text, ("sentence", "label")),
-    "texts": Content("texts alone", _document, ("sentence",), ("title", "heading")),
+    "scored": Content("pairs with scores", _read_scored_pair, ("sentence1", "sentence2", "score")),
+    "labelled": Content("labelled texts", _read_labelled_text, ("sentence", "label")),
+    "texts": Content("texts alone", _read_document, ("sentence",), ("title", "heading")),
 }

@@ -50,7 +50,7 @@ class SamplerRequest:
     """Maps texts to (texts, dim), for layouts that mine negatives; None for other layouts, and in a check."""
     augmentation: Augmentation = NONE
     """How the layout `groups` makes missing positives."""
-    apart: bool = False
+    no_duplicates: bool = False
     """Whether pairs or groups that share a text must be in different batches."""
     taught: bool = False
     """Whether the data must have a teacher's scores, from which the objective learns."""

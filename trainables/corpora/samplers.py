@@ -16,8 +16,8 @@ import numpy as np
 
 from trainables.corpora.augment import Change
 from trainables.corpora.batch import Batch
-from trainables.corpora.nli import NLIPairs, number
-from trainables.corpora.shuffled import Shuffled, once_an_epoch
+from trainables.corpora.nli import NLIPairs, number_texts
+from trainables.corpora.shuffled import Shuffled, cached_per_epoch
 from trainables.errors import UserError
 from trainables.labels import CONTRADICTION, ENTAILMENT, NEUTRAL
 
@@ -32,7 +32,7 @@ class RowSampler:
         self.pairs = pairs
         self.size = size
         self.steps_per_epoch = -(-len(pairs) // size)
-        self._premises = number(pairs.premises)
+        self._premises = number_texts(pairs.premises)
 
     def batch(self, step: int) -> Batch:
         start = step % self.steps_per_epoch * self.size
@@ -52,9 +52,9 @@ class PairSampler(Shuffled):
         size: int,
         seed: int,
         scores: np.ndarray | None = None,
-        apart: bool = False,
+        no_duplicates: bool = False,
     ) -> None:
-        super().__init__(len(first), size, seed, apart)
+        super().__init__(len(first), size, seed, no_duplicates)
         self._scores = scores
         self._texts, (self._first, self._second) = _index(first, second)
 
@@ -68,7 +68,7 @@ class PairSampler(Shuffled):
         return list(zip(self._first.tolist(), self._second.tolist(), strict=True))
 
 
-def paired(first: Sequence[str], second: Sequence[str], group: np.ndarray) -> Batch:
+def positive_batch(first: Sequence[str], second: Sequence[str], group: np.ndarray) -> Batch:
     """Return a batch of positive pairs; equal sides are two views of one text."""
     texts, (anchors, positives) = _index(first, second)
     return _pair_batch(texts, anchors, positives, group, np.full(len(group), ENTAILMENT, dtype=np.int8))
@@ -84,7 +84,7 @@ def _pair_batch(
 ) -> Batch:
     items, second = _Items(texts), second.copy()
     for row in np.flatnonzero(first == second).tolist():
-        second[row] = items.another(texts[second[row]])
+        second[row] = items.add_item(texts[second[row]])
     return items.batch(first, second, label, group, score)
 
 
@@ -96,7 +96,7 @@ class SameLabelSampler(Shuffled):
     """
 
     def __init__(self, texts: Sequence[str], labels: Sequence[str], size: int, seed: int, each: int) -> None:
-        self._label = number(labels)  # (texts,)
+        self._label = number_texts(labels)  # (texts,)
         super().__init__(self.units_of(np.bincount(self._label).tolist(), each), size, seed)
         self.each = each
         self._texts, (self._item,) = _index(texts)
@@ -108,7 +108,7 @@ class SameLabelSampler(Shuffled):
 
     def batch(self, step: int) -> Batch:
         epoch, chosen = self.draw(step)
-        rows = self._cut(epoch).of(chosen).item
+        rows = self._unit_texts(epoch).select(chosen).item
         rows = rows[np.argsort(self._label[rows], kind="stable")]
         label, first = self._label[rows], np.ones(len(rows), dtype=bool)
         first[1:] = label[1:] != label[:-1]
@@ -117,8 +117,8 @@ class SameLabelSampler(Shuffled):
         entailed = np.full(int((~first).sum()), ENTAILMENT, dtype=np.int8)
         return _Items(self._texts).batch(anchor[~first], item[~first], entailed, label[~first])
 
-    @once_an_epoch
-    def _cut(self, epoch: int) -> _Lists:
+    @cached_per_epoch
+    def _unit_texts(self, epoch: int) -> _Lists:
         """Return the texts of each unit."""
         draws = np.random.default_rng([self.seed, epoch, 1])
         order = np.lexsort((draws.random(len(self._label)), self._label))
@@ -146,37 +146,39 @@ class GroupSampler(Shuffled):
         positives: int | None,
         negatives: int | None,
         change: Callable[[list[str]], Change | None] = lambda _: None,
-        apart: bool = False,
+        no_duplicates: bool = False,
     ) -> None:
-        own = _own(pairs, need_positive=positives is None)
-        super().__init__(len(own.anchor), size, seed, apart)
-        self.own, self.positives, self.negatives = own, positives, negatives
+        groups = _make_groups(pairs, need_positive=positives is None)
+        super().__init__(len(groups.anchor), size, seed, no_duplicates)
+        self.groups, self.positives, self.negatives = groups, positives, negatives
         self._make_change = functools.cache(lambda: change(self.sources()))
         self.filled_positives, self.filled_negatives = (
             0 if most is None else int(np.maximum(most - np.diff(lists.start), 0).sum())
-            for most, lists in ((positives, own.positive), (negatives, own.negative))
+            for most, lists in ((positives, groups.positive), (negatives, groups.negative))
         )
         """Numbers of positives and negatives that all groups of an epoch lack."""
         if self.filled_negatives:
-            self._pool = np.concatenate([own.positive.item, own.negative.item])
-            self._entailed = np.sort(own.positive.owner() * len(own.texts) + own.positive.item)
+            self._pool = np.concatenate([groups.positive.item, groups.negative.item])
+            self._entailed = np.sort(groups.positive.owner() * len(groups.texts) + groups.positive.item)
 
     def sources(self) -> list[str]:
         """Return the unique texts for fillers: entailments of anchors with fewer than P, anchors without any."""
         if not self.positives:
             return []
-        count = np.diff(self.own.positive.start)
-        lacking = self.own.positive.item[(count < self.positives)[self.own.positive.owner()]]
-        return [self.own.texts[i] for i in np.unique(np.concatenate([lacking, self.own.anchor[count == 0]])).tolist()]
+        count = np.diff(self.groups.positive.start)
+        lacking = self.groups.positive.item[(count < self.positives)[self.groups.positive.owner()]]
+        return [
+            self.groups.texts[i] for i in np.unique(np.concatenate([lacking, self.groups.anchor[count == 0]])).tolist()
+        ]
 
     def batch(self, step: int) -> Batch:
         epoch, chosen = self.draw(step)
-        positive, negative = (lists.of(chosen) for lists in self._groups_of(epoch))
-        items = _Items(self.own.texts)
+        positive, negative = (lists.select(chosen) for lists in self._groups_of(epoch))
+        items = _Items(self.groups.texts)
         place = np.concatenate([positive.owner(), negative.owner()])
-        anchor = self.own.anchor[chosen]
+        anchor = self.groups.anchor[chosen]
         hypothesis = np.concatenate([positive.item, negative.item])
-        score = None if self.own.scores is None else self.own.scores.of(chosen[place], hypothesis)
+        score = None if self.groups.scores is None else self.groups.scores.lookup(chosen[place], hypothesis)
         self._fill(epoch, chosen, hypothesis, place, items)
         rows = np.argsort(place, kind="stable")  # a group's positives, then its negatives
         kinds = np.array([ENTAILMENT, CONTRADICTION], dtype=np.int8)
@@ -186,34 +188,34 @@ class GroupSampler(Shuffled):
 
     def _fill(self, epoch: int, chosen: np.ndarray, hypothesis: np.ndarray, place: np.ndarray, items: _Items) -> None:
         """Replace fillers (-1), and texts equal to the anchor, by new items, in place."""
-        texts, own = self.own.texts, self.own
+        texts, groups = self.groups.texts, self.groups
         change = self._make_change() if self.filled_positives else None
-        copies = np.flatnonzero((hypothesis < 0) | (hypothesis == own.anchor[chosen][place]))
+        copies = np.flatnonzero((hypothesis < 0) | (hypothesis == groups.anchor[chosen][place]))
         draws = random.Random()
         before, turn = -1, 0
         for row in copies.tolist():
             unit = int(chosen[place[row]])
-            text = copy = texts[own.anchor[unit]]
+            text = copy = texts[groups.anchor[unit]]
             if change and hypothesis[row] < 0:
                 if unit != before:
                     before, turn = unit, 0
                     draws.seed((self.seed * 1_000_003 + epoch) * 1_000_000_007 + unit)
-                start, stop = own.positive.start[unit : unit + 2].tolist()
-                source = texts[own.positive.item[start + turn % (stop - start)]] if stop > start else copy
+                start, stop = groups.positive.start[unit : unit + 2].tolist()
+                source = texts[groups.positive.item[start + turn % (stop - start)]] if stop > start else copy
                 text = change(source, draws) or copy
                 turn += 1
-            hypothesis[row] = items.another(text)
+            hypothesis[row] = items.add_item(text)
 
     def texts_of_units(self, epoch: int) -> Sequence[Sequence[int]]:
         lists = [np.split(kind.item, kind.start[1:-1]) for kind in self._groups_of(epoch)]
-        each = zip(self.own.anchor.tolist(), *lists, strict=True)
+        each = zip(self.groups.anchor.tolist(), *lists, strict=True)
         return [[anchor, *more[more >= 0].tolist(), *less.tolist()] for anchor, more, less in each]
 
-    @once_an_epoch
+    @cached_per_epoch
     def _groups_of(self, epoch: int) -> tuple[_Lists, _Lists]:
         """Return positives and negatives of every anchor; -1: a positive that `_fill` makes."""
         draws = np.random.default_rng([self.seed, epoch, 1])
-        positive, negative = self.own.positive, self.own.negative
+        positive, negative = self.groups.positive, self.groups.negative
         if self.positives:
             positive = _Lists.table(_exactly(positive, self.positives, draws))
         if self.negatives is not None:  # 0: the objective takes no negatives, so none is encoded
@@ -239,18 +241,18 @@ class GroupSampler(Shuffled):
 
     def _refused(self, units: np.ndarray, items: np.ndarray) -> np.ndarray:
         """Return whether each item is its unit's anchor, or one of its entailments."""
-        keys = units * len(self.own.texts) + items
+        keys = units * len(self.groups.texts) + items
         if not len(self._entailed):
-            return items == self.own.anchor[units]
+            return items == self.groups.anchor[units]
         at = np.minimum(np.searchsorted(self._entailed, keys), len(self._entailed) - 1)
-        return (items == self.own.anchor[units]) | (self._entailed[at] == keys)
+        return (items == self.groups.anchor[units]) | (self._entailed[at] == keys)
 
     def _allowed(self, unit: int, drawn: np.ndarray) -> np.ndarray:
         pool = np.unique(self._pool)
         pool = pool[~self._refused(np.full(len(pool), unit), pool)]
         if not len(pool):
             raise UserError(
-                f"no negative can be drawn for {self.own.texts[self.own.anchor[unit]]!r}: the corpus holds no "
+                f"no negative can be drawn for {self.groups.texts[self.groups.anchor[unit]]!r}: the corpus holds no "
                 "entailment or contradiction of another premise; use more pairs, or objective.negatives=none"
             )
         fresh = np.setdiff1d(pool, drawn)
@@ -276,7 +278,7 @@ class _Lists:
         """Return the unit of each item, (items,)."""
         return np.repeat(np.arange(len(self.start) - 1), np.diff(self.start))
 
-    def of(self, units: np.ndarray) -> _Lists:
+    def select(self, units: np.ndarray) -> _Lists:
         """Return the lists of some units, in the order given."""
         count = np.diff(self.start)[units]
         start = np.concatenate([[0], np.cumsum(count)])
@@ -293,7 +295,7 @@ class _Scores:
     score: np.ndarray
     """(known,) float32"""
 
-    def of(self, unit: np.ndarray, item: np.ndarray) -> np.ndarray:  # (pairs,) int64 each -> (pairs,) float32
+    def lookup(self, unit: np.ndarray, item: np.ndarray) -> np.ndarray:  # (pairs,) int64 each -> (pairs,) float32
         """Return the scores of pairs. NaN: unknown, as for fillers, whose `item` is below 0."""
         keys = unit * self.texts + item
         at = np.minimum(np.searchsorted(self.key, keys), len(self.key) - 1)
@@ -301,7 +303,7 @@ class _Scores:
 
 
 @dataclass(frozen=True)
-class _Own:
+class _Groups:
     """Premises with their positives and negatives."""
 
     texts: list[str]
@@ -318,7 +320,7 @@ class _Own:
     scores: _Scores | None
 
 
-def _own(pairs: NLIPairs, need_positive: bool) -> _Own:
+def _make_groups(pairs: NLIPairs, need_positive: bool) -> _Groups:
     premises = len(set(pairs.premises))
     rows = np.flatnonzero(pairs.labels != NEUTRAL).tolist()
     texts, (premise, hypothesis) = _index([pairs.premises[i] for i in rows], [pairs.hypotheses[i] for i in rows])
@@ -343,7 +345,7 @@ def _own(pairs: NLIPairs, need_positive: bool) -> _Own:
         key, first = np.unique((place[unit] * len(texts) + hypothesis)[scored], return_index=True)
         scores = _Scores(len(texts), key, pairs.scores[rows][scored][first]) if len(key) else None
     without_entailment = int((with_negative & ~with_positive).sum()) if need_positive else 0
-    return _Own(
+    return _Groups(
         texts,
         anchor[anchors],
         lists(positive, anchors),
@@ -382,7 +384,7 @@ class _Items:
         self.texts = texts
         self.further: list[str] = []
 
-    def another(self, text: str) -> int:
+    def add_item(self, text: str) -> int:
         """Add a text as a new item; return its number."""
         self.further.append(text)
         return len(self.texts) + len(self.further) - 1

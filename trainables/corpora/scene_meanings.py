@@ -24,7 +24,7 @@ def meanings_of(source: object) -> Meanings | None:
     return Meanings() if source == SCENES else None
 
 
-def follows(scene: Scene, other: Scene) -> bool:
+def entails(scene: Scene, other: Scene) -> bool:
     """Whether `other` follows from `scene`: they are equal, or the grammar's label of the pair is entailment.
 
     `relation` ignores the negation of a premise, as no premise is negated. So a negated scene entails only itself.
@@ -40,9 +40,9 @@ class Meanings:
         """Scenes by text, made at first use."""
         return _built_in()
 
-    def entailed(self, texts: Sequence[str], of: Iterable[int]) -> np.ndarray | None:
-        """Return (texts, texts) bool: entry (i, j) is whether text j follows from text i, for each i in `of`; other
-        rows are False. None if a text is unknown."""
+    def entailed(self, texts: Sequence[str], premises: Iterable[int]) -> np.ndarray | None:
+        """Return (texts, texts) bool: entry (i, j) is whether text j follows from text i, for each i in `premises`;
+        other rows are False. None if a text is unknown."""
         if not self.scenes.keys() >= set(texts):
             return None
         scenes = [self.scenes[text] for text in texts]
@@ -50,13 +50,13 @@ class Meanings:
         by_action: dict[str, list[int]] = {}
         for place, scene in enumerate(scenes):
             by_action.setdefault(scene.action, []).append(place)
-        for row in {*of}:
+        for row in {*premises}:
             scene = scenes[row]
             for action in VERB_TREE.ancestors(scene.action):  # an entailed scene has no narrower action or agent
                 for place in by_action.get(action, ()):
                     other = scenes[place]
                     if NOUN_TREE.is_a(scene.agent.kind, other.agent.kind):
-                        matrix[row, place] = follows(scene, other)
+                        matrix[row, place] = entails(scene, other)
         return matrix
 
 

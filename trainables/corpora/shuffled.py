@@ -11,7 +11,7 @@ import numpy as np
 Value = TypeVar("Value")
 
 
-def once_an_epoch(method: Callable[[Any, int], Value]) -> Callable[[Any, int], Value]:
+def cached_per_epoch(method: Callable[[Any, int], Value]) -> Callable[[Any, int], Value]:
     """Decorate a method of an epoch's number: the object caches the value of the epoch that was used last."""
     name = f"{method.__name__} of the last epoch"
 
@@ -26,17 +26,17 @@ def once_an_epoch(method: Callable[[Any, int], Value]) -> Callable[[Any, int], V
 
 
 class Shuffled:
-    """Base of samplers that shuffle their units anew each epoch. `apart`: no two units of a batch share a text."""
+    """Base of samplers that shuffle units anew each epoch. `no_duplicates`: no two units of a batch share a text."""
 
-    def __init__(self, units: int, size: int, seed: int, apart: bool = False) -> None:
-        self.units, self.size, self.seed, self.apart = units, min(size, units), seed, apart
+    def __init__(self, units: int, size: int, seed: int, no_duplicates: bool = False) -> None:
+        self.units, self.size, self.seed, self.no_duplicates = units, min(size, units), seed, no_duplicates
         self.steps_per_epoch = units // self.size
         self.left_out_each_epoch = units - self.steps_per_epoch * self.size
 
     @property
     def counts(self) -> dict[str, int]:
         """Counts for the description of the corpus."""
-        if not self.apart:
+        if not self.no_duplicates:
             return {"anchors": self.units, "left_out_each_epoch": self.left_out_each_epoch}
         sizes = [len(batch) for batch in self._batches(0)]
         short = sum(size < self.size for size in sizes)
@@ -47,11 +47,11 @@ class Shuffled:
         epoch, part = divmod(step, self.steps_per_epoch)
         return epoch, self._batches(epoch)[part]
 
-    @once_an_epoch
+    @cached_per_epoch
     def _batches(self, epoch: int) -> Sequence[np.ndarray]:
         order = np.random.default_rng([self.seed, epoch, 0]).permutation(self.units)
-        if self.apart:
-            return kept_apart(order, self.texts_of_units(epoch), self.steps_per_epoch, self.size)
+        if self.no_duplicates:
+            return fill_batches(order, self.texts_of_units(epoch), self.steps_per_epoch, self.size)
         return list(order[: self.steps_per_epoch * self.size].reshape(self.steps_per_epoch, self.size))
 
     def texts_of_units(self, epoch: int) -> Sequence[Sequence[int]]:
@@ -59,7 +59,7 @@ class Shuffled:
         raise NotImplementedError
 
 
-def kept_apart(order: np.ndarray, texts: Sequence[Sequence[int]], batches: int, size: int) -> list[np.ndarray]:
+def fill_batches(order: np.ndarray, texts: Sequence[Sequence[int]], batches: int, size: int) -> list[np.ndarray]:
     """Return the units of each batch. Units, in `order`, go into the first batch that has room and none of their texts.
 
     `texts` are by unit. A unit that fits in no batch is left out, so a batch may have fewer than `size` units.

@@ -76,9 +76,9 @@ def open_table(place: Path | str, most: int | None = None) -> OpenTable:
     """Open the table at a place from `find_tables`. If columns must be collected from the rows (JSON), only the first
     `most` rows are used; None: all. `UserError` if the table cannot be read."""
     if isinstance(place, str):
-        return _of_dataset(load_data_set(place), place, f"data set {place!r}")
+        return _open_dataset(load_data_set(place), place, f"data set {place!r}")
     if place.is_dir():
-        return _of_folder(place)
+        return _open_folder(place)
     if place.stat().st_size == 0:
         raise UserError(f"{place} is empty; it needs rows")
     return READERS[_suffix(place)](place, most)
@@ -152,12 +152,12 @@ Reader = Callable[[Path, int | None], OpenTable]
 """Opens a file, given the number of rows to collect column names from if the file has no header; None: all rows."""
 
 
-def _of_rows(rows: Callable[[Path], Iterator[tuple[str, Record]]], alike: bool = False) -> Reader:
-    """Return a reader of text files, given a function that reads rows. `alike`: all rows have the same columns."""
+def _text_reader(rows: Callable[[Path], Iterator[tuple[str, Record]]], same_columns: bool = False) -> Reader:
+    """Return a reader of text files, given a function that reads rows. `same_columns`: that of all rows."""
 
     def open_file(file: Path, most: int | None) -> OpenTable:
         first, columns = str(file), dict[str, None]()
-        for number, (where, record) in enumerate(islice(rows(file), 1 if alike else most)):
+        for number, (where, record) in enumerate(islice(rows(file), 1 if same_columns else most)):
             first = first if number else where
             columns |= dict.fromkeys(record)
         return OpenTable(str(file), tuple(columns), first, lambda _: rows(file))
@@ -287,7 +287,7 @@ def _unpacked(column: Any) -> int:
     return int(pyarrow.compute.sum(lengths.take(column.indices)).as_py() or 0)
 
 
-def _of_folder(folder: Path) -> OpenTable:
+def _open_folder(folder: Path) -> OpenTable:
     import datasets
 
     odd = next((file for file in folder.iterdir() if not file.is_file()), None)
@@ -295,12 +295,12 @@ def _of_folder(folder: Path) -> OpenTable:
         raise UserError(f"{folder} is no readable folder of datasets.save_to_disk ({odd.name} is no file)")
     try:
         data = datasets.load_from_disk(str(folder)).with_format(None)
-        return _of_dataset(data, str(folder), str(folder))
+        return _open_dataset(data, str(folder), str(folder))
     except _BROKEN as error:
         raise UserError(f"{folder} is no readable folder of datasets.save_to_disk ({reason(error)})") from None
 
 
-def _of_dataset(data: Any, name: str, called: str) -> OpenTable:
+def _open_dataset(data: Any, name: str, called: str) -> OpenTable:
     names = _class_names(data.features)
 
     def read(columns: Sequence[str]) -> Iterator[tuple[str, Record]]:
@@ -332,11 +332,11 @@ def _named(record: dict[str, Any], names: Mapping[str, Sequence[str]]) -> Record
 
 
 _TEXT = {
-    ".jsonl": _of_rows(_json),
-    ".json": _of_rows(_json),
-    ".csv": _of_rows(_csv, alike=True),
-    ".tsv": _of_rows(partial(_delimited, delimiter="\t"), alike=True),
-    ".txt": _of_rows(partial(_delimited, delimiter="\t"), alike=True),
+    ".jsonl": _text_reader(_json),
+    ".json": _text_reader(_json),
+    ".csv": _text_reader(_csv, same_columns=True),
+    ".tsv": _text_reader(partial(_delimited, delimiter="\t"), same_columns=True),
+    ".txt": _text_reader(partial(_delimited, delimiter="\t"), same_columns=True),
 }
 READERS: dict[str, Reader] = {
     **_TEXT,

@@ -1,7 +1,7 @@
 """A teacher's scores of an anchor's texts, read from files into one form: a score for each text, or a margin for each
 negative, which is the positive's score less the negative's.
 
-    teacher_says({"query": "q", "pos": ["a"], "neg": ["b"], "pos_scores": [9.1], "neg_scores": [2.5]}, columns, where)
+    read_teacher({"query": "q", "pos": ["a"], "neg": ["b"], "pos_scores": [9.1], "neg_scores": [2.5]}, columns, where)
     # [9.1, 2.5]; of {"query": "q", "positive": "a", "negative": "b", "label": 6.6}: [6.6]
 
 Only differences between the texts of one anchor are learned, so a margin m is as good as the scores 0 and -m.
@@ -21,11 +21,11 @@ from trainables.tabular import as_number, no_number, texts_of
 SIDES = ("positive", "negative")
 ROLES = ("teacher", "positive_scores", "negative_scores")
 """Roles of the columns that may contain a teacher's scores."""
-WIDEST = 2.0
+MAX_COSINE_DIFFERENCE = 2.0
 """Largest difference between two cosines."""
 
 
-def teacher_says(record: Mapping[str, Any], columns: Mapping[str, Sequence[str]], where: str) -> list[float | None]:
+def read_teacher(record: Mapping[str, Any], columns: Mapping[str, Sequence[str]], where: str) -> list[float | None]:
     """Return the scores of all texts of a row, the positives first, or the margins of all negatives to the only
     positive. A missing number is None; the list is empty if no teacher's column has a number. `UserError` if the number
     of values fits neither, or a value is no number."""
@@ -71,7 +71,7 @@ def divisor(scores: np.ndarray, anchor: np.ndarray) -> float:  # (pairs,) each
     for end, values in zip(ends, (scores, -scores), strict=True):
         np.maximum.at(end, anchor[finite], values[finite])
     widest = float(ends.sum(axis=0).max(initial=0.0))
-    return widest if widest > WIDEST else 1.0
+    return widest if widest > MAX_COSINE_DIFFERENCE else 1.0
 
 
 def _cells(cell: Any) -> list[Any]:

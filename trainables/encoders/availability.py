@@ -102,7 +102,7 @@ def known_layers(name: str) -> int | None:
         from trainables.encoders.builtin import LAYERS
 
         return LAYERS
-    folder = _at_hand(name)
+    folder = _local_folder(name)
     return cuttable_layers(folder) if folder else None
 
 
@@ -114,11 +114,11 @@ def known_width(config: EncoderConfig) -> int | None:
         from trainables.encoders.builtin import HIDDEN
 
         return HIDDEN
-    folder = _at_hand(config.name)
+    folder = _local_folder(config.name)
     return width(folder) if folder else None
 
 
-def _at_hand(name: str) -> Path | None:
+def _local_folder(name: str) -> Path | None:
     """Return the local folder of a model: its own or the hub's cache; None if it is not downloaded."""
     if Path(name).exists():
         return Path(name)

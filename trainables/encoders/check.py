@@ -166,7 +166,7 @@ def _check_lora(encoder: EncoderConfig) -> None:
 
 def _cuts_tokens(recipe: Recipe) -> bool:
     """Whether the layout makes its items from the encoder's tokens, as `spans` does."""
-    return bool(_entry(recipe, "corpus.layout").tokens)
+    return bool(_entry(recipe, "corpus.layout").draws_tokens)
 
 
 def _entry(recipe: Recipe, key: str) -> Any:

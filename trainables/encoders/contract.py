@@ -141,7 +141,7 @@ def trainable(encoder: Encoder) -> TrainableEncoder:
     return cast(TrainableEncoder, encoder)
 
 
-def on_tokens(encoder: Encoder) -> TokenEncoder:
+def as_token_encoder(encoder: Encoder) -> TokenEncoder:
     """Return the encoder as a `TokenEncoder`; raise `UserError` if it has no token ids."""
     _need(encoder, TokenEncoder, "has no tokens of its own, which spans and masked language modelling need")
     return cast(TokenEncoder, encoder)

@@ -49,7 +49,7 @@ def _mask(shape: Sequence[int], never: int, dtype: torch.dtype) -> Tensor:
     return torch.ge(bits, never - LEVELS // 2, out=torch.empty(shape, dtype=dtype))
 
 
-def quicken(model: nn.Module) -> None:
+def use_quick_dropout(model: nn.Module) -> None:
     """Replace a model's `nn.Dropout` by `QuickDropout`."""
     for module in list(model.modules()):
         for name, child in module.named_children():

@@ -8,9 +8,9 @@
     vectors = store.encode(sentences)
 
 A folder has the name of the encoder's fingerprint, so each pooling and precision of an encoder has its own. Every
-`AT_ONCE` newly encoded sentences make one pair of files, written whole and then renamed: a pass that is killed loses
-only the last block. A file lock lets one process at a time encode, so that trials that start together do the work
-once.
+`SENTENCES_PER_FILE` newly encoded sentences make one pair of files, written whole and then renamed: a pass that is
+killed loses only the last block. A file lock lets one process at a time encode, so that trials that start together do
+the work once.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from trainables.encoders.contract import BaseEncoder
 from trainables.errors import UserError
 
 PARTIAL = ".partial"
-AT_ONCE = 32768
+SENTENCES_PER_FILE = 32768
 """Number of sentences that are encoded, longest first, before their vectors are written."""
 
 
@@ -124,8 +124,8 @@ class EmbeddingStore:
                 self._read()
                 distinct, first = np.unique(digests, return_index=True)
                 missing = np.sort(first[self._find(distinct) < 0])  # in the order of the sentences
-                for start in range(0, len(missing), AT_ONCE):
-                    block = missing[start : start + AT_ONCE]
+                for start in range(0, len(missing), SENTENCES_PER_FILE):
+                    block = missing[start : start + SENTENCES_PER_FILE]
                     self._write([sentences[i] for i in block], digests[block])
             self._read()
         except OSError as error:

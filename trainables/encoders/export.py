@@ -17,7 +17,7 @@ from filelock import FileLock
 from torch import nn
 
 from trainables.encoders.loading import quieten
-from trainables.encoders.own_modules import Ending
+from trainables.encoders.own_modules import ModelEnd
 from trainables.encoders.pooling import Pooling
 from trainables.encoders.prompts import Prompts
 
@@ -36,7 +36,7 @@ def save_transformer(
     pooling: Pooling,
     max_length: int,
     prompts: Prompts,
-    ending: Ending,
+    model_end: ModelEnd,
     folder: Path,
     *,
     pools_prompt: bool = True,
@@ -60,27 +60,27 @@ def save_transformer(
             if isinstance(module, StockPooling):
                 module.include_prompt = pools_prompt
         model = SentenceTransformer(
-            modules=[transformer, *pooled, *_norm(ending)],
+            modules=[transformer, *pooled, *_norm(model_end)],
             device="cpu",
             prompts=dataclasses.asdict(prompts),
             default_prompt_name="query" if prompts else None,
-            similarity_fn_name=ending.similarity,
+            similarity_fn_name=model_end.similarity,
         )
         _write(model, scratch, folder, read_as="float32")
 
 
-def save_static(module: nn.Module, ending: Ending, folder: Path) -> None:
-    """Replace `folder` by a model of one module and the ending."""
+def save_static(module: nn.Module, model_end: ModelEnd, folder: Path) -> None:
+    """Replace `folder` by a model of one module and the end of the model."""
     from sentence_transformers import SentenceTransformer
 
-    modules = [module, *_norm(ending)]
-    save_pipeline(SentenceTransformer(modules=modules, device="cpu", similarity_fn_name=ending.similarity), folder)
+    modules = [module, *_norm(model_end)]
+    save_pipeline(SentenceTransformer(modules=modules, device="cpu", similarity_fn_name=model_end.similarity), folder)
 
 
-def _norm(ending: Ending) -> list[nn.Module]:
+def _norm(model_end: ModelEnd) -> list[nn.Module]:
     from sentence_transformers.base.modules import Normalize
 
-    return [Normalize()] if ending.normalised else []
+    return [Normalize()] if model_end.normalised else []
 
 
 def save_pipeline(model: SentenceTransformer, folder: Path) -> None:

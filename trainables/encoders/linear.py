@@ -2,7 +2,7 @@
 
 torch multiplies fp32 with Intel's MKL, which works on 256 bits at once on these processors. oneDNN, which torch
 contains for 16-bit types, works on 512 bits and takes half the time. It keeps a program and megabytes of memory for
-each number of rows, so it only gets blocks of `PIECE` rows; MKL multiplies the rest.
+each number of rows, so it only gets blocks of `BLOCK_ROWS` rows; MKL multiplies the rest.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from torch.nn import functional as F
 
 from trainables.machine import wide_amd
 
-PIECE = 256
+BLOCK_ROWS = 256
 """Rows of one block."""
 
 
@@ -25,7 +25,7 @@ class WideLinear(nn.Linear):
 
     def forward(self, input: Tensor) -> Tensor:
         fp32 = input.dtype == self.weight.dtype == torch.float32 and not torch.is_autocast_enabled("cpu")
-        if not fp32 or input.device.type != "cpu" or input.numel() < PIECE * self.in_features:
+        if not fp32 or input.device.type != "cpu" or input.numel() < BLOCK_ROWS * self.in_features:
             return super().forward(input)
         product: Tensor = _Product.apply(input.reshape(-1, self.in_features), self.weight, self.bias)
         return product.view(*input.shape[:-1], self.out_features)
@@ -52,29 +52,29 @@ class _Product(torch.autograd.Function):
 def _rows(left: Tensor, right: Tensor, bias: Tensor | None = None) -> Tensor:
     """`left @ right.T`, and the bias."""
     product = left.new_empty(len(left), len(right))
-    whole = len(left) // PIECE * PIECE
-    for into, piece in zip(product[:whole].split(PIECE), left[:whole].split(PIECE), strict=True):
-        into.copy_(_times(piece, right, bias))
+    whole = len(left) // BLOCK_ROWS * BLOCK_ROWS
+    for into, piece in zip(product[:whole].split(BLOCK_ROWS), left[:whole].split(BLOCK_ROWS), strict=True):
+        into.copy_(_multiply_block(piece, right, bias))
     product[whole:] = F.linear(left[whole:], right, bias)
     return product
 
 
 def _columns(left: Tensor, right: Tensor) -> Tensor:
     """`left.T @ right`."""
-    whole = len(left) // PIECE * PIECE
+    whole = len(left) // BLOCK_ROWS * BLOCK_ROWS
     product = left[whole:].T @ right[whole:]
-    for one_side, other in zip(left[:whole].split(PIECE), right[:whole].split(PIECE), strict=True):
-        product += _times(one_side.T, other.T)
+    for one_side, other in zip(left[:whole].split(BLOCK_ROWS), right[:whole].split(BLOCK_ROWS), strict=True):
+        product += _multiply_block(one_side.T, other.T)
     return product
 
 
-def _times(left: Tensor, right: Tensor, bias: Tensor | None = None) -> Tensor:
+def _multiply_block(left: Tensor, right: Tensor, bias: Tensor | None = None) -> Tensor:
     """`left @ right.T`, and the bias, by oneDNN."""
     product: Tensor = torch.ops.mkldnn._linear_pointwise(left, right, bias, "none", [], "")
     return product
 
 
-def widen(model: nn.Module) -> None:
+def use_wide_linear(model: nn.Module) -> None:
     """Replace a model's linear layers by `WideLinear`, on processors on which that is faster."""
     if not wide_amd() or not hasattr(torch.ops.mkldnn, "_linear_pointwise"):
         return

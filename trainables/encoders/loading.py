@@ -14,11 +14,11 @@ from trainables.errors import UserError, reason
 from trainables.hub_names import on_hub
 
 T = TypeVar("T")
-SAFELY: dict[str, Any] = {"trust_remote_code": False, "use_safetensors": True}
+SAFE_ARGUMENTS: dict[str, Any] = {"trust_remote_code": False, "use_safetensors": True}
 """Arguments of `from_pretrained`. Without the first, transformers asks on the console whether to run a model's code."""
 
 
-def hub_errors(name: str, load: Callable[[], T]) -> T:
+def load_safely(name: str, load: Callable[[], T]) -> T:
     """Load something from the hub or a folder, from safetensors only; any error becomes a `UserError`.
 
     Many errors are possible: transformers, tokenizers and torch trust the content of a model's files.

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from transformers import AutoModelForMaskedLM, PreTrainedModel, PreTrainedTokenizerBase
 
 from trainables.encoders.families import FAMILIES, family_of, no_mask_token
-from trainables.encoders.linear import widen
-from trainables.encoders.loading import SAFELY, hub_errors, quieten, transformer_place
+from trainables.encoders.linear import use_wide_linear
+from trainables.encoders.loading import SAFE_ARGUMENTS, load_safely, quieten, transformer_place
 from trainables.encoders.passes import Passes
 from trainables.encoders.precision import computing
 from trainables.errors import UserError
@@ -43,7 +43,7 @@ class MLMHead(nn.Module):
         self.tokenizer = tokenizer
         self.precision = precision
         self.head, self.fresh = _head(backbone, name)
-        widen(self.head)
+        use_wide_linear(self.head)
 
     @property
     def device(self) -> torch.device:
@@ -145,10 +145,10 @@ def _head(backbone: PreTrainedModel, name: str) -> tuple[nn.Module, tuple[str, .
         missing = {key for key, _ in model.named_parameters()}
     else:
         place, revision = transformer_place(name)
-        model, report = hub_errors(
+        model, report = load_safely(
             name,
             lambda: AutoModelForMaskedLM.from_pretrained(
-                place, revision=revision, dtype=torch.float32, **SAFELY, output_loading_info=True
+                place, revision=revision, dtype=torch.float32, **SAFE_ARGUMENTS, output_loading_info=True
             ),
         )
         missing = set(report["missing_keys"])

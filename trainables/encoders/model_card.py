@@ -1,8 +1,8 @@
-"""The README of a saved model: how it is used, how it was trained and on what, and how well it does.
+"""The README of a saved model: its use, scores, training and data.
 
     write_card(folder, model_card(recipe.flat(), evaluation, seed, scores, data, training))
 
-It says what the trial knows, and holds no sentence of its data. Importing this is light.
+The card contains no sentence of the data. Importing this module is light.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from trainables.lines import one_line
 
 README = "README.md"
 _PATH = re.compile(r"(?<![^\s,;(\"'=])/(?=[^\s/])[^,]*")
-"""An absolute path, which may hold spaces; in a list it ends at the comma."""
+"""An absolute path, which may contain spaces. In a list it ends at the comma."""
 _MARKS = re.compile(r"[\\`*_|<>\[\]#~$]|&(?=#?\w+;)|:(?=//)|(?<=www)\.|@")
-"""What means something within a line of markdown."""
+"""Characters with a meaning within a line of markdown."""
 _USE = """\
     from sentence_transformers import SentenceTransformer
 
@@ -41,10 +41,10 @@ def model_card(
     data: Mapping[str, object],
     training: Mapping[str, object] | None = None,
 ) -> str:
-    """Markdown with YAML on top, as the hub reads it.
+    """Return markdown with YAML on top, as the hub reads it.
 
-    `recipe` is `Recipe.flat()`. `scores` has the numbers of each SentEval task, in percent, `data` the trial's
-    description of its data, `training` what was measured.
+    `recipe` is `Recipe.flat()`. `scores` contains the numbers of each SentEval task, in percent, `data` the trial's
+    description of its data, `training` the numbers measured while it trained.
     """
     encoder = str(recipe["encoder.name"])
     lines = [
@@ -107,19 +107,19 @@ def _origin(data: Mapping[str, object], seed: int) -> str:
 
 
 def _oldest(recipe: Mapping[str, Value]) -> str:
-    """The version of sentence-transformers that has all modules of a saved model."""
+    """Return the first version of sentence-transformers that has all modules of the saved model."""
     mode = recipe.get("pooling.mode")
     return POOLINGS[str(mode)].since if mode in POOLINGS else Pooling.since
 
 
 def write_card(folder: Path, text: str) -> None:
-    """Put the card into a saved model's folder, in place of one that is there."""
+    """Write the card into a saved model's folder, in place of an existing one."""
     write_whole(folder / README, text)
 
 
 def without_folders(value: str) -> str:
-    """Text with the last name alone of each absolute path in it: a card that goes to the hub tells nothing of the
-    machine it was made on."""
+    """Return the text with only the last name of each absolute path. A card on the hub must not show the folders of the
+    machine that wrote it."""
     return _PATH.sub(lambda path: Path(path[0]).name, value)
 
 
@@ -140,14 +140,14 @@ def _front_matter(encoder: str) -> list[str]:
 
 
 def hub_base(encoder: str) -> str | None:
-    """The encoder's name without a revision, if that is `owner/name` on the hub and no folder."""
+    """Return the encoder's name without its revision; None if it is a folder or not of the form `owner/name`."""
     name = encoder.partition("@")[0]
     return name if "/" in name and is_id(name) and not expanded(encoder).exists() else None
 
 
 def quoted(value: str) -> str:
-    """Text as a string of YAML, in which nothing but printable signs stands."""
-    return json.dumps(one_line(value), ensure_ascii=False)  # a JSON string is one of YAML
+    """Return the text as a string of YAML with printable characters only."""
+    return json.dumps(one_line(value), ensure_ascii=False)  # a JSON string is also a string of YAML
 
 
 def _score_row(task: str, numbers: Mapping[str, object]) -> tuple[str, str, str]:
@@ -157,7 +157,7 @@ def _score_row(task: str, numbers: Mapping[str, object]) -> tuple[str, str, str]
 
 
 def _flat(values: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, str]]:
-    """Dotted names and values. Lists are left out: they may hold sentences."""
+    """Yield dotted names and values. Lists are left out, because they may contain sentences."""
     for name, value in values.items():
         if isinstance(value, Mapping):
             yield from _flat(value, f"{prefix}{name}.")
@@ -179,5 +179,5 @@ def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> list[str]:
 
 
 def _inline(value: object) -> str:
-    """Text that cannot end a table's cell or line, or be read as markup, and without this machine's folders."""
+    """Return text that cannot end a table's cell or line and is not read as markup, without this machine's folders."""
     return _MARKS.sub(r"\\\g<0>", without_folders(one_line(value)))

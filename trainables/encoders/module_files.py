@@ -124,7 +124,7 @@ def pooling_mode(name: str, module: Mapping[str, Any]) -> str | None:
     if not isinstance(mode, str):
         return None
     first_wins = reversed([*POOLINGS.values()])  # a plugin's pooling replaces no stock mode
-    ours = {pooling.stock: pooling.name for pooling in first_wins if pooling.before is None}
+    ours = {pooling.stock: pooling.name for pooling in first_wins if pooling.module_before is None}
     older = mode.removesuffix("_tokens").removesuffix("_token")  # names in the older format of flags
     return ours.get(mode) or ours.get(older) or mode
 
@@ -136,17 +136,17 @@ def layered_pooling(name: str, module: Mapping[str, Any]) -> str | None:
     def weights(tensor: str) -> list[float]:
         from safetensors.numpy import load_file
 
-        file = place(name, f"{module.get('path')}/model.safetensors")
+        file = file_path(name, f"{module.get('path')}/model.safetensors")
         numbers: list[float] = [] if file is None else load_file(file)[tensor].tolist()
         return numbers
 
-    poolings = (pooling for pooling in POOLINGS.values() if pooling.before == kind)
-    return next((pooling.name for pooling in poolings if pooling.made(settings, weights)), None)
+    poolings = (pooling for pooling in POOLINGS.values() if pooling.module_before == kind)
+    return next((pooling.name for pooling in poolings if pooling.matches_module(settings, weights)), None)
 
 
 def setting(name: str, file: str, missing: Any) -> Any:  # JSON is of any type
     """Return the content of a file of settings, or `missing`. Raises `UserError` if it is broken or of another type."""
-    path = place(name, file)
+    path = file_path(name, file)
     try:
         content = parse_json(path.read_bytes()) if path is not None else missing
     except ValueError as error:
@@ -156,7 +156,7 @@ def setting(name: str, file: str, missing: Any) -> Any:  # JSON is of any type
     return content
 
 
-def place(name: str, file: str) -> Path | None:
+def file_path(name: str, file: str) -> Path | None:
     """Return the path of a model's file; None if it is missing or the hub cannot be reached."""
     if name == SCENES_ENCODER or Path(name).exists():
         path = Path(name) / file

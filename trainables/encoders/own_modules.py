@@ -1,8 +1,8 @@
 """What an encoder keeps of the sentence-transformers model that it starts from, and what it leaves out or changes.
 
 own_settings(name)      # {"pooling.mode": "mean", "encoder.max_length": None, ...}: the keys that follow the model
-left_out(recipe)        # ["2_Dense", "its prompt 'query: '"]: docs/encoders.md has a table of all entries
-own_ending(config)      # Ending(normalised=True, similarity="cosine"): kept in a saved model
+differences_from_original(recipe)  # ["2_Dense", "its prompt 'query: '"]: docs/encoders.md has a table of all entries
+own_model_end(config)   # ModelEnd(normalised=True, similarity="cosine"): kept in a saved model
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from trainables.encoders.module_files import (
     STATIC,
     TRANSFORMER,
     default_prompt,
+    file_path,
     first_module,
     layered_pooling,
     model_settings,
@@ -28,7 +29,6 @@ from trainables.encoders.module_files import (
     own_length,
     own_pooling,
     own_prompts,
-    place,
     pooling_mode,
     prompts,
     transformer_settings,
@@ -52,7 +52,7 @@ precision."""
 
 
 @dataclass(frozen=True)
-class Ending:
+class ModelEnd:
     """The end of a model, which a model trained from it keeps when it is saved. No cosine depends on it."""
 
     normalised: bool = False
@@ -61,7 +61,7 @@ class Ending:
     """Name of the model's own similarity function; None: sentence-transformers' default."""
 
 
-PLAIN = Ending()
+PLAIN = ModelEnd()
 
 
 def pools_prompt(name: str) -> bool:
@@ -70,20 +70,20 @@ def pools_prompt(name: str) -> bool:
     return all(module_settings(name, module).get("include_prompt") is not False for module in poolings)
 
 
-def own_ending(config: EncoderConfig) -> Ending:
-    """Return the ending of the model that an encoder starts from. Empty for a plain transformer, and for an adapter,
+def own_model_end(config: EncoderConfig) -> ModelEnd:
+    """Return the end of the model that an encoder starts from. Empty for a plain transformer, and for an adapter,
     whose embeddings are new."""
     if config.adapter == "mlp":
         return PLAIN
     similarity = model_settings(config.name).get("similarity_fn_name")
-    return Ending(_normalised(config.name), similarity if similarity in _SIMILARITIES else None)
+    return ModelEnd(_normalised(config.name), similarity if similarity in _SIMILARITIES else None)
 
 
-def kept_ending(config: EncoderConfig) -> list[str]:
-    """Return, in words, the parts of the ending that a saved model has but scores ignore. Empty for a usual ending."""
-    ending = own_ending(config) if _taken_apart(config) else PLAIN
-    similarity = [f"similarity {ending.similarity}"] if ending.similarity not in (None, _SIMILARITIES[0]) else []
-    return ["Normalize"] * ending.normalised + similarity
+def kept_model_end(config: EncoderConfig) -> list[str]:
+    """Return, in words, the parts at the end that a saved model has but scores ignore. Empty for a usual end."""
+    model_end = own_model_end(config) if _uses_parts_of_model(config) else PLAIN
+    similarity = [f"similarity {model_end.similarity}"] if model_end.similarity not in (None, _SIMILARITIES[0]) else []
+    return ["Normalize"] * model_end.normalised + similarity
 
 
 def own_settings(name: str) -> dict[str, Value]:
@@ -98,7 +98,7 @@ def own_settings(name: str) -> dict[str, Value]:
     }
 
 
-def as_it_is(
+def original_config(
     name: str, pooling: str | None = None, max_length: int | None = None
 ) -> tuple[EncoderConfig, Pooling | None]:
     """Return the encoder as sentence-transformers runs it, changed by the arguments only, and its pooling; None: it
@@ -111,7 +111,7 @@ def as_it_is(
     }
     recipe = Recipe().override({**own, **changes})
     whole = pooling is None and needs_pipeline(recipe)
-    if not whole and (missing := left_out(recipe)):
+    if not whole and (missing := differences_from_original(recipe)):
         print(f"what is scored leaves out {', '.join(missing)}", file=sys.stderr)
     return recipe.encoder, None if whole else recipe.part(Pooling)
 
@@ -119,7 +119,7 @@ def as_it_is(
 def fitting_poolings(name: str) -> tuple[str, ...]:
     """Return the poolings that suit a transformer, the default of sentence-transformers first: `last` and `mean` if it
     is causal, else `mean`, `cls` if its texts have [CLS], and `first_last_mean`."""
-    config = Path(name) if Path(name).exists() else place(name, "config.json")
+    config = Path(name) if Path(name).exists() else file_path(name, "config.json")
     family = named_family(str(config.parent if config is not None and config.is_file() else name))
     entry = FAMILIES[family] if family is not None and family in FAMILIES else None
     if entry is not None and entry.causal:
@@ -132,29 +132,29 @@ def needs_pipeline(recipe: Recipe) -> bool:
     ignore. A norm at the end does not count: no cosine depends on it."""
     encoder, family = recipe.encoder, named_family(recipe.encoder.name)
     lengths = (None, EncoderConfig.max_length, own_length(encoder.name))
-    as_it_is = encoder.layers is None and encoder.max_length in lengths
+    same_input = encoder.layers is None and encoder.max_length in lengths
     _, document = own_prompts(encoder.name)
     prompted = encoder.query_prompt in (None, default_prompt(encoder.name))
-    follows = as_it_is and prompted and encoder.document_prompt in (None, document)
+    follows = same_input and prompted and encoder.document_prompt in (None, document)
     unlike = _changes_cosines(recipe) or (family is not None and family not in FAMILIES)
     return follows and first_module(encoder.name) is not None and unlike
 
 
-def is_whole(recipe: Recipe) -> bool:
+def equals_original_model(recipe: Recipe) -> bool:
     """Whether an untrained encoder gives the embeddings of its original model, except for their length."""
     encoder = recipe.encoder
-    if recipe.trains or not _taken_apart(encoder):
+    if recipe.trains or not _uses_parts_of_model(encoder):
         return False
-    as_it_is = encoder.layers is None and encoder.max_length in (None, own_length(encoder.name))
+    same_input = encoder.layers is None and encoder.max_length in (None, own_length(encoder.name))
     _, document = own_prompts(encoder.name)
     prompted = (encoder.query_prompt, encoder.document_prompt) == (default_prompt(encoder.name), document)
-    return as_it_is and prompted and not _changes_cosines(recipe)
+    return same_input and prompted and not _changes_cosines(recipe)
 
 
-def left_out(recipe: Recipe) -> list[str]:
+def differences_from_original(recipe: Recipe) -> list[str]:
     """Return, in words, what an encoder does differently from the model that it starts from. Empty for a plain
     transformer, and if the encoder follows everything."""
-    if _taken_apart(recipe.encoder):
+    if _uses_parts_of_model(recipe.encoder):
         return [*_parts_left_out(recipe), *_similarity(recipe.encoder.name), *_set_otherwise(recipe.encoder)]
     return _similarity(recipe.encoder.name) if recipe.encoder.kind == "pipeline" else []
 
@@ -182,7 +182,7 @@ def _set_otherwise(encoder: EncoderConfig) -> list[str]:
     return length + missing + ([f"its prompts for {', '.join(map(shown, others))}"] if others else [])
 
 
-def _taken_apart(config: EncoderConfig) -> bool:
+def _uses_parts_of_model(config: EncoderConfig) -> bool:
     """Whether the encoder takes the transformer or the token vectors out of a model with modules."""
     first, kind = first_module(config.name), ENCODERS[config.kind]
     return first is not None and (kind.pools or (kind.trainable and first[0] == STATIC))

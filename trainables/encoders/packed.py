@@ -19,32 +19,32 @@ from transformers.masking_utils import AttentionMaskInterface, sdpa_mask
 
 from trainables.encoders.dropout import factors
 from trainables.encoders.families import first_position
-from trainables.encoders.packing import Looks, Packing
-from trainables.encoders.varlen import fastest, own_heads
+from trainables.encoders.packing import AttentionSettings, Packing
+from trainables.encoders.varlen import fastest_attention, repeat_shared_heads
 from trainables.to_device import to_device
 
 PACKED = "packed_sentences"
 
 
 def packed_states(
-    backbone: PreTrainedModel, tokens: Sequence[Sequence[int]], every_layer: bool, filler: int, *, rounded: bool
+    backbone: PreTrainedModel, tokens: Sequence[Sequence[int]], every_layer: bool, padding_id: int, *, rounded: bool
 ) -> tuple[tuple[Tensor, ...], Tensor]:
     """Return the token states of one packed pass, and each sentence's number of tokens, (sentences,), on the CPU.
 
     Each tensor of states is (tokens, dim), one sentence after the other: those of the last layer, or with `every_layer`
-    of the embeddings and all layers. `rounded`: sentences of the token `filler` fill the row up (`Packing.of`); their
-    states are not returned.
+    of the embeddings and all layers. `rounded`: sentences of the token `padding_id` fill the row up (`Packing.pack`);
+    their states are not returned.
     """
     device = next(backbone.parameters()).device
-    packing = Packing.of([len(row) for row in tokens], device, rounded=rounded)
+    packing = Packing.pack([len(row) for row in tokens], device, rounded=rounded)
     output = backbone(
-        input_ids=to_device(packing.ids(tokens, filler), device),
+        input_ids=to_device(packing.ids(tokens, padding_id), device),
         position_ids=to_device(packing.positions(first_position(backbone)), device),
         output_hidden_states=every_layer,
         packing=packing,
     )
     states = output.hidden_states if every_layer else (output.last_hidden_state,)
-    lengths = torch.tensor(packing.lengths[: packing.sentences])
+    lengths = torch.tensor(packing.lengths[: packing.real_sentences])
     real = int(lengths.sum())
     return tuple(state[0, :real] for state in states), lengths
 
@@ -71,22 +71,23 @@ def attention(
     causal = getattr(module, "is_causal", False) if causal is None else causal
     window = more.get("sliding_window")
     cuts = window is not None and window < packing.longest
-    looks = Looks(dropout, causal, window if cuts else None, scaling)
-    return fastest(value, packing, looks, in_runs)(query, key, value, packing, looks).unsqueeze(0), None
+    settings = AttentionSettings(dropout, causal, window if cuts else None, scaling)
+    attend = fastest_attention(value, packing, settings, attend_in_runs)
+    return attend(query, key, value, packing, settings).unsqueeze(0), None
 
 
-def in_runs(query: Tensor, key: Tensor, value: Tensor, packing: Packing, looks: Looks) -> Tensor:
+def attend_in_runs(query: Tensor, key: Tensor, value: Tensor, packing: Packing, settings: AttentionSettings) -> Tensor:
     """Attend with one product per run of neighbours of one length: on a CPU, and if no kernel of `varlen` fits."""
-    query, key, value = (part.squeeze(0) for part in own_heads(query, key, value))
-    if looks.dropout:  # torch's kernel has none on a CPU
-        dropped: Tensor = _RunAttention.apply(query, key, value, packing, looks)
+    query, key, value = (part.squeeze(0) for part in repeat_shared_heads(query, key, value))
+    if settings.dropout:  # torch's kernel has none on a CPU
+        dropped: Tensor = _RunAttention.apply(query, key, value, packing, settings)
         return dropped
     attended = []
     for run in zip(*map(packing.by_run, (query, key, value)), strict=True):
         # torch's kernel takes a quarter less time with heads after sentences
         queries, keys, values = (part.transpose(0, 1) for part in run)
-        mask = looks.mask(queries.shape[2], query.device)
-        output = F.scaled_dot_product_attention(queries, keys, values, mask, scale=looks.scaling)
+        mask = settings.mask(queries.shape[2], query.device)
+        output = F.scaled_dot_product_attention(queries, keys, values, mask, scale=settings.scaling)
         attended.append(output.transpose(1, 2).flatten(0, 1))
     return torch.cat(attended)
 
@@ -99,21 +100,23 @@ class _RunAttention(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx: Any, query: Tensor, key: Tensor, value: Tensor, packing: Packing, looks: Looks) -> Tensor:
+    def forward(
+        ctx: Any, query: Tensor, key: Tensor, value: Tensor, packing: Packing, settings: AttentionSettings
+    ) -> Tensor:
         heads, tokens, size = query.shape
         dtype = torch.float32 if (value.device.type, value.dtype) == ("cpu", torch.bfloat16) else value.dtype
         attended = value.new_empty(tokens, heads, size)
-        ctx.scaling = looks.scaling or size**-0.5
+        ctx.scaling = settings.scaling or size**-0.5
         saved: list[Tensor] = []
         with _without_autocast(value.device):
             for *run, place in zip(*map(packing.by_run, (query, key, value, attended.transpose(0, 1))), strict=True):
                 q, k, v = (_gathered(part, dtype) for part in run)
                 scores = torch.baddbmm(q.new_empty(()), q, k.mT, beta=0, alpha=ctx.scaling)
-                visible = looks.mask(q.shape[1], q.device)
+                visible = settings.mask(q.shape[1], q.device)
                 if visible is not None:
                     scores.masked_fill_(~visible, -torch.inf)
                 weights = scores.softmax(-1)
-                mask = factors(weights.shape, looks.dropout, weights.device, dtype)
+                mask = factors(weights.shape, settings.dropout, weights.device, dtype)
                 place.copy_(((weights * mask) @ v).view(place.shape))
                 if any(ctx.needs_input_grad):  # else a run's tensors are freed at once
                     saved += [q, k, v, weights, mask]

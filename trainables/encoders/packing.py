@@ -26,7 +26,7 @@ class Tiles:
     sentence: Tensor  # (tokens,) int32, the number of each token's sentence; on the device
 
     @classmethod
-    def of(cls, lengths: Sequence[int], tokens: int, device: torch.device) -> Tiles:
+    def cut(cls, lengths: Sequence[int], tokens: int, device: torch.device) -> Tiles:
         begins, end = [0], 0
         for length in lengths:
             if end + length - begins[-1] > tokens:
@@ -43,7 +43,7 @@ class Packing:
 
     lengths: tuple[int, ...]
     """Lengths of the sentences in tokens, then those of the padding sentences."""
-    sentences: int
+    real_sentences: int
     """Number of sentences, without the padding ones."""
     longest: int
     """Length of the longest sentence, in tokens."""
@@ -52,14 +52,14 @@ class Packing:
     """None on a CPU, and if a sentence is longer than the largest tile."""
 
     @classmethod
-    def of(cls, lengths: Sequence[int], device: torch.device, *, rounded: bool = False) -> Packing:
-        """Pack sentences. `rounded`: padding sentences, none longer than the others, fill a row up to `few_sizes`."""
-        fill, longest = few_sizes(sum(lengths)) - sum(lengths) if rounded else 0, max(lengths)
+    def pack(cls, lengths: Sequence[int], device: torch.device, *, rounded: bool = False) -> Packing:
+        """Pack sentences. `rounded`: padding sentences, none longer than others, fill a row up to `rounded_length`."""
+        fill, longest = rounded_length(sum(lengths)) - sum(lengths) if rounded else 0, max(lengths)
         filling = [longest] * (fill // longest) + [fill % longest] * (fill % longest > 0)
         row = (*lengths, *filling)
         offsets = torch.from_numpy(np.cumsum([0, *row], dtype=np.int32))
         tile = next((tile for tile in TILES if longest <= tile), None) if device.type == "cuda" else None
-        tiles = None if tile is None else Tiles.of(row, tile, device)
+        tiles = None if tile is None else Tiles.cut(row, tile, device)
         return cls(row, len(lengths), longest, to_device(offsets, device), tiles)
 
     @functools.cached_property
@@ -72,9 +72,9 @@ class Packing:
         parts = row.split([count * length for count, length in self.runs], dim=1)
         return [part.unflatten(1, run) for part, run in zip(parts, self.runs, strict=True)]
 
-    def ids(self, rows: Sequence[Sequence[int]], filler: int) -> Tensor:  # (1, tokens) int64
-        """Return all sentences' tokens in one row; `filler` is the token of the padding sentences."""
-        row = np.full((1, sum(self.lengths)), filler, dtype=np.int64)
+    def ids(self, rows: Sequence[Sequence[int]], padding_id: int) -> Tensor:  # (1, tokens) int64
+        """Return all sentences' tokens in one row; `padding_id` is the token of the padding sentences."""
+        row = np.full((1, sum(self.lengths)), padding_id, dtype=np.int64)
         real = sum(map(len, rows))
         row[0, :real] = np.fromiter(chain.from_iterable(rows), np.int64, real)
         return torch.from_numpy(row)
@@ -86,7 +86,7 @@ class Packing:
 
 
 @dataclass(frozen=True)
-class Looks:
+class AttentionSettings:
     """How a token attends to the tokens of its sentence."""
 
     dropout: float = 0.0
@@ -108,28 +108,28 @@ class Looks:
         return near & (ahead <= 0) if self.causal else near
 
 
-def spread(states: Sequence[Tensor], lengths: Tensor) -> tuple[tuple[Tensor, ...], Tensor]:
+def pad_states(states: Sequence[Tensor], lengths: Tensor) -> tuple[tuple[Tensor, ...], Tensor]:
     """Return states of a row, (tokens, dim) each, as (sentences, longest, dim), padded with 0, and the mask of real
     tokens, (sentences, longest). lengths: (sentences,), on the CPU."""
-    mask, places = _spaces(lengths, states[-1].device)
+    mask, places = _mask_and_indices(lengths, states[-1].device)
     empty = (state.new_zeros(mask.numel(), state.shape[1]) for state in states)
     rows = (into.index_copy(0, places, state) for into, state in zip(empty, states, strict=True))
     return tuple(row.view(*mask.shape, -1) for row in rows), to_device(mask, states[-1].device)
 
 
-def joined(states: Sequence[Tensor], lengths: Tensor) -> tuple[Tensor, ...]:
-    """Undo `spread`: return the states without padding, which is on the right."""
-    _, places = _spaces(lengths, states[-1].device)
+def unpad_states(states: Sequence[Tensor], lengths: Tensor) -> tuple[Tensor, ...]:
+    """Undo `pad_states`: return the states without padding, which is on the right."""
+    _, places = _mask_and_indices(lengths, states[-1].device)
     return tuple(state.flatten(0, 1)[places] for state in states)
 
 
-def _spaces(lengths: Tensor, device: torch.device) -> tuple[Tensor, Tensor]:
+def _mask_and_indices(lengths: Tensor, device: torch.device) -> tuple[Tensor, Tensor]:
     """Return the mask of real tokens, (sentences, longest), on the CPU, and their flat indices in it, (tokens,)."""
     mask = torch.arange(int(lengths.max())) < lengths.unsqueeze(1)
     return mask, to_device(mask.view(-1).nonzero().squeeze(1), device)
 
 
-def few_sizes(tokens: int) -> int:
+def rounded_length(tokens: int) -> int:
     """Return the next length at which a row may end: a multiple of an eighth of the power of two below, and of 64.
 
     Kernels that are made for one size of row (`torch.compile`, CUDA graphs, the choice of a matrix product) then see

@@ -10,11 +10,11 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from transformers.activations import GELUActivation
 
-from trainables.encoders.dropout import quicken
+from trainables.encoders.dropout import use_quick_dropout
 from trainables.encoders.families import packs
-from trainables.encoders.linear import widen
+from trainables.encoders.linear import use_wide_linear
 from trainables.encoders.packed import PACKED, packed_states
-from trainables.encoders.packing import joined
+from trainables.encoders.packing import unpad_states
 from trainables.to_device import to_device
 
 if TYPE_CHECKING:
@@ -27,16 +27,16 @@ TOKENS_PER_PASS = {"cpu": 4096, "cuda": 65536}
 class Passes:
     """Passes of token ids through a transformer: packed if its attention supports that, else padded."""
 
-    def __init__(self, backbone: PreTrainedModel, filler: int) -> None:
-        """`filler`: the padding token of padded passes and, on a GPU, of packed rows."""
+    def __init__(self, backbone: PreTrainedModel, padding_id: int) -> None:
+        """`padding_id`: the padding token of padded passes and, on a GPU, of packed rows."""
         self.backbone = backbone
-        self.filler = filler
+        self.padding_id = padding_id
         self.packed = packs(backbone)
         if self.packed:
             backbone.set_attn_implementation(PACKED)
-        quicken(backbone)
-        spare(backbone)
-        widen(backbone)
+        use_quick_dropout(backbone)
+        use_inplace_gelu(backbone)
+        use_wide_linear(backbone)
 
     @property
     def _device(self) -> torch.device:
@@ -57,17 +57,17 @@ class Passes:
         """
         if self.packed:
             states, lengths = packed_states(
-                self.backbone, tokens, every_layer, self.filler, rounded=self._device.type == "cuda"
+                self.backbone, tokens, every_layer, self.padding_id, rounded=self._device.type == "cuda"
             )
         else:
             lengths = torch.tensor([len(row) for row in tokens])
-            states = joined(_padded_states(self.backbone, tokens, self.filler, every_layer)[0], lengths)
+            states = unpad_states(_padded_states(self.backbone, tokens, self.padding_id, every_layer)[0], lengths)
         return _in_fp32(states), lengths
 
     def padded_states(self, tokens: Sequence[Sequence[int]]) -> tuple[tuple[Tensor, ...], Tensor]:
         """Return the last layer's states of a padded pass, (sentences, longest, dim), those of padding included; and
         the mask of real tokens, (sentences, longest)."""
-        states, mask = _padded_states(self.backbone, tokens, self.filler, every_layer=False)
+        states, mask = _padded_states(self.backbone, tokens, self.padding_id, every_layer=False)
         return _in_fp32(states), mask
 
 
@@ -76,19 +76,19 @@ def _in_fp32(states: Sequence[Tensor]) -> tuple[Tensor, ...]:
 
 
 def _padded_states(
-    backbone: PreTrainedModel, tokens: Sequence[Sequence[int]], filler: int, every_layer: bool
+    backbone: PreTrainedModel, tokens: Sequence[Sequence[int]], padding_id: int, every_layer: bool
 ) -> tuple[tuple[Tensor, ...], Tensor]:
     device = next(backbone.parameters()).device
-    ids = to_device(padded(tokens, filler), device)
+    ids = to_device(padded(tokens, padding_id), device)
     mask = to_device(padded([[1] * len(row) for row in tokens], 0), device)
     output = backbone(input_ids=ids, attention_mask=mask, output_hidden_states=every_layer)
     return output.hidden_states if every_layer else (output.last_hidden_state,), mask
 
 
-def padded(rows: Sequence[Sequence[int]], filler: int) -> Tensor:  # (rows, longest) int64
-    """Return rows of numbers as one tensor; `filler` pads short rows."""
+def padded(rows: Sequence[Sequence[int]], fill_value: int) -> Tensor:  # (rows, longest) int64
+    """Return rows of numbers as one tensor; `fill_value` pads short rows."""
     longest = max(len(row) for row in rows)
-    return torch.tensor([[*row, *[filler] * (longest - len(row))] for row in rows])
+    return torch.tensor([[*row, *[fill_value] * (longest - len(row))] for row in rows])
 
 
 def full_passes(lengths: Sequence[int], most: int) -> list[list[int]]:
@@ -124,7 +124,7 @@ def length_buckets(lengths: Sequence[int], tokens_per_pass: int) -> list[list[in
     return buckets
 
 
-def spare(model: nn.Module) -> None:
+def use_inplace_gelu(model: nn.Module) -> None:
     """Make the GELU of a model of transformers overwrite its input if no gradient is needed: the input comes from a
     linear layer and is not used again. Without new memory pages an encoding takes a fifteenth less time on a CPU.
     Results are equal to the last bit."""

@@ -14,8 +14,8 @@ from trainables.encoders.contract import BaseEncoder
 from trainables.encoders.export import save_pipeline
 from trainables.encoders.fingerprint import digest, model_settings, tokenizer_settings
 from trainables.encoders.kinds import EncoderRequest
-from trainables.encoders.loading import hub_errors
-from trainables.encoders.precision import Numbers, computing, evaluated_in
+from trainables.encoders.loading import load_safely
+from trainables.encoders.precision import Numbers, computing, resolve_evaluation_precision
 from trainables.hub_names import on_hub
 
 if TYPE_CHECKING:
@@ -94,12 +94,12 @@ def load_pipeline(request: EncoderRequest) -> BaseEncoder:
 
     def read() -> Pipeline:
         model = SentenceTransformer(place, revision=revision, device=request.device, trust_remote_code=False)
-        pipeline = Pipeline(model.float(), evaluated_in(request.evaluation_precision, model.device))
+        pipeline = Pipeline(model.float(), resolve_evaluation_precision(request.evaluation_precision, model.device))
         if not np.isfinite(pipeline.encode(["a"])).all():  # as a router without a default route does
             raise ValueError("it gives NaN or infinity for a sentence")
         return pipeline
 
-    return hub_errors(config.name, read)
+    return load_safely(config.name, read)
 
 
 def _settings(stage: object) -> object:

@@ -35,16 +35,16 @@ class Pooling(Options):
     """Whether a prompt is always pooled, as the pooling counts places: without it another token would be the first."""
     stock: ClassVar[str | None] = None
     """Mode of sentence-transformers' module `Pooling` at the end of a saved model; None: the model cannot be saved."""
-    before: ClassVar[str | None] = None
-    """Class of the module before `Pooling`, if one is needed; `stock_before` makes it."""
+    module_before: ClassVar[str | None] = None
+    """Class of the module before `Pooling`, if one is needed; `make_module_before` makes it."""
     since: ClassVar[str] = "5.4"
     """The first version of sentence-transformers that has these modules."""
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Reset `stock` and `before` of a class that pools differently from its parent, unless the class sets them."""
+        """Reset `stock` and `module_before` of a class that pools unlike its parent, unless the class sets them."""
         super().__init_subclass__(**options)
         if {"pool", "pool_row"} & vars(cls).keys():
-            cls.stock, cls.before = vars(cls).get("stock"), vars(cls).get("before")
+            cls.stock, cls.module_before = vars(cls).get("stock"), vars(cls).get("module_before")
 
     def pool(self, states: States, mask: Tensor) -> Tensor:
         """Return embeddings, (sentences, dim), from the states of every layer, (layers + 1) x (sentences, tokens, dim),
@@ -54,9 +54,9 @@ class Pooling(Options):
     def pool_row(self, states: States, lengths: Tensor) -> Tensor:
         """Return the embeddings of `pool` from states without padding, (tokens, dim) each, one sentence after the
         other. lengths: (sentences,), on the CPU. A pooling that overrides this saves the time and memory of padding."""
-        from trainables.encoders.packing import spread
+        from trainables.encoders.packing import pad_states
 
-        return self.pool(*spread(states, lengths))
+        return self.pool(*pad_states(states, lengths))
 
     @property
     def counts_padding(self) -> bool:
@@ -64,7 +64,7 @@ class Pooling(Options):
         first, so the pooling must be a mean without the first token."""
         return False
 
-    def evaluated(self, states: States, mask: Tensor) -> Tensor:
+    def pool_for_evaluation(self, states: States, mask: Tensor) -> Tensor:
         """Return embeddings as `pool` does, for `encode` if padding counts."""
         raise NotImplementedError
 
@@ -73,17 +73,17 @@ class Pooling(Options):
         others are not loaded unless a folder's code is trusted."""
         from sentence_transformers.sentence_transformer.modules import Pooling as Stock
 
-        before = [] if self.before is None else [self.stock_before(dim, layers, tokenizer)]
+        before = [] if self.module_before is None else [self.make_module_before(dim, layers, tokenizer)]
         return [*before, Stock(dim, self.stock)]
 
-    def stock_before(self, dim: int, layers: int, tokenizer: PreTrainedTokenizerBase) -> nn.Module:
-        """Return the module of class `before`."""
+    def make_module_before(self, dim: int, layers: int, tokenizer: PreTrainedTokenizerBase) -> nn.Module:
+        """Return the module of class `module_before`."""
         raise NotImplementedError
 
     @classmethod
-    def made(cls, settings: Mapping[str, Any], weights: Callable[[str], list[float]]) -> bool:
-        """Whether a model's module of class `before` equals the one from `stock_before`. `weights` reads one of its
-        tensors by name."""
+    def matches_module(cls, settings: Mapping[str, Any], weights: Callable[[str], list[float]]) -> bool:
+        """Whether a model's module of class `module_before` equals the one from `make_module_before`. `weights` reads
+        one of its tensors by name."""
         raise NotImplementedError
 
 
@@ -108,7 +108,7 @@ class MeanWithoutCLS(Pooling):
     needs_cls = True
     needs_prompt = True
     stock = "mean"
-    before = "MultiVectorMask"
+    module_before = "MultiVectorMask"
     since = "6"
 
     padding: Literal["ignore", "count"] = key(
@@ -118,18 +118,18 @@ class MeanWithoutCLS(Pooling):
     )
 
     def pool_row(self, states: States, lengths: Tensor) -> Tensor:
-        apart = torch.stack([torch.ones_like(lengths), lengths - 1], dim=1)  # the first token, and all others
-        return _segments(states[-1], "mean", apart.flatten())[1::2]
+        segments = torch.stack([torch.ones_like(lengths), lengths - 1], dim=1)  # the first token, and all others
+        return _segments(states[-1], "mean", segments.flatten())[1::2]
 
     @property
     def counts_padding(self) -> bool:
         return self.padding == "count"
 
-    def evaluated(self, states: States, mask: Tensor) -> Tensor:
+    def pool_for_evaluation(self, states: States, mask: Tensor) -> Tensor:
         """Return means that include padding, so an embedding depends on its batch."""
         return states[-1][:, 1:].mean(dim=1)
 
-    def stock_before(self, dim: int, layers: int, tokenizer: PreTrainedTokenizerBase) -> nn.Module:
+    def make_module_before(self, dim: int, layers: int, tokenizer: PreTrainedTokenizerBase) -> nn.Module:
         """Return a module that masks [CLS] in queries and documents; a text without a task counts as a document."""
         from sentence_transformers.multi_vector_encoder.modules import MultiVectorMask
 
@@ -137,7 +137,7 @@ class MeanWithoutCLS(Pooling):
         return module
 
     @classmethod
-    def made(cls, settings: Mapping[str, Any], weights: Callable[[str], list[float]]) -> bool:
+    def matches_module(cls, settings: Mapping[str, Any], weights: Callable[[str], list[float]]) -> bool:
         masks_cls = settings.get("skiplist_words") in (["[CLS]"], ["<s>"]) and not settings.get("keep_only_token_ids")
         return masks_cls and settings.get("skiplist_tasks") == ["query", "document"]
 
@@ -187,12 +187,12 @@ class FirstLastMean(Pooling):
     meaning = "the mean over the tokens of the first layer's and the last layer's states"
     every_layer = True
     stock = "mean"
-    before = "WeightedLayerPooling"
+    module_before = "WeightedLayerPooling"
 
     def pool_row(self, states: States, lengths: Tensor) -> Tensor:
         return _segments((states[1] + states[-1]) / 2, "mean", lengths)
 
-    def stock_before(self, dim: int, layers: int, tokenizer: PreTrainedTokenizerBase) -> nn.Module:
+    def make_module_before(self, dim: int, layers: int, tokenizer: PreTrainedTokenizerBase) -> nn.Module:
         """Return a module with one weight for the output of every layer, without the embedding layer."""
         from sentence_transformers.sentence_transformer.modules import WeightedLayerPooling
 
@@ -202,7 +202,7 @@ class FirstLastMean(Pooling):
         return weighted
 
     @classmethod
-    def made(cls, settings: Mapping[str, Any], weights: Callable[[str], list[float]]) -> bool:
+    def matches_module(cls, settings: Mapping[str, Any], weights: Callable[[str], list[float]]) -> bool:
         if settings.get("layer_start") != 1:
             return False
         layers = weights("layer_weights")

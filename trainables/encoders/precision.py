@@ -20,15 +20,17 @@ Numbers = torch.dtype | Literal["tf32"]
 """Type of an encoder's matrix products: "tf32" is fp32 that a GPU multiplies in 19 bits."""
 
 
-def resolve_precision(wish: Precision, device: torch.device | str) -> torch.dtype:
+def resolve_precision(precision: Precision, device: torch.device | str) -> torch.dtype:
     """Return the type for a precision on a device: `auto` is bf16 on a GPU that does not emulate it, else fp32."""
     hardware = torch.device(device).type == "cuda" and native_bf16(device)
-    return torch.bfloat16 if wish == "bf16" or (wish == "auto" and hardware) else torch.float32
+    return torch.bfloat16 if precision == "bf16" or (precision == "auto" and hardware) else torch.float32
 
 
-def evaluated_in(wish: Precision, device: torch.device | str) -> Numbers:
+def resolve_evaluation_precision(precision: Precision, device: torch.device | str) -> Numbers:
     """Return the type for an evaluation precision on a device; a CPU has no TF32."""
-    return "tf32" if wish == "tf32" and torch.device(device).type == "cuda" else resolve_precision(wish, device)
+    return (
+        "tf32" if precision == "tf32" and torch.device(device).type == "cuda" else resolve_precision(precision, device)
+    )
 
 
 @contextlib.contextmanager

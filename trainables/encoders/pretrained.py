@@ -22,17 +22,17 @@ from trainables.encoders.families import (
     unknown_family,
 )
 from trainables.encoders.kinds import EncoderRequest
-from trainables.encoders.loading import SAFELY, chosen_device, hub_errors, quieten, transformer_place
+from trainables.encoders.loading import SAFE_ARGUMENTS, chosen_device, load_safely, quieten, transformer_place
 from trainables.encoders.mlm_head import MLMHead
 from trainables.encoders.module_files import NO_LIMIT, lower_cases, modules, stated_length
-from trainables.encoders.own_modules import own_ending, pools_prompt
+from trainables.encoders.own_modules import own_model_end, pools_prompt
 from trainables.encoders.pipeline import load_pipeline
 from trainables.encoders.pooling import Mean, Pooling
-from trainables.encoders.precision import DTYPES, evaluated_in, resolve_precision
+from trainables.encoders.precision import DTYPES, resolve_evaluation_precision, resolve_precision
 from trainables.encoders.prompts import Prompts
 from trainables.encoders.transformer import TransformerEncoder
 from trainables.errors import UserError, shown
-from trainables.process_cache import PROCESS_CACHE, stamp
+from trainables.process_cache import PROCESS_CACHE, file_states
 from trainables.recipe import SCENES_ENCODER, EncoderConfig
 
 
@@ -50,7 +50,7 @@ def load_transformer(request: EncoderRequest) -> BaseEncoder:
 def _with_pooling(request: EncoderRequest, pooling: Pooling) -> TokenEncoder:
     config = request.config
     # A head for masked language modelling depends on the random state after loading, so it needs an uncached load.
-    backbone, tokenizer, fresh = (_load if request.masked_lm else pristine)(config.name, DTYPES[config.dtype])
+    backbone, tokenizer, fresh = (_load if request.masked_lm else load_cached)(config.name, DTYPES[config.dtype])
     _give_padding(tokenizer, config.name)
     if pooling.needs_cls and (tokenizer.cls_token_id is None or not family_of(backbone).cls):
         raise UserError(unfit_pooling(pooling.name, config.name))
@@ -69,11 +69,11 @@ def _with_pooling(request: EncoderRequest, pooling: Pooling) -> TokenEncoder:
         pooling,
         min(length for length in (*lengths, NO_LIMIT) if length is not None),
         training_precision=precision,
-        evaluation_precision=evaluated_in(request.evaluation_precision, device),
+        evaluation_precision=resolve_evaluation_precision(request.evaluation_precision, device),
         mlm_head=MLMHead(backbone, tokenizer, config.name, precision) if request.masked_lm else None,
         fresh=fresh,
         prompts=Prompts(config.query_prompt or "", config.document_prompt or ""),
-        ending=own_ending(config),
+        model_end=own_model_end(config),
         pools_prompt=pools_prompt(config.name) or pooling.needs_prompt,
     )
     return encoder.to(device)
@@ -83,7 +83,7 @@ Loaded = tuple[PreTrainedModel, PreTrainedTokenizerBase, list[str]]
 """Backbone, tokenizer, and the names of the parameters that the checkpoint lacks."""
 
 
-def pristine(name: str, dtype: torch.dtype) -> Loaded:
+def load_cached(name: str, dtype: torch.dtype) -> Loaded:
     """Return a copy of the cached result of `_load`; the next trial does not read the files again."""
 
     def without_draws(loaded: Loaded) -> bool:
@@ -91,7 +91,7 @@ def pristine(name: str, dtype: torch.dtype) -> Loaded:
         return not set(fresh) & {parameter for parameter, _ in backbone.named_parameters()}
 
     folder = Path(transformer_place(name)[0])
-    files = stamp(folder) if folder.is_dir() else None  # None for a hub id
+    files = file_states(folder) if folder.is_dir() else None  # None for a hub id
     return copy.deepcopy(
         PROCESS_CACHE.get(("transformer", name, dtype, files), lambda: _load(name, dtype), without_draws)
     )
@@ -115,7 +115,7 @@ def _from_pretrained(name: str, dtype: torch.dtype) -> Loaded:
             raise UserError("; ".join(unknown_family(name, config.model_type)))
         loader = getattr(transformers, FAMILIES[config.model_type].loader)
         backbone, report = loader.from_pretrained(
-            place, revision=revision, dtype=dtype, **SAFELY, output_loading_info=True
+            place, revision=revision, dtype=dtype, **SAFE_ARGUMENTS, output_loading_info=True
         )
         if getattr(backbone, "pooler", None) is not None:
             backbone.pooler = None  # BERT's next-sentence layer: no pooling here uses it
@@ -127,7 +127,7 @@ def _from_pretrained(name: str, dtype: torch.dtype) -> Loaded:
         _check_whole(backbone, tokenizer)
         return backbone, tokenizer, sorted(report["missing_keys"])
 
-    return hub_errors(name, read)
+    return load_safely(name, read)
 
 
 def _put_in_lower_case(tokenizer: PreTrainedTokenizerBase) -> None:

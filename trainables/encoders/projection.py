@@ -22,7 +22,7 @@ class Projection(Options):
     section = "head"
 
     name: ClassVar[str]
-    stacks: ClassVar[bool] = False
+    fits_population: ClassVar[bool] = False
     """Whether the head has only linear layers with biases and ReLUs, so that members of a population can train it
     together."""
 
@@ -41,7 +41,7 @@ class Identity(Projection):
 
     name = "none"
     meaning = "the embedding itself"
-    stacks = True
+    fits_population = True
 
     def build(self, dim: int) -> nn.Module:
         return torch.nn.Identity()
@@ -70,7 +70,7 @@ class Linear(Sized):
 
     name = "linear"
     meaning = "one layer"
-    stacks = True
+    fits_population = True
 
     def build(self, dim: int) -> nn.Module:
         return torch.nn.Linear(dim, self.size(dim))
@@ -83,7 +83,7 @@ class MLP(Sized):
 
     name = "mlp"
     meaning = "two layers with a ReLU between"
-    stacks = True
+    fits_population = True
 
     def build(self, dim: int) -> nn.Module:
         nn, out = torch.nn, self.size(dim)

@@ -17,10 +17,10 @@ from trainables.encoders.contract import BaseEncoder
 from trainables.encoders.export import save_static
 from trainables.encoders.fingerprint import digest, tokenizer_settings
 from trainables.encoders.kinds import EncoderRequest, StaticStart
-from trainables.encoders.loading import chosen_device, hub_errors
-from trainables.encoders.own_modules import PLAIN, Ending, own_ending
+from trainables.encoders.loading import chosen_device, load_safely
+from trainables.encoders.own_modules import PLAIN, ModelEnd, own_model_end
 from trainables.encoders.passes import full_passes
-from trainables.encoders.pretrained import pristine
+from trainables.encoders.pretrained import load_cached
 from trainables.encoders.static_files import static_files
 from trainables.to_device import to_device
 
@@ -40,10 +40,10 @@ class StaticEncoder(nn.Module):
         max_length: int | None,
         *,
         fresh: Sequence[str] = (),
-        ending: Ending = PLAIN,
+        model_end: ModelEnd = PLAIN,
     ) -> None:
         """`vectors` is (tokens, dim), a row for each token id. Sentences are cut at `max_length` tokens, or at the
-        tokenizer's own limit if that is lower; None: at that limit only. `ending` is the end of a saved model."""
+        tokenizer's own limit if that is lower; None: at that limit only. `model_end` is the end of a saved model."""
         super().__init__()
         lengths = (max_length, tokenizer.truncation["max_length"] if tokenizer.truncation else None)
         self.max_length = min((length for length in lengths if length is not None), default=None)
@@ -53,7 +53,7 @@ class StaticEncoder(nn.Module):
         self.tokenizer = tokenizer
         self.vectors = nn.Parameter(vectors.float().contiguous())
         self.fresh = tuple(fresh)
-        self.ending = ending
+        self.model_end = model_end
         self.dim = int(vectors.shape[1])
 
     @property
@@ -90,12 +90,12 @@ class StaticEncoder(nn.Module):
         return digest(type(self), settings, self.state_dict().items())
 
     def save(self, folder: Path) -> None:
-        """Write a `SentenceTransformer` folder with one module, `StaticEmbedding`, and the ending."""
+        """Write a `SentenceTransformer` folder with one module, `StaticEmbedding`, and the end of the model."""
         from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 
         tokenizer = Tokenizer.from_str(self.tokenizer.to_str())
         module = StaticEmbedding(tokenizer, embedding_weights=self.vectors.detach().cpu().clone())
-        save_static(module, self.ending, folder)
+        save_static(module, self.model_end, folder)
 
 
 def load_static(request: EncoderRequest) -> BaseEncoder:
@@ -113,19 +113,19 @@ def load_static(request: EncoderRequest) -> BaseEncoder:
                 raise ValueError(f"its tokenizer knows {_tokens(tokenizer)} tokens, and {len(vectors)} have a vector")
         return tokenizer, vectors
 
-    tokenizer, vectors = hub_errors(config.name, read)
+    tokenizer, vectors = load_safely(config.name, read)
     fresh: tuple[str, ...] = ()
     if vectors is None:  # from their own generator: loading may draw numbers, or be cached
         draw = torch.Generator().manual_seed(torch.initial_seed())
         vectors, fresh = torch.randn(_tokens(tokenizer), start.dim, generator=draw), ("vectors",)
-    encoder = StaticEncoder(tokenizer, vectors, config.max_length, fresh=fresh, ending=own_ending(config))
+    encoder = StaticEncoder(tokenizer, vectors, config.max_length, fresh=fresh, model_end=own_model_end(config))
     return encoder.to(chosen_device(request.device))
 
 
 def _read(name: str, drawn: bool) -> tuple[Tokenizer, Tensor | None]:
     files = static_files(name)
     if files is None:
-        backbone, tokenizer, _ = pristine(name, torch.float32)
+        backbone, tokenizer, _ = load_cached(name, torch.float32)
         backend = getattr(tokenizer, "backend_tokenizer", None)
         if backend is None:
             raise ValueError("its tokenizer is none of the fast ones, which a static encoder needs")

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from trainables.encoders.availability import missing_transformer
 from trainables.encoders.kinds import Missing
-from trainables.encoders.module_files import STATIC, first_module, place
+from trainables.encoders.module_files import STATIC, file_path, first_module
 from trainables.recipe import EncoderConfig
 
 WORDLLAMA = "wordllama"
@@ -38,7 +38,7 @@ def static_files(name: str) -> StaticFiles | None:
     kind, folder = first_module(name) or ("", "")
     if kind != STATIC:
         return None
-    return StaticFiles(*(place(name, str(Path(folder) / file)) for file in (f"model{_SUFFIX}", "tokenizer.json")))
+    return StaticFiles(*(file_path(name, str(Path(folder) / file)) for file in (f"model{_SUFFIX}", "tokenizer.json")))
 
 
 def missing_static(config: EncoderConfig) -> Missing | None:

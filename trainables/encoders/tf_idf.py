@@ -1,5 +1,5 @@
-"""TF-IDF of three to five letters in a word, of labelled texts of words and two words in a row, too: what a search or a
-classifier does without any model, to hold models against."""
+"""TF-IDF as an encoder, for comparison with trained models. It counts three to five neighbouring letters of a word; in
+labelled texts also words and pairs of neighbouring words."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from scipy.linalg import cholesky, solve_triangular
 from scipy.sparse import csr_array
 from threadpoolctl import threadpool_limits
 
-from trainables.arrays import drawn
+from trainables.arrays import sample_rows
 from trainables.encoders.availability import missing_tf_idf
 from trainables.encoders.contract import BaseEncoder, check_savable
 from trainables.encoders.fingerprint import digest
@@ -25,22 +25,22 @@ from trainables.errors import UserError
 from trainables.text_lines import json_object, numbered_lines
 
 DIM = 4096
-"""Cosines of so many numbers are those of the counts within 0.016 (one standard deviation)."""
-MOST_LETTERS = 5_000_000
-"""Of the file, which say how common letters are: some ten seconds."""
-AT_ONCE = 1000
-NEAR_NOTHING = 1e-8
-"""Is added to each text's product with itself, so that texts which repeat each other have coordinates, too."""
+"""Largest size of an embedding. Cosines of hashed counts are exact to 0.016 (one standard deviation)."""
+MAX_LETTERS = 5_000_000
+"""No further row of the file is read after this many letters, which take about ten seconds."""
+SENTENCES_PER_BLOCK = 1000
+DIAGONAL_TERM = 1e-8
+"""Added to the product of each text with itself, so that the matrix can be factorised if texts are repeated."""
 
 
 class TfIdf:
-    """An encoder without parameters, of at most `DIM` numbers.
+    """An encoder without trained parameters. An embedding has at most `DIM` numbers.
 
-    Each count is added to one of them, with a sign, both by its letters. Of labelled texts, which a classifier reads,
-    the numbers are instead coordinates in the space that `DIM` of the known texts span: what a classifier of all counts
-    learns from these lies in it, but cosines of two other texts lose what lies outside. Both are rotated, which changes
-    no cosine, so that all numbers vary alike: a classifier that standardises them (`senteval/logistic.py`) would make
-    much of rare letters else.
+    Without labels the counts are hashed (`_Hashed`). Labelled texts are for classifiers: their numbers are coordinates
+    in the space that at most `DIM` of the known texts span (`_Span`). A classifier that is fitted to the counts of
+    these texts has its weights in this space, but cosines of two other texts lose the parts outside. Both are rotated,
+    which changes no cosine, so that all numbers have similar variances. Otherwise a classifier that standardises them
+    (`senteval/logistic.py`) would give rare letters too much weight.
     """
 
     unsavable = "sentence-transformers has no TF-IDF of letters"
@@ -49,10 +49,10 @@ class TfIdf:
     def __init__(
         self, texts: Sequence[str], labelled: bool = False, anchors: Mapping[str, Sequence[str]] | None = None
     ) -> None:
-        """Count letters in `texts`, and words if these are `labelled`: common ones weigh less.
+        """Weigh the letters in `texts`, and the words if `texts` are `labelled`: common ones have less weight.
 
-        `anchors`: the anchors that each training positive has. A positive is embedded as the mean of its own counts and
-        theirs, as a search that learns from answered questions does.
+        `anchors`: the anchors of each training positive. A positive is embedded as the mean of its own counts and those
+        of its anchors, as in a search that learns from answered questions.
         """
         from sklearn.feature_extraction.text import TfidfVectorizer
         from sklearn.pipeline import make_union
@@ -63,7 +63,7 @@ class TfIdf:
         self.counted = [words, letters] if has_words else [letters]
         self.counts = (make_union(*self.counted) if has_words else letters).fit(texts)
         self.reduced: _Hashed | _Span = (
-            _Span(self._counted([texts[place] for place in drawn(len(texts), DIM)]))
+            _Span(self._counted([texts[place] for place in sample_rows(len(texts), DIM)]))
             if labelled
             else _Hashed(letters.get_feature_names_out())
         )
@@ -71,10 +71,10 @@ class TfIdf:
         self.anchors = anchors or {}
 
     def encode(self, sentences: Sequence[str], *, progress: bool = False) -> np.ndarray:  # (sentences, dim)
-        """Float32, in the order of the sentences; zeros where no letters are known."""
+        """Return float32 embeddings, in the order of the sentences; zeros for a sentence without known letters."""
         embeddings = np.zeros((len(sentences), self.dim), dtype=np.float32)
-        for start in range(0, len(sentences), AT_ONCE):
-            part = slice(start, start + AT_ONCE)
+        for start in range(0, len(sentences), SENTENCES_PER_BLOCK):
+            part = slice(start, start + SENTENCES_PER_BLOCK)
             embeddings[part] = self._embedded(self._counted(sentences[part]))
         for place, sentence in enumerate(sentences):
             if anchors := self.anchors.get(sentence):
@@ -89,19 +89,20 @@ class TfIdf:
         return csr_array(self.counts.transform(sentences))
 
     def fingerprint(self) -> str:
-        """Sixteen digits of the letters and words, how common they are, and the texts that span the space."""
+        """Return sixteen hexadecimal digits of letters and words, their weights, the anchors, and the texts that span
+        the space."""
         names = list(self.counts.get_feature_names_out())
         common = np.concatenate([counted.idf_ for counted in self.counted])
         settings = {"names": names, "anchors": self.anchors}
         return digest(type(self), settings, [("common", common), *self.reduced.arrays.items()])
 
     def save(self, folder: Path) -> None:
-        """Refused: see `unsavable`."""
+        """Raise `UserError`: see `unsavable`."""
         check_savable(self)
 
 
 class _Hashed:
-    """Each count is added to one of `DIM` numbers, with a sign, both by its name."""
+    """Adds each count to one of `DIM` numbers, with a sign. A hash of the count's name chooses both."""
 
     dim = DIM
     arrays: Mapping[str, np.ndarray] = MappingProxyType({})
@@ -116,30 +117,30 @@ class _Hashed:
 
 
 class _Span:
-    """Coordinates in the space that some texts span by their counts, (texts, names)."""
+    """Coordinates in the space that the counts of some texts, (texts, names), span."""
 
     def __init__(self, counts: csr_array) -> None:
         self.counts = counts
         products = (counts @ counts.T).toarray()
-        products[np.diag_indices_from(products)] += NEAR_NOTHING
-        with threadpool_limits(1):  # sums of several threads end otherwise in their last bits
+        products[np.diag_indices_from(products)] += DIAGONAL_TERM
+        with threadpool_limits(1):  # sums of several threads differ in their last bits
             self.factor = cholesky(products, lower=True, overwrite_a=True)
         self.dim = len(self.factor)
 
     @property
     def arrays(self) -> Mapping[str, np.ndarray]:
-        """What a fingerprint is made of: the texts, in their order."""
+        """The counts of the texts that span the space, in order, for a fingerprint."""
         return {"counts": self.counts.data, "names": self.counts.indices, "texts": self.counts.indptr}
 
     def numbers(self, counts: csr_array) -> np.ndarray:  # (sentences, dim)
-        """Whose products with each other are those of the counts, as far as these lie in the space."""
+        """Return coordinates. Products of two texts equal those of their counts, for counts inside the space."""
         products = (self.counts @ counts.T).toarray()
         with threadpool_limits(1):
             return np.asarray(solve_triangular(self.factor, products, lower=True, overwrite_b=True).T)
 
 
 def load_tf_idf(request: EncoderRequest) -> BaseEncoder:
-    """From the texts of a file of rows, a JSON object in each line."""
+    """Make an encoder from the texts of a file of JSON lines. Raises `UserError` if there is no text."""
     path = Path(request.config.name)
     if missing := missing_tf_idf(request.config):
         raise UserError("; ".join(missing))
@@ -148,7 +149,7 @@ def load_tf_idf(request: EncoderRequest) -> BaseEncoder:
     anchors: dict[str, list[str]] = {}
     for number, line in numbered_lines(path):
         row = json_object(line, f"{path}, line {number}")
-        if letters > MOST_LETTERS:
+        if letters > MAX_LETTERS:
             break
         texts += (own := [*_texts(row, *(name for name in row if name != "label"))])
         letters += sum(map(len, own))

@@ -17,7 +17,7 @@ import triton.language as tl
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from trainables.encoders.packing import Looks, Tiles
+from trainables.encoders.packing import AttentionSettings, Tiles
 
 
 def attend(
@@ -25,27 +25,29 @@ def attend(
     key: Tensor,
     value: Tensor,
     tiles: Tiles,
-    looks: Looks,
+    settings: AttentionSettings,
 ) -> Tensor:  # (tokens, heads, size)
     """Return the attention of each token to its own sentence. Differentiable once."""
-    attended: Tensor = _TileAttention.apply(query, key, value, tiles, looks)
+    attended: Tensor = _TileAttention.apply(query, key, value, tiles, settings)
     return attended
 
 
 class _TileAttention(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, query: Tensor, key: Tensor, value: Tensor, tiles: Tiles, looks: Looks) -> Tensor:
+    def forward(
+        ctx: Any, query: Tensor, key: Tensor, value: Tensor, tiles: Tiles, settings: AttentionSettings
+    ) -> Tensor:
         heads, tokens, size = query.shape
         if not query.stride() == key.stride() == value.stride() or query.stride(2) != 1:
             query, key, value = (part.contiguous() for part in (query, key, value))
         # drawn on the device, without waiting for it
-        seed = torch.randint(2**31 - 1, (1,), device=query.device) if looks.dropout else tiles.begins
+        seed = torch.randint(2**31 - 1, (1,), device=query.device) if settings.dropout else tiles.begins
         places = tiles.begins, tiles.sentence, seed
         ctx.save_for_backward(query, key, value, *places)
-        scaling = size**-0.5 if looks.scaling is None else looks.scaling
+        scaling = size**-0.5 if settings.scaling is None else settings.scaling
         tf32 = query.device.type == "cuda" and torch.backends.cuda.matmul.allow_tf32
-        shape = tiles.tokens, size, looks.causal, looks.window or 0, "tf32" if tf32 else "ieee"
-        ctx.how = (*query.stride()[:2], scaling, looks.dropout, *shape)
+        shape = tiles.tokens, size, settings.causal, settings.window or 0, "tf32" if tf32 else "ieee"
+        ctx.how = (*query.stride()[:2], scaling, settings.dropout, *shape)
         ctx.grid, ctx.warps = (len(tiles.begins) - 1, heads), tiles.tokens // 16
         attended = query.new_empty(tokens, heads, size)
         _forward[ctx.grid](query, key, value, attended, *places, *ctx.how, num_warps=ctx.warps)

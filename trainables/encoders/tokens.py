@@ -16,13 +16,13 @@ from trainables.process_cache import PROCESS_CACHE
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-MANY = 1000
+MIN_CACHED_SENTENCES = 1000
 """From this number of sentences on, tokens are cached; fewer are tokenized as fast as they are found."""
 
 
 def kept_token_ids(tokenizer: PreTrainedTokenizerBase, sentences: Sequence[str], longest: int) -> list[list[int]]:
     """Return the result of `token_ids`, cached for sentences that are encoded again."""
-    if len(sentences) < MANY:
+    if len(sentences) < MIN_CACHED_SENTENCES:
         return token_ids(tokenizer, sentences, longest)
 
     def flat() -> tuple[np.ndarray, np.ndarray]:  # smaller than lists, and never changed by callers

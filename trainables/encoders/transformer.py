@@ -18,7 +18,7 @@ from trainables.encoders.contract import check_savable
 from trainables.encoders.export import save_transformer
 from trainables.encoders.fingerprint import digest, model_settings, tokenizer_settings
 from trainables.encoders.mlm_head import MLMHead
-from trainables.encoders.own_modules import PLAIN, Ending
+from trainables.encoders.own_modules import PLAIN, ModelEnd
 from trainables.encoders.passes import Passes
 from trainables.encoders.pooling import Pooling
 from trainables.encoders.precision import Numbers, computing, full_weights
@@ -42,21 +42,21 @@ class TransformerEncoder(nn.Module):
         mlm_head: MLMHead | None = None,
         fresh: Sequence[str] = (),
         prompts: Prompts = NO_PROMPTS,
-        ending: Ending = PLAIN,
+        model_end: ModelEnd = PLAIN,
         pools_prompt: bool = True,
     ) -> None:
         """`mlm_head` trains the same backbone and is not saved. `fresh`: the backbone's parameters that were drawn.
-        `ending`: the end of a saved model. `pools_prompt`: whether a prompt's tokens are pooled."""
+        `model_end`: the end of a saved model. `pools_prompt`: whether a prompt's tokens are pooled."""
         super().__init__()
         self.backbone = backbone
         self.tokenizer = tokenizer
         self._passes = Passes(backbone, tokenizer.pad_token_id)
         self.pooling = pooling
         self.max_length = max_length
-        self.prompts, self.ending, self.pools_prompt = prompts, ending, pools_prompt
-        self._before: dict[str, list[int]] = {}  # a prompt's tokens and those before it, if they are not pooled
+        self.prompts, self.model_end, self.pools_prompt = prompts, model_end, pools_prompt
+        self._prompt_tokens: dict[str, list[int]] = {}  # a prompt's tokens and those before it, if they are not pooled
         for prompt in (prompts.query, prompts.document):
-            self._know(prompt)
+            self._store_prompt_tokens(prompt)
         self.training_precision, self.evaluation_precision = training_precision, evaluation_precision
         self.mlm_head = mlm_head
         parameters = {name for name, _ in backbone.named_parameters()}  # a layer may have been cut off
@@ -110,27 +110,27 @@ class TransformerEncoder(nn.Module):
         return self._tokenized(token_ids, sentences, self.prompts.query if prompt is None else prompt)
 
     def _tokenized(self, how: Callable[..., list[list[int]]], sentences: Sequence[str], prompt: str) -> list[list[int]]:
-        self._know(prompt)
+        self._store_prompt_tokens(prompt)
         texts = [f"{prompt}{sentence}" for sentence in sentences] if prompt else sentences
         return [ids or [self.tokenizer.pad_token_id] for ids in how(self.tokenizer, texts, self.max_length)]
 
-    def _know(self, prompt: str) -> None:
-        if prompt and not self.pools_prompt and prompt not in self._before:
+    def _store_prompt_tokens(self, prompt: str) -> None:
+        if prompt and not self.pools_prompt and prompt not in self._prompt_tokens:
             (alone,) = token_ids(self.tokenizer, [prompt], self.max_length)
-            self._before[prompt] = alone[: len(alone) - (alone[-1] in self.tokenizer.all_special_ids)]
+            self._prompt_tokens[prompt] = alone[: len(alone) - (alone[-1] in self.tokenizer.all_special_ids)]
 
     @property
     def specials(self) -> int:
         """Number of special tokens that `wrap` adds."""
-        return sum(map(len, self._around))
+        return sum(map(len, self._special_tokens))
 
     def wrap(self, ids: Sequence[int]) -> list[int]:
         """Return a span's token ids with the tokenizer's special tokens around them; nothing is cut."""
-        before, after = self._around
+        before, after = self._special_tokens
         return [*before, *ids, *after]
 
     @functools.cached_property
-    def _around(self) -> tuple[list[int], list[int]]:
+    def _special_tokens(self) -> tuple[list[int], list[int]]:
         # Fast tokenizers add special tokens to texts only, so a text shows where they go.
         inside = self.tokenizer("a", add_special_tokens=False)["input_ids"]
         whole = self.tokenizer("a", add_special_tokens=True)["input_ids"]
@@ -170,7 +170,11 @@ class TransformerEncoder(nn.Module):
                 now = ahead.pop()
                 try:
                     some = [tokens[i] for i in now]
-                    pooled = self._pooled(some) if packed else self.pooling.evaluated(*self._passes.padded_states(some))
+                    pooled = (
+                        self._pooled(some)
+                        if packed
+                        else self.pooling.pool_for_evaluation(*self._passes.padded_states(some))
+                    )
                     embedded[now] = pooled.float().cpu().numpy()
                 except torch.OutOfMemoryError:  # another trial may have taken its share of the GPU meanwhile
                     if len(now) == 1 or not packed:  # a smaller pass would count other padding
@@ -183,25 +187,25 @@ class TransformerEncoder(nn.Module):
 
     def save(self, folder: Path) -> None:
         """Write a `SentenceTransformer` folder: safetensors weights, stock modules only, equal embeddings, except for
-        their length if the ending has a norm."""
+        their length if the end of the model has a norm."""
         check_savable(self)
-        parts = self.backbone, self.tokenizer, self.pooling, self.max_length, self.prompts, self.ending
+        parts = self.backbone, self.tokenizer, self.pooling, self.max_length, self.prompts, self.model_end
         save_transformer(*parts, folder, pools_prompt=self.pools_prompt)
 
     def _pooled(self, tokens: Sequence[Sequence[int]]) -> Tensor:  # (sentences, dim)
         states, lengths = self._passes.states(tokens, self.pooling.every_layer)
-        if self._before:
-            skipped = list(map(self._of_prompt, tokens))
+        if self._prompt_tokens:
+            skipped = list(map(self._prompt_length, tokens))
             masks = [torch.arange(len(row)) >= skip for row, skip in zip(tokens, skipped, strict=True)]
             places = to_device(torch.cat(masks).nonzero().squeeze(1), self.device)
             states, lengths = tuple(state[places] for state in states), lengths - torch.tensor(skipped)
         return self.pooling.pool_row(states, lengths)
 
-    def _of_prompt(self, tokens: Sequence[int]) -> int:
+    def _prompt_length(self, tokens: Sequence[int]) -> int:
         """Return the number of a sentence's tokens up to the end of its prompt; at least one token is left. As in
         sentence-transformers, this is the prompt's own number of tokens: its last token may differ in a sentence."""
-        least = len(self._around[0]) + 1
-        for before in self._before.values():
+        least = len(self._special_tokens[0]) + 1
+        for before in self._prompt_tokens.values():
             sure = min(len(before), max(least, len(before) - 1))
             if [*tokens[:sure]] == before[:sure]:
                 return min(len(before), len(tokens) - 1)

@@ -15,27 +15,29 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from trainables.encoders.packing import Looks, Packing
+from trainables.encoders.packing import AttentionSettings, Packing
 
-Way = Callable[[Tensor, Tensor, Tensor, Packing, Looks], Tensor]
+AttentionFunction = Callable[[Tensor, Tensor, Tensor, Packing, AttentionSettings], Tensor]
 
 
-def fastest(value: Tensor, packing: Packing, looks: Looks, otherwise: Way) -> Way:
-    """Return the fastest function: tiles for short sentences, torch's kernels for longer ones, else `otherwise`.
+def fastest_attention(
+    value: Tensor, packing: Packing, settings: AttentionSettings, fallback: AttentionFunction
+) -> AttentionFunction:
+    """Return the fastest function: tiles for short sentences, torch's kernels for longer ones, else `fallback`.
 
     Tiles and kernels of 16 bits need a GPU of compute capability 8.0 or more.
     """
     if value.device.type != "cuda":
-        return otherwise
+        return fallback
     narrow, size = value.dtype in (torch.bfloat16, torch.float16), value.shape[-1]
     modern = torch.cuda.get_device_capability(value.device) >= (8, 0)
     if narrow and not modern:
-        return otherwise
+        return fallback
     if packing.tiles is not None and modern and _triton_compiles() and fits(packing.tiles.tokens, size, value.dtype):
-        return in_tiles
+        return attend_in_tiles
     if narrow and size % 8 == 0 and size <= 256:
         return flash
-    return memory_efficient if not narrow and size % 4 == 0 and looks.window is None else otherwise
+    return memory_efficient if not narrow and size % 4 == 0 and settings.window is None else fallback
 
 
 def fits(tile: int, size: int, dtype: torch.dtype) -> bool:
@@ -44,36 +46,38 @@ def fits(tile: int, size: int, dtype: torch.dtype) -> bool:
     return size in (16, 32, 64, 128) and tile * size <= (2**13 if dtype.itemsize == 2 else 2**11)
 
 
-def in_tiles(query: Tensor, key: Tensor, value: Tensor, packing: Packing, looks: Looks) -> Tensor:
+def attend_in_tiles(query: Tensor, key: Tensor, value: Tensor, packing: Packing, settings: AttentionSettings) -> Tensor:
     """Attend with the project's own kernel, in which short sentences share a tile."""
     from trainables.encoders.tiles import attend
 
     assert packing.tiles is not None
-    query, key, value = (part[0].to(value.dtype) for part in own_heads(query, key, value))
-    return attend(query, key, value, packing.tiles, looks)
+    query, key, value = (part[0].to(value.dtype) for part in repeat_shared_heads(query, key, value))
+    return attend(query, key, value, packing.tiles, settings)
 
 
-def flash(query: Tensor, key: Tensor, value: Tensor, packing: Packing, looks: Looks) -> Tensor:
+def flash(query: Tensor, key: Tensor, value: Tensor, packing: Packing, settings: AttentionSettings) -> Tensor:
     """Attend with torch's FlashAttention, in 16 bits. It is called directly: `scaled_dot_product_attention` takes
     uneven lengths only as nested tensors, which cost milliseconds of the CPU in each layer."""
-    before = None if looks.window is None else looks.window - 1
+    before = None if settings.window is None else settings.window - 1
     attended: Tensor = torch.ops.aten._flash_attention_forward(
         *_rows(query, key, value),
         packing.offsets,
         packing.offsets,
         packing.longest,
         packing.longest,
-        looks.dropout,
-        looks.causal,
+        settings.dropout,
+        settings.causal,
         False,
-        scale=looks.scaling,
+        scale=settings.scaling,
         window_size_left=before,
-        window_size_right=0 if looks.causal and before is not None else before,
+        window_size_right=0 if settings.causal and before is not None else before,
     )[0]
     return attended
 
 
-def memory_efficient(query: Tensor, key: Tensor, value: Tensor, packing: Packing, looks: Looks) -> Tensor:
+def memory_efficient(
+    query: Tensor, key: Tensor, value: Tensor, packing: Packing, settings: AttentionSettings
+) -> Tensor:
     """Attend with torch's kernel for 32 bits, without windows."""
     attended: Tensor = torch.ops.aten._efficient_attention_forward(
         *(part.unsqueeze(0) for part in _rows(query, key, value)),
@@ -82,15 +86,15 @@ def memory_efficient(query: Tensor, key: Tensor, value: Tensor, packing: Packing
         packing.offsets,
         packing.longest,
         packing.longest,
-        looks.dropout,
-        int(looks.causal),
+        settings.dropout,
+        int(settings.causal),
         compute_log_sumexp=torch.is_grad_enabled(),
-        scale=looks.scaling,
+        scale=settings.scaling,
     )[0]
     return attended[0]
 
 
-def own_heads(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def repeat_shared_heads(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Repeat keys and values for each head of the queries, if several of these share one."""
     shared = query.shape[1] // key.shape[1]
     if shared == 1:
@@ -100,7 +104,7 @@ def own_heads(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor
 
 def _rows(query: Tensor, key: Tensor, value: Tensor) -> list[Tensor]:
     """Return (tokens, heads, size) each, in the value's type: rotary positions may have widened queries and keys."""
-    parts = own_heads(query, key, value)
+    parts = repeat_shared_heads(query, key, value)
     return [part[0].transpose(0, 1).contiguous().to(value.dtype) for part in parts]
 
 

@@ -18,7 +18,7 @@ from trainables.encoders.kinds import EncoderRequest
 from trainables.encoders.loading import chosen_device
 from trainables.errors import UserError, is_text, shown
 from trainables.lines import bounded_lines
-from trainables.process_cache import PROCESS_CACHE, stamp
+from trainables.process_cache import PROCESS_CACHE, file_states
 from trainables.text_lines import refusal
 
 _LARGEST_LIST = 256 * 2**20
@@ -67,7 +67,7 @@ def load_word_vectors(request: EncoderRequest) -> BaseEncoder:
         raise UserError(f"no word vectors at {name!r}; name a GloVe text file or a .npy matrix")
     if path.suffix == ".npy":
         return WordVectors(*_read_matrix(path), device=request.device)
-    words, vectors = PROCESS_CACHE.get(("word vectors", stamp(path)), lambda: _read_text(path))
+    words, vectors = PROCESS_CACHE.get(("word vectors", file_states(path)), lambda: _read_text(path))
     return WordVectors(words, vectors.copy(), device=request.device)
 
 

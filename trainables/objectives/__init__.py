@@ -55,8 +55,8 @@ def check_objective(recipe: Recipe) -> None:
 def check_bank(recipe: Recipe) -> None:
     """Raise `UserError` for a memory bank smaller than one batch, or for any bank with a layout of classes."""
     anchors = recipe.optimisation.batch_size * recipe.part(Layout).anchors_each
-    bank, _ = recipe.part(Objective).memory()
-    if bank and any(part.classes for part in recipe.part(Layout).parts):
+    bank, _ = recipe.part(Objective).memory_bank()
+    if bank and any(part.groups_are_classes for part in recipe.part(Layout).parts):
         raise UserError(
             f"objective.bank={bank} would hold texts of a class as negatives of the class, as it knows no labels; take "
             f"objective.bank=0 with corpus.layout={recipe.corpus.layout}"
@@ -79,10 +79,10 @@ def group_shape(recipe: Recipe) -> tuple[int | None, int | None]:
 
 
 def chosen_objective(recipe: Recipe) -> Objective:
-    """Return the checked objective of a recipe; it draws nothing if its layout makes exact numbers (`Layout.exact`)."""
+    """Return the checked objective of a recipe; it draws nothing if its layout has `exact_counts`."""
     check_objective(recipe)
     objective = recipe.part(Objective)
-    return objective.drawing_none() if all(part.exact for part in recipe.part(Layout).parts) else objective
+    return objective.without_draws() if all(part.exact_counts for part in recipe.part(Layout).parts) else objective
 
 
 def guide_config(recipe: Recipe) -> EncoderConfig | None:
@@ -123,12 +123,12 @@ def _check_filter(recipe: Recipe) -> None:
         return
     if flat["objective.guide"] is None:
         raise UserError(f"{setting} needs a guide; name an encoder by objective.guide, a hub id or a folder")
-    if recipe.part(Layout).tokens:
+    if recipe.part(Layout).draws_tokens:
         raise UserError(
             f"{setting} lets another encoder read the texts, and corpus.layout={recipe.corpus.layout} cuts tokens of "
             "the trained one; set objective.false_negatives=self, or take another layout"
         )
-    if objective.memory()[0]:
+    if objective.memory_bank()[0]:
         raise UserError(
             f"{setting} knows no embeddings of earlier batches, which objective.bank holds; set objective.bank=0, or "
             "objective.false_negatives=self"

@@ -13,7 +13,7 @@ from trainables.objectives.objective import EmbeddedBatch
 if TYPE_CHECKING:
     from torch import Tensor
 
-OF_ANCHORS = ("anchors", "positives", "shared", "owner", "ones", "partners", "hardness")
+ANCHOR_FIELDS = ("anchors", "positives", "denominator", "anchor_group", "zero_scores", "partners", "hardness")
 
 
 @dataclass(frozen=True)
@@ -24,32 +24,34 @@ class ContrastSet:
     candidates: Tensor  # (candidates, dim)
     text: Tensor  # (candidates,) fingerprints of the candidates' texts
     positives: Tensor  # (anchors, candidates), boolean
-    shared: Tensor  # (anchors, candidates), boolean
+    denominator: Tensor  # (anchors, candidates), boolean
     groups: Groups
-    owner: Tensor  # (anchors,) the group of each anchor
-    ones: Tensor | None = None  # (anchors,) number of additional terms exp(0) in each denominator
+    anchor_group: Tensor  # (anchors,) the group of each anchor
+    zero_scores: Tensor | None = None  # (anchors,) number of additional terms exp(0) in each denominator
     partners: Tensor | None = None
-    """(anchors, dim): vectors that are compared with the first `to_partners` candidates instead of the anchors."""
-    to_partners: int = 0
+    """(anchors, dim): vectors compared with the first `partner_candidates` candidates instead of the anchors."""
+    partner_candidates: int = 0
     hardness: Tensor | None = None
     """(anchors, candidates): a factor per score. Factor times similarity, without gradient, is added to the score."""
 
     @classmethod
-    def of_groups(cls, batch: EmbeddedBatch, groups: Groups, positives: Tensor, shared: Tensor) -> ContrastSet:
+    def of_groups(cls, batch: EmbeddedBatch, groups: Groups, positives: Tensor, denominator: Tensor) -> ContrastSet:
         """Compare the anchor of each group with the second texts of all pairs. The masks are (groups, pairs)."""
         return cls(
             batch.projected[groups.anchor],
             batch.projected[batch.hypothesis],
             batch.text[batch.hypothesis],
             positives,
-            shared,
+            denominator,
             groups,
             torch.arange(len(positives), device=positives.device),
         )
 
     def rows(self, part: slice) -> ContrastSet:
         """Return a copy with some of the anchors and all candidates."""
-        return replace(self, **{name: value[part] for name in OF_ANCHORS if (value := getattr(self, name)) is not None})
+        return replace(
+            self, **{name: value[part] for name in ANCHOR_FIELDS if (value := getattr(self, name)) is not None}
+        )
 
     def cut(self, width: int | None) -> ContrastSet:
         """Return a copy with the first `width` numbers of each vector; None: with all numbers."""
@@ -65,19 +67,19 @@ class ContrastSet:
 
     def with_bank(self, vectors: Tensor, text: Tensor) -> ContrastSet:
         """Return a copy with more candidates, (entries, dim): negatives of each anchor whose group lacks their text."""
-        matches = self.groups.agree(text)[self.owner]  # (anchors, entries)
+        matches = self.groups.match_texts(text)[self.anchor_group]  # (anchors, entries)
         return replace(
             self,
             candidates=torch.cat([self.candidates, vectors.to(self.candidates.dtype)]),
             positives=torch.cat([self.positives, torch.zeros_like(matches)], dim=1),
-            shared=torch.cat([self.shared, ~matches], dim=1),
+            denominator=torch.cat([self.denominator, ~matches], dim=1),
         )
 
     def similarities(self) -> Tensor:  # (anchors, candidates)
         """Return the dot products of anchors and candidates."""
         if self.partners is None:
             return self.anchors @ self.candidates.T
-        theirs, own = self.candidates[: self.to_partners], self.candidates[self.to_partners :]
+        theirs, own = self.candidates[: self.partner_candidates], self.candidates[self.partner_candidates :]
         return torch.cat([self.partners @ theirs.T, self.anchors @ own.T], dim=1)
 
     def scores(self, temperature: float | Tensor) -> Tensor:  # (anchors, candidates)

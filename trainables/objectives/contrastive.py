@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from trainables.lazy_torch import torch
 from trainables.objectives.comparison import ContrastSet
-from trainables.objectives.kernel import contrastive, in_parts, nearer
+from trainables.objectives.kernel import compute_in_parts, contrastive, nearer_than_positives
 from trainables.objectives.objective import EmbeddedBatch, Loss, Objective, counts_of
 from trainables.objectives.options import FILTERS, Softmax
-from trainables.objectives.truly_false import judged
+from trainables.objectives.truly_false import count_false_negatives
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -42,14 +42,14 @@ class Contrastive(Softmax, Objective):
         """Return the anchors, candidates and masks of a batch."""
         raise NotImplementedError
 
-    def memory(self) -> tuple[int, int]:
+    def memory_bank(self) -> tuple[int, int]:
         return self.bank, self.bank_warmup
 
     @property
     def filters(self) -> bool:
         return self.false_negatives in FILTERS
 
-    def loss(self, batch: EmbeddedBatch, own: Any = None) -> Loss:
+    def loss(self, batch: EmbeddedBatch, module: Any = None) -> Loss:
         unmasked = self._unmasked(batch)
         batch_alone = compared = self.compare(batch)
         if batch.bank is not None:
@@ -58,20 +58,20 @@ class Contrastive(Softmax, Objective):
         further: dict[str, Tensor] = {}
         if self.filters:
             near = self._near(batch, compared)
-            filtered = compared.shared & near & compared.positives.any(dim=1, keepdim=True)
+            filtered = compared.denominator & near & compared.positives.any(dim=1, keepdim=True)
             further = {"filtered_negatives": filtered.sum()}
-            compared = replace(compared, shared=compared.shared & ~near)
+            compared = replace(compared, denominator=compared.denominator & ~near)
         if unmasked is not None:
             assert batch.entailed is not None
-            further |= judged(batch.entailed, batch.text, unmasked, compared.shared)
+            further |= count_false_negatives(batch.entailed, batch.text, unmasked, compared.denominator)
         mine = compared.rows(batch.share(len(compared.anchors)))
         tau = self.tau(batch.temperature)
         losses = self.at_widths(lambda width: self._losses(mine.cut(width), tau))  # (anchors of this worker,)
-        counts = counts_of(compared.positives, compared.shared & ~compared.positives)
+        counts = counts_of(compared.positives, compared.denominator & ~compared.positives)
         contrasted = None
         if self.bank:
             # The candidates that some anchor uses; neutral pairs are not used. `nonzero` makes the step wait for a GPU.
-            used = (batch_alone.positives | batch_alone.shared).any(dim=0).nonzero().squeeze(1)
+            used = (batch_alone.positives | batch_alone.denominator).any(dim=0).nonzero().squeeze(1)
             contrasted = (batch_alone.candidates[used].detach(), batch_alone.text[used])
         return Loss(losses.sum() / counts["anchors"].clamp(min=1), {**counts, **further}, contrasted)
 
@@ -90,13 +90,15 @@ class Contrastive(Softmax, Objective):
             assert batch.guide is not None, "the model gives the guide's embeddings"
             judged_by, cosine, margin = self.compare(replace(batch, projected=batch.guide)), True, 0.0
         limit = margin if self.filter_margin is None else self.filter_margin
-        return nearer(judged_by.normalised() if cosine else judged_by, limit, self.filter_by == "relative")
+        return nearer_than_positives(
+            judged_by.normalised() if cosine else judged_by, limit, self.filter_by == "relative"
+        )
 
     def _losses(self, compared: ContrastSet, temperature: float | Tensor) -> Tensor:  # (anchors,)
         scaled = compared.normalised() if self.cosine else compared
 
         def losses(part: slice) -> Tensor:
             own = scaled.rows(part)
-            return contrastive(own.scores(temperature), own.positives, own.shared, own.ones)
+            return contrastive(own.scores(temperature), own.positives, own.denominator, own.zero_scores)
 
-        return in_parts(losses, len(scaled.anchors), len(scaled.candidates))
+        return compute_in_parts(losses, len(scaled.anchors), len(scaled.candidates))

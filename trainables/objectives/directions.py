@@ -80,7 +80,7 @@ class Directed(Contrastive):
     def compare(self, batch: EmbeddedBatch) -> ContrastSet:
         compared = super().compare(batch)
         if self.hardness:
-            own, entailed = compared.groups.own, compared.groups.entailed
+            own, entailed = compared.groups.membership, compared.groups.entailed
             raised = {"in_batch": ~own, "hard": own & ~entailed, "all": ~(own & entailed)}[self.hardness_of]
             compared = replace(compared, hardness=self.hardness * raised.to(compared.anchors.dtype))
         return compared if self.directions == FORWARD else self._further(compared, batch.text[compared.groups.anchor])
@@ -92,8 +92,8 @@ class Directed(Contrastive):
         itself = torch.eye(len(queries), dtype=torch.bool, device=queries.device)
         pair, others = itself & base.positives.any(dim=1, keepdim=True), ~itself  # (queries, queries)
         if self.false_negatives != "keep":
-            others = others & ~base.groups.agree(text)
-        hardness = torch.zeros_like(base.shared, dtype=queries.dtype) if base.hardness is None else base.hardness
+            others = others & ~base.groups.match_texts(text)
+        hardness = torch.zeros_like(base.denominator, dtype=queries.dtype) if base.hardness is None else base.hardness
         if self.partition == "apart":
             return replace(
                 base,
@@ -101,30 +101,30 @@ class Directed(Contrastive):
                 candidates=torch.cat([documents, queries]),
                 text=torch.cat([base.text, text]),
                 positives=torch.block_diag(base.positives, pair).bool(),
-                shared=torch.block_diag(base.shared, others).bool(),
-                owner=base.owner.repeat(2),
+                denominator=torch.block_diag(base.denominator, others).bool(),
+                anchor_group=base.anchor_group.repeat(2),
                 hardness=None if base.hardness is None else torch.block_diag(hardness, 0.0 * pair),
             )
         back = "doc_to_query" in self.directions
-        none, nothing = torch.zeros_like(pair), torch.zeros_like(base.shared)
-        further = base.shared & ~base.groups.own
-        # Candidates, fingerprints, positives, shared. Blocks of `partners` come first. A pair counts once each way.
+        none, nothing = torch.zeros_like(pair), torch.zeros_like(base.denominator)
+        further = base.denominator & ~base.groups.membership
+        # Candidates, texts, positives, denominator. Blocks of `partners` come first. A pair counts once each way.
         blocks = {
             "doc_to_query": (queries, text, pair, others | pair),
             "doc_to_doc": (documents, base.text, nothing, further),
-            "query_to_doc": (documents, base.text, base.positives, base.shared | (base.positives & back)),
+            "query_to_doc": (documents, base.text, base.positives, base.denominator | (base.positives & back)),
             "query_to_query": (queries, text, none, others),
         }
         chosen = {name: block for name, block in blocks.items() if name in self.directions}
-        candidates, texts, positives, shared = zip(*chosen.values(), strict=True)
+        candidates, texts, positives, denominator = zip(*chosen.values(), strict=True)
         raised = [hardness if name == FORWARD[0] else 0.0 * block[2] for name, block in chosen.items()]
         return replace(
             base,
             candidates=torch.cat(candidates),
             text=torch.cat(texts),
             positives=torch.cat(positives, dim=1),
-            shared=torch.cat(shared, dim=1),
+            denominator=torch.cat(denominator, dim=1),
             partners=partners,
-            to_partners=sum(len(block[0]) for name, block in chosen.items() if name.startswith("doc")),
+            partner_candidates=sum(len(block[0]) for name, block in chosen.items() if name.startswith("doc")),
             hardness=None if base.hardness is None else torch.cat(raised, dim=1),
         )

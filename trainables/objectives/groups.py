@@ -18,7 +18,7 @@ from trainables.to_device import to_device
 if TYPE_CHECKING:
     from torch import Tensor
 
-PLACES = ("anchor", "of", "entailed", "contradicted", "positives", "negatives")
+TENSOR_FIELDS = ("anchor", "pair_group", "entailed", "contradicted", "positives", "negatives")
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Groups:
     """A view of a batch by groups. Pairs labelled neutral are neither positives nor hard negatives."""
 
     anchor: Tensor  # (groups,) index into items
-    of: Tensor  # (pairs,) the group of each pair, counted from 0
+    pair_group: Tensor  # (pairs,) the group of each pair, counted from 0
     entailed: Tensor  # (pairs,) boolean: whether the hypothesis is a positive of its group's anchor
     contradicted: Tensor  # (pairs,) boolean: whether the hypothesis is a hard negative of its group's anchor
     positives: Tensor  # (positives,) index into pairs: the entailed pairs
@@ -42,16 +42,16 @@ class Groups:
     @classmethod
     def of_pairs(cls, pairs: TextPairs, group: Tensor) -> Groups:
         """Return the groups on the CPU, where `pairs` are. group: (pairs,), equal exactly for pairs of one anchor."""
-        names, of = torch.unique(group, return_inverse=True)
-        anchor = pairs.premise.new_empty(len(names)).scatter_(0, of, pairs.premise)  # equal in all pairs of a group
+        names, pair_group = torch.unique(group, return_inverse=True)
+        anchor = pairs.premise.new_empty(len(names)).scatter_(0, pair_group, pairs.premise)  # the same in a group
         entailed, contradicted = pairs.label == ENTAILMENT, pairs.label == CONTRADICTION
         rows = entailed.nonzero().squeeze(1), contradicted.nonzero().squeeze(1)
-        return cls(anchor, of, entailed, contradicted, *rows, pairs)
+        return cls(anchor, pair_group, entailed, contradicted, *rows, pairs)
 
     def to(self, device: torch.device) -> Groups:
         """Return a copy on the device, which also keeps the groups on the CPU."""
-        places: dict[str, Any] = {name: to_device(getattr(self, name), device) for name in PLACES}
-        return replace(self, **places, _on_cpu=self.on_cpu)
+        tensors: dict[str, Any] = {name: to_device(getattr(self, name), device) for name in TENSOR_FIELDS}
+        return replace(self, **tensors, _on_cpu=self.on_cpu)
 
     @property
     def on_cpu(self) -> Groups:
@@ -59,35 +59,37 @@ class Groups:
         return self if self._on_cpu is None else self._on_cpu
 
     @property
-    def own(self) -> Tensor:  # (groups, pairs), boolean
+    def membership(self) -> Tensor:  # (groups, pairs), boolean
         """Whether a pair belongs to a group."""
-        return self.of == torch.arange(len(self.anchor), device=self.of.device).unsqueeze(1)
+        return self.pair_group == torch.arange(len(self.anchor), device=self.pair_group.device).unsqueeze(1)
 
     @property
-    def owner(self) -> Tensor:  # (members,)
+    def member_group(self) -> Tensor:  # (members,)
         """The group of each member. Members are the anchors, then the positives."""
-        return torch.cat([torch.arange(len(self.anchor), device=self.of.device), self.of[self.positives]])
+        return torch.cat(
+            [torch.arange(len(self.anchor), device=self.pair_group.device), self.pair_group[self.positives]]
+        )
 
-    def agree(self, text: Tensor) -> Tensor:  # (texts,) fingerprints -> (groups, texts), boolean
+    def match_texts(self, text: Tensor) -> Tensor:  # (texts,) fingerprints -> (groups, texts), boolean
         """Return whether a text equals the text of the group's anchor or of one of its positives.
 
         Such a text is no true negative in the group, at any place in the batch or in a memory bank.
         """
-        words, agreed = self._agreed
+        words, matches = self._text_matches
         place = torch.searchsorted(words, text).clamp(max=len(words) - 1)
-        return agreed[:, place.masked_fill(words[place] != text, len(words))]
+        return matches[:, place.masked_fill(words[place] != text, len(words))]
 
     @functools.cached_property
-    def _agreed(self) -> tuple[Tensor, Tensor]:
-        """(words,): the unique fingerprints of the batch, sorted. (groups, words + 1), boolean: whether the text agrees
-        with the group; the last column is for all other texts, and is False."""
+    def _text_matches(self) -> tuple[Tensor, Tensor]:
+        """(words,): the unique fingerprints of the batch, sorted. (groups, words + 1), boolean: whether the text is
+        in the group; the last column is for all other texts, and is False."""
         on_cpu, device = self.on_cpu, self.anchor.device
         words, number = torch.unique(self._pairs.text, return_inverse=True)
         members = torch.cat([on_cpu.anchor, self._pairs.hypothesis[on_cpu.positives]])
-        group, word = to_device(torch.stack([on_cpu.owner, number[members]]), device)
-        agreed = torch.zeros(len(on_cpu.anchor), len(words) + 1, dtype=torch.bool, device=device)
-        agreed[group, word] = True
-        return to_device(words, device), agreed
+        group, word = to_device(torch.stack([on_cpu.member_group, number[members]]), device)
+        matches = torch.zeros(len(on_cpu.anchor), len(words) + 1, dtype=torch.bool, device=device)
+        matches[group, word] = True
+        return to_device(words, device), matches
 
 
 @dataclass(frozen=True)
@@ -99,20 +101,21 @@ class GroupMembers:
     positives: Tensor  # (members, candidates), boolean
     negatives: Tensor  # (members, candidates), boolean
     groups: Groups
-    owner: Tensor  # (members,) the group of each member
+    member_group: Tensor  # (members,) the group of each member
 
     @classmethod
     def of(cls, batch: EmbeddedBatch, mask: bool) -> GroupMembers:
         groups = Groups.of_batch(batch)
-        hard, owner = groups.negatives, groups.owner
+        hard, member_group = groups.negatives, groups.member_group
         members = torch.cat([groups.anchor, batch.hypothesis[groups.positives]])
         candidates = torch.cat([members, batch.hypothesis[hard]])
-        same = owner.unsqueeze(1) == owner  # (members, members)
-        positives = same & ~torch.eye(len(members), dtype=torch.bool, device=owner.device)
-        is_anchor = torch.arange(len(members), device=owner.device) < len(groups.anchor)
-        of_anchor = is_anchor.unsqueeze(1) & (owner.unsqueeze(1) == groups.of[hard])  # (members, hard negatives)
+        same = member_group.unsqueeze(1) == member_group  # (members, members)
+        positives = same & ~torch.eye(len(members), dtype=torch.bool, device=member_group.device)
+        is_anchor = torch.arange(len(members), device=member_group.device) < len(groups.anchor)
+        # (members, hard negatives)
+        of_anchor = is_anchor.unsqueeze(1) & (member_group.unsqueeze(1) == groups.pair_group[hard])
         negatives = torch.cat([~same, of_anchor], dim=1)
         if mask:
-            negatives = negatives & ~groups.agree(batch.text[candidates])[owner]
+            negatives = negatives & ~groups.match_texts(batch.text[candidates])[member_group]
         none = torch.zeros_like(of_anchor)  # a hard negative is no positive
-        return cls(members, candidates, torch.cat([positives, none], dim=1), negatives, groups, owner)
+        return cls(members, candidates, torch.cat([positives, none], dim=1), negatives, groups, member_group)

@@ -11,16 +11,16 @@ from trainables.lazy_torch import torch
 from trainables.objectives.groups import Groups
 from trainables.objectives.kernel import draw
 from trainables.objectives.objective import EmbeddedBatch
-from trainables.objectives.options import KEEPS, TextMask
+from trainables.objectives.options import KEEP_FALSE_NEGATIVES, TextMask
 from trainables.sections import NEGATIVES, POSITIVES
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 
-OUTSIDE: Mapping[str, Value] = {"pooling.padding": "count", "optimisation.schedule": "constant"}
+RELEASED_OUTSIDE_LOSS: Mapping[str, Value] = {"pooling.padding": "count", "optimisation.schedule": "constant"}
 """Settings of Liao's released code outside the loss."""
-RELEASED: Mapping[str, Value] = {**KEEPS, "objective.anchors": "rows", **OUTSIDE}
+RELEASED: Mapping[str, Value] = {**KEEP_FALSE_NEGATIVES, "objective.anchors": "rows", **RELEASED_OUTSIDE_LOSS}
 """All settings of Liao's released code that differ from the paper."""
 
 
@@ -36,7 +36,7 @@ class LiaoPairs(TextMask):
         "among its positives, and all negatives are taken, as in the released code.",
     )
 
-    def drawing_none(self) -> Self:
+    def without_draws(self) -> Self:
         return replace(self, positives=None, negatives=None)
 
 
@@ -45,7 +45,7 @@ class Contrast:
     """Chosen anchors and masks, on the CPU. Candidates are the hypotheses of all pairs of the batch."""
 
     premises: Groups  # the pairs of the batch, grouped by premise
-    owner: Tensor  # (anchors,) the group of each anchor, which is its premise
+    anchor_group: Tensor  # (anchors,) the group of each anchor, which is its premise
     positives: Tensor  # (anchors, pairs), boolean
     negatives: Tensor  # (anchors, pairs), boolean
 
@@ -61,15 +61,15 @@ def choose_contrast(batch: EmbeddedBatch, config: LiaoPairs) -> Contrast:
     pairs = batch.pairs
     premises = Groups.of_pairs(pairs, pairs.premise)
     rows, by_row = premises.positives, config.anchors == "rows"
-    owner = premises.of[rows] if by_row else premises.of[rows].unique()  # (anchors,)
-    positives = (premises.of == owner.unsqueeze(1)) & premises.entailed  # (anchors, pairs)
+    anchor_group = premises.pair_group[rows] if by_row else premises.pair_group[rows].unique()  # (anchors,)
+    positives = (premises.pair_group == anchor_group.unsqueeze(1)) & premises.entailed  # (anchors, pairs)
     negatives = ~positives
     if config.false_negatives != "keep":
-        negatives = ~premises.agree(pairs.text[pairs.hypothesis])[owner]
+        negatives = ~premises.match_texts(pairs.text[pairs.hypothesis])[anchor_group]
     if not by_row:
         chosen = draw(positives, config.positives, batch.generator)
-        return Contrast(premises, owner, chosen, draw(negatives, config.negatives, batch.generator))
+        return Contrast(premises, anchor_group, chosen, draw(negatives, config.negatives, batch.generator))
     itself = torch.zeros_like(positives)
     itself[torch.arange(len(rows)), rows] = True
     others = None if config.positives is None else config.positives - 1
-    return Contrast(premises, owner, itself | draw(positives & ~itself, others, batch.generator), negatives)
+    return Contrast(premises, anchor_group, itself | draw(positives & ~itself, others, batch.generator), negatives)

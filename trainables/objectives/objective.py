@@ -107,7 +107,7 @@ class Objective(Options):
     """Whether the objective has no loss of its own. `loss` is then not called, and `objective.mlm` must be above 0."""
     contrasts: ClassVar[bool] = True
     """Whether the loss compares anchors with candidates. Reports count these."""
-    stacks: ClassVar[bool] = False
+    fits_population: ClassVar[bool] = False
     """Whether trials can train as a population: `training/population_training.py` implements NT-Xent only."""
     released: ClassVar[Mapping[str, Value]] = {}
     """Settings of `objective.fidelity=released`: those in which the authors' code differs from the paper's text."""
@@ -119,11 +119,11 @@ class Objective(Options):
         """Return a module that is trained with the encoder and dropped at test time. `dim`: size of embeddings."""
         return None
 
-    def loss(self, batch: EmbeddedBatch, own: Any = None) -> Loss:
-        """Return this worker's part of the loss. `own`: the module that `module` returned."""
+    def loss(self, batch: EmbeddedBatch, module: Any = None) -> Loss:
+        """Return this worker's part of the loss. `module`: what the method `module` returned."""
         raise NotImplementedError
 
-    def memory(self) -> tuple[int, int]:
+    def memory_bank(self) -> tuple[int, int]:
         """Return size of the memory bank (0: no bank) and warm-up in steps. With a bank, set `Loss.contrasted`."""
         return 0, 0
 
@@ -138,11 +138,11 @@ class Objective(Options):
         return False
 
     @property
-    def plain(self) -> bool:
+    def settings_stackable(self) -> bool:
         """Whether the loss has no filters, no widths and no learned temperature, as populations need."""
         learned = isinstance(self, Temperature) and self.temperature == "learned"
         return not (self.filters or learned or (isinstance(self, Widths) and self.dims))
 
-    def drawing_none(self) -> Self:
+    def without_draws(self) -> Self:
         """Return a copy that draws nothing, for a layout that makes exactly P positives and Q negatives."""
         return self

@@ -10,7 +10,7 @@ from trainables.keys import Options, Range, Value, above, at_least, key
 from trainables.objectives.temperature import Temperature
 from trainables.objectives.widths import Widths
 
-KEEPS: Mapping[str, Value] = {"objective.false_negatives": "keep"}
+KEEP_FALSE_NEGATIVES: Mapping[str, Value] = {"objective.false_negatives": "keep"}
 """The setting of released code, which does not compare texts."""
 
 
@@ -39,7 +39,7 @@ class Softmax(Temperature, TextMask, Widths):
     guide: str | None = key(
         None,
         "Hub id or folder of the frozen encoder that finds false negatives, with its own pooling.",
-        place=True,
+        is_path=True,
         when=("false_negatives", "guide".__eq__),
     )
     filter_margin: float | None = key(

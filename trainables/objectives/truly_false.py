@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
-def judged(entailed: Tensor, text: Tensor, unmasked: ContrastSet, left: Tensor) -> dict[str, Tensor]:
+def count_false_negatives(entailed: Tensor, text: Tensor, unmasked: ContrastSet, left: Tensor) -> dict[str, Tensor]:
     """Return counts of rightly and wrongly removed negatives over the whole batch, () each.
 
     A candidate is a false negative if its text follows from the text of the group's anchor. It would be a positive if
@@ -25,14 +25,14 @@ def judged(entailed: Tensor, text: Tensor, unmasked: ContrastSet, left: Tensor) 
     """
     order = text.argsort()
     item = order[torch.searchsorted(text[order], unmasked.text)]  # (candidates,)
-    false = entailed[unmasked.groups.anchor[unmasked.owner]][:, item]  # (anchors, candidates)
+    false = entailed[unmasked.groups.anchor[unmasked.anchor_group]][:, item]  # (anchors, candidates)
     anchors = unmasked.positives.any(dim=1, keepdim=True)
-    negatives = unmasked.shared & ~unmasked.positives & anchors
+    negatives = unmasked.denominator & ~unmasked.positives & anchors
     masked = negatives & ~left[:, : len(item)]
-    return counted(anchors, negatives, masked, false)
+    return count_by_masks(anchors, negatives, masked, false)
 
 
-def counted(anchors: Any, negatives: Any, masked: Any, false: Any) -> dict[str, Any]:
+def count_by_masks(anchors: Any, negatives: Any, masked: Any, false: Any) -> dict[str, Any]:
     """Return the counts, () each, from boolean tensors or arrays. anchors: the judged anchors. The other masks are
     (anchors, candidates): the negatives before any is masked, the masked negatives, and the candidates that are truly
     false."""

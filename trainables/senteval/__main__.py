@@ -14,7 +14,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from trainables.encoders.contract import for_documents
-from trainables.encoders.own_modules import as_it_is
+from trainables.encoders.own_modules import original_config
 from trainables.encoders.pooling import POOLINGS
 from trainables.errors import UserError, answer_user_errors, checked_arguments, choices
 from trainables.evaluation_config import EvaluationConfig
@@ -71,7 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.word_vectors:
         config, pooling = EncoderConfig(kind="word_vectors", name=options.word_vectors), None
     else:
-        config, pooling = as_it_is(options.encoder, options.pooling, options.max_length)
+        config, pooling = original_config(options.encoder, options.pooling, options.max_length)
     check_encoder(config)
     encoder = load_encoder(config, pooling, evaluation_precision=options.precision)
 
@@ -96,7 +96,7 @@ def _sizes(sizes: Sizes, protocol: str) -> str:
     """Return a line per size, with the metric of each task and the megabytes of a million vectors."""
     lines = []
     for variant in sizes.variants():
-        scores = score_embeddings(sizes.at(variant), sizes.data, sizes.tasks, protocol).tasks
+        scores = score_embeddings(sizes.resize(variant), sizes.data, sizes.tasks, protocol).tasks
         numbers = [(name, scores[name][TASKS[name].metric]) for name in scores]
         shown = [f"{name} {value:.2f}" for name, value in numbers if isinstance(value, float)]
         lines.append(f"{variant.name:<22}{variant.size * MILLION / 1e6:>8,.0f} MB a million  {'  '.join(shown)}")

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import numpy as np
 
-from trainables.errors import UserError, is_text, reason, unforeseen
+from trainables.errors import UserError, describe_error, is_text, reason
 from trainables.senteval.examples import Split, TaskData, sentence
-from trainables.senteval.kinds.contract import THREE
-from trainables.senteval.plain_pickle import read_plain, real
+from trainables.senteval.kinds.contract import TRAIN_DEV_TEST
+from trainables.senteval.plain_pickle import read_plain, unwrap_array
 from trainables.senteval.ranking import CAPTIONS
 from trainables.senteval.tasks import Task
 
@@ -29,19 +29,19 @@ def read_captions(path: Path) -> Split:
     keys = ("features", "image_to_caption_ids", "captions")
     if not isinstance(content, dict) or any(key not in content for key in keys):
         raise UserError(f"{path} is no caption file: it must hold a dictionary with {', '.join(keys)}")
-    features, ids, captions = (real(content[key]) for key in keys)
+    features, ids, captions = (unwrap_array(content[key]) for key in keys)
     if not isinstance(features, dict | list | np.ndarray) or not len(features):
         raise UserError(f"{path} holds no image")
     texts: list[str] = []
     vectors: list[np.ndarray] = []
     for image in range(len(features)):
         try:
-            chosen = real(ids[image])[:CAPTIONS]
+            chosen = unwrap_array(ids[image])[:CAPTIONS]
             # The original adds the full stop, too.
             texts += [sentence((captions[caption]["cleaned_caption"] + " .").split()) for caption in chosen]
-            vectors.append(np.asarray(real(features[image]), dtype=np.float32))
+            vectors.append(np.asarray(unwrap_array(features[image]), dtype=np.float32))
         except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
-            raise UserError(f"{path}: image {image}: {unforeseen(error)}") from None
+            raise UserError(f"{path}: image {image}: {describe_error(error)}") from None
         if len(chosen) < CAPTIONS or not all(map(is_text, texts[-CAPTIONS:])):
             raise UserError(f"{path}: image {image} has {len(chosen)} captions, not {CAPTIONS} texts")
         if vectors[-1].shape != vectors[0].shape or vectors[-1].ndim != 1 or not np.isfinite(vectors[-1]).all():
@@ -51,4 +51,4 @@ def read_captions(path: Path) -> Split:
 
 def read_coco(task: Task, paths: Sequence[Path]) -> TaskData:
     """Read one pickle per split."""
-    return TaskData({name: read_captions(path) for name, path in zip(THREE, paths, strict=True)})
+    return TaskData({name: read_captions(path) for name, path in zip(TRAIN_DEV_TEST, paths, strict=True)})

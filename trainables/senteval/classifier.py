@@ -83,24 +83,24 @@ def fit_classifiers(
     fit: Fit,
     seed: int,
     *,
-    apart: bool = False,
+    own_order: bool = False,
     precision: torch.dtype = torch.float32,
 ) -> Classifiers:
     """Fit one classifier for every fold and L2 value. Equals fitting one after another, except for the row order.
 
-    `decays`: L2 values, (L2,) or (folds, L2). With one fold, or `apart`, the row order is the original toolkit's, too;
-    `apart` costs more. `precision` is the type of products if folds share a row order; everything else is fp32.
+    `decays`: L2 values, (L2,) or (folds, L2). With one fold, or `own_order`, the row order is the original's, too;
+    `own_order` costs more. `precision` is the type of products if folds share a row order; everything else is fp32.
     """
     per_fold = np.atleast_2d(np.asarray(decays)).shape[1]
     decay = np.broadcast_to(np.asarray(decays, dtype=np.float32), (len(folds), per_fold))
-    if not apart:
-        return _fit(partial(_Shared, precision), rows, labels, classes, folds, decay, fit, seed)
+    if not own_order:
+        return _fit(partial(_SharedOrder, precision), rows, labels, classes, folds, decay, fit, seed)
     # Folds with the same number of steps per epoch can share a stack.
     alike: dict[int, list[int]] = {}
     for number, fold in enumerate(folds):
         alike.setdefault(-(-len(fold.train) // fit.batch), []).append(number)
     stacks = [
-        _fit(_Apart, rows, labels, classes, [folds[i] for i in group], decay[group], fit, seed)
+        _fit(_OwnOrder, rows, labels, classes, [folds[i] for i in group], decay[group], fit, seed)
         for group in alike.values()
     ]
     classifiers = [fold * per_fold + i for group in alike.values() for fold in group for i in range(per_fold)]
@@ -119,7 +119,7 @@ def fast_precision(device: torch.device) -> torch.dtype:
 
 
 def _fit(
-    reading: Callable[..., _Shared | _Apart],
+    row_order: Callable[..., _SharedOrder | _OwnOrder],
     rows: FeatureRows,
     labels: np.ndarray,
     classes: int,
@@ -130,7 +130,7 @@ def _fit(
 ) -> Classifiers:
     device = rows.device
     target = torch.from_numpy(np.ascontiguousarray(labels, dtype=np.int64)).to(device)
-    stack = reading(rows, target, classes, folds, fit.batch, seed)
+    stack = row_order(rows, target, classes, folds, fit.batch, seed)
     dev = [rows.take(to_device(torch.from_numpy(fold.dev), device)) for fold in folds]
     dev_target = [target[to_device(torch.from_numpy(fold.dev), device)] for fold in folds]
 
@@ -164,7 +164,7 @@ def _fit(
     return Classifiers(best, best_correct.cpu().numpy())
 
 
-class _Shared:
+class _SharedOrder:
     """Trains all folds in one order of the rows; a mask marks the rows of each fold."""
 
     def __init__(
@@ -222,7 +222,7 @@ class _Shared:
         return (steps / steps.sum(dim=2, keepdim=True).clamp(min=1)).view(len(mask), -1)[:, : len(order)]
 
 
-class _Apart:
+class _OwnOrder:
     """Trains each fold on its own rows, in the original toolkit's order."""
 
     def __init__(

@@ -15,7 +15,7 @@ from trainables.errors import UserError
 if TYPE_CHECKING:
     import numpy as np
 
-FEWEST, MOST = 2, 40
+MIN_SENTENCES, MAX_SENTENCES = 2, 40
 
 TOPICS: dict[str, tuple[str, str, str]] = {
     "weather": (
@@ -59,8 +59,10 @@ def sentences(source: str) -> list[str]:
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"the heat map's sentences {source} cannot be read: {error}") from None
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    if not FEWEST <= len(lines) <= MOST:
-        raise UserError(f"a heat map takes {FEWEST} to {MOST} sentences, one a line; {source} has {len(lines):,}")
+    if not MIN_SENTENCES <= len(lines) <= MAX_SENTENCES:
+        raise UserError(
+            f"a heat map takes {MIN_SENTENCES} to {MAX_SENTENCES} sentences, one a line; {source} has {len(lines):,}"
+        )
     return lines
 
 

@@ -13,11 +13,11 @@ from typing import Literal
 import numpy as np
 
 from trainables.senteval.correlation import Correlation, rank_bounds
-from trainables.senteval.ranking import as_high
+from trainables.senteval.ranking import counts_at_or_above
 
 Array = np.ndarray
 POINTS = 100.0
-Over = Literal["all", "mean", "wmean"]
+Aggregation = Literal["all", "mean", "wmean"]
 """How sub-corpora are correlated: over all items, or by the mean over sub-corpora, plain or weighted by size."""
 
 
@@ -55,7 +55,7 @@ def average_precision_effects(predicted: Array, gold: Array) -> Array:
     right = np.asarray(gold) == 1
     if not right.any():
         return np.zeros(len(right))
-    hits, higher = as_high(predicted, gold)
+    hits, higher = counts_at_or_above(predicted, gold)
     precision = hits / higher
     order = np.argsort(predicted, kind="stable")
     last = np.searchsorted(np.asarray(predicted)[order], predicted, side="right") - 1
@@ -71,7 +71,7 @@ def correlation_effects(
     gold: Array,
     parts: Sequence[int] | None = None,
     kind: Correlation = "spearman",
-    how: Over = "all",
+    aggregation: Aggregation = "all",
 ) -> Array:
     """Return (items,) effects on a correlation of two (items,) arrays; `parts`: sizes of the sub-corpora, in order.
 
@@ -83,12 +83,12 @@ def correlation_effects(
     if sum(sizes) != len(gold) or len(predicted) != len(gold):
         raise ValueError(f"{len(predicted)} predictions and {len(gold)} gold scores in parts of {sum(sizes)}")
     influence = _spearman_influence if kind == "spearman" else _pearson_influence
-    if how == "all":
+    if aggregation == "all":
         return POINTS * _strata_mean(influence(predicted, gold), sizes)
     effects = []
     for start, size in zip(np.cumsum([0, *sizes[:-1]]), sizes, strict=True):
         part = slice(start, start + size)
-        weight = size / len(gold) if how == "wmean" else 1 / len(sizes)
+        weight = size / len(gold) if aggregation == "wmean" else 1 / len(sizes)
         effects.append(weight * _strata_mean(influence(predicted[part], gold[part]), [size]))
     return POINTS * np.concatenate(effects)
 

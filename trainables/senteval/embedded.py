@@ -73,12 +73,12 @@ class Embedded:
     data: TaskData
     embeddings: Tensor  # (unique sentences, dim) float32
     lookup: Lookup
-    apart: Lookup | None = None
+    document_lookup: Lookup | None = None
     """Maps documents of searches to their row numbers, if documents may have embeddings of their own."""
 
     def documents(self, texts: list[str]) -> Tensor:
         """Return the row numbers of documents, (texts,)."""
-        return (self.apart or self.lookup)(texts)
+        return (self.document_lookup or self.lookup)(texts)
 
     def rows(self, *names: str) -> FeatureRows:
         """Return the feature rows of the named splits, one after another."""

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 Encode = Callable[[Sequence[str]], np.ndarray]
 """Maps unique sentences to float32 embeddings, (sentences, dim)."""
-FEWEST = 100
+MIN_CALIBRATION_TEXTS = 100
 """Least number of texts from which ranges of numbers are computed."""
 
 
@@ -71,13 +71,13 @@ class Embeddings:
     """An encoder's embeddings of the unique sentences of all tasks, which another process can score."""
 
     vectors: np.ndarray = field(repr=False)  # (sentences, dim) float32, in the order in which the tasks give them
-    sentences: str
+    sentences_digest: str
     """Digest of the sentences in their order: sixteen hexadecimal digits."""
     seconds: float
     """Time of reading and encoding."""
     encode_ms: float = 0.0
     """Milliseconds of encoding per sentence."""
-    apart: bool = False
+    separate_documents: bool = False
     """Whether the documents of searches have embeddings of their own, which come last."""
 
 
@@ -114,11 +114,11 @@ def embed(
     read, missing, errors = _read_all(Path(data), task_names(tasks), parts)
     if not read:
         raise UserError(next(iter({**missing, **errors}.values())))
-    texts = _UniqueTexts.of(read, encode_documents is not None)
+    texts = _UniqueTexts.collect(read, encode_documents is not None)
     began = time.perf_counter()
     vectors = texts.encoded(encode, encode_documents)
     each = 1000 * (time.perf_counter() - began) / len(vectors)
-    return Embeddings(vectors, texts.digits, time.perf_counter() - begin, each, encode_documents is not None)
+    return Embeddings(vectors, texts.digest, time.perf_counter() - begin, each, encode_documents is not None)
 
 
 def import_late() -> None:
@@ -143,11 +143,11 @@ def score_embeddings(
     begin = time.perf_counter()
     names, settings = task_names(tasks), PROTOCOLS[protocol]
     read, missing, errors = _read_all(Path(data), names, parts)
-    texts = _UniqueTexts.of(read, embeddings.apart)
-    if texts.digits != embeddings.sentences:
+    texts = _UniqueTexts.collect(read, embeddings.separate_documents)
+    if texts.digest != embeddings.sentences_digest:
         raise UserError(f"the tasks in {data} are not those that were embedded; leave its files as they are")
     vectors = torch.from_numpy(embeddings.vectors)
-    given = functools.partial(Embedded, embeddings=vectors, lookup=texts.rows, apart=texts.document_rows)
+    given = functools.partial(Embedded, embeddings=vectors, lookup=texts.rows, document_lookup=texts.document_rows)
 
     results: dict[str, Numbers] = {}
     kept: dict[str, Answers] = {}
@@ -163,7 +163,10 @@ def score_embeddings(
                 errors[name] = str(problem)
             else:
                 results[name] = {**numbers, "seconds": round(time.perf_counter() - started, 3)}
-                kept |= {answers.name_of(name): _named(answers, name, read[name]) for answers in scores.answers}
+                kept |= {
+                    answers.name_of(name): _with_digest_and_groups(answers, name, read[name])
+                    for answers in scores.answers
+                }
                 scales |= {} if scores.scale is None else {name: scores.scale}
         if name not in results:
             dashes = dict.fromkeys(TASKS[name].numbers)
@@ -180,35 +183,38 @@ def score_embeddings(
     )
 
 
-def _named(answers: Answers, task: str, data: TaskData) -> Answers:
+def _with_digest_and_groups(answers: Answers, task: str, data: TaskData) -> Answers:
     """Return the answers with the digest of their items and the groups that are drawn together."""
     kind = kind_of(task)
-    splits = kind.tested(data) if answers.split == "test" else [data.splits[answers.split]]
-    return replace(answers, named=digest(splits), groups=kind.groups(splits))
+    splits = kind.tested_splits(data) if answers.split == "test" else [data.splits[answers.split]]
+    return replace(answers, items_digest=digest(splits), groups=kind.groups(splits))
 
 
-def calibrating(embeddings: Embeddings, data: str | Path, tasks: Sequence[str]) -> np.ndarray | None:
+def calibration_rows(embeddings: Embeddings, data: str | Path, tasks: Sequence[str]) -> np.ndarray | None:
     """Return the row numbers of texts that no test has, such as those of development parts, (texts,). None for fewer
-    than `FEWEST`."""
+    than `MIN_CALIBRATION_TEXTS`."""
     read, *_ = _read_all(Path(data), task_names(tasks))
-    texts, tested = _UniqueTexts.of(read, embeddings.apart), set[str]()
+    texts, tested = _UniqueTexts.collect(read, embeddings.separate_documents), set[str]()
     for name, content in read.items():
-        splits = {str(place): split for place, split in enumerate(kind_of(name).tested(content))}
+        splits = {str(place): split for place, split in enumerate(kind_of(name).tested_splits(content))}
         tested |= {*TaskData(splits).sentences()}
     free = [number for number, text in enumerate([*texts.sentences, *texts.documents]) if text not in tested]
-    return np.array(free) if len(free) >= FEWEST else None
+    return np.array(free) if len(free) >= MIN_CALIBRATION_TEXTS else None
 
 
 def queries_and_documents(
     embeddings: Embeddings, data: str | Path, tasks: Sequence[str]
 ) -> tuple[tuple[np.ndarray, np.ndarray], str] | None:
-    """Return the row numbers of queries and of documents, and `Embeddings.sentences` of queries followed by documents,
-    so that documents can have other embeddings. None if a task has no documents."""
+    """Return the row numbers of queries and of documents, and `Embeddings.sentences_digest` of queries followed by
+    documents, so that documents can have other embeddings. None if a task has no documents."""
     read, *_ = _read_all(Path(data), task_names(tasks))
     if not all(content.documents() for content in read.values()):
         return None
-    made, apart = _UniqueTexts.of(read, embeddings.apart), _UniqueTexts.of(read, True)
-    return (made.rows(apart.sentences).numpy(), made.document_rows(apart.documents).numpy()), apart.digits
+    texts, separate_texts = _UniqueTexts.collect(read, embeddings.separate_documents), _UniqueTexts.collect(read, True)
+    return (
+        texts.rows(separate_texts.sentences).numpy(),
+        texts.document_rows(separate_texts.documents).numpy(),
+    ), separate_texts.digest
 
 
 def development(
@@ -229,7 +235,7 @@ def development(
     }
     scores: dict[str, float | None] = {}
     if dev:
-        texts = _UniqueTexts.of(dev, encode_documents is not None)
+        texts = _UniqueTexts.collect(dev, encode_documents is not None)
         embeddings = torch.from_numpy(texts.encoded(encode, encode_documents))
         for name, content in dev.items():
             kind = kind_of(name)
@@ -264,7 +270,7 @@ def check_data(data: str | Path, tasks: Sequence[str]) -> None:
         raise UserError(f"{data} holds no task of {', '.join(names)}; {missing[0]}")
 
 
-def left_out(data: str | Path, tasks: Sequence[str]) -> list[str]:
+def notes_on_left_out_rows(data: str | Path, tasks: Sequence[str]) -> list[str]:
     """Return sentences on the rows of added tasks' files that are no examples. The tasks must pass `check_data`."""
     added = [TASKS[name] for name in task_names(tasks) if name not in GROUPS["all"]]
     present = [task for task in added if (Path(data) / task.files[0]).is_file()]
@@ -321,9 +327,11 @@ class _UniqueTexts:
     """Documents with embeddings of their own; empty if documents are among the sentences."""
 
     @classmethod
-    def of(cls, read: Mapping[str, TaskData], apart: bool) -> _UniqueTexts:
-        sentences = chain.from_iterable(content.sentences(documents=not apart) for content in read.values())
-        documents = chain.from_iterable(content.documents() for content in read.values() if apart)
+    def collect(cls, read: Mapping[str, TaskData], separate_documents: bool) -> _UniqueTexts:
+        sentences = chain.from_iterable(
+            content.sentences(documents=not separate_documents) for content in read.values()
+        )
+        documents = chain.from_iterable(content.documents() for content in read.values() if separate_documents)
         return cls(list(dict.fromkeys(sentences)), list(dict.fromkeys(documents)))
 
     def encoded(self, encode: Encode, encode_documents: Encode | None) -> np.ndarray:  # (texts, dim) float32
@@ -334,7 +342,7 @@ class _UniqueTexts:
         return np.concatenate([sentences, _encoded(encode_documents, self.documents)])
 
     @functools.cached_property
-    def digits(self) -> str:
+    def digest(self) -> str:
         digest = hashlib.sha256()
         for text in (*self.sentences, *self.documents):
             digest.update(text.encode(errors="surrogatepass") + b"\n")

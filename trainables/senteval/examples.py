@@ -81,7 +81,7 @@ class Split:
         texts = self.documents.texts
         return [[texts[n] for n, grade in judged.items() if grade > 0] for judged in self.documents.judged]
 
-    def only(self, kept: np.ndarray) -> Split:
+    def select(self, kept: np.ndarray) -> Split:
         """Return a split with only the sentences or pairs of these numbers."""
         right = None if self.right is None else [self.right[number] for number in kept]
         return replace(self, left=[self.left[number] for number in kept], right=right, labels=self.labels[kept])

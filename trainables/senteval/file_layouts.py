@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from trainables.registry import Registry
 from trainables.senteval.examples import Target
-from trainables.senteval.kinds.contract import THREE
+from trainables.senteval.kinds.contract import TRAIN_DEV_TEST
 
 
 @dataclass(frozen=True)
@@ -43,14 +43,14 @@ FILE_LAYOUTS: Registry[FileLayout] = Registry(
     FileLayout("classes_in_files", f"{_TOOLKIT}:classes_in_files", ("all",), ("classes",), files_per_split=2),
     FileLayout("trec", f"{_TOOLKIT}:trec", ("train", "test"), ("classes",)),
     FileLayout("mrpc", f"{_TOOLKIT}:mrpc", ("train", "test"), ("classes",)),
-    FileLayout("sst2", f"{_TOOLKIT}:sst2", THREE, ("classes",)),
-    FileLayout("sst5", f"{_TOOLKIT}:sst5", THREE, ("classes",)),
-    FileLayout("snli", f"{_TOOLKIT}:snli", THREE, ("classes",), files_per_split=3, may_recur=("labels.",)),
-    FileLayout("sick", f"{_TOOLKIT}:sick", THREE, ("classes", "scores")),
-    FileLayout("stsb", f"{_TOOLKIT}:stsb", THREE, ("scores",)),
+    FileLayout("sst2", f"{_TOOLKIT}:sst2", TRAIN_DEV_TEST, ("classes",)),
+    FileLayout("sst5", f"{_TOOLKIT}:sst5", TRAIN_DEV_TEST, ("classes",)),
+    FileLayout("snli", f"{_TOOLKIT}:snli", TRAIN_DEV_TEST, ("classes",), files_per_split=3, may_recur=("labels.",)),
+    FileLayout("sick", f"{_TOOLKIT}:sick", TRAIN_DEV_TEST, ("classes", "scores")),
+    FileLayout("stsb", f"{_TOOLKIT}:stsb", TRAIN_DEV_TEST, ("scores",)),
     FileLayout("sts", f"{_TOOLKIT}:sts", (), ("scores",), files_per_split=2, may_recur=("STS.gs.",)),
-    FileLayout("probing", f"{_TOOLKIT}:probing", THREE, ("classes",), files_per_split=None),
-    FileLayout("coco", "trainables.senteval.captions:read_coco", THREE, ("images",)),
+    FileLayout("probing", f"{_TOOLKIT}:probing", TRAIN_DEV_TEST, ("classes",), files_per_split=None),
+    FileLayout("coco", "trainables.senteval.captions:read_coco", TRAIN_DEV_TEST, ("images",)),
     FileLayout(
         "beir",
         "trainables.senteval.beir:read_beir",

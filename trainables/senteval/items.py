@@ -13,7 +13,7 @@ import numpy as np
 from trainables.senteval.examples import Split
 
 DIGITS = 16
-LARGEST = 1e30
+MAX_PREDICTION = 1e30
 """Limit of predictions: real ones are smaller, and sums of squares of larger numbers may overflow."""
 _SIGNED = (np.int8, np.int16, np.int32)  # never unsigned: a difference of two arrays must not wrap around
 SEEN = "seen"
@@ -29,11 +29,11 @@ class Answers:
     predicted: np.ndarray  # (items,)
     gold: np.ndarray  # (items,)
     parts: np.ndarray | None = None  # (sub-corpora,) their sizes, in order; None: there is one
-    more: Mapping[str, np.ndarray] = field(default_factory=dict)
+    further_arrays: Mapping[str, np.ndarray] = field(default_factory=dict)
     """(items,) each: further arrays of a kind of task, by a lower-case name."""
     split: str = "test"
     """`test` or `dev`."""
-    named: str = ""
+    items_digest: str = ""
     """Digest of the items' texts; empty in files of older studies."""
     groups: np.ndarray | None = None
     """(items,) The group number of each item; items of a group are drawn together. None: unknown, or each item is drawn
@@ -45,11 +45,11 @@ class Answers:
         return np.array([len(self.gold)]) if self.parts is None else self.parts
 
     @property
-    def by_gold(self) -> str:
+    def gold_digest(self) -> str:
         """A digest of gold labels and sizes, the best identification of the items of older files."""
         return hashlib.sha256(self.gold.tobytes() + self.sizes.astype(np.int64).tobytes()).hexdigest()[:16]
 
-    def only(self, chosen: np.ndarray) -> Answers:
+    def select(self, chosen: np.ndarray) -> Answers:
         """Return the answers to some items; `chosen` is true for these, (items,)."""
         cuts = np.cumsum(self.sizes)[:-1]
         return replace(
@@ -57,8 +57,8 @@ class Answers:
             predicted=self.predicted[chosen],
             gold=self.gold[chosen],
             parts=None if self.parts is None else np.array([part.sum() for part in np.split(chosen, cuts)]),
-            more={name: array[chosen] for name, array in self.more.items()},
-            named=f"{self.named}{hashlib.sha256(np.packbits(chosen).tobytes()).hexdigest()[:DIGITS]}",
+            further_arrays={name: array[chosen] for name, array in self.further_arrays.items()},
+            items_digest=f"{self.items_digest}{hashlib.sha256(np.packbits(chosen).tobytes()).hexdigest()[:DIGITS]}",
             groups=None if self.groups is None else self.groups[chosen],
         )
 
@@ -76,10 +76,10 @@ class Answers:
         sub-corpora by `parts.TASK`, groups by `groups.TASK`, the digest, (), by `items.TASK`, and further arrays by
         `NAME.TASK`. For a development part `TASK` is `dev.TASK`."""
         name = self.name_of(task)
-        kept = {"gold": self.gold, "parts": self.parts, "groups": self.groups, **self.more}
+        kept = {"gold": self.gold, "parts": self.parts, "groups": self.groups, **self.further_arrays}
         arrays = {name: compact(self.predicted)}
         arrays |= {f"{kind}.{name}": compact(array) for kind, array in kept.items() if array is not None}
-        return arrays | ({f"items.{name}": np.array(self.named)} if self.named else {})
+        return arrays | ({f"items.{name}": np.array(self.items_digest)} if self.items_digest else {})
 
 
 def answers_in(arrays: Mapping[str, np.ndarray]) -> Iterator[tuple[str, Answers | None]]:
@@ -114,7 +114,7 @@ def _answers(arrays: Mapping[str, np.ndarray], name: str) -> Answers | None:
         return None
     if answers.sizes.dtype.kind == "f" or (answers.sizes < 1).any() or answers.sizes.sum() != len(answers.gold):
         return None
-    return answers if all((np.abs(array.astype(float)) < LARGEST).all() for array in numeric) else None
+    return answers if all((np.abs(array.astype(float)) < MAX_PREDICTION).all() for array in numeric) else None
 
 
 def _reckoned(array: np.ndarray) -> np.ndarray:

@@ -20,14 +20,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trainables.arrays import drawn
+from trainables.arrays import sample_rows
 from trainables.senteval.folds import SEED, fold_numbers
 
 PENALTIES = (0.4, 1.6, 6.4, 25.6, 102.4)
 """Values of scikit-learn's C for the scaled features; a smaller value is a stronger penalty."""
-NEIGHBOURS = 10
+NEIGHBOUR_COUNT = 10
 FOLDS = 5
-MOST, CHOOSING = 10_000, 1_000
+MAX_FITTED_ROWS, MAX_CHOOSING_ROWS = 10_000, 1_000
 """Most labelled rows of a fit, and of the folds that choose the penalty: more rows would cost every trial too much time
 for their benefit."""
 _ITERATIONS = 5000
@@ -35,45 +35,50 @@ _ITERATIONS = 5000
 
 
 @dataclass(frozen=True, eq=False)
-class Read:
+class ClassPredictions:
     """The predicted class of each row, (rows,) each."""
 
-    regressed: np.ndarray
-    nearest: np.ndarray
+    by_regression: np.ndarray
+    by_neighbours: np.ndarray
     """The class of most nearest neighbours, weighted by nearness."""
 
 
-def read_classes(fitted: ArrayLike, labels: np.ndarray, rows: ArrayLike, groups: np.ndarray | None = None) -> Read:
-    """Predict the classes of (rows, dim) by a fit to (n, dim) with (n,) labels and groups, at most `MOST` of them."""
+def predict_classes(
+    fitted: ArrayLike, labels: np.ndarray, rows: ArrayLike, groups: np.ndarray | None = None
+) -> ClassPredictions:
+    """Predict the classes of (rows, dim) by a fit to at most `MAX_FITTED_ROWS` of (n, dim) with (n,) labels and
+    groups."""
     from sklearn.neighbors import KNeighborsClassifier
     from threadpoolctl import threadpool_limits
 
-    chosen = drawn(len(labels), MOST)
+    chosen = sample_rows(len(labels), MAX_FITTED_ROWS)
     groups = None if groups is None else groups[chosen]
     labels, known, unread = labels[chosen], np.asarray(fitted, np.float64)[chosen], np.asarray(rows, np.float64)
-    near = KNeighborsClassifier(min(NEIGHBOURS, len(labels)), weights="distance", algorithm="brute")
+    near = KNeighborsClassifier(min(NEIGHBOUR_COUNT, len(labels)), weights="distance", algorithm="brute")
     with threadpool_limits(1):  # sums of several threads differ in their last bits
         (predict,) = _fits(known, labels, [best_penalty(known, labels, groups)])
-        return Read(predict(unread), near.fit(_of_unit_length(known), labels).predict(_of_unit_length(unread)))
+        return ClassPredictions(
+            predict(unread), near.fit(_of_unit_length(known), labels).predict(_of_unit_length(unread))
+        )
 
 
-def read_in_folds(rows: ArrayLike, labels: np.ndarray, groups: np.ndarray | None = None) -> Read:
+def predict_in_folds(rows: ArrayLike, labels: np.ndarray, groups: np.ndarray | None = None) -> ClassPredictions:
     """Predict the classes of (n, dim) fold by fold, each from the others; a label must occur twice. No fold divides one
     of the (n,) groups, unless there is only one group."""
     features, fold = np.asarray(rows), _folds(labels, groups)
     assert fold is not None, "no label stands there twice"
-    predicted = Read(np.empty_like(labels), np.empty_like(labels))
+    predicted = ClassPredictions(np.empty_like(labels), np.empty_like(labels))
     for number in np.unique(fold):
         own = fold == number
-        read = read_classes(features[~own], labels[~own], features[own], None if groups is None else groups[~own])
-        predicted.regressed[own], predicted.nearest[own] = read.regressed, read.nearest
+        of_fold = predict_classes(features[~own], labels[~own], features[own], None if groups is None else groups[~own])
+        predicted.by_regression[own], predicted.by_neighbours[own] = of_fold.by_regression, of_fold.by_neighbours
     return predicted
 
 
 def best_penalty(features: np.ndarray, labels: np.ndarray, groups: np.ndarray | None = None) -> float:
     """Return the one of `PENALTIES` with the best predictions in folds, the strongest of equal ones; the middle one if
     no label occurs twice."""
-    few = drawn(len(labels), CHOOSING)
+    few = sample_rows(len(labels), MAX_CHOOSING_ROWS)
     features, labels = features[few], labels[few]
     fold = _folds(labels, None if groups is None else groups[few])
     if fold is None:

@@ -29,7 +29,7 @@ from trainables.senteval.tasks import TASKS, Task, groups
 _MARKERS = "dev|development|val|valid|validation|eval|test"
 _MARKER = re.compile(rf"^({_MARKERS})([._-]+|$)|[._-]+({_MARKERS})$", re.IGNORECASE)
 _SCENES = "scenes:"
-ASIDE = "heldout"
+HELD_OUT_NAME = "heldout"
 """Name of a part that was put aside, unless the other part of its task has a name."""
 
 Row = dict[str, Any]
@@ -79,7 +79,7 @@ def own_tasks(dev: Sequence[str], test: Sequence[str]) -> tuple[Task, ...]:
     return tuple(tasks)
 
 
-def fitted_to(task: Task, file: Path, labels: Collection[str]) -> Task:
+def with_training_file(task: Task, file: Path, labels: Collection[str]) -> Task:
     """Return a task of classes with a file of labelled texts to fit to, if it has some of the `labels`; any other task
     unchanged."""
     if "train" not in KINDS[task.kind].optional:
@@ -91,7 +91,7 @@ def fitted_to(task: Task, file: Path, labels: Collection[str]) -> Task:
     return replace(task, files=(str(file), *task.files), parts=() if parts == KINDS[task.kind].splits else parts)
 
 
-def in_form_of(tasks: Sequence[Task]) -> Callable[[Sequence[Row]], Sequence[Row]]:
+def converter_to(tasks: Sequence[Task]) -> Callable[[Sequence[Row]], Sequence[Row]]:
     """Return a function that makes held-out rows a table of the first of these kinds that most rows allow, so that a
     model is chosen by the measure that judges it. With a search among the kinds the function returns no rows."""
 
@@ -119,14 +119,14 @@ def _task(parts: Sequence[_TaskPath]) -> Task:
     splits = tuple(part.split for part in parts)
     present = () if splits == KINDS[last.kind].splits else splits
     names = [part.name for part in reversed(parts) if part.name]
-    name = next((name for name in names if name != ASIDE), names[0] if names else last.kind)
+    name = next((name for name in names if name != HELD_OUT_NAME), names[0] if names else last.kind)
     if name in TASKS or name in groups():
         name = f"own_{name}"
     files = tuple(file for part in parts for file in part.files)
     return Task(name, last.kind, "beir" if last.path.is_dir() else "table", files, parts=present)
 
 
-def named(given: str) -> tuple[str, str]:
+def name_and_path(given: str) -> tuple[str, str]:
     """Return name and path of `NAME=PATH`, with `~` expanded; the name of a `PATH` is empty."""
     name, equals, place = given.partition("=")
     if not (equals and re.fullmatch(r"[\w-]+", name)) or Path(given).exists():
@@ -135,7 +135,7 @@ def named(given: str) -> tuple[str, str]:
 
 
 def _part(given: str, split: str) -> _TaskPath:
-    name, place = named(given)
+    name, place = name_and_path(given)
     built_in = place.removeprefix(_SCENES) if place.startswith(_SCENES) else ""
     path = _built_in(built_in, split) if built_in else Path(place).absolute()
     if not path.exists():
@@ -176,7 +176,7 @@ def read_table(task: Task, paths: Sequence[Path]) -> TaskData:
     """
     kind = KINDS[task.kind]
     names = task.splits or task.files
-    whole = {name: open_table(path).whole(kind.target) for name, path in zip(names, paths, strict=True)}
+    whole = {name: open_table(path).drop_incomplete(kind.target) for name, path in zip(names, paths, strict=True)}
     tables = {name: table for name, (table, _) in whole.items()}
     left_out = tuple(sentence for _, sentences in whole.values() for sentence in sentences)
     if kind.target == "scores":
@@ -193,7 +193,7 @@ def read_table(task: Task, paths: Sequence[Path]) -> TaskData:
         return TaskData(splits, left_out=left_out + merged)
     labels, splits = task.labels or tables[names[0]].labels(), {}
     for name, table in tables.items():
-        own, sentences = (table, []) if task.labels else table.of_labels(labels)
+        own, sentences = (table, []) if task.labels else table.keep_labels(labels)
         splits[name] = Split(*own.sentences(), own.classes(labels))
         left_out += tuple(sentences)
     return TaskData(splits, len(labels), left_out, labels)

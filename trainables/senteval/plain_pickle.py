@@ -40,10 +40,10 @@ class Array:
 
     def __setstate__(self, state: Any) -> None:
         _, shape, kind, fortran, content = state
-        self.array = _made(content, kind, shape, "F" if fortran else "C")
+        self.array = _array_of_bytes(content, kind, shape, "F" if fortran else "C")
 
 
-def _made(content: Any, kind: Any, shape: Any, order: Any) -> np.ndarray:
+def _array_of_bytes(content: Any, kind: Any, shape: Any, order: Any) -> np.ndarray:
     raw = _encode(content, "latin1") if isinstance(content, str) else bytes(content)
     if not isinstance(kind, _Dtype) or math.prod(shape) * kind.dtype.itemsize != len(raw) or min(shape, default=0) < 0:
         raise pickle.UnpicklingError("the size of an array is not that of its numbers")
@@ -52,12 +52,12 @@ def _made(content: Any, kind: Any, shape: Any, order: Any) -> np.ndarray:
 
 def _from_buffer(content: Any, kind: Any, shape: Any, order: Any) -> Array:
     array = Array()
-    array.array = _made(content, kind, shape, order)
+    array.array = _array_of_bytes(content, kind, shape, order)
     return array
 
 
 def _scalar(kind: Any, content: Any) -> Any:
-    return _made(content, kind, (), "C").item()
+    return _array_of_bytes(content, kind, (), "C").item()
 
 
 def _encode(text: str, encoding: str) -> bytes:
@@ -135,6 +135,6 @@ def read_plain(path: Path) -> Any:
         return _Plain(file, encoding="latin1").load()
 
 
-def real(value: Any) -> Any:
+def unwrap_array(value: Any) -> Any:
     """Return the array of an `Array`, or any other value unchanged."""
     return value.array if isinstance(value, Array) else value

@@ -12,16 +12,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from trainables.arrays import drawn
+from trainables.arrays import sample_rows
 from trainables.senteval.examples import Split, TaskData
 
 PENALTY = 0.01
 """Penalty of squared weights, as a share of the embeddings' mean variance, so that a scale changes nothing."""
-MOST = 4000
+MAX_PROBED_EXAMPLES = 4000
 """At most this many examples of a task are probed. The accuracy is then exact to 0.8 points."""
 
 
-def left_out(embeddings: Tensor, labels: Tensor, groups: np.ndarray | None = None) -> Tensor:
+def predict_left_out(embeddings: Tensor, labels: Tensor, groups: np.ndarray | None = None) -> Tensor:
     """Predict the class of each example, (examples,) int64, by a ridge classifier of (examples, dim) with (examples,)
     labels, fitted to all other examples; with (examples,) groups to the examples of other groups.
 
@@ -59,19 +59,19 @@ def _together(groups: np.ndarray | None) -> Iterator[np.ndarray]:
 
 
 def probe_accuracy(embeddings: Tensor, labels: np.ndarray, groups: np.ndarray | None = None) -> float:
-    """Return the accuracy of `left_out` in percent."""
+    """Return the accuracy of `predict_left_out` in percent."""
     right = torch.from_numpy(labels)
-    return 100 * float((left_out(embeddings, right, groups) == right).double().mean())
+    return 100 * float((predict_left_out(embeddings, right, groups) == right).double().mean())
 
 
 def probed_part(data: TaskData) -> Split:
-    """Return at most `MOST` examples to probe during training, none of them from a test part. For a task without parts,
-    which SentEval scores by cross-validation over all of it, they come from one half, so that the other half does not
-    influence what is stopped."""
+    """Return at most `MAX_PROBED_EXAMPLES` examples to probe during training, none of them from a test part. For a task
+    without parts, which SentEval scores by cross-validation over all of it, they come from one half, so that the other
+    half does not influence what is stopped."""
     names = [name for name in data.splits if name != "test"]
     splits = [data.splits[name] for name in names]
     left = [text for split in splits for text in split.left]
     right = [text for split in splits for text in split.right or []]
     labels = np.concatenate([split.labels for split in splits])
     most = len(left) // 2 if names == ["all"] else len(left)
-    return Split(left, right or None, labels).only(drawn(len(left), min(most, MOST)))
+    return Split(left, right or None, labels).select(sample_rows(len(left), min(most, MAX_PROBED_EXAMPLES)))

@@ -24,8 +24,8 @@ CAPTIONS = 5
 FOLDS = 5
 FOLD_IMAGES = 1000
 """Images per fold, or a fifth of all images if there are fewer."""
-WAYS = ("i2t", "t2i")
-AT = (1, 5, 10)
+DIRECTIONS = ("i2t", "t2i")
+RECALL_DEPTHS = (1, 5, 10)
 
 
 def measures(ranked: Sequence[int], judged: Mapping[int, int]) -> dict[str, float]:
@@ -95,12 +95,12 @@ def _unit(rows: Tensor) -> Tensor:
 def average_precision(predicted: np.ndarray, gold: np.ndarray) -> float:
     """Return the mean, from 0 to 1, over items of label 1 of the share of label 1 among items with an equal or higher
     prediction; 0 if no item has label 1."""
-    hits, higher = as_high(predicted, gold)
+    hits, higher = counts_at_or_above(predicted, gold)
     right = np.asarray(gold) == 1
     return float((hits / higher)[right].mean()) if right.any() else 0.0
 
 
-def as_high(predicted: np.ndarray, gold: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def counts_at_or_above(predicted: np.ndarray, gold: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return for each item how many items of label 1, and how many items, have an equal or higher prediction."""
     _, group = np.unique(predicted, return_inverse=True)
     sizes, hits = np.bincount(group), np.bincount(group, weights=np.asarray(gold) == 1)
@@ -110,7 +110,7 @@ def as_high(predicted: np.ndarray, gold: np.ndarray) -> tuple[np.ndarray, np.nda
 def best_threshold(predicted: np.ndarray, gold: np.ndarray) -> float:
     """Return the threshold with the best F1 of label 1 for predictions that reach it; half-way to the next lower
     prediction. Of several the highest."""
-    hits, higher = as_high(predicted, gold)
+    hits, higher = counts_at_or_above(predicted, gold)
     f1 = 2 * hits / (higher + (np.asarray(gold) == 1).sum())
     chosen = predicted[f1 == f1.max()].max()
     below = predicted[predicted < chosen]
@@ -128,5 +128,5 @@ def recalls(to_images: np.ndarray, to_captions: np.ndarray) -> dict[str, float]:
     return {
         f"{way}_r{k}": float(np.mean([100 * (fold < k).mean() for fold in np.split(ranks, FOLDS)]))
         for way, ranks in (("i2t", to_captions), ("t2i", to_images))
-        for k in AT
+        for k in RECALL_DEPTHS
     }

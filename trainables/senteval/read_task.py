@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from trainables.errors import UserError
-from trainables.process_cache import PROCESS_CACHE, stamp
+from trainables.process_cache import PROCESS_CACHE, file_states
 from trainables.registry import load
 from trainables.senteval.examples import TaskData
 from trainables.senteval.file_layouts import FILE_LAYOUTS
@@ -72,7 +72,7 @@ def repeated_files(data: Path, tasks: Sequence[str]) -> dict[str, str]:
 
 def content_hash(path: Path) -> str:
     """Return SHA-256 of a file's content; for a large file, of its size and its two ends."""
-    return PROCESS_CACHE.get(("content", stamp(path)), lambda: _content_hash(path))
+    return PROCESS_CACHE.get(("content", file_states(path)), lambda: _content_hash(path))
 
 
 def _content_hash(path: Path) -> str:
@@ -95,11 +95,11 @@ def read_task(task: Task, data: Path) -> TaskData:
     result: TaskData = load(layout.function)(task, paths)
     firsts = [paths[place * (layout.files_per_split or 0)] for place in range(len(result.splits))]
     KINDS[task.kind].check_examples(task, result, dict(zip(result.splits, firsts, strict=True)))
-    return KINDS[task.kind].used(result)
+    return KINDS[task.kind].select_examples(result)
 
 
 def kept_task(task: Task, data: Path) -> TaskData:
     """Return the result of `read_task`; unchanged files are not read again."""
     entries = task, FILE_LAYOUTS[task.layout], KINDS[task.kind]
-    stamps = tuple(stamp(data / file) for file in task.files)
+    stamps = tuple(file_states(data / file) for file in task.files)
     return PROCESS_CACHE.get(("task", *entries, str(data), stamps), lambda: read_task(task, data)).copy()

@@ -19,14 +19,14 @@ from trainables.senteval.tasks import GROUPS
 if TYPE_CHECKING:
     from torch import Tensor
 
-FIRST = "STSBenchmark"
+PREFERRED_TASK = "STSBenchmark"
 """The task whose sentences are used; if it is missing, those of the present STS tasks."""
 
 
 def geometry(read: Mapping[str, TaskData], embeddings: Tensor, lookup: Lookup) -> Geometry:
     """Return the mean cosine of two distinct STS sentences; empty without an STS task, and None for fewer than two
     sentences. Zero embeddings are left out."""
-    names = [FIRST] if FIRST in read else [name for name in GROUPS["sts"] if name in read]
+    names = [PREFERRED_TASK] if PREFERRED_TASK in read else [name for name in GROUPS["sts"] if name in read]
     if not names:
         return {}
     splits = [split for name in names for split in read[name].splits.values()]

@@ -1,7 +1,7 @@
 """Smaller embeddings to score: cut to fewer numbers, and stored in fewer bytes each.
 
     for variant in sizes.variants():
-        score_embeddings(sizes.at(variant), ...)       # like any others; nothing is encoded again
+        score_embeddings(sizes.resize(variant), ...)       # like any others; nothing is encoded again
 
 A vector is cut first, brought to length one if its numbers become coarser, and then written in one of `SIZE_FORMATS`;
 the vectors that can be read back are scored. Ranges of `int8` come from texts that no test has.
@@ -22,12 +22,12 @@ import numpy as np
 
 from trainables.errors import UserError
 from trainables.registry import Registry
-from trainables.senteval.evaluation import Embeddings, calibrating, queries_and_documents
+from trainables.senteval.evaluation import Embeddings, calibration_rows, queries_and_documents
 
 SHARES = (1.0, 3 / 4, 1 / 2, 1 / 4, 1 / 8)
 """Shares of an embedding's numbers that a cut leaves."""
 MILLION = 1_000_000
-DOCUMENTS, BLOCK, REPEATS, NEAREST = 100_000, 4096, 7, 1000
+DOCUMENTS, BLOCK, REPEATS, RESCORED_DOCUMENTS = 100_000, 4096, 7, 1000
 """Number of documents for the time of a query, documents that are read at once, queries of the median time, and
 documents that the bits alone choose in `Rescored`."""
 
@@ -136,7 +136,7 @@ class Rescored(Binary):
 
     def cosines(self, kept: Array, query: Array, calibration: Array) -> Array:
         near = super().cosines(kept, query, calibration)
-        chosen = np.argpartition(-near, min(NEAREST, len(near)) - 1)[:NEAREST]
+        chosen = np.argpartition(-near, min(RESCORED_DOCUMENTS, len(near)) - 1)[:RESCORED_DOCUMENTS]
         whole = np.full(len(near), -np.inf, dtype=np.float32)
         whole[chosen] = self.read(kept[chosen], calibration) @ query
         return whole
@@ -178,7 +178,7 @@ class Sizes:
         """Return the variants in which these tasks and their data can be scored, the whole one first."""
         dim = self.whole.vectors.shape[1]
         widths = dict.fromkeys(max(1, round(share * dim)) for share in SHARES)
-        searched, calibrated = self._apart is not None, self._calibrating is not None
+        searched, calibrated = self._query_and_document_rows is not None, self._calibration_rows is not None
         formats = [
             form.name
             for form in SIZE_FORMATS.values()
@@ -186,7 +186,7 @@ class Sizes:
         ]
         return [Variant(width, name) for width in widths for name in formats]
 
-    def at(self, variant: Variant) -> Embeddings:
+    def resize(self, variant: Variant) -> Embeddings:
         """Return the embeddings of a variant. Raises `UserError` for a width that the embeddings do not have."""
         dim = self.whole.vectors.shape[1]
         if not 0 < variant.width <= dim:
@@ -196,24 +196,24 @@ class Sizes:
         if isinstance(form, Single):
             return replace(self.whole, vectors=cut)
         unit = _unit(cut)
-        places = self._calibrating if form.calibrated else None
+        places = self._calibration_rows if form.calibrated else None
         others = unit[:1] if places is None else unit[places]
         coarse = form.read(form.written(unit, others), others)
         if not form.queries_whole:
             return replace(self.whole, vectors=coarse)
-        if self._apart is None:
+        if self._query_and_document_rows is None:
             raise UserError(f"{variant.numbers} needs tasks that hold queries against documents")
-        (queries, documents), digits = self._apart
+        (queries, documents), digits = self._query_and_document_rows
         both = np.concatenate([unit[queries], coarse[documents]])
-        return replace(self.whole, vectors=both, sentences=digits, apart=True)
+        return replace(self.whole, vectors=both, sentences_digest=digits, separate_documents=True)
 
     @cached_property
-    def _calibrating(self) -> Array | None:
+    def _calibration_rows(self) -> Array | None:
         """Rows of texts that no test has. Reads the data."""
-        return calibrating(self.whole, self.data, self.tasks)
+        return calibration_rows(self.whole, self.data, self.tasks)
 
     @cached_property
-    def _apart(self) -> tuple[tuple[Array, Array], str] | None:
+    def _query_and_document_rows(self) -> tuple[tuple[Array, Array], str] | None:
         """Rows of queries and documents. Reads the data."""
         return queries_and_documents(self.whole, self.data, self.tasks)
 

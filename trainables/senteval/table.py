@@ -28,8 +28,9 @@ from trainables.corpora.tables import Record
 from trainables.errors import UserError, listed, shown
 from trainables.senteval.examples import FileLimit, JudgedDocuments, Split, Target
 from trainables.tabular import (
-    PEEKED,
+    PEEKED_ROWS,
     RoleColumns,
+    are_ambiguous,
     as_label,
     check_one_vocabulary,
     check_text,
@@ -39,7 +40,6 @@ from trainables.tabular import (
     roles_of,
     score_within,
     texts_of,
-    unclear,
 )
 
 Line = tuple[str, Record]
@@ -49,7 +49,7 @@ GRADES = {1: "positive", 0: "negative"}
 
 _PAIR = ("anchor", "positive")
 _TEXTS = ("anchor", "positive", "negative", "sentence", "sentence1", "sentence2")
-FEW = 0.1
+MAX_SHARE_LEFT_OUT = 0.1
 """Largest share of a file's lines to leave out because no classifier is fitted to their labels."""
 
 
@@ -65,7 +65,7 @@ def open_table(path: Path) -> TaskTable:
     if not lines:
         raise UserError(f"{path} holds no example")
     columns = tuple(dict.fromkeys(chain.from_iterable(values for _, values in lines)))
-    guessed = guessed_roles(columns, [values for _, values in lines[:PEEKED]])
+    guessed = guessed_roles(columns, [values for _, values in lines[:PEEKED_ROWS]])
     named = roles_of(columns).keys() & {*_TEXTS, "label", "score"}
     is_read = "label" in guessed or ("anchor" in guessed and not named)
     return TaskTable(path, columns, lines, guessed if is_read else {})
@@ -83,7 +83,7 @@ class TaskTable:
     """Two columns by role without known names, as in training data: an anchor and its positive by their order, or a
     text and its label by the label's name."""
 
-    def whole(self, target: Target) -> tuple[TaskTable, list[str]]:
+    def drop_incomplete(self, target: Target) -> tuple[TaskTable, list[str]]:
         """Return the table without lines that lack a column which the target needs, and sentences with their numbers.
         Raises `UserError` if no line is left."""
         sides = ("anchor", "positive", "negative") if target == "documents" and self.has("anchor") else self._sides
@@ -120,13 +120,13 @@ class TaskTable:
     def labels(self) -> tuple[str, ...]:
         return tuple(sorted({label for line in self.lines if (label := self._label(line)) is not None}))
 
-    def of_labels(self, labels: Sequence[str]) -> tuple[TaskTable, list[str]]:
+    def keep_labels(self, labels: Sequence[str]) -> tuple[TaskTable, list[str]]:
         """Return the table without lines of other labels than these, to which classifiers are fitted, and a sentence
-        with their number. If they are more than `FEW`, all stay: the labels are not of this file."""
+        with their number. If they are more than `MAX_SHARE_LEFT_OUT`, all stay: the labels are not of this file."""
         numbers = self._numbers(labels)
         labelled = [(line, str(self._label(line))) for line in self.lines]
         others = Counter(label for _, label in labelled if label not in numbers)
-        if not others or others.total() > FEW * len(labelled):
+        if not others or others.total() > MAX_SHARE_LEFT_OUT * len(labelled):
             return self, []
         note = f"{others.total():,} of {len(labelled):,} rows in {self.path} have labels that nothing is fitted to"
         lines = [line for line, label in labelled if label in numbers]
@@ -188,9 +188,9 @@ class TaskTable:
                 yield self._sentence((where, {column: text}), column)
 
     @cached_property
-    def most(self) -> tuple[int, int]:
+    def max_texts_per_line(self) -> tuple[int, int]:
         """The most positives and the most negatives of a line, among lines that lack neither."""
-        whole, _ = self.whole("documents")
+        whole, _ = self.drop_incomplete("documents")
         positives, negatives = (
             max(sum(1 for _ in self._side(line, self.roles.get(role, ()))) for line in whole.lines)
             for role in GRADES.values()
@@ -205,7 +205,7 @@ class TaskTable:
     @cached_property
     def pair_labels(self) -> tuple[str, ...]:
         """The labels of pairs, in order; empty if pairs have scores or no labels."""
-        return () if self.has("score") or not self.has("label") else self.whole("classes")[0].labels()
+        return () if self.has("score") or not self.has("label") else self.drop_incomplete("classes")[0].labels()
 
     @cached_property
     def roles(self) -> RoleColumns:
@@ -245,7 +245,7 @@ class TaskTable:
         if not self.paired:
             return ()
         labels = [values.get(self.roles["label"][0]) for _, values in self.lines]
-        return ("-",) if unclear(self.roles, labels) else ("-", "-1")
+        return ("-",) if are_ambiguous(self.roles, labels) else ("-", "-1")
 
     def _label(self, line: Line) -> str | None:
         """Return a line's class, which may be a number; None if there is none."""

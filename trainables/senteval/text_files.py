@@ -37,12 +37,14 @@ def read_lines(path: Path, encoding: str = "utf-8-sig") -> list[tuple[int, str]]
     return list(enumerate(lines[:-1] if not lines[-1] else lines, start=1))
 
 
-def read_fields(path: Path, columns: int, header: bool = False, more: bool = False) -> list[tuple[int, list[str]]]:
-    """Return line numbers and fields between tabs; `header` skips the first line, `more` allows further columns."""
+def read_fields(
+    path: Path, columns: int, header: bool = False, further_columns: bool = False
+) -> list[tuple[int, list[str]]]:
+    """Return line numbers and fields between tabs; `header` skips the first line, `further_columns` allows more."""
     rows = []
     for number, line in read_lines(path)[1 if header else 0 :]:
         fields = line.strip().split("\t")
-        if len(fields) < columns or (len(fields) > columns and not more):
+        if len(fields) < columns or (len(fields) > columns and not further_columns):
             raise refusal(path, number, f"expected {columns} columns with tabs between them, found {len(fields)}")
         rows.append((number, fields))
     return rows

@@ -14,7 +14,7 @@ import numpy as np
 from trainables.errors import UserError, shown
 from trainables.senteval.examples import Split, TaskData, sentence
 from trainables.senteval.kinds import KINDS
-from trainables.senteval.kinds.contract import THREE
+from trainables.senteval.kinds.contract import TRAIN_DEV_TEST
 from trainables.senteval.tasks import Task
 from trainables.senteval.text_files import class_number, read_fields, read_lines, read_text
 from trainables.tabular import score_within
@@ -83,7 +83,7 @@ def sst2(task: Task, paths: Sequence[Path]) -> TaskData:
         for number, (text, label) in read_fields(path, 2):
             yield text.split(), None, class_number(task.labels, label, path, number)
 
-    return TaskData(_parsed(parse, THREE, paths), len(task.labels))
+    return TaskData(_parsed(parse, TRAIN_DEV_TEST, paths), len(task.labels))
 
 
 def sst5(task: Task, paths: Sequence[Path]) -> TaskData:
@@ -96,7 +96,7 @@ def sst5(task: Task, paths: Sequence[Path]) -> TaskData:
                 raise refusal(path, number, f"expected 'label sentence', found {shown(line)}")
             yield text.split(), None, class_number(task.labels, label, path, number)
 
-    return TaskData(_parsed(parse, THREE, paths), len(task.labels))
+    return TaskData(_parsed(parse, TRAIN_DEV_TEST, paths), len(task.labels))
 
 
 def snli(task: Task, paths: Sequence[Path]) -> TaskData:
@@ -122,7 +122,7 @@ def snli(task: Task, paths: Sequence[Path]) -> TaskData:
             np.array([classes[i] for i in order], dtype=np.int64),
         )
 
-    return TaskData({name: parse(*paths[3 * i : 3 * i + 3]) for i, name in enumerate(THREE)}, len(task.labels))
+    return TaskData({name: parse(*paths[3 * i : 3 * i + 3]) for i, name in enumerate(TRAIN_DEV_TEST)}, len(task.labels))
 
 
 def sick(task: Task, paths: Sequence[Path]) -> TaskData:
@@ -137,17 +137,17 @@ def sick(task: Task, paths: Sequence[Path]) -> TaskData:
                 value = score_within(fields[3], f"{path}, line {number}", _SICK_SCALE)
             yield fields[1].split(), fields[2].split(), value
 
-    return TaskData(_parsed(parse, THREE, paths, np.int64 if classes else np.float64), len(task.labels))
+    return TaskData(_parsed(parse, TRAIN_DEV_TEST, paths, np.int64 if classes else np.float64), len(task.labels))
 
 
 def stsb(task: Task, paths: Sequence[Path]) -> TaskData:
     """Read at least seven columns; the fifth is the score, the next two are sentences."""
 
     def parse(path: Path) -> Iterator[_Example]:
-        for number, fields in read_fields(path, 7, more=True):
+        for number, fields in read_fields(path, 7, further_columns=True):
             yield fields[5].split(), fields[6].split(), score_within(fields[4], f"{path}, line {number}", _STS_SCALE)
 
-    return TaskData(_parsed(parse, THREE, paths, np.float64))
+    return TaskData(_parsed(parse, TRAIN_DEV_TEST, paths, np.float64))
 
 
 def sts(task: Task, paths: Sequence[Path]) -> TaskData:

@@ -101,7 +101,7 @@ def check_batch(batch: Batch, entry: type[Layout]) -> None:
             assert (batch.label[mine] == ENTAILMENT).sum() <= entry.positives_at_most
     if not entry.hard_negatives:
         assert (batch.label != CONTRADICTION).all()
-    if entry.stacks:
+    if entry.fits_population:
         assert (batch.label == ENTAILMENT).all()
         assert len(np.unique(batch.group)) == rows, "a population takes one pair a group"
 

@@ -68,7 +68,7 @@ class ObjectiveContract:
         if "bank" not in keys_of(entry):
             return
         with_memory = entry(**{"bank": BANK})
-        assert with_memory.memory() == (BANK, 0)
+        assert with_memory.memory_bank() == (BANK, 0)
         objective, batch = Built(with_memory), batch_for(entry)
         entries = objective(batch).contrasted
         assert entries is not None

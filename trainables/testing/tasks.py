@@ -85,14 +85,14 @@ class TaskContract:
             assert np.isfinite(value), number
         answers = dict(answers_in(result.kept))[task.name]
         assert answers is not None
-        assert answers.named
+        assert answers.items_digest
 
 
 SAMPLE = 150
 """Number of items that are left out one by one."""
-LIKE = 0.98
+MIN_CORRELATION = 0.98
 """Least correlation of effects with the change when an item is left out. Effects are of first order."""
-NEAR = 1.25
+MAX_FACTOR = 1.25
 """Largest factor between effects and changes: correlations of small sub-corpora change by more than first order."""
 
 
@@ -159,11 +159,13 @@ class TaskKindContract:
         parts = np.searchsorted(np.cumsum(answers.sizes), chosen, side="right")
         moved, expected = (_within(parts, np.array(each, dtype=float)) for each in (without, effects[chosen]))
         if np.ptp(expected) > 1e-12:
-            assert np.corrcoef(expected, moved)[0, 1] < -LIKE, number
-            assert 1 / NEAR < -(expected @ moved) / (expected @ expected) < NEAR, f"{number}: effects of another size"
+            assert np.corrcoef(expected, moved)[0, 1] < -MIN_CORRELATION, number
+            assert 1 / MAX_FACTOR < -(expected @ moved) / (expected @ expected) < MAX_FACTOR, (
+                f"{number}: effects of another size"
+            )
 
     def test_items_that_are_drawn_together_have_a_number(self, kind: TaskKind, task: Task, data: Path) -> None:
-        numbers = kind.groups(kind.tested(read_task(task, data)))
+        numbers = kind.groups(kind.tested_splits(read_task(task, data)))
         (answers,) = [part for part in _scored(task, data)[1].answers if part.split == "test"]
         assert numbers is None or numbers.shape == answers.gold.shape
 
@@ -187,9 +189,9 @@ def _left_out(answers: Answers, item: int) -> Answers:
     rest = np.arange(len(answers.gold)) != item
     sizes = answers.sizes.copy()
     sizes[np.searchsorted(np.cumsum(sizes), item, side="right")] -= 1
-    more = {name: array[rest] for name, array in answers.more.items()}
+    more = {name: array[rest] for name, array in answers.further_arrays.items()}
     return dataclasses.replace(
-        answers, predicted=answers.predicted[rest], gold=answers.gold[rest], parts=sizes, more=more
+        answers, predicted=answers.predicted[rest], gold=answers.gold[rest], parts=sizes, further_arrays=more
     )
 
 

@@ -15,7 +15,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from trainables.errors import UserError, unforeseen
+from trainables.errors import UserError, describe_error
 from trainables.typed_json import Count, parse_json, read_fields
 
 Chunk = int | Literal["passes"] | None
@@ -93,7 +93,7 @@ def readable(folder: Path) -> Iterator[None]:
     except torch.OutOfMemoryError:
         raise
     except (OSError, KeyError, RuntimeError, TypeError, ValueError, SafetensorError) as error:
-        why = unforeseen(error)
+        why = describe_error(error)
         raise UserError(f"no training can go on from the checkpoint in {folder}: {why}") from error
 
 

@@ -32,15 +32,15 @@ from trainables.training.model import StudyModel, TokenizedBatch
 
 MEASURED_TOKENS = 4096
 """Approximate number of tokens on which an encoder's memory is measured."""
-USABLE = 0.5
+USABLE_SHARE = 0.5
 """The plain step is used if it is expected to need at most this share of the free memory."""
-SLACK = 1.1
+TOKEN_SLACK = 1.1
 """A batch with at most this many times the tokens of a batch that fits is assumed to fit."""
 
-BYTES_TO_COME = 12
+BYTES_PER_PARAMETER = 12
 """Bytes per trained number that are not allocated before the first step: gradient and AdamW's state."""
 
-TIGHT: set[Hashable] = set()
+OUT_OF_MEMORY_KINDS: set[Hashable] = set()
 """Kinds of trials that ran out of memory in this process. The next trial of the kind starts with the encoder's own
 passes, which draw the same random numbers as the plain step. It finds smaller passes, which draw others, by itself."""
 
@@ -51,24 +51,24 @@ class Chunks:
     def __init__(
         self,
         model: StudyModel,
-        wish: Literal["auto"] | int | None,
+        setting: Literal["auto"] | int | None,
         batch_size: int,
         workers: Workers,
         gradients: GradientSum,
-        memory: Chunk = None,
+        resumed_chunk: Chunk = None,
     ) -> None:
-        """`wish`: `optimisation.chunk`; `memory`: the last `chunk` of the process that the training is resumed from."""
+        """`setting`: `optimisation.chunk`; `resumed_chunk`: the last `chunk` of the training that is resumed."""
         self.model, self.workers, self.gradients = model, workers, gradients
-        self.auto, self.shrinks = wish == "auto", wish is not None
+        self.auto, self.shrinks = setting == "auto", setting is not None
         self._kind = (
             type(model.encoder),
             tuple(parameter.shape for parameter in model.parameters()),
             getattr(model.encoder, "training_precision", None),
             batch_size,
         )
-        tight = workers.count == 1 and self._kind in TIGHT  # `TIGHT` may differ between workers
-        chosen: Chunk = ("passes" if tight else None) if wish == "auto" else wish
-        self.chunk: Chunk = memory or chosen
+        tight = workers.count == 1 and self._kind in OUT_OF_MEMORY_KINDS  # may differ between workers
+        chosen: Chunk = ("passes" if tight else None) if setting == "auto" else setting
+        self.chunk: Chunk = resumed_chunk or chosen
         self._fitting, self._longest = 0.0, 0  # tokens of a batch that fits, and of its longest sentence
 
     def step(self, batch: TokenizedBatch, seed: int) -> Loss:
@@ -90,7 +90,7 @@ class Chunks:
             # Memory of the failed step is free only here: until the `except` block ends, the error holds it.
             self.gradients.abandon()
             if own_failure:
-                self.workers.meet(full=True)
+                self.workers.synchronise(full=True)
             self.model.zero_grad(set_to_none=True)
             if self.model.bank is not None and bank is not None:
                 self.model.bank.load_state_dict(bank)
@@ -103,7 +103,7 @@ class Chunks:
                     f"more workers: a step does not fit even one sentence at a time, the longest of {longest} tokens"
                 )
             if self.workers.count == 1:
-                TIGHT.add(self._kind)
+                OUT_OF_MEMORY_KINDS.add(self._kind)
             self._take(smaller, "a step ran out of memory and is done again")
 
     def _attempt(self, batch: TokenizedBatch, seed: int) -> Loss:
@@ -119,7 +119,7 @@ class Chunks:
     def _cached(self, batch: TokenizedBatch, generator: torch.Generator, most: int | None) -> Loss:
         """Run a step with the gradient cache, in passes of at most `most` tokens (None: the encoder's own passes)."""
         model, encoder = self.model, self.model.encoder
-        own = batch.own(self.workers) if not model.objective.mlm_only else []
+        own = batch.worker_tokens(self.workers) if not model.objective.mlm_only else []
         passes = encoder.passes([len(ids) for ids in own], most) if own else []
         streams, embedded = [], [torch.zeros(0, encoder.dim, device=encoder.device)]
         with torch.no_grad():
@@ -134,7 +134,7 @@ class Chunks:
             loss.value.backward()
         value = loss.value.detach()
         if model.mlm_weight:
-            parts, count = model.mlm_head.parts(*batch.hiding(self.workers, generator), most)
+            parts, count = model.mlm_head.parts(*batch.mlm_inputs(self.workers, generator), most)
             for part in parts:
                 guessing = model.mlm_weight * part() / max(count, 1)
                 guessing.backward()
@@ -158,7 +158,7 @@ class Chunks:
         if sum(lengths) <= self._fitting and max(lengths) <= self._longest:
             return
         fits = self.workers.from_first(self._expected(batch, share) if self.workers.rank == 0 else None)
-        self._fitting = max(self._fitting, SLACK * sum(lengths))
+        self._fitting = max(self._fitting, TOKEN_SLACK * sum(lengths))
         self._longest = max(self._longest, *lengths)
         if _size(fits) < _size(self.chunk):
             self._take(fits, "a batch is expected to take more than half of the free memory")
@@ -177,8 +177,8 @@ class Chunks:
         if free is None:
             return None
         if not self._fitting:
-            free -= BYTES_TO_COME * sum(p.numel() for p in self.model.parameters() if p.requires_grad)
-        room = USABLE * free / self.workers.beside
+            free -= BYTES_PER_PARAMETER * sum(p.numel() for p in self.model.parameters() if p.requires_grad)
+        room = USABLE_SHARE * free / self.workers.most_per_machine
         again = sum(map(len, batch.anchors)) if self.model.mlm_weight else 0
         if each * (sum(lengths) + again / self.workers.count) <= room:
             return None

@@ -30,7 +30,7 @@ class FullElsewhereError(torch.OutOfMemoryError):
 
 
 @dataclass
-class Awaited:
+class PendingExchanges:
     """Number of exchanges that the backward pass of this step still has to do."""
 
     gathers: int = 0
@@ -44,28 +44,30 @@ class Workers:
     count: int = 1
     gpus: float = 1.0
     """Number of GPUs, or share of a GPU, that each worker holds if the trial trains on GPUs."""
-    awaited: Awaited = field(default_factory=Awaited, compare=False, repr=False)
+    pending: PendingExchanges = field(default_factory=PendingExchanges, compare=False, repr=False)
     """Pending exchanges of `gather`'s backward pass. All workers must do all exchanges in the same order."""
-    beside: int = field(default=1, compare=False)
+    most_per_machine: int = field(default=1, compare=False)
     """Largest number of the trial's workers on one machine. They share the machine's memory."""
-    hosts: dist.ProcessGroup | None = field(default=None, compare=False, repr=False)
+    cpu_group: dist.ProcessGroup | None = field(default=None, compare=False, repr=False)
     """Process group for exchanges between processes without their GPUs; None: the default group does these."""
 
     @classmethod
-    def joined(cls) -> Workers:
+    def from_process_group(cls) -> Workers:
         """Return this worker of the default process group. Call it once per process: with GPUs it makes a group."""
-        hosts = None if dist.get_backend() == "gloo" else dist.new_group(backend="gloo")
+        cpu_group = None if dist.get_backend() == "gloo" else dist.new_group(backend="gloo")
         machines: list[Any] = [None] * dist.get_world_size()
-        dist.all_gather_object(machines, socket.gethostname(), group=hosts)
-        return cls(dist.get_rank(), len(machines), beside=max(Counter(machines).values()), hosts=hosts)
+        dist.all_gather_object(machines, socket.gethostname(), group=cpu_group)
+        return cls(
+            dist.get_rank(), len(machines), most_per_machine=max(Counter(machines).values()), cpu_group=cpu_group
+        )
 
-    def meet(self, *, full: bool = False) -> None:
+    def synchronise(self, *, full: bool = False) -> None:
         """Wait for all workers, but not for a GPU. `full`: this worker ran out of memory; the other workers then raise
         `FullElsewhereError`."""
         if self.count == 1:
             return
         full_somewhere = torch.tensor(int(full))
-        dist.all_reduce(full_somewhere, group=self.hosts)
+        dist.all_reduce(full_somewhere, group=self.cpu_group)
         if full_somewhere and not full:
             raise FullElsewhereError("another worker of this trial ran out of memory")
 
@@ -93,7 +95,7 @@ class Workers:
         if self.count == 1:
             return value
         box = [value]
-        dist.broadcast_object_list(box, src=0, group=self.hosts)
+        dist.broadcast_object_list(box, src=0, group=self.cpu_group)
         return box[0]
 
     def gather_arrays(self, own: np.ndarray) -> list[np.ndarray] | None:
@@ -101,7 +103,7 @@ class Workers:
         if self.count == 1:
             return [own]
         arrays: list[Any] | None = [None] * self.count if self.rank == 0 else None
-        dist.gather_object(own, arrays, dst=0, group=self.hosts)
+        dist.gather_object(own, arrays, dst=0, group=self.cpu_group)
         return arrays
 
 
@@ -111,11 +113,11 @@ class _Gather(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, local: Tensor, sizes: list[int], workers: Workers) -> Tensor:
         ctx.sizes, ctx.workers = sizes, workers
-        workers.awaited.gathers += 1
+        workers.pending.gathers += 1
         padded = local.new_zeros(max(sizes), local.shape[1])
         padded[: len(local)] = local
         parts = [torch.empty_like(padded) for _ in sizes]
-        workers.meet()
+        workers.synchronise()
         dist.all_gather(parts, padded)
         return torch.cat([part[:size] for part, size in zip(parts, sizes, strict=True)])
 
@@ -123,8 +125,8 @@ class _Gather(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
         total = gradients[0].contiguous()
         workers: Workers = ctx.workers
-        workers.meet()
+        workers.synchronise()
         dist.all_reduce(total)
-        workers.awaited.gathers -= 1
+        workers.pending.gathers -= 1
         start = sum(ctx.sizes[: workers.rank])
         return total[start : start + ctx.sizes[workers.rank]], None, None

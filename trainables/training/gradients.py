@@ -36,7 +36,7 @@ class GradientSum:
         self._trained = [parameter for parameter in parameters if parameter.requires_grad]
         self._sending = False
         self._buckets: list[_Bucket] = []
-        self._of: dict[nn.Parameter, _Bucket] = {}
+        self._bucket_of: dict[nn.Parameter, _Bucket] = {}
         self._hooks = [p.register_post_accumulate_grad_hook(self._ready) for p in self._trained if workers.count > 1]
 
     def __enter__(self) -> GradientSum:
@@ -52,28 +52,28 @@ class GradientSum:
         if self.workers.count == 1:
             loss.backward()
             return
-        self.workers.meet()
+        self.workers.synchronise()
         self._begin(lambda: _leaves(loss))
         self._sending = True
         loss.backward()
         self._finish()
-        self.workers.meet()
+        self.workers.synchronise()
 
     def exchange(self) -> None:
         """Replace the accumulated gradients of this worker by the sum over all workers."""
         if self.workers.count == 1:
             return
-        self.workers.meet()
+        self.workers.synchronise()
         self._begin(lambda: {parameter for parameter in self._trained if parameter.grad is not None})
         self._finish()
 
     def abandon(self) -> None:
         """End a step that failed on this worker. Send the buckets that other workers are sending, as they would wait
         for ever otherwise. The sent values are not used."""
-        if self._sending and not self.workers.awaited.gathers:
+        if self._sending and not self.workers.pending.gathers:
             self._finish()
         self._sending = False
-        self.workers.awaited.gathers = 0
+        self.workers.pending.gathers = 0
 
     def _begin(self, used: Callable[[], Set[Tensor]]) -> None:
         """Start a new exchange. `used` returns the parameters that the loss depends on; it is slow and called once."""
@@ -88,7 +88,7 @@ class GradientSum:
         for bucket in self._buckets:
             bucket.wait()
         self._sending = False
-        self.workers.awaited.gathers = 0
+        self.workers.pending.gathers = 0
 
     def _pack(self, used: Set[Tensor]) -> None:
         """Make the buckets in the order in which gradients are ready: from the last layer to the first. Parameters that
@@ -98,15 +98,15 @@ class GradientSum:
         order = [p for p, yes in zip(trained, reached, strict=True) if yes]
         order += [p for p, yes in zip(trained, reached, strict=True) if not yes]
         self._buckets = [_WordTable(part) if _is_table(part[0]) else _Bucket(part) for part in _packed(order)]
-        self._of = {parameter: bucket for bucket in self._buckets for parameter in bucket.parameters}
+        self._bucket_of = {parameter: bucket for bucket in self._buckets for parameter in bucket.parameters}
 
     def _ready(self, parameter: Tensor) -> None:
         """Count a computed gradient and send all buckets that are ready. The backward pass calls it."""
         if not self._sending:
             return
         assert isinstance(parameter, nn.Parameter)
-        self._of[parameter].missing -= 1
-        if self.workers.awaited.gathers:
+        self._bucket_of[parameter].missing -= 1
+        if self.workers.pending.gathers:
             return
         for bucket in self._buckets:
             if bucket.missing:

@@ -30,7 +30,7 @@ from trainables.training.pending_numbers import PendingNumbers
 from trainables.training.renewal import Renewal
 from trainables.training.rungs import RungPlan
 from trainables.training.token_memory import TokenMemory
-from trainables.training.weights_kept import weights_kept
+from trainables.training.weights_kept import build_weight_rule
 
 
 class TrainingDivergedError(Exception):
@@ -130,7 +130,7 @@ def stepwise(
     Raises on every worker `TrainingDivergedError` if the loss is not finite, `Interrupted` if the watcher ends it.
     """
     config, optimiser = recipe.optimisation, build_optimiser(model, recipe)
-    keeping = weights_kept(config, steps, model.encoder, watcher.score)
+    keeping = build_weight_rule(config, steps, model.encoder, watcher.score)
     progress = load_state(resume, model, optimiser, keeping.tensors) if resume else TrainingProgress()
     passed = rungs.reached(progress.step, steps, progress.sums.get("tokens", 0)) if rungs else 0
     account = _Account(progress, watcher, workers)
@@ -140,7 +140,7 @@ def stepwise(
         chunks = Chunks(model, config.chunk, config.batch_size, workers, gradients, progress.chunk)
         first = progress.step
         yield progress
-        left = range(first, first if keeping.over(progress) else steps)
+        left = range(first, first if keeping.stops_early(progress) else steps)
         for done, batch in enumerate(batches(left), start=first + 1):
             rate = learning_rate(done - 1, steps, config)
             for group in optimiser.param_groups:
@@ -158,18 +158,18 @@ def stepwise(
             account.add(done, batch, loss, rate)
             before, passed = passed, rungs.reached(done, steps, account.tokens) if rungs else 0
             at_rung = passed > before and done < steps  # at the end a stop saves nothing
-            if done == steps or at_rung or keeping.waits(done):
+            if done == steps or at_rung or keeping.waits_for_device(done):
                 account.settle()
             keeping.after(done, progress)
             if at_rung and not watcher.rung(passed, progress):
                 return  # kept weights are not put back
-            if account.due:
+            if account.checkpoint_due:
                 account.settle()
                 if not watcher.checkpoint(done, save):
                     raise Interrupted(f"training goes on elsewhere from its checkpoint after step {done}")
-                account.taken()
+                account.checkpoint_taken()
             yield progress
-            if keeping.over(progress):
+            if keeping.stops_early(progress):
                 break
         keeping.put_back()
 
@@ -191,8 +191,8 @@ class _Account:
 
     def __init__(self, progress: TrainingProgress, watcher: Watcher, workers: Workers) -> None:
         self.progress, self.watcher, self.workers = progress, watcher, workers
-        self.due = False
-        """Whether a checkpoint must be taken now. `taken` resets it."""
+        self.checkpoint_due = False
+        """Whether a checkpoint must be taken now. `checkpoint_taken` resets it."""
         self._wished = False
         self._began = time.perf_counter() - progress.seconds
         self._pace = Pace(progress.step, progress.sums.get("tokens", 0))
@@ -232,14 +232,14 @@ class _Account:
         late = iter(read)
         counts = {name: _number(count, late) for name, count in step.counts.items()}
         progress.add(loss=loss, **step.sums, **counts)
-        self.due = wished > 0
+        self.checkpoint_due = wished > 0
         if self.workers.rank == 0:
             pace = self._pace.after(step.number, progress.sums["tokens"])
             self.watcher.step(step.number, {"loss": loss, "learning_rate": step.rate, **counts, **pace})
 
-    def taken(self) -> None:
-        """Reset `due` after the checkpoint was taken."""
-        self.due = self._wished = False
+    def checkpoint_taken(self) -> None:
+        """Reset `checkpoint_due` after the checkpoint was taken."""
+        self.checkpoint_due = self._wished = False
 
 
 def _number(count: float | Tensor, late: Iterator[float]) -> float:

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from trainables.corpora.batch import Batch
-from trainables.encoders.contract import TrainableEncoder, on_tokens
+from trainables.encoders.contract import TrainableEncoder, as_token_encoder
 from trainables.encoders.embedding_store import EmbeddingStore
 from trainables.encoders.projection import Projection
 from trainables.objectives.learned_temperature import LearnedTemperature
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from trainables.corpora.scene_meanings import Meanings
     from trainables.encoders.mlm_head import MLMHead
 
-OF_BATCH = ("text", "premise", "hypothesis", "label", "group", "score", "guide", "entailed")
+BATCH_FIELDS = ("text", "premise", "hypothesis", "label", "group", "score", "guide", "entailed")
 """Fields of a tokenized batch that are copied to the embedded batch, on the encoder's device."""
 TEMPERATURE = "temperature"
 """Name of a learned temperature among the counts of a step."""
@@ -79,7 +79,7 @@ class TokenizedBatch(TextPairs):
             self._shares[workers.count] = workers.share([len(ids) for ids in self.tokens])
         return self._shares[workers.count]
 
-    def own(self, workers: Workers) -> list[list[int]]:
+    def worker_tokens(self, workers: Workers) -> list[list[int]]:
         """Return the tokens of this worker's items."""
         return [self.tokens[i] for i in self.shares(workers)[workers.rank]]
 
@@ -88,7 +88,7 @@ class TokenizedBatch(TextPairs):
         """The tokens of the unique premises."""
         return [self.tokens[i] for i in self.premise.unique().tolist()]
 
-    def hiding(
+    def mlm_inputs(
         self, workers: Workers, generator: torch.Generator
     ) -> tuple[list[list[int]], torch.Generator, list[int]]:
         """Return arguments for the MLM head: the anchors' tokens, the generator of masks, this worker's anchors."""
@@ -120,7 +120,7 @@ class StudyModel(nn.Module):
         self.objective = objective
         self.own = objective.module(encoder.dim)
         self.temperature = objective.learned() if isinstance(objective, Temperature) else None
-        size, warmup = objective.memory()
+        size, warmup = objective.memory_bank()
         self.bank = MemoryBank(size, head.size(encoder.dim), warmup) if size else None
         self.mlm_weight = mlm
         self.count_padding = count_padding
@@ -137,21 +137,21 @@ class StudyModel(nn.Module):
         """Return this worker's part of the loss of a global batch."""
         loss = None
         if not self.objective.mlm_only:
-            own = batch.own(workers)
+            own = batch.worker_tokens(workers)
             # A worker without sentences still takes part in the exchange, also in the backward pass.
             nothing = torch.zeros(0, self.encoder.dim, device=self.encoder.device, requires_grad=True)
             loss = self.contrast(self.encoder.embed(own) if own else nothing, batch, workers, generator)
         if not self.mlm_weight:
             assert loss is not None, "without embeddings and without MLM there is no loss; `check_objective` refuses it"
             return loss
-        summed, count = self.mlm_head.loss(*batch.hiding(workers, generator))
+        summed, count = self.mlm_head.loss(*batch.mlm_inputs(workers, generator))
         value = self.mlm_weight * summed / max(count, 1)
         return Loss(value if loss is None else loss.value + value, loss.counts if loss else {})
 
     @property
     def mlm_head(self) -> MLMHead:
         """The head for masked language modelling; only with `mlm_weight` above 0."""
-        head = on_tokens(self.encoder).mlm_head
+        head = as_token_encoder(self.encoder).mlm_head
         assert head is not None, "the encoder was loaded without a head for masked language modelling"
         return cast("MLMHead", head)
 
@@ -164,7 +164,7 @@ class StudyModel(nn.Module):
         temperature = None if self.temperature is None else self.temperature()
         bank, bank_text = self.bank.entries() if self.bank else (None, None)
         placed: dict[str, Any] = {
-            name: to_device(numbers, device) for name in OF_BATCH if (numbers := getattr(batch, name)) is not None
+            name: to_device(numbers, device) for name in BATCH_FIELDS if (numbers := getattr(batch, name)) is not None
         }
         loss = self.objective.loss(
             EmbeddedBatch(

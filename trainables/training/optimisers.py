@@ -36,7 +36,7 @@ class Optimiser(Options):
     section = "optimisation"
 
     name: ClassVar[str]
-    stacks: ClassVar[bool] = False
+    fits_population: ClassVar[bool] = False
     """Whether `stacked` is implemented, which trains many trials together. If not, adapters are trained one by one."""
 
     def build(self, groups: list[dict[str, Any]], rate: float) -> torch.optim.Optimizer:
@@ -55,7 +55,7 @@ class AdamW(Optimiser):
 
     name = "adamw"
     meaning = "with torch's defaults"
-    stacks = True
+    fits_population = True
 
     def build(self, groups: list[dict[str, Any]], rate: float) -> torch.optim.Optimizer:
         return torch.optim.AdamW(groups, lr=rate, fused=True)
@@ -70,7 +70,7 @@ class SGD(Optimiser):
 
     name = "sgd"
     meaning = "stochastic gradient descent with momentum"
-    stacks = True
+    fits_population = True
 
     momentum: float = key(
         0.9,

@@ -31,7 +31,7 @@ from trainables.encoders.embedding_store import EmbeddingStore
 from trainables.errors import UserError
 from trainables.labels import ENTAILMENT
 from trainables.objectives.losses.ntxent import NTXent
-from trainables.objectives.truly_false import counted
+from trainables.objectives.truly_false import count_by_masks
 from trainables.recipe import OptimisationConfig, Recipe
 from trainables.training.checkpoint import NUMBERS, TENSORS, TrainingProgress, on_cpu, readable
 from trainables.training.loop import Interrupted, learning_rate
@@ -74,7 +74,7 @@ class Member:
     @property
     def objective(self) -> NTXent:
         objective = self.model.objective
-        assert isinstance(objective, NTXent), "an objective with `stacks` is NT-Xent"
+        assert isinstance(objective, NTXent), "an objective with `fits_population` is NT-Xent"
         return objective
 
     @property
@@ -87,7 +87,7 @@ class Member:
 class PopulationWatcher(Protocol):
     """Callbacks of a population's training. Steps are counted from 1."""
 
-    def looks(self, step: int) -> bool:
+    def wants_step(self, step: int) -> bool:
         """Return, after each step, whether to call `step`. That call waits for the device."""
 
     def step(self, step: int, save: Callable[[Path], None]) -> bool:
@@ -116,7 +116,7 @@ def train_population(
         batches = _Batches(step)
         for stack in stacks:
             stack.step(step, batches)
-        if watcher is None or not watcher.looks(step + 1):
+        if watcher is None or not watcher.wants_step(step + 1):
             continue
         for stack in stacks:
             stack.settle()
@@ -189,8 +189,8 @@ def _prepare(
     pairs = len(batch.label)
     if (batch.label != ENTAILMENT).any() or len(np.unique(batch.group)) != pairs:
         raise UserError(
-            "a layout with stacks=True must give entailed pairs, each a group of its own, and this one gives others; "
-            "leave its entry at stacks=False"
+            "a layout with fits_population=True must give entailed pairs, each a group of its own, and this one gives "
+            "others; leave its entry at fits_population=False"
         )
     items = np.concatenate([batch.premise, batch.hypothesis])
     rows = store.rows(batch.sentences)[items]
@@ -211,14 +211,16 @@ def _prepare(
         "positives": 2 * pairs,
         "negatives": 4 * pairs * pairs - len(flat) - 2 * pairs,
         "batches_without_anchor": 0,
-        **_judged(batch, items, excluded, meanings),
+        **_count_false_negatives(batch, items, excluded, meanings),
     }
     base = torch.from_numpy(store.take(rows)).to(like.device, like.dtype)
     places = [torch.from_numpy(numbers).to(like.device) for numbers in (flat, one_way, other_way)]
     return _StackedPairs(base, places[0], places[1], places[2], counts)
 
 
-def _judged(batch: Batch, items: np.ndarray, excluded: np.ndarray, meanings: Meanings | None) -> dict[str, int]:
+def _count_false_negatives(
+    batch: Batch, items: np.ndarray, excluded: np.ndarray, meanings: Meanings | None
+) -> dict[str, int]:
     """Return the counts of `objectives/truly_false.py`. `items`: (2 m,) the texts; `excluded`: (2 m, 2 m)."""
     entailed = meanings.entailed(batch.sentences, batch.premise.tolist()) if meanings else None
     if entailed is None:
@@ -226,7 +228,7 @@ def _judged(batch: Batch, items: np.ndarray, excluded: np.ndarray, meanings: Mea
     itself = np.eye(len(items), dtype=bool)
     negatives = ~itself & ~np.roll(itself, len(items) // 2, axis=1)
     false = entailed[np.tile(batch.premise, 2)][:, items]
-    counts = counted(itself.any(axis=1), negatives, negatives & excluded, false)
+    counts = count_by_masks(itself.any(axis=1), negatives, negatives & excluded, false)
     return {name: int(number) for name, number in counts.items()}
 
 

@@ -30,7 +30,7 @@ class Renewal:
     def begin(self) -> None:
         """Give the sampler the model's negatives. Call it after a checkpoint is loaded, which has negatives, too."""
         if self.sampler is not None:
-            self.sampler.take(self.model.get_buffer("mined").numpy(force=True).copy())
+            self.sampler.set_table(self.model.get_buffer("mined").numpy(force=True).copy())
 
     def due(self, step: int) -> bool:
         """Return whether the batch of a step, counted from 0, needs the weights of the step before."""
@@ -54,5 +54,5 @@ class Renewal:
         if isinstance(negatives, UserError):
             raise negatives
         self.model.get_buffer("mined").copy_(torch.from_numpy(negatives))
-        self.sampler.take(negatives)
+        self.sampler.set_table(negatives)
         return time.perf_counter() - began

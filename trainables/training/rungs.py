@@ -31,14 +31,14 @@ class Measure:
     """The measures of a weighted mean, with their weights."""
 
     @property
-    def ends(self) -> tuple[Measure, ...]:
+    def leaves(self) -> tuple[Measure, ...]:
         """The measures without parts that this measure is made of."""
-        return tuple(end for part, _ in self.parts for end in part.ends) or (self,)
+        return tuple(leaf for part, _ in self.parts for leaf in part.leaves) or (self,)
 
     @property
-    def needs(self) -> tuple[str, ...]:
+    def all_tasks(self) -> tuple[str, ...]:
         """All tasks of the measure and of its parts."""
-        return tuple(task for end in self.ends for task in end.tasks)
+        return tuple(task for leaf in self.leaves for task in leaf.tasks)
 
     def of(self, scores: Mapping[str, float | None]) -> float | None:
         """Return the measure from development scores by `TASK.NUMBER`. Missing scores are skipped; None without any."""
@@ -56,44 +56,49 @@ class RungPlan:
     """Rungs: pauses of a training, each after the first step at which an amount of the training is done."""
 
     unit: Unit
-    """Unit of `at`: `share` of the training's own steps, or `steps`, `epochs` or `tokens`."""
-    at: tuple[float, ...]
+    """Unit of `amounts`: `share` of the training's own steps, or `steps`, `epochs` or `tokens`."""
+    amounts: tuple[float, ...]
     """Rising amounts. Shares are below 1, as stopping at the end saves nothing. Amounts never reached are ignored."""
     measures: tuple[Measure, ...] = (STS,)
 
     def __post_init__(self) -> None:
-        rising = all(before < after for before, after in itertools.pairwise(self.at))
-        if self.unit not in get_args(Unit) or not self.at or not rising or not 0 < self.at[0] <= self.at[-1] < math.inf:
+        rising = all(before < after for before, after in itertools.pairwise(self.amounts))
+        if (
+            self.unit not in get_args(Unit)
+            or not self.amounts
+            or not rising
+            or not 0 < self.amounts[0] <= self.amounts[-1] < math.inf
+        ):
             raise UserError(f"rungs must be rising numbers above 0 of {', '.join(get_args(Unit))}, not {str(self)!r}")
-        if self.unit == "share" and self.at[-1] >= 1:
+        if self.unit == "share" and self.amounts[-1] >= 1:
             raise UserError(f"rungs as shares of a training must be below 1, its end, not {str(self)!r}")
 
     def __str__(self) -> str:
         """Return the text that `--rungs` reads."""
-        return f"{self.unit}:{','.join(f'{amount:.12g}' for amount in self.at)}"
+        return f"{self.unit}:{','.join(f'{amount:.12g}' for amount in self.amounts)}"
 
     @property
     def ladder(self) -> tuple[float, ...]:
         """The amounts of all rungs, then of a whole training: 1 for shares. For other units, as trainings differ in
         length, the last rung times the ratio of the last two rungs (times 2 for a single rung)."""
         if self.unit == "share":
-            return (*self.at, 1.0)
-        step = self.at[-1] / self.at[-2] if len(self.at) > 1 else 2.0
-        return (*self.at, self.at[-1] * step)
+            return (*self.amounts, 1.0)
+        step = self.amounts[-1] / self.amounts[-2] if len(self.amounts) > 1 else 2.0
+        return (*self.amounts, self.amounts[-1] * step)
 
     def in_steps(self, an_epoch: int) -> RungPlan:
         """Return the plan in steps if it is in epochs of `an_epoch` steps each, else the plan itself."""
         if self.unit != "epochs":
             return self
-        return dataclasses.replace(self, unit="steps", at=tuple(epochs * an_epoch for epochs in self.at))
+        return dataclasses.replace(self, unit="steps", amounts=tuple(epochs * an_epoch for epochs in self.amounts))
 
     def reached(self, step: int, steps: int, tokens: float) -> int:
         """Return how many rungs are reached after step `step` of `steps`, when `tokens` tokens were seen."""
         spent = {"share": step / steps, "steps": step, "tokens": tokens}[self.unit]
-        return sum(amount <= spent * (1 + 1e-9) for amount in self.at)  # shares are rarely exact
+        return sum(amount <= spent * (1 + 1e-9) for amount in self.amounts)  # shares are rarely exact
 
 
-DEFAULT = RungPlan("share", (1 / 8, 1 / 4, 1 / 2))
+DEFAULT_RUNGS = RungPlan("share", (1 / 8, 1 / 4, 1 / 2))
 """Each rung is at twice the amount of the rung before."""
 
 

@@ -11,7 +11,7 @@ from trainables.encoders.prompts import NO_PROMPTS, Prompts
 
 MOST_BYTES = 256 * 2**20
 """Enough for a million short sentences."""
-_OF_PLACE = 100
+_ENTRY_BYTES = 100
 """Bytes of a dictionary entry."""
 
 
@@ -33,7 +33,7 @@ class TokenMemory:
         made = dict(zip(new, self.encoder.tokenize(new, *prompt), strict=True)) if new else {}
         for text, ids in made.items():
             row = array("q", ids)
-            size = sys.getsizeof(text) + sys.getsizeof(row) + _OF_PLACE
+            size = sys.getsizeof(text) + sys.getsizeof(row) + _ENTRY_BYTES
             if self.bytes + size <= self.most_bytes:
                 rows[text] = row
                 self.bytes += size

@@ -1,7 +1,7 @@
 """The encoder's weights that a training keeps: the last, the best on a development set, or a mean of the last ones.
 
-keeping = weights_kept(config, steps, encoder, score)
-keeping.after(step, progress)   # after every step; then the training ends if `keeping.over(progress)`
+keeping = build_weight_rule(config, steps, encoder, score)
+keeping.after(step, progress)   # after every step; then the training ends if `keeping.stops_early(progress)`
 keeping.put_back()              # after the last step: copies the kept weights into the encoder
 """
 
@@ -31,14 +31,14 @@ class LastWeights:
         self.tensors: dict[str, Tensor] = {}
         """The weights kept so far, by the names of the encoder's tensors."""
 
-    def waits(self, step: int) -> bool:
+    def waits_for_device(self, step: int) -> bool:
         """Return whether `after` waits for the device at this step. Steps are counted from 1."""
         return False
 
     def after(self, step: int, progress: TrainingProgress) -> None:
         """Update the kept weights after a step of the optimiser. Called on every worker."""
 
-    def over(self, progress: TrainingProgress) -> bool:
+    def stops_early(self, progress: TrainingProgress) -> bool:
         """Return whether the training ends before its last step, as no better weights are expected."""
         return False
 
@@ -62,11 +62,11 @@ class BestWeights(LastWeights):
         super().__init__()
         self.encoder, self.steps, self.every, self.patience, self.score = encoder, steps, every, patience, score
 
-    def waits(self, step: int) -> bool:
+    def waits_for_device(self, step: int) -> bool:
         return step % self.every == 0 or step == self.steps
 
     def after(self, step: int, progress: TrainingProgress) -> None:
-        if not self.waits(step):
+        if not self.waits_for_device(step):
             return
         score, best = self.score(), progress.kept
         if score is None:
@@ -78,7 +78,7 @@ class BestWeights(LastWeights):
             best = {"keep": "best", "step": step, "score": score}
         progress.kept = {**best, "scored": scored}
 
-    def over(self, progress: TrainingProgress) -> bool:
+    def stops_early(self, progress: TrainingProgress) -> bool:
         best = progress.kept
         if self.patience is None or best is None:
             return False
@@ -122,7 +122,7 @@ class AverageWeights(LastWeights):
             parameter.data = (self.tensors[name] / count).to(parameter.device, precision)
 
 
-def weights_kept(
+def build_weight_rule(
     config: OptimisationConfig, steps: int, encoder: TrainableEncoder, score: Callable[[], float | None]
 ) -> LastWeights:
     """Return the rule that `optimisation.keep` names, for a training of `steps` steps."""

@@ -7,7 +7,7 @@
 Importing this package does not import torch; `trainables.trial.run` does.
 """
 
-from trainables.trial.check import check_recipes, of_tasks, remarks
+from trainables.trial.check import check_recipes, remarks, task_remarks
 from trainables.trial.population_key import population_key
 from trainables.trial.reporter import Reporter
 from trainables.trial.result import TrialResult, Unscored
@@ -19,7 +19,7 @@ __all__ = [
     "TrialSpec",
     "Unscored",
     "check_recipes",
-    "of_tasks",
     "population_key",
     "remarks",
+    "task_remarks",
 ]

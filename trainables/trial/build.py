@@ -14,10 +14,10 @@ from trainables.corpora.layouts import Layout, make_sampler, training_sentences
 from trainables.corpora.scene_meanings import meanings_of
 from trainables.encoders import ENCODERS, load_encoder
 from trainables.encoders.adapter import AdaptedEncoder
-from trainables.encoders.contract import BaseEncoder, Encoder, TrainableEncoder, on_tokens, trainable
+from trainables.encoders.contract import BaseEncoder, Encoder, TrainableEncoder, as_token_encoder, trainable
 from trainables.encoders.embedding_store import EmbeddingStore
 from trainables.encoders.lora import LoraEncoder
-from trainables.encoders.own_modules import is_whole, kept_ending, left_out
+from trainables.encoders.own_modules import differences_from_original, equals_original_model, kept_model_end
 from trainables.encoders.pooling import Pooling
 from trainables.encoders.postprocess import Postprocessed
 from trainables.encoders.projection import Projection
@@ -44,14 +44,14 @@ class TrainingParts:
     description: CorpusFiles
 
 
-def build_encoder(recipe: Recipe, seed: int, shared: Path | None) -> BaseEncoder:
+def build_encoder(recipe: Recipe, seed: int, embedding_folder: Path | None) -> BaseEncoder:
     """Return the encoder at the start of a trial. Its random draws depend on the seed only.
 
-    `shared`: a folder in which trials share embeddings of frozen encoders.
+    `embedding_folder`: a folder in which trials share embeddings of frozen encoders.
     """
     base = load_base(recipe, seed)
     if recipe.encoder.adapter == "mlp":
-        return AdaptedEncoder(base, shared)
+        return AdaptedEncoder(base, embedding_folder)
     if recipe.encoder.adapter == "lora" and recipe.trains:  # untrained, LoRA adds nothing
         assert isinstance(base, TransformerEncoder), "the entry of a kind with lora=True loads one"
         return LoraEncoder(base, recipe.encoder)
@@ -74,33 +74,36 @@ def load_base(recipe: Recipe, seed: int) -> BaseEncoder:
     return encoder
 
 
-def build_training(recipe: Recipe, seed: int, encoder: Encoder, shared: Path | None = None) -> TrainingParts:
-    """Return sampler and model. Raises `UserError` if the encoder cannot be trained. `shared`: see `build_encoder`."""
+def build_training(recipe: Recipe, seed: int, encoder: Encoder, embedding_folder: Path | None = None) -> TrainingParts:
+    """Return sampler and model. Raises `UserError` if the encoder cannot be trained.
+
+    `embedding_folder`: see `build_encoder`.
+    """
     learner = trainable(encoder)
-    sampler, description = build_sampler(recipe, seed, encoder, shared)
-    return TrainingParts(build_model(recipe, learner, shared), sampler, description)
+    sampler, description = build_sampler(recipe, seed, encoder, embedding_folder)
+    return TrainingParts(build_model(recipe, learner, embedding_folder), sampler, description)
 
 
 def build_sampler(
-    recipe: Recipe, seed: int, encoder: Encoder, shared: Path | None = None
+    recipe: Recipe, seed: int, encoder: Encoder, embedding_folder: Path | None = None
 ) -> tuple[Sampler, CorpusFiles]:
-    """Return the sampler of training batches and a description of the corpus. `shared`: see `build_encoder`."""
+    """Return the sampler of batches and a description of the corpus. `embedding_folder`: see `build_encoder`."""
     layout = recipe.part(Layout)
-    request = sampler_request(recipe, seed, on_tokens(encoder) if layout.tokens else None)
+    request = sampler_request(recipe, seed, as_token_encoder(encoder) if layout.draws_tokens else None)
     if layout.mines:
         with torch.random.fork_rng(devices=[]):  # so that a head is drawn as without mining
             if layout.miner is None:
                 miner = load_base(recipe, seed)
             else:
                 miner = load_encoder(layout.miner, evaluation_precision=recipe.encoder.precision)
-            request = dataclasses.replace(request, embed=EmbeddingStore(miner, shared).encode)
+            request = dataclasses.replace(request, embed=EmbeddingStore(miner, embedding_folder).encode)
     sampler, description = make_sampler(layout, request)
     return sampler, cast(CorpusFiles, description)  # a plugin's layout may have more entries
 
 
-def build_model(recipe: Recipe, encoder: TrainableEncoder, shared: Path | None = None) -> StudyModel:
+def build_model(recipe: Recipe, encoder: TrainableEncoder, embedding_folder: Path | None = None) -> StudyModel:
     """Return the model to train. Raises `UserError` if the size of embeddings does not fit the objective."""
-    objective, guide = chosen_objective(recipe), _guide(recipe, shared)
+    objective, guide = chosen_objective(recipe), _guide(recipe, embedding_folder)
     if isinstance(objective, Widths):
         objective.check_dim(encoder.dim)
     if isinstance(objective, Distill) and guide is not None:
@@ -117,14 +120,14 @@ def build_model(recipe: Recipe, encoder: TrainableEncoder, shared: Path | None =
     )
 
 
-def _guide(recipe: Recipe, shared: Path | None) -> EmbeddingStore | None:
+def _guide(recipe: Recipe, embedding_folder: Path | None) -> EmbeddingStore | None:
     """Return the frozen guide (for false negatives) or teacher (for distillation); None without one. Its embeddings are
     computed once."""
     config = guide_config(recipe)
     if config is None:
         return None
     with torch.random.fork_rng(devices=[]):  # so that a head is drawn as without a guide
-        return EmbeddingStore(load_encoder(config, evaluation_precision=recipe.encoder.precision), shared)
+        return EmbeddingStore(load_encoder(config, evaluation_precision=recipe.encoder.precision), embedding_folder)
 
 
 def base_fingerprint(encoder: BaseEncoder) -> str:
@@ -141,13 +144,13 @@ def describe_encoder(
     """Describe the encoder for the trial's record. Parameters of `model` outside the encoder are listed as fresh."""
     around = [name for name, _ in model.named_parameters() if not name.startswith("encoder.")] if model else []
     fresh = [*getattr(encoder, "fresh", ()), *around]
-    omitted, ending = left_out(recipe), kept_ending(recipe.encoder)
+    omitted, ending = differences_from_original(recipe), kept_model_end(recipe.encoder)
     description: TrainedEncoder = {"name": recipe.encoder.name, "fingerprint": fingerprint, "fresh": fresh}
     if omitted:
         description["left_out"] = ", ".join(omitted)
     if ending:
         description["saved_with"] = ", ".join(ending)
-    if is_whole(recipe):
+    if equals_original_model(recipe):
         description["whole"] = True
     if reason := getattr(encoder, "unsavable", None):
         description["unsavable"] = reason

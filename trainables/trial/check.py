@@ -9,8 +9,8 @@ from trainables.corpora.layouts import Layout, check_sentences
 from trainables.corpora.nli import stamps
 from trainables.encoders.availability import known_width
 from trainables.encoders.check import check_encoder, check_trainable
-from trainables.encoders.own_modules import kept_ending
-from trainables.encoders.own_modules import left_out as modules_left_out
+from trainables.encoders.own_modules import differences_from_original as modules_left_out
+from trainables.encoders.own_modules import kept_model_end
 from trainables.errors import UserError
 from trainables.evaluation_config import EvaluationConfig
 from trainables.objectives import check_bank, check_objective, guide_config
@@ -19,7 +19,7 @@ from trainables.objectives.widths import Widths
 from trainables.recipe import SCENES, Recipe
 from trainables.senteval import GROUPS, check_data, task_names
 from trainables.senteval.cosines import sentences
-from trainables.senteval.evaluation import left_out
+from trainables.senteval.evaluation import notes_on_left_out_rows
 from trainables.senteval.tasks import TASKS
 from trainables.training.rungs import Measure, RungPlan
 from trainables.trial.data_requests import sampler_request, senteval_folder
@@ -35,8 +35,8 @@ def check_recipes(recipes: Sequence[Recipe], evaluation: EvaluationConfig) -> No
     The check is quick and downloads nothing. Local training files are read completely, once for all recipes.
     """
     trained = [recipe for recipe in recipes if recipe.trains]
-    beside = chain.from_iterable((guide_config(recipe), recipe.part(Layout).miner) for recipe in trained)
-    frozen = {config for config in beside if config is not None}
+    frozen_configs = chain.from_iterable((guide_config(recipe), recipe.part(Layout).miner) for recipe in trained)
+    frozen = {config for config in frozen_configs if config is not None}
     for encoder in sorted({recipe.encoder for recipe in recipes} | frozen, key=lambda config: config.name):
         check_encoder(encoder)
     for recipe in recipes:
@@ -46,9 +46,9 @@ def check_recipes(recipes: Sequence[Recipe], evaluation: EvaluationConfig) -> No
             check_bank(recipe)
         check_trainable(recipe)
         if recipe.trains and recipe.optimisation.keep == "best":
-            tasks = keeping_measure(recipe.optimisation.keep_by).needs
-            judged = f"optimisation.keep=best chooses weights by the development score of {', '.join(tasks)}"
-            _check_there(recipe.optimisation.senteval, tasks, judged, "take another optimisation.keep")
+            tasks = keeping_measure(recipe.optimisation.keep_by).all_tasks
+            subject = f"optimisation.keep=best chooses weights by the development score of {', '.join(tasks)}"
+            _check_there(recipe.optimisation.senteval, tasks, subject, "take another optimisation.keep")
     _check_data(evaluation.senteval, task_names(evaluation.tasks))
     if evaluation.heat_map != "none":
         sentences(evaluation.heat_map)
@@ -69,30 +69,30 @@ def check_widths(recipe: Recipe) -> None:
         objective.check_dim(dim)
 
 
-def check_development(evaluation: EvaluationConfig, measure: Measure, judged: str, otherwise: str) -> None:
-    """Raise `UserError` if a training would have no development score. The message starts with `judged`, the user of
-    the score, and ends with `otherwise`, the alternative to adding a task."""
+def check_development(evaluation: EvaluationConfig, measure: Measure, subject: str, alternative: str) -> None:
+    """Raise `UserError` if a training would have no development score. The message starts with `subject`, the user of
+    the score, and ends with `alternative`, what else to do than add a task."""
     if measure.number == "seconds":
         return
     if all(TASKS[task].development != measure.number for task in measure.tasks):
-        raise UserError(f"{judged} while they train, when the goal {measure.name!r} is not known yet; {otherwise}")
+        raise UserError(f"{subject} while they train, when the goal {measure.name!r} is not known yet; {alternative}")
     scored = [task for task in task_names(evaluation.tasks) if task in measure.tasks]
     single = len(measure.tasks) == 1
-    judged = f"{judged} by the development score of {measure.tasks[0] if single else 'tasks'}"
+    subject = f"{subject} by the development score of {measure.tasks[0] if single else 'tasks'}"
     if not scored:
         which = "which is not" if single else f"and none of {', '.join(measure.tasks)} is"
         raise UserError(
-            f"{judged}, {which} among evaluation.tasks ({', '.join(evaluation.tasks)}); add it with --set "
-            f"evaluation.tasks={','.join((*evaluation.tasks, measure.tasks[0]))}, or {otherwise}"
+            f"{subject}, {which} among evaluation.tasks ({', '.join(evaluation.tasks)}); add it with --set "
+            f"evaluation.tasks={','.join((*evaluation.tasks, measure.tasks[0]))}, or {alternative}"
         )
-    _check_there(evaluation.senteval, scored, judged, otherwise)
+    _check_there(evaluation.senteval, scored, subject, alternative)
 
 
-def _check_there(senteval: str, tasks: Sequence[str], judged: str, otherwise: str) -> None:
+def _check_there(senteval: str, tasks: Sequence[str], subject: str, alternative: str) -> None:
     try:
         _check_data(senteval, tasks)
     except UserError as error:
-        raise UserError(f"{judged}: {error}; add its files, or {otherwise}") from None
+        raise UserError(f"{subject}: {error}; add its files, or {alternative}") from None
 
 
 def _check_data(senteval: str, tasks: Sequence[str]) -> None:
@@ -102,7 +102,7 @@ def _check_data(senteval: str, tasks: Sequence[str]) -> None:
         check_data(senteval_folder(senteval), tasks)
 
 
-def comes_to(rungs: RungPlan, recipe: Recipe) -> tuple[bool, int] | None:
+def forecast_rungs(rungs: RungPlan, recipe: Recipe) -> tuple[bool, int] | None:
     """Return whether a training reaches its first rung before its last step, and its number of steps. None if only a
     worker can know this: for a corpus that is not downloaded yet, for spans of tokens, and for rungs in tokens.
     No negatives are mined (`Layout.count_steps`)."""
@@ -118,18 +118,18 @@ def _steps_of_epoch(recipe: Recipe) -> int | None:
     """Return the steps of an epoch. None for a corpus that is not downloaded yet, and for spans of tokens."""
     layout = recipe.part(Layout)
     fetched = layout.reads == "corpus.nli" and stamps(str(recipe.flat()["corpus.nli"])) is None
-    return None if layout.tokens or fetched else layout.count_steps(sampler_request(recipe, seed=0))
+    return None if layout.draws_tokens or fetched else layout.count_steps(sampler_request(recipe, seed=0))
 
 
 def remarks(recipes: Sequence[Recipe]) -> list[str]:
     """Return remarks about encoders and training data, to read before a study. The recipes must be checked already."""
-    encoders = (_of_encoder(recipe) for recipe in recipes)
+    encoders = (_encoder_remarks(recipe) for recipe in recipes)
     trained = [recipe for recipe in recipes if recipe.trains]
     sentences = (recipe.part(Layout).remarks(sampler_request(recipe, seed=0)) for recipe in trained)
-    return list(dict.fromkeys(chain.from_iterable([*encoders, *sentences, *map(_of_looks, trained)])))
+    return list(dict.fromkeys(chain.from_iterable([*encoders, *sentences, *map(_score_remarks, trained)])))
 
 
-def _of_looks(recipe: Recipe) -> list[str]:
+def _score_remarks(recipe: Recipe) -> list[str]:
     """Return a remark if a training has too few scores to choose weights by, or to end by `optimisation.patience`."""
     config = recipe.optimisation
     epoch = _steps_of_epoch(recipe) if config.keep == "best" else None
@@ -149,15 +149,15 @@ def _of_looks(recipe: Recipe) -> list[str]:
     ]
 
 
-def of_tasks(evaluation: EvaluationConfig) -> list[str]:
+def task_remarks(evaluation: EvaluationConfig) -> list[str]:
     """Return remarks about examples in the files of added tasks that are not scored, with their numbers."""
     added = [name for name in task_names(evaluation.tasks) if name not in GROUPS["all"]]
-    return left_out(senteval_folder(evaluation.senteval), added) if added else []
+    return notes_on_left_out_rows(senteval_folder(evaluation.senteval), added) if added else []
 
 
-def _of_encoder(recipe: Recipe) -> list[str]:
+def _encoder_remarks(recipe: Recipe) -> list[str]:
     omitted, name = modules_left_out(recipe), recipe.encoder.name
-    endings = kept_ending(recipe.encoder)
+    endings = kept_model_end(recipe.encoder)
     what = "scored leaves" if endings else "scored and saved leaves"
     remark = f"encoder.name={name!r}: what is {what} out {', '.join(omitted)}"
     remark += f"; what is saved has {' and '.join(endings)} again" if endings else ""

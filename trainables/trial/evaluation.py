@@ -51,23 +51,30 @@ class Evaluator:
     def embed(self, encoder: Encoder) -> Embeddings | None:
         """Embed all sentences of the configured tasks. Returns None on all workers but the first."""
         task_options = self.senteval, self.config.tasks, self.config.parts
-        return by_all(encoder, self.workers, lambda encode, documents: embed(encode, *task_options, documents))
+        return evaluate_together(
+            encoder, self.workers, lambda encode, documents: embed(encode, *task_options, documents)
+        )
 
-    def measured(self, encoder: Encoder, measures: Sequence[Measure]) -> dict[str, float]:
+    def measure(self, encoder: Encoder, measures: Sequence[Measure]) -> dict[str, float]:
         """Return the measures at a rung, in percent, by name. A measure averages only configured tasks. Measures
         without a score or data are left out. Empty on all workers but the first."""
-        needed = {task for measure in measures for task in measure.needs}
+        needed = {task for measure in measures for task in measure.all_tasks}
         tasks = [task for task in task_names(self.config.tasks) if task in needed]
         if not tasks:
             return {}
-        scores = by_all(encoder, self.workers, lambda encode, own: development(encode, self.senteval, tasks, own)) or {}
+        scores = (
+            evaluate_together(encoder, self.workers, lambda encode, own: development(encode, self.senteval, tasks, own))
+            or {}
+        )
         return {measure.name: value for measure in measures if (value := measure.of(scores)) is not None}
 
 
-def chosen_by(encoder: Encoder, config: OptimisationConfig, workers: Workers) -> float | None:
+def keeping_score(encoder: Encoder, config: OptimisationConfig, workers: Workers) -> float | None:
     """Return the score of `optimisation.keep_by` during training; None without data or on other workers."""
     measure, folder = keeping_measure(config.keep_by), senteval_folder(config.senteval)
-    scores = by_all(encoder, workers, lambda encode, documents: development(encode, folder, measure.needs, documents))
+    scores = evaluate_together(
+        encoder, workers, lambda encode, documents: development(encode, folder, measure.all_tasks, documents)
+    )
     return None if scores is None else measure.of(scores)
 
 
@@ -90,7 +97,7 @@ def describe_senteval(config: EvaluationConfig, evaluation: SentEvalResult) -> C
     return cast(CorpusFiles, {"source": config.senteval, "fingerprint": digits, **more})
 
 
-def by_all(encoder: Encoder, workers: Workers, evaluate: Callable[[Encode, Encode | None], T]) -> T | None:
+def evaluate_together(encoder: Encoder, workers: Workers, evaluate: Callable[[Encode, Encode | None], T]) -> T | None:
     """Run an evaluation on the first worker. All workers encode a share of its sentences. It may encode once, and once
     more for documents if the encoder embeds documents differently.
 

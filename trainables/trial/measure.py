@@ -22,11 +22,11 @@ FILTERED = "filtered_negatives"
 class TrialClock:
     """Measures a trial's seconds, until the end of training and of the evaluation after it, and its memory."""
 
-    def __init__(self, already: float = 0.0, resumed: float = 0.0, peak: Peak | None = None) -> None:
-        """`already`: seconds of training in this process, if training just ended. `resumed`: seconds of training in an
+    def __init__(self, elapsed: float = 0.0, resumed: float = 0.0, peak: Peak | None = None) -> None:
+        """`elapsed`: seconds of training in this process, if training just ended. `resumed`: seconds of training in an
         earlier process. `peak`: the trial's memory; None: it is measured from now on."""
         self.trained = time.perf_counter()
-        self.began = self.trained - already
+        self.began = self.trained - elapsed
         self.resumed = resumed
         self.peak = peak or Peak()
 
@@ -47,7 +47,7 @@ class TrialClock:
             "evaluation_seconds": now - self.trained,
             "evaluating_seconds": 0.0,
             "gpu_seconds": seconds * gpus_of(workers),
-            "peak_memory_mb": self.peak.taken(),
+            "peak_memory_mb": self.peak.in_mebibytes(),
             "workers": workers.count,
             "threads": torch.get_num_threads(),
         }
@@ -72,7 +72,7 @@ def gpus_of(workers: Workers) -> float:
     return workers.count * workers.gpus if torch.cuda.is_available() else 0.0
 
 
-def measured(progress: TrainingProgress, resumed_seconds: float, **more: Any) -> TrainingNumbers:
+def training_numbers(progress: TrainingProgress, resumed_seconds: float, **more: Any) -> TrainingNumbers:
     """Return the numbers of a training for the record, and `more`. Counts that are not in `COUNTED` are stored as sums.
     `streams` is present if the forward passes drew random numbers (`TrainingProgress.streams`)."""
     sums = progress.sums

@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 
 from trainables.corpora.layouts import Layout, SamplerRequest, all_sentences
-from trainables.corpora.leaks import AlikeTexts
+from trainables.corpora.leaks import TextIndex
 from trainables.recipe import Recipe
 from trainables.senteval.read_task import kept_task
 from trainables.senteval.tasks import TASKS, kind_of
 from trainables.trial.data_requests import sampler_request
 
-KNOWN = 0.5
+MAX_TRAINED = 0.5
 """Largest share of queries with a trained relevant document at which such documents count."""
 
 
@@ -45,17 +45,17 @@ def _seen(
 
     Only test sentences, which are few, are held in memory; corpus sentences are read one by one.
     """
-    items, answers = {}, {}
+    items, answers = dict[str, Sequence[Sequence[str]]](), dict[str, Sequence[Sequence[str]]]()
     for name in tasks:
-        splits = kind_of(name).tested(kept_task(TASKS[name], senteval))
+        splits = kind_of(name).tested_splits(kept_task(TASKS[name], senteval))
         if any(map(len, splits)):
             items[name] = [item for split in splits for item in split.items()]
             answers[name] = [item for split in splits for item in split.relevant_documents()]
     every = (text for texts in (*items.values(), *answers.values()) for item in texts for text in item)
     numbers = {text: number for number, text in enumerate(dict.fromkeys(every))}
-    tested, trained = AlikeTexts(numbers), set[int]()
+    tested, trained = TextIndex(numbers), set[int]()
     for sentence in all_sentences(layout, request):
-        trained.update(tested.like(sentence))
+        trained.update(tested.matches(sentence))
     seen = [text in trained for text in range(len(numbers))]
 
     def marks(texts: Iterable[Sequence[str]]) -> np.ndarray:  # (items,)
@@ -67,4 +67,4 @@ def _seen(
 def _of_items(own: np.ndarray, answers: np.ndarray) -> np.ndarray:  # (items,)
     """Join the marks of queries and of their relevant documents. If training has those of most queries, the documents
     are a known set, such as the answers of an FAQ: to rank them for a new query is the task, so they do not count."""
-    return own | answers if answers.mean() <= KNOWN else own
+    return own | answers if answers.mean() <= MAX_TRAINED else own

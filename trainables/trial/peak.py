@@ -1,8 +1,8 @@
 """The memory that a trial takes beyond the memory of its process before, comparable between trials of one process.
 
-peak = Peak()       # the trial begins
+peak = Peak()        # the trial begins
 ...
-peak.taken()        # the peak until now, in MiB
+peak.in_mebibytes()  # the peak until now, in MiB
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import torch
 
 from trainables.process_cache import PROCESS_CACHE
 
-STATUS, FORGET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+STATUS, PEAK_RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 
 class Peak:
@@ -26,16 +26,16 @@ class Peak:
     """
 
     def __init__(self) -> None:
-        give_back()  # else a later trial reuses freed memory of an earlier one and seems to take less
-        self._forgets = forget_peak()
+        release_free_memory()  # else a later trial reuses freed memory of an earlier one and seems to take less
+        self._measurable = reset_peak()
         self._before = _Memory.now()
         self._cache = PROCESS_CACHE.bytes
 
-    def taken(self) -> float | None:
+    def in_mebibytes(self) -> float | None:
         """Return the peak until now, in MiB. None if the system cannot measure it: on a CPU only Linux can reset an
         earlier peak, and not in every container."""
         now = _Memory.now()
-        if not self._forgets or now is None or self._before is None:
+        if not self._measurable or now is None or self._before is None:
             return None
         stays = (
             0
@@ -45,7 +45,7 @@ class Peak:
         return max(0, now.peak - self._before.held - stays) / 2**20
 
 
-def give_back() -> None:
+def release_free_memory() -> None:
     """Make the C library return freed memory to the system; only glibc can. Otherwise it keeps half a gigabyte of a
     trial's memory, and the next trial uses some of it."""
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
@@ -53,14 +53,14 @@ def give_back() -> None:
         trim(0)
 
 
-def forget_peak() -> bool:
+def reset_peak() -> bool:
     """Reset the peak of torch or of the system. Returns False if it cannot be reset."""
     if torch.cuda.is_available():
         torch.ones(1, 1, device="cuda").mm(torch.ones(1, 1, device="cuda"))  # cuBLAS allocates its workspace once
         torch.cuda.reset_peak_memory_stats()
         return True
     try:
-        FORGET.write_text("5")
+        PEAK_RESET.write_text("5")
     except OSError:
         return False
     return True

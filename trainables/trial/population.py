@@ -1,6 +1,6 @@
 """Many trials over one frozen encoder, trained together (CLSR), and their results.
 
-for result in run_population(specs, shared=Path("embeddings")): ...
+for result in run_population(specs, embedding_folder=Path("embeddings")): ...
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from trainables.training.pace import Pace
 from trainables.training.population_training import Member, train_population
 from trainables.trial.build import base_fingerprint, build_encoder, build_model, build_sampler, describe_encoder
 from trainables.trial.evaluation import Evaluator
-from trainables.trial.measure import TrialClock, measured
+from trainables.trial.measure import TrialClock, training_numbers
 from trainables.trial.peak import Peak
 from trainables.trial.population_key import population_key
 from trainables.trial.reporter import Reporter
@@ -42,7 +42,7 @@ def run_population(
     workers: Workers | None = None,
     reporter: Reporter | None = None,
     resume: Path | None = None,
-    shared: Path | None = None,
+    embedding_folder: Path | None = None,
     hand_over: bool = False,
 ) -> Iterator[TrialResult | Unscored | None]:
     """Train pairs of recipe and seed together, then evaluate one after another. Raises `UserError` unless all have the
@@ -54,7 +54,7 @@ def run_population(
     import_late()
     peak, began = Peak(), time.perf_counter()
     workers = workers or Workers()
-    members, descriptions = build_members(specs, shared)
+    members, descriptions = build_members(specs, embedding_folder)
     evaluators = [Evaluator(spec.evaluation, workers) for spec in specs]
     for member, evaluator in zip(members, evaluators, strict=True):
         evaluator.before_training(member.model.encoder)
@@ -69,10 +69,10 @@ def run_population(
         if spec.done:
             yield None
             continue
-        clock = TrialClock(already=share, resumed=resumed, peak=peak)
+        clock = TrialClock(elapsed=share, resumed=resumed, peak=peak)
         encoder = describe_encoder(spec.recipe, fingerprint, member.model.encoder, member.model)
         data: Trained = {"encoder": encoder, "corpus": description.copy()}
-        training = measured(member.progress, resumed, population=len(members))
+        training = training_numbers(member.progress, resumed, population=len(members))
         if member.diverged:
             stopped = f"diverged: {member.diverged}"
             yield TrialResult(stopped, training=training, cost=clock.cost(workers), data=data)
@@ -89,7 +89,7 @@ def run_population(
         )
 
 
-def build_members(specs: Sequence[TrialSpec], shared: Path | None) -> tuple[list[Member], list[CorpusFiles]]:
+def build_members(specs: Sequence[TrialSpec], embedding_folder: Path | None) -> tuple[list[Member], list[CorpusFiles]]:
     """Return the members, in the state in which single trials would start, and descriptions of their training data.
     Bases, embeddings and batches are shared if possible."""
     if len(keys := {population_key(spec.recipe) for spec in specs}) != 1 or None in keys:
@@ -100,18 +100,18 @@ def build_members(specs: Sequence[TrialSpec], shared: Path | None) -> tuple[list
     for spec in specs:
         recipe, seed = spec.recipe, spec.seed
         first = firsts.get(recipe.part(Pooling))
-        encoder = build_encoder(recipe, seed, shared) if first is None else _beside(first, seed)
+        encoder = build_encoder(recipe, seed, embedding_folder) if first is None else _sibling_encoder(first, seed)
         assert isinstance(encoder, AdaptedEncoder), "only recipes with an adapter have a population_key"
         firsts.setdefault(recipe.part(Pooling), encoder)
         if seed not in samplers:
-            samplers[seed] = build_sampler(recipe, seed, encoder, shared)
+            samplers[seed] = build_sampler(recipe, seed, encoder, embedding_folder)
         sampler, description = samplers[seed]
-        members.append(Member(build_model(recipe, encoder, shared), recipe, sampler))
+        members.append(Member(build_model(recipe, encoder, embedding_folder), recipe, sampler))
         descriptions.append(description)
     return members, descriptions
 
 
-def _beside(first: AdaptedEncoder, seed: int) -> AdaptedEncoder:
+def _sibling_encoder(first: AdaptedEncoder, seed: int) -> AdaptedEncoder:
     """Return another encoder over the base of `first`, with the same random draws as in a single trial."""
     torch.manual_seed(seed)
     return AdaptedEncoder(first.base, store=first.store)
@@ -129,19 +129,19 @@ class _Watch:
         self.due = False
         self.pace: Pace | None = None
 
-    def looks(self, step: int) -> bool:
+    def wants_step(self, step: int) -> bool:
         self.due = self.checkpoints.due(step, ahead=0)
-        return self.due or self._tells(step)
+        return self.due or self._reports(step)
 
     def step(self, step: int, save: Callable[[Path], None]) -> bool:
-        if self._tells(step):
+        if self._reports(step):
             losses = {f"loss/{number}": m.progress.last_loss for number, m in enumerate(self.members) if not m.diverged}
             self.reporter.step(
                 step, {name: loss for name, loss in losses.items() if loss is not None} | self._pace(step)
             )
         return self.checkpoints.take(step, save) if self.due else True
 
-    def _tells(self, step: int) -> bool:
+    def _reports(self, step: int) -> bool:
         return step % self.every == 0 or step == self.steps
 
     def _pace(self, step: int) -> dict[str, float]:

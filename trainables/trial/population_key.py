@@ -16,15 +16,24 @@ def population_key(recipe: Recipe) -> str | None:
     """Return a hash that is equal for recipes that may train together, with any seeds; None: the recipe trains alone.
 
     Members share base, corpus, layout, batch size and number of steps. They may differ in keys marked `together`. Their
-    layout, objective, head and optimiser must have `stacks`.
+    layout, objective, head and optimiser must have `fits_population`.
     """
     objective = recipe.part(Objective)
     parts = objective, recipe.part(Layout), recipe.part(Projection), recipe.part(Optimiser)
-    stacks = recipe.encoder.adapter == "mlp" and all(part.stacks for part in parts) and not objective.memory()[0]
+    fitting = (
+        recipe.encoder.adapter == "mlp"
+        and all(part.fits_population for part in parts)
+        and not objective.memory_bank()[0]
+    )
     # A head for masked language modelling belongs to the base, and so to one trial.
     masked = recipe.objective.mlm or objective.mlm_only
-    further = masked or recipe.pooling.after != "none" or recipe.optimisation.keep != "last" or not objective.plain
-    if not recipe.trains or not stacks or further:
+    further = (
+        masked
+        or recipe.pooling.after != "none"
+        or recipe.optimisation.keep != "last"
+        or not objective.settings_stackable
+    )
+    if not recipe.trains or not fitting or further:
         return None
     # Keys at their defaults are left out: such a key may exist only with the pooling of some members.
     shared = {

@@ -3,7 +3,7 @@
     between = ProcessReset()                  # before the first trial
     with between.trial():
         result = run_trial(recipe, seed)
-    if between.grown().memory > 2**30: ...    # end this process and start a new one
+    if between.growth().memory > 2**30: ...    # end this process and start a new one
 
 Data that no trial can change may stay in the process: see `trainables.process_cache`.
 """
@@ -29,7 +29,7 @@ from torch.nn.modules import module
 from torch.optim import optimizer
 
 from trainables.process_cache import PROCESS_CACHE
-from trainables.trial.peak import give_back
+from trainables.trial.peak import release_free_memory
 
 
 @dataclass(frozen=True)
@@ -70,9 +70,9 @@ class ProcessReset:
             _forget_locals(error)
             raise
         finally:
-            self.leave_clean()
+            self.restore()
 
-    def leave_clean(self) -> None:
+    def restore(self) -> None:
         """Restore settings, hooks and random streams, and free unused memory."""
         for setting, before in zip(SETTINGS, self._settings, strict=True):
             if setting.read() != before:
@@ -87,15 +87,15 @@ class ProcessReset:
         torch.autocast_increment_nesting()
         torch.clear_autocast_cache()
         gc.collect()
-        give_back()
+        release_free_memory()
         if torch.cuda.is_initialized():
             torch.cuda.empty_cache()
         if self._after_first is None:
             gc.freeze()  # half a million objects, mostly modules, stay: exclude them from later collections
             self._after_first = _state()
 
-    def grown(self) -> Growth:
-        """Return the growth of the process since its first trial. Call it after `leave_clean`."""
+    def growth(self) -> Growth:
+        """Return the growth of the process since its first trial. Call it after `restore`."""
         now, first = _state(), self._after_first
         if first is None:
             return Growth(0, 0, 0)

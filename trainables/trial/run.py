@@ -27,7 +27,7 @@ from trainables.trial.build import (
     postprocessed,
 )
 from trainables.trial.evaluation import Evaluator
-from trainables.trial.measure import TrialClock, measured
+from trainables.trial.measure import TrialClock, training_numbers
 from trainables.trial.population import run_population
 from trainables.trial.reporter import Reporter
 from trainables.trial.result import TrialResult, Unscored
@@ -43,7 +43,7 @@ def run_trials(
     workers: Workers | None = None,
     reporter: Reporter | None = None,
     resume: Path | None = None,
-    shared: Path | None = None,
+    embedding_folder: Path | None = None,
     hand_over: bool = False,
 ) -> Iterator[TrialResult | Unscored | None]:
     """Run one trial, or several as a population (`population_key`), and yield their results one by one.
@@ -56,7 +56,7 @@ def run_trials(
             workers=workers,
             reporter=reporter,
             resume=resume,
-            shared=shared,
+            embedding_folder=embedding_folder,
             hand_over=hand_over,
         )
         return
@@ -72,7 +72,7 @@ def run_trials(
         workers=workers,
         reporter=reporter,
         resume=resume,
-        shared=shared,
+        embedding_folder=embedding_folder,
         hand_over=hand_over,
     )
 
@@ -86,24 +86,24 @@ def run_trial(
     workers: Workers | None = None,
     reporter: Reporter | None = None,
     resume: Path | None = None,
-    shared: Path | None = None,
+    embedding_folder: Path | None = None,
     hand_over: bool = False,
 ) -> TrialResult | Unscored:
     """Train and evaluate. Every worker calls the function; only the result of the first worker has scores.
 
-    `model_folder` receives the trained encoder. `shared`: a folder in which trials share embeddings of frozen encoders.
+    `model_folder` receives the trained encoder. In `embedding_folder` trials share embeddings of frozen encoders.
     `resume`: the folder of a checkpoint. With `hand_over` a trial ends after its last embedding, for
     `save_and_score.score`. Raises `Interrupted` on every worker if the reporter ends the training at a checkpoint.
     """
     import_late()
     spec = TrialSpec(recipe, seed, evaluation, model_folder)
     clock, workers, reporter = TrialClock(), workers or Workers(), reporter or Reporter()
-    base = build_encoder(recipe, seed, shared)
+    base = build_encoder(recipe, seed, embedding_folder)
     evaluator = Evaluator(evaluation, workers)
     evaluator.before_training(base)
     trained: TrainingNumbers = {}
     fingerprint = base_fingerprint(base)
-    training = build_training(recipe, seed, base, shared) if recipe.trains else None
+    training = build_training(recipe, seed, base, embedding_folder) if recipe.trains else None
     data: Trained = {"encoder": describe_encoder(recipe, fingerprint, base, training.model if training else None)}
     if training:
         data["corpus"] = training.description
@@ -145,4 +145,4 @@ def _train(
         more["rungs"] = progress.rungs
     if progress.rungs or recipe.optimisation.patience is not None:
         more["planned_steps"] = steps
-    return measured(progress, watcher.resumed_seconds(progress.seconds), **more), stopped
+    return training_numbers(progress, watcher.resumed_seconds(progress.seconds), **more), stopped

@@ -17,7 +17,7 @@ import numpy as np
 
 from trainables.encoders.contract import BaseEncoder, Encoder
 from trainables.encoders.model_card import model_card, write_card
-from trainables.errors import unforeseen
+from trainables.errors import describe_error
 from trainables.evaluation_config import EvaluationConfig
 from trainables.recipe import Recipe
 from trainables.record_parts import Evaluated, TaskScores, Trained, TrainingNumbers, TrialCost
@@ -107,7 +107,7 @@ def score(unscored: Unscored, *, gpus: float = 0.0, peak: Peak | None = None) ->
         scores=_scores(evaluation),
         predictions={**replace(evaluation, answers=marked(evaluation.answers, seen or {})).kept, **before.predictions},
         geometry=evaluation.geometry,
-        cost=after_scoring(before.cost, seconds, gpus, peak.taken() if peak else None),
+        cost=after_scoring(before.cost, seconds, gpus, peak.in_mebibytes() if peak else None),
         data={**before.data, **widths},
         evaluated=evaluated,
         card=None if unscored.model is None else card,
@@ -120,7 +120,7 @@ def scores_at_widths(recipe: Recipe, config: EvaluationConfig, embeddings: Embed
     if not isinstance(dims, tuple) or not dims:
         return {}
     sizes = Sizes(embeddings, senteval_folder(config.senteval), config.tasks)
-    return {"widths": {width: _scores(score_senteval(config, sizes.at(Variant(int(width))))) for width in dims}}
+    return {"widths": {width: _scores(score_senteval(config, sizes.resize(Variant(int(width))))) for width in dims}}
 
 
 def _scores(evaluation: SentEvalResult) -> dict[str, TaskScores]:
@@ -130,7 +130,7 @@ def _scores(evaluation: SentEvalResult) -> dict[str, TaskScores]:
 def marked(answers: Mapping[str, Answers], seen: Mapping[str, np.ndarray]) -> dict[str, Answers]:
     """Return the answers by task, with the mask of test items that training saw (`SEEN`), if it is known."""
     return {
-        name: replace(own, more={**own.more, SEEN: seen[name].astype(np.int8)})
+        name: replace(own, further_arrays={**own.further_arrays, SEEN: seen[name].astype(np.int8)})
         if name in seen and len(seen[name]) == len(own.gold)
         else own
         for name, own in answers.items()
@@ -149,5 +149,5 @@ def _seen(
     try:
         return overlap(recipe, senteval_folder(config.senteval), tested, fingerprints)
     except Exception as error:  # a plugin's layout may raise anything
-        print(f"test sentences seen in training are not counted ({unforeseen(error)})", file=sys.stderr, flush=True)
+        print(f"test sentences seen in training are not counted ({describe_error(error)})", file=sys.stderr, flush=True)
         return None

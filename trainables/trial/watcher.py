@@ -13,7 +13,7 @@ from trainables.training.checkpoint import TrainingProgress
 from trainables.training.distributed import Workers
 from trainables.training.loop import Watcher
 from trainables.training.rungs import RungPlan
-from trainables.trial.evaluation import Evaluator, chosen_by
+from trainables.trial.evaluation import Evaluator, keeping_score
 from trainables.trial.reporter import Reporter
 
 CHECKPOINT_SECONDS, CHECKPOINT_STEPS = 60.0, 2
@@ -82,7 +82,7 @@ class TrialWatcher(Watcher):
     def rung(self, number: int, progress: TrainingProgress) -> bool:
         assert self.rung_plan is not None
         measures = self.rung_plan.measures
-        measured = self.evaluator.measured(self.encoder, measures)
+        measured = self.evaluator.measure(self.encoder, measures)
         measured |= {measure.name: -progress.seconds for measure in measures if measure.number == "seconds"}
         going_on = True
         if self.workers.rank == 0 and len(measured) == len(measures):
@@ -97,5 +97,5 @@ class TrialWatcher(Watcher):
 
     def score(self) -> float | None:
         assert self.optimisation is not None, "a recipe that keeps weights by a score says by which"
-        value: float | None = self.workers.from_first(chosen_by(self.encoder, self.optimisation, self.workers))
+        value: float | None = self.workers.from_first(keeping_score(self.encoder, self.optimisation, self.workers))
         return value

@@ -57,7 +57,7 @@ class Flag:
         """Whether the flag is about a figure of that recipe that is made of these tasks."""
         return recipe_hash in self.recipes and self._concerns(tasks)
 
-    def stands_between(self, first: str, second: str, tasks: frozenset[str]) -> bool:
+    def is_crossed_by(self, first: str, second: str, tasks: frozenset[str]) -> bool:
         """Whether a comparison of two recipes crosses the flag, in a figure that is made of these tasks."""
         if not self._concerns(tasks):
             return False
@@ -179,7 +179,7 @@ class Flags:
 
     def between(self, first: str, second: str, tasks: frozenset[str]) -> tuple[Flag, ...]:
         """Return the flags that forbid a verdict on two recipes in a figure that is made of these tasks."""
-        return tuple(flag for flag in self.forbidding if flag.stands_between(first, second, tasks))
+        return tuple(flag for flag in self.forbidding if flag.is_crossed_by(first, second, tasks))
 
     @cached_property
     def forbidding(self) -> tuple[Flag, ...]:

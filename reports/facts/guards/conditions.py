@@ -33,8 +33,8 @@ def code(results: Results) -> list[Flag]:
 
 def protocol(results: Results) -> Iterator[Flag]:
     """Flag trials under another protocol than the study's, or on other data. They are in no figure."""
-    of_data = [record for record in results.elsewhere if record.protocol == results.protocol]
-    others = [record for record in results.elsewhere if record.protocol != results.protocol]
+    of_data = [record for record in results.differently_evaluated if record.protocol == results.protocol]
+    others = [record for record in results.differently_evaluated if record.protocol != results.protocol]
     if of_data:
         yield Flag("protocol", "data", _hashes(of_data), facts={"trials": len(of_data)}, blocks=False)
     if others:

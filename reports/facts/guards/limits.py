@@ -9,7 +9,7 @@ from reports.facts.results import Results
 from reports.facts.same_recipe import CAPS, CLOSE
 from reports.ledger import mean_measured
 
-HARDLY = 0.05
+HARDLY_REACHED_SHARE = 0.05
 """A limit hardly binds if at most this share of the anchors reached it."""
 
 Limit = int | None
@@ -31,7 +31,12 @@ def caps(results: Results) -> list[Flag]:
         not_varied = set[str]().union(*groups)
         hardly: dict[int, dict[str, tuple[Limit, float]]] = {}
         for recipe, (limit, mean) in measured.items():
-            if recipe not in not_varied and limit is not None and limit > 1 and _share_at(limit, mean) <= HARDLY:
+            if (
+                recipe not in not_varied
+                and limit is not None
+                and limit > 1
+                and _share_at(limit, mean) <= HARDLY_REACHED_SHARE
+            ):
                 hardly.setdefault(limit, {})[recipe] = (limit, mean)
         for bound, group in sorted(hardly.items()):
             share = max(_share_at(bound, mean) for _, mean in group.values())

@@ -14,16 +14,16 @@ from reports.facts.results import Results
 from reports.ledger import Record
 from trainables.senteval.tasks import TASKS, kind_of
 
-EXPOSED = 0.01
+MAX_SEEN_GAP = 0.01
 """Two recipes have no verdict on a task if the shares of its test items that they saw differ by more than this."""
 FEW_SEEN, SEEN_ALIKE = 0.005, 0.001
 """Seen test items hardly affect gains if every recipe saw a share below `FEW_SEEN` of a task's items, and the shares of
 all trained recipes differ by less than `SEEN_ALIKE`."""
-ALIKE = 0.99
+COLLAPSED_COSINE = 0.99
 """Mean cosine of two sentences (anisotropy) above which an encoder has collapsed."""
-NARROW = 1e-3
+COLLAPSED_RANGE = 1e-3
 """The cosines of a collapsed encoder have a smaller range than this."""
-CHANCE = 0.05
+CHANCE_DISTANCE = 0.05
 """An accuracy is suspicious within this distance, in points, from the published share of the largest class."""
 
 Exposure = Mapping[str, tuple[int, int] | None]
@@ -150,7 +150,7 @@ def _no_predictions(results: Results, recipes: Sequence[str], tasks: frozenset[s
 
 def _farthest(results: Results, record: Record, task: str) -> dict[str, Any]:
     """The task's number that differs most from the number computed from the predictions."""
-    scores, again = record.scores[task], results.predictions.again(record, task)
+    scores, again = record.scores[task], results.predictions.recomputed(record, task)
     away = {
         name: math.inf if value is None else abs(scores[name] - value)
         for name, value in again.items()
@@ -166,7 +166,7 @@ def _other_items(results: Results) -> list[Flag]:
     for record, task in _cells(results):
         if (answers := results.predictions.of_task(record, task)) is not None:
             own = digests.setdefault(task, {}).setdefault(record.recipe_hash, set())
-            own.add(answers.named or answers.by_gold)
+            own.add(answers.items_digest or answers.gold_digest)
     flags = []
     for task, of_recipe in digests.items():
         if len(set().union(*of_recipe.values())) > 1:
@@ -184,7 +184,7 @@ def _degenerate(results: Results, record: Record, task: str) -> Degenerate | Non
         span = np.ptp(answers.predicted) if np.ptp(answers.gold) > 0 else math.inf
         if kind.predicted == "classes" and span == 0:
             return "one class"
-        return "equal cosines" if kind.predicted == "cosines" and span < NARROW else None
+        return "equal cosines" if kind.predicted == "cosines" and span < COLLAPSED_RANGE else None
     names = [name for name in TASKS[task].numbers if not name.startswith("dev_")]
     constant = kind.predicted == "cosines" and 0.0 in [record.scores[task].get(name) for name in names]
     return "constant cosines" if constant else None
@@ -197,17 +197,17 @@ def _of_largest_class(results: Results, record: Record, task: str) -> float | No
     answers = results.predictions.of_task(record, task)
     if kind.predicted == "cosines" or answers is not None or chance is None or accuracy is None:
         return None
-    return float(accuracy) if abs(accuracy - chance) <= CHANCE else None
+    return float(accuracy) if abs(accuracy - chance) <= CHANCE_DISTANCE else None
 
 
 def _has_collapsed(results: Results, record: Record) -> bool:
     """Whether all sentences get nearly the same vector: by the geometry, or by all stored cosines."""
-    if (record.geometry.get("anisotropy") or 0.0) > ALIKE:
+    if (record.geometry.get("anisotropy") or 0.0) > COLLAPSED_COSINE:
         return True
     tasks = [task for task in record.scores if task in TASKS and kind_of(task).predicted == "cosines"]
     predictions = [results.predictions.of_task(record, part) for task in tasks for part in (task, f"dev.{task}")]
     spans = [np.ptp(answers.predicted) for answers in predictions if answers is not None]
-    return bool(spans) and max(spans) < NARROW
+    return bool(spans) and max(spans) < COLLAPSED_RANGE
 
 
 def _collapsed(results: Results, collapsed: dict[str, list[Record]]) -> Flag:
@@ -239,12 +239,12 @@ def _unequal_shares(by_task: Mapping[str, Exposure]) -> Iterator[Flag]:
         values = {recipe: None if counts is None else 1 - _share(counts) for recipe, counts in exposure.items()}
         shares = [value for value in values.values() if value is not None] or [1.0]
         unknown = None in values.values()
-        if unknown or max(shares) - min(shares) > EXPOSED * max(shares):
-            odd = frozenset(recipe for recipe, value in values.items() if value is None or 1 - value > EXPOSED)
+        if unknown or max(shares) - min(shares) > MAX_SEEN_GAP * max(shares):
+            odd = frozenset(recipe for recipe, value in values.items() if value is None or 1 - value > MAX_SEEN_GAP)
             part = {"task": task, "least": 1 - max(shares), "most": 1 - min(shares), "unknown": unknown}
             yield Flag(
                 "overlap", "unequal", odd, frozenset([task]), parts=(part,),
-                crossed_by="unequal", values=values, tolerance=EXPOSED,
+                crossed_by="unequal", values=values, tolerance=MAX_SEEN_GAP,
             )  # fmt: skip
 
 
@@ -256,7 +256,7 @@ def _hardly_matters(exposure: Exposure, trained: list[str]) -> bool:
 
 def _exposure(records: list[Record], task: str) -> tuple[int, int] | None:
     """Numbers of the task's test items seen in training (the most under any seed) and of all; None if unknown."""
-    counts = [record.read.get("overlap", {}).get(task) for record in records]
+    counts = [record.data_read.get("overlap", {}).get(task) for record in records]
     if not counts or None in counts:
         return None
     return max(((own["seen"], own["items"]) for own in counts), key=_share)

@@ -14,7 +14,7 @@ def seeds(results: Results) -> list[Flag]:
     seeded = {recipe: records for recipe, records in results.recipes.items() if recipe not in results.fixed}
     repeated = {}
     for recipe in seeded:
-        scores = [(seed, numbers) for seed, (numbers, *_) in results.ran[recipe].by_seed.items() if numbers]
+        scores = [(seed, numbers) for seed, (numbers, *_) in results.recipe_trials[recipe].by_seed.items() if numbers]
         if pairs := [(first, second) for (first, a), (second, b) in combinations(scores, 2) if a == b]:
             repeated[recipe] = pairs
     flags = []

@@ -21,15 +21,15 @@ from reports.document.inline import as_html
 from reports.export import _best_first
 from reports.facts import looks
 from reports.facts.answer import FILE, SCHEMA, Answer
-from reports.facts.answer_parts import Ahead, Other
+from reports.facts.answer_parts import Ahead, TaskGain
 from reports.facts.best_model import ranking
 from reports.facts.finals_evidence import items_and_rows
 from reports.facts.gain import Gain
 from reports.facts.part_scores import PartScore, PassedOver, busy, misleading_part
-from reports.facts.recipe_names import BASE, called
+from reports.facts.recipe_names import BASE, name_of
 from reports.facts.results import Results
 from reports.ledger import FAILURES, LEDGER, Ledger, Record, StudyInfo, fresh_seeds
-from reports.ledger.finals import PART, SHARE
+from reports.ledger.finals import PART_SEED, SHARE
 from reports.ledger.request import Request
 from reports.made_up import VERSIONS
 from reports.report import write_report
@@ -137,12 +137,14 @@ def test_a_limit_that_ends_the_finals_leaves_an_answer_of_what_is_there(
     """Trials are missing of the first finalist, then of the next, then of the base."""
     make(missing=missing)
     assert Answer.of(Results.load(tmp_path)).kind == "unfinished"  # as long as the study runs
-    assert looks.judged(Results.load(tmp_path)) == []
+    assert looks.judged_trials(Results.load(tmp_path)) == []
     results = limited(tmp_path)
     answer = Answer.of(results)
     assert (len(answer.finalists), len(answer.left_out)) == (judged, 3 - judged)
     assert answer.kind in ("use", "open", "base")
-    assert len(looks.judged(results)) == sum(row.seeds for row in (*answer.finalists, *answer.references.values()))
+    assert len(looks.judged_trials(results)) == sum(
+        row.seeds for row in (*answer.finalists, *answer.references.values())
+    )
     ended = f"the limit ended the finals before {3 - judged} finalist{'s' * (judged != 2)} had run"
     words = text_of(results)
     assert (ended in words) == (judged < 3)
@@ -268,14 +270,14 @@ def test_without_finalists_it_is_told_whether_none_was_better_or_a_limit_had_no_
     results = make((1.0,), seeds=2)
     rerun(results, 0, scores=lifted(results.finals[results.base.hash][0], ahead, numbers=("dev_",)).scores)
     results = limited(tmp_path, finalists=[], chosen=True)
-    best = called(results, ranking(results)[0].recipe_hash)
+    best = name_of(results, ranking(results)[0].recipe_hash)
     line = "Keep   the base settings, and train with them: no recipe of the search scored above them in development"
     if named:
         line = "Best   so far: the base settings; no time was left to judge a recipe of the search"
     answer, text = Answer.of(results), text_of(results)
     assert line in text
     assert answer.kind == ("open" if named else "base")
-    assert answer.base_stands
+    assert answer.keeps_base
     if named:
         assert "Open   keep the base settings for now (" in text
         assert "Next   the same command with --limit minutes=" in text
@@ -362,7 +364,7 @@ def _remember(results: Results, leaks: int, marked: str, spared: str = "") -> No
         if not record.recipe["optimisation.epochs"]:
             continue
         overlap = {task: {"items": 60, "seen": leaks} for task in record.scores}
-        Ledger(results.folder / LEDGER).write(changed(record, data={**record.read, "overlap": overlap}))
+        Ledger(results.folder / LEDGER).write(changed(record, data={**record.data_read, "overlap": overlap}))
         for file in record.predictions if marked != "not" and record.recipe_hash != spared else ():
             with np.load(results.folder / file) as arrays:
                 tasks = [task for task in record.scores if task in arrays]
@@ -422,7 +424,7 @@ def test_what_another_seed_moves_is_told_of_rows_too(tmp_path: Path) -> None:
 def test_a_line_that_would_be_too_long_goes_on_in_the_next() -> None:
     results = made(tasks={"MRPC": -9.0})
     answer = Answer.of(results)
-    worse = tuple(Other(f"a task of many words, number {place}", "base", Gain(-3, -4, -2)) for place in range(9))
+    worse = tuple(TaskGain(f"a task of many words, number {place}", "base", Gain(-3, -4, -2)) for place in range(9))
     front = dataclasses.replace(answer.finalists[1], name="a row whose name has some ten words, and then some more")
     long = dataclasses.replace(answer, others=worse, picked=(answer.picked[0], front))
     sentences = [line for line in lines(long, results.info, str) if not line.command]
@@ -453,7 +455,7 @@ def test_what_development_scores_promised_is_told_task_by_task() -> None:
     answer = Answer.of(results)
     assert {loss.task for loss in answer.lost} == {*GROUPS["sts"]}
     picked = (dataclasses.replace(answer.picked[0], development=(99.0,)),)
-    chose = Other("STSBenchmark", "base", Gain(7.52, 3.39, 11.64))
+    chose = TaskGain("STSBenchmark", "base", Gain(7.52, 3.39, 11.64))
     shorter = dataclasses.replace(answer, picked=picked, others=(chose,), lost=answer.lost[:2])
     notes = [line.words for line in lines(shorter, results.info, str) if line.head == "Note"]
     first, second = (loss.task for loss in shorter.lost)
@@ -564,7 +566,7 @@ def test_what_is_shown_over_the_encoder_alone_is_told(open_against: tuple[Refere
 def test_nothing_that_measured_below_the_base_is_called_the_best_so_far() -> None:
     results = made((-0.3, -0.4, -0.5), std=0.6, base_over_encoder=0.2)
     answer = Answer.of(results)
-    assert (answer.kind, answer.base_stands, answer.base_leads) == ("open", False, True)
+    assert (answer.kind, answer.keeps_base, answer.base_leads) == ("open", False, True)
     assert answer.to_train == answer.references["base"]
     words = text_of(results)
     assert (
@@ -662,13 +664,13 @@ def test_the_file_is_what_the_ledger_gives(kind: str, make: Make, tmp_path: Path
 @pytest.mark.usefixtures("short_reports")
 def test_finals_are_a_look_once_they_are_complete(make: Make, tmp_path: Path) -> None:
     results = make(missing=1)
-    assert looks.trials(results) == ""
+    assert looks.trials_digest(results) == ""
     add_finals(tmp_path, FULL)
-    assert len(looks.judged(Results.load(tmp_path))) == 3 * 5 + 5 + 1
+    assert len(looks.judged_trials(Results.load(tmp_path))) == 3 * 5 + 5 + 1
     write_report(tmp_path)
     add_finals(tmp_path, FULL, seeds=6)
     later = Answer.of(Results.load(tmp_path))
-    assert looks.look(Results.load(tmp_path)) == 2
+    assert looks.look_number(Results.load(tmp_path)) == 2
     assert later.kind == "use"
 
 
@@ -689,7 +691,7 @@ def test_words_from_outside_are_no_markup() -> None:
     results = made()
     answer = Answer.of(results)
     named = dataclasses.replace(answer.picked[0], name=nasty, settings={"pooling.mode": nasty})
-    worse = Other(nasty, "base", Gain(-1, -2, -0.5))
+    worse = TaskGain(nasty, "base", Gain(-1, -2, -0.5))
     answer = dataclasses.replace(answer, figure=nasty, picked=(named,), others=(worse,))
     for variant in (answer, dataclasses.replace(answer, kind="open", open=("base",))):
         sentences = lines(variant, results.info, text)
@@ -711,7 +713,7 @@ def praised(results: Results) -> str | None:
     shown = heads.get("These") or heads.get("Better", "").partition(": ")[2]
     row = shown.split("; ")[0] or ("" if "Search" in heads else results.space.baseline)
     named = row or heads["Search"].removeprefix("the best so far is ").partition(";")[0]
-    return {called(results, key): key for key in results.recipes}.get(named)
+    return {name_of(results, key): key for key in results.recipes}.get(named)
 
 
 def check_model(results: Results) -> bool:
@@ -845,10 +847,10 @@ def test_who_was_ahead_and_had_no_room_is_named(monkeypatch: pytest.MonkeyPatch,
         info = dataclasses.replace(results.info, limited=limit)
         return Answer.of(dataclasses.replace(results, info=info)).ahead
 
-    assert ahead({second: 7.5}, limited) == Ahead(called(results, second), 77.5, called(results, first), 70.0, 0.5)
+    assert ahead({second: 7.5}, limited) == Ahead(name_of(results, second), 77.5, name_of(results, first), 70.0, 0.5)
     monkeypatch.setattr("reports.facts.answer.development_items", lambda results, record, tasks: 49)
-    varies = max(kind_of(task).varies for task in results.goals[0].needs)
-    assert ahead({second: 7.5}, limited).error == varies / 7
+    deviation = max(kind_of(task).least_deviation for task in results.goals[0].needs)
+    assert ahead({second: 7.5}, limited).error == deviation / 7
     assert ahead({second: 7.5}, None) is None
     assert ahead({second: 0.2}, limited) is None
     assert ahead({}, limited) is None
@@ -859,7 +861,7 @@ def test_a_busy_machine_is_named_where_a_limit_ended_the_study(make: Make, tmp_p
     record = results.finals[results.base.hash][0]
     assert busy(results) is None
     cost = {**record.cost, "train_seconds": 60 + 2 * float(record.cost["train_seconds"])}
-    slow = dataclasses.replace(results, parts=[dataclasses.replace(record, seed=PART, cost=cost)])
+    slow = dataclasses.replace(results, parts=[dataclasses.replace(record, seed=PART_SEED, cost=cost)])
     low, high = busy(slow) or (0.0, 0.0)
     assert (low, high) == (record.cost["train_seconds"], cost["train_seconds"])
     answer = Answer.of(slow)

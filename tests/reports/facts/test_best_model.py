@@ -16,7 +16,7 @@ from reports.export import export
 from reports.facts.answer import Answer
 from reports.facts.best_model import best_first, ranking
 from reports.facts.findings import Findings
-from reports.facts.recipe_names import called
+from reports.facts.recipe_names import name_of
 from reports.facts.results import Results
 from reports.ledger import LEDGER, Ledger, StudyInfo, fresh_seeds, is_fresh
 from reports.ledger.location import ResultsLocation
@@ -26,7 +26,7 @@ from reports.sections import explored, pareto
 from reports.sections.sure import write as in_short
 from reports.testing import changed, made_record, make_study
 from reports.words.commands import results_place
-from reports.words.comparisons import CHOSEN
+from reports.words.comparisons import SELECTION_BIAS
 from reports.words.markdown import code
 from search_spaces.goals import GOALS, Goal, searched
 from study.callbacks.console import describe
@@ -151,7 +151,7 @@ def test_export_takes_the_model_that_the_answer_speaks_of(row: bool, gain: float
     assert f"models/{(export(tmp_path, finalist.name) / 'trial').read_text()}" == finalist.model
     (card,) = (tmp_path / "export").glob("*/README.md")
     assert re.search(r"fresh seed [01]: of 2 seeds the one with the best development score", card.read_text())
-    assert CHOSEN not in card.read_text()
+    assert SELECTION_BIAS not in card.read_text()
 
 
 def test_a_study_whose_goals_nothing_has_has_no_best(tmp_path: Path) -> None:
@@ -211,8 +211,8 @@ def test_where_the_first_seed_decided_a_recipe_is_ranked_by_the_others(tmp_path:
     text = markdown(explored.write(results, tmp_path / "pictures"))
     assert "5 recipes beyond the space's rows: 4 finished, 1 stopped early" in text
     assert text.count("A recipe's first seed decided") == 1
-    assert re.search(rf"{re.escape(code(called(results, lucky)))} +\| [^|]* \| +2 \| 61.00 ", text)
-    assert f"the best explored recipe is {code(called(results, steady))} (70.00" in text
+    assert re.search(rf"{re.escape(code(name_of(results, lucky)))} +\| [^|]* \| +2 \| 61.00 ", text)
+    assert f"the best explored recipe is {code(name_of(results, steady))} (70.00" in text
     both = dataclasses.replace(results, space=dataclasses.replace(results.space, goals=("sts", "seconds")))
     assert stopped not in markdown(pareto.write(both, tmp_path / "pictures"))
 

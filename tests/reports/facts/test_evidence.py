@@ -17,7 +17,7 @@ from scipy.stats import binomtest
 from reports.facts.boards import boards
 from reports.facts.evidence import Evidence
 from reports.facts.guards import Flag, Flags
-from reports.facts.looks import share
+from reports.facts.looks import level_share
 from reports.facts.more_seeds import SeedsWanted
 from reports.facts.quantity import Quantity, average_quantity, quantity
 from reports.facts.results import Results
@@ -280,5 +280,5 @@ def test_accuracies_that_no_seed_changes_are_compared_exactly():
     hits = [study.predictions.hits(study.recipes[key][0], "SST2", "test_accuracy") for key in hashes]
     only = [int((hits[0] & ~hits[1]).sum()), int((hits[1] & ~hits[0]).sum())]  # type: ignore[operator, index]
     comparison = Evidence.of(study).compare(hashes[0], hashes[1], Quantity("SST2", {("SST2", "test_accuracy"): 1.0}))
-    assert comparison.p == pytest.approx(min(1, binomtest(only[0], sum(only)).pvalue / share(1)))
+    assert comparison.p == pytest.approx(min(1, binomtest(only[0], sum(only)).pvalue / level_share(1)))
     assert study.predictions.hits(study.recipes[hashes[0]][0], "MR", "test_accuracy") is None  # ten folds

@@ -154,7 +154,7 @@ def test_a_development_cosine_is_kept_as_a_task_of_its_own(tmp_path: Path):
     gold[:25] = cosines[:25]
     arrays = {"dev.STSBenchmark": cosines, "gold.dev.STSBenchmark": gold, "items.dev.STSBenchmark": np.array("abc")}
     predictions = write_arrays(tmp_path / FILE, arrays)
-    value = predictions.again(RECORD, "STSBenchmark")["dev_spearman_cosine"]
+    value = predictions.recomputed(RECORD, "STSBenchmark")["dev_spearman_cosine"]
     record = changed(RECORD, scores={"STSBenchmark": {"dev_spearman_cosine": value}})
     pair = predictions.effects(record, "STSBenchmark", "dev_spearman_cosine")
     assert pair[1] == "dev.STSBenchmark abc"

@@ -13,11 +13,11 @@ from reports.document import markdown
 from reports.facts.answer import Answer
 from reports.facts.best_model import ranking
 from reports.facts.learning_curve import trained_on
-from reports.facts.looks import trials
-from reports.facts.recipe_names import called, recipe_names
+from reports.facts.looks import trials_digest
+from reports.facts.recipe_names import name_of, recipe_names
 from reports.facts.results import Results
 from reports.ledger import LEDGER, Ledger
-from reports.ledger.finals import FIRST_FRESH, LearningCurve
+from reports.ledger.finals import FIRST_FRESH_SEED, LearningCurve
 from reports.sections import SECTIONS, more_data
 from reports.testing import changed
 from reports.words.answer import lines
@@ -109,7 +109,7 @@ def test_it_changes_nothing_else(tmp_path: Path) -> None:
     parts = {*curve_of(results).parts.values()}
     assert not parts & {*results.recipes}
     assert not parts & {recipe.recipe_hash for recipe in ranking(results)}
-    assert trials(results) == trials(without)
+    assert trials_digest(results) == trials_digest(without)
     mine, other = (dataclasses.replace(Answer.of(study), data=None, seconds=0.0) for study in (results, without))
     assert mine == other
     assert Answer.of(results).seconds > Answer.of(without).seconds
@@ -118,8 +118,8 @@ def test_it_changes_nothing_else(tmp_path: Path) -> None:
 def test_parts_are_called_by_the_share() -> None:
     results = made()
     curve = curve_of(results)
-    whole = called(results, curve.whole or "")
-    assert called(results, curve.parts["1/8"] or "") == f"1/8 of the data: {whole}"
+    whole = name_of(results, curve.whole or "")
+    assert name_of(results, curve.parts["1/8"] or "") == f"1/8 of the data: {whole}"
     names = [*recipe_names(results).values()]
     assert len(names) == len({*names})
 
@@ -140,7 +140,7 @@ def test_half_of_the_data_may_be_too_few() -> None:
 
 def test_a_training_that_diverged_is_in_no_figure(results: Results) -> None:
     ledger = Ledger(results.folder / LEDGER)
-    record = ledger.get(curve_of(results).parts["1/2"] or "", FIRST_FRESH)
+    record = ledger.get(curve_of(results).parts["1/2"] or "", FIRST_FRESH_SEED)
     ledger.write(dataclasses.replace(record, status="pruned", evaluations=[]))
     data = Answer.of(Results.load(results.folder)).data
     assert [part.seeds for part in data.parts] == [5, 5, 4, 5]

@@ -12,11 +12,11 @@ import pytest
 from reports.check import check
 from reports.facts.boards import boards
 from reports.facts.evidence import Evidence
-from reports.facts.looks import look, share, trials
+from reports.facts.looks import level_share, look_number, trials_digest
 from reports.facts.results import Results
 from reports.ledger import LOOKS, StudyInfo
 from reports.ledger.location import open_location
-from reports.ledger.looks import taken
+from reports.ledger.looks import look_names
 from reports.live.server import LiveServer
 from reports.report import write_report
 from reports.words import comparisons
@@ -50,8 +50,8 @@ def files(folder: Path) -> dict[Path, bytes]:
 
 
 def test_all_looks_together_have_the_whole_level():
-    assert share(1) == pytest.approx(0.608, abs=1e-3)
-    assert 0.999 < sum(share(number) for number in range(1, 5000)) < 1
+    assert level_share(1) == pytest.approx(0.608, abs=1e-3)
+    assert 0.999 < sum(level_share(number) for number in range(1, 5000)) < 1
 
 
 def test_the_same_trials_are_one_look_and_more_trials_another(folder: Path):
@@ -62,19 +62,19 @@ def test_the_same_trials_are_one_look_and_more_trials_another(folder: Path):
     assert "uses 3 of these percent: its intervals hold at 97 %" in first
     write_report(folder, ["md", "html"])
     assert (folder / "report.md").read_text() == first
-    assert len(taken(folder)) == 1
+    assert len(look_names(folder)) == 1
     for path in kept:
         shutil.move(path, folder / "ledger" / path.name)
-    assert look(Results.load(folder)) == 2
+    assert look_number(Results.load(folder)) == 2
     write_report(folder)
     second = (folder / "report.md").read_text()
     assert "**Look 2 at this study.**" in second
     assert "uses 0.76 of these percent: its intervals hold at 99.2 %" in second
     write_report(folder)
     assert (folder / "report.md").read_text() == second
-    assert len(taken(folder)) == 2
+    assert len(look_names(folder)) == 2
     without_last_seed(folder)  # back to the trials of the first look
-    assert look(Results.load(folder)) == 1
+    assert look_number(Results.load(folder)) == 1
 
 
 def test_a_later_look_is_stricter(folder: Path):
@@ -102,8 +102,8 @@ def test_a_check_reproduces_the_report_and_is_no_look(folder: Path):
 def test_where_no_verdict_is_possible_there_is_no_look(tmp_path: Path):
     write(dataclasses.replace(STUDY_OF, seeds=1).study(1), tmp_path)
     write_report(tmp_path)
-    assert trials(Results.load(tmp_path)) == ""
-    assert taken(tmp_path) == []
+    assert trials_digest(Results.load(tmp_path)) == ""
+    assert look_names(tmp_path) == []
     assert "at this study" not in (tmp_path / "report.md").read_text()
 
 
@@ -115,13 +115,13 @@ def test_looks_are_in_the_order_of_their_times(folder: Path):
     first = files(folder)
     write_report(folder)
     assert {path: files(folder)[path] for path in first} == first  # a look is written once
-    assert taken(folder)[:2] == ["b" * 16, "a" * 16]
-    assert len(taken(folder)) == 3
+    assert look_names(folder)[:2] == ["b" * 16, "a" * 16]
+    assert len(look_names(folder)) == 3
 
 
 def test_a_late_look_is_never_at_100_percent(folder: Path):
     results = dataclasses.replace(Results.load(folder), looks=[f"{number:016}" for number in range(29)])
-    text = comparisons.look(look(results))
+    text = comparisons.look(look_number(results))
     assert "uses 0.0034 of these percent: its intervals hold at 99.997 %" in text
 
 
@@ -139,14 +139,14 @@ def test_a_reader_at_a_url_and_the_study_undo_nothing_of_each_other(folder: Path
     monkeypatch.setenv("XDG_CACHE_HOME", str(folder.parent / "cache"))
     url = f"memory://{uuid.uuid4().hex}/study"
     study = open_location(url, folder)
-    study.bring()
+    study.pull()
     shutil.copytree(folder, study.folder, dirs_exist_ok=True)
     kept = without_last_seed(study.folder)
     study.push_changed()
     for path in (study.folder / "ledger").iterdir():
         study.push(f"ledger/{path.name}")
     reader = open_location(url, folder)
-    reader.bring()
+    reader.pull()
     running = StudyInfo.load(study.folder)
     dataclasses.replace(running, status_counts={"finished": 99}).save(study.folder)  # the study ends ...
     study.push_changed()
@@ -155,9 +155,9 @@ def test_a_reader_at_a_url_and_the_study_undo_nothing_of_each_other(folder: Path
     for path in kept:
         shutil.move(path, study.folder / "ledger" / path.name)
     assert report(study)
-    reader.bring()
+    reader.pull()
     assert StudyInfo.load(reader.folder).status_counts == {"finished": 99}
-    assert len(taken(reader.folder)) == 2
+    assert len(look_names(reader.folder)) == 2
     assert "**Look 2 at this study.**" in (reader.folder / "report.md").read_text()
 
 
@@ -170,6 +170,6 @@ def test_the_report_that_the_live_page_gives_is_a_look(folder: Path):
     with LiveServer(folder, push=pushed.append) as server:
         page = server.report.get(server.folder.view().signature)
     assert "Look 1 at this study." in page
-    assert taken(folder) == [trials(Results.load(folder))]
+    assert look_names(folder) == [trials_digest(Results.load(folder))]
     assert pushed == [LOOKS]
     assert {path: content for path, content in files(folder).items() if path.parent.name != LOOKS} == before

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from reports.facts.recipe_names import NAMED, brief, farthest, plain, recipe_name, recipe_names
+from reports.facts.recipe_names import MAX_NAMED_KEYS, brief, farthest, plain, recipe_name, recipe_names
 from reports.facts.results import Results
 from search_spaces.space import Domain
 from study.cli.options import parse
@@ -35,7 +35,7 @@ def test_a_name_has_the_keys_that_lie_farthest_from_the_base() -> None:
     assert recipe_name(17, recipe, BASE, DOMAINS) == "#17 batch 128, cls, tau 0.05"
     further = {**recipe, "optimisation.epochs": 2, "optimisation.learning_rate": 2.1e-5}
     assert recipe_name(18, further, BASE, DOMAINS) == "#18 batch 128, cls, tau 0.05"
-    assert len(farthest(further, BASE, DOMAINS)) == 5 > NAMED
+    assert len(farthest(further, BASE, DOMAINS)) == 5 > MAX_NAMED_KEYS
     assert recipe_name(1, BASE, BASE, DOMAINS) == "#1"
 
 

@@ -14,7 +14,7 @@ from reports.check import check
 from reports.document import markdown
 from reports.export import export
 from reports.facts.answer import FILE, Answer
-from reports.facts.looks import trials
+from reports.facts.looks import trials_digest
 from reports.facts.results import Results
 from reports.facts.soup import KEPT_GAIN, Soups, chosen_share
 from reports.ledger import LEDGER, Ledger
@@ -136,7 +136,7 @@ def test_it_changes_nothing_else() -> None:
     without, results = Answer.of(made(None)), made()
     assert without.ship is None
     assert dataclasses.replace(Answer.of(results), ship=None, seconds=0.0) == dataclasses.replace(without, seconds=0.0)
-    assert trials(results) == trials(made(None))
+    assert trials_digest(results) == trials_digest(made(None))
     assert not any(record.seed >= 2_000_000 for record in results.of_all_trials)
 
 

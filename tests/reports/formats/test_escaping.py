@@ -95,11 +95,11 @@ def study(folder: Path, mark: str, name: str) -> None:
     ledger = Ledger(folder / LEDGER)
 
     def change(record: Record) -> Record:
-        corpus = {**record.read["corpus"], "source": "/a/b" + mark, "more" + mark: "words" + mark}
+        corpus = {**record.data_read["corpus"], "source": "/a/b" + mark, "more" + mark: "words" + mark}
         changes: dict[str, Any] = {
             "hardware": f"machine {record.seed}" + mark,
             "versions": {**record.versions, "trainables": f"v{record.seed}" + mark},
-            "data": {**record.read, "corpus": corpus},
+            "data": {**record.data_read, "corpus": corpus},
             "scores": {**record.scores, "MINE" + mark: {"test_accuracy": None, "reason": "no data" + mark}},
         }
         if record.status == "pruned":

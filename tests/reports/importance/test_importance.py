@@ -14,9 +14,9 @@ from sklearn.tree import ExtraTreeRegressor
 
 from reports.document import markdown
 from reports.facts.results import Results
-from reports.importance import ENOUGH, chance, forest, importance
+from reports.importance import MIN_RECIPES, chance, forest, importance
 from reports.importance.chance import family_p
-from reports.importance.coding import NOT_ASKED, Coded, code
+from reports.importance.coding import NOT_APPLICABLE, Coded, code
 from reports.importance.forest import Folds
 from reports.ledger import Record
 from reports.sections import explored
@@ -100,7 +100,7 @@ class TestConditional:
         coded, tried = self.coded()
         column = coded.values[:, coded.keys.index("head.dim")]
         linear = np.array([recipe["head.kind"] == "linear" for recipe in tried])
-        assert (column[~linear] == NOT_ASKED).all()
+        assert (column[~linear] == NOT_APPLICABLE).all()
         assert ((column[linear] >= 0) & (column[linear] <= 1)).all()
 
     def test_no_recipe_is_made_up_that_could_not_be(self):
@@ -110,7 +110,7 @@ class TestConditional:
         head, dim = coded.keys.index("head.kind"), coded.keys.index("head.dim")
         for column in (head, dim):
             swapped = coded.swapped(coded.values, column, given)
-            assert ((swapped[:, dim] == NOT_ASKED) == (swapped[:, head] == 0)).all()
+            assert ((swapped[:, dim] == NOT_APPLICABLE) == (swapped[:, head] == 0)).all()
         assert (coded.swapped(coded.values, dim, given)[:, head] == coded.values[:, head]).all()
 
     def test_it_is_judged_where_it_is_asked(self, small: None):
@@ -146,7 +146,7 @@ def test_trees_are_those_of_sklearn():
 
 
 def test_a_few_recipes_or_equal_scores_say_nothing():
-    tried = recipes(ENOUGH, np.random.default_rng(6))
+    tried = recipes(MIN_RECIPES, np.random.default_rng(6))
     assert importance([WEIGHT], [(recipe, float(n)) for n, recipe in enumerate(tried[1:])]) is None
     assert importance([WEIGHT], [(recipe, 1.0) for recipe in tried]) is None
     assert (

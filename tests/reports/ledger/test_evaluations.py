@@ -50,8 +50,8 @@ def test_a_trial_is_done_where_all_that_is_asked_was_scored(tmp_path: Path) -> N
 def test_evaluations_of_before_stay_beside_new_ones() -> None:
     again = dataclasses.replace(FULL, scores={"MR": {"test_accuracy": 71.0}})
     assert again.name == FULL.name
-    assert record(again).beside(record(FAST, FULL)).evaluations == [FAST, again]
-    assert record(again).beside(None).evaluations == [again]
+    assert record(again).with_earlier_evaluations(record(FAST, FULL)).evaluations == [FAST, again]
+    assert record(again).with_earlier_evaluations(None).evaluations == [again]
     assert len({FULL.name, FAST.name, MORE.name}) == 3
 
 
@@ -66,7 +66,7 @@ def test_a_report_takes_what_the_study_asked_for(tmp_path: Path) -> None:
     dataclasses.replace(info, evaluation={**info.evaluation, "evaluation.protocol": "full"}).save(tmp_path)
     results = Results.load(tmp_path)
     assert [trial.key for trial in results.records] == [first.key]
-    assert [trial.key for trial in results.elsewhere] == [trial.key for trial in others]
+    assert [trial.key for trial in results.differently_evaluated] == [trial.key for trial in others]
     assert f"`fast` ({len(others)} trials)" in section_text(tmp_path, "trust")
 
 
@@ -79,7 +79,7 @@ def test_other_data_is_said(tmp_path: Path) -> None:
     dataclasses.replace(study.info, evaluated_on=["0"]).save(tmp_path)
     results = Results.load(tmp_path)
     assert {trial.seed for trial in results.records} == {0}
-    assert {trial.seed for trial in results.elsewhere} == {1}
+    assert {trial.seed for trial in results.differently_evaluated} == {1}
     from reports.facts.guards import find_flags
 
     (flag,) = [flag for flag in find_flags(results).all if flag.guard == "protocol"]

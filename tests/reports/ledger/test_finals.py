@@ -10,7 +10,7 @@ from reports.facts import looks
 from reports.facts.best_model import ranking
 from reports.facts.results import Results
 from reports.ledger import LEDGER, Finals, Ledger, fresh_seeds, is_fresh
-from reports.ledger.option_values import MOST
+from reports.ledger.option_values import MAX_COUNT
 from reports.live.folder import Folder
 from reports.report import write_report
 from reports.testing import changed, make_study
@@ -30,7 +30,7 @@ def after_the_answer(folder: Path) -> str:
 
 
 def test_fresh_seeds_are_none_that_a_person_may_ask_for() -> None:
-    assert not any(is_fresh(seed) for seed in range(MOST + 1))
+    assert not any(is_fresh(seed) for seed in range(MAX_COUNT + 1))
     assert all(map(is_fresh, fresh_seeds(5)))
     assert [*fresh_seeds(3)] == [*fresh_seeds(5)][:3]
 
@@ -55,7 +55,7 @@ def test_what_was_known_before_the_finals_stays_as_it_was(tmp_path: Path) -> Non
         untrained.hash: [fresh_seeds(1)[0]],
     }
     assert after.recipes == before.recipes
-    assert looks.trials(after) == looks.trials(before)
+    assert looks.trials_digest(after) == looks.trials_digest(before)
     assert [recipe.values for recipe in ranking(after)] == [recipe.values for recipe in ranking(before)]
     assert Folder(tmp_path).view().best[0].scores == (ranking(before)[0].values[0].mean,)
     assert after_the_answer(tmp_path) == text

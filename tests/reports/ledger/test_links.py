@@ -12,7 +12,7 @@ from reports.export import export
 from reports.ledger import CURVES, FAILURES, LEDGER, MODELS, PLUGINS, PREDICTIONS, Ledger, add_losses
 from reports.ledger.folders import JOURNAL, LOCK, POPULATIONS, TRAIN
 from reports.ledger.location import INCOMING, ResultsLocation
-from reports.ledger.names import to_write
+from reports.ledger.names import writable_path
 from reports.report import PICTURES, TRIALS, write_report
 from reports.testing import make_study
 from search_spaces.goals import searched
@@ -65,7 +65,7 @@ def export_model(results: Path) -> None:
 
 
 def lock(results: Path) -> None:
-    with locked(plan_of(results).place):
+    with locked(plan_of(results).location):
         pass
 
 
@@ -176,7 +176,7 @@ def test_a_link_that_ends_nowhere_or_in_itself_is_no_way_out(tmp_path: Path) -> 
     (tmp_path / "loop").symlink_to("loop")
     (tmp_path / "new").symlink_to("made later")
     for name in ("loop", "new"):
-        assert to_write(tmp_path, name) == tmp_path / name
+        assert writable_path(tmp_path, name) == tmp_path / name
     (tmp_path / "out").symlink_to("../made-later")
     with pytest.raises(UserError, match="leads out"):
-        to_write(tmp_path, "out/x")
+        writable_path(tmp_path, "out/x")

@@ -74,7 +74,7 @@ def no_pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 def study_at(url: str) -> ResultsLocation:
     """A place with a study in it, all of it pushed."""
     place = open_location(url, DEFAULT)
-    place.bring()
+    place.pull()
     make_study(place.folder, rows=1, seeds=1)
     place.push_changed()
     for record in sorted((place.folder / LEDGER).iterdir()):
@@ -159,7 +159,7 @@ class TestWhatAPersonNames:
     def test_something_else_is_there(self, url: str):
         storage(url).write("thesis.tex", b"x")
         with pytest.raises(UserError, match="is not empty and holds no study"):
-            open_location(url, DEFAULT).bring()
+            open_location(url, DEFAULT).pull()
 
 
 class TestPlace:
@@ -173,7 +173,7 @@ class TestPlace:
         first.push_changed()
         machine()
         second = open_location(url, DEFAULT)
-        second.bring()
+        second.pull()
         assert second.folder != first.folder
         assert len(Ledger(second.folder / LEDGER).read()) == 1
         for name in ("tune", MODELS, "optuna.journal.lock"):
@@ -206,7 +206,7 @@ class TestPlace:
         monkeypatch.setattr("reports.ledger.location.RECENT_SECONDS", -5.0)  # the server's times are whole seconds
         study_at(s3)
         first = open_location(s3, DEFAULT)
-        first.bring()
+        first.pull()
         folder = first.folder
         del first
         fetched: list[str] = []
@@ -216,7 +216,7 @@ class TestPlace:
         study = (folder / STUDY).read_text()
         (folder / STUDY).write_text(study + " ")
         again = open_location(s3, DEFAULT)
-        again.bring()
+        again.pull()
         assert again.folder == folder
         assert fetched == [STUDY]
         assert (folder / STUDY).read_text() == study
@@ -225,7 +225,7 @@ class TestPlace:
     def test_two_at_once_have_a_copy_each(self, url: str):
         study, report = study_at(url), open_location(url, DEFAULT)
         (study.folder / LEDGER / "written-but-not-pushed.json").write_text("{}")
-        report.bring()
+        report.pull()
         assert report.folder != study.folder
         assert (study.folder / LEDGER / "written-but-not-pushed.json").is_file()
 
@@ -245,7 +245,7 @@ import os, signal
 from pathlib import Path
 from reports.ledger.location import open_location
 place = open_location({s3!r}, Path())
-place.bring()
+place.pull()
 for name in ("study.json", "predictions/a-0.npz"):
     (place.folder / name).parent.mkdir(exist_ok=True)
     (place.folder / name).write_text("x")
@@ -262,7 +262,7 @@ os.kill(os.getpid(), signal.SIGKILL)
             if fresh:
                 machine()
             place = open_location(s3, DEFAULT)
-            place.bring()
+            place.pull()
             assert (place.folder / PREDICTIONS / "a-0.npz").read_text() == "x"
             assert not (place.folder / LEDGER / "a-0.json").exists()
 
@@ -293,13 +293,13 @@ os.kill(os.getpid(), signal.SIGKILL)
 
     def test_a_folder_needs_nothing_and_a_place_says_where_it_is(self, tmp_path: Path, s3: str):
         place = ResultsLocation(tmp_path)
-        place.bring()
+        place.pull()
         place.push("nothing")
         place.push_changed()
         assert list(tmp_path.iterdir()) == []
-        assert place.at("report.md") == str(tmp_path / "report.md")
+        assert place.address_of("report.md") == str(tmp_path / "report.md")
         place = open_location(s3, DEFAULT)
-        assert (place.shown, place.at("report.md")) == (s3, s3.partition("?")[0] + "/report.md")
+        assert (place.shown, place.address_of("report.md")) == (s3, s3.partition("?")[0] + "/report.md")
 
     def test_names_that_leave_the_folder(self, url: str):
         place = study_at(url)
@@ -315,7 +315,7 @@ os.kill(os.getpid(), signal.SIGKILL)
         key = storage(s3).root.removeprefix(f"{BUCKET}/") + "/ledger/../../../escaped"
         client.put_object(Bucket=BUCKET, Key=key, Body=b"x")
         with pytest.raises(UserError, match="names no file"):
-            open_location(s3, DEFAULT).bring()
+            open_location(s3, DEFAULT).pull()
 
     def test_half_written_files_of_dead_processes_go(self, tmp_path: Path):
         place = ResultsLocation(tmp_path)
@@ -338,7 +338,7 @@ class TestErrors:
         self, no_pauses: list[float], monkeypatch: pytest.MonkeyPatch
     ):
         place = open_location(f"memory://{uuid.uuid4().hex}/study", DEFAULT)
-        place.bring()
+        place.pull()
         copy, left = storage_module._copy, [self.PASSING] * 2
 
         def fails(*given: Any) -> None:

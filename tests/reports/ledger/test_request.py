@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from reports.ledger.request import OPTIONS, PLACES, Request, merge
+from reports.ledger.request import OPTIONS, PATH_OPTIONS, Request, merge
 from study.cli.options import parse
 from tests.synthetic_results import make_results
 from trainables.errors import UserError
@@ -83,7 +83,7 @@ def test_a_search_of_some_rows_is_what_a_study_goes_on_with(tmp_path: Path) -> N
     assert dataclasses.replace(info, requests=requests).searched_by == parse(shlex.split(commands[1]))
 
 
-@pytest.mark.parametrize("name", PLACES)
+@pytest.mark.parametrize("name", PATH_OPTIONS)
 def test_an_option_that_is_given_nothing_is_named(name: str) -> None:
     """As by a variable of the shell that is not set."""
     nothing = ("",) if isinstance(getattr(Request(), name), tuple) else ""

@@ -22,7 +22,7 @@ from reports.ledger import ledger as ledger_module
 from reports.ledger.progress import with_curve
 from reports.live import folder as folder_module
 from reports.live import html, listen, serve
-from reports.live.folder import Best, Folder, _best_first, signature_of
+from reports.live.folder import Folder, ScoredRecipe, _best_first, signature_of
 from reports.live.picture import loss_picture, marks
 from reports.live.report_process import CachedReport, in_own_process
 from reports.live.server import LiveServer
@@ -207,22 +207,22 @@ class TestWhatIsShown:
     def test_the_best_so_far_is_beside_what_it_is_compared_with(self, tmp_path: Path) -> None:
         make_results(tmp_path, rows=["SBERT baseline"], explored=2, seeds=(0,))
         view = Folder(tmp_path).view()
-        base = Best("base", "", (50.0,), 1, 0.0, role="base")
-        encoder = Best("untrained", "", (42.0,), 1, 0.0, role="encoder")
-        on_a_part = Best("#1 <x>", "", (48.0,), 1, 0.0, share=0.125)
+        base = ScoredRecipe("base", "", (50.0,), 1, 0.0, role="base")
+        encoder = ScoredRecipe("untrained", "", (42.0,), 1, 0.0, role="encoder")
+        on_a_part = ScoredRecipe("#1 <x>", "", (48.0,), 1, 0.0, share=0.125)
         known = base, encoder, on_a_part, dataclasses.replace(base, scores=(45.0,), share=0.125)
         shown = html.so_far(dataclasses.replace(view, best=known))
         assert "Best so far on 1/8 of the data: <b>#1 &lt;x&gt;</b>" in shown
         assert "48.00 (base settings 45.00, untrained encoder 42.00)" in shown
-        shown = html.so_far(dataclasses.replace(view, best=(Best("#2", "", (51.0,), 1, 0.0), *known)))
+        shown = html.so_far(dataclasses.replace(view, best=(ScoredRecipe("#2", "", (51.0,), 1, 0.0), *known)))
         assert "Best so far: <b>#2</b>" in shown
         assert "51.00 (base settings 50.00, untrained encoder 42.00)" in shown
         assert html.so_far(dataclasses.replace(view, best=(base, encoder))) == ""
-        shown = html.so_far(dataclasses.replace(view, best=(base, Best("#3", "", (49.0,), 1, 0.0))))
+        shown = html.so_far(dataclasses.replace(view, best=(base, ScoredRecipe("#3", "", (49.0,), 1, 0.0))))
         assert "No recipe is above the base settings so far; the best: <b>#3</b>" in shown
 
     def test_those_on_more_of_the_data_come_first(self) -> None:
-        whole, part = (Best(name, "", (score,), 1, 0.0) for name, score in (("whole", 50.0), ("part", 60.0)))
+        whole, part = (ScoredRecipe(name, "", (score,), 1, 0.0) for name, score in (("whole", 50.0), ("part", 60.0)))
         assert _best_first([(0.125, (60.0,), part), (0.5, (50.0,), whole)]) == [whole, part]
 
     def test_of_several_scores_finals_go_by_their_mean(self, tmp_path: Path) -> None:

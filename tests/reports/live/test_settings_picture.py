@@ -7,16 +7,16 @@ from collections.abc import Mapping
 
 import pytest
 
-from reports.live.folder import Best
+from reports.live.folder import ScoredRecipe
 from reports.live.picture import HEIGHT
-from reports.live.settings_picture import ABSENT, BOTTOM, MOST_AXES, TOP, SettingAxis, settings_picture
+from reports.live.settings_picture import ABSENT, BOTTOM, MAX_AXES, TOP, SettingAxis, settings_picture
 from trainables.recipe import Value
 
 LOW, HIGH = HEIGHT - BOTTOM, TOP
 
 
-def recipe(name: str, settings: Mapping[str, Value], score: float) -> Best:
-    return Best(name, "", (score,), 1, 0.0, settings=settings)
+def recipe(name: str, settings: Mapping[str, Value], score: float) -> ScoredRecipe:
+    return ScoredRecipe(name, "", (score,), 1, 0.0, settings=settings)
 
 
 def test_numbers_lie_by_their_size_and_words_after_them() -> None:
@@ -55,7 +55,7 @@ def test_only_settings_that_differ_have_an_axis() -> None:
     picture = settings_picture([recipe("a", same, 1.0), other], False)
     assert ">pooling<" in picture
     assert "batch" not in picture
-    assert MOST_AXES > 1
+    assert MAX_AXES > 1
 
 
 def test_nothing_from_outside_is_markup() -> None:

@@ -21,7 +21,7 @@ from reports.plots.forest import forest_picture, scale
 from reports.sections.conclusions import best_set, conclusions
 from reports.sections.glance import caption, of_board
 from reports.sections.rows_in_full import board_table, how_to_read
-from reports.sections.sure import best_model, settling, studied, unfinished
+from reports.sections.sure import best_model, extent_in_words, missing_trials, seeds_needed
 from reports.sections.sure import write as short
 from reports.testing import make_study
 from reports.words.comparisons import order_sentence, reason
@@ -201,13 +201,13 @@ class TestUnfinished:
         for seed in (1, 2):
             (tmp_path / LEDGER / f"{vectors}-{seed}.json").unlink()
         results = Results.load(tmp_path)
-        text = markdown(unfinished(results, Findings.of(results)))
+        text = markdown(missing_trials(results, Findings.of(results)))
         assert text.startswith(
             "**Unfinished: 8 of 13 trials.** `3p3n-lambda0.5-SCL`: none of 3 seeds; `3palln-lambda0.5-SCL`: 1 of 3 "
             "seeds. Continue with:\n\n```sh\npython study/run.py --space scl_ablation"
         )
         assert markdown(short(results, tmp_path / "pictures")).startswith(text)
-        sentence = studied(results, Findings.of(results))[0]
+        sentence = extent_in_words(results, Findings.of(results))[0]
         assert sentence.startswith("3 of 5 rows finished (the space has 19), 3 seeds each (1 where no seed matters).")
 
     def test_seeds_are_counted_from_the_studys_own(self, tmp_path: Path):
@@ -215,7 +215,7 @@ class TestUnfinished:
         results = self.study(tmp_path)
         single = standing("3palln-lambda0.5-SCL", 61.0, seeds=1)
         open_one = board(single, more_seeds=SeedsWanted({single.name: 0}))
-        text = markdown(settling(results, dataclasses.replace(Findings.of(results), boards=(open_one,))))
+        text = markdown(seeds_needed(results, dataclasses.replace(Findings.of(results), boards=(open_one,))))
         assert "STS Avg.: finishing the study would settle the open gain" in text
         assert "--seeds" not in text
         evidence = Evidence.of(results)
@@ -233,7 +233,7 @@ class TestFacts:
         record["training"]["steps"] = 900
         file.write_text(json.dumps(record))
         results = Results.load(tmp_path)
-        assert studied(results, Findings.of(results))[-1].endswith(" for 90 to 900 steps.")
+        assert extent_in_words(results, Findings.of(results))[-1].endswith(" for 90 to 900 steps.")
 
     def test_reasons_have_code_spans(self):
         assert reason("give one with `--evaluate 'A=B'` here") == "give one with `--evaluate 'A=B'` here"

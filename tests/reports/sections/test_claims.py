@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from reports.document import markdown
-from reports.facts.claim_verdicts import Judged, judge, judged, open_claims
+from reports.facts.claim_verdicts import JudgedClaim, judge_claims, judged_claims, open_claims
 from reports.facts.evidence import Evidence
 from reports.facts.guards import GUARDS, Flag, Flags
 from reports.facts.results import Results
-from reports.facts.same_recipe import Ran, SameRecipe, one_in_effect
+from reports.facts.same_recipe import RecipeTrials, SameRecipe, one_in_effect
 from reports.ledger import Record, StudyInfo
 from reports.sections import open_claims as open_section
 from reports.sections.claims import direction_in_words, how_to_read, verdict_in_words
@@ -53,8 +53,8 @@ NONE = dataclasses.replace(
 """No effects at all."""
 
 
-def judge_one(results: Results, claim: Claim) -> Judged:
-    return judge(Evidence.of(results), [claim])[0]
+def judge_one(results: Results, claim: Claim) -> JudgedClaim:
+    return judge_claims(Evidence.of(results), [claim])[0]
 
 
 def with_records(results: Results, records: list[Record]) -> Results:
@@ -84,7 +84,7 @@ class TestChance:
     def test_one_seed_never_agrees_or_disagrees(self):
         """20 studies without any effect: verdicts by sign gave dozens of agrees and disagrees in each of them."""
         alone = dataclasses.replace(NONE, seeds=1)
-        counts = Counter(item.verdict for study in range(20) for item in judged(alone.study(study)))
+        counts = Counter(item.verdict for study in range(20) for item in judged_claims(alone.study(study)))
         assert counts == {"undecided: one seed": 20 * len(CLAIMS)}
 
     @pytest.mark.slow
@@ -92,7 +92,7 @@ class TestChance:
         """At most 5 % of them have any, of nine claims each; noise pooled over rows, sign by sign, gave far more."""
         none = dataclasses.replace(NONE, seeds=3)
         wrong = sum(
-            any(item.direction in ("as claimed", "against") for item in judged(none.study(study)))
+            any(item.direction in ("as claimed", "against") for item in judged_claims(none.study(study)))
             for study in range(60)
         )
         assert wrong <= 6  # of 60, of which 3 are expected at most: more would come three times in a hundred
@@ -102,7 +102,7 @@ class TestChance:
         assert judge_one(fixed, ABOVE).verdict == "undecided: one seed"
         evidence = Evidence(fixed)
         vars(fixed)["fixed"] = set(fixed.info.row_hashes.values())
-        assert judge(evidence, [ABOVE])[0].verdict == "agrees"
+        assert judge_claims(evidence, [ABOVE])[0].verdict == "agrees"
 
 
 SINGLE, REST = (BEST,), (BASELINE, OTHER, AUGMENT)
@@ -160,7 +160,7 @@ def test_a_smaller_difference_elsewhere(better: Results):
 
 
 def test_more_claims_make_each_one_harder(better: Results):
-    assert judge(Evidence.of(better), [ABOVE, *CLAIMS])[0].p >= judge_one(better, ABOVE).p > 0
+    assert judge_claims(Evidence.of(better), [ABOVE, *CLAIMS])[0].p >= judge_one(better, ABOVE).p > 0
 
 
 def test_a_relation_must_make_sense():
@@ -194,27 +194,27 @@ class TestWhatWasTested:
             [dataclasses.replace(r, training=caps) for r in records if r.recipe.get("objective.weight") == weight]
             for weight in (0.3, 1.0)
         )
-        assert one_in_effect(Ran(first), Ran(second)) is None
+        assert one_in_effect(RecipeTrials(first), RecipeTrials(second)) is None
         again = changed(second[0], scores=first[0].scores, finished_at="2026-01-02T00:00:00Z")
-        assert one_in_effect(Ran(first), Ran([again]))
+        assert one_in_effect(RecipeTrials(first), RecipeTrials([again]))
         copied = dataclasses.replace(again, finished_at=first[0].finished_at)
-        assert one_in_effect(Ran(first), Ran([copied])) is None
+        assert one_in_effect(RecipeTrials(first), RecipeTrials([copied])) is None
 
     def test_equal_scores_under_every_shared_seed(self):
         numbers = {"spearman_all": 50.0, "spearman_mean": 51.0, "pearson_all": 52.0, "pearson_mean": 53.0}
         first = made_record({"a": 1}, "0" * 12, 0, scores={"STS12": {**numbers, "seconds": 1.0}})
         second = made_record({"a": 2}, "1" * 12, 0, scores={"STS12": {**numbers, "seconds": 2.0}})
         other = dataclasses.replace(second, seed=1)
-        assert one_in_effect(Ran([first]), Ran([second, other])) == SameRecipe("scores")
-        assert one_in_effect(Ran([first]), Ran([other])) is None
+        assert one_in_effect(RecipeTrials([first]), RecipeTrials([second, other])) == SameRecipe("scores")
+        assert one_in_effect(RecipeTrials([first]), RecipeTrials([other])) is None
         few = [changed(r, scores={"MR": {"test_accuracy": 50.0}}) for r in (first, second)]
-        assert one_in_effect(Ran(few[:1]), Ran(few[1:])) is None  # one number may agree by chance
+        assert one_in_effect(RecipeTrials(few[:1]), RecipeTrials(few[1:])) is None  # one number may agree by chance
 
     def test_a_flag_forbids_the_verdict(self, better: Results):
         recipe = better.info.row_hashes[BASELINE] or ""
         evidence = Evidence(better)
         vars(evidence)["flags"] = Flags((Flag("mine", "elsewhere", frozenset({recipe})),))
-        verdicts = judge(evidence, [ABOVE, dataclasses.replace(ABOVE, worse=(BASELINE, OTHER))])
+        verdicts = judge_claims(evidence, [ABOVE, dataclasses.replace(ABOVE, worse=(BASELINE, OTHER))])
         assert [item.verdict for item in verdicts] == ["no verdict", "agrees in part"]
         assert [flag.guard for flag in verdicts[0].flags] == ["mine"]
 
@@ -265,7 +265,7 @@ def test_the_papers_own_figures(tmp_path: Path):
     make_results(tmp_path, seeds=(1, 2, 3), spread=0.002)
     info = StudyInfo.load(tmp_path)
     dataclasses.replace(info, across=list(GUARDS)).save(tmp_path)  # no predictions were kept, among others
-    for item in judged(Results.load(tmp_path)):
+    for item in judged_claims(Results.load(tmp_path)):
         assert item.direction == ("against" if item.claim.contradicted else "as claimed"), item.claim.text
         assert (item.verdict == "disagrees") is bool(item.claim.contradicted)
 
@@ -273,7 +273,7 @@ def test_the_papers_own_figures(tmp_path: Path):
 @pytest.mark.slow
 def test_more_seeds_for_claims():
     loud = dataclasses.replace(STS, seeds=3, gains={BEST: 0.4}, seed_spread=0.3)
-    verdicts = [item for study in range(6) for item in judge(Evidence.of(loud.study(study)), [ABOVE])]
+    verdicts = [item for study in range(6) for item in judge_claims(Evidence.of(loud.study(study)), [ABOVE])]
     needs = [item.more_seeds for item in verdicts if item.verdict == "undecided"]
     assert needs
     assert all(needed and needed >= 1 for needed in needs)
@@ -287,4 +287,4 @@ def test_of_one_seed_the_sections_say_so(tmp_path: Path):
     text = markdown(open_section.write(alone, tmp_path))
     assert "undecided: one seed" in text
     assert "(items only)" in text
-    assert "at most 5 %" not in markdown(how_to_read(judged(alone), True))
+    assert "at most 5 %" not in markdown(how_to_read(judged_claims(alone), True))

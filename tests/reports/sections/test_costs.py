@@ -16,10 +16,10 @@ import pytest
 
 from reports.facts.best_model import ranking
 from reports.facts.findings import Findings
-from reports.facts.recipe_names import called
+from reports.facts.recipe_names import name_of
 from reports.facts.results import Results
 from reports.ledger import LEDGER, Ledger, Record, StudyInfo
-from reports.live.folder import _settled, signature_of
+from reports.live.folder import _ledger_view, signature_of
 from reports.plots.goals_front import Mark, pareto_picture
 from reports.sections.pareto import pareto_in_short
 from reports.testing import changed
@@ -175,7 +175,7 @@ class TestLimits:
         ranked = sorted(within, key=lambda recipe: -kept[recipe])
         assert text.count("finished recipe") == any(recipe in above for recipe in results.explored)
         assert listed(results, text, "`#") == ranked
-        assert f"By development score for STS the best explored recipe is `{called(results, ranked[0])}`" in text
+        assert f"By development score for STS the best explored recipe is `{name_of(results, ranked[0])}`" in text
 
     def test_the_best_within_is_the_best_of_the_whole_report(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -205,7 +205,7 @@ class TestLimits:
         dataclasses.replace(StudyInfo.load(tmp_path), limits={"seconds": limit}).save(tmp_path)
         within = Findings.of(Results.load(tmp_path)).best
         assert means[within.recipe_hash][1] <= limit
-        live = _settled(tmp_path, Ledger(tmp_path / LEDGER), signature_of(tmp_path)).best
+        live = _ledger_view(tmp_path, Ledger(tmp_path / LEDGER), signature_of(tmp_path)).best
         assert len(live) == sum(cost <= limit for _, cost in means.values())
 
     def test_none_above_and_none_within(self, tmp_path: Path) -> None:
@@ -233,7 +233,7 @@ class TestOneCost:
         results = Results.load(tmp_path)
         ranked = sorted(results.explored, key=lambda recipe: means[recipe][1])
         assert listed(results, text, "`#") == ranked
-        assert f"By seconds the best explored recipe is `{called(results, ranked[0])}`" in text
+        assert f"By seconds the best explored recipe is `{name_of(results, ranked[0])}`" in text
         assert "That is too low, since chance helped" in text
         middle, low, high = map(float, re.findall(r"expected to take ([\d.]+) \(95 % ([\d.]+) to ([\d.]+)\)", text)[0])
         assert low <= middle <= high

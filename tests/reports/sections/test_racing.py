@@ -13,7 +13,7 @@ from reports.facts.best_model import ranking
 from reports.facts.boards import boards
 from reports.facts.evidence import Evidence
 from reports.facts.results import Results
-from reports.facts.seed_race import of_results
+from reports.facts.seed_race import study_race
 from reports.ledger import FAILURES, LEDGER, fresh_seeds, write_json
 from reports.sections import racing
 from reports.words.guards import rows_in_words
@@ -39,7 +39,7 @@ def test_what_holds_for_many_recipes_is_said_once(raced: Path) -> None:
     section = markdown(racing.write(results, raced))
     lines = [line for line in section.splitlines() if line.startswith("|")]
     assert len({tuple(line.split("|")[2:]) for line in lines}) == len(lines)
-    assert len(lines) < 2 + len(of_results(results))
+    assert len(lines) < 2 + len(study_race(results))
     assert re.search(r"`, \d+ more +\|", section)
     assert "trials of the" in section
     assert "1 to 4 seeds each" in section_text(raced, "sure")
@@ -50,7 +50,7 @@ def test_a_study_without_a_race_has_no_section_and_no_wider_intervals(tmp_path: 
     results = Results.load(raced)
     plain = dataclasses.replace(results, info=dataclasses.replace(results.info, seeds=[0, 1, 2, 3], most_seeds=None))
     assert markdown(racing.write(plain, raced)) == ""
-    assert not of_results(plain)
+    assert not study_race(plain)
     pairs = zip(*(_gains(study) for study in (results, plain)), strict=True)
     wider = [(ours, theirs) for ours, theirs in pairs if ours.p is not None and theirs.p is not None]
     assert wider
@@ -70,15 +70,15 @@ def test_a_seed_that_failed_in_the_finals_takes_nobody_out_of_the_race(tmp_path:
     dataclasses.replace(info, seeds=[0], most_seeds=MOST).save(tmp_path)
     best = ranking(Results.load(tmp_path))[0].recipe_hash
     (tmp_path / LEDGER / f"{best}-{MOST - 1}.json").unlink()
-    assert not of_results(Results.load(tmp_path))[best].lost
+    assert not study_race(Results.load(tmp_path))[best].lost
     failed = tmp_path / FAILURES / f"{best}-{fresh_seeds(1)[0]}.json"
     write_json(failed, {"name": "a final", "reason": "no memory"})
     results = Results.load(tmp_path)
     assert results.failures == {}
-    assert not of_results(results)[best].lost
+    assert not study_race(results)[best].lost
     failed.rename(tmp_path / FAILURES / f"{best}-{MOST - 1}.json")
     results = Results.load(tmp_path)
-    assert of_results(results)[best].lost
+    assert study_race(results)[best].lost
     lost = [recipe.lost for recipe in ranking(results)]
     assert lost == sorted(lost)  # it is not the best any longer
     dataclasses.replace(results.info, limits={"seconds": 1e6}).save(tmp_path)

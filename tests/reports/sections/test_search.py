@@ -11,10 +11,10 @@ import matplotlib.figure
 import pytest
 
 from reports.document import markdown
-from reports.facts.recipe_names import AS_IT_CAME, called
+from reports.facts.recipe_names import AS_IT_CAME, name_of
 from reports.facts.results import Results
 from reports.ledger import CURVES, Record, add_losses, trial_key
-from reports.ledger.finals import FIRST_FRESH
+from reports.ledger.finals import FIRST_FRESH_SEED
 from reports.plots import curve_lines
 from reports.plots.courses import search_picture
 from reports.plots.goals_front import Mark, pareto_picture
@@ -119,12 +119,12 @@ def test_every_seed_of_the_finals_has_a_line(tmp_path: Path, drawn: None) -> Non
     results = with_losses(tmp_path)
     finals = results.info.finals
     assert finals.base is not None
-    (tmp_path / CURVES / f"{trial_key(finals.finalists[1], FIRST_FRESH)}.jsonl").unlink()
+    (tmp_path / CURVES / f"{trial_key(finals.finalists[1], FIRST_FRESH_SEED)}.jsonl").unlink()
     section = section_text(tmp_path, "losses")
     assert "![Losses of the finals over steps](" in section
     picture = (tmp_path / "pictures" / "losses.svg").read_text()
     assert len(re.findall(r'<path d="M ([\d. ]+) *\nL ([\d. ]+) *\nL ([\d. ]+) *\n" clip-path', picture)) == 14
-    assert all(called(results, recipe) in picture for recipe in (*finals.finalists, finals.base))
+    assert all(name_of(results, recipe) in picture for recipe in (*finals.finalists, finals.base))
     assert AS_IT_CAME not in picture
 
 

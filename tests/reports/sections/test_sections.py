@@ -89,7 +89,7 @@ class TestHeatMap:
                 after[anchor, anchor + 2] = after[anchor + 2, anchor] = 0.25
             maps = {"heat_map.before": np.ones((size, size), dtype=np.float32), "heat_map.after": after}
             np.savez(folder / path, **maps)  # type: ignore[arg-type]
-            data = {**record.read, "heat_map": {"sentences": sentences}}
+            data = {**record.data_read, "heat_map": {"sentences": sentences}}
             return changed(record, data=data, predictions=path)
 
         rewrite(folder, add)
@@ -153,7 +153,7 @@ class TestPremises:
             "scenes": [[3, 3, 8]],
         }
         corpus = {"source": "local", "fingerprint": "f", "premises": counts}
-        rewrite(tmp_path, lambda record: changed(record, data={**record.read, "corpus": corpus}))
+        rewrite(tmp_path, lambda record: changed(record, data={**record.data_read, "corpus": corpus}))
         text = section_text(tmp_path, "premise_counts")
         lines = table_lines(text)
         assert lines[2][:2] == ["SNLI", "exactly 1 entailment and exactly 1 contradiction"]
@@ -257,7 +257,7 @@ def test_what_cut_embeddings_score(tmp_path: Path):
             width: {task: {**numbers, "spearman_wmean": level + record.seed} for task, numbers in record.scores.items()}
             for width, level in (("8", 20.0), ("128", 30.0), ("16", 25.0))
         }
-        changed_record = changed(record, data={**record.read, "widths": scores})
+        changed_record = changed(record, data={**record.data_read, "widths": scores})
         return changed_record if record.recipe_hash == row_hash else record
 
     rewrite(tmp_path, cut)
@@ -320,7 +320,12 @@ def test_recipes_with_other_data_are_no_change(tmp_path: Path):
 
     def vary(record: Record) -> Record:
         share = 0.5 if record.recipe["objective.name"] == "scl" else 1.0
-        corpus = {**record.read["corpus"], "fingerprint": f"f{share}", "filled_positives": 3, "premises": {"s": []}}
+        corpus = {
+            **record.data_read["corpus"],
+            "fingerprint": f"f{share}",
+            "filled_positives": 3,
+            "premises": {"s": []},
+        }
         return changed(record, recipe={**record.recipe, "corpus.limit": int(100 * share)}, data={"corpus": corpus})
 
     rewrite(tmp_path, vary)

@@ -131,8 +131,8 @@ def wrong_doublings(kind: SearchKind, studies: int) -> tuple[float, float]:
         parts = [_sample(world, 1 + kind.finalists + place, kind.seeds)[0] for place in range(3)]
         whole, half = ran[pick([[development] for _, development in ran])[0]][0], parts[0]
         common = common_spread([base, *parts, *(sample for sample, _ in ran)])
-        for place, looks in enumerate((kind.finalists, 1.0)):
-            comparison = compare(whole, half, common=common, looks=looks)
+        for place, p_factor in enumerate((kind.finalists, 1.0)):
+            comparison = compare(whole, half, common=common, p_factor=p_factor)
             missed[place] += not (comparison.low or 0.0) <= 0.0 <= (comparison.high or 0.0)
     return tuple((100 * missed / studies).tolist())
 

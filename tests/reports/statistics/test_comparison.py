@@ -12,7 +12,7 @@ from scipy.special import stdtrit
 from reports.statistics.comparison import WARY, compare
 from reports.statistics.equivalence import p_above, p_below, tost
 from reports.statistics.sample import Sample
-from reports.statistics.spreads import ALONE, common_spread
+from reports.statistics.spreads import NO_COMMON_SPREAD, common_spread
 
 Array = np.ndarray
 
@@ -63,7 +63,7 @@ def test_spreads_are_drawn_to_what_is_common():
     assert drawn.error.parts[0].variance > 10 * own.error.parts[0].variance  # it came out small by chance
     assert drawn.high - drawn.low < own.high - own.low  # and all the same more is known
     # Fewer than three recipes have nothing in common, nor do recipes that do not scatter at all.
-    assert common_spread(alike[:2]) == common_spread([sample([60.0, 60.0])] * 5) == ALONE
+    assert common_spread(alike[:2]) == common_spread([sample([60.0, 60.0])] * 5) == NO_COMMON_SPREAD
 
 
 def test_what_others_are_compared_with_stands_on_its_own_spread():

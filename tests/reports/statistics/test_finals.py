@@ -10,13 +10,14 @@ import pytest
 from scipy import stats
 
 from benchmarks.statistics.calibrate_finals import KINDS, AnswerRates, MadeUp, calibrate, main, scheme, search
-from reports.facts.looks import share
+from reports.facts.looks import level_share
 from reports.statistics.finals import (
     INCUMBENTS,
     MOST_PICKED,
     POWER,
-    RECORDED,
+    RECORDED_SPREAD,
     Reference,
+    deciding_judgement,
     finalists_for,
     gain_over,
     judge,
@@ -24,14 +25,13 @@ from reports.statistics.finals import (
     pick,
     plan,
     seeds_wanted,
-    told_by,
 )
 from reports.statistics.power import Spread
 from reports.statistics.sample import Sample
-from reports.statistics.spreads import FEW_SEEDS, OWN
+from reports.statistics.spreads import FEW_SEEDS, NO_LENT_SPREAD
 from tests.conftest import slow_case
 
-FIRST_LOOK = 1 / share(1)
+FIRST_LOOK = 1 / level_share(1)
 
 
 def scores(mean: float, std: float = 0.4, seeds: int = 5) -> Sample:
@@ -83,9 +83,9 @@ def test_before_the_best_by_development_comes_the_best_that_is_shown():
 )
 def test_the_four_answers(base, untrained, answer, waiting):
     references = {"base": scores(base)} | ({} if untrained is None else {"encoder": encoder(untrained)})
-    verdict = judge(FINALISTS, [0], references, looks=FIRST_LOOK)
+    verdict = judge(FINALISTS, [0], references, p_factor=FIRST_LOOK)
     assert (verdict.answer, verdict.open) == (answer, waiting)
-    seeds = seeds_wanted(verdict, FINALISTS, references, lent=OWN, looks=FIRST_LOOK)
+    seeds = seeds_wanted(verdict, FINALISTS, references, lent=NO_LENT_SPREAD, p_factor=FIRST_LOOK)
     assert (seeds is None) == (answer != "nothing yet")
     assert waiting == () or seeds > 5
     against = INCUMBENTS.get(answer) or next(iter(waiting), None)
@@ -104,10 +104,10 @@ def test_what_is_sure_to_be_less_than_a_seed_moves_is_not_worth_it():
 def test_each_end_of_an_interval_holds_by_itself_for_all_finalists_at_this_look():
     """As Welch's t test has it, whose degrees of freedom are those of two spreads; a little wary."""
     base = scores(70.0, 0.2)
-    verdict = judge(FINALISTS, [0], {"base": base, "baseline": scores(69.0)}, looks=FIRST_LOOK, goals=2)
+    verdict = judge(FINALISTS, [0], {"base": base, "baseline": scores(69.0)}, p_factor=FIRST_LOOK, goals=2)
     for finalist, gain in zip(FINALISTS, verdict.gains["base"], strict=True):
         whole = stats.ttest_ind(finalist.values, base.values, equal_var=False)
-        low, high = whole.confidence_interval(1 - 2 * 0.05 * share(1) / 3 / 2)
+        low, high = whole.confidence_interval(1 - 2 * 0.05 * level_share(1) / 3 / 2)
         assert high - low <= (gain.high - gain.low) * (1 + 1e-9)
         assert gain.high - gain.low == pytest.approx(high - low, rel=0.15)
     widths = [gain.high - gain.low for gain in verdict.gains["base"]]
@@ -115,17 +115,17 @@ def test_each_end_of_an_interval_holds_by_itself_for_all_finalists_at_this_look(
     assert len(verdict.gains["baseline"]) == 3
     one_sided = stats.ttest_ind([1.0, 1.3, 0.7], [0.0, 0.3, -0.3], alternative="greater", equal_var=False)
     assert one_sided.pvalue == pytest.approx(0.0076, abs=1e-3)
-    assert gain_over(scores(1.0, 0.3, 3), scores(0.0, 0.3, 3), OWN, 0.05 / 0.015).low > 0
-    assert gain_over(scores(1.0, 0.3, 3), scores(0.0, 0.3, 3), OWN, 0.05 / 0.007).low < 0
+    assert gain_over(scores(1.0, 0.3, 3), scores(0.0, 0.3, 3), NO_LENT_SPREAD, 0.05 / 0.015).low > 0
+    assert gain_over(scores(1.0, 0.3, 3), scores(0.0, 0.3, 3), NO_LENT_SPREAD, 0.05 / 0.007).low < 0
 
 
 def test_without_a_finalist_the_base_is_held_against_the_encoder():
     for untrained, answer in ((65.0, "keep the base"), (75.0, "keep the encoder"), (69.9, "nothing yet")):
         references = {"base": scores(70.0), "encoder": encoder(untrained)}
-        verdict = judge([], [], references, looks=FIRST_LOOK)
+        verdict = judge([], [], references, p_factor=FIRST_LOOK)
         assert (verdict.picked, verdict.answer) == (None, answer)
         assert verdict.open == (("encoder",) if answer == "nothing yet" else ())
-        assert answer != "nothing yet" or seeds_wanted(verdict, [], references, lent=OWN) > 5
+        assert answer != "nothing yet" or seeds_wanted(verdict, [], references, lent=NO_LENT_SPREAD) > 5
     assert judge([], [], {"base": scores(70.0)}).answer == "keep the base"
     assert judge([], [], {"base": scores(70.0), "encoder": encoder(1.0)}, fresh=False).answer == "nothing yet"
 
@@ -134,9 +134,9 @@ def alone(mean: float) -> Sample:
     return Sample(np.array([mean]), (0,))
 
 
-def seeds_for(finalists: list[Sample], references: dict[Reference, Sample], looks: float = 1.0) -> float | None:
+def seeds_for(finalists: list[Sample], references: dict[Reference, Sample], p_factor: float = 1.0) -> float | None:
     lent = lent_spread([*finalists, *references.values()])
-    return seeds_wanted(judge(finalists, [0], references), finalists, references, lent=lent, looks=looks)
+    return seeds_wanted(judge(finalists, [0], references), finalists, references, lent=lent, p_factor=p_factor)
 
 
 def test_one_seed_borrows_what_seeds_move_in_others():
@@ -144,12 +144,12 @@ def test_one_seed_borrows_what_seeds_move_in_others():
     twice = [scores(50.0, 2.0, 2), scores(60.0, 2.0, 2)]
     lent = lent_spread([*twice, *twice, alone(3.0), encoder(4.0)])
     assert lent.variance == pytest.approx((3 * 0.81 + 2 * 4.0) / 5)
-    assert lent.freedom == RECORDED.freedom
-    assert lent_spread([scores(50.0, 0.1, 5)] * 3 + [scores(60.0, 0.1, 5)]) == RECORDED
+    assert lent.freedom == RECORDED_SPREAD.freedom
+    assert lent_spread([scores(50.0, 0.1, 5)] * 3 + [scores(60.0, 0.1, 5)]) == RECORDED_SPREAD
     gain = gain_over(alone(75.0), alone(70.0), lent)
     wide = stats.t.ppf(0.95, lent.freedom) * math.sqrt(2 * lent.variance)
     assert (gain.low, gain.high) == pytest.approx((5.0 - wide, 5.0 + wide), rel=0.02)
-    assert gain_over(scores(75.0), scores(70.0), lent).low == gain_over(scores(75.0), scores(70.0), OWN).low
+    assert gain_over(scores(75.0), scores(70.0), lent).low == gain_over(scores(75.0), scores(70.0), NO_LENT_SPREAD).low
 
 
 @pytest.mark.parametrize(
@@ -166,22 +166,26 @@ def test_what_few_seeds_moved_counts_beside_what_is_lent(first, second, variance
     own, other = (
         alone(mean) if seeds == 1 else scores(mean, 2.0, seeds) for mean, seeds in ((75.0, first), (70.0, second))
     )
-    gain = gain_over(own, other, RECORDED)
-    assert gain.high - gain.gain == pytest.approx(stats.t.ppf(0.95, RECORDED.freedom) * math.sqrt(variance), rel=0.02)
+    gain = gain_over(own, other, RECORDED_SPREAD)
+    assert gain.high - gain.gain == pytest.approx(
+        stats.t.ppf(0.95, RECORDED_SPREAD.freedom) * math.sqrt(variance), rel=0.02
+    )
 
 
 @pytest.mark.parametrize(("seeds", "alike"), [(3, False), (FEW_SEEDS + 1, True)])
 def test_four_seeds_stand_on_their_own_spread(seeds: int, alike: bool):
     first, second = scores(75.0, 1.0, seeds), scores(70.0, 0.2, seeds)
-    own, more = (gain_over(first, second, lent).low for lent in (RECORDED, replace(RECORDED, variance=9.0)))
+    own, more = (
+        gain_over(first, second, lent).low for lent in (RECORDED_SPREAD, replace(RECORDED_SPREAD, variance=9.0))
+    )
     assert bool(own == more) == alike
 
 
 def test_where_nothing_ran_twice_recorded_trainings_lend_and_what_measured_lower_is_not_used():
-    assert lent_spread([alone(1.0), encoder(1.0)]) is RECORDED
+    assert lent_spread([alone(1.0), encoder(1.0)]) is RECORDED_SPREAD
     for untrained, answer in ((None, "use"), (60.0, "use"), (74.0, "nothing yet"), (80.0, "keep the encoder")):
         references = {"base": alone(70.0)} | ({} if untrained is None else {"encoder": encoder(untrained)})
-        assert judge([alone(75.0)], [0], references, lent=RECORDED).answer == answer
+        assert judge([alone(75.0)], [0], references, lent=RECORDED_SPREAD).answer == answer
     assert judge([alone(75.0)], [0], {"base": alone(70.0)}).answer == "nothing yet"  # where nothing is lent
     assert judge([alone(69.0)], [0], {"base": alone(70.0)}).answer == "keep the base"
     assert judge([alone(69.0)], [0], {"base": alone(70.0), "encoder": encoder(1.0)}).open == ("encoder",)
@@ -199,7 +203,7 @@ def test_without_fresh_items_or_a_second_seed_or_a_base_there_is_no_verdict():
     assert 2 < seeds_for([alone(71.0)], {"base": alone(70.0)}) < math.inf  # by recorded trainings
     assert seeds_for([alone(50.0)], sure) is None  # a loss is not worth proving
     unknown = judge([alone(73.0)], [0], {"base": alone(70.0)})
-    assert seeds_wanted(unknown, [alone(73.0)], {"base": alone(70.0)}, lent=OWN) is None
+    assert seeds_wanted(unknown, [alone(73.0)], {"base": alone(70.0)}, lent=NO_LENT_SPREAD) is None
 
 
 def test_no_number_of_seeds_settles_what_items_leave_open():
@@ -219,12 +223,12 @@ def test_later_looks_need_more_seeds():
 
 
 def test_a_planned_gain_is_shown_as_often_as_foretold():
-    planned, shown = plan(Spread(1.0, 8), 3, 4, looks=FIRST_LOOK), []
+    planned, shown = plan(Spread(1.0, 8), 3, 4, p_factor=FIRST_LOOK), []
     for number in range(100):
         random = np.random.default_rng([7, number])
         runs = [random.normal(mean, 1.0, 4) for mean in (planned.gain, 0, 0, 0)]
         samples = [Sample(values, tuple(range(len(values)))) for values in runs]
-        shown.append(judge(samples[:3], [0], {"base": samples[3]}, looks=FIRST_LOOK).answer == "use")
+        shown.append(judge(samples[:3], [0], {"base": samples[3]}, p_factor=FIRST_LOOK).answer == "use")
     assert np.mean(shown) == pytest.approx(POWER, abs=0.12)
     assert planned.needed[2.0] < planned.needed[1.0] < planned.needed[0.5]
 
@@ -234,9 +238,12 @@ def test_what_does_not_scatter_shows_any_gain():
 
 
 def test_what_one_seed_shows_is_foretold():
-    planned, random = plan(Spread(0.4, 8), 1, 1, looks=FIRST_LOOK), np.random.default_rng(3)
+    planned, random = plan(Spread(0.4, 8), 1, 1, p_factor=FIRST_LOOK), np.random.default_rng(3)
     pairs = [(alone(random.normal(planned.gain, 0.4)), alone(random.normal(0, 0.4))) for _ in range(500)]
-    shown = [judge([own], [0], {"base": base}, lent=RECORDED, looks=FIRST_LOOK).answer == "use" for own, base in pairs]
+    shown = [
+        judge([own], [0], {"base": base}, lent=RECORDED_SPREAD, p_factor=FIRST_LOOK).answer == "use"
+        for own, base in pairs
+    ]
     assert np.mean(shown) == pytest.approx(POWER, abs=0.06)
 
 
@@ -354,9 +361,9 @@ class Fronts:
         base = trained(3, 1.0, 5)
         order = pick([[sample.mean for sample in by_goal] for by_goal in ran])
         samples = [[by_goal[goal] for by_goal in ran] for goal in range(2)]
-        looks, goals = (1 / 3, 1) if plain else (FIRST_LOOK, 2)
+        p_factor, goals = (1 / 3, 1) if plain else (FIRST_LOOK, 2)
         front = [
-            [judge(samples[goal], [place], {"base": base[goal]}, looks=looks, goals=goals) for goal in range(2)]
+            [judge(samples[goal], [place], {"base": base[goal]}, p_factor=p_factor, goals=goals) for goal in range(2)]
             for place in order
         ]
         used = {
@@ -369,7 +376,7 @@ class Fronts:
         self.named += {(0, 0), (1, 1)} <= used
         gains = [(front[0][goal].gains["base"][place], truths[place, goal]) for place in range(3) for goal in range(2)]
         self.covered += all(gain.low is not None and gain.low <= true <= gain.high for gain, true in gains)
-        member, main_goal = told_by(front)
+        member, main_goal = deciding_judgement(front)
         assert not used or (order[member], main_goal) in used
 
 
@@ -400,10 +407,10 @@ def test_a_front_is_told_by_the_first_goal_that_shows_a_member():
     def judged(*means: float):
         return [judge([scores(mean)], [0], {"base": base}) for mean in means]
 
-    assert told_by([judged(69, 69), judged(69, 73), judged(68, 74)]) == (1, 1)
-    assert told_by([judged(69, 69), judged(73, 73)]) == (1, 0)
-    assert told_by([judged(69, 69), judged(68, 70.4)]) == (1, 1)  # nothing can be told yet
-    assert told_by([judged(69, 69), judged(68, 68)]) == (0, 0)
+    assert deciding_judgement([judged(69, 69), judged(69, 73), judged(68, 74)]) == (1, 1)
+    assert deciding_judgement([judged(69, 69), judged(73, 73)]) == (1, 0)
+    assert deciding_judgement([judged(69, 69), judged(68, 70.4)]) == (1, 1)  # nothing can be told yet
+    assert deciding_judgement([judged(69, 69), judged(68, 68)]) == (0, 0)
 
 
 def test_the_largest_gain_that_is_left_holds_the_true_one_where_the_base_is_kept():
@@ -412,7 +419,7 @@ def test_the_largest_gain_that_is_left_holds_the_true_one_where_the_base_is_kept
     for _ in range(200):
         finalists = [Sample(random.normal(71.0, 1.0, 5), tuple(range(5))) for _ in range(3)]
         base = Sample(random.normal(70.0, 1.0, 5), tuple(range(5)))
-        verdict = judge(finalists, [int(random.integers(3))], {"base": base}, looks=FIRST_LOOK)
+        verdict = judge(finalists, [int(random.integers(3))], {"base": base}, p_factor=FIRST_LOOK)
         left += [verdict.most] if verdict.answer == "keep the base" else []
     assert len(left) > 3
     assert all(most >= 1.0 for most in left)

@@ -12,7 +12,7 @@ from reports.statistics.comparison import compare
 from reports.statistics.order import kendall
 from reports.statistics.power import MOST_SEEDS, Spread, fewest, least_gain, pooled_spread, power, seeds_needed
 from reports.statistics.sample import Sample
-from reports.statistics.spreads import ALONE, Common
+from reports.statistics.spreads import NO_COMMON_SPREAD, CommonSpread
 
 
 def trained(std: float, seeds: int, effects: np.ndarray | None = None) -> Sample:
@@ -37,7 +37,7 @@ def test_power_over_many_seeds_as_statsmodels_has_it():
     assert seeds_needed(first, second, 0.5) == pytest.approx(needed, abs=2)
 
 
-@pytest.mark.parametrize("common", [ALONE, Common(1.0, 10.0)], ids=["alone", "with others"])
+@pytest.mark.parametrize("common", [NO_COMMON_SPREAD, CommonSpread(1.0, 10.0)], ids=["alone", "with others"])
 def test_power_is_how_often_the_comparison_finds_it(common):
     first, second = trained(1.0, 300), trained(1.0, 300)
     random, shown = np.random.default_rng(0), 0

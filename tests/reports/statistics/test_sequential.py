@@ -13,9 +13,9 @@ from reports.statistics.sequential import (
     WRONG,
     Entrant,
     _learn,
-    looks,
     race_against,
     race_for_best,
+    race_p_factor,
 )
 from tests.made_up_races import NOISES, WILD, false_verdict, noise_of, raced, winner_is_lost
 
@@ -80,14 +80,14 @@ def test_verdicts_after_a_race_keep_their_level(place: int, noise: str) -> None:
 def test_looks_spend_the_level_once() -> None:
     """Whatever makes a race stop: the shares of the level over all numbers of seeds with a verdict add up to one."""
     for least, most in ((1, 10), (2, 10), (3, 5), (1, 2), (4, 4)):
-        spent = sum(1 / looks(seeds, least, most) for seeds in range(max(least, 2), most + 1))
+        spent = sum(1 / race_p_factor(seeds, least, most) for seeds in range(max(least, 2), most + 1))
         assert spent <= 1 + 1e-9
-    assert looks(3, 3, 3) == 1.0
+    assert race_p_factor(3, 3, 3) == 1.0
 
 
 @pytest.mark.slow
 def test_stopping_on_purpose_cannot_force_a_verdict() -> None:
-    """An adversary who stops as soon as p is small: without `looks` it succeeds too often, with it it does not."""
+    """An adversary who stops as soon as p is small succeeds too often without `race_p_factor`, and not with it."""
     from reports.statistics.comparison import compare
     from reports.statistics.sample import Sample
 
@@ -95,7 +95,7 @@ def test_stopping_on_purpose_cannot_force_a_verdict() -> None:
         values = np.random.default_rng(number).standard_normal((2, 10))
         for seeds in range(2, 11):
             pair = [Sample(own[:seeds], tuple(range(seeds))) for own in values]
-            p = compare(*pair, looks=looks(seeds, 1, 10) if wary else 1.0).p
+            p = compare(*pair, p_factor=race_p_factor(seeds, 1, 10) if wary else 1.0).p
             if p is not None and p < WRONG:
                 return True
         return False

@@ -14,7 +14,7 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from reports.ledger.finals import FIRST_FRESH, PART
+from reports.ledger.finals import FIRST_FRESH_SEED, PART_SEED
 from reports.testing import changed, made_record
 from search_spaces import load_space
 from search_spaces.goals import SELECTION, searched
@@ -138,7 +138,7 @@ def test_the_best_so_far_is_of_the_largest_share_that_was_trained_on(begin: Begi
     assert best_so_far(shown, 90.0, **untrained) == []
     assert best_so_far(shown, 95.0, **untrained, **{"encoder.name": "of a row"}) == []
     beside = " (untrained encoder 90.00)"
-    assert best_so_far(shown, 50.0, PART, **part) == [f"best so far on 1/8 of the data: dev 50.00{beside}"]
+    assert best_so_far(shown, 50.0, PART_SEED, **part) == [f"best so far on 1/8 of the data: dev 50.00{beside}"]
     assert best_so_far(shown, 0.0, **other) == [f"best so far on 1/8 of the data: dev 50.00{beside}"], "without a score"
     assert best_so_far(shown, 40.0, 1, **other) == [f"best so far: dev 40.00{beside}"]
     assert best_so_far(shown, 60.0, **part) == [f"best so far: dev 60.00{beside}"], "a search may choose the share, too"
@@ -150,7 +150,7 @@ def test_the_best_so_far_stands_beside_the_base_settings(begin: Begin) -> None:
     other, third = {"objective.temperature": 0.3}, {"objective.temperature": 0.2}
     assert best_so_far(shown, 40.0, **other) == ["best so far: dev 50.00 (the base settings)"]
     assert best_so_far(shown, 60.0, **third) == ["best so far: dev 60.00 (base settings 50.00)"]
-    assert best_so_far(shown, 70.0, FIRST_FRESH) == [], "the finals have begun, and judge anew"
+    assert best_so_far(shown, 70.0, FIRST_FRESH_SEED) == [], "the finals have begun, and judge anew"
 
 
 def test_the_best_so_far_is_the_recipe_that_leads_in_the_report(begin: Begin) -> None:

@@ -234,7 +234,7 @@ def test_keys_are_all_listed_with_what_they_say_of_themselves(
         "OBJECTIVES.add(type('Outside', (OBJECTIVES['scl'],), {'name': 'from_outside'}))\n"
     )
     assert main(["--keys", "--plugin", str(tmp_path / "own.py")]) == 0
-    explained = [item.explained for item in keys().values()]
+    explained = [item.full_meaning for item in keys().values()]
     OBJECTIVES.remove("from_outside")
     out = capsys.readouterr().out
     assert max(map(len, out.splitlines())) <= 100

@@ -19,7 +19,8 @@ import pytest
 )
 def test_a_sentence_is_said_for_who_cannot_speak(end: str, text: str) -> None:
     source = (
-        f"import os\nfrom study.cli.terminal import last_words\nwith last_words(\"kept: 'all' of $HOME\"):\n    {end}\n"
+        "import os\nfrom study.cli.terminal import say_if_killed\n"
+        f"with say_if_killed(\"kept: 'all' of $HOME\"):\n    {end}\n"
     )
     done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, timeout=120)
     assert done.stderr == text

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from study.engine.coordinator import ATTEMPTS, HALT, HELD, Coordinator
+from study.engine.coordinator import ATTEMPTS, HALT, MOST_HELD_TRIALS, Coordinator
 from study.engine.messages import (
     Died,
     DiskFull,
@@ -191,8 +191,8 @@ async def test_workers_that_are_started_too_often_for_a_trial_go_on_with_the_nex
     await actor.give("a", task("t"))
     for _ in range(ATTEMPTS):
         assert await actor.take("a", 0, "life", "node", -1) is not None
-    await actor.stumbled("a", 0, "no memory")
-    await actor.stumbled("a", 7, "of another task")
+    await actor.note_error("a", 0, "no memory")
+    await actor.note_error("a", 7, "of another task")
     assert await actor.take("a", 1, "life", "node", -1) is not None  # it would wait for the first worker for ever
     with pytest.raises(RuntimeError, match="given up"):
         await actor.take("a", 0, "life", "node", -1)
@@ -263,9 +263,9 @@ async def test_a_halt_waits_for_those_that_train(actor: Heard) -> None:
 @on_a_loop
 async def test_only_so_many_wait_for_their_scores_and_a_halt_for_what_is_handed_over(actor: Heard) -> None:
     """Also for what waits for room: no group has it any more."""
-    for number in range(HELD):
+    for number in range(MOST_HELD_TRIALS):
         await actor.hand_over(f"t{number}", number)
-    assert await actor.news() == [HandedOver(f"t{number}", [number]) for number in range(HELD)]
+    assert await actor.news() == [HandedOver(f"t{number}", [number]) for number in range(MOST_HELD_TRIALS)]
     waiting = await waits(actor.hand_over("one more", "embeddings"))
     halting = await waits(actor.halt(60))
     await actor.release()
@@ -427,7 +427,7 @@ async def test_no_trainable_waits_for_ever_and_each_trial_has_one_outcome(
     seed: int, mortality: float, actor: Heard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And all room for embeddings is free in the end."""
-    monkeypatch.setattr("study.engine.coordinator.HELD", 2)
+    monkeypatch.setattr("study.engine.coordinator.MOST_HELD_TRIALS", 2)
     cluster = Cluster(actor, Random(seed), mortality)
     tasks = [task(f"t{n}", *(f"t{n}-{member}" for member in range(1 + n % 3))) for n in range(12)]
     study = asyncio.create_task(cluster.study())
@@ -535,7 +535,7 @@ async def test_places_of_a_dead_trainable_are_given_back(actor: Heard, monkeypat
     given: list[str] = []
     monkeypatch.setattr("study.engine.coordinator.remove_placement_group", given.append)
     for group, key in (("a", "t"), ("b", "u")):
-        await actor.places(group, f"places of {group}")
+        await actor.note_placement(group, f"places of {group}")
         await actor.begin(group, task(key))
     await actor.begin("alone", task("v"))
     await actor.give("c", task("t"))
@@ -543,7 +543,7 @@ async def test_places_of_a_dead_trainable_are_given_back(actor: Heard, monkeypat
     assert given == ["places of a"]
     await actor.give("e", task("u2"))
     await actor.give("f", task("u2"))  # the trainable of e died before its workers sat
-    await actor.places("e", "places of e")
+    await actor.note_placement("e", "places of e")
     assert given == ["places of a", "places of e"]
 
     def fails(places: str) -> None:
@@ -567,14 +567,14 @@ async def test_places_of_a_trainable_that_died_between_two_tasks_are_given_back(
     monkeypatch.setattr("study.engine.coordinator.remove_placement_group", given.append)
     monkeypatch.setattr("study.engine.coordinator.lives", lambda trainable: not dead)
     await actor.give("a", task("t"))
-    await actor.places("a", "places of a")
+    await actor.note_placement("a", "places of a")
     await actor.take("a", 0, "life", "node", -1)
     await actor.give("b", task("u"))  # while a is at work nobody asks
     assert given == []
     await actor.tell("a", record("t"))
     await actor.settled(["t"])
     await actor.finish("a", 0)
-    await actor.places("early", "places of early")  # its trainable has not assigned its first task yet
+    await actor.note_placement("early", "places of early")  # its trainable has not assigned its first task yet
     await actor.give("b", task("v"))  # it has its places
     assert given == []
     await actor.give("c", task("w"))
@@ -601,7 +601,7 @@ async def test_a_dead_worker_s_calls_take_nothing_from_the_living(actor: Heard) 
 @on_a_loop
 async def test_groups_that_die_leave_no_room_taken(actor: Heard) -> None:
     """What they gave is scored all the same, and nobody begins it again, not even while it waits for room."""
-    for number in range(2 * HELD):
+    for number in range(2 * MOST_HELD_TRIALS):
         name, key = f"group {number}", f"t{number}"
         await actor.begin(name, task(key))
         asyncio.create_task(actor.hand_over(key, "embeddings"))  # noqa: RUF006
@@ -610,13 +610,13 @@ async def test_groups_that_die_leave_no_room_taken(actor: Heard) -> None:
         await actor.give(f"next {number}", task(key))
         assert await actor.outcome(f"next {number}") == Done()
     given: list[str] = []
-    while len(given) < 2 * HELD:
+    while len(given) < 2 * MOST_HELD_TRIALS:
         event = handed_over(await actor.news())
         given += event
         for _ in event:
             await actor.release()
-    assert given == [f"t{number}" for number in range(2 * HELD)]
-    for number in range(HELD):
+    assert given == [f"t{number}" for number in range(2 * MOST_HELD_TRIALS)]
+    for number in range(MOST_HELD_TRIALS):
         await actor.hand_over(f"later {number}", "embeddings")
 
 
@@ -626,8 +626,8 @@ async def test_embeddings_that_nobody_can_keep_fail_their_trial(actor: Heard, mo
         raise MemoryError("no room")
 
     monkeypatch.setattr("ray.put", full)
-    for number in range(HELD + 1):
+    for number in range(MOST_HELD_TRIALS + 1):
         await actor.hand_over(f"t{number}", "embeddings")
     assert await failed(actor) == [
-        (f"t{number}", "its embeddings were not kept: no room") for number in range(HELD + 1)
+        (f"t{number}", "its embeddings were not kept: no room") for number in range(MOST_HELD_TRIALS + 1)
     ]

@@ -35,7 +35,7 @@ def record(score: float | None, seed: int = 0, recipe: int = 1, model: bool = Tr
 def removed(kept: ModelsKept, *records: Record) -> list[list[tuple[int, int]]]:
     """By each record the recipes and seeds whose models go."""
     keys = {each.key: (each.recipe["optimisation.max_steps"], each.seed) for each in records}
-    return [[keys[key] for key in kept.beaten(each)] for each in records]
+    return [[keys[key] for key in kept.replaced_by(each)] for each in records]
 
 
 def test_of_a_row_the_best_seed_s_model_stays() -> None:
@@ -67,7 +67,7 @@ def test_the_model_of_a_row_that_is_picked_can_be_exported(tmp_path: Path) -> No
     kept, trials = ModelsKept("rows", results.goals), {each.key: each for each in results.of_all_trials}
     for each in sorted(trials.values(), key=lambda each: each.seed):
         saved = trials[each.key] = dataclasses.replace(each, checkpoint=f"{MODELS}/{each.key}")
-        for key in kept.beaten(saved):
+        for key in kept.replaced_by(saved):
             trials[key] = dataclasses.replace(trials[key], checkpoint=None)
     for each in trials.values():
         Ledger(tmp_path / LEDGER).write(each)

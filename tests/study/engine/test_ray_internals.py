@@ -23,7 +23,7 @@ from ray.train.v2._internal.constants import ENABLE_PREEMPTION_WATCHER_ENV_VAR
 from ray.tune.execution import tune_controller
 
 from study.engine import ray_internals
-from study.engine.ray_internals import ONE_MACHINE, RAYS_WATCHER, care_for_actors, death_of
+from study.engine.ray_internals import ONE_MACHINE, RAYS_WATCHER, death_of, replace_actor_manager
 from tests.conftest import slow_case
 
 STUDY = Path(ray_internals.__file__).parents[1]
@@ -102,14 +102,14 @@ def killed(manager: RayActorManager) -> list[Any]:
 
 def test_an_actor_that_ray_kills_for_its_memory_is_told_as_a_death(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tune_controller, "RayActorManager", RayActorManager)
-    care_for_actors(object)
+    replace_actor_manager(object)
     (error,) = killed(tune_controller.RayActorManager(PlacementGroupResourceManager()))
     assert isinstance(error, RayActorError)
     assert "1 worker was killed" in str(error)
 
 
 def test_tune_by_itself_ends_the_study() -> None:
-    """If this fails, Ray has learned it, and that part of `care_for_actors` can go."""
+    """If this fails, Ray has learned it, and that part of `replace_actor_manager` can go."""
     with pytest.raises(RuntimeError, match="unexpected exception"):
         killed(RayActorManager(PlacementGroupResourceManager()))
 
@@ -117,7 +117,7 @@ def test_tune_by_itself_ends_the_study() -> None:
 def test_tune_wakes_up_for_the_study_s_events(monkeypatch: pytest.MonkeyPatch) -> None:
     """It waits for them beside its own, and deals with its own alone."""
     monkeypatch.setattr(tune_controller, "RayActorManager", RayActorManager)
-    care_for_actors(lambda: "the study's")
+    replace_actor_manager(lambda: "the study's")
     manager = tune_controller.RayActorManager(PlacementGroupResourceManager())
     waited: list[tuple[list[object], float]] = []
 
@@ -186,7 +186,7 @@ def test_a_process_that_ray_killed_for_memory_is_told_with_its_machine() -> None
     )
     deaths = ("4aa9", "Ray killed a process on 10.0.0.5, as its memory was full (11.36GB used / 23.54GB limit)")
     assert death_of(error) == deaths
-    assert death_of(RayActorError(error_msg=str(error))) == deaths  # what `care_for_actors` makes of it
+    assert death_of(RayActorError(error_msg=str(error))) == deaths  # what `replace_actor_manager` makes of it
 
 
 def test_machines_that_stay_live_and_have_no_notice(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -201,12 +201,12 @@ def test_machines_that_stay_live_and_have_no_notice(monkeypatch: pytest.MonkeyPa
 COUNTED = """
 import sys
 from ray.air._internal import usage
-from study.engine.ray_internals import count_no_loggers
+from study.engine.ray_internals import disable_logger_statistics
 from study.engine.tune_loop import StudyLoop
 import study.engine.launch
 assert "scipy" not in sys.modules, "a study waits for SciPy before its first trial"
 if sys.argv[1] == "ours":
-    count_no_loggers()
+    disable_logger_statistics()
 usage.tag_callbacks([StudyLoop(None)])
 print(*(name for name in sys.modules if name.startswith("ray.air.integrations.")))
 """
@@ -215,7 +215,7 @@ print(*(name for name in sys.modules if name.startswith("ray.air.integrations.")
 @pytest.mark.slow
 @pytest.mark.parametrize("by", ["ours", slow_case("ray")])
 def test_no_trial_waits_for_the_loggers_of_others(by: str) -> None:
-    """Ray by itself imports them all. If that fails, it has learned better, and `count_no_loggers` can go."""
+    """Ray by itself imports them all. If that fails, it has learned better, and `disable_logger_statistics` can go."""
     done = subprocess.run([sys.executable, "-c", COUNTED, by], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr[-2000:]
     assert ("ray.air.integrations.mlflow" in done.stdout) == (by == "ray")

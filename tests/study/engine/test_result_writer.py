@@ -68,11 +68,11 @@ class Witness(Callback):
     def __init__(self, results: Path) -> None:
         self.results, self.events = results, list[tuple[Any, ...]]()
 
-    def hear(self, event: Event, trials: Sequence[StudyTrial]) -> None:
+    def handle(self, event: Event, trials: Sequence[StudyTrial]) -> None:
         if isinstance(event, Scored):
             assert (self.results / LEDGER / f"{event.key}.json").is_file()
         facts = [each for each in event.arguments(trials)[1:] if not isinstance(each, Record)]
-        self.events.append((event.hears, *(trial.key for trial in trials), *facts))
+        self.events.append((event.callback_method, *(trial.key for trial in trials), *facts))
 
 
 class Better:

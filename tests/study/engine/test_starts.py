@@ -22,7 +22,7 @@ PROGRESS = {
 def after(*events: Event) -> FailedStarts:
     starts = FailedStarts()
     for event in events:
-        starts.hear(event, event.keys)
+        starts.add_event(event, event.keys)
     return starts
 
 
@@ -71,7 +71,7 @@ def died(*nodes: str, task: str = "t") -> Died:
 
 
 def outlived(starts: FailedStarts, *living: str) -> list[str]:
-    return [event.reason for event in starts.outlived(lambda: "head", lambda: {"head", *living})]
+    return [event.reason for event in starts.take_confirmed_deaths(lambda: "head", lambda: {"head", *living})]
 
 
 def test_a_process_that_died_is_a_failed_start_once_its_machine_outlived_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,7 +121,7 @@ def test_nobody_who_works_is_disturbed() -> None:
     assert working.count == 20
     late = Step(U, 9, 9, {})  # told by one that died: it is not taken for one that works
     for event in [TrialsInterrupted(U), late, *[not_started("t")] * STARTS]:
-        working.hear(event, event.keys)
+        working.add_event(event, event.keys)
     assert working.hopeless
 
 

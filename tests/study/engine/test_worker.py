@@ -17,7 +17,7 @@ import ray
 from safetensors import SafetensorError
 
 import study.engine.worker as module
-from reports.ledger.finals import FIRST_FRESH
+from reports.ledger.finals import FIRST_FRESH_SEED
 from study.engine.messages import DiskFull, Event, Scored, WorkerTask
 from study.engine.worker import perform
 from study.engine.worker_group import Timesheet
@@ -86,7 +86,7 @@ def test_a_setting_that_the_data_do_not_go_with_fails_a_row_and_final_but_no_exp
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     error = UnsuitedError("corpus.negatives_from=mined finds no negative")
-    for changes in ({"row": True}, {"row": False, "seed": FIRST_FRESH}):
+    for changes in ({"row": True}, {"row": False, "seed": FIRST_FRESH_SEED}):
         failed = ended_by(error, monkeypatch, **changes)
         assert failed.events == []
         assert failed.finished[0][1] == str(error)

@@ -18,7 +18,7 @@ from reports.export import card
 from reports.facts.answer import Answer
 from reports.facts.best_model import ranking
 from reports.facts.findings import Findings
-from reports.facts.recipe_names import called, recipe_names
+from reports.facts.recipe_names import name_of, recipe_names
 from reports.facts.results import Results
 from reports.facts.standings import RecordStandings
 from reports.formats.data import _recipe
@@ -188,7 +188,7 @@ def best_for_the_finals(results: Results) -> str:
 def kept_model(results: Results) -> str:
     kept = ModelsKept(1, searched(["mine"]))
     records = [changed(results.recipes[key][0], checkpoint="models/x") for key in results.explored]
-    beaten_keys = {key for record in records for key in kept.beaten(record)}
+    beaten_keys = {key for record in records for key in kept.replaced_by(record)}
     (left,) = [record for record in records if record.key not in beaten_keys]
     return left.recipe_hash
 
@@ -304,8 +304,8 @@ def test_every_place_names_the_best_by_the_own_goal(planted: Results) -> None:
     best = planted.explored[FINALISTS - 1]
     by_sts = highest(planted, lambda record: record.scores["STSBenchmark"]["dev_spearman_cosine"])
     assert best != by_sts
-    named = {place: called(planted, of(planted)) for place, of in PLACES.items()}
-    assert named == dict.fromkeys(PLACES, called(planted, best))
+    named = {place: name_of(planted, of(planted)) for place, of in PLACES.items()}
+    assert named == dict.fromkeys(PLACES, name_of(planted, best))
 
 
 def test_of_a_weighted_goal_the_mean_is_the_figure_and_beside_it_stand_its_parts(planted: Results) -> None:

@@ -329,7 +329,7 @@ def study_of(folder: str, *arguments: str) -> Plan:
     plan = plan_of(*arguments, *SMALL, "--results", folder)
     prepare_results(plan, "2 cores")
     (goal,) = plan.space.searched_goals
-    figures = dict.fromkeys([*goal.tested, *((task, goal.number) for task in goal.tasks)], 50.0)
+    figures = dict.fromkeys([*goal.test_weights, *((task, goal.number) for task in goal.tasks)], 50.0)
     for recipe in filter(None, plan.rows.values()):
         record = make_record(recipe, plan.evaluation, 0, figures)
         on = {"senteval": {"fingerprint": min(plan.scoring.data)}}
@@ -355,7 +355,7 @@ def test_two_studies_of_ones_own_are_read_in_one_process(monkeypatch: pytest.Mon
             assert TASKS["heldout"].kind == kind
             assert Path(TASKS["heldout"].files[0]).is_relative_to(Path(name).absolute() / "data")
             (goal,) = searched(["heldout"])
-            assert [*goal.tested] == [tested]
+            assert [*goal.test_weights] == [tested]
     again = plan_of("--train", "mine.csv", "--test", sts, *SMALL, "--results", "a")
     check_results(again)
     assert again.evaluation.tasks == ("heldout", "own_sts", GENERAL_TASK)
@@ -397,7 +397,7 @@ def test_tests_of_ones_own_judge_what_a_part_of_the_training_data_chose() -> Non
     check_plan(plan)
     both = plan_of(*MINE, "--dev", "sts.csv", write("labelled", name="x.csv"))
     assert [(goal.name, goal.needs) for goal in both.space.searched_goals] == [("own", {"own_sts", "x"})]
-    assert [*both.space.searched_goals[0].tested] == [("heldout", "test_ndcg@10")]
+    assert [*both.space.searched_goals[0].test_weights] == [("heldout", "test_ndcg@10")]
 
 
 @pytest.mark.parametrize(
@@ -675,7 +675,7 @@ def test_labelled_texts_are_read_by_a_fit_to_all_labels_that_were_given() -> Non
     }
     alone = plan_of(*MINE, "--test", test, "--results", "alone")
     (goal,) = alone.space.searched_goals
-    assert [*goal.tested] == [("mine", "test_accuracy")]
+    assert [*goal.test_weights] == [("mine", "test_accuracy")]
     task = TASKS["mine"]
     assert (task.kind, task.splits) == ("classes", ("train", "dev", "test"))
     assert [Path(file).name for file in task.files] == ["train.jsonl", "heldout_dev.jsonl", "mine_test.csv"]

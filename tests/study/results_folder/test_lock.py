@@ -33,7 +33,7 @@ def test_a_second_study_is_refused_until_the_first_has_ended_or_was_killed(tmp_p
     holds = forked.Event()
 
     def hold() -> None:
-        with locked(plan.place):
+        with locked(plan.location):
             holds.set()
             time.sleep(60)
 
@@ -48,7 +48,7 @@ def test_a_second_study_is_refused_until_the_first_has_ended_or_was_killed(tmp_p
     finally:
         first.kill()
         first.join()
-    with locked(plan.place):
+    with locked(plan.location):
         pass
 
 
@@ -70,7 +70,7 @@ def test_a_file_system_that_locks_nothing_is_warned_of(
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
     monkeypatch.setattr("fcntl.flock", refuse)
-    with locked(plan_of(tmp_path).place):
+    with locked(plan_of(tmp_path).location):
         assert "cannot be locked (No locks available): start no second study there" in capsys.readouterr().out
 
 

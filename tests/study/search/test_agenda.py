@@ -12,15 +12,15 @@ from typing import Any
 import pytest
 
 from reports.ledger import Record, is_fresh
-from reports.ledger.finals import NEAR, PART, SoupVariant
+from reports.ledger.finals import PART_SEED, TIE_MARGIN, SoupVariant
 from reports.testing import made_record
 from search_spaces.goals import searched
 from study.rows import as_it_came
 from study.search.agenda import Agenda
 from study.search.agenda_words import finals_in_words, plan_in_words
 from study.search.budget import Budget
-from study.search.course import Explored, StudyCourse
-from study.search.finals import OF_FINALS, SearchFinals
+from study.search.course import Explored, StudyDesign
+from study.search.finals import FINALS_SHARE, SearchFinals
 from study.search.ladder import Ladder, on_part
 from study.search.seed_race import StudySeedRace
 from study.testing.agenda import SimulatedClock, SimulatedTrial, drive
@@ -146,9 +146,14 @@ def agenda(
     rows = {as_it_came(BASE).hash: "untrained", BASE.hash: "base"}
     fixed = [Trial(as_it_came(BASE), 0, "untrained", True), Trial(BASE, 0, "base", True)]
     finals = SearchFinals(1, 5, BASE, rows)
-    how: dict[str, Any] = {"goals": GOALS, "recipes": len(explorer.rates), "finals": finals, "parts": bool(minutes)}
-    course = StudyCourse(fixed=fixed, base=BASE, **{**how, "limits": limits, **changes})
-    return Agenda(course, Budget(course.limits, records, places, clock), records, explorer), clock, explorer
+    how: dict[str, Any] = {
+        "goals": GOALS,
+        "recipes": len(explorer.rates),
+        "finals": finals,
+        "allows_parts": bool(minutes),
+    }
+    design = StudyDesign(fixed=fixed, base=BASE, **{**how, "limits": limits, **changes})
+    return Agenda(design, Budget(design.limits, records, places, clock), records, explorer), clock, explorer
 
 
 def kept(ran: Sequence[SimulatedTrial]) -> list[Record]:
@@ -166,7 +171,7 @@ def test_a_soup_without_room_leaves_a_study_whole() -> None:
     drive(search, clock, outcome())
     (pick,) = search.finalists or ()
     models = tuple(trial.key for trial in pick.trials)
-    search.soups = lambda: [Trial(pick.recipe, SoupVariant(1.0).seed, "soup", averaged=models)]
+    search.plan_soups = lambda: [Trial(pick.recipe, SoupVariant(1.0).seed, "soup", averaged=models)]
     search.progress.fits = lambda *given, **options: False
     assert search.next() is None
     assert not search.limited
@@ -174,10 +179,10 @@ def test_a_soup_without_room_leaves_a_study_whole() -> None:
 
 def test_a_row_without_room_holds_up_no_finals_and_one_that_has_not_begun_is_not_left_out() -> None:
     """Twenty epochs take twice the limit. A study that goes on is limited only once it has no next trial."""
-    search, clock, explorer = agenda(30, RATES[:3], places=1, parts=False)
+    search, clock, explorer = agenda(30, RATES[:3], places=1, allows_parts=False)
     long = Trial(BASE.override({"optimisation.epochs": 20}), 0, "long", True)
-    course = dataclasses.replace(search.course, fixed=[*search.course.fixed, long])
-    search = Agenda(course, Budget(course.limits, (), 1, clock), (), explorer)
+    design = dataclasses.replace(search.design, fixed=[*search.design.fixed, long])
+    search = Agenda(design, Budget(design.limits, (), 1, clock), (), explorer)
     ran = drive(search, clock, outcome())
     assert long.key not in {run.trial.key for run in ran}
     assert seeds(ran, BASE) >= 2
@@ -194,7 +199,7 @@ def test_what_follows_the_finals_comes_also_where_a_limit_leaves_out_several_of_
     """Each of their trainings takes twice as long as those before."""
     search, clock, _ = agenda(20)
     following = list[Agenda]()
-    search.soups = lambda: following.append(search) or []  # type: ignore[func-returns-value]
+    search.plan_soups = lambda: following.append(search) or []  # type: ignore[func-returns-value]
     ran = drive(search, clock, longer(lambda trial: 2.0 if is_fresh(trial.seed) else 1.0))
     assert search.finals is not None
     assert 1 <= seeds(ran, BASE) <= search.finals.seeds - 2
@@ -260,7 +265,7 @@ def test_a_limit_is_spent_on_exploration_and_finals_that_come_to_their_end(minut
     assert seeds(ran, pick.recipe) == seeds(ran, BASE) == search.finals.seeds
     own = [run for run in ran if is_fresh(run.trial.seed) and run.trial.recipe.trains]
     spent = sum(run.ended - run.began for run in ran)
-    assert sum(run.ended - run.began for run in own) <= 1.2 * OF_FINALS * minutes * MINUTE * places
+    assert sum(run.ended - run.began for run in own) <= 1.2 * FINALS_SHARE * minutes * MINUTE * places
     assert spent >= 0.5 * minutes * MINUTE * places
     better = sum(quality(run.recipe) > quality(pick.recipe) for run in explorer.proposed)
     assert better <= len(explorer.proposed) / 4
@@ -299,20 +304,20 @@ def test_a_limit_too_short_for_a_search_names_one_that_does(minutes: float, plac
     assert longer.finals is not None
     assert longer.rounds.least("minutes") is None
     assert explorer.proposed
-    whole, clock, _ = agenda(minutes, places=places, parts=False)
+    whole, clock, _ = agenda(minutes, places=places, allows_parts=False)
     drive(whole, clock, outcome())
     assert whole.rounds.least("minutes") is None
     both = Budget({"minutes": minutes, "worker_hours": 5}, (), places, SimulatedClock())
-    assert Agenda(short.course, both, ()).rounds.least("minutes") is None
+    assert Agenda(short.design, both, ()).rounds.least("minutes") is None
 
 
 @pytest.mark.parametrize(("minutes", "places"), [(40, 1), (40, 4), slow_case(90, 2)])
 def test_recipes_race_for_seeds_under_a_limit_and_finals_have_their_room(minutes: float, places: int) -> None:
     """`--seeds 1:3`: those that may be the best get further seeds before time is over."""
-    study, clock, explorer = agenda(minutes, places=places, parts=False)
-    race = StudySeedRace(study.course.fixed, range(1), 3, GOALS, None, {})
-    budget = Budget(study.course.limits, (), places, clock)
-    study = Agenda(study.course, budget, (), explorer, race)
+    study, clock, explorer = agenda(minutes, places=places, allows_parts=False)
+    race = StudySeedRace(study.design.fixed, range(1), 3, GOALS, None, {})
+    budget = Budget(study.design.limits, (), places, clock)
+    study = Agenda(study.design, budget, (), explorer, race)
     ran = drive(study, clock, outcome())
     assert clock.seconds <= minutes * MINUTE
     further = [run.trial for run in ran if run.trial.seed in (1, 2)]
@@ -328,9 +333,9 @@ def test_recipes_begin_on_a_part_and_the_better_ones_go_on() -> None:
     assert search.ladder == Ladder((0.125, 0.5))
     first, second = (
         [run.trial for run in ran if run.trial.recipe.flat().get("corpus.share") == share]
-        for share in search.ladder.parts
+        for share in search.ladder.shares
     )
-    assert {trial.seed for trial in (*first, *second)} == {PART}
+    assert {trial.seed for trial in (*first, *second)} == {PART_SEED}
     assert 2 <= len(second) <= len(first) / 2
     assert {BASE} < {trial.recipe.override({"corpus.share": 1.0}) for trial in second}
     assert not [run for run in ran if run.trial.seed == 0 and not run.trial.row]
@@ -342,12 +347,12 @@ def test_recipes_begin_on_a_part_and_the_better_ones_go_on() -> None:
 @pytest.mark.parametrize("places", [1, 2, 8])
 def test_where_the_base_does_not_gain_on_a_part_recipes_begin_on_half(places: int, slower: float) -> None:
     """There what trains least would look best. The ladder waits for the encoder's score, however long that takes."""
-    on_probe = quality(BASE.override({"corpus.share": Ladder.PROBE})) + 0.01 * (PART % 7)
+    on_probe = quality(BASE.override({"corpus.share": Ladder.PROBE})) + 0.01 * (PART_SEED % 7)
     begun = {}
     for untrained in (on_probe - 1, on_probe, on_probe + 1):
         search, clock, _ = agenda(200 / places, RATES[:30], places)
         ran = drive(search, clock, longer(lambda trial: 1.0 if trial.recipe.trains else slower, untrained=untrained))
-        begun[untrained] = search.ladder.parts[0] if search.ladder else None
+        begun[untrained] = search.ladder.shares[0] if search.ladder else None
         shares = [run.trial.recipe.flat()["corpus.share"] for run in ran if run.trial.part]
         assert shares[0] == Ladder.PROBE
         assert search.finalists
@@ -378,7 +383,7 @@ def test_what_gives_way_to_a_much_shorter_training_does_not_go_on() -> None:
         parts = [run.trial.recipe for run in ran if run.trial.part and run.ended <= promoted.began]
         whole = promoted.trial.recipe
         shorter = [each for each in parts if each.optimisation.epochs * 3 == whole.optimisation.epochs]
-        return sum(quality(each.override({"corpus.share": 1.0})) >= quality(whole) - NEAR for each in shorter)
+        return sum(quality(each.override({"corpus.share": 1.0})) >= quality(whole) - TIE_MARGIN for each in shorter)
 
     promoted = [run for run in ran if run.trial.seed == 0 and not run.trial.row]
     assert [run.trial.name for run in promoted if gave_way(run)] == []
@@ -437,8 +442,8 @@ def test_the_room_for_whole_finals_is_that_of_the_best_on_a_part() -> None:
         search.tell(trial.key, record)
     best = max((each.recipe for each in explorer.proposed if each.recipe.hash in explorer.outcomes), key=quality)
     assert quality(best) > quality(BASE)
-    finals, _ = search.exploration.room_kept
-    assert finals.count(best.hash) == finals.count(BASE.hash) == search.course.finals.seeds
+    finals, _ = search.exploration.reserved_stages
+    assert finals.count(best.hash) == finals.count(BASE.hash) == search.design.finals.seeds
 
 
 def test_recipes_leave_room_for_finals_with_the_best_so_far() -> None:
@@ -446,12 +451,12 @@ def test_recipes_leave_room_for_finals_with_the_best_so_far() -> None:
     is better than all of them, is no finalist."""
     slow = 1e-3
     times = longer(lambda trial: 10.0 if trial.recipe.optimisation.learning_rate == slow else 1.0, untrained=99.0)
-    first, clock, explorer = agenda(rates=[slow, *RATES[:30]], places=1, parts=False)
+    first, clock, explorer = agenda(rates=[slow, *RATES[:30]], places=1, allows_parts=False)
     ran = drive(first, clock, times)
     before = [run for run in ran[:3] if not is_fresh(run.trial.seed)]
     assert [run.trial.name for run in before] == ["untrained", "base", "rate 0.001"]
-    again, clock, _ = agenda(220, explorer.rates, 1, before, explorer.proposed, parts=False)
-    kept_for = [*itertools.chain(*again.exploration.room_kept)]
+    again, clock, _ = agenda(220, explorer.rates, 1, before, explorer.proposed, allows_parts=False)
+    kept_for = [*itertools.chain(*again.exploration.reserved_stages)]
     assert kept_for.count(explorer.explored[0]) == kept_for.count(BASE.hash) == 5
     more = drive(again, clock, times)
     (pick,) = again.finalists or ()
@@ -461,7 +466,7 @@ def test_recipes_leave_room_for_finals_with_the_best_so_far() -> None:
 
 def test_a_recipe_whose_finals_would_have_no_room_does_not_begin() -> None:
     """Its training alone would have: it takes six times as long as that of the base settings."""
-    search, clock, explorer = agenda(60, [1e-3], places=1, epochs=(6,), parts=False)
+    search, clock, explorer = agenda(60, [1e-3], places=1, epochs=(6,), allows_parts=False)
     ran = drive(search, clock, outcome())
     assert [run.name for run in explorer.proposed] == ["rate 0.001"]
     assert not [run for run in ran if run.trial.recipe == explorer.proposed[0].recipe]
@@ -477,13 +482,13 @@ def test_no_finals_begin_before_it_is_known_on_which_part_recipes_begin() -> Non
     search.tell(untrained.key, outcome()(untrained)[1])
     search.tell(base.key, None)
     assert search.next() is None
-    assert search.waits
+    assert search.awaits_records
 
 
 def test_who_has_no_room_for_a_seed_is_no_finalist() -> None:
     """The best recipe takes ten times as long as the others."""
     slow = BASE.override({"optimisation.learning_rate": 1e-3}).hash
-    search, clock, explorer = agenda(70, rates=[1e-3, 3e-4, 1e-4], places=2, parts=False)
+    search, clock, explorer = agenda(70, rates=[1e-3, 3e-4, 1e-4], places=2, allows_parts=False)
     ran = drive(search, clock, longer(lambda trial: 10.0 if trial.recipe_hash == slow else 1.0))
     (pick,) = search.finalists or ()
     assert pick.recipe.hash in (explorer.proposed[1].recipe.hash, slow)
@@ -505,7 +510,7 @@ def test_a_larger_limit_keeps_to_the_parts_that_there_are() -> None:
     ran = drive(first, clock, outcome())
     records = [run.record for run in ran if run.record is not None]
     again, clock, _ = agenda(400)
-    again = Agenda(again.course, Budget({"minutes": 400.0}, records, 2, clock), records, explorer)
+    again = Agenda(again.design, Budget({"minutes": 400.0}, records, 2, clock), records, explorer)
     assert again.ladder == first.ladder
 
 
@@ -513,7 +518,7 @@ def test_the_explorer_is_told_of_the_smallest_part_alone() -> None:
     search, clock, explorer = agenda(30)
     drive(search, clock, outcome())
     shares = {record.recipe["corpus.share"] for record in explorer.outcomes.values() if record is not None}
-    assert shares == {search.ladder.parts[0] if search.ladder else None}
+    assert shares == {search.ladder.shares[0] if search.ladder else None}
 
 
 @pytest.mark.parametrize(("whole", "minutes", "begins"), [(MINUTE, 5, True), (90 * MINUTE, 20, False)])
@@ -545,7 +550,7 @@ def test_a_search_begins_once_the_base_settings_ended_sooner_than_expected(minut
 
 def test_a_guess_is_by_the_nearest_training() -> None:
     """Of a recipe that has not run, the whole base settings tell more than an eighth of them."""
-    part, whole = (Trial(on_part(BASE, share) or BASE, PART, "", part=True) for share in (Ladder.PROBE, 1))
+    part, whole = (Trial(on_part(BASE, share) or BASE, PART_SEED, "", part=True) for share in (Ladder.PROBE, 1))
     ended = [slow_start(MINUTE)(trial) for trial in (part, whole)]
     budget = Budget({"minutes": 20}, [record for _, record in ended], 1, SimulatedClock())
     other = BASE.override({"optimisation.learning_rate": 1e-4})
@@ -626,7 +631,7 @@ def test_what_every_answer_needs_is_waited_for_where_its_scores_alone_are_missin
         return cost["seconds"], dataclasses.replace(record, cost=cost)
 
     usual = outcome()
-    search, clock, _ = agenda(10, places=places, parts=False)
+    search, clock, _ = agenda(10, places=places, allows_parts=False)
     search.progress.fits = lambda *given, **options: True  # the guess was too low
     ran = drive(search, clock, late)
     base = next(run for run in ran if run.trial.recipe == BASE)

@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from reports.ledger import Record
-from reports.ledger.finals import PART
+from reports.ledger.finals import PART_SEED
 from reports.ledger.record import LEFT_OUT
 from reports.testing import made_record
 from study.plan import Plan
@@ -48,7 +48,7 @@ def searched_by(*arguments: str, steps: int = 8) -> tuple[Plan, list[SimulatedTr
             record = dataclasses.replace(record, status="pruned", evaluations=[], cost={}, training=training)
         return 60.0, record
 
-    return plan, drive(Agenda(plan.course, Budget(plan.limits, clock=clock), (), OptunaExplorer(plan)), clock, outcome)
+    return plan, drive(Agenda(plan.design, Budget(plan.limits, clock=clock), (), OptunaExplorer(plan)), clock, outcome)
 
 
 def scores(plan: Plan, trial: Trial) -> dict[str, dict[str, float]]:
@@ -67,7 +67,7 @@ def test_no_recipe_is_asked_for_that_has_no_batch_in_its_part(kind: str, rows: i
     plan, ran = searched_by("--train", write(kind, rows))
     (offered,) = [domain.choices for domain in plan.space.domains if domain.key == "optimisation.batch_size"]
     explored = [each.trial.recipe for each in ran if not each.trial.row]
-    assert plan.course.parts == any(each.trial.seed == PART for each in ran) == (rows > 160)
+    assert plan.design.allows_parts == any(each.trial.seed == PART_SEED for each in ran) == (rows > 160)
     assert {recipe.optimisation.batch_size for recipe in explored} == batches <= {*offered}
     assert len(explored) > 30
 
@@ -76,7 +76,7 @@ def test_no_recipe_is_asked_for_that_has_no_batch_in_its_part(kind: str, rows: i
 def test_what_has_a_batch_in_the_part_that_recipes_begin_on_is_asked_for() -> None:
     """A quarter, where an eighth has too few steps to tell anything."""
     plan, ran = searched_by("--train", write("pairs", 1600), steps=2)
-    explored = [each.trial.recipe for each in ran if each.trial.seed == PART and each.trial.name[:3] == "1/4"]
+    explored = [each.trial.recipe for each in ran if each.trial.seed == PART_SEED and each.trial.name[:3] == "1/4"]
     assert 256 in {recipe.optimisation.batch_size for recipe in explored}
     assert plan.base.optimisation.batch_size < 256
 

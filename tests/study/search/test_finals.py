@@ -13,9 +13,9 @@ import pytest
 
 from reports.facts.results import Results
 from reports.ledger import LEDGER, Finals, Ledger, StudyInfo, fresh_seeds, is_fresh
-from reports.ledger.finals import FIRST_FRESH
+from reports.ledger.finals import FIRST_FRESH_SEED
 from reports.ledger.folders import POPULATIONS
-from reports.ledger.option_values import size_of_finals
+from reports.ledger.option_values import parse_finals_size
 from reports.testing import made_record
 from search_spaces.goals import SELECTION, searched
 from search_spaces.space import Domain
@@ -47,15 +47,15 @@ RATES = (1e-4, 1e-3, 1e-5, 3e-4)
 
 class TestAsked:
     def test_recipes_and_seeds_or_none(self) -> None:
-        assert size_of_finals("--finals", "3x5") == (3, 5)
-        assert size_of_finals("--finals", "none") == "none"
+        assert parse_finals_size("--finals", "3x5") == (3, 5)
+        assert parse_finals_size("--finals", "none") == "none"
         assert parse(["--space", "scl_tau", "--search", "grid"]).finals_size == (1, 5)
         assert parse(["--space", "scl_tau"]).finals_size is None
 
     @pytest.mark.parametrize("text", ["3", "x", "3x", "ax5", "0x5", "3x1", "-1x5", "3x5x2", "1000x5", "3 by 5", ""])
     def test_anything_else_is_refused(self, text: str) -> None:
         with pytest.raises(UserError, match="--finals"):
-            size_of_finals("--finals", text)
+            parse_finals_size("--finals", text)
 
     def test_a_study_of_rows_has_none(self) -> None:
         with pytest.raises(UserError, match="--finals is how a search ends; add --search optuna"):
@@ -95,23 +95,23 @@ class TestSize:
     def test_base_and_baseline_and_the_encoder_each_once(self) -> None:
         base, other = Recipe(), Recipe({"objective.temperature": 0.5})
         finals = SearchFinals(3, 5, base, {base.hash: "SCL", other.hash: "baseline"}, other)
-        assert [(entrant.name, [*entrant.seeds]) for entrant in finals.beside] == [
+        assert [(entrant.name, [*entrant.seeds]) for entrant in finals.references] == [
             ("base settings", [*fresh_seeds(5)]),
-            ("untrained encoder", [FIRST_FRESH]),
+            ("untrained encoder", [FIRST_FRESH_SEED]),
             ("baseline", [*fresh_seeds(5)]),
         ]
         assert finals.in_words() == (
             "3 recipes x 5 fresh seeds, beside the base settings (5), the untrained encoder and baseline (5)"
         )
         same = SearchFinals(3, 5, base, {base.hash: "SCL"}, base)
-        assert [entrant.name for entrant in same.beside] == ["base settings", "untrained encoder"]
+        assert [entrant.name for entrant in same.references] == ["base settings", "untrained encoder"]
         assert same.facts().baseline == same.facts().base == base.hash
 
     def test_a_row_that_no_seed_changes_has_run_already(self) -> None:
         base = Recipe()
         untrained = as_it_came(base)
         finals = SearchFinals(3, 5, base, {untrained.hash: "untrained"}, untrained)
-        assert [(entrant.name, len(entrant.seeds)) for entrant in finals.beside] == [
+        assert [(entrant.name, len(entrant.seeds)) for entrant in finals.references] == [
             ("base settings", 5),
             ("untrained encoder", 0),
         ]
@@ -122,14 +122,14 @@ class TestSize:
         [(1.9, None), (2.0, (1, 1)), (5.5, (1, 2)), (9.9, (1, 4)), (99.0, (1, 5))],
     )
     def test_they_fit_into_what_there_is(self, trainings: float, size: tuple[int, int] | None) -> None:
-        sized = SearchFinals(1, 5, Recipe()).within(trainings)
+        sized = SearchFinals(1, 5, Recipe()).shrink_to(trainings)
         assert (sized and (sized.recipes, sized.seeds)) == size
         assert sized is None or sized.smaller == (size != (1, 5))
 
     def test_a_learning_curve_costs_seven_eighths_of_a_training_for_each_seed(self) -> None:
         with_curve = SearchFinals(1, 5, Recipe(), curve=True)
-        assert (with_curve.trainings, with_curve.curve_trainings, with_curve.of_curve) == (15, 5, 15)
-        fits = with_curve.within(10)
+        assert (with_curve.trainings, with_curve.curve_trainings, with_curve.most_curve_trials) == (15, 5, 15)
+        fits = with_curve.shrink_to(10)
         assert (fits.seeds, fits.trainings) == (3, 9)
 
 
@@ -161,10 +161,10 @@ class TestAgenda:
             search.tell(key, record[key])
         beside = [trial for _ in range(9) if (trial := search.next()) is not None]
         assert {(trial.name, trial.seed) for trial in beside} == {("base settings", seed) for seed in fresh_seeds(5)}
-        assert search.waits
+        assert search.awaits_records
         search.tell([*record][-1], record[[*record][-1]])
         following = search.next()
-        assert (following.name, following.seed) == ("rate 0.001", FIRST_FRESH)
+        assert (following.name, following.seed) == ("rate 0.001", FIRST_FRESH_SEED)
 
     def test_more_recipes_choose_anew_and_more_seeds_extend(self) -> None:
         first, clock, explorer = agenda(rates=RATES[:1], finals=of((1, 2)))
@@ -180,14 +180,14 @@ class TestAgenda:
         usual = outcome()
 
         def failing(trial: Trial) -> tuple[float, Any]:
-            return (1.0, None) if trial.seed == FIRST_FRESH + 1 else usual(trial)
+            return (1.0, None) if trial.seed == FIRST_FRESH_SEED + 1 else usual(trial)
 
         search, clock, explorer = agenda(rates=RATES, finals=of((1, 3)))
         ran = drive(search, clock, failing)
-        assert [run.trial.seed for run in ran if run.record is None] == [FIRST_FRESH + 1] * 2
+        assert [run.trial.seed for run in ran if run.record is None] == [FIRST_FRESH_SEED + 1] * 2
         assert search.remaining == 0
         again, clock, _ = agenda(rates=RATES, before=ran, proposed=explorer.proposed, finals=of((1, 3)))
-        assert [run.trial.seed for run in drive(again, clock, usual)] == [FIRST_FRESH + 1] * 2
+        assert [run.trial.seed for run in drive(again, clock, usual)] == [FIRST_FRESH_SEED + 1] * 2
 
     def test_where_nothing_has_a_score_the_base_runs_alone(self) -> None:
         search, clock, _ = agenda(rates=RATES)
@@ -282,7 +282,7 @@ class TestLimit:
 
         search, clock, _ = agenda(places=1, limits={"worker_hours": 1.0}, finals=of((1, 2)))
         explorer = Long([1e-4 * (1 + number) for number in range(30)])
-        search = Agenda(search.course, Budget(search.course.limits, (), 1, clock), (), explorer)
+        search = Agenda(search.design, Budget(search.design.limits, (), 1, clock), (), explorer)
         ran = drive(search, clock, outcome())
         assert {run.trial.recipe.flat()["optimisation.epochs"] for run in ran} == {0, 1}
         assert sum(not run.trial.row and run.trial.seed == 0 for run in ran) >= 5
@@ -421,7 +421,7 @@ class TestStudy:
         ledger = Ledger(tmp_path / LEDGER)
         searcher = searcher_of(plan, ledger)
         own = [trial.seed for trial in run(searcher, ledger) if trial.recipe_hash == untrained]
-        assert own == [0, FIRST_FRESH]
+        assert own == [0, FIRST_FRESH_SEED]
         assert [plan.scoring_of(untrained, seed).parts for seed in own] == ["development", "all"]
         assert len(searcher.finals.finalists) == 1
 

@@ -10,7 +10,7 @@ import pytest
 from reports.facts.answer import Answer
 from reports.facts.results import Results
 from reports.ledger import LearningCurve, Record, StudyInfo, fresh_seeds, is_fresh
-from reports.ledger.finals import SHARES
+from reports.ledger.finals import CURVE_SHARES
 from reports.made_up import DATA, VERSIONS
 from reports.testing import made_record, write_trial
 from study.check import check_plan
@@ -119,10 +119,10 @@ def test_what_the_answer_says_to_use_is_trained_on_parts_last(whole: tuple[Study
     answer = Answer.of(Results.load(study.results))
     curve = curve_of(study)
     assert curve.whole == answer.to_train.recipe
-    assert curve.parts == {name: trained[SEEDS * place].recipe_hash for place, name in enumerate(SHARES)}
+    assert curve.parts == {name: trained[SEEDS * place].recipe_hash for place, name in enumerate(CURVE_SHARES)}
     used = next(trial.recipe for trial in ran if trial.recipe_hash == curve.whole)
     assert {trial.recipe.override({"corpus.share": 1.0}) for trial in trained} == {used}
-    assert {trial.name for trial in trained} == {f"{name} of the data: {answer.to_train.name}" for name in SHARES}
+    assert {trial.name for trial in trained} == {f"{name} of the data: {answer.to_train.name}" for name in CURVE_SHARES}
 
 
 def test_the_report_reads_it(whole: tuple[Study, list[Trial], int]) -> None:

@@ -15,13 +15,13 @@ from reports.facts.answer import Answer
 from reports.facts.part_scores import part_scores, passed_over
 from reports.facts.recipe_names import recipe_names
 from reports.facts.results import Results
-from reports.importance import ENOUGH
+from reports.importance import MIN_RECIPES
 from reports.ledger import FAILURES, LEDGER, Ledger, Record, is_fresh, training_seconds
-from reports.ledger.finals import PART, SHARE
+from reports.ledger.finals import PART_SEED, SHARE
 from reports.live.folder import Folder
 from reports.sections import explored, mattered, what_was_run
 from reports.sections.finals import _passed_over
-from reports.sections.importance import FEWEST_BOTH, _agreement, _scored
+from reports.sections.importance import MIN_RECIPES_ON_BOTH, _agreement, _scored
 from reports.testing import made_record
 from study.results_folder.prepare import prepare_results, save_info
 from study.search.agenda import Agenda
@@ -88,7 +88,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Trial], 
 def test_the_report_names_what_ran_on_a_part(whole: tuple[Path, list[Trial], TuneSearcher]) -> None:
     folder, ran, searcher = whole
     results = Results.load(folder)
-    parts = {trial.recipe_hash: trial.name for trial in ran if trial.seed == PART}
+    parts = {trial.recipe_hash: trial.name for trial in ran if trial.seed == PART_SEED}
     assert {record.recipe_hash for record in results.parts} == {*parts}
     assert not {*parts} & {*results.recipes}
     names = recipe_names(results)
@@ -99,7 +99,7 @@ def test_the_report_names_what_ran_on_a_part(whole: tuple[Path, list[Trial], Tun
     shares, shown = [best.share for best in view.best], view.names
     assert shares == sorted(shares, reverse=True)
     assert len({*shares}) > 2
-    assert {shown[f"{key}-{PART}"] for key in parts} >= explored_names
+    assert {shown[f"{key}-{PART_SEED}"] for key in parts} >= explored_names
     left = len({name.partition(": ")[2] for name in explored_names})
     text = markdown(explored.write(results, folder / "pictures"))
     assert f", {left} ended on a part of the data" in text
@@ -119,12 +119,12 @@ def test_the_report_names_better_recipes_that_had_no_room_in_the_finals(
 ) -> None:
     results = Results.load(whole[0])
     finals = results.info.finals
-    share = max(share for share, _ in results.wholes.values())
+    share = max(share for share, _ in results.whole_recipes.values())
     goal = results.goals[0]
     scores = {
         recipe.hash: goal.of(record.scores, record.cost)
         for record in results.parts
-        for of, recipe in [results.wholes[record.recipe_hash]]
+        for of, recipe in [results.whole_recipes[record.recipe_hash]]
         if of == share and recipe.hash != finals.base
     }
     best, *others = sorted(scores, key=lambda key: -scores[key])
@@ -135,13 +135,13 @@ def test_the_report_names_better_recipes_that_had_no_room_in_the_finals(
     lowest.save(tmp_path / "study")
     passed = passed_over(Results.load(tmp_path / "study"))
     assert passed.last == others[-1]
-    assert [*passed.by.items()] == [(key, scores[key] - scores[others[-1]]) for key in (best, *others[:-1])]
+    assert [*passed.leads.items()] == [(key, scores[key] - scores[others[-1]]) for key in (best, *others[:-1])]
     (text,) = _passed_over(Results.load(tmp_path / "study"))
     names = recipe_names(results)
     assert text.startswith(
         f"On 1/2 of the data these scored higher in development than `{names[others[-1]]}`: `{names[best]}` by "
     )
-    assert ("and others" in text) == (len(passed.by) > 3)
+    assert ("and others" in text) == (len(passed.leads) > 3)
 
 
 def test_what_mattered_is_looked_for_on_the_part_that_most_recipes_trained_on(
@@ -149,15 +149,15 @@ def test_what_mattered_is_looked_for_on_the_part_that_most_recipes_trained_on(
 ) -> None:
     folder, ran, _ = whole
     results = Results.load(folder)
-    smallest = [trial for trial in ran if trial.seed == PART and trial.recipe.flat()[SHARE] == 0.125]
+    smallest = [trial for trial in ran if trial.seed == PART_SEED and trial.recipe.flat()[SHARE] == 0.125]
     text = markdown(mattered.write(results, tmp_path))
     goal = "STS goal on development parts after training on 1/8 of the data"
     few = f"; {len(smallest)} have the {goal}."
-    assert few in text if len(smallest) < ENOUGH else f"for the {goal}" in text
+    assert few in text if len(smallest) < MIN_RECIPES else f"for the {goal}" in text
     (searched,) = _scored(results).values()
     assert searched.share < 1
     on_both = [each for each in part_scores(results, searched.goal).values() if {searched.share, 1.0} <= each.keys()]
-    assert bool(_agreement(results, searched)) == (len(on_both) >= FEWEST_BOTH)
+    assert bool(_agreement(results, searched)) == (len(on_both) >= MIN_RECIPES_ON_BOTH)
     assert _agreement(results, dataclasses.replace(searched, share=1.0)) == ""
     unscored = dataclasses.replace(results, records=[], parts=[])
     assert "is unknown: no recipe of the search has a score" in markdown(mattered.write(unscored, tmp_path))
@@ -182,7 +182,7 @@ def test_simulated_time_has_the_same_trials_in_the_same_order(
     """What a replay drives is what a study goes by."""
     plan, _, _ = make(tmp_path, *LIMITED)
     clock = SimulatedClock()
-    search = Agenda(plan.course, Budget(plan.limits, clock=clock), (), OptunaExplorer(plan))
+    search = Agenda(plan.design, Budget(plan.limits, clock=clock), (), OptunaExplorer(plan))
     ran = drive(search, clock, simulated)
     assert search.limited
     assert search.ladder == whole[2].agenda.ladder == Ladder((0.125, 0.5))
@@ -201,7 +201,7 @@ def test_without_a_finalist_the_base_settings_have_the_seeds_that_there_is_room_
     def below_the_base(trial: Trial) -> tuple[float, Record]:
         return simulated(trial, less=20 * (trial.recipe.preferring({SHARE: 1.0}).hash != plan.base.hash))
 
-    agenda = Agenda(plan.course, budget, (), OptunaExplorer(plan))
+    agenda = Agenda(plan.design, budget, (), OptunaExplorer(plan))
     ran = drive(agenda, clock, below_the_base)
     assert agenda.finalists == []
     fresh = {each.trial.seed for each in ran if each.trial.recipe_hash == plan.base.hash and is_fresh(each.trial.seed)}
@@ -217,10 +217,10 @@ def test_recipes_that_a_part_told_of_were_tried_and_one_that_failed_there_failed
     explored_whole = {trial.recipe_hash for trial in ran if not trial.row and trial.seed == 0}
     answer = Answer.of(Results.load(tmp_path))
     assert answer.tried > answer.whole > len(explored_whole)
-    again = [trial.recipe.override({SHARE: 1.0}).hash for trial in ran if trial.seed == PART]
+    again = [trial.recipe.override({SHARE: 1.0}).hash for trial in ran if trial.seed == PART_SEED]
     lost = next(
         trial
-        for trial, key in zip((trial for trial in ran if trial.seed == PART), again, strict=True)
+        for trial, key in zip((trial for trial in ran if trial.seed == PART_SEED), again, strict=True)
         if key not in explored_whole and not trial.name.endswith("base settings")
     )
     (tmp_path / LEDGER / f"{lost.key}.json").unlink()
@@ -313,7 +313,7 @@ def test_where_a_part_is_of_no_use_recipes_train_on_all_of_the_data(
     more: tuple[str, ...], parts: bool, tmp_path: Path
 ) -> None:
     search = ("--space", "scl_tau", "--search", "optuna", "--goals", "sts", "--finals", "1x3", *EPOCH)
-    assert make(tmp_path, *search, *more)[0].course.parts == parts
+    assert make(tmp_path, *search, *more)[0].design.allows_parts == parts
 
 
 def test_who_is_a_finalist_rests_on_the_parts_alone() -> None:
@@ -322,10 +322,10 @@ def test_who_is_a_finalist_rests_on_the_parts_alone() -> None:
     seconds = {"base": 10.0, "long": 30.0, "short": 10.0, "other": 10.0}
     small = PartScores({"base": 70.0, "long": 80.0, "short": 79.9, "other": 79.0}, seconds)
     assert [*best_on_parts([small], "base")] == [["short", "long", "other"]]
-    assert [key for key in small.scores if small.gives_way(key)] == ["long"]
+    assert [key for key in small.scores if small.has_shorter_rival(key)] == ["long"]
     even = dataclasses.replace(small, seconds=dict.fromkeys(small.scores, 10.0))
     assert [*best_on_parts([even], "base")] == [["long", "short", "other"]]
-    assert not any(map(even.gives_way, even.scores))
+    assert not any(map(even.has_shorter_rival, even.scores))
     large = PartScores({"base": 75.0, "long": 76.0}, {"base": 20.0, "long": 60.0, "short": 20.0})
     assert [*best_on_parts([large, small], "base")] == [["long"], ["other"]]
 

@@ -13,11 +13,11 @@ import pytest
 from reports.facts.best_model import ranking
 from reports.facts.results import Results
 from reports.ledger import Record, StudyInfo, fresh_seeds
-from reports.ledger.finals import PART
+from reports.ledger.finals import PART_SEED
 from reports.testing import made_record
 from search_spaces import load_space
 from study.search.budget import Budget
-from study.search.course import Explored, StudyCourse
+from study.search.course import Explored, StudyDesign
 from study.search.progress import StudyProgress
 from study.search.seed_race import StudySeedRace
 from study.trial import Trial
@@ -45,8 +45,8 @@ def made_up(study: int, seeds: int) -> list[Record]:
         before = {}
         behind = number % 4 == 3
         count = 1 if behind else seeds if study % 2 else chance.randint(1, seeds)
-        for seed in [*range(count), PART, fresh_seeds(1)[0]]:
-            above = 100.0 * (seed >= PART) - 30.0 * behind
+        for seed in [*range(count), PART_SEED, fresh_seeds(1)[0]]:
+            above = 100.0 * (seed >= PART_SEED) - 30.0 * behind
             scores = {
                 "STSBenchmark": {"dev_spearman_cosine": above + chance.uniform(50, 60), "spearman_cosine": 1.0},
                 "MR": {"dev_accuracy": above + chance.uniform(70, 80), "accuracy": chance.random()},
@@ -74,7 +74,7 @@ def results_of(
         seeds=[*range(seeds)], most_seeds=most,
     )  # fmt: skip
     space = dataclasses.replace(SPACE, goals=tuple(goals))
-    own = [record for record in records if record.seed < PART]
+    own = [record for record in records if record.seed < PART_SEED]
     return Results(Path("nowhere"), info, space, own)
 
 
@@ -97,13 +97,13 @@ def test_the_best_are_those_of_the_report(goals: tuple[str, ...], limits: dict[s
             for record in results.records:
                 race.enter(Trial(Recipe.from_flat(record.recipe), 0, ""))
         explorer = Rates((), [Explored(recipe, "") for recipe in results.followed.values()])
-        course = StudyCourse(fixed=[], base=BASE, goals=results.goals, seeds=range(seeds), limits=limits)
+        design = StudyDesign(fixed=[], base=BASE, goals=results.goals, seeds=range(seeds), limits=limits)
         mixed = random.Random(study).sample(records, len(records))
-        progress = StudyProgress(course, Budget({}), mixed, explorer, race)
+        progress = StudyProgress(design, Budget({}), mixed, explorer, race)
         assert progress.ranked() == ranking(results)
         lost += sum(each.lost for each in progress.ranked())
         keys = [*results.recipes]
-        assert [*map(progress.standings.once, keys)] == [*map(results.once, keys)]
+        assert [*map(progress.standings.counted_as, keys)] == [*map(results.counted_as, keys)]
         shared |= {place for place, groups in enumerate(results.shared_trials) if groups}
     assert shared == {0, 1}, "one in effect, and a copied trial"
     assert bool(lost) == raced or len(goals) > 1

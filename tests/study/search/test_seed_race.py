@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from reports.facts.seed_race import Raced
+from reports.facts.seed_race import RecipeRace
 from reports.sections.racing import why
 from reports.statistics.sequential import PILOT, Entrant, race_for_best
 from study.search.seed_race import SeedRace
@@ -73,8 +73,8 @@ def test_any_order_and_any_restart_leads_to_the_same_end(goals: int, places: int
         ]  # fmt: skip
         assert ends[0] == ends[1]
         assert all(LEAST <= seed < MOST for _, seed in begun)
-        assert all(LEAST <= raced.has <= MOST for raced in race.raced().values())
-        assert all(raced.seeds <= raced.has for raced in race.raced().values())
+        assert all(LEAST <= raced.seeds_run <= MOST for raced in race.raced().values())
+        assert all(raced.seeds <= raced.seeds_run for raced in race.raced().values())
         assert sum(map(race.open, scores)) == 0
 
 
@@ -85,7 +85,7 @@ def test_only_the_seeds_that_were_run_decide() -> None:
         race, _ = run(scores, random.Random(number), places=1, rows=0)
         whole = race_for_best({name: Entrant(own) for name, own in scores.items()}, LEAST, MOST)
         assert {name: course.seeds for name, course in whole.items()} == {
-            name: raced.has for name, raced in race.raced().items()
+            name: raced.seeds_run for name, raced in race.raced().items()
         }
 
 
@@ -120,8 +120,8 @@ def test_far_behind_recipes_stop_and_close_ones_go_on() -> None:
     scores["b"] = scores["a"] + chance.normal(0, 0.1, (MOST, 1))
     race, _ = run(scores, random.Random(0), places=1, rows=0)
     raced = race.raced()
-    assert raced["a"].has == raced["b"].has == MOST
-    assert all(raced[f"far {number}"].has <= 2 for number in range(8))
+    assert raced["a"].seeds_run == raced["b"].seeds_run == MOST
+    assert all(raced[f"far {number}"].seeds_run <= 2 for number in range(8))
     assert all(raced[f"far {number}"].lost for number in range(8))
     assert "cannot be the best" in why(raced["far 0"], str)
 
@@ -151,5 +151,5 @@ def test_what_no_seed_changes_is_run_once() -> None:
 def test_why_says_something_of_every_recipe() -> None:
     race, _ = run(truth(8, 2, 1), random.Random(1), places=2)
     for raced in race.raced().values():
-        assert isinstance(raced, Raced)
+        assert isinstance(raced, RecipeRace)
         assert "seed" in why(raced, str) or "beat it" in why(raced, str)

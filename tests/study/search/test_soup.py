@@ -16,7 +16,7 @@ from reports.testing import write_trial
 from study.engine.launch import _drop_models, to_run
 from study.engine.models_kept import ModelsKept
 from study.plan import Plan
-from study.search.after_finals import _averages, soups_of
+from study.search.after_finals import _averages, plan_soups
 from study.trial import Trial
 from tests.conftest import slow_case
 from tests.study.plans import ALLOTMENT
@@ -172,10 +172,10 @@ def test_what_has_no_average(whole: tuple[Study, list[Trial], int], tmp_path: Pa
     recipes = [trial.recipe for trial in ran if not trial.part]
     for trial in soups(ran):
         (tmp_path / "ledger" / f"{trial.key}.json").unlink()
-    assert len(soups_of(Results.load(tmp_path), recipes)) == len(WHOLE)
+    assert len(plan_soups(Results.load(tmp_path), recipes)) == len(WHOLE)
     lost = next(trial for trial in ran if trial.key in soups(ran)[0].averaged)
     write_trial(tmp_path, dataclasses.replace(saved(lost, study.plan), checkpoint=None))
-    assert soups_of(Results.load(tmp_path), recipes) == []
+    assert plan_soups(Results.load(tmp_path), recipes) == []
     assert not _averages(recipes[-1].preferring({"encoder.adapter": "mlp"}))
     assert not _averages(recipes[-1].preferring({"optimisation.epochs": 0}))
 

@@ -31,7 +31,7 @@ from study.why.case import Cause, StudyCase
 from study.why.changes import back, changes_of
 from study.why.looks import LOOKS, near_copies
 from study.why.page import blocks_of, joined, lines, mended
-from study.why.tries import AGAIN, FIRST, Gained, Tries
+from study.why.tries import CHOOSING_SEED, JUDGING_SEEDS, Gained, Tries
 from tests.study.plans import model_folder
 from trainables.corpora.scenes.lexicon import NOUNS
 from trainables.encoders import check_trainable, load_encoder
@@ -135,7 +135,7 @@ def test_a_sample_of_the_rows_meets_as_many_copies_as_all(case_of: CaseOf, monke
     rows = parts_of()["train"][:150]
     case = case_of(train=[row for row in rows for row in (row, (f"again {row[0]}", f"{row[1]}."))])
     whole = looks._met_in_a_batch(case)
-    monkeypatch.setattr("study.why.case.MOST", 150)
+    monkeypatch.setattr("study.why.case.MOST_ROWS", 150)
     del case.__dict__["pairs"]
     assert len(case.pairs) == 150
     assert looks._met_in_a_batch(case) == pytest.approx(whole, rel=0.4)
@@ -235,7 +235,7 @@ class MadeUp(Tries):
         items = (
             50 + random.normal(0, 3, 400) + sum(self.gains.get(f"{key}={value}", 0) for key, value in changes.items())
         )
-        value = items.mean() + (9 if self.lucky in repr(changes) and self.lucky and seed == FIRST else 0)
+        value = items.mean() + (9 if self.lucky in repr(changes) and self.lucky and seed == CHOOSING_SEED else 0)
         return Sample(np.array([value]), (seed,), effects=((items - items.mean()) / len(items))[None], items="dev")
 
 
@@ -322,7 +322,7 @@ def test_seeds_that_differ_much_show_nothing(case_of: CaseOf, monkeypatch: pytes
     def noisy(changes: Mapping[str, object], seed: int) -> Sample | None:
         sample = trained(changes, seed)
         return dataclasses.replace(
-            sample, values=sample.values + (12 if TEMPERATURE in changes and seed == AGAIN[0] else 0)
+            sample, values=sample.values + (12 if TEMPERATURE in changes and seed == JUDGING_SEEDS[0] else 0)
         )
 
     monkeypatch.setattr(tries, "_trained", noisy)
@@ -333,9 +333,9 @@ def test_a_training_is_scored_on_development_items(case_of: CaseOf) -> None:
     case = case_of(train=parts_of()["train"][:40])
     small = dataclasses.replace(case, recipe=case.recipe.override({BATCH: 16, "encoder.max_length": 16}))
     tries = Tries(small, 60)
-    sample = tries._trained({EPOCHS: 1}, AGAIN[0])
+    sample = tries._trained({EPOCHS: 1}, JUDGING_SEEDS[0])
     assert sample.effects.shape == (1, SIZES["dev"])
-    assert tries._trained({"pooling.mode": "nothing"}, FIRST) is None
+    assert tries._trained({"pooling.mode": "nothing"}, CHOOSING_SEED) is None
 
 
 def test_the_page_and_the_console_have_sentence_and_command(case_of: CaseOf) -> None:
@@ -474,7 +474,7 @@ def test_wrong_rows_are_not_looked_for_beside_rows_of_the_same_file(
 ) -> None:
     case = case_of()
     assert "Wrong rows were not looked for" not in words.how(case, None)
-    monkeypatch.setattr(StudyCase, "dev_is_aside", True)
+    monkeypatch.setattr(StudyCase, "dev_is_held_out", True)
     monkeypatch.setattr(looks, "_judged", lambda case: pytest.fail("these rows judge nothing"))
     assert looks.mislabelled(case) is None
     assert "Wrong rows were not looked for: development rows come from the same file" in words.how(case, None)

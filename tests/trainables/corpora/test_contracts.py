@@ -31,7 +31,7 @@ def layout(tmp_path: Path, own_cache: None, entry: type[Layout]) -> Layout:
 
 @pytest.fixture
 def request_for_it(entry: type[Layout]) -> SamplerRequest:
-    most = (2, 3) if entry.exact else (None, None)
+    most = (2, 3) if entry.exact_counts else (None, None)
     return SamplerRequest(2, 1, *most, max_length=64, encoder=WordEncoder(max_length=64))
 
 

@@ -17,7 +17,7 @@ from tests.json_lines import write_rows
 from tests.peers import Both, Case
 from trainables.corpora import mining
 from trainables.corpora.layouts.contract import Layout
-from trainables.corpora.mining import Embed, Mining, mined_table, with_table
+from trainables.corpora.mining import Embed, Mining, add_negatives, mined_table
 from trainables.corpora.nli import NLIPairs, load_nli
 from trainables.errors import UserError
 from trainables.labels import CONTRADICTION, ENTAILMENT
@@ -30,7 +30,7 @@ def corpus(folder: Path, rows: list[tuple[str, str]]) -> NLIPairs:
 
 
 def with_mined(pairs: NLIPairs, embed: Embed, rules: Mining, each: int) -> NLIPairs:
-    return with_table(pairs, mined_table(pairs, embed, rules, each))
+    return add_negatives(pairs, mined_table(pairs, embed, rules, each))
 
 
 def negatives_of(pairs: NLIPairs) -> dict[str, list[str]]:
@@ -89,7 +89,7 @@ ROWS = [(f"a{i % 30}", f"p{i}") for i in range(50)] + [("a3", "a5"), ("p7", "p9"
 def test_they_are_those_of_a_loop(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, each: int, rules: Mining, at_once: int
 ) -> None:
-    monkeypatch.setattr(mining, "AT_ONCE", at_once)
+    monkeypatch.setattr(mining, "ANCHORS_AT_ONCE", at_once)
     embed, pairs = Drawn(each), corpus(tmp_path, ROWS)
     mined = with_mined(pairs, embed, rules, each)
     assert negatives_of(mined) == naive(ROWS, embed, rules, each)

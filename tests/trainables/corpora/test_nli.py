@@ -231,7 +231,7 @@ def test_real_snli():
 # ---- a share of a corpus: whole texts, the smaller within the larger, the same for every seed
 
 SHARES = (0.125, 0.25, 0.5, 0.9)
-CUT = [name for name, layout in LAYOUTS.items() if "share" in layout.__dataclass_fields__ and not layout.tokens]
+CUT = [name for name, layout in LAYOUTS.items() if "share" in layout.__dataclass_fields__ and not layout.draws_tokens]
 
 
 @given(st.lists(st.sampled_from("abcdefgh"), min_size=8, max_size=60))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from trainables.corpora.nli import NLIPairs, load_nli
-from trainables.corpora.scene_meanings import Meanings, follows, meanings_of
+from trainables.corpora.scene_meanings import Meanings, entails, meanings_of
 from trainables.corpora.scenes.scene import relation, sample
 from trainables.labels import ENTAILMENT
 
@@ -57,10 +57,10 @@ def test_against_a_loop_over_all_pairs(pairs: NLIPairs, meanings: Meanings) -> N
 def test_from_a_negated_scene_follows_itself_alone() -> None:
     scene = sample(Random(1))
     negated = replace(scene, negated=True)
-    assert follows(scene, scene)
-    assert follows(negated, negated)
-    assert not follows(negated, scene)
-    assert not follows(scene, negated)
+    assert entails(scene, scene)
+    assert entails(negated, negated)
+    assert not entails(negated, scene)
+    assert not entails(scene, negated)
 
 
 def test_of_other_texts_nothing_is_known(pairs: NLIPairs, meanings: Meanings) -> None:

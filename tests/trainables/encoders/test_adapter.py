@@ -87,7 +87,7 @@ class TestStore:
     def test_a_killed_pass_keeps_its_whole_blocks(
         self, base: Counting, folder: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("trainables.encoders.embedding_store.AT_ONCE", 2)
+        monkeypatch.setattr("trainables.encoders.embedding_store.SENTENCES_PER_FILE", 2)
         base.vectors[WORDS.index("dogs")] = np.nan  # stands for the kill: the third block fails
         sentences = ["a man", "is", "run", "a", "two dogs", "man"]
         store = EmbeddingStore(base, folder)

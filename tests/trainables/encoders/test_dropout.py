@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from torch import nn
 
-from trainables.encoders.dropout import LEVELS, QuickDropout, dropout, quicken
+from trainables.encoders.dropout import LEVELS, QuickDropout, dropout, use_quick_dropout
 
 MANY = 400_000
 
@@ -68,7 +68,7 @@ def test_a_saved_state_draws_the_same_again() -> None:
 
 def test_a_model_is_quickened_and_evaluates_as_before() -> None:
     model = nn.Sequential(nn.Linear(8, 8), nn.Dropout(0.5), nn.Sequential(nn.Dropout(0.0), nn.AlphaDropout(0.5)))
-    quicken(model)
+    use_quick_dropout(model)
     kinds = [type(module) for module in model.modules()]
     assert kinds.count(QuickDropout) == 2
     assert nn.Dropout not in kinds

@@ -19,7 +19,7 @@ from tests.contributing import PLUGINS
 from trainables import plugins
 from trainables.encoders import ENCODERS, check_encoder, check_trainable, finished_kind, load_encoder, trainable
 from trainables.encoders.adapter import AdaptedEncoder
-from trainables.encoders.contract import BaseEncoder, TokenEncoder, TrainableEncoder, on_tokens
+from trainables.encoders.contract import BaseEncoder, TokenEncoder, TrainableEncoder, as_token_encoder
 from trainables.encoders.kinds import StaticStart
 from trainables.encoders.lora import LoraEncoder
 from trainables.encoders.pooling import POOLINGS, Mean, Pooling
@@ -135,7 +135,7 @@ def test_what_cannot_be_trained_is_refused(word_vectors: Path, tmp_path: Path):
     adapted = AdaptedEncoder(vectors, tmp_path / "embeddings")
     assert trainable(adapted) is adapted
     with pytest.raises(UserError, match="class AdaptedEncoder has no tokens of its own"):
-        on_tokens(adapted)
+        as_token_encoder(adapted)
 
 
 def test_the_kind_of_a_finished_model(make_encoder: Any, finished: Path, word_vectors: Path, tmp_path: Path):
@@ -162,7 +162,7 @@ def letters(plugin: Callable[[str], None]) -> Iterator[None]:
 @pytest.fixture
 def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
     """Runs one of docs/plugins; its entries are removed after the test."""
-    monkeypatch.setattr(plugins, "_ran", {})
+    monkeypatch.setattr(plugins, "_loaded_files", {})
     before = len(Registry.added)
 
     def run(name: str) -> None:
@@ -225,7 +225,7 @@ def test_a_strangers_pooling_counts_and_is_not_saved_as_another(plugin: Callable
     chosen = {"pooling.mode": "power_mean", "encoder.name": SCENES_ENCODER}
     recipe = Recipe().override({**chosen, "pooling.power": 2.0})
     check_trainable(recipe)
-    encoder = on_tokens(load_encoder(recipe.encoder, recipe.part(Pooling), device="cpu"))
+    encoder = as_token_encoder(load_encoder(recipe.encoder, recipe.part(Pooling), device="cpu"))
     first = load_encoder(recipe.encoder, Recipe().override(chosen).part(Pooling), device="cpu")
     assert first.fingerprint() != encoder.fingerprint()
     encoder.train(False)

@@ -24,7 +24,7 @@ from trainables.encoders import check_encoder, load_encoder
 from trainables.encoders.builtin import build
 from trainables.encoders.passes import full_passes, length_buckets
 from trainables.encoders.pooling import POOLINGS, Mean, MeanWithoutCLS
-from trainables.encoders.precision import computing, evaluated_in
+from trainables.encoders.precision import computing, resolve_evaluation_precision
 from trainables.encoders.projection import MLP, PROJECTIONS, Linear, Projection
 from trainables.encoders.transformer import TransformerEncoder
 from trainables.encoders.word_vectors import WordVectors
@@ -465,7 +465,7 @@ def test_a_pass_that_does_not_fit_is_halved(make_encoder: Any, monkeypatch: pyte
 
 def test_tf32_holds_inside_alone_and_is_fp32_on_a_cpu():
     products = torch.backends.cuda.matmul
-    with computing(torch.device("cuda"), evaluated_in("tf32", "cuda")):
+    with computing(torch.device("cuda"), resolve_evaluation_precision("tf32", "cuda")):
         assert products.allow_tf32
     assert not products.allow_tf32
-    assert evaluated_in("tf32", "cpu") == torch.float32
+    assert resolve_evaluation_precision("tf32", "cpu") == torch.float32

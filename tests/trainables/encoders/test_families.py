@@ -155,7 +155,7 @@ class TestEveryFamily:
         assert encoder.max_length == (100 if family in ("t5", "mt5", "umt5") else LONGEST)
         (ids,) = encoder.tokenize([text])
         assert len(ids) == encoder.max_length
-        assert ids[len(ids) - len(encoder._around[1]) :] == encoder._around[1], "the end token is kept"
+        assert ids[len(ids) - len(encoder._special_tokens[1]) :] == encoder._special_tokens[1], "the end token is kept"
         theirs = reloaded(encoder, tmp_path / "long")
         np.testing.assert_allclose(theirs.encode([text]), encoder.encode([text]), atol=1e-5, rtol=0)
 
@@ -185,7 +185,7 @@ def test_who_sees_whom(family: str, folders: dict[str, Path]):
     """A later word changes the first word's state in an encoder, and in no decoder; packed as padded."""
     encoder = load(folders[family])
     first, other = encoder.tokenize(["two dogs run in the park", "two dogs run in the water"])
-    start = len(encoder._around[0])
+    start = len(encoder._special_tokens[0])
     for packed in (encoder._passes.packed, False):
         encoder._passes.packed = packed
         with torch.no_grad():

@@ -10,7 +10,7 @@ from torch import nn
 from torch.nn import functional as F
 from transformers.activations import GELUActivation, NewGELUActivation
 
-from trainables.encoders.passes import gelu, spare
+from trainables.encoders.passes import gelu, use_inplace_gelu
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64])
@@ -36,7 +36,7 @@ def test_with_gradients_the_input_stays() -> None:
 def test_only_the_exact_gelu_of_transformers_is_replaced(make_encoder: Any) -> None:
     model = nn.ModuleList([GELUActivation(), GELUActivation(use_gelu_python=True), NewGELUActivation()])
     before = model[1].act
-    spare(model)
+    use_inplace_gelu(model)
     assert model[0].act is gelu
     assert model[1].act == before
     encoder = make_encoder("mean")

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from trainables import machine
 from trainables.encoders import linear
-from trainables.encoders.linear import WideLinear, widen
+from trainables.encoders.linear import WideLinear, use_wide_linear
 
 PROCESSORS = {
     "Zen 5": ("AuthenticAMD", "26", "fpu avx2 avx512f", True),
@@ -92,12 +92,12 @@ def test_values_that_lie_otherwise_in_memory():
 @onednn
 @pytest.mark.parametrize("wrong", ["bias", "weight"])
 def test_the_comparison_notices_a_wrong_product(wrong: str, monkeypatch: pytest.MonkeyPatch):
-    times = linear._times
+    times = linear._multiply_block
     broken = {
         "bias": lambda left, right, bias=None: times(left, right),
         "weight": lambda left, right, bias=None: times(left, right * (1 + 1e-4), bias),
     }
-    monkeypatch.setattr(linear, "_times", broken[wrong])
+    monkeypatch.setattr(linear, "_multiply_block", broken[wrong])
     with pytest.raises(AssertionError):
         compare((600, 24), 12, bias=True)
 
@@ -105,13 +105,13 @@ def test_the_comparison_notices_a_wrong_product(wrong: str, monkeypatch: pytest.
 @onednn
 def test_it_meets_one_number_of_rows(monkeypatch: pytest.MonkeyPatch):
     """For each that it meets it keeps memory: with any number it took two gigabytes."""
-    shapes, times = set(), linear._times
+    shapes, times = set(), linear._multiply_block
 
     def remembered(left: Tensor, right: Tensor, bias: Tensor | None = None) -> Tensor:
         shapes.add((*left.shape, *right.shape))
         return times(left, right, bias)
 
-    monkeypatch.setattr(linear, "_times", remembered)
+    monkeypatch.setattr(linear, "_multiply_block", remembered)
     layer = WideLinear(6, 4)
     for rows in (256, 300, 511, 512, 2_000):
         layer(torch.randn(rows, 6, requires_grad=True)).sum().backward()
@@ -130,7 +130,7 @@ def test_what_is_frozen_has_no_gradient():
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
 def test_other_numbers_are_torch_s(dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(linear, "_times", None)  # it would raise
+    monkeypatch.setattr(linear, "_multiply_block", None)  # it would raise
     layer, values = WideLinear(6, 4), torch.randn(300, 6)
     with torch.autocast("cpu", dtype=torch.bfloat16):
         assert layer(values).dtype == torch.bfloat16
@@ -162,5 +162,5 @@ def test_only_plain_layers_are_changed(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(linear, "wide_amd", lambda: True)
     monkeypatch.setattr(torch.ops.mkldnn, "_linear_pointwise", None, raising=False)
     model = nn.Sequential(nn.Linear(2, 2), Plain(2, 2), nn.LayerNorm(2))
-    widen(model)
+    use_wide_linear(model)
     assert [type(module) for module in model] == [WideLinear, Plain, nn.LayerNorm]

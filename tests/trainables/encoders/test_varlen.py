@@ -15,9 +15,9 @@ from tests.conftest import SENTENCES
 from trainables.encoders import packing as packing_module
 from trainables.encoders import passes, varlen
 from trainables.encoders.dropout import factors
-from trainables.encoders.packed import in_runs, packed_states
-from trainables.encoders.packing import Looks, Packing, few_sizes
-from trainables.encoders.varlen import fastest, flash, in_tiles, memory_efficient
+from trainables.encoders.packed import attend_in_runs, packed_states
+from trainables.encoders.packing import AttentionSettings, Packing, rounded_length
+from trainables.encoders.varlen import attend_in_tiles, fastest_attention, flash, memory_efficient
 
 CPU = torch.device("cpu")
 LENGTHS = (7, 5, 5, 3, 1)
@@ -30,19 +30,19 @@ def parts(shared: int = 1) -> list[Tensor]:
     return [torch.randn(1, count, sum(LENGTHS), 8, requires_grad=True) for count in heads]
 
 
-def alone(looks: Looks, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+def alone(settings: AttentionSettings, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
     """Sentence by sentence and head by head, from the definition in float64, weight by weight, with the numbers that
     dropout draws next."""
-    scaling = looks.scaling or query.shape[-1] ** -0.5
+    scaling = settings.scaling or query.shape[-1] ** -0.5
     attended = torch.zeros(sum(LENGTHS), 4, 8, dtype=torch.float64)
     start = 0
     for length, same in groupby(LENGTHS):
         count = len(list(same))
-        drawn = factors((4, count, length, length), looks.dropout, CPU, torch.float32).double()
+        drawn = factors((4, count, length, length), settings.dropout, CPU, torch.float32).double()
         for head, sentence, i in itertools.product(range(4), range(count), range(length)):
             other, begin = head * key.shape[1] // 4, start + sentence * length
-            near = range(length) if looks.window is None else range(i - looks.window + 1, i + looks.window)
-            visible = [j for j in near if 0 <= j < length and not (looks.causal and j > i)]
+            near = range(length) if settings.window is None else range(i - settings.window + 1, i + settings.window)
+            visible = [j for j in near if 0 <= j < length and not (settings.causal and j > i)]
             q = query[0, head, begin + i].double() * scaling
             weights = torch.stack([q @ key[0, other, begin + j].double() for j in visible]).softmax(0)
             for j, weight in zip(visible, weights, strict=True):
@@ -54,11 +54,17 @@ def alone(looks: Looks, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
 
 @pytest.mark.parametrize("shared", [1, 2])
 @pytest.mark.parametrize(
-    "looks", [Looks(), Looks(scaling=0.3, causal=True), Looks(window=2), Looks(window=3, causal=True)]
+    "settings",
+    [
+        AttentionSettings(),
+        AttentionSettings(scaling=0.3, causal=True),
+        AttentionSettings(window=2),
+        AttentionSettings(window=3, causal=True),
+    ],
 )
-def test_attention_in_runs_is_that_of_each_sentence_alone(looks: Looks, shared: int):
+def test_attention_in_runs_is_that_of_each_sentence_alone(settings: AttentionSettings, shared: int):
     given = parts(shared)
-    attended, expected = in_runs(*given, Packing.of(LENGTHS, CPU), looks), alone(looks, *given)
+    attended, expected = attend_in_runs(*given, Packing.pack(LENGTHS, CPU), settings), alone(settings, *given)
     torch.testing.assert_close(attended.double(), expected, rtol=1.3e-6, atol=1e-5)
     weights = torch.randn(expected.shape)
     for mine, right in zip(
@@ -80,61 +86,63 @@ class TestAttentionWithDropout:
         self, dtype: torch.dtype, close: float, causal: bool, window: int | None, shared: int
     ):
         given = [part.detach().to(dtype).requires_grad_() for part in parts(shared)]
-        looks = Looks(0.3, causal, window, 0.4)
+        settings = AttentionSettings(0.3, causal, window, 0.4)
         weights = torch.randn(sum(LENGTHS), 4, 8)
         torch.manual_seed(5)
         with torch.autocast("cpu", torch.bfloat16, enabled=dtype == torch.bfloat16):
-            attended = in_runs(*given, Packing.of(LENGTHS, CPU), looks)
+            attended = attend_in_runs(*given, Packing.pack(LENGTHS, CPU), settings)
         assert attended.dtype == dtype
         gradients = torch.autograd.grad((attended.float() * weights).sum(), given)
         torch.manual_seed(5)
-        expected = alone(looks, *given)
+        expected = alone(settings, *given)
         torch.testing.assert_close(attended.double(), expected, atol=close, rtol=close)
         for mine, right in zip(gradients, torch.autograd.grad((expected * weights).sum(), given), strict=True):
             torch.testing.assert_close(mine, right, atol=2 * close, rtol=2 * close)
 
     def test_without_a_gradient_it_draws_the_same(self):
-        given, looks, attended = parts(), Looks(0.3), []
+        given, settings, attended = parts(), AttentionSettings(0.3), []
         for mode in (torch.enable_grad, torch.no_grad):
             torch.manual_seed(5)
             with mode():
-                attended.append(in_runs(*given, Packing.of(LENGTHS, CPU), looks))
+                attended.append(attend_in_runs(*given, Packing.pack(LENGTHS, CPU), settings))
         torch.manual_seed(6)
-        other = in_runs(*given, Packing.of(LENGTHS, CPU), looks)
+        other = attend_in_runs(*given, Packing.pack(LENGTHS, CPU), settings)
         assert torch.equal(*attended)
         assert not torch.equal(attended[0], other), "another seed drops others"
 
     def test_a_second_derivative_is_refused(self):
         given = parts()
         (gradient,) = torch.autograd.grad(
-            in_runs(*given, Packing.of(LENGTHS, CPU), Looks(0.3)).square().sum(), given[0], create_graph=True
+            attend_in_runs(*given, Packing.pack(LENGTHS, CPU), AttentionSettings(0.3)).square().sum(),
+            given[0],
+            create_graph=True,
         )
         with pytest.raises(RuntimeError, match="once_differentiable"):
             gradient.sum().backward()
 
 
 @pytest.mark.parametrize(
-    ("dtype", "looks", "longest", "size", "device", "capability", "expected"),
+    ("dtype", "settings", "longest", "size", "device", "capability", "expected"),
     [
-        (torch.bfloat16, Looks(), 60, 64, "cpu", (9, 0), in_runs),
-        (torch.bfloat16, Looks(), 60, 64, "cuda", (9, 0), in_tiles),
-        (torch.bfloat16, Looks(window=4), 128, 64, "cuda", (9, 0), in_tiles),
-        (torch.float32, Looks(), 60, 32, "cuda", (8, 0), in_tiles),
-        (torch.float32, Looks(), 60, 32, "cuda", (7, 5), memory_efficient),
-        (torch.bfloat16, Looks(), 60, 64, "cuda", (7, 5), in_runs),
-        (torch.bfloat16, Looks(window=4), 129, 64, "cuda", (9, 0), flash),
-        (torch.bfloat16, Looks(), 128, 128, "cuda", (9, 0), flash),
-        (torch.bfloat16, Looks(), 60, 48, "cuda", (9, 0), flash),
-        (torch.bfloat16, Looks(), 60, 20, "cuda", (9, 0), in_runs),
-        (torch.float32, Looks(), 60, 64, "cuda", (9, 0), memory_efficient),
-        (torch.float32, Looks(), 128, 32, "cuda", (9, 0), memory_efficient),
-        (torch.float32, Looks(window=4), 129, 64, "cuda", (9, 0), in_runs),
+        (torch.bfloat16, AttentionSettings(), 60, 64, "cpu", (9, 0), attend_in_runs),
+        (torch.bfloat16, AttentionSettings(), 60, 64, "cuda", (9, 0), attend_in_tiles),
+        (torch.bfloat16, AttentionSettings(window=4), 128, 64, "cuda", (9, 0), attend_in_tiles),
+        (torch.float32, AttentionSettings(), 60, 32, "cuda", (8, 0), attend_in_tiles),
+        (torch.float32, AttentionSettings(), 60, 32, "cuda", (7, 5), memory_efficient),
+        (torch.bfloat16, AttentionSettings(), 60, 64, "cuda", (7, 5), attend_in_runs),
+        (torch.bfloat16, AttentionSettings(window=4), 129, 64, "cuda", (9, 0), flash),
+        (torch.bfloat16, AttentionSettings(), 128, 128, "cuda", (9, 0), flash),
+        (torch.bfloat16, AttentionSettings(), 60, 48, "cuda", (9, 0), flash),
+        (torch.bfloat16, AttentionSettings(), 60, 20, "cuda", (9, 0), attend_in_runs),
+        (torch.float32, AttentionSettings(), 60, 64, "cuda", (9, 0), memory_efficient),
+        (torch.float32, AttentionSettings(), 128, 32, "cuda", (9, 0), memory_efficient),
+        (torch.float32, AttentionSettings(window=4), 129, 64, "cuda", (9, 0), attend_in_runs),
     ],
 )
 def test_the_fastest_way(
     monkeypatch: pytest.MonkeyPatch,
     dtype: torch.dtype,
-    looks: Looks,
+    settings: AttentionSettings,
     longest: int,
     size: int,
     device: str,
@@ -144,24 +152,24 @@ def test_the_fastest_way(
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _: capability)
     monkeypatch.setattr(varlen, "_triton_compiles", lambda: True)
     monkeypatch.setattr(packing_module, "to_device", lambda tensor, device: tensor)
-    packing = Packing.of((longest, 3), torch.device(device))
+    packing = Packing.pack((longest, 3), torch.device(device))
     value = SimpleNamespace(device=torch.device(device), dtype=dtype, shape=(1, 4, longest + 3, size))
-    assert fastest(value, packing, looks, in_runs) is expected  # type: ignore[arg-type]
+    assert fastest_attention(value, packing, settings, attend_in_runs) is expected  # type: ignore[arg-type]
 
 
 class TestARoundedRow:
     def test_sizes_are_few_and_little_is_lost(self):
-        sizes = {few_sizes(tokens) for tokens in range(1, 65_537)}
-        assert all(tokens <= few_sizes(tokens) <= max(64, tokens * 9 / 8 + 64) for tokens in range(1, 65_537))
+        sizes = {rounded_length(tokens) for tokens in range(1, 65_537)}
+        assert all(tokens <= rounded_length(tokens) <= max(64, tokens * 9 / 8 + 64) for tokens in range(1, 65_537))
         assert len({size for size in sizes if 32_768 < size <= 65_536}) == 8
         assert len(sizes) < 70
         assert max(sizes) == 65_536, "a full pass stays within its bound"
 
     @pytest.mark.parametrize("lengths", [(3, 2), (64,), (60, 4), (63,), (40, 1)])
     def test_its_filling_is_made_of_short_sentences(self, lengths: tuple[int, ...]):
-        packing = Packing.of(lengths, CPU, rounded=True)
-        assert sum(packing.lengths) == few_sizes(sum(lengths))
-        assert packing.lengths[: packing.sentences] == lengths
+        packing = Packing.pack(lengths, CPU, rounded=True)
+        assert sum(packing.lengths) == rounded_length(sum(lengths))
+        assert packing.lengths[: packing.real_sentences] == lengths
         assert all(0 < length <= max(lengths) for length in packing.lengths)
         assert packing.offsets.tolist() == [0, *torch.tensor(packing.lengths).cumsum(0).tolist()]
 
@@ -181,8 +189,8 @@ class TestARoundedRow:
             torch.testing.assert_close(filled, plain, atol=2e-5, rtol=1e-4)
 
     def test_its_ids_and_positions(self):
-        packing = Packing.of((3, 2), CPU, rounded=True)
-        ids, positions = packing.ids([[7, 8, 9], [5, 6]], filler=1), packing.positions(first=2)
+        packing = Packing.pack((3, 2), CPU, rounded=True)
+        ids, positions = packing.ids([[7, 8, 9], [5, 6]], padding_id=1), packing.positions(first=2)
         assert ids.shape == positions.shape == (1, 64)
         assert ids[0, :6].tolist() == [7, 8, 9, 5, 6, 1]
         assert set(ids[0, 5:].tolist()) == {1}
@@ -190,20 +198,20 @@ class TestARoundedRow:
 
 
 @pytest.mark.parametrize(
-    ("kernel", "looks"),
+    ("kernel", "settings"),
     [
-        (flash, Looks(dropout=0.1)),
-        (flash, Looks(causal=True, window=3)),
-        (memory_efficient, Looks(dropout=0.1)),
-        (memory_efficient, Looks(causal=True)),
+        (flash, AttentionSettings(dropout=0.1)),
+        (flash, AttentionSettings(causal=True, window=3)),
+        (memory_efficient, AttentionSettings(dropout=0.1)),
+        (memory_efficient, AttentionSettings(causal=True)),
     ],
 )
-def test_the_kernels_of_torch_take_what_they_are_given(kernel: Any, looks: Looks):
+def test_the_kernels_of_torch_take_what_they_are_given(kernel: Any, settings: AttentionSettings):
     """They are called by names that are torch's own affair: here their arguments, forwards and backwards, on tensors
     without numbers; what they compute is in `tests/project/test_gpu.py`."""
     precision = torch.bfloat16 if kernel is flash else torch.float32
     given = [torch.randn(1, 4, 18, 8, device="meta", dtype=precision, requires_grad=True) for _ in range(3)]
-    attended = kernel(*given, Packing.of((9, 7, 2), torch.device("meta")), looks)
+    attended = kernel(*given, Packing.pack((9, 7, 2), torch.device("meta")), settings)
     assert (attended.shape, attended.dtype) == ((18, 4, 8), precision)
     gradients = torch.autograd.grad(attended.sum(), given)
     assert [gradient.shape for gradient in gradients] == [part.shape for part in given]

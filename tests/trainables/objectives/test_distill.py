@@ -160,7 +160,7 @@ class TestTeacher:
             write(store, sentences, digests)
 
         monkeypatch.setattr(EmbeddingStore, "_write", counted)
-        first, again = (run_trial(recipe, 1, evaluation, shared=tmp_path / "kept") for _ in "ab")
+        first, again = (run_trial(recipe, 1, evaluation, embedding_folder=tmp_path / "kept") for _ in "ab")
         assert len(written) == 1, "all sentences of both epochs at once, and none for the second trial"
         assert written[0] > 16
         steps, losses = first.training["steps"], (first.training["last_loss"], again.training["last_loss"])

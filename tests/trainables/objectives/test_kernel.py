@@ -27,18 +27,18 @@ class TestKernel:
     @given(masks, st.sampled_from(["as drawn", "positives compete", "positives left out"]))
     def test_against_a_triple_loop(self, drawn: Any, style: str):
         scores = torch.tensor(drawn[0], dtype=torch.float64, requires_grad=True)
-        positives, shared = torch.tensor(drawn[1]), torch.tensor(drawn[2])
+        positives, denominator = torch.tensor(drawn[1]), torch.tensor(drawn[2])
         if style == "positives compete":  # SCL, SupCon
-            shared = shared | positives
+            denominator = denominator | positives
         elif style == "positives left out":  # SupMPN, MNRL
-            shared = shared & ~positives
-        ours = contrastive(scores, positives, shared)
+            denominator = denominator & ~positives
+        ours = contrastive(scores, positives, denominator)
         losses_of = []
         for i in range(len(scores)):
             losses = []
             for p in range(scores.shape[1]):
                 if positives[i, p]:
-                    members = [k for k in range(scores.shape[1]) if shared[i, k] or k == p]
+                    members = [k for k in range(scores.shape[1]) if denominator[i, k] or k == p]
                     losses.append(-(scores[i, p] - torch.logsumexp(scores[i, members], 0)))
             losses_of.append(sum(losses) / len(losses) if losses else scores[i].sum() * 0)
         theirs = torch.stack(losses_of)
@@ -62,8 +62,8 @@ class TestKernel:
     def test_a_positive_alone_costs_nothing(self):
         scores = torch.tensor([[3.0, -1e30, 1e30]], requires_grad=True)
         alone = torch.tensor([[True, False, False]])
-        for shared in (alone, ~alone & alone):
-            loss = contrastive(scores, alone, shared)
+        for denominator in (alone, ~alone & alone):
+            loss = contrastive(scores, alone, denominator)
             loss.sum().backward()
             assert loss.tolist() == [0.0]
         assert torch.isfinite(scores.grad).all()  # type: ignore[arg-type]

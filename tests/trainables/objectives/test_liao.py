@@ -41,7 +41,7 @@ def classifier_of(objective: Built) -> PairClassifier | None:
 
 
 def drawn_by(contrast: Contrast) -> Drawn:
-    anchors = contrast.premises.anchor[contrast.owner]
+    anchors = contrast.premises.anchor[contrast.anchor_group]
     return [
         (int(anchor), positives.nonzero().flatten().tolist(), negatives.nonzero().flatten().tolist())
         for anchor, positives, negatives in zip(anchors, contrast.positives, contrast.negatives, strict=True)

@@ -62,7 +62,7 @@ class TestEveryObjective:
         for key, value in {"temperature": "learned", "dims": ("8", "4")}.items():
             if key in keys_of(kind) and (name, key) != ("distill", "temperature"):  # which it refuses
                 recipe = recipe_of(name, kind.layouts[0], **{key: value}).override(alone)
-                assert not chosen_objective(recipe).plain
+                assert not chosen_objective(recipe).settings_stackable
                 assert population_key(recipe) is None
 
 

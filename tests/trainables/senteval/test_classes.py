@@ -15,11 +15,18 @@ from sklearn.preprocessing import StandardScaler
 
 from trainables.errors import UserError
 from trainables.senteval import check_data, evaluate, logistic
-from trainables.senteval.evaluation import left_out
+from trainables.senteval.evaluation import notes_on_left_out_rows
 from trainables.senteval.folds import SEED
-from trainables.senteval.kinds.contract import THREE
-from trainables.senteval.logistic import FOLDS, NEIGHBOURS, PENALTIES, best_penalty, read_classes, read_in_folds
-from trainables.senteval.own_tasks import fitted_to, own_tasks
+from trainables.senteval.kinds.contract import TRAIN_DEV_TEST
+from trainables.senteval.logistic import (
+    FOLDS,
+    NEIGHBOUR_COUNT,
+    PENALTIES,
+    best_penalty,
+    predict_classes,
+    predict_in_folds,
+)
+from trainables.senteval.own_tasks import own_tasks, with_training_file
 from trainables.senteval.read_task import read_task
 from trainables.senteval.tasks import TASKS, Task
 from trainables.testing.tasks import bag_of_words
@@ -40,15 +47,17 @@ def blobs(rows: int, classes: int, dim: int = 24, apart: float = 1.0) -> tuple[n
 @pytest.mark.parametrize(("rows", "classes"), [(60, 2), (540, 6)])
 def test_the_regression_is_scikit_learns_fitted_to_its_end(rows: int, classes: int) -> None:
     features, labels = blobs(rows + 4_000, classes)
-    read = read_classes(features[:rows], labels[:rows], features[rows:])
+    predicted = predict_classes(features[:rows], labels[:rows], features[rows:])
     whole = [
         make_pipeline(StandardScaler(), LogisticRegression(C=penalty / 23, tol=1e-8, max_iter=100_000))
         for penalty in PENALTIES
     ]
     fit = whole[PENALTIES.index(best_penalty(features[:rows].astype(float), labels[:rows]))]
     theirs = fit.fit(features[:rows].astype(float), labels[:rows]).predict(features[rows:].astype(float))
-    assert (read.regressed == labels[rows:]).mean() == pytest.approx((theirs == labels[rows:]).mean(), abs=1e-3)
-    assert (read.regressed == theirs).mean() > 0.997
+    assert (predicted.by_regression == labels[rows:]).mean() == pytest.approx(
+        (theirs == labels[rows:]).mean(), abs=1e-3
+    )
+    assert (predicted.by_regression == theirs).mean() > 0.997
 
 
 @pytest.mark.parametrize("apart", [0.3, 3.0])
@@ -64,9 +73,9 @@ def test_the_penalty_is_the_one_that_scikit_learns_folds_choose(apart: float) ->
 
 def test_neighbours_are_the_nearest_by_cosine() -> None:
     features, labels = blobs(300, 4)
-    theirs = KNeighborsClassifier(NEIGHBOURS, metric="cosine").fit(features[:200], labels[:200])
+    theirs = KNeighborsClassifier(NEIGHBOUR_COUNT, metric="cosine").fit(features[:200], labels[:200])
     near = theirs.kneighbors(features[200:], return_distance=False)
-    nearest = read_classes(features[:200], labels[:200], features[200:]).nearest
+    nearest = predict_classes(features[:200], labels[:200], features[200:]).by_neighbours
     assert all(label in labels[rows] for label, rows in zip(nearest, near, strict=True))
     same = theirs.predict(features[200:]) == nearest  # but for votes that are nearly even, which distances decide
     assert same.mean() > 0.8
@@ -77,25 +86,25 @@ def test_rows_of_a_group_are_never_read_by_each_other() -> None:
     random = np.random.default_rng(0)
     groups, labels = np.repeat(np.arange(150), 3), np.tile(np.arange(3), 150)
     features = random.normal(size=(150, 40))[groups] + random.normal(size=(450, 40)) / 50
-    divided, whole = (read_in_folds(features, labels, each) for each in (None, groups))
-    for reader in ("regressed", "nearest"):
+    divided, whole = (predict_in_folds(features, labels, each) for each in (None, groups))
+    for reader in ("by_regression", "by_neighbours"):
         assert (getattr(divided, reader) == labels).mean() < 0.15
         assert (getattr(whole, reader) == labels).mean() == pytest.approx(1 / 3, abs=0.08)
-    assert (read_in_folds(features, labels, groups * 0).regressed == labels).mean() < 0.15
+    assert (predict_in_folds(features, labels, groups * 0).by_regression == labels).mean() < 0.15
 
 
 @pytest.mark.filterwarnings("error")
 def test_a_label_of_two_rows_is_read_in_groups_without_a_warning() -> None:
     labels, groups = np.array([0] * 20 + [1] * 20 + [2] * 2), np.arange(42) // 2
     features = np.random.default_rng(0).normal(size=(42, 5)) + labels[:, None] * 4
-    assert (read_in_folds(features, labels, groups).regressed[:40] == labels[:40]).mean() > 0.9
+    assert (predict_in_folds(features, labels, groups).by_regression[:40] == labels[:40]).mean() > 0.9
 
 
 def test_embeddings_that_are_all_the_same_and_one_label_alone_are_no_error() -> None:
     same = np.ones((12, 3))
-    assert {*read_in_folds(same, np.arange(12) % 2).regressed.tolist()} <= {0, 1}
-    assert read_classes(same, np.full(12, 4), same[:2]).regressed.tolist() == [4, 4]
-    assert read_in_folds(np.eye(3), np.array([0, 0, 1])).regressed.shape == (3,)
+    assert {*predict_in_folds(same, np.arange(12) % 2).by_regression.tolist()} <= {0, 1}
+    assert predict_classes(same, np.full(12, 4), same[:2]).by_regression.tolist() == [4, 4]
+    assert predict_in_folds(np.eye(3), np.array([0, 0, 1])).by_regression.shape == (3,)
 
 
 def write(file: Path, start: int, rows: int) -> str:
@@ -109,9 +118,9 @@ def write(file: Path, start: int, rows: int) -> str:
 
 
 def task_of(folder: Path, *parts: str) -> Task:
-    files = {part: write(folder / f"{part}.csv", 100 * place, 30) for place, part in enumerate(THREE)}
+    files = {part: write(folder / f"{part}.csv", 100 * place, 30) for place, part in enumerate(TRAIN_DEV_TEST)}
     (task,) = own_tasks([files["dev"]] * ("dev" in parts), [files["test"]] * ("test" in parts))
-    return fitted_to(task, Path(files["train"]), [*WORDS]) if "train" in parts else task
+    return with_training_file(task, Path(files["train"]), [*WORDS]) if "train" in parts else task
 
 
 @pytest.mark.parametrize(
@@ -154,7 +163,7 @@ def test_how_long_embeddings_are_changes_no_score(columns: str, tmp_path: Path) 
     for part, lines in (("train", rows[:150]), ("test", rows[150:])):
         (tmp_path / f"{part}.csv").write_text("\n".join([columns, *lines]) + "\n")
     (task,) = own_tasks([], [str(tmp_path / "test.csv")])
-    TASKS.add(task := fitted_to(task, tmp_path / "train.csv", ["c0", "c1", "c2"]))
+    TASKS.add(task := with_training_file(task, tmp_path / "train.csv", ["c0", "c1", "c2"]))
     scores = []
     for lengths in (np.ones(400), np.exp(random.normal(size=400) * 2)):
         scaled = {text: row * length for (text, row), length in zip(texts.items(), lengths, strict=True)}
@@ -181,11 +190,11 @@ def test_an_encoder_that_knows_its_training_rows_by_heart_gains_nothing_by_it(tm
 
 def test_labels_of_another_task_are_not_fitted_to(tmp_path: Path) -> None:
     task = task_of(tmp_path, "dev", "test")
-    assert fitted_to(task, tmp_path / "train.csv", ["good", "bad"]) is task
-    assert fitted_to(task, tmp_path / "train.csv", ["things", "bad"]).splits == ("train", "dev", "test")
+    assert with_training_file(task, tmp_path / "train.csv", ["good", "bad"]) is task
+    assert with_training_file(task, tmp_path / "train.csv", ["things", "bad"]).splits == ("train", "dev", "test")
     (tmp_path / "pairs.csv").write_text("premise,hypothesis,label\na,b,animals\na,c,things\nb,c,things\n")
     (pairs,) = own_tasks([], [str(tmp_path / "pairs.csv")])
-    assert fitted_to(pairs, tmp_path / "train.csv", [*WORDS]) is pairs
+    assert with_training_file(pairs, tmp_path / "train.csv", [*WORDS]) is pairs
 
 
 def test_examples_of_labels_that_nothing_is_fitted_to_are_left_out_while_they_are_few(tmp_path: Path) -> None:
@@ -207,9 +216,9 @@ def test_examples_of_labels_that_nothing_is_fitted_to_are_left_out_while_they_ar
 def test_of_many_labelled_rows_a_draw_is_fitted_and_that_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(logistic, "MOST", 40)
+    monkeypatch.setattr(logistic, "MAX_FITTED_ROWS", 40)
     task = task_of(tmp_path, "train", "dev", "test")
     TASKS.add(task)
     note = f"task {task.name}: 40 of 60 labelled rows ({{}}), drawn by chance, stand for all"
-    assert left_out(tmp_path, [task.name]) == [note.format("train"), note.format("dev")]
+    assert notes_on_left_out_rows(tmp_path, [task.name]) == [note.format("train"), note.format("dev")]
     assert evaluate(bag_of_words, tmp_path, [task.name]).tasks[task.name]["examples"] == [40, 60]

@@ -73,7 +73,7 @@ def test_folds_apart_repeat_the_original_fits(classes: int) -> None:
     x, y = blobs(103, 5, classes)
     parts = oracle.folds(y, 4)
     folds = [Fold(train, dev) for train, dev in parts]
-    classifiers = fit_classifiers(singles(x), y, classes, folds, DECAYS, FITS["adam"], seed=1111, apart=True)
+    classifiers = fit_classifiers(singles(x), y, classes, folds, DECAYS, FITS["adam"], seed=1111, own_order=True)
     for number, (train, dev) in enumerate(parts):
         for i, decay in enumerate(DECAYS):
             classifier = oracle.OneByOne(5, classes, decay, FITS["adam"])
@@ -93,7 +93,7 @@ def antisymmetric(classifier: oracle.OneByOne) -> None:
 def test_refit_holds_out_what_the_original_holds_out() -> None:
     x, y = blobs(203, 5, 3)
     folds = [hold_out(train, 1111) for train, _ in oracle.folds(y, 3)]
-    classifiers = fit_classifiers(singles(x), y, 3, folds, [[1e-4], [1e-3], [1e-2]], FITS["adam"], 1111, apart=True)
+    classifiers = fit_classifiers(singles(x), y, 3, folds, [[1e-4], [1e-3], [1e-2]], FITS["adam"], 1111, own_order=True)
     for number, (train, dev) in enumerate(oracle.folds(y, 3)):
         classifier = oracle.OneByOne(5, 3, 10.0 ** (number - 4), FITS["adam"])
         classifier.fit(x[train], y[train])

@@ -56,7 +56,7 @@ CORRELATIONS = [(kind, how) for kind in ("spearman", "pearson") for how in ("all
 @pytest.mark.parametrize(("kind", "how"), CORRELATIONS)
 def test_a_correlation_moves_as_the_jackknife_says(kind, how):
     gold, predicted, _ = pairs(1)
-    effects = correlation_effects(predicted, gold, SIZES, kind=kind, how=how)
+    effects = correlation_effects(predicted, gold, SIZES, kind=kind, aggregation=how)
     score, whole = figure(kind, how), figure(kind, how)(predicted, gold, SIZES)
     of_part = np.repeat(range(len(SIZES)), SIZES)
     chosen = np.arange(0, len(gold), 3)  # every third item
@@ -87,7 +87,7 @@ def test_a_correlation_moves_as_the_jackknife_says(kind, how):
 def test_the_variance_of_a_difference_is_that_of_a_paired_bootstrap(kind, how):
     sizes = [120, 200, 330]
     gold, first, second = pairs(2, sizes)
-    effects = [correlation_effects(predicted, gold, sizes, kind=kind, how=how) for predicted in (first, second)]
+    effects = [correlation_effects(predicted, gold, sizes, kind=kind, aggregation=how) for predicted in (first, second)]
     random, score = np.random.default_rng(3), figure(kind, how)
     gaps, alone = [], []
     for _ in range(300):
@@ -154,7 +154,7 @@ def test_folds_widen_the_variance_as_nadeau_and_bengio_say():
 def test_degenerate_predictions_have_no_effects():
     gold = np.arange(10.0)
     assert not correlation_effects(np.ones(10), gold).any()
-    assert not correlation_effects(np.ones(10), gold, [1, 9], kind="pearson", how="mean").any()
+    assert not correlation_effects(np.ones(10), gold, [1, 9], kind="pearson", aggregation="mean").any()
     assert not f1_effects(np.zeros(10), np.zeros(10)).any()
     assert not accuracy_effects(np.ones(10)).any()
 

@@ -298,7 +298,7 @@ def test_command_line_writes_json_and_answers_2_for_a_broken_task(
 def test_a_model_is_taken_as_it_says_and_through_its_pipeline_only_where_it_must(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from trainables.encoders.own_modules import as_it_is
+    from trainables.encoders.own_modules import original_config
 
     def modules(*names: str) -> None:
         types = [{"type": f"sentence_transformers.models.{name}", "path": f"{place}_{name}" * bool(place)}
@@ -310,7 +310,7 @@ def test_a_model_is_taken_as_it_says_and_through_its_pipeline_only_where_it_must
         (tmp_path / "1_Pooling" / "config.json").write_text(json.dumps({"word_embedding_dimension": 8, **modes}))
 
     def taken(mode: str | None = None, length: int | None = None) -> str | None:
-        config, pooling = as_it_is(str(tmp_path), mode, length)
+        config, pooling = original_config(str(tmp_path), mode, length)
         assert config.max_length == length
         return pooling and pooling.name
 
@@ -332,7 +332,7 @@ def test_a_model_is_taken_as_it_says_and_through_its_pipeline_only_where_it_must
     settings = {"prompts": {"sts": "alike: ", "query": "ask: "}, "default_prompt_name": "sts"}
     (tmp_path / "config_sentence_transformers.json").write_text(json.dumps(settings))
     modules("Transformer", "Pooling")
-    assert as_it_is(str(tmp_path), None, None)[0].query_prompt == "alike: "
+    assert original_config(str(tmp_path), None, None)[0].query_prompt == "alike: "
     for first in ("StaticEmbedding", "Router"):
         modules(first)
         assert taken() is None

@@ -26,7 +26,7 @@ from trainables.senteval.protocol import PROTOCOLS
 from trainables.senteval.read_task import read_task
 from trainables.senteval.tasks import TASKS, Task
 from trainables.testing.tasks import bag_of_words
-from trainables.trial import of_tasks
+from trainables.trial import task_remarks
 
 TABLES = {
     "sts.csv": ("scored_pairs", "sentence1,sentence2,score\na b,a c,80\nb d,c e,10\n"),
@@ -186,7 +186,7 @@ def test_a_folder_of_a_search(tmp_path: Path) -> None:
     assert scores.tasks["faq"]["test_ndcg@10"] == pytest.approx(100.0)
     assert scores.tasks["faq"]["dev_recall@100"] == 50.0, "what is not in the corpus cannot be found"
     assert development(bag_of_words, "nowhere", ["faq"])["faq.dev_ndcg@10"] == scores.tasks["faq"]["dev_ndcg@10"]
-    notes = of_tasks(EvaluationConfig(str(tmp_path), ("faq",)))
+    notes = task_remarks(EvaluationConfig(str(tmp_path), ("faq",)))
     assert [note.split(" in ")[0] for note in notes] == [
         "task faq: 1 of 3 queries",
         "task faq: 1 documents",
@@ -535,10 +535,12 @@ def test_a_file_that_is_too_large_to_be_held_is_refused(
 
 def test_some_of_the_answers_keep_their_parts_and_groups() -> None:
     numbers = np.arange(6)
-    answers = Answers(numbers, numbers % 2, np.array([4, 2]), {"seen": numbers > 2}, named="abc", groups=numbers // 2)
-    some = answers.only(np.array([True, False, False, True, True, False]))
+    answers = Answers(
+        numbers, numbers % 2, np.array([4, 2]), {"seen": numbers > 2}, items_digest="abc", groups=numbers // 2
+    )
+    some = answers.select(np.array([True, False, False, True, True, False]))
     assert (some.predicted.tolist(), some.gold.tolist(), some.sizes.tolist()) == ([0, 3, 4], [0, 1, 0], [2, 1])
-    assert (some.more["seen"].tolist(), some.groups.tolist()) == ([False, True, True], [0, 1, 2])
-    assert some.named.startswith("abc")
-    assert some.named != answers.only(numbers > 2).named
-    assert Answers(numbers, numbers).only(numbers > 2).parts is None
+    assert (some.further_arrays["seen"].tolist(), some.groups.tolist()) == ([False, True, True], [0, 1, 2])
+    assert some.items_digest.startswith("abc")
+    assert some.items_digest != answers.select(numbers > 2).items_digest
+    assert Answers(numbers, numbers).select(numbers > 2).parts is None

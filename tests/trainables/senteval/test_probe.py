@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from trainables.senteval.probe import PENALTY, left_out, probe_accuracy
+from trainables.senteval.probe import PENALTY, predict_left_out, probe_accuracy
 
 
 def _one_by_one(embeddings: Tensor, labels: Tensor, groups: Tensor) -> Tensor:
@@ -35,13 +35,13 @@ def test_it_is_the_fit_without_the_example_or_its_group(count: int, dim: int, cl
     labels = (embeddings[:, 0] * 150 + torch.randn(count)).argsort().argsort() * classes // count
     groups = torch.arange(count).roll(count // 3) // sharing  # of uneven sizes, one of them in two places
     expected = _one_by_one(embeddings, labels, groups)
-    assert left_out(embeddings, labels, None if sharing == 1 else groups.numpy()).equal(expected)
+    assert predict_left_out(embeddings, labels, None if sharing == 1 else groups.numpy()).equal(expected)
 
 
 def test_one_group_of_all_is_none():
     torch.manual_seed(0)
     embeddings, labels = torch.randn(40, 5, dtype=torch.float64), torch.arange(40) % 3
-    assert left_out(embeddings, labels, np.zeros(40)).equal(left_out(embeddings, labels))
+    assert predict_left_out(embeddings, labels, np.zeros(40)).equal(predict_left_out(embeddings, labels))
 
 
 def test_what_an_example_says_of_itself_does_not_count():
@@ -52,4 +52,4 @@ def test_what_an_example_says_of_itself_does_not_count():
 
 
 def test_embeddings_that_are_all_the_same_give_the_larger_class():
-    assert left_out(torch.ones(5, 3), torch.tensor([0, 1, 1, 1, 0])).tolist() == [1] * 5
+    assert predict_left_out(torch.ones(5, 3), torch.tensor([0, 1, 1, 1, 0])).tolist() == [1] * 5

@@ -19,7 +19,7 @@ from trainables.encoders.pooling import Mean
 from trainables.recipe import EncoderConfig
 from trainables.senteval import evaluate
 from trainables.senteval.kinds.contract import Numbers
-from trainables.senteval.own_tasks import fitted_to, own_tasks
+from trainables.senteval.own_tasks import own_tasks, with_training_file
 from trainables.senteval.tasks import TASKS, Task
 
 DOWNSTREAM = Path(__file__).resolve().parents[3].parent / "shared/data/senteval/downstream"
@@ -80,7 +80,7 @@ def test_labels_are_read_as_well_as_by_scikit_learn(
     parts = {"train": known[rows // 10 :], "dev": known[: rows // 10], "test": tested}
     train, dev, test = (write(tmp_path / f"{part}.csv", ("text", "label"), lines) for part, lines in parts.items())
     (task,) = own_tasks([dev], [test])
-    numbers = scored(fitted_to(task, Path(train), [label for _, label in parts["train"]]))
+    numbers = scored(with_training_file(task, Path(train), [label for _, label in parts["train"]]))
     fit = theirs_by_folds()
     fit.fit(embed([text for text, _ in known]), [label for _, label in known])
     theirs = 100 * fit.score(embed([text for text, _ in tested]), [label for _, label in tested])

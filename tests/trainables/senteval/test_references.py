@@ -253,7 +253,7 @@ def test_the_development_part_chooses_the_threshold_of_f1() -> None:
     test = pairs({"10": 0, "20": 1, "30": 1, "50": 1, "60": 0})
     whole = embedded("labelled_pairs", {"dev": dev, "test": test}, vectors, classes=2)
     answers = KINDS["labelled_pairs"].score(whole, PROTOCOLS["fast"], 0).answers[1]
-    assert answers.more[MATCHED].tolist() == [1, 1, 1, 0, 0]
+    assert answers.further_arrays[MATCHED].tolist() == [1, 1, 1, 0, 0]
     ap, f1 = 100 * (1 / 2 + 2 / 3 + 3 / 4) / 3, 100 * 2 / 3
     assert numbers(whole) == {"dev_ap": 100.0, "test_ap": pytest.approx(ap), "test_f1": pytest.approx(f1)}
     assert whole.task.numbers == ("dev_ap", "test_ap", "test_f1")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from trainables.errors import UserError
-from trainables.senteval.evaluation import calibrating, embed, score_embeddings
+from trainables.senteval.evaluation import calibration_rows, embed, score_embeddings
 from trainables.senteval.own_tasks import own_tasks
 from trainables.senteval.sizes import SIZE_FORMATS, Sizes, Variant
 from trainables.senteval.tasks import TASKS
@@ -66,7 +66,7 @@ def test_ranges_come_from_no_test_and_documents_alone_become_signs(tmp_path: Pat
         return np.random.default_rng(len(texts)).standard_normal((len(texts), 16)).astype(np.float32)
 
     whole = embed(encode, tmp_path, [task.name])
-    free = calibrating(whole, tmp_path, [task.name])
+    free = calibration_rows(whole, tmp_path, [task.name])
     made = Sizes(whole, tmp_path, [task.name])
     assert free is not None
     assert {seen[place] for place in free} == {text for line in lines[10:120] for text in line.split(",")}
@@ -74,15 +74,15 @@ def test_ranges_come_from_no_test_and_documents_alone_become_signs(tmp_path: Pat
     assert every[0] == Variant(16)
     assert len({*every}) == len(every) == 25
     assert len(seen) == 480, "each text is encoded once"
-    apart = made.at(Variant(16, "binary, rescored"))
+    apart = made.resize(Variant(16, "binary, rescored"))
     signs = (np.abs(apart.vectors) == 1).all(axis=1)
     assert signs.tolist() == [False] * 240 + [True] * 240
-    scores = [score_embeddings(made.at(variant), tmp_path, [task.name]).tasks[task.name] for variant in every[:5]]
+    scores = [score_embeddings(made.resize(variant), tmp_path, [task.name]).tasks[task.name] for variant in every[:5]]
     assert all(isinstance(numbers["test_ndcg@10"], float) for numbers in scores)
     again = score_embeddings(whole, tmp_path, [task.name]).tasks[task.name]
     assert {**scores[0], "seconds": 0} == {**again, "seconds": 0}
     with pytest.raises(UserError, match="the embeddings have 16 numbers"):
-        made.at(Variant(17))
+        made.resize(Variant(17))
 
 
 def test_a_range_without_width_is_read_back() -> None:

@@ -150,8 +150,10 @@ class TestEveryKind(TaskKindContract):
         moved, expected = [], []
         for image in range(place.max() + 1):
             kept = place != image
-            more = {name: array[kept] for name, array in answers.more.items()}
-            fewer = dataclasses.replace(answers, predicted=answers.predicted[kept], gold=answers.gold[kept], more=more)
+            more = {name: array[kept] for name, array in answers.further_arrays.items()}
+            fewer = dataclasses.replace(
+                answers, predicted=answers.predicted[kept], gold=answers.gold[kept], further_arrays=more
+            )
             moved.append(kind.numbers(task, fewer, None)[number])
             expected.append(effects[~kept].sum())
         assert np.corrcoef(moved, expected)[0, 1] < -0.999

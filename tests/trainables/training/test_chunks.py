@@ -36,14 +36,14 @@ from trainables.objectives import OBJECTIVES, kernel
 from trainables.recipe import Recipe
 from trainables.training import chunks
 from trainables.training.checkpoint import TrainingProgress
-from trainables.training.chunks import TIGHT, Chunks
+from trainables.training.chunks import OUT_OF_MEMORY_KINDS, Chunks
 from trainables.training.distributed import Workers
 from trainables.training.dropout_streams import RandomState
 from trainables.training.gradients import GradientSum
 from trainables.training.loop import Interrupted, Watcher, train
 from trainables.training.model import MemoryBank
 from trainables.trial.build import build_model
-from trainables.trial.measure import measured
+from trainables.trial.measure import training_numbers
 
 EXACT = {"rtol": 1e-9, "atol": 1e-11}
 
@@ -191,7 +191,7 @@ class TestAuto:
         """The memory of so many tokens is free; None: nobody says."""
         monkeypatch.setattr(chunks, "held_bytes", lambda encoder, sample: 1000 * sum(map(len, sample)))
         monkeypatch.setattr(chunks, "available_bytes", lambda device: None if tokens is None else 1000 * tokens)
-        monkeypatch.setattr(chunks, "BYTES_TO_COME", 0)
+        monkeypatch.setattr(chunks, "BYTES_PER_PARAMETER", 0)
 
     @pytest.mark.parametrize("changes", [BANK, {"objective.name": "scl", "objective.negatives": 2}])
     def test_a_step_that_does_not_fit_is_done_again(self, changes: dict[str, Any], capsys: Any):
@@ -353,8 +353,8 @@ class TestTraining:
         torch.testing.assert_close(same_model.state_dict(), model.state_dict(), rtol=1e-7, atol=1e-9)
         assert same_progress.sums == pytest.approx(progress.sums)
         assert same_progress.streams == progress.streams == 1
-        assert measured(progress, 0.0)["chunk"] is None
-        assert measured(same_progress, 0.0)["chunk"] == 20
+        assert training_numbers(progress, 0.0)["chunk"] is None
+        assert training_numbers(same_progress, 0.0)["chunk"] == 20
 
     def test_resumed_equals_unbroken(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         """Also where the resumed part would have found room for a larger chunk."""
@@ -362,10 +362,10 @@ class TestTraining:
         model, progress = self.train(Full(16), "auto")
         assert isinstance(progress.chunk, int)
 
-        TIGHT.clear()
+        OUT_OF_MEMORY_KINDS.clear()
         with pytest.raises(Interrupted):
             self.train(Full(16), "auto", Interrupting(4, Workers(), tmp_path))
-        TIGHT.clear()
+        OUT_OF_MEMORY_KINDS.clear()
         resumed, same_progress = self.train(Full(WHOLE), "auto", resume=tmp_path)
         assert same_progress.chunk == progress.chunk
         for name, value in model.state_dict().items():

@@ -235,7 +235,7 @@ class Interrupting:
         self.at, self.folder = at, folder
         self.steps: list[int] = []
 
-    def looks(self, step: int) -> bool:
+    def wants_step(self, step: int) -> bool:
         self.steps.append(step)
         return True
 
@@ -301,10 +301,10 @@ def test_results_are_those_of_single_trials(tmp_path: Path) -> None:
     recipes = [BASE.override({**few, **change}) for change in changes]
     seeds, folders = [1, 1, 2], [tmp_path / str(number) for number in range(3)]
     specs = [TrialSpec(*trial) for trial in zip(recipes, seeds, [EVALUATION] * 3, folders, strict=True)]
-    results = list(run_population(specs, shared=tmp_path / "embeddings"))
+    results = list(run_population(specs, embedding_folder=tmp_path / "embeddings"))
     assert len(list((tmp_path / "embeddings").iterdir())) == 2
     for recipe, seed, result, folder in zip(recipes, seeds, results, folders, strict=True):
-        alone = run_trial(recipe, seed, EVALUATION, shared=tmp_path / "embeddings")
+        alone = run_trial(recipe, seed, EVALUATION, embedding_folder=tmp_path / "embeddings")
         assert result.training["loss"] == pytest.approx(alone.training["loss"], rel=1e-5)
         for items in ("items.STSBenchmark", "items.dev.STSBenchmark"):
             assert result.predictions.pop(items).item() == alone.predictions.pop(items).item()
@@ -350,10 +350,10 @@ def test_an_interrupted_population_gives_the_results_of_an_unbroken_one(
     recipes, shared = [BASE.override(few), BASE.override({**few, "head.kind": "linear"})], tmp_path / "embeddings"
     specs = [TrialSpec(recipe, seed, EVALUATION) for seed, recipe in enumerate(recipes, 1)]
     unbroken, first, second = Listening(), Listening(5, tmp_path / "kept"), Listening()
-    whole = list(run_population(specs, reporter=unbroken, shared=shared))
+    whole = list(run_population(specs, reporter=unbroken, embedding_folder=shared))
     with pytest.raises(Interrupted, match=r"after step 5$"):
-        list(run_population(specs, reporter=first, shared=shared))
-    resumed = list(run_population(specs, reporter=second, resume=tmp_path / "kept", shared=shared))
+        list(run_population(specs, reporter=first, embedding_folder=shared))
+    resumed = list(run_population(specs, reporter=second, resume=tmp_path / "kept", embedding_folder=shared))
     assert list(unbroken.reported) == [2, 4, 6, 8]
     assert (list(first.reported), list(second.reported)) == ([2, 4], [6, 8])
     for step, scalars in {**first.reported, **second.reported}.items():

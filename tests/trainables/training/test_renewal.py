@@ -16,7 +16,7 @@ from tests import renewing
 from tests.gloo_worker import Interrupting
 from tests.renewing import EACH, RULES, corpus, groups, model, sampler, twelve_steps
 from tests.trainables.corpora.test_mining import asked_of
-from trainables.corpora.mining import mined_table, with_table
+from trainables.corpora.mining import add_negatives, mined_table
 from trainables.errors import UserError
 from trainables.evaluation_config import EvaluationConfig
 from trainables.labels import CONTRADICTION
@@ -53,14 +53,14 @@ def test_they_are_mined_by_the_weights_of_that_step(step: int, tmp_path: Path) -
 def test_a_step_trains_on_what_was_mined_for_it() -> None:
     """Every batch is asked for with the negatives of its time, the first of a renewal too."""
     mined, trained, tables = sampler(EVERY), dict[int, np.ndarray](), list[np.ndarray]()
-    ask, take = mined.batch, mined.take
+    ask, take = mined.batch, mined.set_table
 
     def batch(step: int) -> Any:
         trained[step] = mined.table.copy()
         return ask(step)
 
     mined.batch = batch  # type: ignore[method-assign]
-    mined.take = lambda table: (tables.append(table.copy()), take(table))[1]  # type: ignore[method-assign]
+    mined.set_table = lambda table: (tables.append(table.copy()), take(table))[1]  # type: ignore[method-assign]
     twelve_steps(Workers(), mined)
     assert len(tables) == 3  # at the beginning, before the sixth step, and before the eleventh
     assert all(np.array_equal(trained[step], tables[step // EVERY]) for step in range(12))
@@ -93,7 +93,7 @@ def test_two_workers_equal_one(gloo_answers: dict[int, list[dict[str, Any]]]) ->
 def test_never_renewed_equals_mined_once() -> None:
     pairs = corpus()
     table = mined_table(pairs, model().encoder.encode, RULES, EACH)
-    once = twelve_steps(Workers(), groups(with_table(pairs, table)))
+    once = twelve_steps(Workers(), groups(add_negatives(pairs, table)))
     never = twelve_steps(Workers(), sampler(12))
     assert torch.equal(never["state"].pop("mined"), torch.tensor(table))
     assert all(torch.equal(value, once["state"][name]) for name, value in never.pop("state").items())
@@ -107,7 +107,7 @@ def test_anchors_and_positives_of_a_step_stay() -> None:
     mined = sampler(EVERY)
     before = [mined.batch(step) for step in range(12)]
     chance = np.random.default_rng(0)
-    mined.take(mined_table(mined.pairs, lambda texts: chance.standard_normal((len(texts), 4)), RULES, EACH))
+    mined.set_table(mined_table(mined.pairs, lambda texts: chance.standard_normal((len(texts), 4)), RULES, EACH))
     for old, step in zip(before, range(12), strict=True):
         new = mined.batch(step)
         named = [

@@ -28,11 +28,11 @@ from trainables.evaluation_config import EvaluationConfig
 from trainables.recipe import Recipe
 from trainables.senteval import development
 from trainables.senteval.examples import Split, TaskData
-from trainables.senteval.probe import MOST, probe_accuracy, probed_part
+from trainables.senteval.probe import MAX_PROBED_EXAMPLES, probe_accuracy, probed_part
 from trainables.training.checkpoint import TrainingProgress
 from trainables.training.distributed import Workers
 from trainables.training.loop import Watcher, train
-from trainables.training.rungs import DEFAULT, STS, Measure, RungPlan, parse_rungs
+from trainables.training.rungs import DEFAULT_RUNGS, STS, Measure, RungPlan, parse_rungs
 from trainables.trial.build import build_model
 from trainables.trial.evaluation import Evaluator
 from trainables.trial.reporter import Reporter
@@ -53,7 +53,7 @@ class TestPlan:
             ("steps:100,300,900", RungPlan("steps", (100, 300, 900))),
             ("tokens:1e6,3e6", RungPlan("tokens", (1e6, 3e6))),
             ("epochs:0.5,1,2", RungPlan("epochs", (0.5, 1, 2))),
-            (str(DEFAULT), DEFAULT),
+            (str(DEFAULT_RUNGS), DEFAULT_RUNGS),
         ],
     )
     def test_is_read_and_said_in_the_same_words(self, text: str, plan: RungPlan):
@@ -69,7 +69,7 @@ class TestPlan:
             parse_rungs(text)
 
     def test_the_end_follows_the_last_rung(self):
-        assert DEFAULT.ladder == (1 / 8, 1 / 4, 1 / 2, 1.0)
+        assert DEFAULT_RUNGS.ladder == (1 / 8, 1 / 4, 1 / 2, 1.0)
         assert parse_rungs("steps:100,300").ladder == (100, 300, 900)
         assert parse_rungs("steps:100").ladder == (100, 200)
 
@@ -140,7 +140,7 @@ class TestWhatIsMeasured:
             tasks=("STSBenchmark", "CR", "MRPC", "STS12"), senteval=str(small_corpus / "senteval")
         )
         both = Measure("both", parts=((STS, 3.0), (TRANSFER, 1.0)))
-        values = Evaluator(config, Workers()).measured(bag, (STS, TRANSFER, SECONDS, both))  # type: ignore[arg-type]
+        values = Evaluator(config, Workers()).measure(bag, (STS, TRANSFER, SECONDS, both))  # type: ignore[arg-type]
         assert values.pop("both") == pytest.approx((3 * values["sts"] + values["transfer"]) / 4)
         scores = development(bag.encode, small_corpus / "senteval", ["STSBenchmark", "CR", "MRPC"])
         assert values == {
@@ -163,10 +163,14 @@ class TestWhatIsMeasured:
         assert whole.labels.tolist() == [int(text.split()[1]) % 2 for text in whole.left]
 
     def test_a_large_task_is_drawn_from(self):
-        many = Split([str(n) for n in range(3 * MOST)], [f"r{n}" for n in range(3 * MOST)], np.arange(3 * MOST) % 3)
+        many = Split(
+            [str(n) for n in range(3 * MAX_PROBED_EXAMPLES)],
+            [f"r{n}" for n in range(3 * MAX_PROBED_EXAMPLES)],
+            np.arange(3 * MAX_PROBED_EXAMPLES) % 3,
+        )
         part = probed_part(TaskData({"train": many}, 3))
         assert part.right is not None
-        assert len(part) == MOST == len(set(part.left))
+        assert len(part) == MAX_PROBED_EXAMPLES == len(set(part.left))
         assert part.right == [f"r{text}" for text in part.left]
 
     def test_pairs_are_told_apart_by_their_difference(self, small_corpus: Path, monkeypatch: pytest.MonkeyPatch):
@@ -186,7 +190,7 @@ class TestWhatIsMeasured:
         reports: list[tuple[int, Mapping[str, float]]] = []
 
         class Telling(Reporter):
-            rung_plan = dataclasses.replace(DEFAULT, measures=(TRANSFER, STS, SECONDS))
+            rung_plan = dataclasses.replace(DEFAULT_RUNGS, measures=(TRANSFER, STS, SECONDS))
 
             def rung(self, number: int, scores: Mapping[str, float]) -> bool:
                 reports.append((number, scores))
@@ -207,7 +211,7 @@ class TestWhatIsMeasured:
 
     def test_without_data_for_one_goal_nobody_is_asked(self, small_corpus: Path):
         class Never(Reporter):
-            rung_plan = dataclasses.replace(DEFAULT, measures=(STS, TRANSFER))
+            rung_plan = dataclasses.replace(DEFAULT_RUNGS, measures=(STS, TRANSFER))
 
             def rung(self, number: int, scores: Mapping[str, float]) -> bool:
                 raise AssertionError
@@ -226,7 +230,7 @@ class TestAStudysRungs:
             parse(["--space", "scl_tau", "--search", "grid", "--rungs", "8"])
 
     def test_measure_the_goals_of_the_space(self, tmp_path: Path):
-        assert _plan(tmp_path, "scl_tau").rungs == RungPlan("share", DEFAULT.at, (STS,))
+        assert _plan(tmp_path, "scl_tau").rungs == RungPlan("share", DEFAULT_RUNGS.amounts, (STS,))
         two = _plan(tmp_path, "contrastive_all", "--rungs", "steps:2,4").rungs
         assert two == RungPlan("steps", (2, 4), (STS, TRANSFER))
 

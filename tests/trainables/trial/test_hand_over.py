@@ -72,8 +72,8 @@ def test_a_population_hands_over_one_by_one(recipe: Recipe, tmp_path: Path):
     frozen = recipe.override({"encoder.adapter": "mlp", "pooling.mode": "mean"})
     recipes = [frozen, frozen.override({"objective.temperature": 0.2})]
     specs = [TrialSpec(recipe, 1, EVALUATION) for recipe in recipes]
-    whole = list(run_trials(specs, shared=tmp_path / "embeddings"))
-    handed = list(run_trials(specs, shared=tmp_path / "embeddings", hand_over=True))
+    whole = list(run_trials(specs, embedding_folder=tmp_path / "embeddings"))
+    handed = list(run_trials(specs, embedding_folder=tmp_path / "embeddings", hand_over=True))
     for whole_result, other in zip(whole, handed, strict=True):
         assert isinstance(other, Unscored)
         result = score(pickle.loads(pickle.dumps(other)))

@@ -21,7 +21,7 @@ from trainables.senteval.tasks import TASKS
 from trainables.testing.tasks import bag_of_words
 from trainables.training.distributed import Workers
 from trainables.trial import Reporter, TrialResult, check_recipes, remarks
-from trainables.trial.evaluation import chosen_by
+from trainables.trial.evaluation import keeping_score
 from trainables.trial.kept_by import keeping_measure
 from trainables.trial.run import run_trial
 
@@ -69,7 +69,7 @@ def test_a_study_keeps_weights_by_its_own_goal(kind: str) -> None:
     config = space.recipe("paper", EvaluationConfig("scenes")).optimisation
     assert config.keep_by == (kind,)
     right = development(bag_of_words, "nowhere", [kind])[f"{kind}.{OWN[kind]}"]
-    assert chosen_by(Bag(), config, Workers()) == right  # type: ignore[arg-type]
+    assert keeping_score(Bag(), config, Workers()) == right  # type: ignore[arg-type]
 
 
 class Bag:

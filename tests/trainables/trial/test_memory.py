@@ -20,7 +20,7 @@ from tests.trials import PAIRS
 from trainables.training.memory import held_bytes
 from trainables.trial import TrialResult, TrialSpec, save_and_score
 from trainables.trial.evaluation import score_senteval
-from trainables.trial.peak import FORGET, Peak
+from trainables.trial.peak import PEAK_RESET, Peak
 from trainables.trial.result import Unscored
 from trainables.trial.run import run_trial, run_trials
 
@@ -29,7 +29,7 @@ MB_A_TRIAL = 10.0
 SAME = 0.1
 """Peaks of one recipe may differ by this share, between the first trial of a process and any later one."""
 linux = pytest.mark.skipif(
-    not FORGET.exists() or torch.cuda.is_available(), reason="resident memory, which Linux tells"
+    not PEAK_RESET.exists() or torch.cuda.is_available(), reason="resident memory, which Linux tells"
 )
 
 
@@ -62,23 +62,23 @@ class TestPeak:
         peak = Peak()
         taken = torch.ones(128 * 2**18)
         del taken
-        assert peak.taken() == pytest.approx(128, abs=16)
-        assert Peak().taken() == pytest.approx(0, abs=16)
+        assert peak.in_mebibytes() == pytest.approx(128, abs=16)
+        assert Peak().in_mebibytes() == pytest.approx(0, abs=16)
         assert len(held)
 
     def test_unknown_where_the_system_does_not_tell(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         if torch.cuda.is_available():
             pytest.skip("a GPU always tells")
-        monkeypatch.setattr("trainables.trial.peak.FORGET", tmp_path / "nowhere" / "clear_refs")
-        assert Peak().taken() is None
+        monkeypatch.setattr("trainables.trial.peak.PEAK_RESET", tmp_path / "nowhere" / "clear_refs")
+        assert Peak().in_mebibytes() is None
         monkeypatch.undo()
         monkeypatch.setattr("trainables.trial.peak.STATUS", tmp_path / "nowhere")
-        assert Peak().taken() is None
+        assert Peak().in_mebibytes() is None
         lines = ["Name:\tpython", "VmHWM:\t 200 kB", "VmRSS:\t 100 kB", "RssFile:\t 50 kB"]
         for missing in range(1, 4):
             (tmp_path / "status").write_text("\n".join(lines[:missing] + lines[missing + 1 :]) + "\n")
             monkeypatch.setattr("trainables.trial.peak.STATUS", tmp_path / "status")
-            assert Peak().taken() is None
+            assert Peak().in_mebibytes() is None
 
 
 ALONE = PAIRS.override({"corpus.limit": 64})
@@ -98,7 +98,10 @@ class TestTrials:
         frozen = ALONE.override({"encoder.adapter": "mlp", "pooling.mode": "mean"})
         recipes = [frozen.override({"objective.temperature": 0.1 * number}) for number in (1, 2, 3)]
         peaks = [
-            [peak_of(result) for result in run_trials([TrialSpec(recipe, 1, FEW) for recipe in recipes], shared=folder)]
+            [
+                peak_of(result)
+                for result in run_trials([TrialSpec(recipe, 1, FEW) for recipe in recipes], embedding_folder=folder)
+            ]
             for folder in (tmp_path / "first", tmp_path / "second")
         ]
         for members in peaks:

@@ -40,7 +40,7 @@ class TestItems:
     DATA = TaskData({"train": pairs(["x"], ["y"], [1.0]), "test": pairs(["a", "b"], ["c", "d"], [1.0, 4.5])})
 
     def of(self, data: TaskData, task: str = "STSBenchmark") -> str:
-        return items.digest(kind_of(task).tested(data))
+        return items.digest(kind_of(task).tested_splits(data))
 
     def changed(self, **changes: Any) -> str:
         test = dataclasses.replace(self.DATA.splits["test"], **changes)
@@ -159,7 +159,7 @@ class TestOverlap:
         seen = overlap(recipe, tmp_path / "senteval", ["STSBenchmark", "TREC"], (None, "0"))
         assert seen["TREC"].tolist() == [False, True, True]
         split = kept_task(TASKS["STSBenchmark"], tmp_path / "senteval").splits["test"]
-        assert {*split.only(np.flatnonzero(seen["STSBenchmark"])).left} == {"a man is sleeping", "y"}
+        assert {*split.select(np.flatnonzero(seen["STSBenchmark"])).left} == {"a man is sleeping", "y"}
         few = overlap(recipe.override({"corpus.limit": 1}), tmp_path / "senteval", ["TREC"], (None, "0"))
         assert few["TREC"].sum() == 1
 
@@ -292,7 +292,9 @@ def test_a_trial_tells_all_of_it(base: Recipe, tmp_path: Path) -> None:
     assert results[0].geometry["anisotropy"] != untrained.geometry["anisotropy"]
     assert results[0].predictions["items.STSBenchmark"].item() == untrained.predictions["items.STSBenchmark"].item()
     # An adapter's own parameters are fresh, and its base is not trained.
-    adapted = run_trial(base.override({"encoder.adapter": "mlp"}), 1, EVALUATION, shared=tmp_path / "embeddings")
+    adapted = run_trial(
+        base.override({"encoder.adapter": "mlp"}), 1, EVALUATION, embedding_folder=tmp_path / "embeddings"
+    )
     assert adapted.data["encoder"]["fresh"][:2] == ["adapter.0.weight", "adapter.0.bias"]
     assert (tmp_path / "embeddings" / adapted.data["encoder"]["fingerprint"]).is_dir()
 
@@ -323,7 +325,7 @@ def test_a_record_and_its_file_hold_it(tmp_path: Path) -> None:
     assert record.geometry == result.geometry
     assert record.machine == machine()
     assert record.machine["processor"]
-    assert record.read == {**result.data, **result.evaluated}
+    assert record.data_read == {**result.data, **result.evaluated}
     assert record.checkpoint is None
     assert record.cost["crew"] == {"busy": 1.5}
     (evaluation,) = record.evaluations

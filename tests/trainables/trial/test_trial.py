@@ -26,7 +26,7 @@ from trainables.training.loop import Interrupted
 from trainables.training.rungs import RungPlan, parse_rungs
 from trainables.trial import Reporter, TrialResult, check_recipes, watcher
 from trainables.trial.evaluation import Evaluator
-from trainables.trial.measure import measured
+from trainables.trial.measure import training_numbers
 from trainables.trial.run import run_trial
 from trainables.trial.watcher import CheckpointClock
 
@@ -242,7 +242,7 @@ def test_a_rung_without_a_score_is_none_and_without_rungs_no_score_is_computed(
         calls.append(1)
         return {}
 
-    monkeypatch.setattr(Evaluator, "measured", nothing)
+    monkeypatch.setattr(Evaluator, "measure", nothing)
     reporter = Scheduler(rung_plan=rung_plan, stop_at=1)
     assert run_trial(recipe, 1, one_task, reporter=reporter).stopped is None
     assert reporter.rungs == []
@@ -290,7 +290,7 @@ def test_an_adapter_embeds_all_training_sentences_at_once(recipe: Recipe, one_ta
         }
     )
     evaluation = dataclasses.replace(one_task, heat_map="topics")
-    result = run_trial(frozen, 0, evaluation, shared=tmp_path / "embeddings")
+    result = run_trial(frozen, 0, evaluation, embedding_folder=tmp_path / "embeddings")
     assert result.training["steps"] > 5
     assert {"heat_map.before", "heat_map.after"} <= result.predictions.keys()
     passes = len(list((tmp_path / "embeddings").rglob("*.texts.npy")))
@@ -316,5 +316,5 @@ def test_what_only_one_objective_counts_is_kept_as_a_sum():
     progress = TrainingProgress(step=2, seconds=3.0)
     for _ in range(2):
         progress.add(loss=1.0, anchors=4, positives=6, easy=5, seconds=9)
-    training = measured(progress, 0.0)
+    training = training_numbers(progress, 0.0)
     assert (training["easy"], training["positives_per_anchor"], training["seconds"]) == (10, 1.5, 3.0)

@@ -32,7 +32,7 @@ from trainables.evaluation_config import EvaluationConfig
 from trainables.objectives import OBJECTIVES
 from trainables.objectives.losses.ntxent import NTXent
 from trainables.objectives.objective import EmbeddedBatch, Loss
-from trainables.process_cache import PROCESS_CACHE, ProcessCache, size_of, stamp
+from trainables.process_cache import PROCESS_CACHE, ProcessCache, file_states, size_of
 from trainables.recipe import EncoderConfig, Recipe
 from trainables.senteval.read_task import content_hash, kept_task
 from trainables.senteval.tasks import TASKS
@@ -72,7 +72,7 @@ def between() -> Iterator[ProcessReset]:
     """The other tests are left as they were, whatever is planted here."""
     made = ProcessReset()
     yield made
-    made.leave_clean()
+    made.restore()
 
 
 def of_fresh_processes(recipes: Sequence[Recipe]) -> list[str]:
@@ -98,7 +98,7 @@ def test_scores_are_those_of_a_fresh_process_first_or_last(between: ProcessReset
     assert answers(MASKED) == expected[1]
     others: list[Callable[[], object]] = [
         lambda: run_trial(PAIRS, 1, EVALUATION),
-        lambda: run_trial(adapted, 1, EVALUATION, shared=tmp_path / "embeddings"),
+        lambda: run_trial(adapted, 1, EVALUATION, embedding_folder=tmp_path / "embeddings"),
         lambda: list(
             run_trials(
                 [
@@ -134,7 +134,7 @@ LEAK = Leak()
 class Leaking(NTXent):
     name = "leaking"
 
-    def loss(self, batch: EmbeddedBatch, own: Any = None) -> Loss:
+    def loss(self, batch: EmbeddedBatch, module: Any = None) -> Loss:
         LEAK.plant()
         return super().loss(batch)
 
@@ -196,13 +196,13 @@ def test_a_leak_would_change_the_next_trial(name: str, between: ProcessReset, le
 
     LEAK.plant = last_step
     for clean in (False, True):
-        between.leave_clean()
+        between.restore()
         steps.clear()
         with contextlib.suppress(RuntimeError):  # whatever comes of it
             run_trial(leaking, 1, EVALUATION)
         assert len(steps) == 2
         if clean:
-            between.leave_clean()
+            between.restore()
         try:
             result = without_seconds(run_trial(PAIRS, 1, FEW))
         except RuntimeError:
@@ -255,44 +255,44 @@ class TestGrowth:
         for _ in range(3):
             with between.trial():
                 run_trial(PAIRS, 1, EVALUATION)
-        assert between.grown().memory < 70 * 2**20
-        assert between.grown().threads == 0
+        assert between.growth().memory < 70 * 2**20
+        assert between.growth().threads == 0
         with between.trial():
             held.append(torch.ones(256 * 2**18))  # 256 MiB
-        assert between.grown().memory > 180 * 2**20
+        assert between.growth().memory > 180 * 2**20
         held.clear()
-        between.leave_clean()
-        assert between.grown().memory < 70 * 2**20
+        between.restore()
+        assert between.growth().memory < 70 * 2**20
 
     def test_what_is_kept_on_purpose_is_not(self, between: ProcessReset):
-        between.leave_clean()
+        between.restore()
         PROCESS_CACHE.get("test", lambda: np.ones(64 * 2**17))
-        assert between.grown().memory < 8 * 2**20  # less where the system gave memory that was free
+        assert between.growth().memory < 8 * 2**20  # less where the system gave memory that was free
         PROCESS_CACHE.clear()
 
     def test_a_thread_that_goes_on(self, between: ProcessReset):
-        between.leave_clean()
+        between.restore()
         end = threading.Event()
         with between.trial():
             thread = threading.Thread(target=end.wait)
             thread.start()
-        assert between.grown().threads == 1
+        assert between.growth().threads == 1
         end.set()
         thread.join()
-        assert between.grown().threads == 0
+        assert between.growth().threads == 0
 
     @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
     def test_the_memory_of_a_gpu(self, between: ProcessReset):
         held = []
-        between.leave_clean()
+        between.restore()
         with between.trial():
             held.append(torch.ones(2**20, device="cuda"))
             torch.ones(2**26, device="cuda")
-        assert between.grown().cuda == 4 * 2**20
+        assert between.growth().cuda == 4 * 2**20
         assert torch.cuda.memory_reserved() < 2**26
         held.clear()
-        between.leave_clean()
-        assert between.grown().cuda == 0
+        between.restore()
+        assert between.growth().cuda == 0
 
 
 def saved(encoder: Any, folder: Path, **more: Any) -> Any:
@@ -375,7 +375,7 @@ class TestWhatIsKept:
         from trainables.encoders import tokens
 
         encoder: Any = load_encoder(EncoderConfig(name="scenes-small"), Mean())
-        sentences = [f"a man sees {'two ' * (number % 9)}dogs" for number in range(tokens.MANY)]
+        sentences = [f"a man sees {'two ' * (number % 9)}dogs" for number in range(tokens.MIN_CACHED_SENTENCES)]
         few = [encoder.tokenize([sentence])[0] for sentence in sentences]
         ask = functools.partial(tokens.kept_token_ids, encoder.tokenizer, longest=encoder.max_length)
         first = ask(sentences)
@@ -394,13 +394,13 @@ class TestWhatIsKept:
     @pytest.mark.usefixtures("nothing_kept")
     def test_batches_of_a_training_are_not_kept(self):
         """They do not come again, and would push out what does."""
-        from trainables.encoders.tokens import MANY
+        from trainables.encoders.tokens import MIN_CACHED_SENTENCES
 
         encoder: Any = load_encoder(EncoderConfig(name="scenes-small"), Mean())
         before = PROCESS_CACHE.bytes
-        encoder.tokenize([f"a man sees {number} dogs" for number in range(MANY)])
+        encoder.tokenize([f"a man sees {number} dogs" for number in range(MIN_CACHED_SENTENCES)])
         assert PROCESS_CACHE.bytes == before
-        encoder.encode(["a man"] * MANY)
+        encoder.encode(["a man"] * MIN_CACHED_SENTENCES)
         assert PROCESS_CACHE.bytes > before
 
     def test_a_changed_file_has_another_hash(self, tmp_path: Path):
@@ -464,10 +464,10 @@ class TestKept:
 
     def test_a_stamp_follows_content_and_time(self, tmp_path: Path):
         (tmp_path / "a").write_text("1")
-        first = stamp(tmp_path)
-        assert first == stamp(tmp_path)
+        first = file_states(tmp_path)
+        assert first == file_states(tmp_path)
         time.sleep(0.02)
         (tmp_path / "a").write_text("2")
-        second = stamp(tmp_path)
+        second = file_states(tmp_path)
         (tmp_path / "b").write_text("3")
-        assert len({first, second, stamp(tmp_path)}) == 3
+        assert len({first, second, file_states(tmp_path)}) == 3

@@ -21,7 +21,7 @@ class Layout(Options):
     name: ClassVar[str]
     reads: ClassVar[str]
     """The recipe key that names the data."""
-    tokens: ClassVar[bool] = False
+    draws_tokens: ClassVar[bool] = False
     """Whether the layout draws tokens, and so needs `SamplerRequest.encoder`."""
     has_sentences: ClassVar[bool] = True
     """Whether `sentences` can be called."""
@@ -29,15 +29,15 @@ class Layout(Options):
     """Most positives of an anchor in a batch; None: any number."""
     hard_negatives: ClassVar[bool] = True
     """Whether a batch has hard negatives."""
-    exact: ClassVar[bool] = False
+    exact_counts: ClassVar[bool] = False
     """Whether every anchor has exactly P positives and Q hard negatives, so that an objective draws none."""
     taught: ClassVar[bool] = False
     """Whether a batch has a teacher's scores if the data have them."""
-    keeps_apart: ClassVar[bool] = False
-    """Whether the layout can put equal texts into different batches (`SamplerRequest.apart`)."""
-    stacks: ClassVar[bool] = False
+    can_avoid_duplicates: ClassVar[bool] = False
+    """Whether the layout can put equal texts into different batches (`SamplerRequest.no_duplicates`)."""
+    fits_population: ClassVar[bool] = False
     """Whether trials with this layout can train as a population: each entailed pair is a group."""
-    classes: ClassVar[bool] = False
+    groups_are_classes: ClassVar[bool] = False
     """Whether a group is a class, with further texts outside the batch."""
     objectives: ClassVar[tuple[str, ...]] = ()
     """Objectives that fit this layout, beside the objectives that name it."""

@@ -17,16 +17,16 @@ from trainables.corpora.layouts.contract import Layout
 from trainables.corpora.layouts.nli import NLISource, Shape
 from trainables.corpora.nli import stamps
 from trainables.corpora.request import SamplerRequest
-from trainables.corpora.shuffled import once_an_epoch
+from trainables.corpora.shuffled import cached_per_epoch
 from trainables.corpora.tables import sources
 from trainables.errors import UserError, choices
 from trainables.keys import Range, above, key, keys_of
 from trainables.registry import Registry, load
 from trainables.sections import NEGATIVES, POSITIVES
 
-SEED_APART = 1_000_003
+SEED_STEP = 1_000_003
 """Corpus number k adds k times this to the trial's seed, so a mixture of one corpus equals that corpus alone."""
-_GROUPS_APART = 1 << 40
+_GROUP_STEP = 1 << 40
 """Difference between the group numbers of two corpora."""
 T = TypeVar("T")
 
@@ -50,17 +50,17 @@ def _numbers(weights: Sequence[str]) -> str | None:
     return None if fine else "must be numbers of at least 0, one of them above, as in 2,1,0.5"
 
 
-def _have(field: str) -> Callable[[Sequence[str]], bool]:
+def _some_layout_has(field: str) -> Callable[[Sequence[str]], bool]:
     """Return a test of whether one of the named layouts has this key."""
     return lambda names: any(field in keys_of(_layouts()[name]) for name in names)
 
 
 @dataclass(frozen=True)
-class GroupsAmong(Shape):
+class MixShape(Shape):
     """P and Q, which apply if one of the corpora has a layout with these keys."""
 
-    positives: int | None = POSITIVES(when=("mix_layouts", _have("positives")))
-    negatives: int | None = NEGATIVES(when=("mix_layouts", _have("negatives")))
+    positives: int | None = POSITIVES(when=("mix_layouts", _some_layout_has("positives")))
+    negatives: int | None = NEGATIVES(when=("mix_layouts", _some_layout_has("negatives")))
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Corpus:
 
 
 @dataclass(frozen=True)
-class MixLayout(GroupsAmong, NLISource, Layout):
+class MixLayout(MixShape, NLISource, Layout):
     """Several corpora: each source in corpus.nli is read by its own layout."""
 
     section = "corpus"
@@ -123,12 +123,12 @@ class MixLayout(GroupsAmong, NLISource, Layout):
         None,
         "Text put before the anchors of each corpus in training, in the order of corpus.nli with | between, or one "
         "for all; none takes encoder.query_prompt. Evaluation and the saved model have that in any case.",
-        exact=True,
+        keep_blanks=True,
     )
     mix_document_prompts: str | None = key(
         None,
         "The same before what is compared with an anchor; none takes encoder.document_prompt.",
-        exact=True,
+        keep_blanks=True,
     )
     mix_repeats: Literal["together", "apart"] = key(
         "together",
@@ -156,11 +156,11 @@ class MixLayout(GroupsAmong, NLISource, Layout):
                 )
             return entries if len(entries) == count else [*entries] * count
 
-        able = [name for name, layout in _layouts().items() if layout.keeps_apart]
-        deaf = [name for name in self.mix_layouts if name not in able]
-        if self.mix_repeats == "apart" and deaf:
+        able = [name for name, layout in _layouts().items() if layout.can_avoid_duplicates]
+        unable = [name for name in self.mix_layouts if name not in able]
+        if self.mix_repeats == "apart" and unable:
             raise UserError(
-                f"corpus.mix_repeats=apart has no meaning for corpus.mix_layouts={deaf[0]}; set it to together, or "
+                f"corpus.mix_repeats=apart has no meaning for corpus.mix_layouts={unable[0]}; set it to together, or "
                 f"take {choices(able)}"
             )
         shared = {name: getattr(self, name) for name in keys_of(type(self))}
@@ -176,7 +176,7 @@ class MixLayout(GroupsAmong, NLISource, Layout):
             Corpus(
                 kind(**{**{name: shared[name] for name in keys_of(kind) if name in shared}, "nli": place}),
                 place,
-                number * SEED_APART,
+                number * SEED_STEP,
                 float(weight),
                 None if query is document is None else (query, document),
             )
@@ -188,17 +188,19 @@ class MixLayout(GroupsAmong, NLISource, Layout):
 
     def make(self, request: SamplerRequest) -> tuple[Sampler, dict[str, Any]]:
         requests = self._requests(request)
-        made = [corpus.layout.make(own) for corpus, own in zip(self.corpora, requests, strict=True)]
+        made = [
+            corpus.layout.make(corpus_request) for corpus, corpus_request in zip(self.corpora, requests, strict=True)
+        ]
         samplers = [sampler for sampler, _ in made]
         prompts = [corpus.prompts for corpus in self.corpora]
         sampler: Sampler
         if self.mix_batches == "one":
             steps = [sampler.steps_per_epoch for sampler in samplers]
-            shares = shared_out(sum(steps), self._weights(steps))
+            shares = apportion(sum(steps), self._weights(steps))
             sampler = OneCorpusABatch(samplers, shares, prompts, request.seed, in_turn=self.mix == "equal")
         else:
             shares = [own.batch_size for own in requests]
-            sampler = Joined(samplers, sum(self._units(request)) // request.batch_size, prompts)
+            sampler = JoinedSampler(samplers, sum(self._units(request)) // request.batch_size, prompts)
         unit = "batches_each_epoch" if self.mix_batches == "one" else "of_each_batch"
         parts = [
             {"layout": corpus.layout.name, **{name: value for name, value in description.items() if name != "premises"}}
@@ -214,8 +216,8 @@ class MixLayout(GroupsAmong, NLISource, Layout):
 
     def check(self, request: SamplerRequest) -> None:
         requests = self._requests(request) if self.local else self._first(request)
-        for corpus, own in zip(self.corpora, requests, strict=True):
-            corpus.layout.check(own)
+        for corpus, corpus_request in zip(self.corpora, requests, strict=True):
+            corpus.layout.check(corpus_request)
 
     def sentences(self, request: SamplerRequest) -> Iterator[str]:
         return chain.from_iterable(corpus.layout.sentences(request) for corpus in self.corpora)
@@ -230,7 +232,7 @@ class MixLayout(GroupsAmong, NLISource, Layout):
     def _first(self, request: SamplerRequest) -> list[SamplerRequest]:
         """Return a request for each corpus; its batch size is 1 if batches are mixed."""
         size = request.batch_size if self.mix_batches == "one" else 1
-        shared = replace(request, batch_size=size, apart=self.mix_repeats == "apart")
+        shared = replace(request, batch_size=size, no_duplicates=self.mix_repeats == "apart")
         return [replace(shared, seed=request.seed + corpus.seed) for corpus in self.corpora]
 
     def _requests(self, request: SamplerRequest) -> list[SamplerRequest]:
@@ -242,14 +244,14 @@ class MixLayout(GroupsAmong, NLISource, Layout):
         if request.batch_size < len(first):
             raise UserError(f"{setting} has no place for each of the {len(first)} corpora; take a larger batch")
         units = self._units(request)
-        places = shared_out(request.batch_size, self._weights(units))
+        places = apportion(request.batch_size, self._weights(units))
         for corpus, count, place in zip(self.corpora, units, places, strict=True):
             if place > count:
                 raise UserError(
                     f"{setting} is more than corpus.layout=mix has: {place} of a batch are of corpus.nli="
                     f"{corpus.source!r}, which has {count}; take a smaller batch, or less of it by corpus.mix_weights"
                 )
-        return [replace(own, batch_size=place) for own, place in zip(first, places, strict=True)]
+        return [replace(corpus_request, batch_size=place) for corpus_request, place in zip(first, places, strict=True)]
 
     def _units(self, request: SamplerRequest) -> list[int]:
         plain = replace(request, batch_size=1, seed=0, encoder=None, embed=None)
@@ -267,7 +269,7 @@ def _units(layout: Layout, request: SamplerRequest, stamp: tuple[Any, ...] | Non
     return layout.count_steps(request)
 
 
-def shared_out(total: int, weights: Sequence[float]) -> list[int]:
+def apportion(total: int, weights: Sequence[float]) -> list[int]:
     """Divide `total` into whole numbers of at least 1, as near to the weights as possible: by largest remainders."""
     ideal = total * np.array(weights, dtype=np.float64) / np.sum(weights)
     shares = np.maximum(np.floor(ideal).astype(np.int64), 1)
@@ -302,7 +304,7 @@ class OneCorpusABatch:
         prompts = self.prompts[chosen]
         return replace(batch, prompts=prompts and [prompts] * len(batch.sentences))
 
-    @once_an_epoch
+    @cached_per_epoch
     def _order(self, epoch: int) -> np.ndarray:
         """Return the corpus of each batch, (batches,) int64."""
         order = np.repeat(np.arange(len(self.counts)), self.counts)
@@ -312,7 +314,7 @@ class OneCorpusABatch:
         return np.random.default_rng([self.seed, epoch, 7]).permutation(order)
 
 
-class Joined:
+class JoinedSampler:
     """Sampler that joins one batch of every sampler. A text of several corpora is one item, unless prompts differ."""
 
     def __init__(self, samplers: Sequence[Sampler], steps: int, prompts: Sequence[Prompts | None]) -> None:
@@ -321,10 +323,10 @@ class Joined:
         """Number of batches that have as many units as all corpora together."""
 
     def batch(self, step: int) -> Batch:
-        return joined([sampler.batch(step) for sampler in self.samplers], self.prompts)
+        return join_batches([sampler.batch(step) for sampler in self.samplers], self.prompts)
 
 
-def joined(batches: Sequence[Batch], prompts: Sequence[Prompts | None]) -> Batch:
+def join_batches(batches: Sequence[Batch], prompts: Sequence[Prompts | None]) -> Batch:
     """Join batches into one. Several views of a text within one batch stay separate items."""
     sentences, before = list[str](), list[Prompts]()
     item_of = dict[tuple[str, Prompts], int]()
@@ -349,7 +351,7 @@ def joined(batches: Sequence[Batch], prompts: Sequence[Prompts | None]) -> Batch
         premise=np.concatenate([items[batch.premise] for items, batch in zip(place, batches, strict=True)]),
         hypothesis=np.concatenate([items[batch.hypothesis] for items, batch in zip(place, batches, strict=True)]),
         label=np.concatenate([batch.label for batch in batches]),
-        group=np.concatenate([batch.group + number * _GROUPS_APART for number, batch in enumerate(batches)]),
+        group=np.concatenate([batch.group + number * _GROUP_STEP for number, batch in enumerate(batches)]),
         score=np.concatenate(scores) if len(scores) == len(batches) else None,
         prompts=before if any(prompts) else None,
     )

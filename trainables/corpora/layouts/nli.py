@@ -17,7 +17,7 @@ from trainables.corpora.batch import Sampler
 from trainables.corpora.columns import TRIPLETS_IN_WORDS, TRIPLETS_READ
 from trainables.corpora.layouts.contract import Layout
 from trainables.corpora.layouts.valued_texts import Tables
-from trainables.corpora.mining import Mining, RenewedSampler, mined_table, with_table
+from trainables.corpora.mining import Mining, RenewedSampler, add_negatives, mined_table
 from trainables.corpora.nli import NLIPairs, PairCensus, census, check_nli, count_premises, load_nli, stamps
 from trainables.corpora.request import SamplerRequest, check_batch_size
 from trainables.corpora.samplers import GroupSampler, PairSampler, RowSampler
@@ -154,8 +154,8 @@ class GroupLayout(Mining, Shape, NLILayout):
 
     name = "groups"
     meaning = "a premise with its positives and hard negatives (SupMPN)"
-    keeps_apart = True
-    exact = True
+    can_avoid_duplicates = True
+    exact_counts = True
     taught = True
 
     augmentation: str = key(
@@ -178,7 +178,7 @@ class GroupLayout(Mining, Shape, NLILayout):
     def count_steps(self, request: SamplerRequest) -> int:
         """Count without embeddings, as mined negatives add no anchors."""
         pairs = self._load(request)
-        anchored = pairs.of(pairs.labels == ENTAILMENT) if self.mines else pairs
+        anchored = pairs.select(pairs.labels == ENTAILMENT) if self.mines else pairs
         return self._sampler(request, anchored).steps_per_epoch
 
     def make(self, request: SamplerRequest) -> Made:
@@ -189,7 +189,7 @@ class GroupLayout(Mining, Shape, NLILayout):
                 raise ValueError("corpus.negatives_from=mined needs embeddings, and the request has no `embed`")
             assert request.negatives, "`check_mining` refuses it"
             table = mined_table(corpus, request.embed, self, request.negatives)
-            pairs = with_table(corpus, table)
+            pairs = add_negatives(corpus, table)
         sampler = self._sampler(request, pairs)
         described = {
             **_described(pairs),
@@ -197,9 +197,9 @@ class GroupLayout(Mining, Shape, NLILayout):
             "filled_positives": sampler.filled_positives,
             "filled_negatives": sampler.filled_negatives,
             **({"mined_negatives": int((pairs.labels == CONTRADICTION).sum())} if self.mines else {}),
-            "premises_without_pairs": sampler.own.without_pairs,
-            "premises_without_entailment": sampler.own.without_entailment,
-            "contradicted_entailments": sampler.own.contradicted_entailments,
+            "premises_without_pairs": sampler.groups.without_pairs,
+            "premises_without_entailment": sampler.groups.without_entailment,
+            "contradicted_entailments": sampler.groups.contradicted_entailments,
             "premises": count_premises(pairs),
         }
         if self.mined_every is None:
@@ -210,7 +210,7 @@ class GroupLayout(Mining, Shape, NLILayout):
     def _sampler(self, request: SamplerRequest, pairs: NLIPairs) -> GroupSampler:
         change = functools.partial(request.augmentation.change, request.seed)
         shape = request.batch_size, request.seed, request.positives, request.negatives
-        return GroupSampler(pairs, *shape, change, request.apart)
+        return GroupSampler(pairs, *shape, change, request.no_duplicates)
 
 
 @dataclass(frozen=True)
@@ -219,10 +219,10 @@ class PairLayout(NLILayout):
 
     name = "pairs"
     meaning = "entailed pairs (CLSR)"
-    keeps_apart = True
+    can_avoid_duplicates = True
     positives_at_most = 1
     hard_negatives = False
-    stacks = True
+    fits_population = True
 
     def units(self, count: PairCensus, positives: int | None) -> tuple[int, str]:
         return count.entailed, "entailed pairs"
@@ -231,7 +231,7 @@ class PairLayout(NLILayout):
         pairs = self._load(request)
         entailed = (pairs.labels == ENTAILMENT).nonzero()[0].tolist()
         first, second = ([side[i] for i in entailed] for side in (pairs.premises, pairs.hypotheses))
-        sampler = PairSampler(first, second, request.batch_size, request.seed, apart=request.apart)
+        sampler = PairSampler(first, second, request.batch_size, request.seed, no_duplicates=request.no_duplicates)
         return sampler, {**_described(pairs), **sampler.counts}
 
 
@@ -241,7 +241,7 @@ class SentenceLayout(NLILayout):
 
     name = "sentences"
     meaning = "each with itself under another dropout (SimCSE without labels)"
-    keeps_apart = True  # sentences are unique
+    can_avoid_duplicates = True  # sentences are unique
     positives_at_most = 1
     hard_negatives = False
     entailments = False

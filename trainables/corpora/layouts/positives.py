@@ -3,7 +3,7 @@
     document = TitledText.of({"title": "The heron", "text": ["It waits in shallow water ...", "It nests in trees ..."]})
     SOURCES["title"].units(document)        # [("The heron", "It waits in shallow water ...")]
 
-A text is cut into pieces of at most `LONGEST` words. Views of a piece are drawn anew each epoch, by DeCLUTR's
+A text is cut into pieces of at most `MAX_PIECE_WORDS` words. Views of a piece are drawn anew each epoch, by DeCLUTR's
 distributions (`spans.py`) in words; the longest span is half of the piece.
 """
 
@@ -20,11 +20,11 @@ import numpy as np
 from trainables.corpora.layouts.spans import SpanOptions, sample_spans
 from trainables.registry import Registry
 
-LONGEST = 300
+MAX_PIECE_WORDS = 300
 """Most words of a piece: about as much as an encoder of 512 tokens reads."""
-SHORTEST = 4
+MIN_SPAN_WORDS = 4
 """Fewest words of a span."""
-CUT_FROM = 4 * SHORTEST
+MIN_TWO_SPAN_WORDS = 4 * MIN_SPAN_WORDS
 """Fewest words of a piece with room for two spans side by side, wherever the first span is."""
 
 Pair = tuple[str, str]
@@ -48,9 +48,9 @@ class TitledText:
         )
 
     def pieces(self) -> list[str]:
-        """Return the whole text in pieces of about equal length, at most `LONGEST` words."""
+        """Return the whole text in pieces of about equal length, at most `MAX_PIECE_WORDS` words."""
         words = " ".join(text for _, text in self.sections).split()
-        count = -(-len(words) // LONGEST)
+        count = -(-len(words) // MAX_PIECE_WORDS)
         places = [len(words) * number // count for number in range(count + 1)]
         return [" ".join(words[start:stop]) for start, stop in pairwise(places)]
 
@@ -64,17 +64,17 @@ class Source:
     units: Callable[[TitledText], list[Pair]]
     """Returns the pairs of a document; if `views` are drawn, its pieces, each as both sides of a pair."""
     views: Views | None = None
-    cuts: bool = False
+    draws_spans: bool = False
     """Whether views differ from their piece."""
 
     @property
-    def judges(self) -> bool:
+    def makes_search(self) -> bool:
         """Whether the two texts of a pair differ, so that a search for one text by the other can judge a model."""
-        return self.views is None or self.cuts
+        return self.views is None or self.draws_spans
 
     def suits(self, units: Sequence[Pair]) -> bool:
-        """Whether a document with these units suits the source: there is a unit, and if `cuts`, one long enough."""
-        return any(not self.cuts or _words(piece) >= CUT_FROM for piece, _ in units)
+        """Whether a document with these units suits the source: there is a unit, and a long one if `draws_spans`."""
+        return any(not self.draws_spans or _words(piece) >= MIN_TWO_SPAN_WORDS for piece, _ in units)
 
 
 def _words(text: str) -> int:
@@ -82,8 +82,8 @@ def _words(text: str) -> int:
 
 
 def _begin(text: str) -> str:
-    """Return the first `LONGEST` words of a text."""
-    return " ".join(text.split()[:LONGEST])
+    """Return the first `MAX_PIECE_WORDS` words of a text."""
+    return " ".join(text.split()[:MAX_PIECE_WORDS])
 
 
 def _titled(document: TitledText) -> list[Pair]:
@@ -92,8 +92,8 @@ def _titled(document: TitledText) -> list[Pair]:
 
 def _headed(document: TitledText) -> list[Pair]:
     """Pair each section with its heading, which follows the title: "Usage" alone does not name its subject."""
-    of = f"{document.title}: " if document.title else ""
-    return [(of + heading, _begin(text)) for heading, text in document.sections if heading]
+    subject = f"{document.title}: " if document.title else ""
+    return [(subject + heading, _begin(text)) for heading, text in document.sections if heading]
 
 
 def _whole(document: TitledText) -> list[Pair]:
@@ -101,7 +101,7 @@ def _whole(document: TitledText) -> list[Pair]:
 
 
 def _long(document: TitledText) -> list[Pair]:
-    return [pair for pair in _whole(document) if _words(pair[0]) >= CUT_FROM]
+    return [pair for pair in _whole(document) if _words(pair[0]) >= MIN_TWO_SPAN_WORDS]
 
 
 def _same(pieces: Sequence[str], numbers: np.ndarray, seed: int, epoch: int) -> tuple[list[str], list[str]]:
@@ -115,10 +115,10 @@ def _spans(
     first, second = _same(pieces, numbers, seed, epoch)
     words = [piece.split() for piece in pieces]
     lengths = np.array([len(each) for each in words])
-    long = np.flatnonzero(lengths >= CUT_FROM)
+    long = np.flatnonzero(lengths >= MIN_TWO_SPAN_WORDS)
     if not len(long):
         return first, second
-    options = SpanOptions(anchors=1, positives=1, shortest=SHORTEST, longest=LONGEST, strategy=strategy)
+    options = SpanOptions(anchors=1, positives=1, shortest=MIN_SPAN_WORDS, longest=MAX_PIECE_WORDS, strategy=strategy)
     drawn = sample_spans(lengths[long], numbers[long], options, seed, epoch)
     for side, starts, counts in (
         (first, drawn.anchor_start, drawn.anchor_length),
@@ -134,9 +134,13 @@ SOURCES = Registry(
     Source("title", "a title and how its text begins", _titled),
     Source("heading", "a heading, after the title, and its section", _headed),
     Source(
-        "crops", "two spans of a text, drawn anew each epoch (DeCLUTR)", _whole, partial(_spans, "default"), cuts=True
+        "crops",
+        "two spans of a text, drawn anew each epoch (DeCLUTR)",
+        _whole,
+        partial(_spans, "default"),
+        draws_spans=True,
     ),
-    Source("neighbours", "two spans side by side", _long, partial(_spans, "adjacent"), cuts=True),
+    Source("neighbours", "two spans side by side", _long, partial(_spans, "adjacent"), draws_spans=True),
     Source("dropout", "a text with itself under another dropout (SimCSE)", _whole, _same),
 )
 """The values of `corpus.positives_from`; pairs of the first are the most similar to a query and its answer."""

@@ -30,7 +30,7 @@ class SameLabelLayout(TableLayout):
 
     name = "same_label"
     meaning = "groups of texts with one label (Khosla 2020)"
-    classes = True
+    groups_are_classes = True
     roles = MappingProxyType({"sentence": ("sentence",), "label": ("label",)})
 
     each: int = key(

@@ -29,7 +29,7 @@ class ScoredPairLayout(TableLayout):
 
     name = "scored_pairs"
     meaning = "two texts and a score"
-    keeps_apart = True
+    can_avoid_duplicates = True
     positives_at_most = 0
     roles = MappingProxyType({"sentence1": ("sentence1",), "sentence2": ("sentence2",), "score": ("score", "label")})
 
@@ -51,7 +51,7 @@ class ScoredPairLayout(TableLayout):
     def sampler(self, request: SamplerRequest, rows: ValuedRows) -> tuple[Sampler, dict[str, Any]]:
         first, second = zip(*rows.texts, strict=True)
         scores = np.array(between_0_and_1(rows.values), dtype=np.float32)
-        sampler = PairSampler(first, second, request.batch_size, request.seed, scores, request.apart)
+        sampler = PairSampler(first, second, request.batch_size, request.seed, scores, request.no_duplicates)
         return sampler, {"pairs": len(first), "scores": [min(rows.values), max(rows.values)], **sampler.counts}
 
     def remarks(self, request: SamplerRequest) -> list[str]:

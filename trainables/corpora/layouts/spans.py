@@ -36,7 +36,7 @@ from trainables.corpora.batch import Batch, Sampler
 from trainables.corpora.documents import TokenizedDocuments, check_batch, check_documents, load_documents
 from trainables.corpora.layouts.contract import Layout
 from trainables.corpora.request import SamplerRequest
-from trainables.corpora.shuffled import once_an_epoch
+from trainables.corpora.shuffled import cached_per_epoch
 from trainables.errors import UserError
 from trainables.keys import Options, Value, at_least, key
 from trainables.labels import ENTAILMENT
@@ -118,13 +118,13 @@ class SpanLayout(SpanOptions, Layout):
     name = "spans"
     meaning = "of documents (DeCLUTR)"
     reads = "corpus.documents"
-    tokens = True
+    draws_tokens = True
     has_sentences = False
     hard_negatives = False
     released = RELEASED
 
     documents: str = key(
-        "Skylion007/openwebtext", "Hub id, folder, text or JSONL file of documents, or scenes.", place=True
+        "Skylion007/openwebtext", "Hub id, folder, text or JSONL file of documents, or scenes.", is_path=True
     )
     limit: int | None = LIMIT()
     share: float = SHARE()
@@ -239,7 +239,7 @@ class SpanSampler:
             tokens=items,
         )
 
-    @once_an_epoch
+    @cached_per_epoch
     def _epoch_order(self, epoch: int) -> np.ndarray:  # (documents,)
         generator = np.random.Generator(np.random.Philox(key=self.seed, counter=[0, _ORDER, epoch, 0]))
         return generator.permutation(len(self.documents))
@@ -305,14 +305,14 @@ def _pick(uniform: np.ndarray, first: np.ndarray, last: np.ndarray) -> np.ndarra
     return first + np.floor(uniform * (last - first + 1)).astype(np.int64)
 
 
-def _places(n: np.ndarray, length: np.ndarray, where: np.ndarray, rank: np.ndarray, apart: np.ndarray) -> np.ndarray:
-    """Return (documents, anchors): anchor starts. All starts with `apart` tokens between anchors are equally likely.
+def _places(n: np.ndarray, length: np.ndarray, where: np.ndarray, rank: np.ndarray, gap: np.ndarray) -> np.ndarray:
+    """Return (documents, anchors): anchor starts. All starts with `gap` tokens between anchors are equally likely.
 
     Without anchors and gaps, `slack` tokens remain; to distribute them is a choice of A out of slack + A. `rank` orders
     the anchors.
     """
     anchors = length.shape[1]
-    slack = n - length.sum(axis=1, keepdims=True) - (anchors - 1) * apart  # (documents, 1), at least apart
+    slack = n - length.sum(axis=1, keepdims=True) - (anchors - 1) * gap  # (documents, 1), at least gap
     chosen = np.empty_like(length)
     for i in range(anchors):  # without replacement: the k-th place that is still free
         k = np.floor(where[:, i] * (slack[:, 0] + anchors - i)).astype(np.int64)
@@ -322,7 +322,7 @@ def _places(n: np.ndarray, length: np.ndarray, where: np.ndarray, rank: np.ndarr
     free = np.sort(chosen, axis=1) - np.arange(anchors)  # slack tokens before the first, second, ... anchor
     order = np.argsort(rank, axis=1)
     lengths = np.take_along_axis(length, order, axis=1)
-    starts = free + np.cumsum(lengths + apart, axis=1) - (lengths + apart)
+    starts = free + np.cumsum(lengths + gap, axis=1) - (lengths + gap)
     placed = np.empty_like(starts)
     np.put_along_axis(placed, order, starts, axis=1)
     return placed

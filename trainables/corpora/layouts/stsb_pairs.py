@@ -19,7 +19,7 @@ from trainables.errors import UserError
 from trainables.sections import LIMIT, SCENES, SENTEVAL, STSB
 from trainables.tabular import score_within
 
-ABOVE = 4.0
+SIMILAR_ABOVE = 4.0
 """Pairs with a higher score are similar (Qiu 2022, section 4.1)."""
 SCALE = (0, 5)
 SPLITS = ("train", "dev", "test")
@@ -40,14 +40,14 @@ def load_similar(senteval: Path, limit: int | None = None) -> Similar:
                 "folder that has it"
             )
         for where, row in sts_rows(file):
-            similar = score_within(row["score"], where, SCALE) > ABOVE
+            similar = score_within(row["score"], where, SCALE) > SIMILAR_ABOVE
             sides = row["sentence1"].strip(), row["sentence2"].strip()
             if not all(sides):
                 raise UserError(f"{where}: one of its two sentences is empty")
             if similar and (limit is None or sum(map(len, pairs.values())) < limit):
                 pairs[split].append(sides)
     if not any(pairs.values()):
-        raise UserError(f"{folder} holds no pair with a score above {ABOVE:g}")
+        raise UserError(f"{folder} holds no pair with a score above {SIMILAR_ABOVE:g}")
     return pairs
 
 
@@ -60,7 +60,7 @@ class SimilarPairLayout(Layout):
     reads = "corpus.senteval"
     positives_at_most = 1
     hard_negatives = False
-    stacks = True
+    fits_population = True
 
     senteval: str = SENTEVAL()
     limit: int | None = LIMIT()
@@ -100,7 +100,7 @@ class SimilarPairLayout(Layout):
     def _batches(self, request: SamplerRequest) -> Similar:
         pairs = load_similar(self._folder, self.limit)
         count = sum(map(len, pairs.values()))
-        has = f"{count} pairs of STSBenchmark scored above {ABOVE:g}"
+        has = f"{count} pairs of STSBenchmark scored above {SIMILAR_ABOVE:g}"
         check_batch_size(request.batch_size, count, str(self._folder), has)
         return pairs
 

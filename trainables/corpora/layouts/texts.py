@@ -13,10 +13,10 @@ from trainables.corpora.batch import Batch
 from trainables.corpora.columns import Labels, role_columns
 from trainables.corpora.layouts.nli import GroupLayout, Made
 from trainables.corpora.layouts.positives import SOURCES, Source, TitledText
-from trainables.corpora.nli import NLIPairs, PairCensus, census, drawn_share, number, stamps
+from trainables.corpora.nli import NLIPairs, PairCensus, census, drawn_share, number_texts, stamps
 from trainables.corpora.own_rows import read_row
 from trainables.corpora.request import SamplerRequest
-from trainables.corpora.samplers import paired
+from trainables.corpora.samplers import positive_batch
 from trainables.corpora.shuffled import Shuffled
 from trainables.corpora.tables import check_tables, find_tables, open_table
 from trainables.errors import UserError, choices
@@ -47,7 +47,7 @@ class TextLayout(GroupLayout):
 
     name = "texts"
     meaning = "alone; corpus.positives_from makes pairs of them"
-    exact = False  # a view has one positive
+    exact_counts = False  # a view has one positive
     objectives = ("mnrl", "ntxent", "simcse", "supcon", "supmpn")
 
     positives_from: str = key(
@@ -123,7 +123,7 @@ class TextLayout(GroupLayout):
                 f"{where} holds no text for corpus.positives_from={self.positives_from} ({self.source.meaning}); take "
                 f"{choices(name for name in SOURCES if name != self.positives_from)}"
             )
-        order = np.argsort(number(first for first, _, _ in made), kind="stable")
+        order = np.argsort(number_texts(first for first, _, _ in made), kind="stable")
         made = [made[place] for place in order.tolist()]  # equal anchors become neighbours
         first, second, owner = zip(*made, strict=True)
         pairs = NLIPairs.entailed(first, second, self.nli)
@@ -152,14 +152,14 @@ class ViewSampler(Shuffled):
     that find no batch are left out of the epoch."""
 
     def __init__(self, texts: Sequence[str], owner: np.ndarray, source: Source, size: int, seed: int) -> None:
-        super().__init__(len(texts), size, seed, apart=True)
+        super().__init__(len(texts), size, seed, no_duplicates=True)
         self.texts, self.owner, self.source = texts, owner, source
 
     def batch(self, step: int) -> Batch:
         epoch, chosen = self.draw(step)
         assert self.source.views is not None
         first, second = self.source.views([self.texts[unit] for unit in chosen.tolist()], chosen, self.seed, epoch)
-        return paired(first, second, chosen)
+        return positive_batch(first, second, chosen)
 
     def texts_of_units(self, epoch: int) -> Sequence[Sequence[int]]:
         """Return the document of each text, as a document may be in a batch only once."""

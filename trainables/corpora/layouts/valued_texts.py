@@ -36,7 +36,7 @@ class Tables(Options):
     nli: str = key(
         "stanfordnlp/snli",
         "Hub id, folder, file, several of these joined by commas, or scenes.",
-        place=True,
+        is_path=True,
         label="training pairs",
     )
     columns: str | None = key(
@@ -60,7 +60,7 @@ class ValuedRows:
 
     texts: list[tuple[str, ...]]
     values: list[Any]
-    without: int
+    without_value: int
     """Number of rows without a value, which are left out."""
     fingerprint: str
     """Hash of the content: twelve hexadecimal digits."""
@@ -96,8 +96,8 @@ class TableLayout(Tables, Layout):
         rows = self.rows()
         self.refuse(request, rows)
         sampler, counts = self.sampler(request, rows)
-        without = {f"without_{list(self.roles)[-1]}": rows.without}
-        return sampler, {"source": self.nli, **without, "fingerprint": rows.fingerprint, **counts}
+        without_value = {f"without_{list(self.roles)[-1]}": rows.without_value}
+        return sampler, {"source": self.nli, **without_value, "fingerprint": rows.fingerprint, **counts}
 
     def check(self, request: SamplerRequest) -> None:
         if self.local:
@@ -120,7 +120,7 @@ class TableLayout(Tables, Layout):
     def _read(self) -> ValuedRows:
         built_in = [self.scenes(scenes.ensure() / "senteval")] if self.nli == SCENES else None
         rows: list[tuple[Any, ...]] = []
-        without = 0
+        without_value = 0
         for table in built_in or map(open_table, find_tables(self.nli)):
             if not table.columns:
                 continue
@@ -130,13 +130,13 @@ class TableLayout(Tables, Layout):
                     break
                 value = self.value(record.get(valued), where)
                 if value is None:
-                    without += 1
+                    without_value += 1
                 else:
                     rows.append((*(one_text(record, column, where) for column in texts), value))
         if not rows:
             raise UserError(f"corpus.nli={self.nli!r} holds no row with a {list(self.roles)[-1]}")
-        rows = list(dict.fromkeys(rows)) if self.classes else rows  # no text is a positive of itself
+        rows = list(dict.fromkeys(rows)) if self.groups_are_classes else rows  # no text is a positive of itself
         if self.share < 1:
             rows = [*compress(rows, drawn_share([row[0] for row in rows], self.share, f"corpus.nli={self.nli!r}"))]
         digest = hashlib.sha256("\n".join("\x1f".join(map(str, row)) for row in rows).encode())
-        return ValuedRows([row[:-1] for row in rows], [row[-1] for row in rows], without, digest.hexdigest()[:12])
+        return ValuedRows([row[:-1] for row in rows], [row[-1] for row in rows], without_value, digest.hexdigest()[:12])

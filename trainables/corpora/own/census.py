@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from trainables.corpora.layouts.positives import SOURCES, TitledText
-from trainables.corpora.own.training_files import MORE
+from trainables.corpora.own.training_files import UNREAD_ROWS
 from trainables.corpora.own_rows import Normal
 from trainables.errors import UserError, shown
 
@@ -39,7 +39,7 @@ class Census:
     """The lowest and the highest score."""
 
 
-def _usual_most(counts: Counter[int]) -> int:
+def _top_decile(counts: Counter[int]) -> int:
     """Return the count that a tenth of the anchors reach; 1 if fewer anchors have any."""
     ordered = sorted(counts.values(), reverse=True) or [0]
     return ordered[(len(ordered) - 1) // 10] or min(1, ordered[0])
@@ -79,7 +79,7 @@ def take_census(rows: Iterable[Normal], content: str, where: str, left_out: Mapp
             answers.update(map(hash, row["positive"]))
             negatives[anchor] += len(row.get("negative", ()))
             census.taught += "teacher" in row
-    census.most_positives, census.most_negatives = _usual_most(positives), _usual_most(negatives)
+    census.most_positives, census.most_negatives = _top_decile(positives), _top_decile(negatives)
     census.units = len(positives) if positives else census.rows
     if content == "labelled":
         census.units = sum(texts // MOST_TOGETHER for texts in census.labels.values())
@@ -87,7 +87,7 @@ def take_census(rows: Iterable[Normal], content: str, where: str, left_out: Mapp
         census.sources = {name: made[name] for name in SOURCES if suited[name] >= max(1, census.rows / 2)}
         census.units = min(census.sources.values(), default=0)
     if not census.rows:
-        why = "; ".join(f"{count:,} {reason}" for reason, count in (left_out or {}).items() if reason != MORE)
+        why = "; ".join(f"{count:,} {reason}" for reason, count in (left_out or {}).items() if reason != UNREAD_ROWS)
         raise UserError(f"{where} holds no rows to train on{f': {why}' if why else ''}")
     if content == "scored" and census.scores[0] == census.scores[1]:
         raise UserError(f"{where}: all scores are {census.scores[0]:g}, so nothing can be learnt from them")

@@ -1,6 +1,6 @@
 """The content and columns of a table of training data, found from names, from `--columns` and from first rows.
 
-read = reading(open_table(file), named=named_roles("anchor=question,positive=answer"), labels=None)
+read = interpret(open_table(file), named=named_roles("anchor=question,positive=answer"), labels=None)
 read.content, read.columns        # "pairs", {"anchor": ("question",), "positive": ("answer",)}
 """
 
@@ -19,9 +19,10 @@ from trainables.errors import UserError, choices, did_you_mean, listed
 from trainables.tabular import (
     NAMES,
     NLI_SIDES,
-    PEEKED,
-    SEVERAL,
+    PEEKED_ROWS,
+    SEVERAL_COLUMNS,
     RoleColumns,
+    are_ambiguous,
     as_label,
     as_number,
     guessed_roles,
@@ -33,12 +34,11 @@ from trainables.tabular import (
     no_number,
     rivals_of,
     roles_of,
-    unclear,
 )
 
-_MAY_NAME = (*NAMES, *NLI_SIDES)
+_NAMEABLE_ROLES = (*NAMES, *NLI_SIDES)
 """Roles that `--columns` may name."""
-_NO_SIDE = {"negative", "label", "score", "teacher", "positive_scores", "negative_scores"}
+_SIDELESS_ROLES = {"negative", "label", "score", "teacher", "positive_scores", "negative_scores"}
 """Roles of columns that are neither side of a pair."""
 _LIST = re.compile(r"\s*\[\s*([\"']).*\1\s*\]\s*", re.S)
 _LIKE_TEXT = re.compile(r".*[.?!\u3002\uff01\uff1f]|.{51,}|(\S+\s+){4,}\S+", re.S)
@@ -72,8 +72,10 @@ def named_roles(names: str | None) -> dict[str, tuple[str, ...]] | None:
     if names is None:
         return None
     roles: dict[str, tuple[str, ...]] = {}
-    for role, column in assignments(names, f"--columns {names!r}", _MAY_NAME, "NAME=COLUMN"):
-        if role not in SEVERAL and NLI_SIDES.get(role, role) in {NLI_SIDES.get(other, other) for other in roles}:
+    for role, column in assignments(names, f"--columns {names!r}", _NAMEABLE_ROLES, "NAME=COLUMN"):
+        if role not in SEVERAL_COLUMNS and NLI_SIDES.get(role, role) in {
+            NLI_SIDES.get(other, other) for other in roles
+        }:
             raise UserError(
                 f"--columns {names!r} names two columns for one thing; only positive and negative may be several"
             )
@@ -83,7 +85,7 @@ def named_roles(names: str | None) -> dict[str, tuple[str, ...]] | None:
     return roles
 
 
-def reading(table: OpenTable, named: RoleColumns | None, labels: str | None) -> Reading:
+def interpret(table: OpenTable, named: RoleColumns | None, labels: str | None) -> Reading:
     """Find the content and columns of a table; `named` and `labels` are `--columns` and `--labels`. If the named
     columns decide the content, only they are read; else columns of known names are read too. `UserError` if the content
     is unknown or ambiguous."""
@@ -95,15 +97,15 @@ def reading(table: OpenTable, named: RoleColumns | None, labels: str | None) -> 
         roles = {**roles_of([name for name in table.columns if name not in named_columns]), **roles}
         _find_teacher(table, roles)
         content = _content(table, roles, labels)
-    no_header = _headless(table) if content is None and not named else None
+    no_header = _header_warning(table) if content is None and not named else None
     if content is None and not named:
-        content = _unnamed(table, roles)
+        content = _guess_content(table, roles)
         if no_header:
             doubts.append(no_header)
         elif content == "pairs":
-            doubts.append(_by_order(table.name, *roles["anchor"], *roles["positive"]))
+            doubts.append(_order_warning(table.name, *roles["anchor"], *roles["positive"]))
         if content == "labelled":
-            doubts.append(_by_name(*roles["sentence"], *roles["label"]))
+            doubts.append(_label_warning(*roles["sentence"], *roles["label"]))
     if content is None:
         raise UserError(
             f"{table.first}: what its columns mean is not known (found: {listed(table.columns)}); "
@@ -146,7 +148,11 @@ def _find_teacher(table: OpenTable, roles: dict[str, tuple[str, ...]]) -> None:
         return
     anchor, positive, name = (roles[role][0] for role in ("anchor", "positive", judged))
     compared = "negative" in roles
-    if compared and "teacher" not in roles and _compares([record.get(name) for record in _peek(table, [name])]):
+    if (
+        compared
+        and "teacher" not in roles
+        and _are_teacher_scores([record.get(name) for record in _peek(table, [name])])
+    ):
         roles["teacher"] = roles.pop(judged)
         return
     sides = f"anchor={anchor},positive={positive}"
@@ -161,7 +167,7 @@ def _find_teacher(table: OpenTable, roles: dict[str, tuple[str, ...]]) -> None:
     )
 
 
-def _compares(values: Sequence[object]) -> bool:
+def _are_teacher_scores(values: Sequence[object]) -> bool:
     values = [value for value in values if not no_number(value)]
     lists = bool(values) and all(isinstance(value, list) for value in values)
     return lists or (is_graded(values) and any((as_number(value) or 0) < 0 for value in values))
@@ -191,7 +197,7 @@ def _content(
         if labels is None and is_graded(values):
             roles["score"] = roles.pop("label")
             return "scored"
-        if labels is None and not premises and unclear(roles, values):
+        if labels is None and not premises and are_ambiguous(roles, values):
             _ask(table, roles, values)
         return "nli"
     if roles.keys() >= {"sentence", "label"}:
@@ -209,11 +215,11 @@ def _ask(table: OpenTable, roles: RoleColumns, values: Sequence[object]) -> NoRe
     )
 
 
-def _unnamed(table: OpenTable, roles: dict[str, tuple[str, ...]]) -> str | None:
+def _guess_content(table: OpenTable, roles: dict[str, tuple[str, ...]]) -> str | None:
     """Guess the content: one column of text is `texts`, two are `pairs`, text and topic `labelled`; else None."""
     columns = [name for name in table.columns if not is_index(name)]
     if columns != [*roles.get("sentence", ())]:
-        guessed = {} if _NO_SIDE & roles.keys() else guessed_roles(columns, _peek(table, columns))
+        guessed = {} if _SIDELESS_ROLES & roles.keys() else guessed_roles(columns, _peek(table, columns))
         if not guessed:
             return None
         roles.update(guessed)
@@ -221,7 +227,7 @@ def _unnamed(table: OpenTable, roles: dict[str, tuple[str, ...]]) -> str | None:
 
 
 def _peek(table: OpenTable, names: Sequence[str]) -> list[Record]:
-    return [record for _, record in islice(table.read(names), PEEKED)]
+    return [record for _, record in islice(table.read(names), PEEKED_ROWS)]
 
 
 def _misspelt(columns: Iterable[str]) -> str:
@@ -229,7 +235,7 @@ def _misspelt(columns: Iterable[str]) -> str:
     return "".join(did_you_mean(column, [near[1]]) for column in columns if (near := near_role(column)))
 
 
-def _headless(table: OpenTable) -> str | None:
+def _header_warning(table: OpenTable) -> str | None:
     """Return a warning if the column names look like texts, so that the file may have no header; else None."""
     like = next((column for column in table.columns if _LIKE_TEXT.fullmatch(column.strip())), None)
     if like is None:
@@ -240,7 +246,7 @@ def _headless(table: OpenTable) -> str | None:
     )
 
 
-def _by_order(where: str, first: str, second: str) -> str:
+def _order_warning(where: str, first: str, second: str) -> str:
     """Return a warning that the order of two columns decides their roles, as not both names are known. `UserError` if a
     known or nearly known name contradicts the order."""
     columns = [first, second]
@@ -257,7 +263,7 @@ def _by_order(where: str, first: str, second: str) -> str:
     )
 
 
-def _by_name(text: str, label: str) -> str:
+def _label_warning(text: str, label: str) -> str:
     """Return a warning that a column is read as labels because of its name."""
     return (
         f"{label!r} is read as the label of {text!r}; --columns sentence={text},label={label} says it, and --columns "

@@ -18,11 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from trainables.corpora.layouts.positives import CUT_FROM, SOURCES, TitledText
+from trainables.corpora.layouts.positives import MIN_TWO_SPAN_WORDS, SOURCES, TitledText
 from trainables.corpora.own.census import Agreement, Census, take_census
 from trainables.corpora.own.split import DEV, LEFT_OUT, TEST, TRAIN, HashedTexts, RowParts
 from trainables.corpora.own.training_files import TrainingFiles
-from trainables.corpora.own_rows import Normal, only_texts, texts
+from trainables.corpora.own_rows import Normal, keep_texts, texts
 from trainables.errors import UserError
 
 HELD_OUT: Mapping[int, str] = {DEV: "heldout_dev", TEST: "heldout_test"}
@@ -50,14 +50,15 @@ class PreparedData:
     contradicted: int
     repeated: int
     """Both as in `Agreement`, of the rows that were read."""
-    unjudged: int
-    """Number of labels without held-out texts: they have too few, or are beyond the `MOST // OF_LABEL` largest."""
-    fewer: tuple[int, ...] = ()
+    labels_not_held_out: int
+    """Number of labels without held-out texts: they have too few, or are beyond the
+    `MAX_HELD_OUT // MIN_LABEL_TEXTS` largest."""
+    cut_rows: tuple[int, ...] = ()
     """Numbers, from 0, of the rows to train on that lost texts, because other rows hold these out."""
     anchors_only: bool = False
-    shared: int = 0
-    unsearched: int = 0
-    """`anchors_only`, `shared` and `unsearched` are as in `RowParts`."""
+    shared_positives: int = 0
+    negatives_in_training: int = 0
+    """`anchors_only`, `shared_positives` and `negatives_in_training` are as in `RowParts`."""
 
 
 def prepare(
@@ -85,23 +86,27 @@ def prepare(
             file.write(line)
     census = take_census(rows_of(whole), source.content, source.name, left_out)
     train, rows, made = folder / "train.jsonl", census.rows, RowParts(np.full(census.rows, TRAIN, np.int8))
-    aside: Mapping[int, Sequence[Normal]] = {}
+    held_out_rows: Mapping[int, Sequence[Normal]] = {}
     if not parts:
         whole.rename(train)
     else:
-        if source.content == "texts" and held_back_form(census.sources) is None:
+        if source.content == "texts" and search_source(census.sources) is None:
             raise UserError(
-                f"{source.name} holds texts of less than {CUT_FROM} words without titles, which do not say what a "
-                "good model is; give --dev a file of pairs with scores, labelled texts, triplets or a folder in BEIR's "
+                f"{source.name} holds texts of less than {MIN_TWO_SPAN_WORDS} words without titles, "
+                "which do not say what a good model is; "
+                "give --dev a file of pairs with scores, labelled texts, triplets or a folder in BEIR's "
                 "layout"
             )
         made = hashes.split(parts, source.name, source.content in SHARED)
-        aside = _part_rows(whole, made, train)
+        held_out_rows = _divide_rows(whole, made, train)
         census = take_census(rows_of(train), source.content, f"{source.name}, what is left of it to train on,")
-    form = held_back_form(census.sources)
-    files = {part: _as_task(folder, source.content, part, own, form, as_given) for part, own in aside.items()}
-    judged = {row["label"] for own in aside.values() for row in own if source.content == "labelled"}
-    unjudged = len({*census.labels} - judged) if judged else 0
+    form = search_source(census.sources)
+    files = {
+        part: _as_task(folder, source.content, part, part_rows, form, as_given)
+        for part, part_rows in held_out_rows.items()
+    }
+    judged = {row["label"] for part_rows in held_out_rows.values() for row in part_rows if source.content == "labelled"}
+    labels_not_held_out = len({*census.labels} - judged) if judged else 0
     codes = (TRAIN, *parts, LEFT_OUT) if parts else (TRAIN,)
     return PreparedData(
         source.content,
@@ -113,11 +118,11 @@ def prepare(
         census,
         agreement.contradicted,
         agreement.repeated,
-        unjudged,
-        _among(np.flatnonzero(made.code == TRAIN), [*made.fewer]),
+        labels_not_held_out,
+        _indices_of(np.flatnonzero(made.code == TRAIN), [*made.kept_texts]),
         made.anchors_only,
-        made.shared,
-        made.unsearched,
+        made.shared_positives,
+        made.negatives_in_training,
     )
 
 
@@ -126,13 +131,13 @@ def leave_out(prepared: PreparedData, rows: Sequence[int], where: str) -> Prepar
     code = np.full(prepared.parts[TRAIN], TRAIN, np.int8)
     code[list(rows)] = LEFT_OUT
     whole = prepared.train.rename(prepared.train.with_name("all.jsonl"))
-    _part_rows(whole, RowParts(code), prepared.train)
+    _divide_rows(whole, RowParts(code), prepared.train)
     census = take_census(rows_of(prepared.train), prepared.content, f"{where}, what is left of it to train on,")
-    fewer = _among(np.flatnonzero(code == TRAIN), prepared.fewer)
-    return replace(prepared, census=census, parts={**prepared.parts, TRAIN: census.rows}, fewer=fewer)
+    cut_rows = _indices_of(np.flatnonzero(code == TRAIN), prepared.cut_rows)
+    return replace(prepared, census=census, parts={**prepared.parts, TRAIN: census.rows}, cut_rows=cut_rows)
 
 
-def _among(rows: np.ndarray, numbers: Sequence[int]) -> tuple[int, ...]:
+def _indices_of(rows: np.ndarray, numbers: Sequence[int]) -> tuple[int, ...]:
     """Return the indices of `rows` at which one of the numbers is."""
     return tuple(np.flatnonzero(np.isin(rows, numbers)).tolist())
 
@@ -143,28 +148,28 @@ def rows_of(file: Path) -> Iterator[Normal]:
         yield from map(json.loads, lines)
 
 
-def _part_rows(whole: Path, made: RowParts, train: Path) -> dict[int, list[Normal]]:
+def _divide_rows(whole: Path, made: RowParts, train: Path) -> dict[int, list[Normal]]:
     """Write the rows to train on, remove the file of all rows, and return the rows of each held-out part."""
-    aside: dict[int, list[Normal]] = {part: [] for part in HELD_OUT if made.count(part)}
+    held_out_rows: dict[int, list[Normal]] = {part: [] for part in HELD_OUT if made.count(part)}
     with open(whole, encoding="utf-8") as lines, open(train, "w", encoding="utf-8") as file:
         for number, (line, part) in enumerate(zip(lines, made.code.tolist(), strict=True)):
-            stays = made.fewer.get(number)
+            stays = made.kept_texts.get(number)
             if part == TRAIN and stays is None:
                 file.write(line)
             elif part != LEFT_OUT:
-                row = json.loads(line) if stays is None else only_texts(json.loads(line), stays)
+                row = json.loads(line) if stays is None else keep_texts(json.loads(line), stays)
                 if part == TRAIN:
                     file.write(_line(row))
                 else:
-                    aside[part].append(row)
+                    held_out_rows[part].append(row)
     whole.unlink()
-    return aside
+    return held_out_rows
 
 
-def held_back_form(sources: Container[str]) -> str | None:
+def search_source(sources: Container[str]) -> str | None:
     """Return the source of positives whose pairs judge models on texts without pairs: the first of `sources` that makes
     pairs of different texts. None if there is none, as for other data."""
-    return next((name for name, source in SOURCES.items() if name in sources and source.judges), None)
+    return next((name for name, source in SOURCES.items() if name in sources and source.makes_search), None)
 
 
 def _as_task(
@@ -186,12 +191,12 @@ def _as_task(
     folder = file.with_suffix("")
     (folder / "qrels").mkdir(parents=True, exist_ok=True)
     numbers = {text: f"t{number}" for number, text in enumerate(dict.fromkeys(t for row in rows for t in texts(row)))}
-    right = list(dict.fromkeys(pair for row in rows for pair in _right(row)))
-    anchors = dict.fromkeys(anchor for anchor, _ in right)
+    relevant = list(dict.fromkeys(pair for row in rows for pair in _relevant_pairs(row)))
+    anchors = dict.fromkeys(anchor for anchor, _ in relevant)
     documents = dict.fromkeys(text for row in rows for text in texts(row)[1:])
     _write(folder / "corpus.jsonl", ({"_id": numbers[text], "text": text} for text in documents))
     _write(folder / "queries.jsonl", ({"_id": numbers[text], "text": text} for text in anchors))
-    judgements = "".join(f"{numbers[anchor]}\t{numbers[positive]}\t1\n" for anchor, positive in right)
+    judgements = "".join(f"{numbers[anchor]}\t{numbers[positive]}\t1\n" for anchor, positive in relevant)
     name = "dev" if part == DEV else "test"
     (folder / "qrels" / f"{name}.tsv").write_text(f"query-id\tcorpus-id\tscore\n{judgements}", encoding="utf-8")
     return folder
@@ -207,7 +212,7 @@ def _pairs(rows: Sequence[Normal], form: str) -> list[Normal]:
     return [{"anchor": anchor, "positive": [text]} for anchor, text in zip(first, second, strict=True)]
 
 
-def _right(row: Normal) -> Iterator[tuple[str, str]]:
+def _relevant_pairs(row: Normal) -> Iterator[tuple[str, str]]:
     """Yield the anchor of a row with each positive that differs from the anchor."""
     positives = row.get("positive") or ([row["hypothesis"]] if row.get("label") == "entailment" else [])
     anchor: str = row.get("anchor") or row["premise"]

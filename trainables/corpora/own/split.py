@@ -22,22 +22,22 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from trainables.corpora.leaks import plain
+from trainables.corpora.leaks import normalise
 from trainables.errors import UserError
 
 TRAIN, DEV, TEST, LEFT_OUT = range(4)
 """The part of a row."""
 ANCHOR, POSITIVE, NEGATIVE = range(3)
 """The side of a text in its row. A text that is neither the first text nor a negative counts as a positive."""
-SHARE, MOST = 0.1, 1000
+HELD_OUT_SHARE, MAX_HELD_OUT = 0.1, 1000
 """Share of the rows that is held out for each part, and the most rows: they are scored often."""
-FEWEST = 40
+MIN_ROWS = 40
 """Fewest rows from which some can be held out."""
-OF_LABEL = 2
+MIN_LABEL_TEXTS = 2
 """Fewest texts of a label in each part, and among the rows to train on."""
 PIECES = 10
 """A piece, which is a set of connected rows, is at most 1 / `PIECES` of a part."""
-SPARED, LEAST, LOST = 0.2, 0.2, 0.5
+MAX_LEFT_OUT_SHARE, MIN_TRAINED_SHARE, MAX_LOST_SHARE = 0.2, 0.2, 0.5
 """Largest share of all rows that may be left out to keep positives apart; least share of the rows not held out that is
 trained on; largest share of the negatives to train on that may be lost to the held-out parts."""
 
@@ -47,26 +47,26 @@ class RowParts:
     """The part of each row of a file."""
 
     code: np.ndarray  # (rows,) int8: TRAIN, DEV, TEST or LEFT_OUT
-    fewer: Mapping[int, list[bool]] = field(default_factory=dict)
+    kept_texts: Mapping[int, list[bool]] = field(default_factory=dict)
     """Maps the number of a row that loses texts to whether each of its texts stays."""
     anchors_only: bool = False
     """Whether only anchors are kept apart, and a positive may be in several parts."""
-    shared: int = 0
+    shared_positives: int = 0
     """Number of positives that are both held out and trained on; 0 if positives are kept apart."""
-    unsearched: int = 0
+    negatives_in_training: int = 0
     """Number of negatives that held-out rows lose because they are trained on, so that no search contains them."""
 
     def count(self, part: int) -> int:
         """Return the number of rows of a part."""
         return int((self.code == part).sum())
 
-    def aside(self, parts: Sequence[int]) -> int:
+    def smallest(self, parts: Sequence[int]) -> int:
         """Return the number of rows of the smallest of these parts."""
         return min(map(self.count, parts))
 
 
 class HashedTexts:
-    """Hashes of the texts of rows: texts that are equal after `plain` have equal hashes."""
+    """Hashes of the texts of rows: texts that are equal after `normalise` have equal hashes."""
 
     def __init__(self) -> None:
         self._texts, self._sides = array("Q"), array("b")
@@ -78,7 +78,7 @@ class HashedTexts:
         if label is not None:
             self._label.append(self._labels.setdefault(label, len(self._labels)))
         for text in texts:
-            digest = hashlib.blake2b(plain(text).encode(), digest_size=8).digest()
+            digest = hashlib.blake2b(normalise(text).encode(), digest_size=8).digest()
             self._texts.append(int.from_bytes(digest, "little"))
         self._sides.extend([ANCHOR, *[POSITIVE] * (len(texts) - 1 - negatives), *[NEGATIVE] * negatives])
         self._ends.append(len(self._texts))
@@ -87,25 +87,30 @@ class HashedTexts:
         """Assign each row to `TRAIN`, `LEFT_OUT` or one of `parts` (`DEV`, `TEST`); only the rows decide. `may_share`:
         whether a positive may be both held out and trained on. `UserError` if there are too few rows."""
         rows = len(self._ends) - 1
-        if rows < FEWEST:
+        if rows < MIN_ROWS:
             raise UserError(
-                f"{where} holds {rows} rows, too few to put some aside to judge models by, which takes {FEWEST}; give "
-                "more rows, or --dev and --test"
+                f"{where} holds {rows} rows, too few to put some aside to judge models by, which takes {MIN_ROWS}; "
+                "give more rows, or --dev and --test"
             )
         places = _Places.of(self._texts, self._sides, self._ends)
         if self._label:
             return RowParts(_split_labelled(places.rows(POSITIVE), np.array(self._label), parts, where))
-        target = min(MOST, round(SHARE * rows))
-        made = places.parted(_split(places.rows(POSITIVE), parts, target), POSITIVE)
-        if may_share and (made.count(LEFT_OUT) > SPARED * rows or places.popular(target // PIECES)):
-            by_anchor = places.parted(_split(places.rows(ANCHOR), parts, target), ANCHOR)
-            if 2 * by_anchor.aside(parts) >= made.aside(parts):
+        target = min(MAX_HELD_OUT, round(HELD_OUT_SHARE * rows))
+        made = places.assign_texts(_split(places.rows(POSITIVE), parts, target), POSITIVE)
+        if may_share and (
+            made.count(LEFT_OUT) > MAX_LEFT_OUT_SHARE * rows or places.has_common_positives(target // PIECES)
+        ):
+            by_anchor = places.assign_texts(_split(places.rows(ANCHOR), parts, target), ANCHOR)
+            if 2 * by_anchor.smallest(parts) >= made.smallest(parts):
                 made = by_anchor
         trained_on, left_out = made.count(TRAIN), made.count(LEFT_OUT)
-        if made.aside(parts) < min(target, FEWEST) // 2 or trained_on < LEAST * (trained_on + left_out):
+        if made.smallest(parts) < min(target, MIN_ROWS) // 2 or trained_on < MIN_TRAINED_SHARE * (
+            trained_on + left_out
+        ):
             raise UserError(
-                f"{where}: its rows hang together by their texts, so that without a common one {made.aside(parts):,} "
-                f"could be put aside to judge models by, and {trained_on:,} trained on; give --dev and --test"
+                f"{where}: its rows hang together by their texts, so that without a common one "
+                f"{made.smallest(parts):,} could be put aside to judge models by, and {trained_on:,} trained on; "
+                "give --dev and --test"
             )
         return made
 
@@ -127,11 +132,11 @@ class _Places:
         row = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
         return cls(row, text, np.frombuffer(sides, np.int8), starts, digests * np.uint64(0x9E3779B97F4A7C15))
 
-    def rows(self, apart: int) -> _Rows:
-        """Return the rows with only the texts that are kept apart: texts of the sides up to `apart`."""
-        return _Rows(*self._distinct(self.side <= apart), self.text[self.starts[:-1]], self.order)
+    def rows(self, last_side: int) -> _Rows:
+        """Return the rows with only the texts that are kept apart: texts of the sides up to `last_side`."""
+        return _Rows(*self._distinct(self.side <= last_side), self.text[self.starts[:-1]], self.order)
 
-    def popular(self, many: int) -> bool:
+    def has_common_positives(self, many: int) -> bool:
         """Whether most rows have a positive that is in more than `many` rows."""
         row, text = self._distinct(self.side == POSITIVE)
         common = np.bincount(text) > max(1, many)
@@ -142,40 +147,42 @@ class _Places:
         row, text = np.divmod(np.unique(self.row[places] * len(self.order) + self.text[places]), len(self.order))
         return row, text
 
-    def parted(self, code: np.ndarray, apart: int) -> RowParts:
-        """Remove from each row the texts that belong to another part. Texts of the sides up to `apart` belong to the
+    def assign_texts(self, code: np.ndarray, last_side: int) -> RowParts:
+        """Remove from each row the texts that belong to another part. Texts of sides up to `last_side` belong to the
         part of their rows, and other positives to all parts. Texts that are only negatives belong to a held-out part,
         first to the test, if training keeps enough negatives. A row that loses all positives is left out."""
-        made = self._parted(code, apart, (TRAIN, DEV, TEST))
+        made = self._assign_texts(code, last_side, (TRAIN, DEV, TEST))
         part, negative = made.code[self.row], self.side == NEGATIVE
-        lost = sum(len(stays) - sum(stays) for row, stays in made.fewer.items() if made.code[row] == TRAIN)
-        if lost <= LOST * (negative & (part == TRAIN)).sum():
+        lost = sum(len(stays) - sum(stays) for row, stays in made.kept_texts.items() if made.code[row] == TRAIN)
+        if lost <= MAX_LOST_SHARE * (negative & (part == TRAIN)).sum():
             return made
-        return self._parted(code, apart, (DEV, TEST, TRAIN))
+        return self._assign_texts(code, last_side, (DEV, TEST, TRAIN))
 
-    def _parted(self, code: np.ndarray, apart: int, order: Sequence[int]) -> RowParts:
+    def _assign_texts(self, code: np.ndarray, last_side: int, order: Sequence[int]) -> RowParts:
         """A text that is only a negative belongs to the last part, in this `order`, whose rows have the text."""
         nobody, code, part = LEFT_OUT, code.copy(), code[self.row]
-        tied, positive = self.side <= apart, self.side == POSITIVE
+        tied, positive = self.side <= last_side, self.side == POSITIVE
         wrong = ~np.isin(self.text, self.text[(part != LEFT_OUT) & (self.side <= POSITIVE)])
         owner = np.full(len(self.order), nobody, np.int8)
         for places in (wrong, tied):
             for each in order:
                 owner[self.text[places & (part == each)]] = each
-        of_text = owner[self.text]
-        stays = tied | (of_text == nobody) | (of_text == part)
+        text_part = owner[self.text]
+        stays = tied | (text_part == nobody) | (text_part == part)
         before, now = (np.bincount(self.row[places], minlength=len(code)) for places in (positive, positive & stays))
         code[(before > 0) & (now == 0)] = LEFT_OUT
         part = code[self.row]
-        aside = np.isin(part, (DEV, TEST))
+        held_out = np.isin(part, (DEV, TEST))
         trained_on = self.text[stays & (part == TRAIN)]
-        fewer = np.unique(self.row[~stays & (part != LEFT_OUT)]).tolist()
+        cut_rows = np.unique(self.row[~stays & (part != LEFT_OUT)]).tolist()
         return RowParts(
             code,
-            {number: stays[self.starts[number] : self.starts[number + 1]].tolist() for number in fewer},
-            anchors_only=apart == ANCHOR,
-            shared=len(np.intersect1d(self.text[stays & positive & aside], trained_on)),
-            unsearched=len(np.intersect1d(self.text[~stays & aside & (self.side == NEGATIVE)], trained_on)),
+            {number: stays[self.starts[number] : self.starts[number + 1]].tolist() for number in cut_rows},
+            anchors_only=last_side == ANCHOR,
+            shared_positives=len(np.intersect1d(self.text[stays & positive & held_out], trained_on)),
+            negatives_in_training=len(
+                np.intersect1d(self.text[~stays & held_out & (self.side == NEGATIVE)], trained_on)
+            ),
         )
 
 
@@ -199,7 +206,7 @@ class _Rows:
         _, component = connected_components(edges, directed=False)
         return np.unique(component[:rows], return_inverse=True)[1]
 
-    def small(self, target: int) -> np.ndarray:
+    def small_pieces(self, target: int) -> np.ndarray:
         """Return the pieces of at most `target // PIECES` rows, as numbers, ordered by the least hash of an anchor."""
         size = np.bincount(self.piece)
         first = np.full(len(size), np.iinfo(np.uint64).max, np.uint64)
@@ -210,46 +217,48 @@ class _Rows:
 
 def _split(rows: _Rows, parts: Sequence[int], target: int) -> np.ndarray:
     code = np.full(len(rows.anchor), TRAIN, np.int8)
-    small = rows.small(target)
+    small = rows.small_pieces(target)
     size = np.bincount(rows.piece)[small]
     before = np.cumsum(size) - size
     for number, part in enumerate(parts):
         chosen = small[(before >= number * target) & (before + size <= (number + 1) * target)]
         code[np.isin(rows.piece, chosen)] = part
     if size.sum() < len(parts) * target:
-        _cut(rows, code, parts, target)
+        _hold_out_anchors(rows, code, parts, target)
     return code
 
 
 def _split_labelled(rows: _Rows, label: np.ndarray, parts: Sequence[int], where: str) -> np.ndarray:
     """Return the parts: each has texts of every label with enough; a text with several labels stays in training."""
-    of_text = np.zeros(len(rows.order), np.int64)  # label of each text
-    of_text[rows.anchor] = label
-    plain_ones = np.ones(len(of_text), bool)
-    plain_ones[rows.anchor[of_text[rows.anchor] != label]] = False
-    texts = np.flatnonzero(plain_ones)
-    texts = texts[np.lexsort((rows.order[texts], of_text[texts]))]
-    counts = np.bincount(of_text[texts], minlength=label.max() + 1)
-    enough = counts >= OF_LABEL * (len(parts) + 1)
+    text_label = np.zeros(len(rows.order), np.int64)  # label of each text
+    text_label[rows.anchor] = label
+    single_label = np.ones(len(text_label), bool)
+    single_label[rows.anchor[text_label[rows.anchor] != label]] = False
+    texts = np.flatnonzero(single_label)
+    texts = texts[np.lexsort((rows.order[texts], text_label[texts]))]
+    counts = np.bincount(text_label[texts], minlength=label.max() + 1)
+    enough = counts >= MIN_LABEL_TEXTS * (len(parts) + 1)
     if enough.sum() < 2:
         raise UserError(
-            f"{where}: to put some aside to judge models by takes two labels with {OF_LABEL * (len(parts) + 1)} "
+            f"{where}: to put some aside to judge models by takes two labels with {MIN_LABEL_TEXTS * (len(parts) + 1)} "
             f"different texts, and {int(enough.sum())} of its {len(counts):,} labels have so many in {len(label):,} "
             "rows; give more rows, or --dev and --test"
         )
-    enough[np.argsort(-np.where(enough, counts, 0), kind="stable")[MOST // OF_LABEL :]] = False
-    more = np.where(enough, np.maximum(np.round(counts * SHARE) - OF_LABEL, 0), 0)
-    room = MOST - OF_LABEL * enough.sum()
-    each = np.where(enough, OF_LABEL + np.floor(more * min(1.0, room / max(1, more.sum()))), 0).astype(np.int64)
-    place = np.arange(len(texts)) - (np.cumsum(counts) - counts)[of_text[texts]]  # index among the texts of its label
-    part = np.full(len(of_text), TRAIN, np.int8)
+    enough[np.argsort(-np.where(enough, counts, 0), kind="stable")[MAX_HELD_OUT // MIN_LABEL_TEXTS :]] = False
+    more = np.where(enough, np.maximum(np.round(counts * HELD_OUT_SHARE) - MIN_LABEL_TEXTS, 0), 0)
+    room = MAX_HELD_OUT - MIN_LABEL_TEXTS * enough.sum()
+    each = np.where(enough, MIN_LABEL_TEXTS + np.floor(more * min(1.0, room / max(1, more.sum()))), 0).astype(np.int64)
+    place = (
+        np.arange(len(texts)) - (np.cumsum(counts) - counts)[text_label[texts]]
+    )  # index among the texts of its label
+    part = np.full(len(text_label), TRAIN, np.int8)
     for number, code in enumerate(parts):
-        size = each[of_text[texts]]
+        size = each[text_label[texts]]
         part[texts[(place >= number * size) & (place < (number + 1) * size)]] = code
     return part[rows.anchor]
 
 
-def _cut(rows: _Rows, code: np.ndarray, parts: Sequence[int], target: int) -> None:
+def _hold_out_anchors(rows: _Rows, code: np.ndarray, parts: Sequence[int], target: int) -> None:
     """Hold out anchors with all their rows until each part has `target` rows, first anchors that share few texts with
     other rows. Other rows with held-out texts are left out. Changes `code` in place."""
     share = np.bincount(rows.text)[rows.text] - 1

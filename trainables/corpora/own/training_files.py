@@ -24,7 +24,7 @@ from itertools import islice
 from pathlib import Path
 
 from trainables.corpora.columns import Labels
-from trainables.corpora.own.columns import Reading, named_roles, reading
+from trainables.corpora.own.columns import Reading, interpret, named_roles
 from trainables.corpora.own_rows import CONTENTS, Normal, read_row
 from trainables.corpora.tables import find_tables, has_tables, open_table
 from trainables.corpora.text_files import is_table, is_text_file, open_texts, text_files
@@ -34,7 +34,7 @@ from trainables.tabular import RoleColumns, check_one_vocabulary
 
 MOST_ROWS = 1_000_000
 """Default of `--max-rows`, for all files together: reading takes a minute."""
-MORE = "after the most that are read"
+UNREAD_ROWS = "after the most that are read"
 """Reason in `left_out` if there are rows after the last row read; these are not counted."""
 
 
@@ -63,7 +63,7 @@ class TrainingFiles:
             else:
                 yield where, row
         if next(records, None) is not None:
-            left_out[MORE] += 1
+            left_out[UNREAD_ROWS] += 1
         for reader in labels.values():
             reader.check_numbers(self.name)
 
@@ -146,4 +146,4 @@ def _reading(place: Path | str, named: RoleColumns | None, labels: str | None, m
     table = open_table(place, most_rows)
     if not table.columns:
         raise UserError(f"{table.name} holds no rows")
-    return reading(table, named, labels)
+    return interpret(table, named, labels)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from trainables.objectives.liao_pairs import OUTSIDE
+from trainables.objectives.liao_pairs import RELEASED_OUTSIDE_LOSS
 from trainables.objectives.objective import EmbeddedBatch, Loss, Objective
 
 if TYPE_CHECKING:
@@ -20,18 +20,18 @@ class CrossEntropy(Objective):
     meaning = "cross-entropy over labelled pairs, as SBERT has it (Liao 2021)"
     layouts = ("rows", "groups")
     contrasts = False
-    released = OUTSIDE
+    released = RELEASED_OUTSIDE_LOSS
 
     def module(self, dim: int) -> nn.Module:
         from trainables.objectives.pair_classifier import PairClassifier
 
         return PairClassifier(dim)
 
-    def loss(self, batch: EmbeddedBatch, own: Any = None) -> Loss:
-        return classified(batch, own)
+    def loss(self, batch: EmbeddedBatch, module: Any = None) -> Loss:
+        return classification_loss(batch, module)
 
 
-def classified(batch: EmbeddedBatch, classifier: Any) -> Loss:
+def classification_loss(batch: EmbeddedBatch, classifier: Any) -> Loss:
     """Return this worker's part of the mean cross-entropy of a pair classifier."""
     pairs = len(batch.label)
     mine = batch.share(pairs)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from trainables.labels import CONTRADICTION, ENTAILMENT
 from trainables.lazy_torch import torch
-from trainables.objectives.kernel import in_parts
+from trainables.objectives.kernel import compute_in_parts
 from trainables.objectives.liao_pairs import RELEASED, LiaoPairs, choose_contrast
 from trainables.objectives.objective import EmbeddedBatch, Loss, Objective, counts_of
 from trainables.to_device import to_device
@@ -34,22 +34,22 @@ class AugmentedCrossEntropy(LiaoPairs, Objective):
 
         return PairClassifier(dim)
 
-    def loss(self, batch: EmbeddedBatch, own: Any = None) -> Loss:
+    def loss(self, batch: EmbeddedBatch, module: Any = None) -> Loss:
         contrast = choose_contrast(batch, self)
         rows, pairs = torch.nonzero(contrast.positives | contrast.negatives, as_tuple=True)  # (augmented,) twice
         count = len(rows)
         mine = batch.share(count)
         rows, pairs = rows[mine], pairs[mine]
         device = batch.embeddings.device
-        texts, anchors = batch.pairs, contrast.premises.anchor[contrast.owner[rows]]
+        texts, anchors = batch.pairs, contrast.premises.anchor[contrast.anchor_group[rows]]
         label = texts.label[pairs].masked_fill(texts.premise[pairs] != anchors, CONTRADICTION)
         label = label.masked_fill(contrast.positives[rows, pairs], ENTAILMENT)
         anchors, hypotheses, label = (to_device(t, device) for t in (anchors, texts.hypothesis[pairs], label))
 
         def summed(part: slice) -> Tensor:  # (1,)
             u, v = batch.embeddings[anchors[part]], batch.embeddings[hypotheses[part]]
-            summed_up: Tensor = own(u, v, label[part])
+            summed_up: Tensor = module(u, v, label[part])
             return summed_up.unsqueeze(0)
 
-        losses = in_parts(summed, len(rows), 3 * batch.embeddings.shape[1])
+        losses = compute_in_parts(summed, len(rows), 3 * batch.embeddings.shape[1])
         return Loss(losses.sum() / max(count, 1), counts_of(contrast.positives, contrast.negatives))

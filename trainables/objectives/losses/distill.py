@@ -54,7 +54,7 @@ class Distill(Widths, Objective):
         None,
         "Hub id or folder of the frozen encoder that is imitated, with its own pooling. Its embeddings are computed "
         "once, and kept. none learns a teacher's margins or scores that stand in the training data.",
-        place=True,
+        is_path=True,
     )
     matches: Literal["similarities", "margins", "embeddings"] = key(
         "similarities",
@@ -95,7 +95,7 @@ class Distill(Widths, Objective):
                 f"head.kind=linear and head.dim={teacher}, or take objective.matches=similarities"
             )
 
-    def loss(self, batch: EmbeddedBatch, own: Any = None) -> Loss:
+    def loss(self, batch: EmbeddedBatch, module: Any = None) -> Loss:
         teacher = batch.score if self.taught else batch.guide
         assert teacher is not None, "the layout gives the teacher's scores, or the model its embeddings"
         teacher, matches = teacher.to(batch.projected.dtype), self.matches

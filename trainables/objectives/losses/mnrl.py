@@ -10,7 +10,7 @@ from trainables.objectives.contrastive import Contrastive
 from trainables.objectives.directions import Directed
 from trainables.objectives.groups import Groups
 from trainables.objectives.objective import EmbeddedBatch
-from trainables.objectives.options import KEEPS
+from trainables.objectives.options import KEEP_FALSE_NEGATIVES
 
 
 @dataclass(frozen=True)
@@ -18,16 +18,16 @@ class Ranking(Contrastive):
     """Compares anchors with the positives and hard negatives of all groups. An anchor's positives do not compete."""
 
     layouts: ClassVar[tuple[str, ...]] = ("groups", "pairs", "similar_pairs", "sentences")
-    released = KEEPS
+    released = KEEP_FALSE_NEGATIVES
 
     def compare(self, batch: EmbeddedBatch) -> ContrastSet:
         groups = Groups.of_batch(batch)
-        own = groups.own  # (groups, pairs)
-        positives = own & groups.entailed
-        shared = (groups.entailed & ~own) | groups.contradicted
+        membership = groups.membership  # (groups, pairs)
+        positives = membership & groups.entailed
+        denominator = (groups.entailed & ~membership) | groups.contradicted
         if self.false_negatives != "keep":
-            shared = shared & ~groups.agree(batch.text[batch.hypothesis])
-        return ContrastSet.of_groups(batch, groups, positives, shared)
+            denominator = denominator & ~groups.match_texts(batch.text[batch.hypothesis])
+        return ContrastSet.of_groups(batch, groups, positives, denominator)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from trainables.objectives.comparison import ContrastSet
 from trainables.objectives.contrastive import Contrastive
 from trainables.objectives.groups import Groups
 from trainables.objectives.objective import EmbeddedBatch
-from trainables.objectives.options import KEEPS
+from trainables.objectives.options import KEEP_FALSE_NEGATIVES
 
 
 @dataclass(frozen=True)
@@ -29,13 +29,13 @@ class NTXent(Contrastive):
     meaning = "pairs in both directions against all other texts of the batch (SimCLR, CLSR, DeCLUTR)"
     layouts = ("groups", "pairs", "similar_pairs", "sentences", "spans")
     most_negatives = 0
-    stacks = True
-    released = KEEPS
+    fits_population = True
+    released = KEEP_FALSE_NEGATIVES
 
     def compare(self, batch: EmbeddedBatch) -> ContrastSet:
         groups = Groups.of_batch(batch)
         count = len(groups.anchor)
-        pair, item = groups.of[groups.positives], batch.hypothesis[groups.positives]
+        pair, item = groups.pair_group[groups.positives], batch.hypothesis[groups.positives]
         sizes = torch.zeros_like(groups.anchor).index_add(0, pair, torch.ones_like(pair))  # (groups,)
         sums = batch.projected.new_zeros(count, batch.projected.shape[1]).index_add(0, pair, batch.projected[item])
         vectors = torch.cat([batch.projected[groups.anchor], sums / sizes.clamp(min=1).unsqueeze(1)])  # (2 groups, dim)
@@ -43,14 +43,17 @@ class NTXent(Contrastive):
         text = batch.text[groups.anchor]
         mean_text = torch.where(sizes == 1, text.scatter(0, pair, batch.text[item]), text)
 
-        owner = torch.arange(count, device=pair.device).repeat(2)
-        itself = torch.eye(len(owner), dtype=torch.bool, device=pair.device)
-        paired = (sizes > 0)[owner]
-        positives = (owner == owner.unsqueeze(1)) & ~itself & paired
-        shared = (paired & ~itself).clone()
+        anchor_group = torch.arange(count, device=pair.device).repeat(2)
+        itself = torch.eye(len(anchor_group), dtype=torch.bool, device=pair.device)
+        paired = (sizes > 0)[anchor_group]
+        positives = (anchor_group == anchor_group.unsqueeze(1)) & ~itself & paired
+        denominator = (paired & ~itself).clone()
         if self.false_negatives != "keep":
-            agreed = groups.agree(text)  # (groups, groups)
-            agreeing = groups.agree(batch.text[item]).int()
-            means = torch.zeros(count, count, dtype=torch.int32, device=pair.device).index_add(1, pair, agreeing) > 0
-            shared = positives | (shared & ~torch.cat([agreed, means], dim=1)[owner])
-        return ContrastSet(vectors, vectors, torch.cat([text, mean_text]), positives, shared, groups, owner)
+            matches = groups.match_texts(text)  # (groups, groups)
+            positive_matches = groups.match_texts(batch.text[item]).int()
+            means = (
+                torch.zeros(count, count, dtype=torch.int32, device=pair.device).index_add(1, pair, positive_matches)
+                > 0
+            )
+            denominator = positives | (denominator & ~torch.cat([matches, means], dim=1)[anchor_group])
+        return ContrastSet(vectors, vectors, torch.cat([text, mean_text]), positives, denominator, groups, anchor_group)

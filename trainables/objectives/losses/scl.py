@@ -10,7 +10,7 @@ from trainables.keys import Range, between, key
 from trainables.objectives.comparison import ContrastSet
 from trainables.objectives.contrastive import Contrastive
 from trainables.objectives.liao_pairs import RELEASED, LiaoPairs, choose_contrast
-from trainables.objectives.losses.ce import classified
+from trainables.objectives.losses.ce import classification_loss
 from trainables.objectives.objective import EmbeddedBatch, Loss
 from trainables.to_device import to_device
 
@@ -54,23 +54,23 @@ class SCL(LiaoPairs, Contrastive):
     def compare(self, batch: EmbeddedBatch) -> ContrastSet:
         contrast = choose_contrast(batch, self)
         device = batch.projected.device
-        owner, positives, negatives = (
-            to_device(t, device) for t in (contrast.owner, contrast.positives, contrast.negatives)
+        anchor_group, positives, negatives = (
+            to_device(t, device) for t in (contrast.anchor_group, contrast.positives, contrast.negatives)
         )
         premises = contrast.premises.to(device)
         return ContrastSet(
-            batch.projected[premises.anchor[owner]],
+            batch.projected[premises.anchor[anchor_group]],
             batch.projected[batch.hypothesis],
             batch.text[batch.hypothesis],
             positives,
             positives | negatives,
             premises,
-            owner,
+            anchor_group,
         )
 
-    def loss(self, batch: EmbeddedBatch, own: Any = None) -> Loss:
+    def loss(self, batch: EmbeddedBatch, module: Any = None) -> Loss:
         contrastive = super().loss(batch)
         value = self.weight * contrastive.value
-        if own is not None:
-            value = value + (1 - self.weight) * classified(batch, own).value
+        if module is not None:
+            value = value + (1 - self.weight) * classification_loss(batch, module).value
         return dataclasses.replace(contrastive, value=value)

@@ -29,7 +29,7 @@ class CoSENT(Temperature, Widths, Objective):
     layouts = ("scored_pairs",)
     contrasts = False
 
-    def loss(self, batch: EmbeddedBatch, own: Any = None) -> Loss:
+    def loss(self, batch: EmbeddedBatch, module: Any = None) -> Loss:
         return Loss(self.at_widths(lambda width: self._ranking(batch, width)) / batch.workers)
 
     def _ranking(self, batch: EmbeddedBatch, width: int | None) -> Tensor:
@@ -76,7 +76,7 @@ class Cosine(Widths, Objective):
     layouts = ("scored_pairs",)
     contrasts = False
 
-    def loss(self, batch: EmbeddedBatch, own: Any = None) -> Loss:
+    def loss(self, batch: EmbeddedBatch, module: Any = None) -> Loss:
         scores = _scores(batch)
         mine = batch.share(len(scores))
         first, second = _sides(batch)

@@ -10,7 +10,7 @@ from trainables.objectives.comparison import ContrastSet
 from trainables.objectives.contrastive import Contrastive
 from trainables.objectives.groups import GroupMembers, Groups
 from trainables.objectives.objective import EmbeddedBatch
-from trainables.objectives.options import KEEPS
+from trainables.objectives.options import KEEP_FALSE_NEGATIVES
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class SupCon(Contrastive):
     meaning = "all positives of an anchor against the rest of the batch (Khosla 2020)"
     layouts = ("groups", "pairs", "similar_pairs", "sentences", "spans", "same_label")
     most_negatives = 0
-    released = KEEPS
+    released = KEEP_FALSE_NEGATIVES
 
     contrast: Literal["anchors", "all"] = key(
         "anchors",
@@ -42,17 +42,19 @@ class SupCon(Contrastive):
         if self.contrast == "all":
             return self._all(batch)
         groups = Groups.of_batch(batch)
-        own = groups.own  # (groups, pairs)
-        positives = own & groups.entailed
-        shared = groups.entailed.expand_as(own)
+        membership = groups.membership  # (groups, pairs)
+        positives = membership & groups.entailed
+        denominator = groups.entailed.expand_as(membership)
         if self.false_negatives != "keep":
-            shared = positives | (shared & ~groups.agree(batch.text[batch.hypothesis]))
-        return ContrastSet.of_groups(batch, groups, positives, shared)
+            denominator = positives | (denominator & ~groups.match_texts(batch.text[batch.hypothesis]))
+        return ContrastSet.of_groups(batch, groups, positives, denominator)
 
     def _all(self, batch: EmbeddedBatch) -> ContrastSet:
         classes = GroupMembers.of(batch, self.false_negatives != "keep")
         members, count = classes.members, len(classes.members)
         positives = classes.positives[:, :count]
-        shared = positives | classes.negatives[:, :count]
+        denominator = positives | classes.negatives[:, :count]
         vectors = batch.projected[members]
-        return ContrastSet(vectors, vectors, batch.text[members], positives, shared, classes.groups, classes.owner)
+        return ContrastSet(
+            vectors, vectors, batch.text[members], positives, denominator, classes.groups, classes.member_group
+        )

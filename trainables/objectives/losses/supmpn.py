@@ -11,9 +11,9 @@ from trainables.keys import Value, key
 from trainables.objectives.comparison import ContrastSet
 from trainables.objectives.losses.mnrl import Ranking
 from trainables.objectives.objective import EmbeddedBatch
-from trainables.objectives.options import KEEPS
+from trainables.objectives.options import KEEP_FALSE_NEGATIVES
 
-RELEASED: Mapping[str, Value] = {**KEEPS, "objective.own_positives": "score_zero"}
+RELEASED: Mapping[str, Value] = {**KEEP_FALSE_NEGATIVES, "objective.own_positives": "score_zero"}
 
 
 @dataclass(frozen=True)
@@ -46,4 +46,4 @@ class SupMPN(Ranking):
         if self.own_positives == "leave_out":
             return comparison
         left_out = (comparison.positives.sum(dim=1) - 1).clamp(min=0)
-        return dataclasses.replace(comparison, ones=left_out)
+        return dataclasses.replace(comparison, zero_scores=left_out)

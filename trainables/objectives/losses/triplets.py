@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from trainables.lazy_torch import torch
 from trainables.objectives.groups import GroupMembers, Groups
-from trainables.objectives.kernel import in_parts
+from trainables.objectives.kernel import compute_in_parts
 from trainables.objectives.objective import EmbeddedBatch, Loss, Objective, counts_of
-from trainables.objectives.options import KEEPS, Margin
+from trainables.objectives.options import KEEP_FALSE_NEGATIVES, Margin
 from trainables.to_device import to_device
 
 if TYPE_CHECKING:
@@ -30,27 +30,27 @@ class Triplet(Margin, Objective):
     name = "triplet"
     meaning = "an anchor nearer to its positive than to its hard negative, by a margin"
     layouts = ("groups",)
-    released = KEEPS
+    released = KEEP_FALSE_NEGATIVES
 
-    def loss(self, batch: EmbeddedBatch, own: Any = None) -> Loss:
+    def loss(self, batch: EmbeddedBatch, module: Any = None) -> Loss:
         groups = Groups.of_batch(batch)
-        own = groups.own  # (groups, pairs)
-        positives, negatives = own & groups.entailed, own & groups.contradicted
+        membership = groups.membership  # (groups, pairs)
+        positives, negatives = membership & groups.entailed, membership & groups.contradicted
         rows = groups.on_cpu.positives
-        pairs = _Positives.of(groups.on_cpu.of[rows], rows, len(own), batch.projected.device)
+        pairs = _PositivePairs.of(groups.on_cpu.pair_group[rows], rows, len(membership), batch.projected.device)
         if self.false_negatives == "mask":
-            negatives = negatives & ~groups.agree(batch.text[batch.hypothesis])
+            negatives = negatives & ~groups.match_texts(batch.text[batch.hypothesis])
         triplets = (positives.sum(dim=1) * negatives.sum(dim=1)).sum().clamp(min=1)
-        mine = batch.share(len(own))
+        mine = batch.share(len(membership))
         # (pairs,): the distance of each pair's two texts; the masks use no other distances
         distances = torch.linalg.vector_norm(batch.projected[batch.premise] - batch.projected[batch.hypothesis], dim=1)
 
         def summed(part: slice) -> Tensor:  # (1,)
             some = slice(mine.start + part.start, mine.start + part.stop)
-            rows = distances.expand(own.shape)[some]
+            rows = distances.expand(membership.shape)[some]
             return _hinges(rows, *pairs.within(some), negatives[some], self.margin).sum().unsqueeze(0)
 
-        hinges = in_parts(summed, mine.stop - mine.start, pairs.each * own.shape[1])
+        hinges = compute_in_parts(summed, mine.stop - mine.start, pairs.mean_count * membership.shape[1])
         return Loss(hinges.sum() / triplets, counts_of(positives, negatives))
 
 
@@ -70,12 +70,12 @@ class BatchAll(Margin, Objective):
     name = "batch_all"
     meaning = "triplet over all triplets of the batch that miss the margin"
     layouts = ("groups", "pairs", "similar_pairs", "same_label")
-    released = KEEPS
+    released = KEEP_FALSE_NEGATIVES
 
-    def loss(self, batch: EmbeddedBatch, own: Any = None) -> Loss:
+    def loss(self, batch: EmbeddedBatch, module: Any = None) -> Loss:
         classes = GroupMembers.of(batch, self.false_negatives == "mask")
         mine = batch.share(len(classes.members))
-        pairs = _Positives.of_classes(classes)
+        pairs = _PositivePairs.of_classes(classes)
         hinges, violating = self._summed(batch, classes, pairs, mine)
         with torch.no_grad():  # every worker divides by the violations of the whole batch
             others = (slice(0, mine.start), slice(mine.stop, len(classes.members)))
@@ -83,7 +83,9 @@ class BatchAll(Margin, Objective):
         loss = (hinges / violating.clamp(min=1)).to(batch.projected.dtype)
         return Loss(loss, counts_of(classes.positives, classes.negatives))
 
-    def _summed(self, batch: EmbeddedBatch, classes: GroupMembers, pairs: _Positives, members: slice) -> Tensor:  # (2,)
+    def _summed(
+        self, batch: EmbeddedBatch, classes: GroupMembers, pairs: _PositivePairs, members: slice
+    ) -> Tensor:  # (2,)
         """Return the sum of some members' hinges and the number of hinges above 0, in float64: exact beyond 2**24."""
 
         def summed(part: slice) -> Tensor:  # (1, 2)
@@ -92,8 +94,8 @@ class BatchAll(Margin, Objective):
             hinges = _hinges(distances, *pairs.within(some), classes.negatives[some], self.margin)
             return torch.stack([hinges.sum().double(), (hinges > 0).sum().double()]).unsqueeze(0)
 
-        width = pairs.each * len(classes.candidates)
-        return in_parts(summed, members.stop - members.start, width).sum(dim=0)
+        width = pairs.mean_count * len(classes.candidates)
+        return compute_in_parts(summed, members.stop - members.start, width).sum(dim=0)
 
 
 @dataclass(frozen=True)
@@ -108,9 +110,9 @@ class BatchHard(Margin, Objective):
     name = "batch_hard"
     meaning = "triplet with each text's farthest positive and nearest negative"
     layouts = ("groups", "pairs", "similar_pairs", "same_label")
-    released = KEEPS
+    released = KEEP_FALSE_NEGATIVES
 
-    def loss(self, batch: EmbeddedBatch, own: Any = None) -> Loss:
+    def loss(self, batch: EmbeddedBatch, module: Any = None) -> Loss:
         classes = GroupMembers.of(batch, self.false_negatives == "mask")
         complete = classes.positives.any(dim=1) & classes.negatives.any(dim=1)  # (members,)
         mine = batch.share(len(classes.members))
@@ -122,7 +124,7 @@ class BatchHard(Margin, Objective):
             nearest = distances.masked_fill(~classes.negatives[some], torch.inf).min(dim=1).values
             return (farthest - nearest + self.margin).relu()
 
-        losses = in_parts(hardest, mine.stop - mine.start, len(classes.candidates))
+        losses = compute_in_parts(hardest, mine.stop - mine.start, len(classes.candidates))
         return Loss(losses.sum() / complete.sum().clamp(min=1), counts_of(classes.positives, classes.negatives))
 
 
@@ -133,7 +135,7 @@ def _distances(batch: EmbeddedBatch, classes: GroupMembers, part: slice) -> Tens
 
 
 @dataclass(frozen=True)
-class _Positives:
+class _PositivePairs:
     """All pairs of an anchor and one of its positives, in the order of the anchors."""
 
     anchor: Tensor  # (pairs,)
@@ -142,21 +144,21 @@ class _Positives:
     """0, then for each anchor the number of pairs up to and including its last pair."""
 
     @classmethod
-    def of(cls, anchor: Tensor, positive: Tensor, anchors: int, device: torch.device) -> _Positives:
+    def of(cls, anchor: Tensor, positive: Tensor, anchors: int, device: torch.device) -> _PositivePairs:
         """Sort the pairs and copy them to the device. anchor, positive: (pairs,), on the CPU."""
         order = anchor.argsort(stable=True)
         ends = torch.bincount(anchor, minlength=anchors).cumsum(0).tolist()
         return cls(to_device(anchor[order], device), to_device(positive[order], device), [0, *ends])
 
     @classmethod
-    def of_classes(cls, classes: GroupMembers) -> _Positives:
+    def of_classes(cls, classes: GroupMembers) -> _PositivePairs:
         """Pair each member with all other members of its class."""
-        owner = classes.groups.on_cpu.owner
-        anchor, other = (owner.unsqueeze(1) == owner).fill_diagonal_(False).nonzero(as_tuple=True)
-        return cls.of(anchor, other, len(owner), classes.owner.device)
+        member_group = classes.groups.on_cpu.member_group
+        anchor, other = (member_group.unsqueeze(1) == member_group).fill_diagonal_(False).nonzero(as_tuple=True)
+        return cls.of(anchor, other, len(member_group), classes.member_group.device)
 
     @property
-    def each(self) -> int:
+    def mean_count(self) -> int:
         """Mean number of positives per anchor, rounded up. `_hinges` makes a row of candidates for each of them."""
         return -(-len(self.anchor) // max(1, len(self.ends) - 1))
 

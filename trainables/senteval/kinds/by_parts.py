@@ -60,12 +60,12 @@ class ByParts(TaskKind):
 
 
 class MeanOverItems(ByParts):
-    """A kind whose measures are means of a value of each item: `predicted` has the values of the first measure, `more`
-    those of the other measures."""
+    """A kind whose measures are means of a value of each item: `predicted` has the values of the first measure,
+    `further_arrays` those of the other measures."""
 
     def values(self, name: str, answers: Answers) -> np.ndarray:
         """Return the items' values of a measure, (items,), from 0 to 1."""
-        return np.asarray(answers.predicted if name == self.measures[0] else answers.more[name], dtype=float)
+        return np.asarray(answers.predicted if name == self.measures[0] else answers.further_arrays[name], dtype=float)
 
     def measure(self, name: str, answers: Answers) -> float:
         return float(self.values(name, answers).mean())

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trainables.arrays import drawn
+from trainables.arrays import sample_rows
 from trainables.errors import UserError, choices, shown
 from trainables.labels import LABELS
 from trainables.lazy_torch import torch
@@ -19,10 +19,10 @@ from trainables.senteval.examples import Split, TaskData
 from trainables.senteval.items import Answers
 from trainables.senteval.kinds.by_parts import MeanOverItems
 from trainables.senteval.kinds.classification import check_labels
-from trainables.senteval.kinds.contract import THREE
+from trainables.senteval.kinds.contract import TRAIN_DEV_TEST
 from trainables.senteval.protocol import Protocol
 from trainables.senteval.task_fields import TaskFields
-from trainables.tabular import unclear
+from trainables.tabular import are_ambiguous
 
 if TYPE_CHECKING:
     from trainables.senteval.table import TaskTable
@@ -38,15 +38,15 @@ class TextClasses(MeanOverItems):
     `train`, those for `test` to both. The first part is predicted in folds; a fold keeps pairs that share a text.
     """
 
-    varies = 24.0
+    least_deviation = 24.0
     name = "classes"
-    splits = THREE
-    optional = THREE
+    splits = TRAIN_DEV_TEST
+    optional = TRAIN_DEV_TEST
     splits_without_test = ("train", "dev")
     target = "classes"
     predicted = "classes"
     measures = ("accuracy", "knn_accuracy")
-    checked = "test_knn_accuracy"
+    checking_number = "test_knn_accuracy"
     columns = "sentence, or sentence1 and sentence2, and label"
     scenes = "trainables.corpora.scenes_tasks:classes"
 
@@ -59,7 +59,7 @@ class TextClasses(MeanOverItems):
                 f"all {len(table.lines):,} pairs in {table.path} have one label, {shown(labels[0])}; it needs two"
             )
         (column,) = table.roles["label"]
-        if unclear(table.roles, labels) and column.lower() != "class":
+        if are_ambiguous(table.roles, labels) and column.lower() != "class":
             raise UserError(
                 f"{table.path}: {column!r} holds {choices(labels)}, which may be classes, those of NLI among them, or "
                 "say how alike the two texts are; call it class or score, or the texts premise and hypothesis"
@@ -73,7 +73,7 @@ class TextClasses(MeanOverItems):
         for names in (LABELS, tuple(map(str, range(len(LABELS))))):
             named = dict(zip(LABELS, names, strict=True))
             made = [{**row, "label": named[row["label"]]} for row in rows if "premise" in row and row["label"] in named]
-            means_nli = names is LABELS or not unclear(table.roles, names)
+            means_nli = names is LABELS or not are_ambiguous(table.roles, names)
             if means_nli and {*names} == {*table.pair_labels} == {row["label"] for row in made}:
                 return made
         return []
@@ -82,38 +82,42 @@ class TextClasses(MeanOverItems):
         super().check_examples(task, data, files)
         check_labels(task, data, files, fewest=2)
 
-    def used(self, data: TaskData) -> TaskData:
+    def select_examples(self, data: TaskData) -> TaskData:
         """Draw rows of a part if there are more labelled rows than are fitted. The test part stays whole."""
-        from trainables.senteval.logistic import MOST
+        from trainables.senteval.logistic import MAX_FITTED_ROWS
 
         splits, left_out = dict(data.splits), list(data.left_out)
         for name in self.splits_without_test:
-            if name in splits and (rows := len(splits[name])) > MOST:
-                splits[name] = splits[name].only(drawn(rows, MOST))
-                left_out.append(f"{MOST:,} of {rows:,} labelled rows ({name}), drawn by chance, stand for all")
+            if name in splits and (rows := len(splits[name])) > MAX_FITTED_ROWS:
+                splits[name] = splits[name].select(sample_rows(rows, MAX_FITTED_ROWS))
+                left_out.append(
+                    f"{MAX_FITTED_ROWS:,} of {rows:,} labelled rows ({name}), drawn by chance, stand for all"
+                )
         return replace(data, splits=splits, left_out=tuple(left_out))
 
     def without_test(self, data: TaskData) -> TaskData:
         return super().without_test(data) if "dev" in data.splits else replace(data, splits={})
 
-    def chosen_by(self, data: TaskData) -> list[Split]:
+    def development_splits(self, data: TaskData) -> list[Split]:
         return [data.splits["dev"]] if "dev" in data.splits else []
 
     def answers(self, given: Embedded, part: str, seed: int) -> Answers:
-        from trainables.senteval.logistic import read_classes, read_in_folds
+        from trainables.senteval.logistic import predict_classes, predict_in_folds
 
         before = [name for name in self.splits[: self.splits.index(part)] if name in given.data.splits]
         given = _of_length_one(given, *before, part)
         labels, rows, fitted = given.labels(part), given.features(part), before or [part]
         groups = self.groups([given.data.splits[name] for name in fitted])
         if before:
-            read = read_classes(given.features(*before), given.labels(*before), rows, groups)
+            predicted = predict_classes(given.features(*before), given.labels(*before), rows, groups)
         else:
-            read = read_in_folds(rows, labels, groups)
-        return Answers(read.regressed, labels, split=part, more={NEIGHBOURS: read.nearest})
+            predicted = predict_in_folds(rows, labels, groups)
+        return Answers(
+            predicted.by_regression, labels, split=part, further_arrays={NEIGHBOURS: predicted.by_neighbours}
+        )
 
     def values(self, name: str, answers: Answers) -> np.ndarray:
-        predicted = answers.predicted if name == self.measures[0] else answers.more[NEIGHBOURS]
+        predicted = answers.predicted if name == self.measures[0] else answers.further_arrays[NEIGHBOURS]
         return np.asarray(predicted == answers.gold, dtype=float)
 
     def effects(self, task: TaskFields, number: str, answers: Answers, protocol: Protocol | None) -> np.ndarray:

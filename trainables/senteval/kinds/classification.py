@@ -15,7 +15,7 @@ from trainables.senteval.embedded import Embedded
 from trainables.senteval.examples import Split, TaskData
 from trainables.senteval.folds import fold_numbers
 from trainables.senteval.items import Answers
-from trainables.senteval.kinds.contract import SHARE, THREE, KindScores, TaskKind
+from trainables.senteval.kinds.contract import SHARE, TRAIN_DEV_TEST, KindScores, TaskKind
 from trainables.senteval.protocol import Protocol
 from trainables.senteval.task_fields import TaskFields
 from trainables.to_device import to_device
@@ -28,7 +28,7 @@ class Classification(TaskKind):
     """Base of kinds that differ in the examples that choose L2 and the examples that are scored."""
 
     target = "classes"
-    varies = 24.0
+    least_deviation = 24.0
     predicted = "classes"
     reported = ("dev_accuracy", "test_accuracy")
     development = "dev_accuracy"
@@ -107,7 +107,7 @@ class NestedCrossValidation(Classification):
 
         refits = [hold_out(fold.train, seed) for fold in outer]
         decays = np.array(protocol.decays)[chosen, None]
-        classifiers = fit_classifiers(rows, labels, classes, refits, decays, protocol.fit, seed, apart=True)
+        classifiers = fit_classifiers(rows, labels, classes, refits, decays, protocol.fit, seed, own_order=True)
         predicted = np.empty(len(labels), dtype=np.int64)
         for number, fold in enumerate(outer):
             tested = rows.take(to_device(torch.from_numpy(fold.dev), rows.device))
@@ -195,7 +195,7 @@ class KFold(Classification):
 
         rows, labels, classes = given.rows("train"), given.labels("train"), given.data.classes
         folds = _folds(labels, protocol.folds)
-        classifiers = fit_classifiers(rows, labels, classes, folds, protocol.decays, protocol.fit, seed, apart=True)
+        classifiers = fit_classifiers(rows, labels, classes, folds, protocol.decays, protocol.fit, seed, own_order=True)
         sizes = np.array([len(fold.dev) for fold in folds])[:, None]
         return _rounded((classifiers.dev_correct.reshape(len(folds), -1) / sizes).mean(axis=0))
 
@@ -204,7 +204,7 @@ class TrainDevTest(Classification):
     """The given development part stops the fits and chooses L2."""
 
     name = "split"
-    splits = THREE
+    splits = TRAIN_DEV_TEST
     splits_without_test = ("train", "dev")
 
     def score(self, given: Embedded, protocol: Protocol, seed: int) -> KindScores:

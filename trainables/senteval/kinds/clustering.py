@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 STARTS = 10
 """Number of starts of k-means, of which the best fit is used: V differs by points between starts."""
-DRAWN = 2023
+KMEANS_SEED = 2023
 """Seed of k-means, independent of a trial's seed."""
 
 
@@ -52,7 +52,7 @@ class Clustering(ByParts):
         unit = (rows / rows.norm(dim=1, keepdim=True).clamp(min=1e-12)).double().numpy()
         count = min(len(np.unique(labels)), len(np.unique(unit, axis=0)))
         with threadpool_limits(1):  # sums of several threads differ in their last bits
-            clusters = KMeans(count, n_init=STARTS, random_state=DRAWN).fit_predict(unit)
+            clusters = KMeans(count, n_init=STARTS, random_state=KMEANS_SEED).fit_predict(unit)
         return Answers(clusters, labels, split=part)
 
     def measure(self, name: str, answers: Answers) -> float:

@@ -41,7 +41,7 @@ it equals `gold`."""
 Numbers = dict[str, float | int | list[int] | str | None]
 """A task's numbers by name, None if missing, with `examples`, `seconds` and `reason`."""
 
-THREE = ("train", "dev", "test")
+TRAIN_DEV_TEST = ("train", "dev", "test")
 SHARE, CORRELATION, RANK = (0.0, 100.0), (-100.0, 100.0), (1.0, math.inf)
 """Ranges of numbers of these sorts, the first two in percent."""
 
@@ -92,11 +92,11 @@ class TaskKind(ABC):
     among_all: ClassVar[bool] = False
     """Whether each query is compared with all documents of its part, not only with those judged for it. All lines with
     one query are then one item."""
-    checked: ClassVar[str] = ""
+    checking_number: ClassVar[str] = ""
     """The number that checks `main` by another use of the embeddings, without a fit."""
     chance: ClassVar[str] = ""
     """The number whose level by chance is `Task.chance`; empty: there is no such level."""
-    varies: ClassVar[float] = 14.0
+    least_deviation: ClassVar[float] = 14.0
     """Least standard deviation over test items, in points, of the difference between two models' scores: in the studies
     of `docs/examples` 14 for queries, 23 for pairs and 24 for labelled texts, between the base settings and other
     recipes. With it a search plans which differences it can show."""
@@ -183,15 +183,15 @@ class TaskKind(ABC):
         """Return what each item adds to a number, in points, (items,), if the number is the sum of these; else None."""
         return None
 
-    def tested(self, data: TaskData) -> list[Split]:
+    def tested_splits(self, data: TaskData) -> list[Split]:
         """Return the splits whose answers are stored: the test part, or all if there is no such part."""
         if "test" in self.splits:
             return [data.splits["test"]] if "test" in data.splits else []
         return list(data.splits.values())
 
-    def chosen_by(self, data: TaskData) -> list[Split]:
+    def development_splits(self, data: TaskData) -> list[Split]:
         """Return the splits that a development number is computed from, without those that are tested."""
-        tested = {*map(id, self.tested(data))}
+        tested = {*map(id, self.tested_splits(data))}
         return [split for split in self.without_test(data).splits.values() if id(split) not in tested]
 
     def groups(self, splits: Sequence[Split]) -> np.ndarray | None:
@@ -199,7 +199,7 @@ class TaskKind(ABC):
         groups give wrong intervals, which no test of the contract finds."""
         return pair_groups(splits)
 
-    def used(self, data: TaskData) -> TaskData:
+    def select_examples(self, data: TaskData) -> TaskData:
         """Return the examples that the kind uses of those that were read and checked; `left_out` describes the rest."""
         return data
 

@@ -30,7 +30,7 @@ MATCHED = "matched"
 class PairClassification(ByParts):
     """Average precision of label 1, and F1 at a threshold if there is a development part to choose it."""
 
-    varies = 23.0
+    least_deviation = 23.0
     name = "labelled_pairs"
     target = "classes"
     predicted = "cosines"
@@ -71,10 +71,10 @@ class PairClassification(ByParts):
         if part == "dev" or "dev" not in splits:
             return Answers(cosines, gold, split=part)
         threshold = best_threshold(given.cosine(splits["dev"]), splits["dev"].labels)
-        return Answers(cosines, gold, split=part, more={MATCHED: (cosines >= threshold).astype(np.int8)})
+        return Answers(cosines, gold, split=part, further_arrays={MATCHED: (cosines >= threshold).astype(np.int8)})
 
     def numbers(self, task: TaskFields, answers: Answers, protocol: Protocol | None) -> dict[str, float | None]:
-        matched = answers.more.get(MATCHED)
+        matched = answers.further_arrays.get(MATCHED)
         with_f1 = {} if matched is None else {"test_f1": f1(Answers(matched, answers.gold))}
         return super().numbers(task, answers, protocol) | with_f1
 
@@ -83,5 +83,5 @@ class PairClassification(ByParts):
 
     def effects(self, task: TaskFields, number: str, answers: Answers, protocol: Protocol | None) -> np.ndarray:
         if number == "test_f1":
-            return f1_effects(answers.more[MATCHED], answers.gold)
+            return f1_effects(answers.further_arrays[MATCHED], answers.gold)
         return average_precision_effects(answers.predicted, answers.gold)

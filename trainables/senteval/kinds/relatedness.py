@@ -14,7 +14,7 @@ from trainables.senteval.effects import correlation_effects
 from trainables.senteval.embedded import Embedded
 from trainables.senteval.examples import TaskData
 from trainables.senteval.items import Answers
-from trainables.senteval.kinds.contract import THREE, KindScores, TaskKind, check_scale
+from trainables.senteval.kinds.contract import TRAIN_DEV_TEST, KindScores, TaskKind, check_scale
 from trainables.senteval.protocol import Protocol
 from trainables.senteval.task_fields import TaskFields
 
@@ -25,9 +25,9 @@ REGRESSED = "regressed"
 class Relatedness(TaskKind):
     """Answers are cosines of the test and development parts, and the regressor's predictions for the test part."""
 
-    varies = 23.0
+    least_deviation = 23.0
     name = "relatedness"
-    splits = THREE
+    splits = TRAIN_DEV_TEST
     splits_without_test = ("dev",)
     target = "scores"
     predicted = "cosines"
@@ -66,7 +66,7 @@ class Relatedness(TaskKind):
         predict = fit_regressor(train, bins, on_dev, dev.labels, given.rows("dev").dim, seed)
         return KindScores(
             (
-                Answers(given.cosine(test), test.labels, more={REGRESSED: predict(on_test)}),
+                Answers(given.cosine(test), test.labels, further_arrays={REGRESSED: predict(on_test)}),
                 Answers(given.cosine(dev), dev.labels, split="dev"),
             ),
             examples=[len(dev), len(test)],
@@ -82,13 +82,13 @@ class Relatedness(TaskKind):
         values: dict[str, float | None] = {
             f"{answers.split}_spearman_cosine": 100 * spearman(answers.predicted, answers.gold)
         }
-        if REGRESSED in answers.more:
+        if REGRESSED in answers.further_arrays:
             for name, correlation in CORRELATIONS.items():
-                values[f"test_{name}_regressor"] = 100 * correlation(answers.more[REGRESSED], answers.gold)
+                values[f"test_{name}_regressor"] = 100 * correlation(answers.further_arrays[REGRESSED], answers.gold)
         return values
 
     def effects(self, task: TaskFields, number: str, answers: Answers, protocol: Protocol | None) -> np.ndarray:
-        predicted = answers.more[REGRESSED] if number.endswith("_regressor") else answers.predicted
+        predicted = answers.further_arrays[REGRESSED] if number.endswith("_regressor") else answers.predicted
         return correlation_effects(predicted, answers.gold, kind=correlation_in(number))
 
     def development_score(self, given: Embedded) -> float:

@@ -14,7 +14,7 @@ from trainables.senteval.embedded import Embedded
 from trainables.senteval.examples import Split, TaskData
 from trainables.senteval.items import Answers
 from trainables.senteval.kinds.by_parts import MeanOverItems
-from trainables.senteval.kinds.search import measured
+from trainables.senteval.kinds.search import ranking_answers
 from trainables.senteval.kinds.triplets import anchor_groups, judges_its_texts
 from trainables.senteval.ranking import MAP, MRR, NDCG
 from trainables.senteval.task_fields import TaskFields
@@ -34,7 +34,7 @@ class Reranking(MeanOverItems):
     scenes = "trainables.corpora.scenes_tasks:reranking"
 
     def fits(self, table: TaskTable) -> bool:
-        return table.has("anchor", "positive", "negative") and table.most != (1, 1)
+        return table.has("anchor", "positive", "negative") and table.max_texts_per_line != (1, 1)
 
     def of_training_rows(self, rows: Sequence[Mapping[str, Any]], table: TaskTable) -> list[dict[str, Any]]:
         """Return rows with judged texts; none if each of them is a single triplet."""
@@ -65,7 +65,7 @@ class Reranking(MeanOverItems):
             [place for _, _, place in sorted(zip(-cosines, grades.values(), grades, strict=True))]
             for cosines, grades in zip(np.split(near, cuts), judged, strict=True)
         ]
-        return measured(self.measures, ranked, split, part)
+        return ranking_answers(self.measures, ranked, split, part)
 
     def groups(self, splits: Sequence[Split]) -> np.ndarray | None:
         """Return groups by query: examples of one query are drawn together."""

@@ -11,12 +11,12 @@ from trainables.senteval.effects import mean_effects
 from trainables.senteval.embedded import Embedded
 from trainables.senteval.examples import Split
 from trainables.senteval.items import Answers
-from trainables.senteval.kinds.contract import RANK, SHARE, THREE, KindScores, TaskKind
+from trainables.senteval.kinds.contract import RANK, SHARE, TRAIN_DEV_TEST, KindScores, TaskKind
 from trainables.senteval.protocol import Protocol
-from trainables.senteval.ranking import AT, CAPTIONS, FOLDS, WAYS, fold_size, recalls
+from trainables.senteval.ranking import CAPTIONS, DIRECTIONS, FOLDS, RECALL_DEPTHS, fold_size, recalls
 from trainables.senteval.task_fields import TaskFields
 
-BACK = "image_ranks"
+IMAGE_RANKS = "image_ranks"
 """Name of an array: the rank of the nearest caption of each caption's image, the same for all captions of an image."""
 
 
@@ -24,13 +24,13 @@ class Retrieval(TaskKind):
     """`test_recall` is the mean of R@1, R@5 and R@10 in both directions, each averaged over five folds of images."""
 
     name = "retrieval"
-    splits = THREE
+    splits = TRAIN_DEV_TEST
     target = "images"
     reported = (
         "dev_recall",
         "test_recall",
-        *(f"test_{way}_r{k}" for way in WAYS for k in AT),
-        *(f"test_{way}_medr" for way in WAYS),
+        *(f"test_{way}_r{k}" for way in DIRECTIONS for k in RECALL_DEPTHS),
+        *(f"test_{way}_medr" for way in DIRECTIONS),
     )
     main = "test_recall"
 
@@ -42,13 +42,15 @@ class Retrieval(TaskKind):
 
         parts = {name: (given.embeddings[given.lookup(part.left)], part) for name, part in given.data.splits.items()}
         dev, to_images, to_captions = fit_projections(parts, seed)
-        answers = Answers(to_images, np.zeros_like(to_images), more={BACK: to_captions.repeat(CAPTIONS)})
+        answers = Answers(
+            to_images, np.zeros_like(to_images), further_arrays={IMAGE_RANKS: to_captions.repeat(CAPTIONS)}
+        )
         return KindScores((answers,), [len(parts[name][0]) for name in ("dev", "test")], {"dev_recall": dev})
 
     def numbers(self, task: TaskFields, answers: Answers, protocol: Protocol | None) -> dict[str, float | None]:
-        if BACK not in answers.more or len(answers.gold) % (FOLDS * CAPTIONS):
+        if IMAGE_RANKS not in answers.further_arrays or len(answers.gold) % (FOLDS * CAPTIONS):
             return {}
-        to_images, to_captions = answers.predicted, answers.more[BACK][::CAPTIONS]
+        to_images, to_captions = answers.predicted, answers.further_arrays[IMAGE_RANKS][::CAPTIONS]
         shares = recalls(to_images, to_captions)
         medians = {
             f"{way}_medr": float(np.mean([np.floor(np.median(fold)) + 1 for fold in np.split(ranks, FOLDS)]))
@@ -61,9 +63,11 @@ class Retrieval(TaskKind):
         if number.endswith("_medr"):
             return None
         names = (
-            [number.removeprefix("test_")] if number != "test_recall" else [f"{way}_r{k}" for way in WAYS for k in AT]
+            [number.removeprefix("test_")]
+            if number != "test_recall"
+            else [f"{way}_r{k}" for way in DIRECTIONS for k in RECALL_DEPTHS]
         )
-        ranks = {"i2t": answers.more[BACK], "t2i": answers.predicted}
+        ranks = {"i2t": answers.further_arrays[IMAGE_RANKS], "t2i": answers.predicted}
         hits = [ranks[name[:3]] < int(name.partition("_r")[2]) for name in names]
         return mean_effects(np.mean(hits, axis=0), [len(answers.gold) // FOLDS] * FOLDS)
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 class PairSimilarity(ByParts):
     """Spearman's and Pearson's correlation of cosines and scores."""
 
-    varies = 23.0
+    least_deviation = 23.0
     name = "scored_pairs"
     target = "scores"
     predicted: ClassVar[Predicted] = "cosines"

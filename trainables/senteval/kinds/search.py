@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 PROBED_QUERIES, PROBED_DOCUMENTS = 500, 5000
 """Numbers of queries and documents of the score during training."""
-DRAWN = 2023
+DRAW_SEED = 2023
 """Seed of their draw."""
 
 
@@ -51,7 +51,7 @@ class Search(MeanOverItems):
         assert documents is not None
         rows, queries = given.documents(documents.texts), given.lookup(split.left)
         ranked = nearest(given.embeddings, queries, rows, torch.from_numpy(documents.own)).tolist()
-        return measured(self.measures, ranked, split, part)
+        return ranking_answers(self.measures, ranked, split, part)
 
     def development_part(self, data: TaskData) -> Split:
         """Return at most `PROBED_QUERIES` queries, with all documents judged for them and a draw of others. Compare the
@@ -59,7 +59,7 @@ class Search(MeanOverItems):
         split = data.splits["dev"]
         documents = split.documents
         assert documents is not None
-        random = np.random.default_rng(DRAWN)
+        random = np.random.default_rng(DRAW_SEED)
         queries = np.sort(random.permutation(len(split))[:PROBED_QUERIES])
         needed = {place for query in queries for place in documents.judged[query] if place >= 0}
         others = (place for place in random.permutation(len(documents.texts)).tolist() if place not in needed)
@@ -77,7 +77,7 @@ class Search(MeanOverItems):
         return Split([split.left[query] for query in queries], None, fewer.relevant, documents=fewer)
 
 
-def measured(names: tuple[str, ...], rankings: list[list[int]], split: Split, part: str) -> Answers:
+def ranking_answers(names: tuple[str, ...], rankings: list[list[int]], split: Split, part: str) -> Answers:
     """Return the answers to queries, from the documents that each query found, best first."""
     assert split.documents is not None
     each = [
@@ -85,4 +85,4 @@ def measured(names: tuple[str, ...], rankings: list[list[int]], split: Split, pa
         for ranked, judged in zip(rankings, split.documents.judged, strict=True)
     ]
     first, *others = (np.array([values[name] for values in each]) for name in names)
-    return Answers(first, split.labels, more=dict(zip(names[1:], others, strict=True)), split=part)
+    return Answers(first, split.labels, further_arrays=dict(zip(names[1:], others, strict=True)), split=part)

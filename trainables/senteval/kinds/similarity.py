@@ -7,7 +7,7 @@ from typing import cast
 import numpy as np
 
 from trainables.senteval.correlation import CORRELATIONS, correlation_in
-from trainables.senteval.effects import Over, correlation_effects
+from trainables.senteval.effects import Aggregation, correlation_effects
 from trainables.senteval.embedded import Embedded
 from trainables.senteval.items import Answers
 from trainables.senteval.kinds.contract import KindScores, TaskKind
@@ -18,7 +18,7 @@ from trainables.senteval.task_fields import TaskFields
 class Similarity(TaskKind):
     """`all` concatenates the sub-corpora, `mean` averages them, `wmean` weights them by size."""
 
-    varies = 23.0
+    least_deviation = 23.0
     name = "similarity"
     splits = ()
     target = "scores"
@@ -43,5 +43,7 @@ class Similarity(TaskKind):
         return values
 
     def effects(self, task: TaskFields, number: str, answers: Answers, protocol: Protocol | None) -> np.ndarray:
-        how = cast(Over, number.rpartition("_")[2])
-        return correlation_effects(answers.predicted, answers.gold, [*answers.sizes], correlation_in(number), how)
+        aggregation = cast(Aggregation, number.rpartition("_")[2])
+        return correlation_effects(
+            answers.predicted, answers.gold, [*answers.sizes], correlation_in(number), aggregation
+        )

@@ -22,7 +22,7 @@ from trainables.senteval.task_fields import TaskFields
 if TYPE_CHECKING:
     from trainables.senteval.table import TaskTable
 
-SHOWN = 10
+SEARCH_DEPTH = 10
 """Number of texts that a search returns, for nDCG@10."""
 
 
@@ -30,17 +30,17 @@ class Triplets(MeanOverItems):
     """Compares cosines; a negative as near as the positive counts as nearer. `predicted` is 1 if the positive is
     nearer, `gold` is always 1."""
 
-    varies = 24.0
+    least_deviation = 24.0
     name = "triplets"
     target = "documents"
     predicted = "classes"
     measures = ("accuracy", NDCG)
-    checked = f"test_{NDCG}"
+    checking_number = f"test_{NDCG}"
     columns = "anchor, positive and negative"
     scenes = "trainables.corpora.scenes_tasks:triplets"
 
     def fits(self, table: TaskTable) -> bool:
-        return table.has("anchor", "positive", "negative") and table.most == (1, 1)
+        return table.has("anchor", "positive", "negative") and table.max_texts_per_line == (1, 1)
 
     def of_training_rows(self, rows: Sequence[Mapping[str, Any]], table: TaskTable) -> list[dict[str, Any]]:
         """Return triplets of each row's first positive and first negative."""
@@ -63,7 +63,7 @@ class Triplets(MeanOverItems):
 
     def answers(self, given: Embedded, part: str, seed: int) -> Answers:
         nearer, searched = _nearer(given, part), {NDCG: _in_a_search(given, given.data.splits[part])}
-        return Answers(nearer.astype(np.int8), np.ones(len(nearer), dtype=np.int8), split=part, more=searched)
+        return Answers(nearer.astype(np.int8), np.ones(len(nearer), dtype=np.int8), split=part, further_arrays=searched)
 
     def development_score(self, given: Embedded) -> float:
         """Return the accuracy alone: the search is a check and chooses nothing."""
@@ -71,7 +71,7 @@ class Triplets(MeanOverItems):
 
     def numbers(self, task: TaskFields, answers: Answers, protocol: Protocol | None) -> dict[str, float | None]:
         """Return the numbers. Predictions that were stored before the check existed have the accuracy alone."""
-        names = self.measures if NDCG in answers.more else self.measures[:1]
+        names = self.measures if NDCG in answers.further_arrays else self.measures[:1]
         return {f"{answers.split}_{name}": 100 * self.measure(name, answers) for name in names}
 
     def hits(self, number: str, answers: Answers) -> np.ndarray | None:
@@ -101,7 +101,7 @@ def _in_a_search(given: Embedded, split: Split) -> np.ndarray:  # (items,)
         grades = relevant.setdefault(anchor, {})
         grades |= {place: max(grade, grades.get(place, 0)) for place, grade in judged.items()}
     nobody = anchors.new_full((len(anchors),), -1)
-    ranked = nearest(given.embeddings, anchors, texts, nobody, SHOWN).tolist()
+    ranked = nearest(given.embeddings, anchors, texts, nobody, SEARCH_DEPTH).tolist()
     each = (measures(places, relevant[anchor]) for anchor, places in zip(split.left, ranked, strict=True))
     return np.array([values[NDCG] for values in each])
 

@@ -6,7 +6,7 @@ import dataclasses
 from pathlib import Path
 
 from reports.facts.boards import boards
-from reports.facts.claim_verdicts import judge
+from reports.facts.claim_verdicts import judge_claims
 from reports.facts.evidence import Evidence
 from reports.facts.results import Results
 from reports.ledger import LEDGER, Ledger, Record, StudyInfo
@@ -75,7 +75,7 @@ def test_copies_do_not_look_like_seeds_that_move_rows_together(tmp_path: Path):
     figure = evidence.figures[0]
     samples = [evidence.sample(hashes[label] or "", figure) for label in (SCL, LAMBDA, AUGMENT)]
     assert len({sample.values.tobytes() for sample in samples if sample}) == 1
-    assert {evidence.results.once(hashes[label] or "") for label in (SCL, LAMBDA, AUGMENT)} == {hashes[AUGMENT]}
+    assert {evidence.results.counted_as(hashes[label] or "") for label in (SCL, LAMBDA, AUGMENT)} == {hashes[AUGMENT]}
     assert not evidence._seeds_move_together(figure)
 
 
@@ -84,17 +84,17 @@ def test_a_copy_of_the_baseline_counts_as_that(tmp_path: Path) -> None:
     hashes = results.info.row_hashes
     for baseline in (SCL, LAMBDA):
         of = dataclasses.replace(results, space=dataclasses.replace(results.space, baseline=baseline))
-        assert {of.once(hashes[label] or "") for label in (SCL, LAMBDA)} == {hashes[baseline]}
+        assert {of.counted_as(hashes[label] or "") for label in (SCL, LAMBDA)} == {hashes[baseline]}
 
 
 def test_claims_count_copies_once(tmp_path: Path):
     """Two of three comparisons are one; and a claim on a copy is the same test as that on its original."""
     evidence = Evidence.of(Results.load(study(tmp_path, LAMBDA)))
     claims = [Claim("c", "2", "Avg.", better=(row,), worse=(BASELINE,)) for row in (SCL, LAMBDA)]
-    single, both = judge(evidence, claims[:1]), judge(evidence, claims)
+    single, both = judge_claims(evidence, claims[:1]), judge_claims(evidence, claims)
     assert single[0].p is not None
     assert {item.p for item in both} == {single[0].p}
     most = Claim("c", "2", "Avg.", better=(AUGMENT, SCL, LAMBDA), worse=(BASELINE,), quantifier="most")
-    assert [item.again for item in judge(evidence, [most])[0].compared] == [False, False, True]
+    assert [item.repeated for item in judge_claims(evidence, [most])[0].compared] == [False, False, True]
     bare = Claim("c", "2", "Avg.", better=(AUGMENT, SCL), worse=(BASELINE,), quantifier="most")
-    assert judge(evidence, [most])[0].p == judge(evidence, [bare])[0].p
+    assert judge_claims(evidence, [most])[0].p == judge_claims(evidence, [bare])[0].p

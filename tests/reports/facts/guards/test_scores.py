@@ -192,7 +192,7 @@ def test_sizes_that_disagree(folder: Path):
 def saw(share: float) -> Change:
     """Records whose training held so large a share of the test items of STS12."""
     counts = {"items": 1000, "seen": round(1000 * share)}
-    return lambda record: put(data={"overlap": {**record.read["overlap"], "STS12": counts}})(record)
+    return lambda record: put(data={"overlap": {**record.data_read["overlap"], "STS12": counts}})(record)
 
 
 def test_sentences_seen_in_training(folder: Path):

@@ -108,8 +108,8 @@ def test_groups(rows, size, positives, negatives, seed):
     premises = own(rows)
     anchors = {p: sides for p, sides in premises.items() if positives or sides[0]}
     assert sampler.units == len(anchors)
-    assert sampler.own.without_pairs == len({row[0] for row in rows}) - len(premises)
-    assert sampler.own.without_entailment == len(premises) - len(anchors)
+    assert sampler.groups.without_pairs == len({row[0] for row in rows}) - len(premises)
+    assert sampler.groups.without_entailment == len(premises) - len(anchors)
     assert sampler.filled_positives == sum(max(0, (positives or 0) - len(e)) for e, _ in anchors.values())
     assert sampler.filled_negatives == sum(max(0, (negatives or 0) - len(c)) for _, c in anchors.values())
     pool = {text for sides in anchors.values() for side in sides for text in side}

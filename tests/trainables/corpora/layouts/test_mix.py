@@ -16,15 +16,15 @@ from tests.json_lines import write_rows
 from tests.peers import Both, Case
 from trainables.corpora.batch import Batch, Sampler
 from trainables.corpora.layouts import Layout, make_sampler, training_sentences
-from trainables.corpora.layouts.mix import OneCorpusABatch, joined, shared_out
+from trainables.corpora.layouts.mix import OneCorpusABatch, apportion, join_batches
 from trainables.corpora.samplers import PairSampler
-from trainables.corpora.shuffled import kept_apart
+from trainables.corpora.shuffled import fill_batches
 from trainables.errors import UserError
 from trainables.objectives import check_bank, chosen_objective
 from trainables.recipe import SCENES_ENCODER, Recipe
 from trainables.testing.layouts import equal
 from trainables.training.rungs import RungPlan
-from trainables.trial.check import check_recipes, comes_to
+from trainables.trial.check import check_recipes, forecast_rungs
 from trainables.trial.data_requests import sampler_request
 
 Make = Callable[..., Recipe]
@@ -73,7 +73,7 @@ class TestShares:
     def test_largest_remainders(self, more: int, weights: list[float]):
         total = len(weights) + more
         ideal = total * np.array(weights) / np.sum(weights)
-        shares = shared_out(total, weights)
+        shares = apportion(total, weights)
         assert np.sum(shares) == total
         assert min(shares) >= 1
         if ideal.min() >= 1:
@@ -148,7 +148,7 @@ def of_ours(mix: str, sizes: Sequence[int]) -> list[int]:
         for n, size in enumerate(sizes)
     ]
     steps = [sampler_of_part.steps_per_epoch for sampler_of_part in samplers]
-    counts = shared_out(sum(steps), steps if mix == "size" else [1] * 3)
+    counts = apportion(sum(steps), steps if mix == "size" else [1] * 3)
     sampler = OneCorpusABatch(samplers, counts, [None] * 3, 3, in_turn=mix == "equal")
     return [int(sampler.batch(step).sentences[0][0]) for step in range(sampler.steps_per_epoch)]
 
@@ -181,7 +181,7 @@ def no_duplicates(seed: int) -> Both:
     peer = NoDuplicatesBatchSampler(table, size, drop_last=True, generator=torch.Generator(), seed=seed)
     theirs = [*peer]
     order = torch.randperm(30, generator=torch.Generator().manual_seed(seed)).numpy()
-    ours = kept_apart(order, rows, 30 // size, size)
+    ours = fill_batches(order, rows, 30 // size, size)
     full = [batch.tolist() for batch in ours if len(batch) == size]
     assert len(full) == len(theirs) or len(ours) == 30 // size
     return Both((full, theirs[: len(full)]))
@@ -226,7 +226,7 @@ class TestApart:
                 if len(batch) < size and not known & {*rows[unit]}:
                     batch.append(unit)
                     break
-        assert [batch.tolist() for batch in kept_apart(order, rows, count, size)] == naive
+        assert [batch.tolist() for batch in fill_batches(order, rows, count, size)] == naive
         assert all(naive), "no batch of a training is empty"
 
     @staticmethod
@@ -252,7 +252,7 @@ class TestApart:
         assert part["left_out_first_epoch"] == part["anchors"] - in_first
 
     def test_one_text_in_all_pairs_ends_in_short_batches(self):
-        sampler = PairSampler(["same"] * 8, [f"other {i}" for i in range(8)], 4, 1, apart=True)
+        sampler = PairSampler(["same"] * 8, [f"other {i}" for i in range(8)], 4, 1, no_duplicates=True)
         assert [len(sampler.batch(step).label) for step in range(4)] == [1, 1, 1, 1]
         assert sampler.counts == {"anchors": 8, "left_out_first_epoch": 6, "short_batches": 2}
 
@@ -267,7 +267,7 @@ class TestJoined:
 
     def test_a_text_of_two_corpora_stands_once(self):
         first, other = self.of(("a", "b"), ("c", "d")), self.of(("e", "b"), ("a", "f"))
-        batch = joined([first, other], [None, None])
+        batch = join_batches([first, other], [None, None])
         assert sorted(batch.sentences) == ["a", "b", "c", "d", "e", "f"]
         assert self.spoken(batch) == {("a", "b"), ("c", "d"), ("e", "b"), ("a", "f")}
         assert len(set(batch.group.tolist())) == 4
@@ -275,23 +275,23 @@ class TestJoined:
 
     def test_unless_its_prompts_differ(self):
         first, other = self.of(("a", "b")), self.of(("a", "c"))
-        batch = joined([first, other], [("q: ", None), None])
+        batch = join_batches([first, other], [("q: ", None), None])
         assert sorted(batch.sentences) == ["a", "a", "b", "c"]
         assert self.spoken(batch) == {("a", "b"), ("a", "c")}
         assert dict(zip(batch.prompts or (), batch.sentences, strict=True)).keys() == {("q: ", None), (None, None)}
-        assert sorted(joined([first, other], [("q: ", None)] * 2).sentences) == ["a", "b", "c"]
+        assert sorted(join_batches([first, other], [("q: ", None)] * 2).sentences) == ["a", "b", "c"]
 
     def test_a_second_view_stays_one(self):
         """Of a text with itself; the other corpus knows it, too."""
-        batch = joined([self.of(("a", "b")), self.of(("a", "a"))], [None, None])
+        batch = join_batches([self.of(("a", "b")), self.of(("a", "a"))], [None, None])
         assert sorted(batch.sentences) == ["a", "a", "b"]
         assert (batch.premise != batch.hypothesis).all()
         assert len(set(batch.premise.tolist())) == 1
 
     def test_scores_are_there_where_all_have_them(self):
         scored = PairSampler(["a"], ["b"], 1, 1, np.array([0.5], dtype=np.float32)).batch(0)
-        assert joined([scored, scored], [None, None]).score is not None
-        assert joined([scored, self.of(("c", "d"))], [None, None]).score is None
+        assert join_batches([scored, scored], [None, None]).score is not None
+        assert join_batches([scored, self.of(("c", "d"))], [None, None]).score is None
 
 
 @pytest.mark.parametrize("batches", ["one", "mixed"])
@@ -316,7 +316,7 @@ def test_one_source_is_read_in_each_layout(recipe: Make):
 def test_scenes_beside_a_file(recipe: Make, tmp_path: Path):
     made = recipe().override({"corpus.nli": f"scenes,{tmp_path / 'pairs.jsonl'}", "corpus.mix_layouts": ("pairs",)})
     check_recipes_of(made)
-    assert comes_to(RungPlan("share", (0.5,)), made) == (True, sampler_of(made)[0].steps_per_epoch)
+    assert forecast_rungs(RungPlan("share", (0.5,)), made) == (True, sampler_of(made)[0].steps_per_epoch)
 
 
 def test_the_hash_is_of_contents_in_their_order(recipe: Make, tmp_path: Path):

@@ -11,7 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.json_lines import write_rows
-from trainables.corpora.layouts.positives import CUT_FROM, LONGEST, SHORTEST, SOURCES, TitledText
+from trainables.corpora.layouts.positives import (
+    MAX_PIECE_WORDS,
+    MIN_SPAN_WORDS,
+    MIN_TWO_SPAN_WORDS,
+    SOURCES,
+    TitledText,
+)
 from trainables.corpora.layouts.texts import TextLayout
 from trainables.corpora.own.census import take_census
 from trainables.corpora.own.training_files import training_files
@@ -126,12 +132,12 @@ def test_pieces_are_all_of_a_text_in_parts_that_can_be_read(count: int) -> None:
     words = [f"w{number}" for number in range(count)]
     pieces = [piece.split() for piece in TitledText(None, (("", " ".join(words)),)).pieces()]
     assert [word for piece in pieces for word in piece] == words
-    assert max(map(len, pieces)) <= LONGEST
+    assert max(map(len, pieces)) <= MAX_PIECE_WORDS
     assert max(map(len, pieces)) - min(map(len, pieces)) <= 1
 
 
 @given(
-    st.lists(st.integers(1, LONGEST), min_size=1, max_size=6), st.integers(0, 99), st.integers(0, 3),
+    st.lists(st.integers(1, MAX_PIECE_WORDS), min_size=1, max_size=6), st.integers(0, 99), st.integers(0, 3),
     st.sampled_from(["crops", "neighbours"]),
 )  # fmt: skip
 def test_views_are_spans_of_their_piece(counts: list[int], seed: int, epoch: int, name: str) -> None:
@@ -142,14 +148,14 @@ def test_views_are_spans_of_their_piece(counts: list[int], seed: int, epoch: int
     first, second = views(pieces, np.arange(len(pieces)), seed, epoch)
     assert views(pieces[-1:], np.arange(len(pieces))[-1:], seed, epoch) == (first[-1:], second[-1:]), "by its number"
     for count, piece, span, other in zip(counts, pieces, first, second, strict=True):
-        if count < CUT_FROM:
+        if count < MIN_TWO_SPAN_WORDS:
             assert span == other == piece
             continue
         (start, *_, end), (begin, *_, stop) = ([*map(int, side.split())] for side in (span, other))
         for side in (span, other):
             assert side in piece
             assert len(side.split()) <= count // 2 or name == "neighbours"
-        assert len(span.split()) >= SHORTEST
+        assert len(span.split()) >= MIN_SPAN_WORDS
         assert begin <= end + 1
         assert start <= stop + 1
         if name == "neighbours":
@@ -157,7 +163,7 @@ def test_views_are_spans_of_their_piece(counts: list[int], seed: int, epoch: int
 
 
 def test_views_differ_by_epoch_and_seed_and_no_document_is_twice_in_a_batch(tmp_path: Path) -> None:
-    text = " ".join(f"w{number}" for number in range(3 * LONGEST))
+    text = " ".join(f"w{number}" for number in range(3 * MAX_PIECE_WORDS))
     layout = TextLayout(
         nli=write(tmp_path, [{"text": f"d{number} {text}".replace("w", f"{number}w")} for number in range(6)])
     )

@@ -11,13 +11,13 @@ from typing import Any
 import pandas
 import pytest
 
-from study.own.judge_files import fetched, with_known_names
+from study.own.judge_files import fetch_data_set, rename_columns
 from tests.json_lines import write_rows
 from trainables.corpora.hub import load_data_set
 from trainables.corpora.nli import load_nli
 from trainables.corpora.own.held_out import prepare
 from trainables.corpora.own.split import DEV, TEST
-from trainables.corpora.own.training_files import MORE, training_files
+from trainables.corpora.own.training_files import UNREAD_ROWS, training_files
 from trainables.errors import UserError
 from trainables.senteval.own_tasks import own_tasks
 from trainables.senteval.read_task import read_task
@@ -262,7 +262,7 @@ def test_no_more_rows_are_read_than_is_said(name: str, tmp_path: Path) -> None:
     for most, more in ((19, True), (20, False)):
         left_out: Counter[str] = Counter()
         assert len([*training_files([str(file)], most_rows=most).rows(left_out)]) == most
-        assert (MORE in left_out) == more
+        assert (UNREAD_ROWS in left_out) == more
 
 
 def test_a_large_file_is_not_read_to_its_end(tmp_path: Path) -> None:
@@ -329,17 +329,19 @@ def test_configuration_and_split_of_training_data(saved: dict[str, str]) -> None
 
 def test_data_sets_as_dev_and_test(saved: dict[str, str], tmp_path: Path) -> None:
     splits, hub = saved["splits"], saved["hub"]
-    dev, test = (fetched(f"{splits}::{split}", part, tmp_path) for part, split in (("dev", ""), ("test", "test")))
+    dev, test = (
+        fetch_data_set(f"{splits}::{split}", part, tmp_path) for part, split in (("dev", ""), ("test", "test"))
+    )
     (task,) = own_tasks([dev], [test])
     data = read_task(task, Path())
     assert (task.name, task.kind) == ("splits", "search")
     assert [split.left[0] for split in data.splits.values()] == ["validation a 0", "test a 0"]
-    dev, test = fetched(f"{hub}::", "dev", tmp_path), fetched(f"faq={hub}:default:test", "test", tmp_path)
+    dev, test = fetch_data_set(f"{hub}::", "dev", tmp_path), fetch_data_set(f"faq={hub}:default:test", "test", tmp_path)
     assert (dev, test) == (str(tmp_path / "dev/nfcorpus"), f"faq={tmp_path / 'test/nfcorpus'}")
     parts = [read_task(own_tasks([dev], [])[0], Path()), read_task(own_tasks([], [test])[0], Path())]
     assert [next(iter(part.splits.values())).left for part in parts] == [["a 0"], ["a 1", "a 2"]]
     for given in (splits, "scenes:search", "nowhere.csv", "x=./nowhere"):
-        assert fetched(given, "dev", tmp_path) == given
+        assert fetch_data_set(given, "dev", tmp_path) == given
 
 
 def test_a_name_of_the_hub_is_no_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -348,7 +350,7 @@ def test_a_name_of_the_hub_is_no_path(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(hub, "reachable", lambda: False)
     for name in ("mteb/nfcorpus", "mteb/nfcorpus:default:test"):
         with pytest.raises(UserError, match=f"the data set '{name}' is neither a local path nor in the hub's cache"):
-            fetched(name, "test", tmp_path)
+            fetch_data_set(name, "test", tmp_path)
         with pytest.raises(UserError, match=f"the data set '{name}' is neither a local path nor in the hub's cache"):
             load_data_set(name)
 
@@ -363,4 +365,4 @@ def test_a_label_that_cannot_be_written_is_named(tmp_path: Path) -> None:
 def test_so_is_a_row_of_a_test_whose_columns_are_named(tmp_path: Path) -> None:
     file = write_rows(tmp_path / "faq.jsonl", [{"Frage": "a", "Antwort": "b"}, {"Frage": "\ud800", "Antwort": "c"}])
     with pytest.raises(UserError, match=r"faq.jsonl, line 2: this row holds half of a character"):
-        with_known_names(file, "test", tmp_path, {"anchor": ("Frage",), "positive": ("Antwort",)})
+        rename_columns(file, "test", tmp_path, {"anchor": ("Frage",), "positive": ("Antwort",)})

@@ -11,12 +11,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from trainables.corpora.leaks import plain
+from trainables.corpora.leaks import normalise
 from trainables.corpora.own.census import take_census
 from trainables.corpora.own.held_out import leave_out, prepare
-from trainables.corpora.own.split import DEV, FEWEST, LEFT_OUT, MOST, OF_LABEL, TEST, TRAIN, HashedTexts
+from trainables.corpora.own.split import (
+    DEV,
+    LEFT_OUT,
+    MAX_HELD_OUT,
+    MIN_LABEL_TEXTS,
+    MIN_ROWS,
+    TEST,
+    TRAIN,
+    HashedTexts,
+)
 from trainables.corpora.own.training_files import training_files
-from trainables.corpora.own_rows import only_texts, row_in_words, texts
+from trainables.corpora.own_rows import keep_texts, row_in_words, texts
 from trainables.errors import UserError
 from trainables.senteval.own_tasks import own_tasks
 from trainables.senteval.read_task import read_task
@@ -196,7 +205,7 @@ def on_several_sides(rows: list[list[str]], part: np.ndarray) -> set[str]:
     sides: dict[str, set[int]] = {}
     for row, code in zip(rows, part.tolist(), strict=True):
         for text in row if code != LEFT_OUT else ():
-            sides.setdefault(plain(text), set()).add(code)
+            sides.setdefault(normalise(text), set()).add(code)
     return {text for text, codes in sides.items() if len(codes) > 1}
 
 
@@ -253,10 +262,10 @@ def test_negatives_mined_among_the_positives_of_others_cost_no_rows(
     before = {anchor: [text for text in wrong if text not in aside] for anchor, _, wrong in rows}
     assert all(row["negative"] == before[str(row["anchor"])] for row in trained_on)
     lost = [number for number, row in enumerate(trained_on) if len(before[str(row["anchor"])]) < negatives]
-    assert [*data.fewer] == lost != []
+    assert [*data.cut_rows] == lost != []
     assert not data.anchors_only
     fewer = leave_out(data, lost[::2], "mined.jsonl")
-    assert [lines(fewer.train)[number] for number in fewer.fewer] == [trained_on[number] for number in lost[1::2]]
+    assert [lines(fewer.train)[number] for number in fewer.cut_rows] == [trained_on[number] for number in lost[1::2]]
 
 
 def test_a_pool_of_wrong_texts_goes_to_what_judges_while_enough_is_left(tmp_path: Path) -> None:
@@ -272,7 +281,7 @@ def test_a_pool_of_wrong_texts_goes_to_what_judges_while_enough_is_left(tmp_path
         trained_on = lines(data.train)
         assert not corpora[0] & corpora[1]
         assert not set.union(*corpora) & {text for row in trained_on for text in texts(row)}
-        assert (data.unsearched, max(map(len, corpora)) > 100) == (unsearched, not unsearched)
+        assert (data.negatives_in_training, max(map(len, corpora)) > 100) == (unsearched, not unsearched)
         assert sum(len(row["negative"]) for row in trained_on) > 0.5 * 4 * len(trained_on)  # type: ignore[arg-type]
 
 
@@ -280,17 +289,17 @@ def test_positives_are_kept_apart_where_that_costs_little(tmp_path: Path) -> Non
     """Rows that hang together by their anchors, but for a few positives."""
     shops = [(f"shop {number % 100}", [f"product {number % 3950}"], list[str]()) for number in range(4000)]
     data = prepare(training_files([as_lines(tmp_path / "shops.jsonl", shops)]), tmp_path / "data", (DEV, TEST))
-    assert (data.anchors_only, data.shared) == (False, 0)
+    assert (data.anchors_only, data.shared_positives) == (False, 0)
     assert 0 < data.parts[LEFT_OUT] < 400
 
 
 def test_what_is_lost_leaves_a_row_as_it_was_else() -> None:
     row = {"anchor": "a", "positive": ["b", "c"], "negative": ["d"], "teacher": [1.0, 2.0, 3.0]}
-    assert only_texts(row, [True, False, True, True]) == {**row, "positive": ["c"], "teacher": [2.0, 3.0]}
+    assert keep_texts(row, [True, False, True, True]) == {**row, "positive": ["c"], "teacher": [2.0, 3.0]}
     margins = {"anchor": "a", "positive": ["b"], "negative": ["c", "d"], "teacher": [0.5, 0.7]}
-    assert only_texts(margins, [True, True, False, True]) == {**margins, "negative": ["d"], "teacher": [0.7]}
-    assert only_texts(margins, [True, True, False, False]) == {"anchor": "a", "positive": ["b"], "negative": []}
-    assert only_texts({"anchor": "a", "positive": ["b", "c"]}, [True, True, False]) == {
+    assert keep_texts(margins, [True, True, False, True]) == {**margins, "negative": ["d"], "teacher": [0.7]}
+    assert keep_texts(margins, [True, True, False, False]) == {"anchor": "a", "positive": ["b"], "negative": []}
+    assert keep_texts({"anchor": "a", "positive": ["b", "c"]}, [True, True, False]) == {
         "anchor": "a",
         "positive": ["b"],
     }
@@ -303,13 +312,13 @@ def test_few_answers_of_many_questions_stand_on_both_sides(tmp_path: Path) -> No
     data = prepare(training_files([as_lines(tmp_path / "few.jsonl", rows)]), tmp_path / "data", (DEV, TEST))
     trained_on = lines(data.train)
     anchors = [str(row["text"]) for file in data.held_out.values() for row in lines(file / "queries.jsonl")]
-    assert (data.anchors_only, data.shared) == (True, 5)
+    assert (data.anchors_only, data.shared_positives) == (True, 5)
     assert data.parts[TRAIN] == len(trained_on) > 150
     assert len({*anchors}) == data.parts[DEV] + data.parts[TEST] == len(anchors)
     assert not {*anchors} & {text for row in trained_on for text in texts(row)}
     few = [(question, [f"answer {number % 100}"], list[str]()) for number, (question, *_) in enumerate(rows[:200])]
     apart = prepare(training_files([as_lines(tmp_path / "apart.jsonl", few)]), tmp_path / "apart", (DEV, TEST))
-    assert (apart.shared, apart.parts) == (0, {TRAIN: 160, DEV: 20, TEST: 20, LEFT_OUT: 0})
+    assert (apart.shared_positives, apart.parts) == (0, {TRAIN: 160, DEV: 20, TEST: 20, LEFT_OUT: 0})
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -330,7 +339,7 @@ def test_whatever_the_rows_share_no_text_that_is_kept_apart_has_two_parts(seed: 
     made = data.split((DEV, TEST), "mine", may_share=True)
     sides: dict[str, set[int]] = {}
     for number, (anchor, right, wrong) in enumerate(rows):
-        stays = made.fewer.get(number, [True] * (1 + len(right) + len(wrong)))
+        stays = made.kept_texts.get(number, [True] * (1 + len(right) + len(wrong)))
         if made.code[number] != LEFT_OUT:
             assert stays[0]
             assert any(stays[1 : 1 + len(right)])
@@ -339,7 +348,7 @@ def test_whatever_the_rows_share_no_text_that_is_kept_apart_has_two_parts(seed: 
                 sides.setdefault(text, set()).add(int(made.code[number]))
     assert max(map(len, sides.values())) == 1
     assert made.count(TRAIN) >= 60
-    assert made.anchors_only or not made.shared
+    assert made.anchors_only or not made.shared_positives
 
 
 def test_the_split_goes_by_the_rows_alone() -> None:
@@ -352,8 +361,8 @@ def test_the_split_goes_by_the_rows_alone() -> None:
 
 
 def test_too_few_rows_or_all_of_one_piece() -> None:
-    with pytest.raises(UserError, match=f"holds {FEWEST - 1} rows, too few"):
-        split([[f"anchor {number}"] for number in range(FEWEST - 1)])
+    with pytest.raises(UserError, match=f"holds {MIN_ROWS - 1} rows, too few"):
+        split([[f"anchor {number}"] for number in range(MIN_ROWS - 1)])
     with pytest.raises(UserError, match="hang together by their texts"):
         split([["one anchor", f"positive {number}"] for number in range(100)])
     draw = random.Random(0)
@@ -368,7 +377,7 @@ def test_each_label_is_put_aside_of_and_trained_on(tmp_path: Path) -> None:
     data = prepare(training_files([mine]), tmp_path / "data", (DEV, TEST))
     labels = {part: Counter(str(row["label"]) for row in lines(file)) for part, file in data.held_out.items()}
     assert labels[DEV] == labels[TEST] == dict.fromkeys(map(str, range(60)), 2)
-    assert (data.unjudged, data.census.labels["rare"], data.census.labels["1"]) == (1, 2, 7)
+    assert (data.labels_not_held_out, data.census.labels["rare"], data.census.labels["1"]) == (1, 2, 7)
     (task,) = own_tasks([str(data.held_out[DEV])], [str(data.held_out[TEST])])
     assert read_task(task, Path()).classes == 60
     few = write(tmp_path, "text,label\n" + "".join(f"text {n},{n // 5}\n" for n in range(60)), "few.csv")
@@ -466,8 +475,8 @@ def test_no_part_of_uneven_labels_has_more_than_a_thousand(sizes: list[int]) -> 
         data.add([f"text {number}"], str(label))
     code = data.split((DEV, TEST), "mine").code
     for part in (DEV, TEST):
-        assert 990 <= (code == part).sum() <= MOST
-        assert np.unique(labels[code == part], return_counts=True)[1].min() >= OF_LABEL
+        assert 990 <= (code == part).sum() <= MAX_HELD_OUT
+        assert np.unique(labels[code == part], return_counts=True)[1].min() >= MIN_LABEL_TEXTS
 
 
 def test_no_part_of_uneven_groups_has_more_than_a_thousand() -> None:
@@ -477,7 +486,7 @@ def test_no_part_of_uneven_groups_has_more_than_a_thousand() -> None:
             data.add([f"anchor {group}", f"positive {group} {row}"])
     code = data.split((DEV, TEST), "mine").code
     assert min((code == part).sum() for part in (DEV, TEST)) >= 900
-    assert max((code == part).sum() for part in (DEV, TEST)) <= MOST
+    assert max((code == part).sum() for part in (DEV, TEST)) <= MAX_HELD_OUT
 
 
 @pytest.mark.parametrize(
