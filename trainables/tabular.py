@@ -1,5 +1,5 @@
-"""What tables of texts have in common, for training and for tasks: what their columns are called, and how a cell is
-read as a number or a label.
+"""Names and cells of tables of texts, for training and for tasks: the roles of columns, by their names, and functions
+that read a cell as texts, a number or a label.
 
     roles_of(["Question", "answer", "neg_1", "neg_2"])    # {"anchor": ("Question",), "positive": ("answer",), ...}
 """
@@ -34,38 +34,38 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "positive_scores": (r"pos(itives?)?_scores?",),
     "negative_scores": (r"neg(atives?)?_scores?",),
 }
-"""Of each role what its columns are called, in small letters: the first that a table has. These are regular
-expressions."""
+"""Maps a role to regular expressions of column names in lower case. The first expression that fits a column of the
+table decides."""
 SEVERAL_COLUMNS = ("positive", "negative")
-"""Roles of all columns that fit; of others it is the first column."""
+"""Roles of all columns that fit. Any other role has only the first column that fits."""
 RoleColumns = Mapping[str, tuple[str, ...]]
-"""Role to the names of its columns."""
+"""Maps a role to the names of its columns."""
 _INDEX = re.compile(r"(.*_|pair|doc|row|q|p)?(id|idx|index|uuid|guid)|(unnamed:_|level_|__index_level_)\d+(__)?|")
 _UNSEEN = re.compile(r"[\s\u00ad\u200b-\u200f\u2060-\u2064\ufeff]*")
-"""White space, and signs without a width."""
+"""Matches a cell of only white space and characters without width."""
 _CODE = re.compile(r"[\d_/\\@:=#]|\.\w")
-"""What a word alone has within if it is an address, a path, a name of a file or a code."""
+"""Found in a cell of one word if the word is an address, a path, a file name or a code."""
 PEEKED_ROWS = 1000
-"""First rows that decide what a column is."""
+"""Number of first rows that are read to find the roles of columns."""
 _MIN_COUNTED_TEXTS, _MAX_LABEL_WORDS, _MAX_LABEL_LETTERS, _MAX_READ_WORDS = 20, 3, 60, 20
-"""Texts below which nothing is told by how many differ, words and letters that a label has at most, and words of a text
-that are looked at."""
+"""Fewest texts of a column whose share of different texts is used; most words and most characters of a label; number
+of first words of a text that are read."""
 _TOPICS = re.compile(
     r"(topic|category|intent|section|sentiment|emotion|genre|tag|type|target)(_(name|label))?|label_(name|text)"
 )
-"""What columns of labels are called, too: beside a single column of texts alone, as other tables have them besides."""
+"""Matches further names of label columns. They count only beside a single column of texts, as many tables have them."""
 NLI_SIDES = {"premise": "sentence1", "hypothesis": "sentence2"}
-"""What the two texts of NLI are called, and their roles."""
+"""Maps the names of the two texts of NLI to their roles."""
 _GUESSED: Mapping[int, tuple[str, ...]] = {1: ("sentence",), 2: ("anchor", "positive")}
-"""By how many columns of texts there are: their roles, in order."""
+"""Maps a number of text columns to the roles of these columns, in order."""
 _MIN_SIMILARITY = 0.81
-"""How alike a name is that may be misspelt: `anwser` is (0.83), `source` and `context` are like no known one."""
+"""Least similarity of a misspelt name to a known name: `anwser` has 0.83; `source` and `context` have less."""
 _WHOLE_NUMBER = re.compile(r"(-?\d+)\.0+")
-"""As columns of whole numbers with gaps are often written."""
+"""Matches a whole number with zeros after the point, as programs write a column that has empty cells."""
 
 
 def roles_of(columns: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Which columns have which role, by their names; a space in them is as `_`."""
+    """Return the columns of each role, by their names. Case is ignored, and a space counts as `_`."""
     roles: dict[str, tuple[str, ...]] = {}
     for role, names in NAMES.items():
         fitting = (tuple(column for column in columns if re.fullmatch(name, _plain(column))) for name in names)
@@ -76,8 +76,8 @@ def roles_of(columns: Sequence[str]) -> dict[str, tuple[str, ...]]:
 
 
 def rivals_of(roles: RoleColumns, columns: Sequence[str], rows: Sequence[Mapping[str, object]]) -> tuple[str, ...]:
-    """Columns of known names in which some rows may have what others have in those of the `roles`, which are read: no
-    row fills both."""
+    """Return unread columns with known names that some rows may fill instead of the columns that are read (`roles`): no
+    row fills both such a column and the read columns of its role, or any read column if its role is not read."""
     read = [*chain.from_iterable(roles.values())]
     others = roles_of([name for name in columns if name not in read])
     return tuple(
@@ -91,8 +91,8 @@ def rivals_of(roles: RoleColumns, columns: Sequence[str], rows: Sequence[Mapping
 def check_one_vocabulary(
     lacking: str, row: Mapping[str, object], roles: RoleColumns, rivals: Sequence[str], where: str
 ) -> None:
-    """`UserError` for a row that lacks one of the `roles`, whose columns are read, if it has it in one of the `rivals`,
-    or has nothing but these."""
+    """Raise `UserError` for a row without a value for the role `lacking` if the row has one in a column of `rivals`, or
+    if only columns of `rivals` are filled. `roles` are the columns that are read."""
     filled = roles_of([name for name in rivals if has_any(row, [name])]) if rivals else {}
     read = [*chain.from_iterable(roles.values())]
     if lacking in filled or (filled and not has_any(row, read)):
@@ -104,12 +104,12 @@ def check_one_vocabulary(
 
 
 def has_any(row: Mapping[str, object], columns: Iterable[str], numbers: bool = False) -> bool:
-    """Whether a row has something in one of these columns; where they hold `numbers`, NaN in words is nothing."""
+    """Whether a row has a value in one of these columns. In columns of `numbers`, the text NaN counts as empty."""
     return any(not no_number(cell) if numbers else texts_of(cell) for cell in map(row.get, columns))
 
 
 def near_role(column: str) -> tuple[str, str] | None:
-    """The role and the known name that a column's name is nearly, as `anwser` is; None where it is none or is known."""
+    """Return the role and the known name that a misspelt name is near; None for a known name, or if none is near."""
     if any(re.fullmatch(name, _plain(column)) for names in NAMES.values() for name in names):
         return None
     by_name = {name: role for role, names in NAMES.items() for name in (*names, role) if name.isidentifier()}
@@ -122,14 +122,14 @@ def _plain(column: str) -> str:
 
 
 def is_index(column: str) -> bool:
-    """Whether a column numbers or names the rows, as those of programs that write an index do, and holds no text."""
+    """Whether a column only numbers or identifies the rows, by its name: `id`, or `Unnamed: 0` as pandas writes it."""
     return _INDEX.fullmatch(_plain(column)) is not None
 
 
 def guessed_roles(columns: Sequence[str], rows: Sequence[Mapping[str, object]]) -> dict[str, tuple[str, ...]]:
-    """Where names do not tell: a text and a label that is called as labels often are (`_TOPICS`) and holds nothing
-    long; or a text; or two texts, by their order an anchor and its positive. Columns that only number the rows do not
-    count, all others must be among these, and no two hold the same texts; else no roles."""
+    """Guess the roles of columns without known names: a text and a short label whose name fits `_TOPICS`; or one text;
+    or two texts, which by their order are an anchor and its positive. Columns that only number the rows are ignored.
+    Return no roles if there are other columns, or if two columns are mostly equal."""
     names = [name for name in columns if not is_index(name)]
     cells = {name: [row.get(name) for row in rows[:PEEKED_ROWS]] for name in names}
     labels = [name for name in names if _TOPICS.fullmatch(_plain(name))]
@@ -147,8 +147,8 @@ def guessed_roles(columns: Sequence[str], rows: Sequence[Mapping[str, object]]) 
 
 
 def _are_texts(cells: Sequence[object]) -> bool:
-    """Whether most are in words. Of a few a space within tells; of more, as labels may have spaces and texts may have
-    none, it is that most differ, or are long."""
+    """Whether most cells are texts and not labels. If there are few cells, most must have two words or more. Otherwise
+    most must be longer than labels, or at least half must differ, because labels may have spaces and texts none."""
     begun = (tuple(cell.split()[:_MAX_READ_WORDS]) for cell in cells if isinstance(cell, str))
     texts = [words for words in begun if _in_words(words)]
 
@@ -161,24 +161,24 @@ def _are_texts(cells: Sequence[object]) -> bool:
 
 
 def _in_words(words: Sequence[str]) -> bool:
-    """Whether a text is mostly letters, and no address, path or code."""
+    """Whether a text, given as its words, has mostly letters, and is no single address, path or code."""
     letters = sum(unicodedata.category(sign)[0] in "LM" for word in words for sign in word)
     return 2 * letters > sum(map(len, words)) and (len(words) > 1 or not _CODE.search(words[0]))
 
 
 def is_duplicate(column: str) -> bool:
-    """Whether that is the name of labels that are 1 where two texts say the same, else 0."""
+    """Whether a column has the name of labels that are 1 if two texts mean the same, otherwise 0."""
     return _plain(column) == "is_duplicate"
 
 
 def is_empty(cell: object) -> bool:
-    """Whether nothing is there: a cell that is missing, NaN, or of signs that are not seen."""
+    """Whether a cell has no value: it is missing, NaN, or text of only invisible characters."""
     return _UNSEEN.fullmatch(cell) is not None if isinstance(cell, str) else cell is None or cell != cell
 
 
 def texts_of(cell: object) -> list[object]:
-    """The texts of a cell that holds one, a list or none. A passage, as in `{"title": ..., "text": ...}`, is the text
-    after its title. What is no text stands as it is."""
+    """Return the texts of a cell that contains a text, a list of texts, or nothing. A passage such as
+    `{"title": ..., "text": ...}` becomes one text, the title first. Values of other types are returned unchanged."""
     if isinstance(cell, str):  # nearly all are, of a million rows
         return [] if is_empty(cell) else [cell]
     passages = cell if isinstance(cell, list) else [cell]
@@ -191,17 +191,17 @@ def _of_passage(cell: object) -> object:
 
 
 def texts_in(row: Mapping[str, object], column: str, where: str) -> list[str]:
-    """The texts of a row's column, without blanks at their ends. `UserError` for what is no text, or none that can be
-    written."""
+    """Return the texts of one column of a row, without blanks at their ends. `UserError` for a value that is no text,
+    or a text that no file can store."""
     return [_as_text(text, column, where) for text in texts_of(row.get(column))]
 
 
 def one_text(row: Mapping[str, object], column: str, where: str) -> str:
-    """The same of a column that holds one; `UserError` where it holds none or several, too."""
+    """Return the only text of a column, as `texts_in` does. `UserError` also if there is no text, or several."""
     if column not in row:
         raise UserError(f"{where}: column {column!r} is missing")
     cell = row[column]
-    cells = [cell] if isinstance(cell, str) else texts_of(cell)  # signs that are not seen may be all that there is
+    cells = [cell] if isinstance(cell, str) else texts_of(cell)  # text of only invisible characters is kept here
     texts = [_as_text(text, column, where) for text in cells]
     if len(texts) > 1:
         raise UserError(f"{where}: {column} holds several texts, and it needs one")
@@ -218,13 +218,13 @@ def _as_text(text: object, column: str, where: str) -> str:
 
 
 def check_text(text: str, name: str, where: str) -> None:
-    """`UserError` for a text that cannot be written down; `name` says which it is."""
+    """Raise `UserError` for a text that no file can store. `name`: name of the text in the message."""
     if not is_text(text):
         raise UserError(f"{where}: {name} holds half of a character (a lone surrogate): {shown(text)}")
 
 
 def as_number(cell: object) -> float | None:
-    """A finite number; None for what is none."""
+    """Return a cell as a finite number; None if it is no such number."""
     try:
         number = math.nan if isinstance(cell, str) and "_" in cell else float(cell)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
@@ -233,7 +233,7 @@ def as_number(cell: object) -> float | None:
 
 
 def score_within(cell: object, where: str, scale: tuple[float, float], name: str = "score") -> float:
-    """A number within a scale. `UserError` for what is none."""
+    """Return a cell as a number. `UserError` if it is no number, or outside of `scale`, (lowest, highest)."""
     (low, high), value = scale, as_number(cell)
     if value is None:
         raise UserError(f"{where}: {name} {shown(cell)} is no finite number{point_hint(cell)}")
@@ -243,13 +243,13 @@ def score_within(cell: object, where: str, scale: tuple[float, float], name: str
 
 
 def no_number(cell: object) -> bool:
-    """Whether a number is missing: an empty cell, or NaN in words. Of a text these three letters are one."""
+    """Whether a cell of a column of numbers has none: it is empty, or the text NaN. In other columns NaN is a text."""
     return is_empty(cell) or (isinstance(cell, str) and cell.strip().lower() == "nan")
 
 
 def as_label(cell: object, where: str) -> str | None:
-    """A label as text; None for an empty cell. A whole number is the same label however a file writes it. `UserError`
-    for a list and the like, and for what cannot be written."""
+    """Return a label as text; None for an empty cell. `1` and `1.0` are the same label. `UserError` for a cell that is
+    neither text nor number, such as a list, and for a text that no file can store."""
     if is_empty(cell):
         return None
     if not isinstance(cell, str | Number):
@@ -260,20 +260,20 @@ def as_label(cell: object, where: str) -> str | None:
 
 
 def without_zeros(text: str) -> str:
-    """`1.0` as `1`."""
+    """Return the text of a whole number without zeros after the point, `1` for `1.0`; any other text unchanged."""
     whole = _WHOLE_NUMBER.fullmatch(text)
     return whole[1] if whole else text
 
 
 def is_graded(values: Sequence[object]) -> bool:
-    """Whether labels are numbers, and others than those that stand for the three labels of NLI."""
+    """Whether labels are numbers, and not only numbers that can stand for the three labels of NLI (-1 to 2)."""
     numbers = _numbers(values)
     return bool(numbers) and not numbers <= _LABEL_CODES
 
 
 def are_ambiguous(roles: RoleColumns, labels: Sequence[object]) -> bool:
-    """Whether numbers as the labels of pairs may be those of NLI as well as say how alike the two texts are, and no
-    name of a column tells."""
+    """Whether the labels of pairs are numbers that may mean the labels of NLI or the similarity of the two texts, and
+    no column name decides which."""
     named = [_plain(name) for role in ("sentence1", "sentence2", "label") for name in roles[role]]
     numbers = _numbers(labels)
     clear = any(name in (*NLI_SIDES, "gold_label") or is_duplicate(name) for name in named)
@@ -284,6 +284,6 @@ _LABEL_CODES = frozenset(map(float, range(-1, len(LABELS))))
 
 
 def _numbers(values: Sequence[object]) -> set[float]:
-    """Those that labels are; none where one is something else."""
+    """Return the different numbers among labels; an empty set if a label is no number."""
     numbers = [as_number(value) for value in values if not no_number(value)]
     return set() if None in numbers else {number for number in numbers if number is not None}

@@ -15,7 +15,7 @@ from trainables.errors import UserError, answer_user_errors, checked_arguments
 from trainables.files import expanded
 
 LARGEST = 10_000
-"""Largest `--size`, a factor on the default number of examples: hundreds of millions of sentences."""
+"""Largest allowed `--size`, a factor on the default number of examples; gives hundreds of millions of sentences."""
 
 
 def main(arguments: list[str] | None = None) -> None:

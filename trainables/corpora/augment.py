@@ -1,4 +1,4 @@
-"""Ways to make missing positives from entailments (SupMPN, Table A1): one class each.
+"""Ways to make the positives that an anchor lacks from its entailments (SupMPN, Table A1); one class for each way.
 
     change = Synonyms().change(seed, texts)     # texts: all texts that may be changed
     change("a man plays a guitar", random.Random(1))
@@ -24,7 +24,7 @@ from trainables.keys import Options, key
 from trainables.registry import Registry
 
 Change = Callable[[str, random.Random], "str | None"]
-"""Returns a changed text; None: a copy of the anchor is used instead."""
+"""Returns a changed text, given the text and a random generator. None: a copy of the anchor is used instead."""
 
 DELETED_SHARE = 0.1
 REPLACED_SHARE = 0.2
@@ -55,7 +55,7 @@ class Augmentation(Options):
     meaning: ClassVar[str] = "copies of the anchor"
 
     def change(self, seed: int, texts: Sequence[str]) -> Change | None:
-        """Return the change, given the seed and all texts that may be changed. None: always copy the anchor."""
+        """Return the function that changes a text; `texts` are all texts to change. None: always copy the anchor."""
         return None
 
     def check(self) -> None:
@@ -94,7 +94,7 @@ def synonym_replacer(synonyms: Callable[[str], Sequence[str]]) -> Change:
 
 @functools.cache
 def wordnet_synonyms() -> Callable[[str], tuple[str, ...]]:
-    """Return a function from a word to the other lemmas of all its senses, sorted; function words have none."""
+    """Return a function that maps a word to the other lemmas of all its senses, sorted; function words have none."""
     try:
         from nltk.corpus.reader.wordnet import WordNetCorpusReader
         from nltk.corpus.util import LazyCorpusLoader
@@ -129,7 +129,7 @@ def _share(share: float, words: int) -> int:
 
 @dataclass(frozen=True)
 class Deletion(Augmentation):
-    """Delete a tenth of the words."""
+    """Augmentation that deletes a tenth of the words of a text."""
 
     name = "deletion"
     meaning = "entailments without a tenth of their words"
@@ -140,7 +140,7 @@ class Deletion(Augmentation):
 
 @dataclass(frozen=True)
 class Synonyms(Augmentation):
-    """Replace a fifth of the words by synonyms from WordNet."""
+    """Augmentation that replaces a fifth of the words of a text by synonyms from WordNet."""
 
     name = "synonyms"
     meaning = "entailments with a fifth of their words replaced, by WordNet"
@@ -154,7 +154,7 @@ class Synonyms(Augmentation):
 
 @dataclass(frozen=True)
 class Paraphrase(Augmentation):
-    """Paraphrase half of the texts, drawn by the seed, in one call. For the other texts the anchor is copied."""
+    """Augmentation that paraphrases half of the texts, drawn by the seed. For the other half the anchor is copied."""
 
     name = "paraphrase"
     meaning = "half of the entailments paraphrased by corpus.paraphraser"

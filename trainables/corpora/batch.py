@@ -17,7 +17,8 @@ Prompts = tuple[str | None, str | None]
 class BatchPairs(Generic[Array]):
     """The labelled pairs of a batch, as indices into its items.
 
-    A group is the rows of one anchor, their premise: rows labelled entailment are positives, contradictions negatives.
+    A group is all pairs with the same anchor as premise. Their hypotheses are positives of the anchor if the label is
+    entailment, and hard negatives if it is contradiction.
     """
 
     premise: Array  # (pairs,) int64, index into the items

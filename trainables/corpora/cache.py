@@ -24,8 +24,8 @@ def default_cache() -> Path:
 
 @contextmanager
 def locked(place: Path, what: str) -> Iterator[None]:
-    """Let one process at a time write a place of the cache; other processes wait. `what` names the content in the
-    `UserError` if the cache cannot be written."""
+    """Let one process at a time write `place`, a file or folder of the cache; other processes wait. `UserError`, which
+    names the content as `what`, if the cache cannot be written."""
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(place.with_name(f".{place.name}.lock")):
@@ -37,8 +37,8 @@ def locked(place: Path, what: str) -> Iterator[None]:
 
 
 def write_folder(place: Path, write: Callable[[Path], None]) -> None:
-    """Create a folder completely or not at all: `write` fills a draft, which is then renamed. If another process was
-    faster, its folder is kept. `UserError` if no draft can be created."""
+    """Create a folder completely or not at all: `write` fills a temporary folder, which is then renamed. If another
+    process was faster, its folder is kept. `UserError` if the temporary folder cannot be created."""
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
         draft = Path(tempfile.mkdtemp(prefix=f".{place.name}-", dir=place.parent))

@@ -39,14 +39,14 @@ _FIRST = {
     "sentence": ("sentence", "text"),
     "label": ("label", "class"),
 }
-"""Names preferred to all others of `NAMES`, matched exactly. So a recipe still reads the same columns of a file after
-`NAMES` gets more names. `_LABELLED`, and anchors with `_NEGATIVE`, serve the same purpose."""
+"""Maps a role to column names that are tried before those of `NAMES`, by exact match. So a recipe still reads the same
+columns of a file after `NAMES` gets more names. `_LABELLED` and `_NEGATIVE` serve the same purpose."""
 _PAIR, _TRIPLET = (*NLI_SIDES, "label"), ("anchor", "positive", "negative", *ROLES)
 """The roles of a labelled pair, one column each, and the roles of a triplet."""
 
 
 class Labels:
-    """Names of the three labels in a corpus; `names` is `corpus.labels`, such as `entailment=yes,contradiction=no`."""
+    """Reader of a corpus's labels; `names` is `corpus.labels`, such as `entailment=yes,contradiction=no`."""
 
     def __init__(self, names: str | None) -> None:
         self.numbers: set[int] = set()
@@ -59,7 +59,7 @@ class Labels:
             self._codes = {name.lower(): codes[label] for label, name in pairs}
 
     def code(self, raw: Any, where: str) -> int | None:
-        """Return 0, 1 or 2; None for a row without a gold label. `UserError` for an unknown label."""
+        """Return the index of a label in `LABELS`; None for a row without a gold label. `UserError` if unknown."""
         text = str(raw).strip().lower()
         if text not in self._codes:
             text = without_zeros(text)
@@ -78,11 +78,11 @@ class Labels:
 
     @property
     def lacks_labels(self) -> bool:
-        """Whether labels are numeric, and fewer than three different ones were read so far."""
+        """Whether labels are numeric, and fewer than three different numbers were read so far."""
         return 0 < len(self.numbers) < len(LABELS)
 
     def check_numbers(self, where: str) -> None:
-        """Raise `UserError` if all labels are two numbers: 1 may mean paraphrase or neutral."""
+        """Raise `UserError` if all labels read are two numbers, because 1 may then mean paraphrase or neutral."""
         if len(self.numbers) == 2:
             raise UserError(
                 f"{where}: all labels are {choices(sorted(self.numbers))}, and what two numbers mean differs from "
@@ -109,7 +109,8 @@ def named_columns(names: str | None) -> RoleColumns | None:
 
 
 def find_columns(columns: Sequence[str], where: str, named: RoleColumns | None) -> RoleColumns:
-    """Return the `named` columns, or else the columns with known names. `UserError` if one is missing."""
+    """Return the columns of each role: the `named` columns, or columns with known names if `named` is None. `UserError`
+    if a needed column is missing."""
     if named is not None:
         missing = [column for column in chain.from_iterable(named.values()) if column not in columns]
         if missing:
@@ -159,7 +160,7 @@ def role_columns(
 
 
 def assignments(text: str, where: str, names: Sequence[str], form: str = "NAME=VALUE") -> list[tuple[str, str]]:
-    """Parse `a=x,b=y` into pairs of one of the `names` and its value. `UserError` for any other text."""
+    """Parse `a=x,b=y` into pairs such as `("a", "x")`. `UserError` for another form, or if `a` is not in `names`."""
     pairs = []
     for part in text.split(","):
         name, equals, value = (piece.strip() for piece in part.partition("="))

@@ -88,10 +88,10 @@ def load_documents(
     share: float = 1.0,
     cache: Path | None = None,
 ) -> TokenizedDocuments:
-    """Return the documents of at least `shortest` tokens, among the first `limit`.
+    """Return the documents of at least `shortest` tokens among the first `limit` documents of a source.
 
-    `share` is the share of these to draw, the same for every seed; a larger share contains a smaller one. `UserError`
-    if no document can be read, or none is long enough.
+    `share`: share of these documents that is drawn, the same for every seed; a larger share contains a smaller one.
+    `UserError` if no document can be read, or none is long enough.
     """
     folder = _tokenized(source, tokenizer, limit, cache or default_cache())
     tokens, ends, fingerprint = _cached(folder)
@@ -115,10 +115,10 @@ def load_documents(
 
 
 def check_documents(source: str, shortest: int = 1, batch_size: int = 1, share: float = 1.0) -> None:
-    """Raise `UserError` if `source` cannot be read, or its share surely has no batch of documents of `shortest` tokens.
+    """Raise `UserError` if `source` cannot be read, or a `share` of it surely has too few documents for one batch.
 
-    The first `CHECKED_DOCUMENTS` documents of each local file are read; on the hub, only the data set is looked up. A
-    document with fewer than `shortest` bytes is surely too short; tokens are counted only when it is tokenized.
+    The first `CHECKED_DOCUMENTS` documents of each local file are read; of the hub's data set, only the existence is
+    checked. A document needs `shortest` tokens. These are not counted, but one of fewer bytes is surely too short.
     """
     if source == SCENES:
         return
@@ -145,7 +145,7 @@ def check_documents(source: str, shortest: int = 1, batch_size: int = 1, share: 
 
 
 def check_batch(source: str, documents: int, batch_size: int) -> None:
-    """Raise `UserError` if there are fewer documents than a batch takes."""
+    """Raise `UserError` if a source has fewer documents than one batch needs."""
     check_batch_size(
         batch_size,
         documents,
@@ -162,7 +162,7 @@ def texts(source: str) -> Iterator[str]:
 
 
 def _cached(folder: Path) -> tuple[np.ndarray, np.ndarray, str]:
-    """Return tokens, ends and fingerprint of a folder in the cache. `UserError` if its files are damaged."""
+    """Return tokens, ends of documents and fingerprint of a cached folder. `UserError` if its files are damaged."""
     try:
         fingerprint = str(json.loads((folder / "about.json").read_text())["fingerprint"])
         ends = map_array(folder / "ends.npy")
@@ -273,7 +273,7 @@ def _tokenizer_identity(tokenizer: Any) -> str:
 
 
 def _local_files(source: str) -> list[Path] | None:
-    """Return the files that `source` names; None if it is a hub id. `UserError` if there are none."""
+    """Return the files that `source` names; None if it is a hub id. `UserError` if it names no readable file."""
     if not source.strip():
         raise UserError("corpus.documents is empty; give a hub id, a folder, a .txt or .jsonl file, or 'scenes'")
     path = expanded(source)

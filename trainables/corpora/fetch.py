@@ -47,7 +47,7 @@ with Path(__file__).with_name("published.csv").open(encoding="utf-8") as _file:
 """Maps a file below `downstream/` to its published number of lines, header lines included."""
 PROBING_FILES = tuple(PROBES)
 PROBING_LINES = {"tr": 100_000, "va": 10_000, "te": 10_000}
-"""Published lines of a probing file by split; a few files have some more or less."""
+"""Published number of lines of a probing file by split. Files may differ by `PROBING_SLACK` of it, as a few do."""
 PROBING_SLACK = 0.01
 
 _SNLI = "datasets/stanfordnlp/snli/resolve/cdb5c3d5eed6ead6e5a341c8e56e669bb666725b/plain_text"
@@ -64,13 +64,13 @@ NLI_FILES: dict[str, tuple[str, int, str | None]] = {
         "1c1de03640b168e410aabfca19e7cc2f3dfcd7f0e126e935674e56fb102c4529",
     ),
 }
-"""Maps a file below the target to its path on the hub at a pinned revision, its rows, and its SHA-256 if known."""
+"""Maps a file to fetch to its path on the hub at a pinned revision, its number of rows, and its SHA-256 if known."""
 
 # The branch of NLTK's data changes, so a checksum pins the file.
 WORDNET = "https://raw.githubusercontent.com/nltk/nltk_data/gh-pages/packages/corpora/wordnet.zip"
 WORDNET_SHA256: str | None = "cbda5ea6eef7f36a97a43d4a75f85e07fccbb4f23657d27b4ccbc93e2646ab59"
 WORDNET_SYNSETS = {"data.noun": 82_115, "data.verb": 13_767, "data.adj": 18_156, "data.adv": 3_621}
-"""Published synsets of WordNet 3.0 by file."""
+"""Published number of synsets in each file of WordNet 3.0."""
 
 
 def fetch_senteval(to: Path) -> None:
@@ -197,8 +197,8 @@ def _resume(file: Path, url: str, output_file: str, pooch_: object) -> None:
 
 @contextlib.contextmanager
 def _unpacking(archive: Path) -> Iterator[Path]:
-    """Yield an empty folder for the content of an archive. The archive is deleted if it cannot be read, with a
-    `UserError`, or if its content is refused."""
+    """Yield an empty folder to unpack an archive into. If the archive cannot be read, or the `with` block refuses its
+    content by a `UserError`, the archive is deleted and a `UserError` raised."""
     draft = archive.with_name("unpacked")
     shutil.rmtree(draft, ignore_errors=True)
     draft.mkdir()

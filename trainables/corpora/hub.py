@@ -53,7 +53,8 @@ def reachable() -> bool:
 def open_hub(source: str, subject: str, instead: str) -> Iterator[tuple[Any, bool]]:
     """Yield the module `datasets`, and whether the hub answers; if it does not, `datasets` reads only its cache.
 
-    An error inside becomes a `UserError`; without the hub, it starts with `subject` and suggests `instead`.
+    An error in the `with` block becomes a `UserError`. If the hub does not answer, its message starts with `subject`
+    and suggests `instead`.
     """
     import datasets
     from huggingface_hub import constants
@@ -164,7 +165,7 @@ def is_saved(folder: Path | None) -> bool:
 
 @contextmanager
 def _opened(text: str, data_set: DataSet) -> Iterator[Any]:
-    """Yield the module `datasets`; an error inside becomes a `UserError`."""
+    """Yield the module `datasets`. An error in the `with` block becomes a `UserError`."""
     import datasets
 
     if data_set.folder is None:

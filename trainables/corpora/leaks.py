@@ -33,14 +33,14 @@ _UNSPACED = "\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff"
 _WORD = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+")
 _CACHED = 65_536
 MAX_COMPARED, MAX_DEPTH, LONG_TEXT = 2, 3, 64
-"""At most `MAX_COMPARED` texts that share rarest shingles are compared one by one; more are divided by a further shared
-shingle, up to `MAX_DEPTH`. Texts of more than `LONG_TEXT` shingles are divided by one only: they have too many ways to
-share three."""
+"""Texts are grouped by the rarest shingles that they share. A group of more than `MAX_COMPARED` texts is divided by a
+further shared shingle, up to `MAX_DEPTH` in all. Groups of texts with more than `LONG_TEXT` shingles are not divided
+again, because such texts have too many ways to share three."""
 
 
 @dataclass(frozen=True)
 class Counts:
-    """Number of items or texts found. Each is counted once, by its closest match."""
+    """Number of items or texts found in training rows. Each is counted once, by its closest match."""
 
     exact: int = 0
     normalised: int = 0
@@ -55,31 +55,31 @@ class Counts:
 
 @dataclass(frozen=True)
 class PartLeaks:
-    """Items and texts of one dev or test part that the training rows contain."""
+    """Counts of the items and texts of one dev or test split that the training rows contain."""
 
     item_count: int
     text_count: int
-    """Number of all items, and of all different texts, of the part."""
+    """`item_count` and `text_count`: number of all items, and of all different texts, of the split."""
     items: Counts
-    """Items that a row contains whole, such as both texts of a pair."""
+    """Items that one training row contains, such as both texts of a pair."""
     texts: Counts
 
 
 @dataclass(frozen=True)
 class Leaks:
-    """Leaks by name of the part, and the rows to drop."""
+    """Leaks of each dev and test split (`parts`, by name), and the training rows to leave out."""
 
     rows: int
     parts: dict[str, PartLeaks]
     leaking_rows: tuple[int, ...]
-    """Numbers, from 0, of the rows that contain a whole item of a part that is not spared."""
+    """Numbers, from 0, of the training rows that contain an item of a split that was not in `spared`."""
 
 
 def find_leaks(
     rows: Iterable[Sequence[str]], parts: Mapping[str, Iterable[Sequence[str]]], spared: Container[str] = ()
 ) -> Leaks:
-    """Compare training rows with the items of parts; items of the `spared` parts drop no row. Rows are read once and
-    not kept in memory; the parts' texts are kept."""
+    """Compare training rows with the items of `parts`, dev and test splits by name. Items of the `spared` splits are
+    counted, but lead to no leaking rows. Rows are read once and not kept in memory; texts of the splits are kept."""
     items_of_part = {name: _PartItems() for name in parts}
     numbers: dict[str, int] = {}
     for name, items in parts.items():
@@ -109,12 +109,12 @@ def _shingles(plain_text: str) -> frozenset[str]:
 
 
 class TextIndex:
-    """Numbered texts, and a search for those that equal a text exactly, after `normalise`, or nearly."""
+    """Index of numbered texts, which finds the texts that equal a given text exactly, after `normalise`, or nearly."""
 
     def __init__(self, numbers: Mapping[str, int]) -> None:
         self._numbers = numbers
         self._same = defaultdict[str, list[int]](list)
-        """Maps a plain text to the numbers of its texts."""
+        """Maps a normalised text to the numbers of the texts that become it by `normalise`."""
         for text, number in numbers.items():
             self._same[normalise(text)].append(number)
         shingled = {text: _shingles(text) for text in self._same}
@@ -128,7 +128,7 @@ class TextIndex:
             by_size[_band(len(shingles))].append(_Shingled(text, sorted(map(self._rank.__getitem__, shingles))))
         self._by_size = {band: _ShingleNode(texts) for band, texts in by_size.items()}
         self.matches = functools.lru_cache(_CACHED)(self._find_matches)
-        """Maps a text to the numbers of the texts like it, each with its index in `LIKENESSES`."""
+        """Maps a text to the numbers of the texts that match it, each with the index of the match in `LIKENESSES`."""
 
     def _find_matches(self, text: str) -> dict[int, int]:
         folded = normalise(text)
@@ -172,8 +172,8 @@ class _ShingleNode:
         self.texts = texts
         """Texts to compare one by one; empty if `children` divides them further."""
         self.children: dict[int, _ShingleNode] = {}
-        """Maps a further shared shingle to its texts. Near duplicates that share `depth` shingles find the next shared
-        one among one more of their rarest shingles."""
+        """Maps a further shared shingle to the node of its texts. The next shingle that near duplicates share is among
+        the `_enough` + `depth` rarest shingles of each."""
         share_more = NEAR_PERCENT * self.least > 100 * depth
         if len(texts) > MAX_COMPARED and depth < MAX_DEPTH and (depth == 0 or self.least <= LONG_TEXT) and share_more:
             children = defaultdict[int, list[_Shingled]](list)
@@ -185,8 +185,8 @@ class _ShingleNode:
             self.children = {rank: _ShingleNode(among, depth + 1, rank) for rank, among in children.items()}
 
     def add_candidates(self, ranks: Sequence[int], begin: int, end: int, candidates: list[_Shingled]) -> None:
-        """Add to `candidates` the texts to compare with a text of these shingle `ranks`, some more than once. The next
-        shared shingle is in `ranks[begin:end]`."""
+        """Add to `candidates` the texts to compare with a text whose shingles have these `ranks`; a text may be added
+        more than once. The next shared shingle is in `ranks[begin:end]`."""
         candidates += self.texts
         if self.children:
             for place in range(begin, min(end, len(ranks))):
@@ -196,19 +196,19 @@ class _ShingleNode:
 
 @functools.cache
 def _band(size: int) -> int:
-    """Return the band of a number of shingles; from one band to the next, the number grows by 15 %."""
+    """Return the size class of a text with `size` shingles; from one class to the next, sizes grow by 15 %."""
     return int(math.log(size) / math.log(1.15))
 
 
 def _enough(shingles: int) -> int:
-    """Return the number of a text's rarest shingles of which a near duplicate must share at least one. Of one shingle
-    more it must share two, if it must share two at all."""
+    """Return the number of a text's rarest shingles of which every near duplicate shares at least one. Among one more
+    of the rarest shingles, a near duplicate shares at least two, if it must share two at all."""
     return shingles * (100 - NEAR_PERCENT) // 100 + 1
 
 
 @dataclass
 class _PartItems:
-    """Items of one part, as numbers of texts, and the best match so far of each text and item (in `LIKENESSES`)."""
+    """Items of one split, as numbers of texts; the closest match so far of each text and item (in `LIKENESSES`)."""
 
     items: list[list[int]] = field(default_factory=list)
     texts: dict[int, int] = field(default_factory=dict)
@@ -221,7 +221,7 @@ class _PartItems:
         self.texts.update(dict.fromkeys(item, len(LIKENESSES)))  # no match yet
 
     def record_row(self, row_matches: Sequence[Mapping[int, int]]) -> bool:
-        """Record a row, given the `TextIndex.matches` of each text. Return whether it contains a whole item."""
+        """Record a training row, given `TextIndex.matches` of each of its texts. Return whether it has an item."""
         whole = False
         for place, likenesses in enumerate(row_matches):
             for number, likeness in likenesses.items():

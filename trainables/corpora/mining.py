@@ -98,7 +98,7 @@ class Mining(Options):
         return None if self.mined_by is None else EncoderConfig(name=self.mined_by)
 
     def check_mining(self, negatives: int | None) -> None:
-        """Raise `UserError` for keys that contradict each other. `negatives`: number for each anchor."""
+        """Raise `UserError` for keys that contradict each other. `negatives`: number of negatives of an anchor."""
         if not negatives:
             raise UserError(
                 "corpus.negatives_from=mined needs a number of hard negatives; set objective.negatives to one"
@@ -115,7 +115,8 @@ class Mining(Options):
             )
 
     def allows(self, scores: np.ndarray, positive: float) -> np.ndarray:
-        """Return whether each score is allowed for a negative, ignoring rank. `positive`: score of the positive."""
+        """Return whether texts with these scores may be negatives, whatever their rank. `positive`: lowest score of a
+        positive."""
         allowed = scores <= positive - abs(positive) * self.mined_margin
         if self.mined_absolute_margin is not None:
             allowed &= scores <= positive - self.mined_absolute_margin
@@ -160,8 +161,8 @@ def mined_table(pairs: NLIPairs, embed: Embed, rules: Mining, each: int) -> np.n
 def add_negatives(pairs: NLIPairs, table: np.ndarray) -> NLIPairs:
     """Return the entailed pairs, and the negatives of a `mined_table` as contradictions.
 
-    The entailed pairs come first. So anchors have the same numbers in a sampler, and the same order in each epoch, with
-    any negatives. Teacher's scores are dropped, as mined negatives have none.
+    The entailed pairs come first, so that a sampler numbers and orders the anchors in the same way whatever the
+    negatives are. A teacher's scores are dropped, because mined negatives have none.
     """
     anchors, texts = _entailed(pairs), candidates(pairs)
     anchor, column = np.nonzero(table >= 0)
@@ -185,8 +186,8 @@ def candidates(pairs: NLIPairs) -> list[str]:
 class RenewedSampler:
     """Sampler of groups whose hard negatives are mined again every `every` steps, by the encoder in training.
 
-    `trainables.training.renewal` mines them before it requests the batch of such a step. The anchors of a step and
-    their positives are the same with any table.
+    `trainables.training.renewal` mines the negatives before it requests the batch of such a step. A new table changes
+    only the negatives of a batch, not the anchors and positives.
     """
 
     def __init__(

@@ -45,11 +45,11 @@ class NLIPairs:
     premises: list[str]
     hypotheses: list[str]
     labels: np.ndarray
-    """(pairs,) int8; `trainables.labels` names them."""
+    """(pairs,) int8, index into `trainables.labels.LABELS`."""
     dropped: int
     """Number of rows read that have no gold label."""
     moved: int
-    """Number of rows that were moved to the first rows of their premise."""
+    """Number of rows that were moved, to be next to the first rows of the same premise."""
     fingerprint: str
     """Hash of the content: twelve hexadecimal digits."""
     source: str
@@ -116,7 +116,7 @@ def load_nli(
     """Read the first `limit` pairs with a gold label. Rows without a gold label (`-`, -1, empty) are only counted.
 
     `columns`, `labels` and `share` are recipe keys of `corpus`. `UserError` for a broken row, an unknown source, no
-    usable pair, and labels that are only two numbers.
+    usable pair, or if the only labels are two numbers.
     """
     premises: list[str] = []
     hypotheses: list[str] = []
@@ -207,7 +207,7 @@ class PairCensus:
     entailed: int
     contradicted: int
     premises: int
-    """Premises with an entailment or a contradiction."""
+    """Number of premises with an entailment or a contradiction."""
     entailed_premises: int
     sentences: int
     triplets: bool
@@ -217,7 +217,7 @@ class PairCensus:
     divided_by: float
     """`labels_read`, `lacking` and `divided_by` are as in `NLIPairs`."""
     taught: int
-    """Pairs with a known teacher's score."""
+    """Number of pairs with a teacher's score."""
 
 
 def census(pairs: NLIPairs) -> PairCensus:
@@ -248,9 +248,9 @@ def number_texts(texts: Iterable[str]) -> np.ndarray:
 
 
 def drawn_share(texts: Sequence[str], share: float, where: str) -> np.ndarray:  # (rows,) bool
-    """Return whether each row is in a share. `texts` are the rows' first texts; rows of one text stay together.
+    """Return whether each row is in a random share of the rows. `texts`: first text of each row; rows with the same
+    first text stay together. The random order is the same for every seed, so a larger share contains a smaller one.
 
-    The order of texts is random but the same for every seed, so that a larger share contains a smaller one.
     `UserError`, which starts with `where`, for a share without a row.
     """
     text = number_texts(texts)

@@ -1,4 +1,5 @@
-"""Kinds of content of a user's training data (pairs, triplets, ...), and rows of each content in a normal form.
+"""Kinds of content of a user's training data (pairs, triplets, ...), and rows of each content in normal form: a dict
+with the same keys whatever the columns are called.
 
     row = read_row("pairs", {"question": "q", "answer": "a"}, {"anchor": ("question",), "positive": ("answer",)}, where,
                    Labels(None))        # {"anchor": "q", "positive": ["a"]}; for a row with an empty cell, its role
@@ -21,7 +22,7 @@ from trainables.labels import LABELS
 from trainables.tabular import RoleColumns, as_label, as_number, has_any, one_text, texts_in
 
 Normal = dict[str, Any]
-"""A row in the normal form of its content; a value is a text, a list of texts or a number."""
+"""A row in normal form: values by role, whatever the columns are called. A value is a text, texts or a number."""
 _BRIEF = 40
 """Most characters of a text in a message."""
 
@@ -31,9 +32,9 @@ class Content:
     """A kind of training data; an entry of `CONTENTS`."""
 
     words: str
-    """Name of the rows, for a message."""
+    """Name of such rows in messages."""
     read: Callable[[Record, RoleColumns, str, Labels], Normal | str]
-    """Returns the normal form of a record whose needed columns are filled, or the role of a missing value."""
+    """Returns a record as a row in normal form, or the role of a missing value. Needed columns must be filled."""
     needed: tuple[str, ...]
     """Roles of the columns that every row needs."""
     optional: tuple[str, ...] = ()
@@ -44,8 +45,8 @@ class Content:
 
 
 def read_row(content: str, record: Record, columns: RoleColumns, where: str, labels: Labels) -> Normal | str:
-    """Return a row in normal form, or the role of a needed column that is empty. `UserError` for a value that cannot be
-    used."""
+    """Return a record as a row in normal form (`Normal`), or the role of a needed column that is empty. `UserError` for
+    a value that cannot be used."""
     for role in CONTENTS[content].needed:
         if not has_any(record, columns[role], numbers=role == "score"):
             return role

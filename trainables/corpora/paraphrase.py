@@ -27,7 +27,7 @@ BEAMS = 4
 
 
 def paraphrase(texts: Sequence[str], name: str) -> list[str]:
-    """Return a paraphrase of each text, by the model of a hub id or folder. Beam search gives the same each time."""
+    """Return a paraphrase of each text by the model `name`, a hub id or folder. Beam search always gives the same."""
     file = default_cache() / f"paraphrases-{_key(name)}.jsonl"
     with locked(file, "paraphrases"):
         paraphrases = _read(file)
@@ -95,7 +95,7 @@ def check_paraphraser(name: str | None) -> None:
 
 
 def _key(name: str) -> str:
-    """Return a hash of the model and of the beam search: a folder by file sizes and times, a hub model by commit."""
+    """Return a hash of the model (folder: file sizes and times; hub: commit) and of the settings of the beam search."""
     folder, _ = _configuration(name)
     files = sorted(folder.iterdir()) if expanded(name).is_dir() else []
     stamps = [(file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in files]

@@ -22,11 +22,11 @@ from trainables.errors import UserError
 from trainables.labels import CONTRADICTION, ENTAILMENT, NEUTRAL
 
 _TRIES = 8
-"""Random draws of one negative before the allowed negatives are listed instead."""
+"""Number of tries to draw an allowed negative from all texts; then one is drawn from a list of the allowed ones."""
 
 
 class RowSampler:
-    """Sampler of labelled pairs in corpus order (Liao 2021). The last batch may be short; a group is a premise."""
+    """Sampler of labelled pairs in corpus order (Liao 2021). The last batch may be short. A premise is a group."""
 
     def __init__(self, pairs: NLIPairs, size: int) -> None:
         self.pairs = pairs
@@ -43,7 +43,7 @@ class RowSampler:
 
 
 class PairSampler(Shuffled):
-    """Sampler of positive or scored pairs, each its own group. Equal sides are two views of one text."""
+    """Sampler of positive or scored pairs, each its own group. Two equal texts are two views (dropout masks) of one."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class PairSampler(Shuffled):
 
 
 def positive_batch(first: Sequence[str], second: Sequence[str], group: np.ndarray) -> Batch:
-    """Return a batch of positive pairs; equal sides are two views of one text."""
+    """Return a batch of positive pairs. Two equal texts in a pair are two views (dropout masks) of one text."""
     texts, (anchors, positives) = _index(first, second)
     return _pair_batch(texts, anchors, positives, group, np.full(len(group), ENTAILMENT, dtype=np.int8))
 
@@ -133,9 +133,10 @@ class SameLabelSampler(Shuffled):
 class GroupSampler(Shuffled):
     """Sampler of premises as anchors: entailments are positives, contradictions hard negatives (SupMPN, section 5.2).
 
-    With `positives` (P) each anchor has exactly P: its own, drawn at random, then copies of the anchor or texts that
-    `change` makes from its entailments, each a new item. With `negatives` (Q) each anchor has exactly Q; missing ones
-    are drawn from other anchors' texts. None: all of its own; without P, an anchor needs an entailment.
+    With a number for `positives` (P), each anchor has exactly P positives: its entailments, drawn at random, then
+    copies of the anchor, or texts that `change` makes from its entailments. With a number for `negatives` (Q), each
+    anchor has exactly Q hard negatives; missing ones are drawn from texts of other anchors. With None, an anchor has
+    all its own entailments or contradictions. If `positives` is None, premises without an entailment are left out.
     """
 
     def __init__(
@@ -156,13 +157,14 @@ class GroupSampler(Shuffled):
             0 if most is None else int(np.maximum(most - np.diff(lists.start), 0).sum())
             for most, lists in ((positives, groups.positive), (negatives, groups.negative))
         )
-        """Numbers of positives and negatives that all groups of an epoch lack."""
+        """Total numbers of positives and negatives that the groups of an epoch lack, and that are filled up."""
         if self.filled_negatives:
             self._pool = np.concatenate([groups.positive.item, groups.negative.item])
             self._entailed = np.sort(groups.positive.owner() * len(groups.texts) + groups.positive.item)
 
     def sources(self) -> list[str]:
-        """Return the unique texts for fillers: entailments of anchors with fewer than P, anchors without any."""
+        """Return the unique texts from which missing positives are made: entailments of anchors with fewer than P of
+        them, and anchors that have none."""
         if not self.positives:
             return []
         count = np.diff(self.groups.positive.start)
@@ -187,7 +189,7 @@ class GroupSampler(Shuffled):
         return items.batch(anchor[place][rows], hypothesis[rows], label[rows], chosen[place][rows], score)
 
     def _fill(self, epoch: int, chosen: np.ndarray, hypothesis: np.ndarray, place: np.ndarray, items: _Items) -> None:
-        """Replace fillers (-1), and texts equal to the anchor, by new items, in place."""
+        """Replace missing positives (-1), and texts equal to their anchor, by new items, in `hypothesis` itself."""
         texts, groups = self.groups.texts, self.groups
         change = self._make_change() if self.filled_positives else None
         copies = np.flatnonzero((hypothesis < 0) | (hypothesis == groups.anchor[chosen][place]))
@@ -226,7 +228,7 @@ class GroupSampler(Shuffled):
         return positive, negative
 
     def _draw_negatives(self, table: np.ndarray, draws: np.random.Generator) -> None:
-        """Replace each -1, column by column. A group gets a text twice only if there are no other texts."""
+        """Draw each missing negative (-1 in `table`). A group gets a text twice only if there are no other texts."""
         for column in range(table.shape[1]):
             lacking = np.flatnonzero(table[:, column] < 0)
             for _ in range(_TRIES):
@@ -240,7 +242,7 @@ class GroupSampler(Shuffled):
                 table[unit, column] = draws.choice(self._allowed(unit, table[unit]))
 
     def _refused(self, units: np.ndarray, items: np.ndarray) -> np.ndarray:
-        """Return whether each item is its unit's anchor, or one of its entailments."""
+        """Return whether each item is no negative, as it is the anchor of its unit or an entailment of the anchor."""
         keys = units * len(self.groups.texts) + items
         if not len(self._entailed):
             return items == self.groups.anchor[units]
@@ -296,7 +298,7 @@ class _Scores:
     """(known,) float32"""
 
     def lookup(self, unit: np.ndarray, item: np.ndarray) -> np.ndarray:  # (pairs,) int64 each -> (pairs,) float32
-        """Return the scores of pairs. NaN: unknown, as for fillers, whose `item` is below 0."""
+        """Return the scores of pairs. NaN: unknown, as for missing positives, whose `item` is below 0."""
         keys = unit * self.texts + item
         at = np.minimum(np.searchsorted(self.key, keys), len(self.key) - 1)
         return np.where((item >= 0) & (self.key[at] == keys), self.score[at], np.float32(np.nan))
@@ -312,11 +314,11 @@ class _Groups:
     positive: _Lists
     negative: _Lists
     without_pairs: int
-    """Premises left out because they have neither an entailment nor a contradiction."""
+    """Number of premises left out because they have neither an entailment nor a contradiction."""
     without_entailment: int
-    """Premises left out because they have no entailment."""
+    """Number of premises left out because they have no entailment."""
     contradicted_entailments: int
-    """Contradictions that are also an entailment of the premise, or equal it; they are not used as hard negatives."""
+    """Number of contradictions not used as hard negatives, because they equal the premise or an entailment of it."""
     scores: _Scores | None
 
 
@@ -378,7 +380,7 @@ def _index(*columns: Sequence[str]) -> tuple[list[str], list[np.ndarray]]:
 
 
 class _Items:
-    """The items of a batch: texts of the corpus, each once, and further texts."""
+    """The items of a batch: texts of the corpus, each once, and further texts, such as second views."""
 
     def __init__(self, texts: list[str]) -> None:
         self.texts = texts

@@ -1,4 +1,4 @@
-"""Meanings of the sentences of the built-in corpus, and entailment between them.
+"""Meanings of the sentences of the built-in corpus, and entailment between them. A meaning is a `Scene`: who does what.
 
     meanings = meanings_of("scenes")
     meanings.entailed(batch.sentences, batch.premise)
@@ -33,11 +33,11 @@ def entails(scene: Scene, other: Scene) -> bool:
 
 
 class Meanings:
-    """The scenes of the built-in corpus, and which of its texts entail which."""
+    """The meaning of each sentence of the built-in corpus, and entailment between these sentences."""
 
     @property
     def scenes(self) -> Mapping[str, Scene]:
-        """Scenes by text, made at first use."""
+        """Maps each sentence of the built-in corpus to its meaning; made at first use."""
         return _built_in()
 
     def entailed(self, texts: Sequence[str], premises: Iterable[int]) -> np.ndarray | None:
@@ -62,6 +62,6 @@ class Meanings:
 
 @cache
 def _built_in() -> Mapping[str, Scene]:
-    """Return the scenes of the corpus that `trainables.corpora.scenes.ensure` writes, by text."""
+    """Map each sentence of the corpus that `trainables.corpora.scenes.ensure` writes to its meaning."""
     pairs = [pair for split in nli_pairs(seed=0, size=1.0).values() for pair in split]
     return {text: scene for p in pairs for text, scene in zip(p.texts, (p.first, p.second), strict=True)}

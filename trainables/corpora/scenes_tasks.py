@@ -1,4 +1,6 @@
-"""Small built-in tasks made from scenes, for kinds of tasks that take a user's files; the same on every machine.
+"""Small built-in tasks, made by the generator of the scenes corpus, for kinds of tasks that take a user's files.
+
+The tasks are the same on every machine.
 
     triplets(folder, "triplets")      # writes triplets-dev.csv and triplets-test.csv
 
@@ -28,7 +30,7 @@ Write = Callable[[Path, str], None]
 
 
 def tables(suffix: str, rows: Rows) -> Write:
-    """Return a writer of `NAME-dev` and `NAME-test` with this suffix, from a generator of rows."""
+    """Return a function that writes the files `NAME-dev` and `NAME-test` with this suffix; `rows` yields their rows."""
 
     def write(folder: Path, name: str) -> None:
         for part, count in ITEMS.items():
@@ -83,12 +85,13 @@ def reranking(rng: Random) -> Iterator[Row]:
 
 
 def _retellings(scene: Scene, rng: Random, count: int) -> list[str]:
-    """Return sentences about the scene, each one step more general."""
+    """Return `count` sentences, each of them one step more general than the scene."""
     return [tell(changed(scene, rng, generalise), rng, rng.choice((CAPTION, FORUM))) for _ in range(count)]
 
 
 def search(folder: Path, name: str) -> None:
-    """Write a search task: documents about a query's scene are relevant, with score 2 for the whole scene, else 1."""
+    """Write a search task. A query's relevant documents are one with the same meaning (score 2) and more general ones
+    (score 1)."""
     folder, rng = folder / name, Random(name)
     queries: list[Row] = []
     corpus: list[Row] = []

@@ -1,4 +1,4 @@
-"""The order of units in an epoch, and the units of each batch."""
+"""The random order of units (such as pairs or groups) in an epoch, and the units of each batch."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Value = TypeVar("Value")
 
 
 def cached_per_epoch(method: Callable[[Any, int], Value]) -> Callable[[Any, int], Value]:
-    """Decorate a method of an epoch's number: the object caches the value of the epoch that was used last."""
+    """Decorate a method that takes an epoch's number: the object caches the method's value for the last epoch."""
     name = f"{method.__name__} of the last epoch"
 
     @functools.wraps(method)
@@ -35,7 +35,7 @@ class Shuffled:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Counts for the description of the corpus."""
+        """Counts of units, units left out and short batches, for the description of the corpus in a record."""
         if not self.no_duplicates:
             return {"anchors": self.units, "left_out_each_epoch": self.left_out_each_epoch}
         sizes = [len(batch) for batch in self._batches(0)]
@@ -60,9 +60,10 @@ class Shuffled:
 
 
 def fill_batches(order: np.ndarray, texts: Sequence[Sequence[int]], batches: int, size: int) -> list[np.ndarray]:
-    """Return the units of each batch. Units, in `order`, go into the first batch that has room and none of their texts.
+    """Return the units of each batch. Each unit, in `order`, goes into the first batch that is not full and has none of
+    the unit's texts. `texts`: numbers of the texts of each unit.
 
-    `texts` are by unit. A unit that fits in no batch is left out, so a batch may have fewer than `size` units.
+    A unit that fits in no batch is left out, so a batch may have fewer than `size` units.
     """
     units = [list[int]() for _ in range(batches)]
     texts_of = [set[int]() for _ in range(batches)]

@@ -52,7 +52,7 @@ class OpenTable:
     columns: tuple[str, ...]
     """Columns of all rows; a row may lack some. Empty if the table has no rows, or is text without columns."""
     first: str
-    """Place of the first row, for messages."""
+    """Place of the first row, such as `a.csv, line 2`, for messages."""
     read: Callable[[Sequence[str]], Iterator[tuple[str, Record]]]
     """Yields place and record of each row, given the columns to read; a record may have further columns. Numbered
     labels are replaced by their names if the table defines names."""
@@ -114,7 +114,7 @@ def check_tables(source: str) -> None:
 
 
 def has_tables(folder: Path) -> bool:
-    """Whether `datasets.save_to_disk` made the folder, or it contains train files."""
+    """Whether `datasets.save_to_disk` made the folder, or it contains tables with `train` in their names."""
     return is_saved(folder) or bool(_train_files(folder))
 
 
@@ -123,8 +123,8 @@ def _train_files(folder: Path) -> list[Path]:
 
 
 def _in_folder(folder: Path) -> list[Path]:
-    """Return the folder or its train split if `datasets` saved it, else its train files; other forms than JSONL, CSV
-    and Parquet only if it has none of these."""
+    """Return the tables of a folder. If `datasets` saved the folder: the folder itself, or its train split. Otherwise
+    its train files in JSONL, CSV and Parquet; if there are none of these, its train files in other forms."""
     if (folder / "state.json").is_file():
         return [folder]
     if (folder / "dataset_dict.json").is_file():
@@ -153,7 +153,7 @@ Reader = Callable[[Path, int | None], OpenTable]
 
 
 def _text_reader(rows: Callable[[Path], Iterator[tuple[str, Record]]], same_columns: bool = False) -> Reader:
-    """Return a reader of text files, given a function that reads rows. `same_columns`: that of all rows."""
+    """Return a reader of text files, given a function that reads rows. `same_columns`: all rows have the same ones."""
 
     def open_file(file: Path, most: int | None) -> OpenTable:
         first, columns = str(file), dict[str, None]()
@@ -178,7 +178,7 @@ def _jsonl(file: Path) -> Iterator[tuple[str, Record]]:
 
 
 def _json(file: Path) -> Iterator[tuple[str, Record]]:
-    """Yield the rows of one JSON array of objects, or of one object per line, with any suffix."""
+    """Yield the rows of a JSON file with any suffix: one array of objects, or one object per line."""
     records = json_array(file)
     if records is None:
         rows = _jsonl(file)

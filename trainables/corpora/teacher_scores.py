@@ -65,7 +65,7 @@ def scores_of(teacher: Sequence[float | None], positives: int, negatives: int) -
 
 def divisor(scores: np.ndarray, anchor: np.ndarray) -> float:  # (pairs,) each
     """Return the divisor that brings scores to the scale of cosines: 1, unless two scores of one anchor differ by more
-    than two cosines can, as logits do. Then their largest difference becomes 1."""
+    than two cosines can, as logits do. Then it is the largest such difference."""
     finite = np.isfinite(scores)
     ends = np.full((2, anchor.max(initial=0) + 1), -np.inf)
     for end, values in zip(ends, (scores, -scores), strict=True):

@@ -27,7 +27,7 @@ def is_text_file(path: Path) -> bool:
 
 
 def is_table(path: Path) -> bool:
-    """Whether a `.txt` file has columns: its first line has a known name, and its second line as many fields."""
+    """Whether a `.txt` file has columns: a known name in its first line, and a second line with equally many fields."""
     if not path.name.lower().endswith(LINES):
         return False
     first = [*islice(filter(None, (line.strip() for _, line in numbered_lines(path))), 2)]

@@ -24,29 +24,29 @@ class Layout(Options):
     draws_tokens: ClassVar[bool] = False
     """Whether the layout draws tokens, and so needs `SamplerRequest.encoder`."""
     has_sentences: ClassVar[bool] = True
-    """Whether `sentences` can be called."""
+    """Whether the layout has training sentences, so that `sentences` can be called."""
     positives_at_most: ClassVar[int | None] = None
     """Most positives of an anchor in a batch; None: any number."""
     hard_negatives: ClassVar[bool] = True
     """Whether a batch has hard negatives."""
     exact_counts: ClassVar[bool] = False
-    """Whether every anchor has exactly P positives and Q hard negatives, so that an objective draws none."""
+    """Whether every anchor has exactly P positives and Q hard negatives, so that an objective need not draw them."""
     taught: ClassVar[bool] = False
     """Whether a batch has a teacher's scores if the data have them."""
     can_avoid_duplicates: ClassVar[bool] = False
     """Whether the layout can put equal texts into different batches (`SamplerRequest.no_duplicates`)."""
     fits_population: ClassVar[bool] = False
-    """Whether trials with this layout can train as a population: each entailed pair is a group."""
+    """Whether trials with this layout can train as a population, because each entailed pair is a group."""
     groups_are_classes: ClassVar[bool] = False
-    """Whether a group is a class, with further texts outside the batch."""
+    """Whether a group is a class, of which the corpus may have more texts than the batch."""
     objectives: ClassVar[tuple[str, ...]] = ()
-    """Objectives that fit this layout, beside the objectives that name it."""
+    """Objectives that fit this layout, in addition to the objectives that name this layout."""
     released: ClassVar[Mapping[str, Value]] = {}
-    """Keys that `objective.fidelity=released` sets, where the authors' code differs from the paper."""
+    """Keys and values that `objective.fidelity=released` sets, where the authors' code differs from the paper."""
 
     @property
     def parts(self) -> tuple[type[Layout], ...]:
-        """The layouts of the batches, several for a mixture. An objective must fit each."""
+        """The layouts that make the batches: this one, or several in a mixture. An objective must fit each."""
         return (type(self),)
 
     @property

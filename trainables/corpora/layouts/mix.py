@@ -25,9 +25,9 @@ from trainables.registry import Registry, load
 from trainables.sections import NEGATIVES, POSITIVES
 
 SEED_STEP = 1_000_003
-"""Corpus number k adds k times this to the trial's seed, so a mixture of one corpus equals that corpus alone."""
+"""Corpus number k, from 0, has the trial's seed plus k times this; so a mixture of one corpus equals that corpus."""
 _GROUP_STEP = 1 << 40
-"""Difference between the group numbers of two corpora."""
+"""Difference between the group numbers of two corpora in one batch, so that no two groups have one number."""
 T = TypeVar("T")
 
 
@@ -57,7 +57,7 @@ def _some_layout_has(field: str) -> Callable[[Sequence[str]], bool]:
 
 @dataclass(frozen=True)
 class MixShape(Shape):
-    """P and Q, which apply if one of the corpora has a layout with these keys."""
+    """Numbers of positives (P) and hard negatives (Q) of an anchor, for mixtures with a layout that has these keys."""
 
     positives: int | None = POSITIVES(when=("mix_layouts", _some_layout_has("positives")))
     negatives: int | None = NEGATIVES(when=("mix_layouts", _some_layout_has("negatives")))
@@ -265,12 +265,13 @@ class MixLayout(MixShape, NLISource, Layout):
 
 @functools.lru_cache(maxsize=64)
 def _units(layout: Layout, request: SamplerRequest, stamp: tuple[Any, ...] | None) -> int:
-    """Return the number of units of a layout, as `batch_size` counts them. `stamp` changes with its files."""
+    """Return the number of units (of which `batch_size` are a batch) in a layout's corpus. `stamp`: state of its files,
+    so that the corpus is counted again after a change."""
     return layout.count_steps(request)
 
 
 def apportion(total: int, weights: Sequence[float]) -> list[int]:
-    """Divide `total` into whole numbers of at least 1, as near to the weights as possible: by largest remainders."""
+    """Divide `total` into whole numbers of at least 1, in proportion to the weights, by largest remainders."""
     ideal = total * np.array(weights, dtype=np.float64) / np.sum(weights)
     shares = np.maximum(np.floor(ideal).astype(np.int64), 1)
     while shares.sum() < total:
@@ -281,7 +282,8 @@ def apportion(total: int, weights: Sequence[float]) -> list[int]:
 
 
 class OneCorpusABatch:
-    """Sampler of `counts` batches of each corpus per epoch, shuffled or in turn. A corpus continues its own batches."""
+    """Sampler of `counts` batches of each corpus per epoch, shuffled or in turn. The next epoch continues each corpus
+    after its last batch."""
 
     def __init__(
         self,

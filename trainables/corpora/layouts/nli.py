@@ -53,7 +53,7 @@ class NLILayout(NLISource, Layout):
     """Whether pairs of all three labels are needed, which triplets do not give."""
 
     def units(self, count: PairCensus, positives: int | None) -> tuple[int, str]:
-        """Return the number of units in the corpus, given the counts and P, and the name of the units."""
+        """Return the number and the name of the corpus's units, given the counts of the corpus and P."""
         raise NotImplementedError
 
     def check(self, request: SamplerRequest) -> None:
@@ -176,7 +176,7 @@ class GroupLayout(Mining, Shape, NLILayout):
             self.check_mining(request.negatives)
 
     def count_steps(self, request: SamplerRequest) -> int:
-        """Count without embeddings, as mined negatives add no anchors."""
+        """Return the steps of an epoch, without embeddings, because mined negatives add no anchors."""
         pairs = self._load(request)
         anchored = pairs.select(pairs.labels == ENTAILMENT) if self.mines else pairs
         return self._sampler(request, anchored).steps_per_epoch

@@ -42,7 +42,7 @@ class TitledText:
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> TitledText:
-        """Make a document from a row in normal form."""
+        """Make a document from a row in normal form (`own_rows.Normal`), with `text`, maybe `title` and `heading`."""
         return cls(
             row.get("title"), tuple(zip(row.get("heading") or [""] * len(row["text"]), row["text"], strict=True))
         )
@@ -62,10 +62,10 @@ class Source:
     name: str
     meaning: str
     units: Callable[[TitledText], list[Pair]]
-    """Returns the pairs of a document; if `views` are drawn, its pieces, each as both sides of a pair."""
+    """Returns the pairs of a document; if the source has `views`, its pieces, each paired with itself."""
     views: Views | None = None
     draws_spans: bool = False
-    """Whether views differ from their piece."""
+    """Whether a view is a span of its piece, and not the whole piece."""
 
     @property
     def makes_search(self) -> bool:
@@ -111,7 +111,7 @@ def _same(pieces: Sequence[str], numbers: np.ndarray, seed: int, epoch: int) -> 
 def _spans(
     strategy: Literal["default", "adjacent"], pieces: Sequence[str], numbers: np.ndarray, seed: int, epoch: int
 ) -> tuple[list[str], list[str]]:
-    """Draw two spans of each piece; a piece that is too short is both views itself."""
+    """Draw two spans of each piece. If a piece is too short for two spans, both views are the whole piece."""
     first, second = _same(pieces, numbers, seed, epoch)
     words = [piece.split() for piece in pieces]
     lengths = np.array([len(each) for each in words])
@@ -143,4 +143,4 @@ SOURCES = Registry(
     Source("neighbours", "two spans side by side", _long, partial(_spans, "adjacent"), draws_spans=True),
     Source("dropout", "a text with itself under another dropout (SimCSE)", _whole, _same),
 )
-"""The values of `corpus.positives_from`; pairs of the first are the most similar to a query and its answer."""
+"""The values of `corpus.positives_from`, in order: the first makes pairs that are most like a query and its answer."""

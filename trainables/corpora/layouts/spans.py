@@ -45,7 +45,7 @@ from trainables.sections import LIMIT, SHARE
 ANCHOR_BETA = (4, 2)
 POSITIVE_BETA = (2, 4)
 _UNIFORMS = 5
-"""The a-th smallest of a + b - 1 uniforms is Beta(a, b); both distributions have a + b = 6."""
+"""Number of uniform draws for a length: the a-th smallest of a + b - 1 is Beta(a, b), and a + b is 6 for both."""
 
 # Second number of a Philox counter, by what is drawn. The first number counts the draws; the others are the epoch and
 # the document.
@@ -103,7 +103,7 @@ class SpanOptions(Options):
 
 
 RELEASED: Mapping[str, Value] = {"spans.places": "blocks", "objective.workers": "mean"}
-"""Keys with the values of DeCLUTR's released code."""
+"""Maps recipe keys to the values that DeCLUTR's released code has for them."""
 
 
 @dataclass(frozen=True)
@@ -184,7 +184,7 @@ def check_spans(spans: SpanOptions, max_length: int | None) -> None:
 def shortest_document(spans: SpanOptions) -> int:
     """Return the fewest tokens of a document: 2 A l_max, as in the paper (2048 for A = 2, l_max = 512), or more.
 
-    `spans.document` may ask for more. With one anchor, `adjacent` and l_min over half of l_max, 2 A l_max would leave
+    `spans.document` may be larger. With one anchor, `adjacent` and l_min over half of l_max, 2 A l_max would leave
     no room beside the anchor, so more is needed.
     """
     beside = spans.longest + 2 * spans.shortest if spans.strategy == "adjacent" else 0

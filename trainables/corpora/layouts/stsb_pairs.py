@@ -29,7 +29,7 @@ Similar = dict[str, list[tuple[str, str]]]
 
 
 def load_similar(senteval: Path, limit: int | None = None) -> Similar:
-    """Return similar pairs of each split of `SENTEVAL/downstream/STS/STSBenchmark`, the first `limit` of all splits."""
+    """Return similar pairs of each split of `SENTEVAL/downstream/STS/STSBenchmark`, at most `limit` in all."""
     folder = senteval / STSB
     pairs: Similar = {split: [] for split in SPLITS}
     for split in SPLITS:

@@ -33,7 +33,7 @@ class TextCorpus:
     documents: list[TitledText]
     pairs: NLIPairs
     owner: np.ndarray
-    """(pairs,) int64, index into `documents`."""
+    """(pairs,) int64: the document of each pair, as index into `documents`."""
     census: PairCensus
 
 
@@ -149,7 +149,7 @@ class TextLayout(GroupLayout):
 
 class ViewSampler(Shuffled):
     """Sampler of two views of each text, new views in each epoch. Texts of one document are in different batches; texts
-    that find no batch are left out of the epoch."""
+    that fit in no batch are left out of the epoch."""
 
     def __init__(self, texts: Sequence[str], owner: np.ndarray, source: Source, size: int, seed: int) -> None:
         super().__init__(len(texts), size, seed, no_duplicates=True)

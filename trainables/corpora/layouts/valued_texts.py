@@ -74,7 +74,7 @@ class TableLayout(Tables, Layout):
     hard_negatives = False
 
     roles: ClassVar[Mapping[str, tuple[str, ...]]]
-    """Maps the role of each column, the value's last, to the roles of `trainables.tabular` that fit it."""
+    """Maps each role of the layout to the roles of `trainables.tabular` that fit; the role of values is last."""
 
     def value(self, cell: Any, where: str) -> Any:
         """Return a row's value; None if it has none. `UserError` for an invalid value."""
@@ -85,11 +85,11 @@ class TableLayout(Tables, Layout):
         raise NotImplementedError
 
     def refuse(self, request: SamplerRequest, rows: ValuedRows) -> None:
-        """Raise `UserError` if no batch can be made."""
+        """Raise `UserError` if no batch can be made of these rows."""
         raise NotImplementedError
 
     def sampler(self, request: SamplerRequest, rows: ValuedRows) -> tuple[Sampler, dict[str, Any]]:
-        """Return the sampler, and counts for the description."""
+        """Return a sampler of the rows, and counts for the description of the corpus in a record."""
         raise NotImplementedError
 
     def make(self, request: SamplerRequest) -> tuple[Sampler, dict[str, Any]]:

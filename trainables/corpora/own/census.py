@@ -22,31 +22,31 @@ MOST_TOGETHER = 4
 
 @dataclass
 class Census:
-    """Counts of a corpus."""
+    """Counts of a user's training rows."""
 
     rows: int = 0
     most_positives: int = 0
-    """Number of positives that a tenth of the anchors reach; 1 if fewer anchors have any."""
+    """A tenth of the anchors have this many positives or more; 1 if fewer anchors have any positive."""
     most_negatives: int = 0
     units: int = 0
     """Number of units for batches: pairs, anchors with a positive, or groups of `MOST_TOGETHER` texts of a label."""
     labels: Counter[str] = dataclasses.field(default_factory=Counter)
     sources: Mapping[str, int] = dataclasses.field(default_factory=dict)
-    """For texts without pairs: number of units of each source of positives that suits half of the texts."""
+    """For texts without pairs: maps each source of positives that suits half of the texts to its number of units."""
     taught: int = 0
     """Number of rows with a teacher's scores."""
     scores: tuple[float, float] = (math.inf, -math.inf)
-    """The lowest and the highest score."""
+    """The lowest and the highest score of pairs with scores."""
 
 
 def _top_decile(counts: Counter[int]) -> int:
-    """Return the count that a tenth of the anchors reach; 1 if fewer anchors have any."""
+    """Return the count that a tenth of the anchors reach or exceed; 1 if fewer anchors have a count above 0."""
     ordered = sorted(counts.values(), reverse=True) or [0]
     return ordered[(len(ordered) - 1) // 10] or min(1, ordered[0])
 
 
 def take_census(rows: Iterable[Normal], content: str, where: str, left_out: Mapping[str, int] | None = None) -> Census:
-    """Count rows in normal form. `left_out` counts unusable rows by reason, for the message if there are no rows.
+    """Count rows (`own_rows.Normal`). `left_out` counts unusable rows by reason, for the message if there are no rows.
     `UserError` for data from which no model can learn: one class, one score, no entailment, one text."""
     census = Census()
     positives: Counter[int] = Counter()
@@ -112,7 +112,7 @@ class Agreement:
         self._rows, self._judged = array("q"), array("q")
 
     def add(self, row: Normal, line: str) -> None:
-        """Add a row in normal form; `line` is the row as text."""
+        """Add a row (`own_rows.Normal`); `line` is the same row as a line of JSON."""
         self._rows.append(hash(line))
         for judged in _judgements(row):
             self._judged.extend(hash(str(side)) for side in judged)

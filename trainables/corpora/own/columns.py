@@ -39,7 +39,7 @@ from trainables.tabular import (
 _NAMEABLE_ROLES = (*NAMES, *NLI_SIDES)
 """Roles that `--columns` may name."""
 _SIDELESS_ROLES = {"negative", "label", "score", "teacher", "positive_scores", "negative_scores"}
-"""Roles of columns that are neither side of a pair."""
+"""Roles of columns that contain neither of the two texts of a pair."""
 _LIST = re.compile(r"\s*\[\s*([\"']).*\1\s*\]\s*", re.S)
 _LIKE_TEXT = re.compile(r".*[.?!\u3002\uff01\uff1f]|.{51,}|(\S+\s+){4,}\S+", re.S)
 """Matches a text that is hardly a column name: it ends as a sentence, or has 51 characters or five words."""
@@ -48,7 +48,7 @@ _DUPLICATES = "entailment=1,entailment=true,contradiction=0,contradiction=false"
 
 @dataclass(frozen=True)
 class Reading:
-    """A table with its content and the columns to read."""
+    """A table with its content, such as `pairs` (see `CONTENTS`), and the columns to read."""
 
     table: OpenTable
     content: str
@@ -87,8 +87,8 @@ def named_roles(names: str | None) -> dict[str, tuple[str, ...]] | None:
 
 def interpret(table: OpenTable, named: RoleColumns | None, labels: str | None) -> Reading:
     """Find the content and columns of a table; `named` and `labels` are `--columns` and `--labels`. If the named
-    columns decide the content, only they are read; else columns of known names are read too. `UserError` if the content
-    is unknown or ambiguous."""
+    columns decide the content, only they are read; otherwise columns of known names are read too. `UserError` if the
+    content is unknown or ambiguous."""
     _check_there(table, named or {})
     roles, doubts = dict(named or {}), list[str]()
     content = _content(table, roles, labels, all_named=True)
@@ -177,7 +177,7 @@ def _content(
     table: OpenTable, roles: dict[str, tuple[str, ...]], labels: str | None, all_named: bool = False
 ) -> str | None:
     """Return the content, given the roles, and change these to the content's roles; None if unclear. First rows decide
-    whether a label of pairs is one of three or a number. `all_named`: `roles` has all columns to read."""
+    whether labels of pairs are NLI labels or scores. `all_named`: `roles` has all columns to read."""
     premises = "premise" in roles or "hypothesis" in roles
     for name, role in NLI_SIDES.items():
         if name in roles:

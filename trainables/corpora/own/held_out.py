@@ -1,4 +1,4 @@
-"""A user's training files in normal form, with a share of the rows held out to judge models.
+"""A user's training rows as one file in normal form (`own_rows.Normal`), and a share of them held out to judge models.
 
     prepared = prepare(training_files(["pairs.csv"]), Path("data"), (DEV, TEST))
     prepared.train                  # data/train.jsonl
@@ -26,7 +26,7 @@ from trainables.corpora.own_rows import Normal, keep_texts, texts
 from trainables.errors import UserError
 
 HELD_OUT: Mapping[int, str] = {DEV: "heldout_dev", TEST: "heldout_test"}
-"""Names of the held-out parts, as files or folders."""
+"""Maps each held-out split to the name of its file or folder."""
 SHARED = ("pairs", "triplets")
 """Contents whose positives may be both held out and trained on: they become a search, whose items are the anchors."""
 
@@ -38,23 +38,23 @@ class PreparedData:
     content: str
     train: Path
     held_out: Mapping[int, Path]
-    """File or folder of each held-out part, `DEV` or `TEST`."""
+    """File or folder of each held-out split, `DEV` or `TEST`."""
     rows: int
     """Number of usable rows that were read."""
     parts: Mapping[int, int]
-    """Number of rows of each part; rows in `LEFT_OUT` share texts with another part."""
+    """Number of rows of each split. `LEFT_OUT`: rows that are not used, as they share texts with another split."""
     left_out: Mapping[str, int]
     """Number of rows that cannot be trained on, by reason."""
     census: Census
     """Counts of the rows to train on."""
     contradicted: int
     repeated: int
-    """Both as in `Agreement`, of the rows that were read."""
+    """`contradicted` and `repeated` are as in `Agreement`, of the rows that were read."""
     labels_not_held_out: int
-    """Number of labels without held-out texts: they have too few, or are beyond the
-    `MAX_HELD_OUT // MIN_LABEL_TEXTS` largest."""
+    """Number of labels without held-out texts, because the label has too few texts, or is not among the
+    `MAX_HELD_OUT // MIN_LABEL_TEXTS` labels with most texts."""
     cut_rows: tuple[int, ...] = ()
-    """Numbers, from 0, of the rows to train on that lost texts, because other rows hold these out."""
+    """Numbers, from 0, of the rows to train on that lost texts, because these texts are held out."""
     anchors_only: bool = False
     shared_positives: int = 0
     negatives_in_training: int = 0
@@ -68,9 +68,9 @@ def prepare(
     without: Container[int] = frozenset(),
     as_given: Callable[[Sequence[Normal]], Sequence[Normal]] = lambda rows: (),
 ) -> PreparedData:
-    """Write the rows of a source into a folder, and hold out `parts`; `without` has numbers of rows to leave out.
-    `as_given` makes a table of held-out rows in the form of a task that also judges; it returns no rows if they become
-    a search. `UserError` for broken rows, too few rows, and data from which no model can learn."""
+    """Write the rows of training files into a folder, and hold out the splits `parts`. `without`: numbers of rows to
+    leave out. `as_given` makes rows like those of another task that judges models; it returns none if held-out rows
+    become a search. `UserError` for broken rows, too few rows, and data from which no model can learn."""
     folder.mkdir(parents=True, exist_ok=True)
     left_out, hashes, whole = Counter[str](), HashedTexts(), folder / "all.jsonl"
     agreement = Agreement()
@@ -143,13 +143,13 @@ def _indices_of(rows: np.ndarray, numbers: Sequence[int]) -> tuple[int, ...]:
 
 
 def rows_of(file: Path) -> Iterator[Normal]:
-    """Yield the rows of a file in normal form."""
+    """Yield the rows of a file that `prepare` wrote, as dicts in normal form (`own_rows.Normal`)."""
     with open(file, encoding="utf-8") as lines:
         yield from map(json.loads, lines)
 
 
 def _divide_rows(whole: Path, made: RowParts, train: Path) -> dict[int, list[Normal]]:
-    """Write the rows to train on, remove the file of all rows, and return the rows of each held-out part."""
+    """Write the rows to train on, remove the file of all rows, and return the rows of each held-out split."""
     held_out_rows: dict[int, list[Normal]] = {part: [] for part in HELD_OUT if made.count(part)}
     with open(whole, encoding="utf-8") as lines, open(train, "w", encoding="utf-8") as file:
         for number, (line, part) in enumerate(zip(lines, made.code.tolist(), strict=True)):
@@ -168,7 +168,7 @@ def _divide_rows(whole: Path, made: RowParts, train: Path) -> dict[int, list[Nor
 
 def search_source(sources: Container[str]) -> str | None:
     """Return the source of positives whose pairs judge models on texts without pairs: the first of `sources` that makes
-    pairs of different texts. None if there is none, as for other data."""
+    pairs of different texts. None if no source does, and for data other than texts."""
     return next((name for name, source in SOURCES.items() if name in sources and source.makes_search), None)
 
 
@@ -181,7 +181,7 @@ def _as_task(
     as_given: Callable[[Sequence[Normal]], Sequence[Normal]],
 ) -> Path:
     """Write held-out rows as a task; return its file or folder. Scored pairs and labelled texts stay a table. Anchors
-    and positives become a search among all other texts, in BEIR's layout; `form` first makes pairs of texts."""
+    and positives become a search among all other texts, in BEIR's layout. Texts alone first become pairs by `form`."""
     file = folder / f"{HELD_OUT[part]}.jsonl"
     rows = rows if form is None else _pairs(rows, form)
     table = rows if content in ("scored", "labelled") else as_given(rows)
@@ -203,7 +203,7 @@ def _as_task(
 
 
 def _pairs(rows: Sequence[Normal], form: str) -> list[Normal]:
-    """Make a pair of each document, by a source of positives; drawn views are those of epoch 0."""
+    """Make a pair of each document by `form`, a source of positives; if it draws views, they are those of epoch 0."""
     source = SOURCES[form]
     pairs = [units[0] for row in rows if (units := source.units(TitledText.of(row)))]
     first, second = [anchor for anchor, _ in pairs], [text for _, text in pairs]

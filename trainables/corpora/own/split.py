@@ -1,7 +1,7 @@
 """Choice of the rows of a user's training data that are held out to judge models.
 
     hashes.add(["a question", "its answer", "a wrong one"], negatives=1)        # for each row
-    hashes.split((DEV, TEST), "pairs.csv", may_share=True).code                 # the part of each row
+    hashes.split((DEV, TEST), "pairs.csv", may_share=True).code                 # the part (split) of each row
 
 No text is both held out and trained on: rows that share a text (without regard to case, white space and punctuation)
 are in one part. If nearly all rows are connected, as in NLI, anchors that share few texts are held out, and other rows
@@ -26,25 +26,25 @@ from trainables.corpora.leaks import normalise
 from trainables.errors import UserError
 
 TRAIN, DEV, TEST, LEFT_OUT = range(4)
-"""The part of a row."""
+"""The parts that a row can belong to: rows to train on, dev split, test split, and rows that are not used."""
 ANCHOR, POSITIVE, NEGATIVE = range(3)
 """The side of a text in its row. A text that is neither the first text nor a negative counts as a positive."""
 HELD_OUT_SHARE, MAX_HELD_OUT = 0.1, 1000
-"""Share of the rows that is held out for each part, and the most rows: they are scored often."""
+"""Share of the rows that is held out for each split, and the most rows of a split, because they are scored often."""
 MIN_ROWS = 40
-"""Fewest rows from which some can be held out."""
+"""Fewest rows of training data of which some can be held out."""
 MIN_LABEL_TEXTS = 2
-"""Fewest texts of a label in each part, and among the rows to train on."""
+"""Fewest texts of a label in each held-out split, and among the rows to train on."""
 PIECES = 10
-"""A piece, which is a set of connected rows, is at most 1 / `PIECES` of a part."""
+"""A piece, which is a set of connected rows, is held out whole only if it is at most 1 / `PIECES` of a split."""
 MAX_LEFT_OUT_SHARE, MIN_TRAINED_SHARE, MAX_LOST_SHARE = 0.2, 0.2, 0.5
-"""Largest share of all rows that may be left out to keep positives apart; least share of the rows not held out that is
-trained on; largest share of the negatives to train on that may be lost to the held-out parts."""
+"""Largest allowed share of all rows that are left out to keep positives apart; least allowed share of trained rows
+among those not held out; largest allowed share of training negatives that are lost to the held-out splits."""
 
 
 @dataclass(frozen=True)
 class RowParts:
-    """The part of each row of a file."""
+    """The part of each row of a file: `TRAIN`, `DEV`, `TEST` or `LEFT_OUT`."""
 
     code: np.ndarray  # (rows,) int8: TRAIN, DEV, TEST or LEFT_OUT
     kept_texts: Mapping[int, list[bool]] = field(default_factory=dict)
@@ -54,7 +54,7 @@ class RowParts:
     shared_positives: int = 0
     """Number of positives that are both held out and trained on; 0 if positives are kept apart."""
     negatives_in_training: int = 0
-    """Number of negatives that held-out rows lose because they are trained on, so that no search contains them."""
+    """Number of negatives that held-out rows lose because training rows have them, so that no search contains them."""
 
     def count(self, part: int) -> int:
         """Return the number of rows of a part."""
@@ -84,7 +84,7 @@ class HashedTexts:
         self._ends.append(len(self._texts))
 
     def split(self, parts: Sequence[int], where: str, may_share: bool = False) -> RowParts:
-        """Assign each row to `TRAIN`, `LEFT_OUT` or one of `parts` (`DEV`, `TEST`); only the rows decide. `may_share`:
+        """Assign each row to `TRAIN`, `LEFT_OUT` or one of `parts` (`DEV`, `TEST`), by the rows alone. `may_share`:
         whether a positive may be both held out and trained on. `UserError` if there are too few rows."""
         rows = len(self._ends) - 1
         if rows < MIN_ROWS:
@@ -117,7 +117,7 @@ class HashedTexts:
 
 @dataclass(frozen=True)
 class _Places:
-    """The texts of all rows: one place for each text of a row."""
+    """The texts of all rows, as parallel arrays with one entry (place) for each text of each row."""
 
     row: np.ndarray  # (places,) int64
     text: np.ndarray  # (places,) int64, the number of the text
@@ -159,7 +159,7 @@ class _Places:
         return self._assign_texts(code, last_side, (DEV, TEST, TRAIN))
 
     def _assign_texts(self, code: np.ndarray, last_side: int, order: Sequence[int]) -> RowParts:
-        """A text that is only a negative belongs to the last part, in this `order`, whose rows have the text."""
+        """As `assign_texts`; a text that is only a negative belongs to the last part in `order` that has the text."""
         nobody, code, part = LEFT_OUT, code.copy(), code[self.row]
         tied, positive = self.side <= last_side, self.side == POSITIVE
         wrong = ~np.isin(self.text, self.text[(part != LEFT_OUT) & (self.side <= POSITIVE)])
@@ -188,7 +188,7 @@ class _Places:
 
 @dataclass(frozen=True)
 class _Rows:
-    """Rows and their texts: one place for each different text of a row."""
+    """Rows and their texts, as parallel arrays with one entry (place) for each different text of each row."""
 
     row: np.ndarray  # (places,) int64
     text: np.ndarray  # (places,) int64, a text of that row, each once
@@ -229,7 +229,8 @@ def _split(rows: _Rows, parts: Sequence[int], target: int) -> np.ndarray:
 
 
 def _split_labelled(rows: _Rows, label: np.ndarray, parts: Sequence[int], where: str) -> np.ndarray:
-    """Return the parts: each has texts of every label with enough; a text with several labels stays in training."""
+    """Return each row's part. Every part has texts of each label with enough texts; a text with several labels is
+    trained on."""
     text_label = np.zeros(len(rows.order), np.int64)  # label of each text
     text_label[rows.anchor] = label
     single_label = np.ones(len(text_label), bool)

@@ -1,4 +1,4 @@
-"""A user's own training files: their content, found from columns and first rows, and their rows in a normal form.
+"""A user's own training files: their content, found from columns and first rows, and their rows in normal form.
 
     files = training_files(["pairs.csv"])            # content "pairs", and how its rows are read
     for row in files.rows(Counter()):                # {"anchor": ..., "positive": ...}, one for each row of the files
@@ -33,7 +33,7 @@ from trainables.files import expanded
 from trainables.tabular import RoleColumns, check_one_vocabulary
 
 MOST_ROWS = 1_000_000
-"""Default of `--max-rows`, for all files together: reading takes a minute."""
+"""Default of `--max-rows`, the most rows read from all files together. Reading that many takes a minute."""
 UNREAD_ROWS = "after the most that are read"
 """Reason in `left_out` if there are rows after the last row read; these are not counted."""
 
@@ -52,7 +52,7 @@ class TrainingFiles:
         return (row for _, row in self.located(left_out))
 
     def located(self, left_out: Counter[str]) -> Iterator[tuple[str, Normal]]:
-        """Yield what `rows` yields, each row after its place: the file and its first line."""
+        """Yield (place, row) for each row that `rows` yields. A place is the file and the first line of the row."""
         labels = {names: Labels(names) for names in (each.labels for each in self.readings)}
         records = ((each, where, record) for each in self.readings for where, record in each.records())
         for each, where, record in islice(records, self.most_rows):
@@ -93,7 +93,7 @@ class TrainingFiles:
 def training_files(
     sources: Sequence[str], columns: str | None = None, labels: str | None = None, most_rows: int | None = None
 ) -> TrainingFiles:
-    """Find the content of files, folders or data sets of the hub, which must be the same for all. `columns`, `labels`
+    """Find the one content that all files, folders or data sets of the hub must have. `columns`, `labels`
     and `most_rows` are `--columns`, `--labels` and `--max-rows`. `UserError` if the content is unclear or there are no
     rows."""
     named, most_rows = named_roles(columns), most_rows or MOST_ROWS
