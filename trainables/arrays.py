@@ -18,7 +18,7 @@ import numpy as np
 from trainables.errors import describe_error
 
 MAX_BYTES = 1 << 30
-"""Most bytes of all arrays of an archive. A usual archive has some thousands."""
+"""Most bytes of all arrays of an archive. A usual archive has some thousand bytes."""
 SAMPLE_SEED = 2023
 """Seed of `sample_rows`, the same for all trials."""
 
@@ -30,7 +30,7 @@ def sample_rows(count: int, most: int) -> np.ndarray:
 
 def read_content(path: Path) -> bytes:
     """Return the bytes of a file. Raises `ValueError` if it cannot be read or has more than `MAX_BYTES` bytes. The
-    message is the end of a sentence."""
+    message is a clause that fits after the file's name and a colon."""
     try:
         if path.stat().st_size > MAX_BYTES:
             raise ValueError(f"it has more than {MAX_BYTES >> 20} MiB")
@@ -42,7 +42,7 @@ def read_content(path: Path) -> bytes:
 def arrays_in(content: bytes) -> dict[str, np.ndarray]:
     """Return the arrays of a `.npz` file by name. The arrays are read-only.
 
-    Raises `ValueError` if the file is invalid or has more than `MAX_BYTES` bytes; the message is the end of a sentence.
+    Raises `ValueError` if the file is invalid or has more than `MAX_BYTES` bytes; message as in `read_content`.
     """
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
@@ -59,8 +59,8 @@ def arrays_in(content: bytes) -> dict[str, np.ndarray]:
 
 
 def map_array(path: Path) -> np.ndarray:
-    """Return the array of a `.npy` file, mapped from the disk. Raises `ValueError` if the file is invalid. The message
-    is the end of a sentence."""
+    """Return the array of a `.npy` file, mapped from the disk. Raises `ValueError` if the file is invalid, with a
+    message as in `read_content`."""
     try:
         return np.lib.format.open_memmap(path, mode="r")
     except Exception as error:  # as above
@@ -68,7 +68,7 @@ def map_array(path: Path) -> np.ndarray:
 
 
 def _array(content: bytes) -> np.ndarray:
-    """Return the array of a `.npy` file's content. The array uses this memory, so a false shape allocates nothing."""
+    """Return the array of a `.npy` file's content. It shares the memory of `content`: a false shape allocates none."""
     file = io.BytesIO(content)
     version = np.lib.format.read_magic(file)
     if version != (1, 0):

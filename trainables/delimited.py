@@ -34,8 +34,9 @@ csv.field_size_limit(LONGEST_LINE)  # for the whole process; a field over severa
 
 
 def delimited_rows(lines: Lines, refuse: Refuse, delimiter: str | None = None) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield each row with the number of its first line. A first line like `sep=;` sets the delimiter. Else it is
-    `delimiter` if the header has it, or has no known names between others; else the header's most frequent one."""
+    """Yield the number of each row's first line, and the row by column. A first line like `sep=;` sets the delimiter.
+    Otherwise it is `delimiter`, unless the header lacks this and has known names between other delimiters. Then, or
+    without `delimiter`, it is the header's most frequent delimiter."""
     ahead = _Lookahead(dropwhile(lambda numbered: not numbered[1].strip(f"{_DELIMITERS} \r\n"), lines))
     columns: list[str] = []
     settled = False
@@ -105,7 +106,7 @@ class _Lookahead:
 
 
 def _fields(number: int, line: str, ahead: _Lookahead, delimiter: str, columns: int, refuse: Refuse) -> list[str]:
-    """Return the fields of a row, which may continue on further lines. `columns`: the header's number; 0: unknown."""
+    """Return the fields of a row, which may continue on further lines. `columns`: number in the header, 0 before it."""
     text = line.rstrip("\r\n")
     if '"' not in text and "\r" not in text:
         return text.split(delimiter)

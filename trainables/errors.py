@@ -12,11 +12,11 @@ import traceback
 from collections.abc import Callable, Iterable, Sequence
 
 MAX_SENTENCE_LENGTH = 1000
-"""Most characters of a sentence."""
+"""Most characters of a message."""
 MAX_REASON_LENGTH = 400
-"""Most characters of a library's error within a sentence."""
+"""Most characters of a library's error message that our message quotes."""
 MAX_VALUE_LENGTH = 200
-"""Most characters of a wrong value within a sentence."""
+"""Most characters of a wrong value that a message quotes."""
 
 SOURCE_PATH = "__outside__"
 """Attribute of a module that was made from a plugin or a space file: the path of the file."""
@@ -111,24 +111,24 @@ def message_of(error: BaseException) -> str:
 
 
 def reason(error: BaseException) -> str:
-    """Return the first line of an error's message, for use within a sentence. It is cut, as it may quote a file."""
+    """Return the first line of an error's message, to quote it in a message. It is cut, as it may quote a file."""
     return sentence((message_of(error) or type(error).__name__).splitlines()[0], MAX_REASON_LENGTH)
 
 
 def describe_error(error: BaseException) -> str:
-    """Return class and message of an unexpected error, as the message may be unclear; only that of a `UserError`."""
+    """Return class and message of an error, as the message alone may be unclear; for a `UserError` only the message."""
     words = message_of(error)
     readable = isinstance(error, UserError) or not words
     return reason(error) if readable else sentence(f"{type(error).__name__}: {words}", MAX_REASON_LENGTH)
 
 
 def shown(value: object) -> str:
-    """Return the `repr` of a wrong value for a sentence, without its middle if it is long."""
+    """Return the `repr` of a wrong value for a message. The middle of a long one is left out."""
     return _cut(_quotes.repr(value), MAX_VALUE_LENGTH)
 
 
 def listed(names: Sequence[object]) -> str:
-    """Return names from a file, such as columns, for a sentence: the first few and the number of the rest."""
+    """Return names from a file, such as columns, as text for a message: the first few and the number of the rest."""
     first = [str(name) if _ORDINARY.fullmatch(str(name)) else shown(name) for name in names[:_MAX_LISTED]]
     return ", ".join([*first, *([f"{len(names) - _MAX_LISTED:,} more"] if len(names) > _MAX_LISTED else [])]) or "none"
 
@@ -140,13 +140,14 @@ def did_you_mean(name: object, options: Iterable[str]) -> str:
 
 
 def point_hint(text: object) -> str:
-    """Return `; write a point …` for a text with a percent sign or decimal comma (not of thousands or lists), or ''."""
+    """Return a hint to write a decimal point, for a number with a percent sign or a decimal comma, but not with commas
+    of thousands or of a list. For other text the hint is empty."""
     comma_or_percent = re.fullmatch(r"\s*-?(0,\d+|\d+(,(\d{1,2}|\d{4,})|([.,]\d*)?\s*%))\s*", str(text))
     return "; write a point and no comma or %, as in 0.5" if comma_or_percent else ""
 
 
 def choices(names: Iterable[object]) -> str:
-    """Return `a, b or c`, for the end of a sentence with the possible names. Names are quoted if one has a comma."""
+    """Return the names as `a, b or c`, for a message about possible values. They are quoted if one has a comma."""
     options = [str(name) for name in names]
     if not options:
         return "none"

@@ -17,7 +17,7 @@ from trainables.keys import Key, Options, Value, key, keys_of, parse
 
 PREFIX = "evaluation."
 Parts = Literal["all", "development"]
-"""The parts of the tasks that are scored: all, or only the parts that development numbers need."""
+"""The splits of the tasks that are scored: all, or only the splits that development numbers need."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class EvaluationConfig(Options):
         changes_results=False,
     )
     parts: Parts = "all"
-    """The scored parts of the tasks. Not a key: a study sets it for each trial."""
+    """The scored splits of the tasks. This field is not a key, because a study sets it for each trial."""
 
     def flat(self) -> dict[str, Value]:
         """Return all keys with their values: `{"evaluation.protocol": "full", ...}`."""
@@ -69,7 +69,7 @@ class EvaluationConfig(Options):
 
     @classmethod
     def from_flat(cls, values: Mapping[str, Any]) -> EvaluationConfig:
-        """Return the configuration of flat keys. The inverse of `flat()`, also for values that were stored as JSON."""
+        """Return the settings with these values of flat keys. The inverse of `flat()`, also after storage as JSON."""
         return cls().override(values)
 
 

@@ -12,7 +12,7 @@ from trainables.errors import UserError
 PROJECT = "sentence-embedding-studies"
 """Name of this project's folders among a user's files."""
 MAX_FILE_BYTES = 64 << 20
-"""Most bytes of a file of a study or a plugin, which is read at once. A usual file has some thousands."""
+"""Most bytes of a file of a study or a plugin, which is read at once. A usual file has some thousand bytes."""
 _ATTEMPTS = 20
 
 

@@ -25,8 +25,8 @@ _ASIDE = ("README.md",)
 
 
 def identity(text: str, subfolder: str = "", by_place: Mapping[str, str] | None = None) -> str:
-    """Return a text of places, joined by commas, with each existing place replaced by its fingerprint. `subfolder`: the
-    part of a folder that is read. `by_place`: fingerprints by place, also of places that no longer exist."""
+    """Return a text of paths and names between commas with each path replaced by its fingerprint. `subfolder`: the part
+    of a folder that is read. `by_place`: known fingerprints by path, also of paths that no longer exist."""
     digits = fingerprints(text, subfolder)
     parts = [part.strip() for part in text.split(",")]
     places = [_place(part, subfolder) for part in parts]
@@ -36,7 +36,7 @@ def identity(text: str, subfolder: str = "", by_place: Mapping[str, str] | None 
 
 
 def relocate(text: str, subfolder: str, by_place: Mapping[str, str]) -> str:
-    """Return the text with each missing place replaced by an existing place of equal content, as in `by_place`."""
+    """Return the text with each missing path replaced by an existing one with the same fingerprint in `by_place`."""
     places = {digits: place for place, digits in by_place.items() if expanded(place).exists()}
     parts = [part.strip() for part in text.split(",")]
     missing = {
@@ -47,7 +47,7 @@ def relocate(text: str, subfolder: str, by_place: Mapping[str, str]) -> str:
 
 
 def fingerprints(text: str, subfolder: str = "") -> dict[str, str]:
-    """Return the fingerprints of the places in the text that exist, by path."""
+    """Return the fingerprints of the files and folders in a text of paths and names between commas, by path."""
     parts = (part.strip() for part in text.split(","))
     paths = {
         _place(part, subfolder): expanded(_place(part, subfolder)) for part in parts if part and part not in BUILT_IN

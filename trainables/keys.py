@@ -48,27 +48,27 @@ class Key:
     label: str
     """Name of the key in tables and on axes."""
     alias: str | None
-    """Another name on the command line, as in the papers."""
+    """Another name of the key on the command line, such as the symbol in the papers."""
     is_path: bool
-    """Whether values are paths or hub ids. Then their content counts, not the path."""
+    """Whether values are paths or hub ids. Hashes then use a file's content, not its path."""
     subfolder: str
-    """The part of a folder that is read; empty: the whole folder."""
+    """If a value is a folder: the part of the folder that is read; empty: the whole folder."""
     together: bool
     """Whether trials with different values can train together in a population."""
     changes_results: bool
-    """Whether the key changes results, not only the place of data or the way of computation."""
+    """Whether the key changes results. Other keys only change the folder of data or the way of computation."""
     keep_blanks: bool
-    """Whether blanks at the ends of a text value stay."""
+    """Whether blanks at the ends of a text value are kept."""
     registry: str | None
     """The registry of the components that the key chooses from, as `"module:REGISTRY"`."""
     search: Range | tuple[Value, ...] | None
-    """The values of a search, for a `Domain` that has no values of its own."""
+    """The values that a search chooses from if a space's `Domain` of the key names no values."""
     when: tuple[str, Callable[[Any], Any]] | None
     """Another field of the part and a test: the key exists if the field's value passes. None: the key always exists."""
 
     @functools.cached_property
     def names(self) -> Registry[Any] | None:
-        """The registry of possible values, if there is one."""
+        """The registry whose names are the possible values; None: there is no such registry."""
         registry: Registry[Any] | None = load(self.registry) if self.registry else None
         return registry
 
@@ -79,7 +79,7 @@ class Key:
 
     @functools.cached_property
     def literals(self) -> tuple[Any, ...]:
-        """The values of `Literal` types."""
+        """The values that the `Literal` types of the key allow."""
         return tuple(value for kind in self.options if get_origin(kind) is Literal for value in get_args(kind))
 
     @property
@@ -168,7 +168,7 @@ def _keys_of(part: Any) -> Mapping[str, Key]:
 
 
 def options_of(entry: Any) -> type[Options] | None:
-    """Return the part with an entry's keys: the entry itself if it is a class, else its `options`; None: no keys."""
+    """Return the class that defines the keys of a registry entry: the entry or its `options`. None: it has no keys."""
     return entry if isinstance(entry, type) else getattr(entry, "options", None)
 
 

@@ -20,15 +20,15 @@ _BEGINS = {
     b"<!doctype html": _PAGE,
     b"<html": _PAGE,
 }
-"""Kinds of files that are no text, by their first bytes in small letters."""
+"""Kinds of files that are no text, by the first bytes of such files in lower case."""
 
 
 def bounded_lines(stream: BinaryIO, refuse: Callable[[int, str], UserError]) -> Iterator[tuple[int, bytes]]:
     """Yield the number of each line, from 1, and the line with its end.
 
-    Lines end with a line feed or, in a file without line feeds, with a carriage return. `refuse` makes the error from
-    a number and a problem: a line longer than `LONGEST_LINE`, or a NUL byte, which is in every text of UTF-16, but in
-    none of UTF-8 or Latin-1.
+    Lines end with a line feed or, in a file without line feeds, with a carriage return. Raises
+    `refuse(number, problem)` for a line longer than `LONGEST_LINE`, a first line of a file that is no text, and a NUL
+    byte, which is in every text of UTF-16, but in none of UTF-8 or Latin-1.
     """
     for number, line in enumerate(_lines(stream), 1):
         if len(line) > LONGEST_LINE:

@@ -20,8 +20,8 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 BOUND = 2 * 2**30
-"""Bytes. Enough for BERT-large (1.3 GiB), the pairs of SNLI and MultiNLI (0.3 GiB) and SentEval's sentences together,
-and little compared with the memory of a trial of that size. Trials on a laptop keep a few MiB."""
+"""Most bytes of all values: enough for BERT-large (1.3 GiB), the pairs of SNLI and MultiNLI (0.3 GiB) and SentEval's
+sentences together, and little compared with the memory of a trial of that size. Trials on a laptop keep a few MiB."""
 
 
 class ProcessCache:
@@ -61,7 +61,7 @@ PROCESS_CACHE = ProcessCache()
 
 
 def file_states(place: Path) -> tuple[tuple[str, int, int], ...]:
-    """Return path, size and time of change of a file, or of all files of a folder, as a sign of their content."""
+    """Return path, size and time of change of a file, or of all files in a folder. They change with the content."""
     files = sorted(file for file in place.rglob("*") if file.is_file()) if place.is_dir() else [place]
     states = [(file.resolve(), file.stat()) for file in files]
     return tuple((str(file), state.st_size, state.st_mtime_ns) for file, state in states)

@@ -64,7 +64,7 @@ FIDELITY = "objective.fidelity"
 the paper's text: `released` of the objective and of the layout."""
 PRESETS = {FIDELITY: ("paper", "released")}
 SCHEMA = 1
-"""Part of every hash. A new number changes all hashes."""
+"""Version number in the hash of every recipe. A new number changes all hashes."""
 _TRAINING = ("head", "spans", "objective", "optimisation")
 """Sections that have no keys in a recipe that trains nothing, except the number of epochs."""
 _DECIDES_TRAINING = ("optimisation.epochs", "encoder.kind", "encoder.adapter")
@@ -92,7 +92,7 @@ class Recipe:
 
     @cached_property
     def _read(self) -> _Parts:
-        """Keys and parts of a recipe from another process. They are read late, as plugins may have to run before."""
+        """Keys and parts of a recipe that another process pickled. They are read late, as plugins may run first."""
         return Recipe(self.settings)._read
 
     def __getstate__(self) -> dict[str, Any]:
@@ -158,7 +158,7 @@ class Recipe:
         return Recipe({**self.settings, **changes})
 
     def why_not(self, name: str) -> str:
-        """Return a sentence why this recipe does not have a known key."""
+        """Return a message that explains why this recipe does not have the key `name`, which is known."""
         if not self.trains and not _ActiveSections(trains=False, fits=False, pools=True).has(name):
             return f"{name} changes nothing where nothing is trained; leave it out"
         if not _ActiveSections(trains=True, fits=True, pools=_ActiveSections.of(self.settings).pools).has(name):
@@ -188,7 +188,7 @@ class Recipe:
 
     @classmethod
     def from_flat(cls, values: Mapping[str, Any]) -> Recipe:
-        """Return the recipe of flat keys. The inverse of `flat()`, also for values that were stored as JSON."""
+        """Return the recipe with these values of flat keys. The inverse of `flat()`, also after storage as JSON."""
         return cls().override(values)
 
     @cached_property
@@ -247,7 +247,7 @@ def changed(base: Mapping[str, Value], recipe: Mapping[str, Value]) -> dict[str,
 
 
 def existing_keys(flat: Mapping[str, Value]) -> frozenset[str]:
-    """Return the keys of the recipe with these values and defaults otherwise."""
+    """Return the names of the keys of a recipe with the values `flat`, and with defaults for other keys."""
     index = _key_index(Registry.changes)
     return _existing(Registry.changes, tuple((name, flat[name]) for name in index.deciders if name in flat))
 
@@ -258,7 +258,7 @@ def deciding_keys(name: str) -> frozenset[str]:
 
 
 def choosers(name: str) -> Mapping[str, tuple[str, ...]]:
-    """Return the keys that can choose a component with the key `name`, each with the names of such components."""
+    """Return the keys that can choose a component which has the key `name`, each with the names of such components."""
     return _key_index(Registry.changes).owners.get(name, {})
 
 
@@ -326,7 +326,7 @@ def _key_index(changes: int) -> _KeyIndex:
 
 
 def _closed(name: str, direct: Mapping[str, Iterable[str]]) -> frozenset[str]:
-    """Return all keys that decide whether a key exists, also indirectly."""
+    """Return all keys that decide whether the key `name` exists, from the keys that decide it directly (`direct`)."""
     reached, waiting = set[str](), [*direct[name]]
     while waiting:
         other = waiting.pop()
@@ -338,7 +338,7 @@ def _closed(name: str, direct: Mapping[str, Iterable[str]]) -> frozenset[str]:
 
 @functools.lru_cache(maxsize=4096)
 def _made(changes: int, items: tuple[tuple[str, Any], ...], types: tuple[type, ...]) -> Mapping[str, Any]:
-    """Return the fields of a recipe with these values. Cached, as reports make the same recipes often."""
+    """Return the attributes of a `Recipe` with these settings. Cached, as reports make the same recipes often."""
     settings = dict(_parsed(items))
     return {"settings": settings, "_read": _read({**_released(settings), **settings})}
 
@@ -381,7 +381,7 @@ def _kept_part(
 
 
 def _released(settings: Mapping[str, Value]) -> dict[str, Value]:
-    """Return the values of the preset `FIDELITY`."""
+    """Return the values that the preset `objective.fidelity=released` sets; empty if the settings do not choose it."""
     if settings.get(FIDELITY) != "released":
         return {}
     preset: dict[str, Value] = {}
@@ -398,7 +398,7 @@ def _existing(changes: int, values: tuple[tuple[str, Value], ...]) -> frozenset[
 
 
 def _exists(item: Key, part: Options, active: _ActiveSections) -> bool:
-    """Return whether the part has the key. `when` tests another value of the part, or the component of that name."""
+    """Return whether the part has the key. `when` tests the value of another field, or the component that it names."""
     if item.when is None:
         return True
     other, condition = item.when

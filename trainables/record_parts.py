@@ -38,8 +38,8 @@ class RungNumbers(TypedDict):
 
 
 class ChosenWeights(TypedDict, total=False):
-    """The kept weights. `best`: of the step with the best score, in percent, among `scored` scores. `average`: the mean
-    of `steps` steps, starting with `from_step`."""
+    """The weights that a training kept. `best`: of the step with the best score, in percent, among `scored` scores.
+    `average`: the mean of `steps` steps, starting with `from_step`."""
 
     keep: Literal["best", "average"]
     step: Whole
@@ -63,7 +63,7 @@ def _in_order(rungs: Sequence[RungNumbers]) -> str | None:
 
 
 class TrainingNumbers(TypedDict, total=False):
-    """Measured numbers of a training, and sums of plugins. A training that a scheduler may stop has `rungs`. A training
+    """Measured numbers of a training, also from plugins. A training that a scheduler may stop has `rungs`. A training
     that a scheduler or `optimisation.patience` may end has `planned_steps`, the steps of the whole training."""
 
     steps: Amount | None
@@ -172,7 +172,7 @@ class Averaged(TypedDict):
 
 
 class Trained(TypedDict, total=False):
-    """The data of a training. `widths`: scores of embeddings cut to each width of `objective.dims`, by width."""
+    """Encoder and data of a training. `widths`: scores of embeddings cut to a width of `objective.dims`, by width."""
 
     averaged: Averaged
     corpus: Annotated[CorpusFiles, _mixture]

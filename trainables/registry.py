@@ -18,7 +18,7 @@ from trainables.errors import UserError, choices, did_you_mean, shown
 
 
 class Named(Protocol):
-    """Protocol of all entries."""
+    """The protocol of all entries of registries: they have a name."""
 
     @property
     def name(self) -> str:
@@ -33,7 +33,7 @@ class Registry(Mapping[str, E]):
     """Entries by name, in the order in which they were added. `noun`: the word for an entry in messages."""
 
     changes: ClassVar[int] = 0
-    """Number of additions and removals in all registries; part of the key of caches."""
+    """Number of additions and removals in all registries. Caches of what registries decide have it in their keys."""
     added: ClassVar[list[tuple[Registry[Any], Named]]] = []
     """All entries of plugins in the order of addition, each with its registry."""
 

@@ -15,7 +15,7 @@ SCENES_ENCODER = "scenes-small"
 
 
 def _follows_settings(kind: Any) -> bool:
-    """Return whether a kind of encoder uses the settings of transformers."""
+    """Return whether a kind of encoder (an entry of `ENCODERS`) uses the settings of transformers."""
     return bool(kind.layers)
 
 
@@ -172,7 +172,7 @@ class ObjectiveConfig(Options):
 LIMIT = functools.partial(
     key, None, "Use only the first so many labelled pairs, or documents; none uses all.", at_least(1)
 )
-"""Defines `corpus.limit` for a layout."""
+"""Defines the key `corpus.limit` in the class of a layout that calls this."""
 SHARE = functools.partial(
     key,
     1.0,
@@ -181,7 +181,7 @@ SHARE = functools.partial(
     between(0.0, 1.0),
     label="share of the data",
 )
-"""Defines `corpus.share` for a layout."""
+"""Defines the key `corpus.share` in the class of a layout that calls this."""
 POSITIVES = functools.partial(
     key,
     None,
@@ -191,7 +191,8 @@ POSITIVES = functools.partial(
     label="positives per anchor",
     search=Range(1, 5),
 )
-"""Defines `objective.positives`, for objectives that draw positives and for layouts that fill up groups."""
+"""Defines the key `objective.positives` in the class that calls this: an objective that draws positives, or a layout
+that fills up groups."""
 NEGATIVES = functools.partial(
     key,
     None,
@@ -201,7 +202,8 @@ NEGATIVES = functools.partial(
     label="negatives per anchor",
     search=Range(1, 5),
 )
-"""Defines `objective.negatives`, for objectives that draw negatives and for layouts that fill up groups."""
+"""Defines the key `objective.negatives` in the class that calls this: an objective that draws negatives, or a layout
+that fills up groups."""
 STSB = "downstream/STS/STSBenchmark"
 SENTEVAL_KEY = "corpus.senteval"
 SENTEVAL = functools.partial(
@@ -213,7 +215,8 @@ SENTEVAL = functools.partial(
     subfolder=STSB,
     label="SentEval's folder for training",
 )
-"""Defines `corpus.senteval`, for the layout that trains on SentEval and for weights that are kept by a score."""
+"""Defines the key `corpus.senteval` in the class that calls this: a layout that trains on SentEval, or the settings of
+weights that are kept by a score."""
 KEEP_BY_KEY = "optimisation.keep_by"
 
 

@@ -93,12 +93,12 @@ def _open(file: Path) -> BinaryIO:
 
 
 def refusal(file: Path, number: int, problem: str) -> UserError:
-    """Return the error for a problem in a line."""
+    """Return the error for a problem in a line of a file, with file and line number in its message."""
     return UserError(f"{file}, line {number}: {problem}")
 
 
 def json_object(text: str, where: str) -> dict[str, Any]:
-    """Return the JSON object in a text. Raises `UserError` with its place for anything else."""
+    """Return the JSON object in a text. Raises `UserError` for anything else. `where`: the place for its message."""
     return check_object(json_value(text, where, "a JSON object"), where)
 
 
@@ -111,7 +111,7 @@ def json_value(text: str, where: str, what: str) -> Any:
 
 
 def check_object(record: Any, where: str) -> dict[str, Any]:
-    """Return the value if it is a JSON object. Raises `UserError` with its place for anything else."""
+    """Return the value if it is a JSON object; otherwise raise `UserError`. `where`: the place for its message."""
     if not isinstance(record, dict):
         raise UserError(f"{where}: not a JSON object but {type(record).__name__}")
     return record

@@ -24,9 +24,9 @@ from trainables.errors import UserError, choices, is_text, shown
 from trainables.keys import Check, at_least
 
 MAX_DEPTH = 50
-"""Most levels of nested objects and lists. This project's files and rows of data have fewer."""
+"""Most levels of nested objects and lists in a valid text. This project's files and rows of data have fewer."""
 LARGEST_NUMBER = 1e15
-"""Largest number. Counts, times and sizes in this project's files are smaller."""
+"""Largest number in a valid file. Counts, times and sizes in this project's files are smaller."""
 EXTRA = "__extra_items__"
 _TOO_DEEP = f"it is nested more than {MAX_DEPTH} deep"
 
@@ -143,7 +143,7 @@ def _reader(hint: Any) -> Reader:
 
 
 def _inside(hint: Any, origin: Any, parts: tuple[Any, ...]) -> Reader:
-    """Return a reader of values of the right kind. `origin`, `parts`: from `get_origin` and `get_args` of the type."""
+    """Return a reader of values that `_kind` accepts. `origin`, `parts`: `get_origin` and `get_args` of the type."""
     if origin is Annotated:
         return functools.partial(_read_checked, _reader(parts[0]), parts[1:])
     if origin in (Union, types.UnionType):
@@ -197,7 +197,7 @@ def _usable(value: Any, where: str, part: str = "") -> Any:
 
 @functools.cache
 def _kind(hint: Any) -> Callable[[Any], bool]:
-    """Return a test of whether a value is of the type's kind. The content of lists and objects is not tested."""
+    """Return a function that tests whether a value has the type. It does not test the content of lists and objects."""
     origin, parts = get_origin(hint), get_args(hint)
     if origin is Annotated:
         return _kind(parts[0])

@@ -1,4 +1,4 @@
-"""Objectives: one contrastive kernel, and losses that choose its masks.
+"""Objectives: the losses that train an encoder. All contrastive ones call one kernel, each with its own masks.
 
 To add an objective, write a subclass of `Objective` (`objective.py`) in a module of `losses/` or in a plugin file. Its
 fields are its keys. The recipe's `objective.name` picks the objective.
@@ -18,7 +18,7 @@ from trainables.registry import Registry, classes_in
 _LOSSES = classes_in("trainables.objectives.losses", Objective)
 _LOSSES.sort(key=lambda loss: loss.name != ObjectiveConfig.name)  # the default first: tables list keys in this order
 OBJECTIVES: Registry[type[Objective]] = Registry("objective", *_LOSSES)
-"""The values of `objective.name`."""
+"""All objectives, by the values of `objective.name`."""
 
 
 def fits(objective: type[Objective], layout: type[Layout]) -> bool:
@@ -53,7 +53,7 @@ def check_objective(recipe: Recipe) -> None:
 
 
 def check_bank(recipe: Recipe) -> None:
-    """Raise `UserError` for a memory bank smaller than one batch, or for any bank with a layout of classes."""
+    """Raise `UserError` for a memory bank smaller than a batch, or for any bank if the layout's groups are classes."""
     anchors = recipe.optimisation.batch_size * recipe.part(Layout).anchors_each
     bank, _ = recipe.part(Objective).memory_bank()
     if bank and any(part.groups_are_classes for part in recipe.part(Layout).parts):
@@ -69,7 +69,7 @@ def check_bank(recipe: Recipe) -> None:
 
 
 def group_shape(recipe: Recipe) -> tuple[int | None, int | None]:
-    """Return how many positives and hard negatives the layout `groups` makes for each anchor; None: all it has."""
+    """Return the numbers of positives and hard negatives per anchor in the layout `groups`. None means all."""
     objective = recipe.part(Objective)
     positives, negatives = (_number(recipe, key) for key in ("objective.positives", "objective.negatives"))
     return (
@@ -79,15 +79,15 @@ def group_shape(recipe: Recipe) -> tuple[int | None, int | None]:
 
 
 def chosen_objective(recipe: Recipe) -> Objective:
-    """Return the checked objective of a recipe; it draws nothing if its layout has `exact_counts`."""
+    """Return the checked objective of a recipe. It draws no positives or negatives if its layout has `exact_counts`."""
     check_objective(recipe)
     objective = recipe.part(Objective)
     return objective.without_draws() if all(part.exact_counts for part in recipe.part(Layout).parts) else objective
 
 
 def guide_config(recipe: Recipe) -> EncoderConfig | None:
-    """Return the encoder that `objective.guide` or `objective.teacher` names, with default settings otherwise. None if
-    the recipe names neither."""
+    """Return the settings of the encoder that `objective.guide` or `objective.teacher` names; all but the name are
+    defaults. None if the recipe names neither."""
     flat = recipe.flat()
     name = flat.get("objective.guide", flat.get("objective.teacher"))
     return EncoderConfig(name=name) if isinstance(name, str) else None

@@ -29,10 +29,10 @@ class ContrastSet:
     anchor_group: Tensor  # (anchors,) the group of each anchor
     zero_scores: Tensor | None = None  # (anchors,) number of additional terms exp(0) in each denominator
     partners: Tensor | None = None
-    """(anchors, dim): vectors compared with the first `partner_candidates` candidates instead of the anchors."""
+    """(anchors, dim): vectors that replace the anchors when compared with the first `partner_candidates` candidates."""
     partner_candidates: int = 0
     hardness: Tensor | None = None
-    """(anchors, candidates): a factor per score. Factor times similarity, without gradient, is added to the score."""
+    """(anchors, candidates): a factor for each score. Factor times similarity is added to it, without gradient."""
 
     @classmethod
     def of_groups(cls, batch: EmbeddedBatch, groups: Groups, positives: Tensor, denominator: Tensor) -> ContrastSet:
@@ -48,7 +48,7 @@ class ContrastSet:
         )
 
     def rows(self, part: slice) -> ContrastSet:
-        """Return a copy with some of the anchors and all candidates."""
+        """Return a copy with the anchors in `part` only, and all candidates."""
         return replace(
             self, **{name: value[part] for name in ANCHOR_FIELDS if (value := getattr(self, name)) is not None}
         )
@@ -66,7 +66,8 @@ class ContrastSet:
         return replace(self, anchors=change(self.anchors), candidates=change(self.candidates), partners=partners)
 
     def with_bank(self, vectors: Tensor, text: Tensor) -> ContrastSet:
-        """Return a copy with more candidates, (entries, dim): negatives of each anchor whose group lacks their text."""
+        """Return a copy with the entries of a memory bank, (entries, dim), as more candidates. An entry is a negative
+        of each anchor whose group does not contain the text of the entry."""
         matches = self.groups.match_texts(text)[self.anchor_group]  # (anchors, entries)
         return replace(
             self,

@@ -24,14 +24,14 @@ class Contrastive(Softmax, Objective):
     (`temperature`). A batch without an anchor gives 0.
 
     The entries of a memory bank are candidates of earlier batches: additional negatives of every anchor, without
-    gradient. With any `false_negatives`, entries with the text of an anchor or its positives are not its negatives.
+    gradient. Whatever `false_negatives` is, an entry with the text of an anchor or its positives is not its negative.
 
     With `false_negatives="mask"` a candidate with the text of the anchor or of one of its positives is left out of the
     denominators, except that each positive stays in its own. With "keep" it stays, as in the authors' code, which does
     not compare texts. A second view of the anchor that serves as its positive is a positive. "guide" and "self" also
     leave out candidates that are nearer to the anchor than its farthest positive by more than `filter_margin`. "guide"
     measures this by cosines of a frozen guide's embeddings, "self" by the similarity of the loss itself. Positives are
-    never left out. All widths of `dims` use the same masks, computed from whole embeddings. The count of negatives
+    never left out. The sizes of `dims` use the same masks, computed from whole embeddings. The count of negatives
     excludes removed candidates; `filtered_negatives` counts the candidates that "guide" or "self" removed. For texts
     of a grammar see `truly_false.py`.
     """
@@ -76,7 +76,7 @@ class Contrastive(Softmax, Objective):
         return Loss(losses.sum() / counts["anchors"].clamp(min=1), {**counts, **further}, contrasted)
 
     def _unmasked(self, batch: EmbeddedBatch) -> ContrastSet | None:
-        """Return the comparison that keeps every candidate, with the same draws; None without a grammar."""
+        """Return the comparison that keeps every candidate, from the same draws. None if no grammar made the texts."""
         if batch.entailed is None:
             return None
         draws = torch.Generator().set_state(batch.generator.get_state())
@@ -84,7 +84,8 @@ class Contrastive(Softmax, Objective):
         return keeping.compare(replace(batch, projected=batch.projected.detach(), generator=draws))
 
     def _near(self, batch: EmbeddedBatch, compared: ContrastSet) -> Tensor:
-        """Return (anchors, candidates), boolean: whether a candidate is nearer to the anchor than its positives."""
+        """Return (anchors, candidates), boolean: whether the candidate is nearer to the anchor than the anchor's
+        farthest positive, by more than the margin."""
         judged_by, cosine, margin = compared, self.cosine, 0.1
         if self.false_negatives == "guide":
             assert batch.guide is not None, "the model gives the guide's embeddings"

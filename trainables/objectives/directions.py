@@ -24,7 +24,7 @@ SAME_SIDE = DIRECTIONS[2:]
 
 
 def _check_names(directions: Sequence[str]) -> str | None:
-    """Return a problem if a name is repeated or out of order. So there is one way to write equal settings."""
+    """Return the problem if a direction is repeated or out of order, as equal settings must be written alike."""
     if directions and directions[0] == FORWARD[0] and list(directions) == [d for d in DIRECTIONS if d in directions]:
         return None
     return f"must be {FORWARD[0]}, then any of {', '.join(DIRECTIONS[1:])} in this order"
@@ -86,7 +86,7 @@ class Directed(Contrastive):
         return compared if self.directions == FORWARD else self._further(compared, batch.text[compared.groups.anchor])
 
     def _further(self, base: ContrastSet, text: Tensor) -> ContrastSet:
-        """Return `base` with the directions beside query_to_doc. `text`: (anchors,) the fingerprints of the queries."""
+        """Add all chosen directions but query_to_doc to `base`. `text`: (anchors,) the fingerprints of the queries."""
         queries, documents = base.anchors, base.candidates
         partners = documents[base.positives.int().argmax(dim=1)]  # a query without a document is in no mask
         itself = torch.eye(len(queries), dtype=torch.bool, device=queries.device)

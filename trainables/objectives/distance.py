@@ -9,7 +9,7 @@ from torch import Tensor
 
 
 def distance(a: Tensor, b: Tensor) -> Tensor:  # (n, dim), (m, dim) -> (n, m)
-    """Return Euclidean distances, exact between near points. The gradient is 0 between equal points."""
+    """Return Euclidean distances of rows of `a` and `b`, exact also between near rows. Equal rows have gradient 0."""
     distances: Tensor = _Distance.apply(a, b)
     return distances
 

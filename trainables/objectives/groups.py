@@ -1,4 +1,4 @@
-"""The groups of a batch: each anchor with its positives and hard negatives, and the texts that are no negatives of it.
+"""The groups of a batch: each anchor with its positives and hard negatives, and the texts that cannot be its negatives.
 
 Everything that decides a shape is computed on the CPU, before the batch is embedded, and copied to the device. Masks
 are made on the device. So no step waits for a GPU.
@@ -23,7 +23,7 @@ TENSOR_FIELDS = ("anchor", "pair_group", "entailed", "contradicted", "positives"
 
 @dataclass(frozen=True)
 class Groups:
-    """A view of a batch by groups. Pairs labelled neutral are neither positives nor hard negatives."""
+    """The pairs of a batch, grouped by anchor. Pairs labelled neutral are neither positives nor hard negatives."""
 
     anchor: Tensor  # (groups,) index into items
     pair_group: Tensor  # (pairs,) the group of each pair, counted from 0
@@ -81,8 +81,8 @@ class Groups:
 
     @functools.cached_property
     def _text_matches(self) -> tuple[Tensor, Tensor]:
-        """(words,): the unique fingerprints of the batch, sorted. (groups, words + 1), boolean: whether the text is
-        in the group; the last column is for all other texts, and is False."""
+        """The sorted unique fingerprints of the batch's texts, (words,), and whether a text is that of a group's anchor
+        or positive, (groups, words + 1). The last column is for texts outside the batch, and is False."""
         on_cpu, device = self.on_cpu, self.anchor.device
         words, number = torch.unique(self._pairs.text, return_inverse=True)
         members = torch.cat([on_cpu.anchor, self._pairs.hypothesis[on_cpu.positives]])
@@ -94,10 +94,10 @@ class Groups:
 
 @dataclass(frozen=True)
 class GroupMembers:
-    """The members of all groups with masks of positives and negatives. Candidates: all members, then hard negatives."""
+    """The members (anchors and positives) of all groups, and masks of the positives and negatives of each member."""
 
     members: Tensor  # (members,) index into items: the anchors, then the positives
-    candidates: Tensor  # (candidates,) index into items
+    candidates: Tensor  # (candidates,) index into items: the members, then the hard negatives
     positives: Tensor  # (members, candidates), boolean
     negatives: Tensor  # (members, candidates), boolean
     groups: Groups

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 NUMBERS_AT_ONCE = 2**24
-"""The most numbers, one for an anchor and a candidate, that a loss computes at a time."""
+"""Most numbers that a loss computes at once, such as one score for each pair of an anchor and a candidate."""
 
 
 def contrastive(

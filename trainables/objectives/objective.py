@@ -39,7 +39,8 @@ class EmbeddedBatch(TextPairs):
     projected: Tensor  # (items, head dim): the embeddings after the projection head, for contrastive terms
     guide: Tensor | None = None  # (items, guide dim): embeddings of a frozen guide or teacher
     entailed: Tensor | None = None
-    """(items, items), boolean: whether the second text follows from the first, a premise. None without a grammar."""
+    """(items, items), boolean: whether the second text follows from the first, a premise. None if no grammar made the
+    texts."""
     generator: torch.Generator
     """Draws positives and negatives; the same on every worker."""
     bank: Tensor | None = None  # (entries, head dim): candidates of earlier batches, without gradient
@@ -73,7 +74,7 @@ class Loss:
 
 
 def counts_of(positives: Tensor, negatives: Tensor) -> Mapping[str, Tensor]:
-    """Return the counts of every report, () each, from boolean masks of the whole batch, (anchors, candidates) each.
+    """Return the counts that reports show, () each, from boolean masks of the whole batch, (anchors, candidates) each.
 
     Only anchors with a positive, and their negatives, are counted.
     """
@@ -106,14 +107,14 @@ class Objective(Options):
     mlm_only: ClassVar[bool] = False
     """Whether the objective has no loss of its own. `loss` is then not called, and `objective.mlm` must be above 0."""
     contrasts: ClassVar[bool] = True
-    """Whether the loss compares anchors with candidates. Reports count these."""
+    """Whether the loss compares anchors with candidates. Only then do reports show the numbers of both."""
     fits_population: ClassVar[bool] = False
     """Whether trials can train as a population: `training/population_training.py` implements NT-Xent only."""
     released: ClassVar[Mapping[str, Value]] = {}
     """Settings of `objective.fidelity=released`: those in which the authors' code differs from the paper's text."""
 
     def check(self, layout: type[Layout]) -> None:
-        """Raise `UserError` for settings that do not fit the formula or the layout."""
+        """Raise `UserError` for settings that do not fit the objective's formula or the layout of the data."""
 
     def module(self, dim: int) -> nn.Module | None:
         """Return a module that is trained with the encoder and dropped at test time. `dim`: size of embeddings."""
@@ -139,10 +140,10 @@ class Objective(Options):
 
     @property
     def settings_stackable(self) -> bool:
-        """Whether the loss has no filters, no widths and no learned temperature, as populations need."""
+        """Whether the loss has no filters, no `dims` and no learned temperature: a population cannot compute these."""
         learned = isinstance(self, Temperature) and self.temperature == "learned"
         return not (self.filters or learned or (isinstance(self, Widths) and self.dims))
 
     def without_draws(self) -> Self:
-        """Return a copy that draws nothing, for a layout that makes exactly P positives and Q negatives."""
+        """Return a copy that draws no positives or negatives, for a layout that makes exactly P and Q of them."""
         return self

@@ -11,12 +11,12 @@ from trainables.objectives.temperature import Temperature
 from trainables.objectives.widths import Widths
 
 KEEP_FALSE_NEGATIVES: Mapping[str, Value] = {"objective.false_negatives": "keep"}
-"""The setting of released code, which does not compare texts."""
+"""A setting of all authors' released code, which does not compare texts."""
 
 
 @dataclass(frozen=True)
 class TextMask(Options):
-    """Key of objectives that contrast texts."""
+    """The key `false_negatives` of objectives that contrast texts."""
 
     section = "objective"
 

@@ -24,7 +24,7 @@ TEMPERATURE = functools.partial(
     label="tau (temperature)",
     search=Range(0.01, 1.0, log=True),
 )
-"""Defines `objective.temperature` for an objective."""
+"""Defines the key `objective.temperature` in the class of an objective that calls this."""
 LEARNED = ("temperature", lambda temperature: temperature == "learned")
 
 
@@ -69,7 +69,7 @@ class Temperature(Options):
         )
 
     def tau(self, learned: Tensor | None) -> float | Tensor:
-        """Return the present tau. `learned`: the value of the module from `learned`, which a learned tau needs."""
+        """Return the present tau. `learned`: the output of the module that trains tau; None if tau is a number."""
         if self.temperature != "learned":
             return self.temperature
         assert learned is not None, "the model gives a learned temperature"

@@ -1,4 +1,4 @@
-"""Counts of how often the removal of a negative is right, for texts of a grammar, which decides the false negatives."""
+"""Counts of how often the removal of a negative is right, for texts whose grammar decides which negatives are false."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def count_false_negatives(entailed: Tensor, text: Tensor, unmasked: ContrastSet,
 
 
 def count_by_masks(anchors: Any, negatives: Any, masked: Any, false: Any) -> dict[str, Any]:
-    """Return the counts, () each, from boolean tensors or arrays. anchors: the judged anchors. The other masks are
-    (anchors, candidates): the negatives before any is masked, the masked negatives, and the candidates that are truly
-    false."""
+    """Return the counts of `count_false_negatives`, () each, from boolean tensors or arrays. `anchors`: the judged
+    anchors. The other masks are (anchors, candidates): `negatives` before any is masked, the `masked` ones, and
+    the candidates that are truly `false`."""
     return {
         "judged_anchors": anchors.sum(),
         "false_negatives": (negatives & false).sum(),

@@ -1,4 +1,4 @@
-"""The loss at several widths of the embedding (Matryoshka representation learning, Kusupati 2022)."""
+"""The loss of embeddings cut to several widths, or numbers of dimensions (Matryoshka learning, Kusupati 2022)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def _falling(dims: Sequence[str]) -> str | None:
-    """Return a problem if widths do not fall. So there is one way to write equal settings."""
+    """Return the problem if widths do not fall, as equal settings must be written alike; None if they fall."""
     numbers = [int(name) for name in dims if name.isascii() and name.isdigit() and len(name) < 10]
     if [str(number) for number in sorted({*numbers} - {0}, reverse=True)] == list(dims):
         return None
@@ -31,7 +31,7 @@ def _weights(weights: Sequence[str]) -> str | None:
 
 @dataclass(frozen=True)
 class Widths(Options):
-    """Keys of objectives that compare embeddings."""
+    """Keys of objectives that can also be computed on embeddings cut to smaller sizes, the widths."""
 
     section = "objective"
 
@@ -51,14 +51,14 @@ class Widths(Options):
     )
 
     def at_widths(self, loss: Callable[[int | None], Tensor]) -> Tensor:
-        """Return the loss of the whole embeddings, `loss(None)`, plus the weighted loss of each width of `dims`."""
+        """Return the loss of the whole embeddings, `loss(None)`, plus the weighted losses of those cut to `dims`."""
         value = loss(None)
         for width, weight in zip(self.dims, self.dims_weights or ("1",) * len(self.dims), strict=True):
             value = value + float(weight) * loss(int(width))
         return value
 
     def check_widths(self, head: str) -> None:
-        """Raise `UserError` for widths with a projection head, or with a wrong number of weights. `head`: its kind."""
+        """Raise `UserError` for `dims` with a projection head or a wrong number of weights. `head`: `head.kind`."""
         if not self.dims:
             return
         if head != "none":

@@ -35,15 +35,16 @@ class TrainingProgress:
     sums: dict[str, float] = field(default_factory=dict)
     last_loss: float | None = None
     streams: Count | None = None
-    """How many random streams the forward passes drew from: one per worker, the largest number if it changed. None if
-    nothing was drawn."""
+    """Number of random streams from which the forward passes drew, one per worker; the largest number if a resume
+    changed the number of workers. None if nothing was drawn."""
     kept: dict[str, Any] | None = None
-    """The weights that `optimisation.keep` has kept so far; None if it keeps the last. `keep`; for `best` the `step`,
-    its `score` in percent and the number of `scored` steps; for `average` `from_step` and the number of `steps`."""
+    """The weights that `optimisation.keep` has kept so far; None if it keeps the last. The entries are `keep`, then for
+    `best` the `step`, its `score` in percent and the number of `scored` steps, or for `average` the first step
+    (`from_step`) and the number of `steps`."""
     chunk: Chunk = None
     """`Chunk` of the last step."""
     rungs: list[dict[str, Any]] = field(default_factory=list)
-    """The numbers of each rung: `reports.ledger.record.Record.training`. On the first worker only."""
+    """The numbers of each rung, as in `reports.ledger.record.Record.training`. On the first worker only."""
 
     def add(self, **values: float) -> None:
         for name, value in values.items():
@@ -57,7 +58,7 @@ def save_state(
     progress: TrainingProgress,
     weights: Mapping[str, Tensor],
 ) -> None:
-    """Write everything that a later process needs to continue the same training. `weights`: `LastWeights.tensors`."""
+    """Write all that a later process needs to continue the training. `weights`: `LastWeights.tensors`."""
     folder.mkdir(parents=True, exist_ok=True)
     tensors = {f"model.{name}": value for name, value in model.state_dict().items()}
     for position, parameter in enumerate(_parameters(optimiser)):
@@ -71,8 +72,8 @@ def save_state(
 def load_state(
     folder: Path, model: nn.Module, optimiser: torch.optim.Optimizer, weights: dict[str, Tensor]
 ) -> TrainingProgress:
-    """Load a saved state, and fill `weights` with tensors on the CPU. Raises `UserError` for an invalid state or one of
-    another model."""
+    """Load a saved state into model and optimiser, put the kept weights into `weights`, on the CPU, and return the
+    progress. Raises `UserError` for an invalid state or the state of another model."""
     with readable(folder):
         tensors = load_file(folder / TENSORS)
         model.load_state_dict({name[6:]: value for name, value in tensors.items() if name.startswith("model.")})
@@ -87,7 +88,7 @@ def load_state(
 
 @contextlib.contextmanager
 def readable(folder: Path) -> Iterator[None]:
-    """Turn errors while a checkpoint is read into a `UserError`, except `torch.OutOfMemoryError`."""
+    """Turn each error that reading a checkpoint raises into a `UserError`, except `torch.OutOfMemoryError`."""
     try:
         yield
     except torch.OutOfMemoryError:

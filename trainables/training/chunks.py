@@ -41,8 +41,9 @@ BYTES_PER_PARAMETER = 12
 """Bytes per trained number that are not allocated before the first step: gradient and AdamW's state."""
 
 OUT_OF_MEMORY_KINDS: set[Hashable] = set()
-"""Kinds of trials that ran out of memory in this process. The next trial of the kind starts with the encoder's own
-passes, which draw the same random numbers as the plain step. It finds smaller passes, which draw others, by itself."""
+"""Trials that ran out of memory in this process, by encoder class, parameter shapes, precision and batch size. The next
+trial of this kind starts with the encoder's own passes, which draw the same random numbers as the plain step. Smaller
+passes draw other numbers, so it takes them only after a step of its own ran out of memory."""
 
 
 class Chunks:
@@ -152,7 +153,8 @@ class Chunks:
         return Loss(value, loss.counts)
 
     def _look_ahead(self, batch: TokenizedBatch) -> None:
-        """Decide, equally on all workers, whether the step fits, if the batch is larger than all batches before."""
+        """Take a smaller `chunk` if the batch is larger than all batches before and is not expected to fit in memory.
+        All workers decide the same."""
         share = self._largest_share(batch)
         lengths = [len(ids) for ids in share]
         if sum(lengths) <= self._fitting and max(lengths) <= self._longest:

@@ -53,7 +53,7 @@ class Workers:
 
     @classmethod
     def from_process_group(cls) -> Workers:
-        """Return this worker of the default process group. Call it once per process: with GPUs it makes a group."""
+        """Return this worker of the default process group. Call it only once: with GPUs it makes another group."""
         cpu_group = None if dist.get_backend() == "gloo" else dist.new_group(backend="gloo")
         machines: list[Any] = [None] * dist.get_world_size()
         dist.all_gather_object(machines, socket.gethostname(), group=cpu_group)
@@ -77,7 +77,8 @@ class Workers:
         return [order[rank :: self.count] for rank in range(self.count)]
 
     def gather(self, local: Tensor, shares: Sequence[Sequence[int]]) -> Tensor:  # (own, dim) -> (all, dim)
-        """Return the embeddings of all workers in the order of the batch. Gradients flow back to the worker of each."""
+        """Return the embeddings of all workers in the order of the batch. Gradients flow back to the worker that
+        computed the embedding."""
         sizes = [len(share) for share in shares]
         stacked = local if self.count == 1 else _Gather.apply(local, sizes, self)
         order = torch.tensor([i for share in shares for i in share]).argsort()

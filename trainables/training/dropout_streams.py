@@ -18,7 +18,7 @@ class RandomState:
 
     @classmethod
     def of(cls, device: torch.device) -> RandomState:
-        """Return the present state."""
+        """Return the present state of the random streams of a device."""
         cuda = torch.cuda.get_rng_state(device) if device.type == "cuda" else None
         return cls(torch.get_rng_state(), cuda, device)
 

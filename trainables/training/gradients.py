@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from trainables.training.distributed import Workers
 
 BUCKET_BYTES = 25 * 2**20
-"""Gradients are sent in buckets of about this size. Each small bucket costs a start; large buckets start late."""
+"""Gradients are sent in buckets of about this size. Small buckets cost more sends; large ones are sent later."""
 TABLE_ROWS = 8192
 """A matrix with at least this many rows counts as an embedding table, of which a step uses few rows."""
 
@@ -148,7 +148,7 @@ class _WordTable(_Bucket):
     sent; this is so with a head for masked language modelling that is tied to the table."""
 
     def send(self) -> None:
-        """Send the rows with a gradient unless they were sent. Waits for the exchange of which rows these are."""
+        """Send the rows with a gradient unless they were sent. Waits until all workers know which rows these are."""
         if self._sent is not None:
             return
         (table,) = self.parameters
@@ -169,7 +169,8 @@ class _WordTable(_Bucket):
 
 
 def _is_table(parameter: Tensor) -> bool:
-    """Return whether this is an embedding table on the CPU. On a GPU, a worker would have to wait for its row count."""
+    """Return whether this is an embedding table on the CPU. A table on a GPU is sent whole, because a worker would have
+    to wait until the GPU has counted the rows."""
     return parameter.dim() == 2 and len(parameter) >= TABLE_ROWS and parameter.device.type == "cpu"
 
 

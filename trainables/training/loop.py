@@ -34,7 +34,7 @@ from trainables.training.weights_kept import build_weight_rule
 
 
 class TrainingDivergedError(Exception):
-    """The loss is no longer a number."""
+    """The loss of a step is infinite or not a number."""
 
     def __init__(self, message: str, progress: TrainingProgress) -> None:
         """`progress`: the progress until the divergence, with all its seconds."""
@@ -62,12 +62,13 @@ class Watcher:
         return False
 
     def checkpoint(self, step: int, save: Callable[[Path], None]) -> bool:
-        """Save on the first worker. Called on every worker; return False on all of them to end the training."""
+        """Write a checkpoint by `save(folder)`, on the first worker. Called on every worker; return False on all of
+        them to end the training."""
         return True
 
     def rung(self, number: int, progress: TrainingProgress) -> bool:
-        """Handle a rung before the last step, counted from 1; of several rungs at one step only the last. Called on
-        every worker; return False on all of them to end the training."""
+        """Handle rung `number`, counted from 1, before the last step. If a step reaches several rungs, only the last of
+        these is handled. Called on every worker; return False on all of them to end the training."""
         return True
 
     def score(self) -> float | None:
@@ -77,7 +78,8 @@ class Watcher:
 
 
 def learning_rate(step: int, steps: int, config: OptimisationConfig) -> float:
-    """Return the rate at a step, counted from 0: a linear rise, then linear to 0, a half cosine to 0, or constant."""
+    """Return the learning rate at a step, counted from 0. It rises linearly in the warm-up. Then it falls to 0,
+    linearly or by a half cosine, or stays constant."""
     warmup = int(config.warmup * steps)
     if step < warmup:
         return config.learning_rate * step / warmup
@@ -204,7 +206,7 @@ class _Account:
         return self.progress.sums.get("tokens", 0) + (self._last.sums["tokens"] if self._last else 0)
 
     def add(self, number: int, batch: TokenizedBatch, loss: Loss, rate: float) -> None:
-        """Add a queued step, and settle the step before it."""
+        """Store a step that the device has queued, and `settle` the step before it."""
         if self.workers.rank == 0 and not self._wished:
             self._wished = self.watcher.wants_checkpoint(number)
         value = loss.value.detach()
@@ -243,7 +245,7 @@ class _Account:
 
 
 def _number(count: float | Tensor, late: Iterator[float]) -> float:
-    """Return a count; for a tensor, the next number of `late`."""
+    """Return a count. The count of a tensor is the next number of `late`, which the device computed."""
     if not isinstance(count, Tensor):
         return count
     return next(late) if count.is_floating_point() else int(next(late))

@@ -216,7 +216,7 @@ class MemoryBank(nn.Module):
         self.register_load_state_dict_post_hook(MemoryBank._forget)
 
     def entries(self) -> tuple[Tensor, Tensor] | tuple[None, None]:
-        """Return the vectors, (entries, width), and their fingerprints, (entries,); None twice during the warm-up."""
+        """Return vectors, (entries, width), and fingerprints, (entries,). Both are None in the warm-up or if empty."""
         added, batches = self._counts()
         filled = min(added, len(self.texts))
         if filled == 0 or batches < self.warmup:
@@ -253,9 +253,9 @@ def _fingerprint(text: bytes) -> int:
 
 
 def _padding_share(batch: TokenizedBatch) -> Tensor:  # (sentences, 1)
-    """Return real length divided by padded length. Liao's released code divides the sum over the real tokens by the
-    padded length, so padding shrinks a mean. Premises and hypotheses of a batch are padded separately, each to the
-    longest."""
+    """Return each sentence's real length divided by its padded length. Liao's released code divides the sum over the
+    real tokens by the padded length, so padding shrinks a mean. Premises and hypotheses of a batch are padded
+    separately, each to the longest."""
     lengths = torch.tensor([len(ids) for ids in batch.tokens], dtype=torch.float64) - 1  # [CLS] is left out
     padded = torch.ones_like(lengths)
     for members in (batch.hypothesis, batch.premise):  # a sentence that is both counts as a premise

@@ -121,4 +121,4 @@ class _StackedAdamW:
 
 
 OPTIMISERS: Registry[type[Optimiser]] = Registry("optimiser", AdamW, SGD)
-"""The values of `optimisation.optimiser`."""
+"""All optimisers, by the values of `optimisation.optimiser`."""

@@ -13,11 +13,11 @@ class Pace:
     """Measures steps and tokens per second over the last `PACE_SECONDS`."""
 
     def __init__(self, step: int, tokens: float) -> None:
-        """`step`, `tokens`: the numbers that are done at the start."""
+        """`step`, `tokens`: numbers of steps and tokens that are done at the start of the measurement."""
         self._points = deque([(time.perf_counter(), step, tokens)])
 
     def after(self, step: int, tokens: float) -> dict[str, float]:
-        """Return the speed after `step` steps and `tokens` tokens; empty if no step was done since."""
+        """Return the speed after `step` steps and `tokens` tokens; empty if no step was done since the start."""
         now = time.perf_counter()
         points = self._points
         points.append((now, step, tokens))

@@ -44,9 +44,9 @@ if TYPE_CHECKING:
     from trainables.corpora.scene_meanings import Meanings
 
 NUMBERS_AT_ONCE = {"cpu": 2**23, "cuda": 2**28}
-"""Most numbers in one tensor of activations of a stack's members. More members make more stacks."""
+"""Most numbers in one activation tensor of a stack, by device. Members beyond this limit are put into more stacks."""
 SCORES_AT_ONCE = {"cpu": 2**20, "cuda": 2**28}
-"""Most scores that are computed at once. None is stored for later. On a CPU they should fit in its caches."""
+"""Most scores computed at once, by device; none is stored for later. On a CPU they should fit in its caches."""
 
 
 @dataclass
@@ -56,7 +56,7 @@ class Member:
     model: StudyModel
     recipe: Recipe
     sampler: Sampler
-    """Members with the same object share batches; if they also have the same store, they share base embeddings."""
+    """Members with the same sampler object share batches; if they have the same store too, also base embeddings."""
     progress: TrainingProgress = field(default_factory=TrainingProgress)
     """Steps and sums, as from `loop.train`. `seconds` is an equal share of the population's seconds."""
     diverged: str | None = None
@@ -88,10 +88,10 @@ class PopulationWatcher(Protocol):
     """Callbacks of a population's training. Steps are counted from 1."""
 
     def wants_step(self, step: int) -> bool:
-        """Return, after each step, whether to call `step`. That call waits for the device."""
+        """Return whether to call `step` after this step. Called after each step; `step` waits for the device."""
 
     def step(self, step: int, save: Callable[[Path], None]) -> bool:
-        """Handle a step; `save(folder)` writes a checkpoint. Return False, after saving one, to end the training."""
+        """Handle a step; `save(folder)` writes a checkpoint. To end the training, save one and return False."""
 
 
 def train_population(
@@ -173,7 +173,7 @@ class _Batches:
         self._drawn: dict[int, Batch] = {}
 
     def of(self, member: Member, like: Tensor, masks: bool) -> _StackedPairs:
-        """Return the batch of a member. `masks`: equal texts are left out (`objective.false_negatives=mask`)."""
+        """Return a member's batch on the device of `like`. `masks`: leave out equal texts (`false_negatives=mask`)."""
         sampler, store = member.sampler, member.encoder.store
         key = id(sampler), id(store), masks
         if key not in self._made:
@@ -233,7 +233,7 @@ def _count_false_negatives(
 
 
 class _Stack:
-    """Members of one shape: layers of stacked parameters, and their optimiser."""
+    """Members with layers of equal shapes, trained by one optimiser. Their parameters are stacked layer by layer."""
 
     def __init__(self, members: Sequence[Member], steps: int) -> None:
         self.members, self.steps = members, steps
@@ -287,7 +287,7 @@ class _Stack:
             member.progress.add(loss=loss, **own.counts)
 
     def inputs(self) -> Iterable[Member]:
-        """Return one member for each pair of sampler and store."""
+        """Return one member for each different input: each pair of sampler and embedding store."""
         return {(id(member.sampler), id(member.encoder.store)): member for member in self.members}.values()
 
     def unstack(self) -> None:
@@ -317,7 +317,7 @@ class _Stack:
         return activations
 
     def _backward(self, activations: list[Tensor], delta: Tensor) -> list[Tensor]:
-        """Return the gradients in the optimiser's order: all weights, then all biases. `delta`: by the last output."""
+        """Return the gradients in the optimiser's order: weights, then biases. `delta`: gradient by the last output."""
         weights: list[Tensor] = []
         biases: list[Tensor] = []
         for layer in reversed(range(len(self.weight))):
@@ -391,7 +391,7 @@ def _save(folder: Path, step: int, members: Sequence[Member], stacks: Sequence[_
 
 
 def _load(folder: Path, members: Sequence[Member], stacks: Sequence[_Stack]) -> int:
-    """Load a saved state and return the steps done. Raises `UserError` for an invalid state or one of other members."""
+    """Load a saved state, and return its step. Raises `UserError` for an invalid state or one of other members."""
     place = {id(member): number for number, member in enumerate(members)}
     with readable(folder):
         tensors = load_file(folder / TENSORS)

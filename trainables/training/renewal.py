@@ -28,7 +28,7 @@ class Renewal:
             model.register_buffer("mined", torch.tensor(self.sampler.table))
 
     def begin(self) -> None:
-        """Give the sampler the model's negatives. Call it after a checkpoint is loaded, which has negatives, too."""
+        """Give the sampler the negatives in the model. Call it after a checkpoint is loaded, which may change them."""
         if self.sampler is not None:
             self.sampler.set_table(self.model.get_buffer("mined").numpy(force=True).copy())
 

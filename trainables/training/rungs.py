@@ -41,7 +41,7 @@ class Measure:
         return tuple(task for leaf in self.leaves for task in leaf.tasks)
 
     def of(self, scores: Mapping[str, float | None]) -> float | None:
-        """Return the measure from development scores by `TASK.NUMBER`. Missing scores are skipped; None without any."""
+        """Return the measure from development scores by `TASK.NUMBER`, of those that exist; None if none does."""
         terms = [(scores.get(f"{task}.{self.number}"), 1.0) for task in self.tasks]
         terms += [(part.of(scores), weight) for part, weight in self.parts]
         measured = [(value, weight) for value, weight in terms if value is not None]
@@ -99,12 +99,12 @@ class RungPlan:
 
 
 DEFAULT_RUNGS = RungPlan("share", (1 / 8, 1 / 4, 1 / 2))
-"""Each rung is at twice the amount of the rung before."""
+"""The default rungs. Each is at twice the amount of the rung before."""
 
 
 def parse_rungs(text: str) -> RungPlan:
-    """Read `8` (parts of equal size), `share:0.25,0.5`, `steps:100,300`, `epochs:0.5,1` or `tokens:1e6,3e6`. Raises
-    `UserError` for other text."""
+    """Return the plan that a text means: `8` (parts of equal size), `share:0.25,0.5`, `steps:100,300`, `epochs:0.5,1`
+    or `tokens:1e6,3e6`. Raises `UserError` for other text."""
     unit, colon, amounts = text.partition(":")
     try:
         if not colon:

@@ -10,9 +10,9 @@ from trainables.encoders.contract import TrainableEncoder
 from trainables.encoders.prompts import NO_PROMPTS, Prompts
 
 MOST_BYTES = 256 * 2**20
-"""Enough for a million short sentences."""
+"""Default limit of a `TokenMemory`. It is enough for a million short sentences."""
 _ENTRY_BYTES = 100
-"""Bytes of a dictionary entry."""
+"""Approximate bytes of a dictionary entry, without its text and tokens."""
 
 
 class TokenMemory:

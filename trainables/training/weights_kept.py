@@ -95,7 +95,7 @@ class AverageWeights(LastWeights):
     """Keeps the mean of the weights after each of the last steps. Buffers have the values of the last step."""
 
     def __init__(self, encoder: TrainableEncoder, steps: int, share: float) -> None:
-        """`share`: of all steps, at least one step."""
+        """`share`: this last share of all steps is averaged, at least one step."""
         super().__init__()
         self.encoder, self.steps = encoder, steps
         self.first = steps - max(1, round(share * steps)) + 1
@@ -132,7 +132,7 @@ def build_weight_rule(
 
 
 def _trained(encoder: Any) -> dict[str, Tensor]:
-    """Return the trained parameters, tied ones once."""
+    """Return the trained parameters by name. Tied parameters are listed once."""
     return {name: parameter for name, parameter in encoder.named_parameters() if parameter.requires_grad}
 
 

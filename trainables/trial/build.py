@@ -59,7 +59,7 @@ def build_encoder(recipe: Recipe, seed: int, embedding_folder: Path | None) -> B
 
 
 def load_base(recipe: Recipe, seed: int) -> BaseEncoder:
-    """Return the encoder without an adapter. Afterwards the next random number is the first of the seed."""
+    """Return the encoder without an adapter. Afterwards torch draws the numbers of the seed from the first one on."""
     torch.manual_seed(seed)
     own = ENCODERS[recipe.encoder.kind].options
     encoder = load_encoder(
@@ -141,7 +141,7 @@ def base_fingerprint(encoder: BaseEncoder) -> str:
 def describe_encoder(
     recipe: Recipe, fingerprint: str, encoder: Encoder, model: StudyModel | None = None
 ) -> TrainedEncoder:
-    """Describe the encoder for the trial's record. Parameters of `model` outside the encoder are listed as fresh."""
+    """Describe the encoder for the trial's record. Entry `fresh`: newly initialised parameters, also of `model`."""
     around = [name for name, _ in model.named_parameters() if not name.startswith("encoder.")] if model else []
     fresh = [*getattr(encoder, "fresh", ()), *around]
     omitted, ending = differences_from_original(recipe), kept_model_end(recipe.encoder)

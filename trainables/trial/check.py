@@ -26,7 +26,7 @@ from trainables.trial.data_requests import sampler_request, senteval_folder
 from trainables.trial.kept_by import keeping_measure
 
 _SCORES = 10
-"""This many scores are enough to choose among a training's weights."""
+"""Number of development scores that is enough to choose among the weights of a training."""
 
 
 def check_recipes(recipes: Sequence[Recipe], evaluation: EvaluationConfig) -> None:
@@ -63,15 +63,15 @@ def check_recipes(recipes: Sequence[Recipe], evaluation: EvaluationConfig) -> No
 
 
 def check_widths(recipe: Recipe) -> None:
-    """Raise `UserError` for widths not below the encoder's width, if that is known before the encoder is loaded."""
+    """Raise `UserError` if a size in `objective.dims` is not below the encoder's, if this is known before loading."""
     objective, dim = recipe.part(Objective), known_width(recipe.encoder)
     if isinstance(objective, Widths) and dim is not None:
         objective.check_dim(dim)
 
 
 def check_development(evaluation: EvaluationConfig, measure: Measure, subject: str, alternative: str) -> None:
-    """Raise `UserError` if a training would have no development score. The message starts with `subject`, the user of
-    the score, and ends with `alternative`, what else to do than add a task."""
+    """Raise `UserError` if a training would have no development score. The message starts with `subject`, which names
+    the option that needs the score, and ends with `alternative`, what a user can do instead of adding a task."""
     if measure.number == "seconds":
         return
     if all(TASKS[task].development != measure.number for task in measure.tasks):

@@ -12,12 +12,12 @@ from trainables.recipe import SCENES, Recipe
 
 
 def senteval_folder(name: str) -> Path:
-    """Return the folder in SentEval's layout. For `scenes`, the built-in corpus is written on first use."""
+    """Return the folder of evaluation data in SentEval's layout. `scenes`: the built-in data, written on first use."""
     return scenes.ensure() / "senteval" if name == SCENES else Path(name)
 
 
 def sampler_request(recipe: Recipe, seed: int, encoder: SpanEncoder | None = None) -> SamplerRequest:
-    """Return the request of a recipe to its layout. `encoder`: for layouts that draw tokens; checks need none."""
+    """Return what a recipe asks of its layout. `encoder`: for layouts that draw tokens; checks need none."""
     positives, negatives = group_shape(recipe)
     return SamplerRequest(
         batch_size=recipe.optimisation.batch_size,

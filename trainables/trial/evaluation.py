@@ -32,7 +32,7 @@ class Evaluator:
         self.config, self.workers = config, workers
         self.senteval: Path = senteval_folder(config.senteval)
         self.description: Evaluated = {}
-        """Description of the sentences that are evaluated beside the tasks, for the record."""
+        """Description of the sentences that are embedded in addition to the tasks, for the record."""
         self._watched = sentences(config.heat_map) if config.heat_map != "none" and workers.rank == 0 else None
         self._before: np.ndarray | None = None
 
@@ -56,8 +56,8 @@ class Evaluator:
         )
 
     def measure(self, encoder: Encoder, measures: Sequence[Measure]) -> dict[str, float]:
-        """Return the measures at a rung, in percent, by name. A measure averages only configured tasks. Measures
-        without a score or data are left out. Empty on all workers but the first."""
+        """Return the values of the measures at a rung, in percent, by name. A measure averages only configured tasks. A
+        measure without data or a score is left out. The result is empty on all workers but the first."""
         needed = {task for measure in measures for task in measure.all_tasks}
         tasks = [task for task in task_names(self.config.tasks) if task in needed]
         if not tasks:
@@ -70,7 +70,7 @@ class Evaluator:
 
 
 def keeping_score(encoder: Encoder, config: OptimisationConfig, workers: Workers) -> float | None:
-    """Return the score of `optimisation.keep_by` during training; None without data or on other workers."""
+    """Return the score of `optimisation.keep_by` now. None without data, and on all workers but the first."""
     measure, folder = keeping_measure(config.keep_by), senteval_folder(config.senteval)
     scores = evaluate_together(
         encoder, workers, lambda encode, documents: development(encode, folder, measure.all_tasks, documents)
@@ -98,8 +98,8 @@ def describe_senteval(config: EvaluationConfig, evaluation: SentEvalResult) -> C
 
 
 def evaluate_together(encoder: Encoder, workers: Workers, evaluate: Callable[[Encode, Encode | None], T]) -> T | None:
-    """Run an evaluation on the first worker. All workers encode a share of its sentences. It may encode once, and once
-    more for documents if the encoder embeds documents differently.
+    """Run `evaluate` on the first worker. All workers encode a share of its sentences. `evaluate` may encode once, and
+    once more for documents if the encoder embeds documents differently.
 
     The other workers do not wait for the result, and get None.
     """

@@ -14,9 +14,9 @@ from trainables.training.model import TEMPERATURE
 from trainables.trial.peak import Peak
 
 COUNTED = ("loss", "pairs", "sentences", "tokens", "anchors", "positives", "negatives", "batches_without_anchor")
-"""Sums over the batches, from the loop and, for most objectives, from `counts_of`."""
+"""Names of sums over the batches, which the loop and, for most objectives, `counts_of` compute."""
 FILTERED = "filtered_negatives"
-"""Sum over the batches of the negatives that were removed by their scores, for objectives that filter negatives."""
+"""Name of the sum over batches of negatives removed by their scores, for objectives that filter negatives."""
 
 
 class TrialClock:
@@ -55,7 +55,7 @@ class TrialClock:
 
 def after_scoring(cost: TrialCost, seconds: float, gpus: float = 0.0, memory: float | None = None) -> TrialCost:
     """Return the cost plus `seconds` of scoring, during which the trial held `gpus` GPUs and took `memory` MiB. None:
-    scoring took no memory of the kind that is counted."""
+    this memory does not count, as for a trial on a GPU, or cannot be measured."""
     before = cost.get("peak_memory_mb")
     return {
         **cost,

@@ -16,17 +16,17 @@ from trainables.senteval.tasks import TASKS, kind_of
 from trainables.trial.data_requests import sampler_request
 
 MAX_TRAINED = 0.5
-"""Largest share of queries with a trained relevant document at which such documents count."""
+"""Relevant documents in the training data count only if at most this share of queries has such a document."""
 
 
 def overlap(
     recipe: Recipe, senteval: Path, tasks: Iterable[str], fingerprints: tuple[str | None, str | None]
 ) -> dict[str, np.ndarray] | None:
-    """Return for each task with a test part, (items,), whether each item contains a sentence of the corpus. None for a
+    """Return for each task with a test split, (items,), whether each item contains a sentence of the corpus. None for a
     recipe without training, and for a layout without sentences.
 
     Near duplicates count, by the rule of `leaks`. The sentences of a search item are its query and relevant documents.
-    `senteval`: the tasks' folder. `fingerprints`: of corpus and tasks. Errors of reading either are raised.
+    `senteval`: the tasks' folder. `fingerprints`: of corpus and tasks. Errors of reading corpus or tasks are raised.
     """
     if not recipe.trains or not recipe.part(Layout).has_sentences:
         return None
@@ -65,6 +65,7 @@ def _seen(
 
 
 def _of_items(own: np.ndarray, answers: np.ndarray) -> np.ndarray:  # (items,)
-    """Join the marks of queries and of their relevant documents. If training has those of most queries, the documents
-    are a known set, such as the answers of an FAQ: to rank them for a new query is the task, so they do not count."""
+    """Return the marks of queries joined with the marks of their relevant documents (`answers`). If training has seen
+    documents of most queries, they are a known set to rank for new queries, such as the answers of an FAQ, and their
+    marks do not count."""
     return own | answers if answers.mean() <= MAX_TRAINED else own

@@ -54,7 +54,7 @@ def release_free_memory() -> None:
 
 
 def reset_peak() -> bool:
-    """Reset the peak of torch or of the system. Returns False if it cannot be reset."""
+    """Reset the peak memory that torch or the system has measured. Returns False if it cannot be reset."""
     if torch.cuda.is_available():
         torch.ones(1, 1, device="cuda").mm(torch.ones(1, 1, device="cuda"))  # cuBLAS allocates its workspace once
         torch.cuda.reset_peak_memory_stats()

@@ -33,7 +33,7 @@ from trainables.trial.spec import TrialSpec
 from trainables.trial.watcher import CheckpointClock
 
 POINTS = 100
-"""How often losses are reported in a training. Reporting each step could take longer than the step."""
+"""Number of times that a training reports its losses. Reporting each step could take longer than the step."""
 
 
 def run_population(
@@ -48,8 +48,8 @@ def run_population(
     """Train pairs of recipe and seed together, then evaluate one after another. Raises `UserError` unless all have the
     same `population_key`.
 
-    Results equal those of `run_trial` except for rounding and cost: a member counts an equal share of the training. For
-    a member that is done None is yielded, though it is trained. A member that diverges stops; the rest continues.
+    Results equal those of `run_trial` except for rounding and cost: a member counts an equal share of the training. A
+    member whose result exists (`done`) is trained too, and None is yielded. If a member diverges, the rest continues.
     """
     import_late()
     peak, began = Peak(), time.perf_counter()

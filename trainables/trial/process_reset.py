@@ -37,16 +37,16 @@ class Growth:
     """Growth of a process since its first trial, which imports and reads data that later trials use too."""
 
     memory: int
-    """Bytes, without the cache of `trainables.process_cache`."""
+    """Bytes of resident memory, without the cache of `trainables.process_cache`."""
     cuda: int
     """Bytes of tensors that are left on the GPU."""
     threads: int
-    """Threads of Python. They cannot be ended from outside."""
+    """Number of Python threads. They cannot be ended from outside."""
 
 
 @dataclass(frozen=True)
 class _Setting:
-    """A setting of the whole process or thread."""
+    """One setting of the whole process or thread: functions that read and write its value."""
 
     read: Callable[[], Any]
     write: Callable[[Any], object]

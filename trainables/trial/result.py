@@ -28,7 +28,7 @@ class TrialResult:
     training: TrainingNumbers = field(default_factory=TrainingNumbers)
     cost: TrialCost = field(default_factory=TrialCost)
     data: Trained = field(default_factory=Trained)
-    """Description of the training data."""
+    """Description of the encoder and of the training data."""
     evaluated: Evaluated = field(default_factory=Evaluated)
     """Description of the evaluation data."""
     card: str | None = None
@@ -37,7 +37,7 @@ class TrialResult:
 
 @dataclass(frozen=True)
 class Unscored:
-    """A trial after its last embedding. `trainables.trial.save_and_score.score` makes its result in any process.
+    """A trial that is embedded but not scored. Any process can score it by `trainables.trial.save_and_score.score`.
 
     That process needs no GPU. It needs the evaluation and training data at the same paths, and the recipe's plugins.
     An `Unscored` can be pickled.
@@ -46,6 +46,6 @@ class Unscored:
     spec: TrialSpec
     embeddings: Embeddings
     result: TrialResult
-    """The result before scoring."""
+    """The parts of the result that are known before scoring."""
     model: Path | None
     """The folder of the saved model; None: it was not saved."""

@@ -48,7 +48,7 @@ def run_trials(
 ) -> Iterator[TrialResult | Unscored | None]:
     """Run one trial, or several as a population (`population_key`), and yield their results one by one.
 
-    For a member that is done, None is yielded. A population runs on one worker only.
+    For a member whose result exists (`TrialSpec.done`), None is yielded. A population runs on one worker only.
     """
     if len(specs) > 1:
         yield from run_population(
@@ -89,11 +89,12 @@ def run_trial(
     embedding_folder: Path | None = None,
     hand_over: bool = False,
 ) -> TrialResult | Unscored:
-    """Train and evaluate. Every worker calls the function; only the result of the first worker has scores.
+    """Train and evaluate a recipe. Every worker calls the function; only the result of the first worker has scores.
 
     `model_folder` receives the trained encoder. In `embedding_folder` trials share embeddings of frozen encoders.
-    `resume`: the folder of a checkpoint. With `hand_over` a trial ends after its last embedding, for
-    `save_and_score.score`. Raises `Interrupted` on every worker if the reporter ends the training at a checkpoint.
+    `resume`: the folder of a checkpoint. With `hand_over` the trial ends after its last embedding and
+    returns an `Unscored` for `save_and_score.score`. Raises `Interrupted` on every worker if the reporter ends the
+    training at a checkpoint.
     """
     import_late()
     spec = TrialSpec(recipe, seed, evaluation, model_folder)

@@ -54,7 +54,7 @@ def score_soup(
 
 
 def _from(recipe: Recipe, model: Path) -> Recipe:
-    """Return the untrained recipe of a saved model. The model already lacks the layers that the recipe left out. A
-    merged adapter is always in fp32."""
+    """Return the recipe that loads a saved model and trains nothing. The model already lacks the layers that the recipe
+    leaves out. A merged adapter is always in fp32."""
     merged: dict[str, Value] = {"encoder.dtype": "fp32"} if recipe.encoder.adapter == "lora" else {}
     return recipe.preferring({**UNTRAINED, **merged, "encoder.name": str(model), "encoder.layers": None})

@@ -11,11 +11,11 @@ from trainables.recipe import Recipe
 
 @dataclass(frozen=True)
 class Soup:
-    """Saved models of a recipe. Their average is scored instead of a training."""
+    """Saved models of a recipe, of which a trial scores the average. It trains nothing."""
 
     models: tuple[Path, ...]
     share: float
-    """Weight of the average; the untrained encoder has the rest."""
+    """Weight of the average in the scored model. The untrained encoder has the rest of the weight."""
 
 
 @dataclass(frozen=True)
@@ -26,8 +26,8 @@ class TrialSpec:
     seed: int
     evaluation: EvaluationConfig = EvaluationConfig()
     model_folder: Path | None = None
-    """Receives the trained encoder as a sentence-transformers model."""
+    """Folder for the trained encoder, as a sentence-transformers model. None: the encoder is not saved."""
     done: bool = False
     """Whether the result exists already. In a population the trial is then trained again, but not scored."""
     soup: Soup | None = None
-    """None: the trial trains, if its recipe does."""
+    """Models whose average is scored. None: the trial trains its recipe, or scores the untrained encoder."""

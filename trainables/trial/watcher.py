@@ -38,7 +38,7 @@ class CheckpointClock:
         return in_time or self.reporter.wants_checkpoint()
 
     def take(self, step: int, save: Callable[[Path], None]) -> bool:
-        """Write a checkpoint and pass it to the reporter. False: the training continues in another process."""
+        """Write a checkpoint and pass it to the reporter. Return False if the training continues in another process."""
         with tempfile.TemporaryDirectory() as scratch:
             save(Path(scratch))
             going_on = self.reporter.checkpoint(Path(scratch))
@@ -66,7 +66,7 @@ class TrialWatcher(Watcher):
         self.stopped: str | None = None
 
     def resumed_seconds(self, training_seconds: float) -> float:
-        """Return how many of the seconds an earlier process spent."""
+        """Return how many of the training seconds were spent in earlier processes."""
         return max(0.0, training_seconds - (time.perf_counter() - self.began))
 
     def step(self, step: int, scalars: dict[str, float]) -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class AugmentedCrossEntropy(LiaoPairs, Objective):
-    """Mean cross-entropy over (anchor, positive) and (anchor, negative) pairs, with at most N+ and N- per anchor.
+    """Mean cross-entropy over (anchor, positive) and (anchor, negative) pairs, at most N+ and N- of them per anchor.
 
     A positive is labelled entailment. A negative of the anchor's own premise keeps its label. The paper does not
     specify the label of a hypothesis of another premise; here it is contradiction, as SNLI labels unrelated captions.

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _OUT = -1e9
 """Score of a left-out text, instead of minus infinity: a softmax over only minus infinity is NaN."""
 _UNIT = 0.01
-"""Vectors count as unit vectors if their length differs from 1 by less than this, as bf16 rounds."""
+"""Vectors count as unit vectors if their length differs from 1 by less than this, because bf16 rounds."""
 _LEAST = 1e-6
 """Least divisor when embeddings are normalised. It keeps the gradient at length 0 finite in any precision."""
 
@@ -88,7 +88,7 @@ class Distill(Widths, Objective):
         return self.teacher is None
 
     def check_teacher(self, dim: int, teacher: int) -> None:
-        """Raise `UserError` if `matches="embeddings"` and the sizes of embeddings and teacher's embeddings differ."""
+        """Raise `UserError` if `matches="embeddings"` and the sizes of trained and teacher's embeddings differ."""
         if self.matches == "embeddings" and dim != teacher:
             raise UserError(
                 f"objective.matches=embeddings compares {dim} numbers with the {teacher} of objective.teacher; set "

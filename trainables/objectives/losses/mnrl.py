@@ -15,7 +15,8 @@ from trainables.objectives.options import KEEP_FALSE_NEGATIVES
 
 @dataclass(frozen=True)
 class Ranking(Contrastive):
-    """Compares anchors with the positives and hard negatives of all groups. An anchor's positives do not compete."""
+    """Compares anchors with the positives and hard negatives of all groups. An anchor's positives are not in each
+    other's denominators."""
 
     layouts: ClassVar[tuple[str, ...]] = ("groups", "pairs", "similar_pairs", "sentences")
     released = KEEP_FALSE_NEGATIVES

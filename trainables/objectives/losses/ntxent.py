@@ -22,7 +22,8 @@ class NTXent(Contrastive):
     l(a, b) and l(b, a) over all pairs; DeCLUTR's eq. 1 prints the sum. If an anchor has several positives, b is the
     mean of their (projected) embeddings. A group without a positive is left out.
 
-    For false negatives, a mean of several positives has the text of each; in a memory bank, that of its anchor.
+    In the search for false negatives, a mean of several positives has the text of each of them. In a memory bank it has
+    the text of its anchor.
     """
 
     name = "ntxent"

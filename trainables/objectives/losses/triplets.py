@@ -86,7 +86,8 @@ class BatchAll(Margin, Objective):
     def _summed(
         self, batch: EmbeddedBatch, classes: GroupMembers, pairs: _PositivePairs, members: slice
     ) -> Tensor:  # (2,)
-        """Return the sum of some members' hinges and the number of hinges above 0, in float64: exact beyond 2**24."""
+        """Return the sum of some members' hinges and the number of hinges above 0. They are in float64, which counts
+        exactly also beyond 2**24."""
 
         def summed(part: slice) -> Tensor:  # (1, 2)
             some = slice(members.start + part.start, members.start + part.stop)
@@ -159,7 +160,7 @@ class _PositivePairs:
 
     @property
     def mean_count(self) -> int:
-        """Mean number of positives per anchor, rounded up. `_hinges` makes a row of candidates for each of them."""
+        """Mean number of positives per anchor, rounded up. `_hinges` makes a row of candidates for each positive."""
         return -(-len(self.anchor) // max(1, len(self.ends) - 1))
 
     def within(self, anchors: slice) -> tuple[Tensor, Tensor]:
