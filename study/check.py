@@ -58,7 +58,8 @@ def notes(plan: Plan) -> list[str]:
 def warnings(plan: Plan, on_gpu: bool) -> list[str]:
     """Return warnings of settings that work, but slowly. Each begins with a recipe's key.
 
-    The GPU is checked only if this machine has one: the head node of a cluster may have none.
+    `on_gpu`: whether trials use a GPU. It is checked only if this machine has one, as the head node of a cluster may
+    not.
     """
     recipes = [plan.base, *(recipe for recipe in plan.rows.values() if recipe is not None)]
     keys = {
@@ -80,7 +81,8 @@ def warnings(plan: Plan, on_gpu: bool) -> list[str]:
 
 
 def recipes_of(plan: Plan) -> list[Recipe]:
-    """Return all recipes that are sure to run, and extreme ones that Optuna may make of the base, each once."""
+    """Return all recipes that are sure to run, each once. If Optuna explores, the base recipe is among them, also with
+    the largest batch that Optuna may choose."""
     base = _extremes(plan) if plan.explored else []
     base += [entrant.recipe for entrant in plan.finals.references] if plan.finals else []
     recipes = {recipe.hash: recipe for recipe in [*base, *plan.rows.values(), *plan.grid] if recipe is not None}
@@ -88,7 +90,7 @@ def recipes_of(plan: Plan) -> list[Recipe]:
 
 
 def _extremes(plan: Plan) -> list[Recipe]:
-    """Return the base, and the base with the largest batch that Optuna may ask for."""
+    """Return the base recipe, and the base recipe with the largest batch that Optuna may choose."""
     domain = next((domain for domain in plan.space.domains if domain.key == "optimisation.batch_size"), None)
     if domain is None:
         return [plan.base]
@@ -97,7 +99,7 @@ def _extremes(plan: Plan) -> list[Recipe]:
 
 
 def _check_keys(plan: Plan) -> None:
-    """Raise `UserError` for a given key that no trial has."""
+    """Raise `UserError` for a key of the command, such as one of `--set`, that no trial of the study has."""
     fixed = [recipe for recipe in (*plan.rows.values(), *plan.grid) if recipe is not None]
     domains = plan.space.domains if plan.explored else ()
     for key in split(plan.draft.overrides)[0]:
@@ -126,7 +128,7 @@ def _check_goals(plan: Plan) -> None:
 
 
 def _check_reach(rungs: RungPlan, base: Recipe, domains: Sequence[Domain]) -> None:
-    """Raise `UserError` if even the longest training ends before the first rung, as far as that is known yet."""
+    """Raise `UserError` if even the longest training, as far as it is known yet, ends before the first rung."""
     longest = None if rungs.unit == "share" else _longest(base, domains)
     reach = None if longest is None else forecast_rungs(rungs, longest)
     if reach is not None and not reach[0]:
@@ -137,7 +139,7 @@ def _check_reach(rungs: RungPlan, base: Recipe, domains: Sequence[Domain]) -> No
 
 
 def _longest(base: Recipe, domains: Sequence[Domain]) -> Recipe | None:
-    """Return the recipe of the longest training that a search may ask for; None if it may ask for other data, too."""
+    """Return the recipe of the longest training that a search may choose; None if a search may change the data, too."""
     chosen: dict[str, Value] = {}
     for domain in domains:
         if domain.key.startswith(DATA_KEYS):

@@ -96,7 +96,7 @@ def _limited(plan: Plan, cluster: Cluster, allotment: Allotment) -> str:
 
 
 def _not_run(plan: Plan) -> list[str]:
-    """Return `not run, because …: SBERT baseline`, a line for each reason."""
+    """Return lines such as `not run, because …: SBERT baseline`, one for each reason."""
     rows: dict[str, list[str]] = {}
     for label, reason in plan.missing.items():
         rows.setdefault(reason, []).append(label)
@@ -126,7 +126,8 @@ def in_short(plan: Plan, cluster: Cluster) -> str:
 
 
 def _parts(plan: Plan, fixed: Sequence[Trial]) -> str:
-    """Return `18 rows, 2 recipes from Optuna, 1 seed`; `36 of 18 rows` if several seeds make 36 trials of them."""
+    """Return the planned trials in words, such as `18 rows, 2 recipes from Optuna, 1 seed`; `36 of 18 rows` if several
+    seeds make 36 trials of 18 rows."""
     rows = [trial.recipe.hash for trial in fixed if trial.row]
     grid = [trial.recipe.hash for trial in fixed if not trial.row]
     parts = [
@@ -139,19 +140,19 @@ def _parts(plan: Plan, fixed: Sequence[Trial]) -> str:
 
 
 def _by_optuna(plan: Plan) -> str:
-    """Return `3 recipes from Optuna`; with `at most` if some of the recipes, or of their seeds, may not run."""
+    """Return `3 recipes from Optuna`; with ` at most` if some of these recipes, or of their seeds, may not run."""
     most = plan.first_decides or bool(of_study(plan.limits))
     return f"{count(plan.explored, 'recipe')} from Optuna{' at most' if most else ''}"
 
 
 def _more_by_racing(plan: Plan, fixed: Sequence[Trial]) -> int:
-    """Return the largest number of trials of further seeds, including those that are done."""
+    """Return how many trials the race may add at most by further seeds; trials that are done already count, too."""
     recipes = len({trial.recipe.hash for trial in fixed if trial.recipe.uses_seed}) + plan.explored
     return recipes * (plan.most_seeds - len(plan.seeds))
 
 
 def _further_seeds(plan: Plan, perhaps: int) -> list[str]:
-    """Return `up to 162 more trials: …`; empty if every recipe gets the same seeds."""
+    """Return the line `up to 162 more trials: …` on a race; empty if `perhaps`, the number of these trials, is 0."""
     if not perhaps:
         return []
     return [
@@ -161,7 +162,8 @@ def _further_seeds(plan: Plan, perhaps: int) -> list[str]:
 
 
 def _finals(plan: Plan) -> tuple[list[str], int]:
-    """Return `then the finals, up to 40 trials: 3 recipes x 5 fresh seeds, beside …`, and how many are left to run."""
+    """Return the line `then the finals, up to 40 trials: 3 recipes x 5 fresh seeds, beside …`, and how many of these
+    trials are not done yet."""
     if plan.finals is None:
         return [], 0
     before = plan.earlier_study
@@ -211,7 +213,7 @@ def _limits(limits: Mapping[str, float], budget: Budget, usual: str | None) -> l
 
 
 def _room(budget: Budget, usual: str | None, on: Resources, seconds: float) -> float:
-    """Return how many trials the study's limits have room for. `seconds`: of a trial, used before one has ended."""
+    """Return how many trials the limits have room for. `seconds`: guess for one, used until a trial has ended."""
     cost = {"seconds": seconds, "workers": on.workers, "gpu_seconds": seconds * on.workers * on.gpus}
     a_trial = {name: budget.guess(name, usual) or LIMITS[name].of(cost) for name in budget.limits}
     rooms = [max(0.0, budget.left(name)) / amount for name, amount in a_trial.items() if amount]

@@ -1,7 +1,7 @@
 """Studies from Python, run as from the command line: `from study import Outcome, Study`.
 
 found = Study(train="pairs.csv", encoder="sentence-transformers/all-MiniLM-L6-v2", minutes=60).run()
-found                  # the answer, in a notebook with its forest
+found                  # the answer, in a notebook with its forest plot
 found.model().encode(["a dog runs"])
 
 Outcome("results/pairs")        # the answer of a finished study
@@ -122,7 +122,8 @@ class Outcome:
 
     @property
     def _read(self) -> Results:
-        """The results, with the study's own names registered, as another study may have changed them since."""
+        """The results. The study's own space is loaded first: another study may have replaced the names that it
+        adds."""
         self._loaded.info.load_space(self.results)
         return self._loaded
 
@@ -170,7 +171,8 @@ class Outcome:
         return optuna.load_study(study_name=self._read.info.space, storage=optuna.storages.JournalStorage(backend))
 
     def model(self) -> SentenceTransformer:
-        """Return the model to ship, else the model of `best_recipe`. `UserError` if it was not kept."""
+        """Return the averaged model if the answer has one, else the model of `best_recipe`. `UserError` if this model
+        was not kept, or if the answer is to keep the untrained encoder."""
         answer, best = self.answer, Findings.of(self._read).best
         if answer.to_use and not answer.to_train:
             raise UserError(f"{self.results}: the answer is to keep the untrained encoder, so no model was made")
@@ -183,8 +185,8 @@ class Outcome:
         return SentenceTransformer(str(self.results / folder), trust_remote_code=False)
 
     def table(self) -> pd.DataFrame:
-        """Return the compared recipes, the best first, in points: the recipes of the finals, the base settings and the
-        untrained encoder; without finals the rows. Ends of intervals are as in the report."""
+        """Return one row per compared recipe, the best first, in points: the recipes of the finals, the base settings
+        and the untrained encoder. Without finals, the space's rows are compared. Intervals are as in the report."""
         import pandas as pd
 
         answer, boards = self.answer, Findings.of(self._read).boards
@@ -219,7 +221,7 @@ class Outcome:
 
 
 def _ends(name: str, gain: Gain | Comparison | None) -> dict[str, float | None]:
-    """Return a number and the ends of its interval as columns."""
+    """Return columns of a table: `name` with the gain, and both ends of its interval; empty without a gain."""
     return {} if gain is None else {name: gain.gain, f"{name}, low": gain.low, f"{name}, high": gain.high}
 
 
@@ -249,7 +251,7 @@ def _plain(value: Any) -> Any:
 
 
 def _is_sentence(text: str | Path) -> bool:
-    """Whether an item of a list is no path: no such file exists, and the item has spaces."""
+    """Whether an item of a list is a sentence, not a path: it has spaces, and no file of that name exists."""
     return isinstance(text, str) and " " in text and not os.path.exists(os.path.expanduser(text))
 
 

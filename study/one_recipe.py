@@ -37,7 +37,7 @@ from trainables.sections import KEEP_BY_KEY, SENTEVAL_KEY
 SUFFIXES = (".toml", ".json")
 ELSEWHERE = "a row of a space is trained by --space SPACE --recipe ROW, other keys by --space SPACE --recipe KEYS.toml"
 LONGEST = 60
-"""Largest number of letters of a recipe's name in its folder's name."""
+"""Largest number of letters of a recipe's name in the name of its results folder."""
 HEAD = '''"""A space of one recipe, made by --recipe."""
 
 from search_spaces.space import Row, Space
@@ -48,7 +48,7 @@ SPACE = '''
 
 
 def read_recipe(request: Request) -> Subject:
-    """Return the space of the recipe that `--recipe` names. `UserError` if it names none, or an answer has none."""
+    """Return the space of the recipe of `--recipe`. `UserError` for an unknown one, or results that recommend none."""
     assert request.recipe is not None
     is_file = request.recipe.endswith(SUFFIXES)
     if not request.space:
@@ -87,8 +87,8 @@ def _alone(
     scale: Scale | None = None,
     number: str = "",
 ) -> Subject:
-    """Return the space with that row alone. `own`: the person's file of the space, which may have added names.
-    `number`: that of an explored recipe, which then names the folder."""
+    """Return the space with this row as its only one. `what`: its title. `own`: the person's file of the space, run as
+    a plugin, as it may add names. `number`: number of an explored recipe, which then names the folder."""
     called = number or re.sub(r"[^A-Za-z0-9.]+", "-", row.label)[:LONGEST].strip("-.")
     alone = dataclasses.replace(
         space,
@@ -111,7 +111,7 @@ def _alone(
 
 
 def _of_results(request: Request) -> Subject:
-    """Return the recipe that a study's answer recommends, in the study's own space, scale and evaluation."""
+    """Return the space of the recipe that a study's answer recommends, with that study's scale and evaluation."""
     assert request.recipe is not None
     place = open_location(request.recipe, Path())
     place.pull()
@@ -127,7 +127,7 @@ def _of_results(request: Request) -> Subject:
         raise UserError(f"--recipe {where} is of the scale {info.scale}, not {request.scale}; leave --scale out")
     flat, name, number, what = _answered(results, where)
     scored = results.evaluation
-    # Keys that the new study sets by itself, as this one did.
+    # Keys that the new study sets by itself, as the earlier study did.
     followed = ((SENTEVAL_KEY, scored.senteval), (KEEP_BY_KEY, kept_by(results.goals)))
     settings = {key: value for key, value in flat.items() if (key, value) not in followed}
     if request.train and SHARE in settings:  # the search may have had time only for a part

@@ -31,9 +31,10 @@ LEAST_TRAININGS, WANTED_TRAININGS = 4, 8
 """With room for fewer than `LEAST_TRAININGS` whole trainings, the data are cut to have room for `WANTED_TRAININGS` of
 them."""
 ABREAST = 2
-"""More places than these give no more room: a training has to end within a part of the limit."""
+"""At most this many trainings at once are counted as room. More places do not help, as a single training must end
+within a part of the limit."""
 FEWEST_ROWS = 1000
-"""Smallest number of rows that are left."""
+"""Smallest number of rows that a study is cut to."""
 TRAINING_COST = 3.0
 """Cost of training on a text, in embeddings of it: the backward pass costs twice as much as the forward pass."""
 READ_ROWS, SAMPLED_ROWS, WARM_UP_TEXTS = 2000, 64, 8
@@ -42,8 +43,9 @@ embedded untimed."""
 
 
 def cut_to_limit(plan: Plan, allotment: Allotment) -> Draft | None:
-    """Return the plan's draft with the share of the data that has room, and print that. None if the data stay whole: no
-    limit needs a part, or only a trial could show how long it takes. A continued study keeps its share."""
+    """Return the plan's draft with a share of the data that fits the limit, and print the share. None if the data stay
+    whole: because no limit requires a part, or because only a trial could show how long a training takes. A continued
+    study keeps its share."""
     flat, minutes = plan.base.flat(), plan.limits.get("minutes")
     if not plan.request.train or SHARE not in flat or SHARE in plan.draft.fixed:
         return None
@@ -86,9 +88,9 @@ def cut_to_limit(plan: Plan, allotment: Allotment) -> Draft | None:
 def fitting_share(
     rows: int, training: float, scoring: float, room: float, for_parts: int = FEWEST_ROWS
 ) -> float | None:
-    """Return the share of the rows with room for `WANTED_TRAININGS` trainings and their scoring; None: all rows have
-    room for `LEAST_TRAININGS`. Times are in seconds. If scoring takes most of the room, a training takes as long as
-    scoring. `for_parts`: rows that a search on parts needs; fewer are left only if it has no room."""
+    """Return the share of the rows that leaves room for `WANTED_TRAININGS` trainings and their scoring; None if all
+    rows have room for `LEAST_TRAININGS`. Times are in seconds. If scoring takes most of the room, a training may take
+    as long as scoring. `for_parts`: rows that a search on parts needs; fewer are left only if these have no room."""
     if room >= LEAST_TRAININGS * (training + scoring):
         return None
     left = max(scoring, room / WANTED_TRAININGS - scoring) / training
@@ -120,7 +122,8 @@ def trained_texts(row: Normal, negatives: int | None) -> list[str]:
 
 
 def _unknown(base: Recipe) -> bool:
-    """Whether embedding texts here cannot predict a training: on a GPU, and if a part of the data takes as long."""
+    """Whether the time to embed texts says nothing about the time of a training: on a GPU, or if a training on a part
+    of the data takes as long as on all of it."""
     frozen = population_key(base) is not None or base.encoder.adapter == "mlp"
     if frozen or base.optimisation.max_steps is not None:
         return True
@@ -137,7 +140,7 @@ def _texts_scored(plan: Plan) -> int:
 
 
 def _set(draft: Draft, share: float) -> Draft:
-    """Return the draft as if the person had set this share."""
+    """Return the draft as if the command had set `corpus.share` to this share."""
     request = dataclasses.replace(draft.request, set=(*draft.request.set, f"{SHARE}={share:g}"))
     own = {SHARE: share}
     return dataclasses.replace(

@@ -53,23 +53,23 @@ class Draft:
     """A request that is read, checked and resolved as far as possible without the cluster."""
 
     request: Request
-    """Later with the options of the study that the results contain (`study.results_folder.check.continued`)."""
+    """The request; later with options of the earlier study (`study.results_folder.check.continued`)."""
     plugins: tuple[SourceFile, ...]
     subject: Subject
     """The space as it is written, and its source code."""
     space: Space
-    """The space without the domains of keys that `--set` gives, as these are no longer searched, and with the goals of
-    `--goals`. Without the domains of a head if `objective.dims` cuts the embeddings, as these exclude each other."""
+    """The space with the goals of `--goals`, and without domains of keys that `--set` gives, as these are not searched.
+    If `objective.dims` cuts the embeddings, domains of a head are left out, too, as these exclude each other."""
     limits: Mapping[str, float]
     """Values of `--limit`, by name."""
     fixed: Mapping[str, Value]
     """Values of `--set`, by key."""
     overrides: Mapping[str, Value]
-    """Changes of the base of every recipe: `fixed`, and the options for data; paths are absolute."""
+    """Settings that every recipe has in place of the base's: `fixed`, and the options for data. Paths are absolute."""
     rows: tuple[Row, ...]
     """Rows that `--only` selects."""
     models: Mapping[str, str]
-    """Row label to the model that `--evaluate` names for it."""
+    """Models that `--evaluate` names, by row label."""
 
     @property
     def sources(self) -> tuple[SourceFile, ...]:
@@ -85,14 +85,14 @@ class Plan:
     location: ResultsLocation
     scale: Scale
     reason: str
-    """The reason for that scale."""
+    """The reason for the scale, in words."""
     base: Recipe
     evaluation: EvaluationConfig
-    """Scoring of a row's trained model."""
+    """How a row's trained model is scored."""
     rows: Mapping[str, Recipe | None]
-    """Recipes by label; None if an input that the row needs is not available."""
+    """Recipes of rows, by label; None if an input that the row needs is not available."""
     missing: Mapping[str, str]
-    """For rows without a recipe, the reason by label."""
+    """Reasons, by label, why rows have no recipe."""
     keeps_finals_size: bool = False
     """Whether the finals keep their size, because their finalists are known."""
 
@@ -125,7 +125,7 @@ class Plan:
 
     @functools.cached_property
     def rungs(self) -> RungPlan | None:
-        """The rungs of explored trials, and the measures there; None if the scheduler stops no trial."""
+        """The rungs of explored trials, with the measures that judge there; None if the scheduler stops no trial."""
         if not self.scheduler.stops:
             return None
         goals = self.space.searched_goals
@@ -169,10 +169,10 @@ class Plan:
 
     @functools.cached_property
     def scoring(self) -> Scoring:
-        """The evaluation that makes a row's trial done: of these tasks, under this protocol, on the present data.
+        """The evaluation that a row's trial needs to count as done: the study's tasks and protocol, on the present data
+        files.
 
-        An evaluation of other tasks has a fingerprint of other files. So a fingerprint is taken of each set of tasks in
-        the ledger.
+        A fingerprint covers the files of one set of tasks. So one is taken for each set of tasks in the ledger.
         """
         tasks, folder = task_names(self.evaluation.tasks), senteval_folder(self.evaluation.senteval)
         records, _ = self.ledger.sift()
@@ -183,10 +183,10 @@ class Plan:
 
     @functools.cached_property
     def exploring(self) -> EvaluationConfig:
-        """Scoring of an explored recipe: only on tasks that the goals need, and only on development parts.
+        """Scoring of an explored recipe: only on tasks that the goals need, and only on development splits.
 
-        It is scored as a row if a goal needs test parts, or if trials have limits: scoring is a part of a trial's cost,
-        and costs are compared with those of rows and with the limits.
+        An explored recipe is scored like a row if a goal needs test splits, or if trials have limits: scoring is a part
+        of a trial's cost, and costs are compared with those of rows and with the limits.
         """
         goals = self.space.searched_goals
         tasks = tuple(task for task in task_names(self.evaluation.tasks) if task in needed(goals))
@@ -204,11 +204,11 @@ class Plan:
         return frozenset(recipe.hash for recipe in self.rows.values() if recipe is not None)
 
     def evaluation_of(self, recipe_hash: str, seed: int) -> EvaluationConfig:
-        """Return the scoring of that trial's model."""
+        """Return how the model of this trial is scored."""
         return self.exploring if self.is_explored(recipe_hash, seed) else self.evaluation
 
     def scoring_of(self, recipe_hash: str, seed: int) -> Scoring:
-        """Return the evaluation that makes that trial done."""
+        """Return the evaluation that this trial needs to count as done."""
         return self._scoring_exploring if self.is_explored(recipe_hash, seed) else self.scoring
 
     @functools.cached_property
@@ -218,7 +218,8 @@ class Plan:
 
     @functools.cached_property
     def grid(self) -> tuple[Recipe, ...]:
-        """Every combination of the domains' grid values; with a conditional key only if its condition holds."""
+        """One recipe for each combination of the domains' grid values; empty without a grid search. A key with a
+        condition is set only if the condition holds."""
         if self.request.strategy != "grid":
             return ()
         domains = _grid_domains(self.space)
@@ -267,7 +268,8 @@ class Plan:
         )
 
     def fixed_trials(self) -> list[Trial]:
-        """Return trials of rows, then of the grid: each recipe once, its seeds together, or one if no seed matters."""
+        """Return the trials of rows, then of the grid. Each recipe occurs once, with all its seeds, or only with seed 0
+        if it uses no seed."""
         named: dict[str, tuple[Recipe, str, bool]] = {}
         for label, recipe in self.rows.items():
             if recipe is not None:
@@ -391,7 +393,7 @@ def _check_search(strategy: Search, scheduler: SchedulerEntry, space: Space) -> 
 
 
 def _measure(goal: Goal) -> Measure:
-    """Return a goal as a measure at a rung."""
+    """Return the goal as the measure by which rungs judge trials."""
     parts = tuple((_measure(part), weight) for part, weight in goal.weighted)
     return Measure(goal.name, goal.tasks, goal.number, parts)
 

@@ -30,22 +30,22 @@ from trainables.senteval.tasks import TASKS
 
 ASSUMED = Spread(0.5, 100)
 """Assumed spread of a score over seeds, if no recipe ran more than once. Pooled over the recipes of a study in
-`docs/examples`, seeds move the mean of STS12 to 16 by 0.01 to 1.1 points. It counts as known: sentences say `if`."""
+`docs/examples`, seeds move the mean of STS12 to 16 by 0.01 to 1.1 points. It is used like a measured spread."""
 WHY = "assumed; by 0.01 to 1.1 in this repository's examples"
 
 FEW_ITEMS = 50
-"""From this many test items on, a gain is planned by seeds."""
+"""With fewer test items no gain is planned, because the items decide more of it than the seeds do."""
 
 
 @dataclass(frozen=True)
 class TestSize:
-    """The size of a test, by which its items, without seeds, widen the intervals of gains."""
+    """The size of a test, which decides how wide its items alone, without seeds, make the intervals of gains."""
 
     __test__ = False  # not a test class of pytest
 
     items: int
     varies: float
-    """`TaskKind.least_deviation`."""
+    """Least standard deviation over items of two models' difference, in points (`TaskKind.least_deviation`)."""
 
     def half_interval(self, level: float) -> float:
         """Return about how many points an end of the interval is from the gain. `level`: probability of an error."""
@@ -60,7 +60,7 @@ class TestSize:
         return next(items for items in count(2) if replace(self, items=items).half_interval(level) <= points)
 
     def _error(self, share: float) -> float:
-        """Return a quantile of Student's t for the mean of the items; infinite for one item, which has no spread."""
+        """Return the quantile `share` of the items' mean by Student's t; infinite for one item, which has no spread."""
         from scipy.special import stdtrit
 
         if self.items < 2:
@@ -69,8 +69,8 @@ class TestSize:
 
 
 def gain_in_words(plan: Plan) -> list[str]:
-    """Return lines for a search with finals; empty without finals, and if seeds change nothing. With few test items no
-    gain is planned, as these decide more than seeds do."""
+    """Return lines to print on the gain that the finals can show; empty without finals, and if seeds change nothing.
+    With fewer than `FEW_ITEMS` test items a line says that no gain is planned."""
     if plan.finals is None or not plan.base.uses_seed:
         return []
     tests = own_tests(plan)
@@ -96,7 +96,7 @@ def gain_in_words(plan: Plan) -> list[str]:
 
 
 def few_items(plan: Plan) -> list[str]:
-    """Return a sentence if a task of a person's own data has too few test items to show any but large gains."""
+    """Return a warning if a task of a person's own data has too few test items to show small gains; else no line."""
     test = min(own_tests(plan), key=lambda test: test.items, default=None)
     return [f"{_of_items(test, _level(plan))}; give more by --test"] if test and test.items < FEW_ITEMS else []
 
@@ -115,12 +115,12 @@ def own_tests(plan: Plan) -> list[TestSize]:
 
 
 def _p_factor(plan: Plan) -> float:
-    """Return the factor by which the allowed error probability is divided at the next look at the tests."""
+    """Return by how much the next look at the tests (a report with verdicts) divides the allowed error probability."""
     return 1 / level_share(len(look_names(plan.results)) + 1)
 
 
 def _level(plan: Plan) -> float:
-    """Return the error probability of the interval of a finalist's gain: the next look's, over the finalists."""
+    """Return the error probability of a finalist's interval: that of the next look, divided among the finalists."""
     return (1 - CONFIDENCE) / _p_factor(plan) / (plan.finals.recipes if plan.finals else 1)
 
 
@@ -137,8 +137,8 @@ def _either(words: Sequence[str]) -> str:
 
 
 def _measured(plan: Plan) -> Iterator[tuple[Spread, str, str]]:
-    """Yield the spread over seeds of figures of this study's own trials, with the figure's name and the source: first
-    figures that the answer may be about, then the goals' development scores."""
+    """Yield spreads over seeds of this study's own scores, each with the score's name and its source. First come the
+    test scores that the answer may be about, then the development scores of the goals."""
     source = "as in earlier trials of this study"
     own = [record.filter_evaluations(plan.scoring) for record in plan.ledger.sift()[0] if record.status == "finished"]
     results = Results(plan.results, StudyInfo(plan.space.name), plan.space, own)
@@ -156,7 +156,8 @@ def _measured(plan: Plan) -> Iterator[tuple[Spread, str, str]]:
 
 
 def _spread(values: Iterable[tuple[str, float | None]], chance: float = 0.0) -> Spread | None:
-    """Return the spread of values, pooled over recipes with several. Copies count once, collapsed seeds never."""
+    """Return the spread over seeds, pooled over recipes with several; None if unknown. Copies count once, collapsed
+    seeds never. `values` are pairs (recipe hash, score)."""
     by_recipe: dict[str, list[float]] = {}
     for recipe_hash, value in values:
         if value is not None:

@@ -106,7 +106,7 @@ def as_it_came(base: Recipe) -> Recipe:
 
 
 def absolute(text: str) -> str:
-    """Return existing paths as absolute ones, because workers run in other folders. Ids and built-in names stay."""
+    """Return existing paths as absolute ones, as workers run in other folders. Hub ids and built-in names are kept."""
     if text in (SCENES, SCENES_ENCODER):
         return text
     parts = [expanded(part.strip()) for part in text.split(",")]

@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from reports.ledger.request import Request
 
 LEAST_WHY_MINUTES = 3
-"""Smallest number of minutes for `--why` after an answer other than `use`."""
+"""With fewer minutes left of the limit, `--why` does not run after an answer other than `use`."""
 
 
 def command() -> int:
-    """Run `main` as a command line, and return the exit code, 2 for a mistake of the person's."""
+    """Run `main` as a command line, and return the exit code, which is 2 for a mistake in the command."""
     code = answer_user_errors(main)
     exit_at_signals(code)
     return code

@@ -17,7 +17,7 @@ from trainables.plugins import load_plugin
 from trainables.recipe import Value
 
 DATA_KEYS = ("corpus.nli", "corpus.columns", "corpus.labels", "corpus.documents", "evaluation.senteval")
-"""Keys that have an option of their own, with the last part of the key as its name: `--nli`."""
+"""Keys with an option of their own, which is named by the last part of the key, such as `--nli`."""
 
 
 @dataclass(frozen=True)
@@ -28,13 +28,13 @@ class Subject:
     file: SourceFile | None = None
     """The text that makes the space, if it is not one of this repository's."""
     plugins: tuple[SourceFile, ...] = ()
-    """Plugins that must run before the space, besides those of the command."""
+    """Plugins that must run before the space, in addition to those of the command."""
     scale: Scale | None = None
     """The scale of the earlier study, if the space is made of its answer."""
     results: str | None = None
     """The results folder if the command names none."""
     options: Mapping[str, str | None] = field(default_factory=dict)
-    """Options for prepared data, in place of the command's, which are of the person's files."""
+    """Data options by name, in place of the command's, which fit the person's files and not the prepared ones."""
 
 
 def named_space(name: str) -> Subject:
@@ -52,8 +52,8 @@ def plugin(path: Path) -> SourceFile:
 
 
 def overrides(request: Request, fixed: Mapping[str, Value], instead: Mapping[str, str | None]) -> dict[str, Value]:
-    """Return the changes of the base of every recipe: the request's options for data, or the values that a study of own
-    data has `instead`, and `fixed`, the values of `--set`. Paths are absolute."""
+    """Return the settings that replace those of the base in every recipe: the request's options for data (or, by name,
+    the values in `instead`), and `fixed`, the values of `--set`. Paths are absolute."""
     names = {key: key.partition(".")[2] for key in DATA_KEYS}
     texts = {key: instead.get(name, getattr(request, name)) for key, name in names.items()}
     values = dict(parse_assignment(f"{key}={text}") for key, text in texts.items() if text is not None)

@@ -31,7 +31,7 @@ class SourceFile:
     text: str
 
     def run(self) -> None:
-        """Run it, once in this process; `UserError` with the line where it fails."""
+        """Run the source, at most once per process. `UserError` with the line that fails."""
         run_source(self.text, self.path, self.what)
 
 

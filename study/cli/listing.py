@@ -55,7 +55,7 @@ def describe(item: Key) -> str:
 
 
 def written(value: object) -> str:
-    """Return a value as a person types it."""
+    """Return a value as a person types it after `--set KEY=`."""
     if isinstance(value, tuple):
         return ",".join(value) or "(an empty list)"
     return "none" if value is None else str(value)

@@ -57,7 +57,7 @@ def parse(arguments: Sequence[str] | None = None) -> Request:
 
 
 def _add(group: argparse._ArgumentGroup, option: Option) -> None:
-    """Add an option; its help contains the names of its registry."""
+    """Add an option to the group; its help lists the entries of its registry."""
     text = option.help
     if option.registry is not None:
         entries = load(option.registry).values()

@@ -23,19 +23,19 @@ from trainables.senteval.own_tasks import name_and_path
 from trainables.tabular import NLI_SIDES, RoleColumns, check_text, texts_of
 
 RENAMED_SUFFIX = ".jsonl"
-"""Suffix of a file with known column names, after the full name of the file that it was made from."""
+"""Suffix that `rename_columns` appends to the full file name of a table."""
 _SPLITS: Mapping[str, tuple[str, ...]] = {"dev": ("validation", "dev", "val", "valid"), "test": ("test",)}
-"""Possible names of a part's split; the first that exists is taken if none is given."""
+"""Possible split names of a data set for `--dev` and `--test`; if none is given, the first that exists is taken."""
 _TEXTS = {"queries": QUERIES, "corpus": CORPUS}
 _IDS = ("query-id", "corpus-id", "score")
 _ROLES = ("anchor", "positive", "negative", "sentence", "sentence1", "sentence2", "score", "label")
 _OF_TASKS = {**{role: role for role in _ROLES}, **NLI_SIDES}
-"""Column names in task files, by role."""
+"""Column names in files of tasks, by the role that `--columns` gives to a column."""
 
 
 def fetch_data_set(text: str, part: str, folder: Path) -> str:
-    """Save a data set into the folder; return its file or folder, with the task name that `text` gives. Paths and
-    built-in tasks are returned unchanged. `UserError` if the data set does not exist, or two have the same name."""
+    """Save a data set of the hub into the folder; return its file or folder, as `NAME=PATH` if `text` names a task.
+    Paths and built-in tasks are returned unchanged. `UserError` for an unknown data set, or two of the same name."""
     name, place = name_and_path(text)
     if place.startswith("scenes:") or Path(place).exists() or not is_data_set(place):
         return text
@@ -76,7 +76,7 @@ def _as_search(data_set: DataSet, place: str, part: str, folder: Path) -> None:
 
 
 def _column(place: str, rows: Any, names: Sequence[str]) -> str:
-    """Return the first of these columns that exists; `UserError` if none does."""
+    """Return the first of these column names that `rows` have; `UserError` if there is none. `place`: for messages."""
     name = next((name for name in names if name in rows.column_names), None)
     if name is None:
         raise UserError(f"{place}: no column {choices(names)} (found: {listed(rows.column_names)})")
@@ -84,8 +84,8 @@ def _column(place: str, rows: Any, names: Sequence[str]) -> str:
 
 
 def rename_columns(text: str, part: str, folder: Path, roles: RoleColumns | None) -> str:
-    """Write a table with columns of these roles into the folder, named by the roles; return the file, with the task
-    name that `text` gives. Other paths stay unchanged. `UserError` if two tables of a part have the same name."""
+    """Write a table into the folder with its columns renamed to these roles; return the new file, as `NAME=PATH` if
+    `text` names a task. Any other path stays unchanged. `UserError` if two tables have the same name."""
     name, place = name_and_path(text)
     path = Path(place)
     if not roles or not path.is_file():
@@ -116,12 +116,12 @@ def rename_columns(text: str, part: str, folder: Path, roles: RoleColumns | None
 
 
 def _value(cells: list[object]) -> object:
-    """Return the cell of a single column; of several columns, the list of all texts."""
+    """Return the cell if there is one; of several cells, the list of all their texts."""
     return cells[0] if len(cells) == 1 else [text for cell in cells for text in texts_of(cell)]
 
 
 def _write(file: Path, rows: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
-    """Write rows as JSON lines; `rows` are pairs of place and row. `UserError` for a row that cannot be written."""
+    """Write rows as JSON lines. `rows`: pairs of place, for messages, and row. `UserError` for an invalid text."""
     with open(file, "w", encoding="utf-8") as lines:
         for where, row in rows:
             line = json.dumps(row, ensure_ascii=False, default=str)

@@ -1,6 +1,5 @@
-"""Comparison of `--train` with `--dev` and `--test` before anything runs. Items that the training rows contain are
-reported; with `--drop-leaks` these rows are left out.
-"""
+"""Comparison of `--train` with `--dev` and `--test` before anything runs. Dev and test items that training rows contain
+are reported; with `--drop-leaks` these training rows are left out."""
 
 from __future__ import annotations
 
@@ -29,7 +28,7 @@ _IN_WORDS = {
 def check_leaks(
     prepared: PreparedData, tasks: Sequence[Task], drop: bool, where: str, held_out_folder: Path | None = None
 ) -> tuple[PreparedData, list[str]]:
-    """Return the training data, and sentences on items of dev and test in them, and of test in dev. `drop`: leave out
+    """Return the training data, and messages on dev and test items in them and on test items in dev. `drop`: leave out
     rows that contain a whole item, except items in `held_out_folder`; `UserError` if too little is left."""
     every = ({f"{task.name} ({part})": items_of(task, part) for task in tasks} for part in PARTS)
     dev, test = ({name: items for name, items in of_part.items() if items} for of_part in every)
@@ -56,15 +55,15 @@ def check_leaks(
 
 
 def leaking_rows(source: TrainingFiles, tasks: Sequence[Task], held_out_folder: Path | None = None) -> frozenset[int]:
-    """Return the numbers, from 0, of the source's rows that contain a whole item of these tasks, except
-    items in `held_out_folder`."""
+    """Return the numbers, from 0, of the source's rows that contain a whole item of these tasks. Items in
+    `held_out_folder` do not count."""
     named = {f"{task.name} ({part})": items_of(task, part) for task in tasks for part in PARTS}
     rows = ([*dict.fromkeys(texts(row))] for row in source.rows(Counter()))
     return frozenset(find_leaks(rows, named, in_folder(tasks, held_out_folder)).leaking_rows) if named else frozenset()
 
 
 def in_folder(tasks: Sequence[Task], folder: Path | None) -> set[str]:
-    """Return the parts, as `TASK (PART)`, with files in the folder. All splits of a task have equally many files."""
+    """Return the splits with files in the folder, as `TASK (dev)`. All splits of a task have equally many files."""
     return {
         f"{task.name} ({part})"
         for task in tasks
@@ -74,18 +73,18 @@ def in_folder(tasks: Sequence[Task], folder: Path | None) -> set[str]:
 
 
 def items_of(task: Task, part: str) -> list[tuple[str, ...]]:
-    """Return the texts of each item of a part."""
+    """Return the texts of each item of a task's split. `part`: `dev` or `test`."""
     return [item for split in splits_of(task, part) for item in _texts(split)]
 
 
 def splits_of(task: Task, part: str) -> Sequence[Split]:
-    """Return the splits of a task of a person's own data that are scored for a part, `dev` or `test`."""
+    """Return the examples of a task of a person's own data that are scored as `part`, `dev` or `test`."""
     kind, data = KINDS[task.kind], kept_task(task, Path())
     return kind.development_splits(data) if part == "dev" else kind.tested_splits(data)
 
 
 def _texts(split: Split) -> Iterator[tuple[str, ...]]:
-    """Yield the texts of each example; of a search: a query and all documents judged for it, relevant or not."""
+    """Yield the texts of each example; of a search: each query and all documents judged for it, relevant or not."""
     if split.documents is None:
         yield from split.items()
         return
@@ -95,7 +94,7 @@ def _texts(split: Split) -> Iterator[tuple[str, ...]]:
 
 
 def _sentences(parts: Mapping[str, PartLeaks], where: str) -> Iterator[str]:
-    """Yield a sentence for each part that has leaks."""
+    """Yield a message for each dev or test split that has leaks."""
     for part, leaked in parts.items():
         if leaked.texts.all:
             items = f"{leaked.items.all or 'none'} of {leaked.item_count:,} whole items{_by_likeness(leaked.items)}"

@@ -64,17 +64,17 @@ from trainables.trial.data_requests import senteval_folder
 SPACE, INPUTS, GENERAL = "space.py", "given.json", f"{GENERAL_TASK}.tsv"
 """Files in the folder of prepared data: the space, digests of the inputs, and the pairs of the general check."""
 _PLAIN = ("model", "checkpoint", "best", "final", "encoder")
-"""Names of folders that do not identify a model; the folder above may identify it."""
+"""Folder names that do not identify a model. The folder above may identify it."""
 _NAME = 60
 """Largest number of letters in a study's name."""
 NO_TF_IDF = "TF-IDF is not scored beside the models: too many texts, letters or labels to test"
 
 _put: set[Path] = set()
-"""Folders of prepared data that this process made, and may replace until a study exists. Others may be in use."""
+"""Folders of prepared data that this process made. It may replace these, but no others, until they have a study."""
 
 
 class EvaluationFiles(NamedTuple):
-    """The values of `--dev` and `--test`."""
+    """The files given by `--dev` and `--test`."""
 
     dev: Sequence[str]
     test: Sequence[str]
@@ -106,15 +106,15 @@ def write_space(request: Request) -> None:
 
 
 def begin(request: Request) -> tuple[tuple[SourceFile, ...], dict[str, float]]:
-    """Run the command's plugins; return them and the command's limits. Names of an earlier study in a notebook are
-    withdrawn. `UserError` for an invalid limit, before data are read, which may take minutes."""
+    """Run the command's plugins; return the plugins and the command's limits. Names that an earlier study in a notebook
+    added are withdrawn. `UserError` for an invalid limit, before data are read, which may take minutes."""
     if request.train:
         withdraw_spaces()
     return tuple(map(plugin, request.plugin)), parse_limits(request.limit)
 
 
 def _made(request: Request) -> tuple[Path, str, str]:
-    """Prepare the data; return the space's file and text, and the results folder."""
+    """Prepare the data; return the file and the text of the space, and the results folder."""
     fixed = dict(map(parse_assignment, request.set))
     encoders = _encoders(request.encoder, str(fixed.get("encoder.kind", "transformer")), fixed.get("encoder.layers"))
     source = training_files(request.train, request.columns, request.labels, request.max_rows)
@@ -149,7 +149,7 @@ def _made(request: Request) -> tuple[Path, str, str]:
 
 
 def _of_recipe(request: Request) -> Subject:
-    """Return the space of `--recipe` on all rows of `--train`. The tasks of the recipe's own study judge it."""
+    """Return the space of `--recipe` on all rows of `--train`. It is judged by the tasks of the recipe's own study."""
     space = read_recipe(request).space
     source = training_files(request.train, request.columns, request.labels, request.max_rows)
     results = request.results or f"results/{space.name}"
@@ -173,7 +173,7 @@ def _of_recipe(request: Request) -> Subject:
 
 
 def _folder_beside(space: Path) -> Path:
-    """Return the folder of a space file's prepared data; `UserError` if either exists."""
+    """Return the folder for a space file's prepared data; `UserError` if the file or the folder exists already."""
     path = space.absolute()
     folder = path.with_name(f"{path.stem}_data")
     existing = next((path for path in (path, folder) if path.exists()), None)
@@ -193,8 +193,8 @@ def _folder(results: str) -> Path:
 
 
 def _unfinished(folder: Path) -> Path:
-    """Make an empty folder beside `folder`, which it will become. At the end of the process it is removed, with the
-    folders made for it that are empty."""
+    """Make an empty folder beside `folder`, to be renamed to it. At the end of the process the new folder is removed,
+    and so are empty folders above that were made for it."""
     for parent in reversed([above for above in folder.parents if not above.is_dir()]):
         make_folder(parent)
         atexit.register(_remove_empty, parent)
@@ -210,9 +210,9 @@ def _remove_empty(folder: Path) -> None:
 
 
 def _placed(made: PreparedData, folder: Path, inputs: Sequence[str], begun: bool, stays: bool = False) -> PreparedData:
-    """Move prepared data to their folder. A study that has begun there keeps its data, and so does a second command
-    with the same data. `UserError` if these differ, or if the folder holds the `inputs`. A folder that this process
-    made is removed at its end, unless it `stays` or a study has begun."""
+    """Move prepared data to their folder. Data there are kept if a study has begun on them, or if they are the same.
+    `UserError` if a study there has other data, or if the folder holds the `inputs` or anything else. A folder that
+    this process made is removed at its end, unless it `stays` or a study has begun."""
     if begun:
         _check_inputs(made.train.parent, folder)
     elif not (folder / INPUTS).is_file() or (folder / INPUTS).read_bytes() != (made.train.parent / INPUTS).read_bytes():
@@ -246,8 +246,9 @@ def _prepare(
     judged_by: Sequence[Task] | None = None,
     held_out_folder: Path | None = None,
 ) -> tuple[PreparedData, list[str]]:
-    """Prepare the data; also return sentences on leaks. A part without given files is put aside, if the data show what
-    is right; nothing with tasks to be `judged_by`, whose parts in `held_out_folder` are trained on."""
+    """Prepare the data; also return messages on leaks. If files for dev or test are missing, rows are put aside for
+    them if the data allow it; not if `judged_by` gives the tasks, of which items in `held_out_folder` are trained
+    on."""
     parts = [part for part, texts in zip((DEV, TEST), files, strict=True) if not texts]
     if judged_by is not None:
         parts = []
@@ -292,8 +293,8 @@ def _tasks(prepared: PreparedData, files: EvaluationFiles) -> tuple[Task, ...]:
 
 
 def _write_general(senteval: str | None, encoders: Sequence[OwnEncoder], path: Path) -> None:
-    """Write STSBenchmark's tests as a table: from SentEval's data if they exist, else the built-in ones for the
-    built-in encoder, else nothing."""
+    """Write the test pairs of STSBenchmark as a table: those of SentEval's data if they exist; otherwise, for the
+    built-in encoder, the built-in ones; otherwise nothing."""
     built_in = all(encoder.name == SCENES_ENCODER for encoder in encoders)
     places = [senteval or EvaluationConfig().senteval, *([SCENES] if built_in else [])]
     files = (senteval_folder(place) / "downstream/STS/STSBenchmark/sts-test.csv" for place in places)
@@ -328,7 +329,7 @@ def _check_inputs(made: Path, folder: Path) -> None:
 
 
 def _general(folder: Path, tasks: Sequence[Task]) -> Task | None:
-    """Return the task of the general check if its pairs are among the prepared data: a continued study keeps them."""
+    """Return the task of the general check if its file is among the prepared data; a continued study keeps its file."""
     path = folder / GENERAL
     if not path.is_file() or any(task.name == GENERAL_TASK for task in tasks):
         return None
@@ -385,8 +386,8 @@ def _tf_idf_is_quick(tasks: Sequence[Task]) -> bool:
 
 
 def _encoders(names: Sequence[str], kind: str, layers: Value) -> list[OwnEncoder]:
-    """Return the encoders, each with a different label. `layers`: how many layers train, if that is set. `UserError`
-    for an encoder that does not exist, or is given twice."""
+    """Return the encoders, each with a different label. `layers`: the number of layers that train, if it is set.
+    `UserError` for an encoder that does not exist, or is given twice."""
     encoders: list[OwnEncoder] = []
     for text in names:
         name = absolute(text)

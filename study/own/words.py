@@ -1,4 +1,4 @@
-"""Sentences about a person's training data: how they were read, and which rows are used for what."""
+"""Messages about a person's training data: how they were read, and which rows are used for what."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _DISAGREEING: Mapping[str, tuple[str, str]] = {
     "scored": ("pair", "with two scores or more"),
     "nli": ("pair", "with two labels or more"),
 }
-"""The unit that contradictory rows share, and their contradiction, by content of the data; for others `_PAIRS`."""
+"""For a kind of data, the unit that contradictory rows share, and how they contradict; `_PAIRS` for other kinds."""
 
 
 def of_data(source: TrainingFiles, prepared: PreparedData, leaked: Sequence[str]) -> Iterator[str]:
-    """Yield lines for a console; `leaked` are sentences on leaks."""
+    """Yield lines for a console on the training data; `leaked` are messages on leaks."""
     parts = prepared.parts
     left_out = [f"; {rows:,} more {why} left out" for why, rows in prepared.left_out.items() if why != UNREAD_ROWS]
     labels = f"; {len(prepared.census.labels)} labels" if source.content == "labelled" else ""
@@ -64,7 +64,7 @@ def of_data(source: TrainingFiles, prepared: PreparedData, leaked: Sequence[str]
 
 
 def held_back(prepared: PreparedData) -> list[str]:
-    """Return sentences about the data put aside to judge models, where these are not as a person would expect."""
+    """Return messages about the data put aside to judge models, if these differ from what a person would expect."""
     sentences = []
     if prepared.anchors_only:
         sentences.append(
@@ -86,7 +86,7 @@ def held_back(prepared: PreparedData) -> list[str]:
 
 
 def of_searches(tasks: Sequence[Task], held_out_folder: Path) -> Iterator[str]:
-    """Yield a sentence for each search task with files in `held_out_folder`: it searches among few texts."""
+    """Yield a message for each search task with files in `held_out_folder`: such a task searches among few texts."""
     put_aside = in_folder(tasks, held_out_folder)
     for task in (task for task in tasks if KINDS[task.kind].among_all):
         sizes = [
@@ -101,7 +101,7 @@ def of_searches(tasks: Sequence[Task], held_out_folder: Path) -> Iterator[str]:
 
 
 def of_measures(tasks: Sequence[Task]) -> list[str]:
-    """Return a sentence if no judging task is of the same kind, and so the same measure, as a choosing task."""
+    """Return a message if no judging task has the kind, and so the measure, of a choosing task; else an empty list."""
     chosen, judged = ([task for task in tasks if part in task.splits] for part in ("dev", "test"))
     if not judged or {task.kind for task in chosen} & {task.kind for task in judged}:
         return []
@@ -114,7 +114,7 @@ def of_measures(tasks: Sequence[Task]) -> list[str]:
 
 
 def of_lengths(encoders: Sequence[OwnEncoder]) -> Iterator[str]:
-    """Yield a sentence on how many tokens of a text each encoder reads."""
+    """Yield a message on how many tokens of a text each encoder reads."""
     longest = {encoder.label: own_length(encoder.name) for encoder in encoders if encoder.name != SCENES_ENCODER}
     lengths = [
         f"{label} {'all of a text' if most is None else count(most, 'token')}" for label, most in longest.items()

@@ -70,8 +70,8 @@ def check_results(plan: Plan) -> None:
 
 
 def continued(plan: Plan) -> Plan:
-    """Return the plan with the search options of the study that the results contain (`merge`). Finals whose finalists
-    are known keep their size."""
+    """Return the plan with the search options of the study that the results contain (`merge`). Finals keep their size
+    if their finalists are known."""
     before, now = plan.earlier_study, plan.request
     if before is None:
         return plan
@@ -89,7 +89,7 @@ def continued(plan: Plan) -> Plan:
 
 
 def set_aside(ledger: Ledger) -> list[str]:
-    """Return a sentence for each record of the results that cannot be right. Its trial counts as not done. If the study
+    """Return a message for each record of the results that cannot be right. Its trial counts as not done. If the study
     runs the trial again, the new record replaces the wrong one."""
     return [
         f"{ledger.folder / name} is set aside, and its trial counts as not done: {why}"
@@ -98,7 +98,7 @@ def set_aside(ledger: Ledger) -> list[str]:
 
 
 def _check_search(plan: Plan, before: StudyInfo) -> None:
-    """Raise `UserError` if Optuna has results of other goals, of other scores, or under other limits of trials."""
+    """Raise `UserError` if Optuna's results are of other goals, other settings of scores, or other limits of trials."""
     kept_to = EvaluationConfig.from_flat(before.evaluation).flat()
     data = fingerprint(senteval_folder(plan.evaluation.senteval), task_names(plan.evaluation.tasks))
     for key in TOLD_BY:

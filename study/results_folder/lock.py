@@ -19,7 +19,7 @@ from trainables.errors import UserError
 def locked(place: ResultsLocation) -> Iterator[None]:
     """Keep other studies out of the results folder: two at once would run the same trials, and write the same files.
 
-    The lock is the operating system's, so a study that was killed leaves the folder free. It does not work at a URL.
+    The lock is the operating system's, so a study that was killed leaves the folder free. At a URL there is no lock.
     `UserError` if another study holds the lock.
     """
     if place.url is not None:  # the local folder is this process's own working copy

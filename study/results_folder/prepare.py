@@ -26,7 +26,7 @@ from trainables.record_parts import Trained
 def prepare_results(plan: Plan, machine: str) -> StudyInfo:
     """Create the results folder, or continue an existing one, and write all that is known before the first trial.
 
-    `UserError` if it cannot be written.
+    `UserError` if the folder cannot be written.
     """
     info = _described(plan, machine)
     if before := plan.earlier_study:
@@ -47,7 +47,7 @@ def prepare_results(plan: Plan, machine: str) -> StudyInfo:
 
 
 def _described(plan: Plan, machine: str) -> StudyInfo:
-    """Return the facts of a study without earlier runs."""
+    """Return the facts of a study as this command describes it, without earlier runs."""
     return StudyInfo(
         space=plan.space.name,
         space_file="space.py" if plan.draft.subject.file else None,
@@ -79,7 +79,7 @@ def _described(plan: Plan, machine: str) -> StudyInfo:
 
 
 def _joined(before: StudyInfo, info: StudyInfo) -> StudyInfo:
-    """Return the study as this command describes it, joined with the facts of earlier commands."""
+    """Return the facts of this command's study, joined with those of the `before` run."""
     rows = {**info.row_hashes, **before.row_hashes}
     rows |= {label: value for label, value in info.row_hashes.items() if value}
     missing = {**before.missing, **info.missing}
@@ -144,7 +144,7 @@ def save_info(plan: Plan, info: StudyInfo, explored: list[str], finals: Finals |
 
 
 def with_search(info: StudyInfo, explored: list[str], finals: Finals | None) -> StudyInfo:
-    """Return the info with the recipes that were explored since, and with the finals."""
+    """Return the facts of the study with the recipes that were explored since, and with the finals."""
     return dataclasses.replace(info, explored=_united(info.explored, explored), finals=finals or info.finals)
 
 

@@ -7,9 +7,9 @@ import re
 from pathlib import Path
 
 _NAME = re.compile(r"(^|_)(TOKEN|KEY|APIKEY|SECRET|PASSWORD|PASSWD|PASS|PWD|CREDENTIALS?|AUTH)(_|$)", re.IGNORECASE)
-"""Words in the names of variables whose values are secret."""
+"""Words in names of environment variables whose values are secret."""
 _SHORTEST = 8
-"""Shorter values are not replaced, as they may be ordinary words, such as `token`."""
+"""Values with fewer letters are not replaced, because they may be ordinary words, such as `token`."""
 _LOGIN = re.compile(r"(?<=://)[^/\s@'\"]+(?=@)")
 """The login in a URL: `https://NAME:PASSWORD@HOST`."""
 

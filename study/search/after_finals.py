@@ -38,8 +38,8 @@ WITHOUT = {
 
 
 def plan_soups(results: Results, trained: Sequence[Recipe]) -> list[Trial]:
-    """Return the soups, as far as they are known, of a study whose finals have run and `trained` these recipes. Empty
-    if the answer recommends no recipe with models to average, or if all goals are costs."""
+    """Return the soups that are known so far. The study's finals have run, and it `trained` these recipes. Empty if the
+    answer recommends no recipe with models to average, or if all goals are costs."""
     chosen = Answer.of(results).to_train
     recipe = next((recipe for recipe in trained if chosen and recipe.hash == chosen.recipe), None)
     if chosen is None or recipe is None or not _averages(recipe) or all(goal.cost for goal in results.goals):
@@ -61,7 +61,7 @@ def plan_soups(results: Results, trained: Sequence[Recipe]) -> list[Trial]:
 
 
 def _seeds(results: Results, recipe_hash: str) -> list[int]:
-    """Return the fresh seeds under which training did not collapse; empty if one of them has no model."""
+    """Return the fresh seeds under which training did not collapse; empty if the model of one of them was not kept."""
     records = [record for record in results.finals.get(recipe_hash, ()) if record.status == "finished"]
     collapsed = Evidence(dataclasses.replace(results, records=records)).collapses.get(recipe_hash, ())
     whole = [record for record in records if record.seed not in collapsed]
@@ -69,12 +69,12 @@ def _seeds(results: Results, recipe_hash: str) -> list[int]:
 
 
 def _averages(recipe: Recipe) -> bool:
-    """Whether all models of a recipe start from the same weights: weights that each seed draws have no useful mean."""
+    """Whether the models of all seeds of a recipe start from the same weights. Otherwise their mean is useless."""
     return recipe.trains and recipe.encoder.adapter != "mlp" and recipe.flat().get("encoder.start") != "random"
 
 
 def check_curve(recipe: Recipe) -> None:
-    """Raise `UserError` if the data of a study with this base cannot be cut."""
+    """Raise `UserError` if the data of this base recipe cannot be cut into the parts of a learning curve."""
     if SHARE not in recipe.flat():
         raise UserError(
             f"--learning-curve trains on parts of the data, and corpus.layout={recipe.corpus.layout} has none "
@@ -90,7 +90,7 @@ class PlannedCurve:
     recipes: Mapping[str, Recipe] = field(default_factory=dict)
     """Recipes on parts of the data, by displayed name."""
     sentences: tuple[str, ...] = ()
-    """Sentences to print: the parts of the curve, and the reasons for missing parts."""
+    """Messages to print: the parts of the data on the curve, and the reasons for missing parts."""
 
 
 def plan_curve(results: Results, trained: Sequence[Recipe], evaluation: EvaluationConfig) -> PlannedCurve:

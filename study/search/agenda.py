@@ -49,9 +49,9 @@ class Agenda:
         plan_curve: Callable[[], Mapping[str, Recipe]] | None = None,
         plan_soups: Callable[[], Sequence[Trial]] | None = None,
     ) -> None:
-        """`records`: of trials that are done already, and that the budget counts. `plan_curve`: returns the recipes of
-        a learning curve by name; called once the finals have run. `plan_soups`: returns the soups to score, as far as
-        they are known; called once the finals have run, and again once these soups have scores."""
+        """`records`: records of trials that are done already; the budget counts their cost. `plan_curve`: returns the
+        recipes of a learning curve by name; called once the finals have run. `plan_soups`: returns the soups that are
+        known so far; called once the finals have run, and again once these soups have scores."""
         self.design, self.budget, self.race, self.plan_curve = design, budget, race, plan_curve
         self.progress = StudyProgress(design, budget, records, explorer, race)
         self.rounds = FinalRounds(self.progress)
@@ -89,7 +89,7 @@ class Agenda:
         self._returned.append(trial)
 
     def claim(self, trial: Trial, limited: bool = False) -> bool:
-        """Begin this trial with others. Return False if it is not open, or if it is `limited` and has no room."""
+        """Begin this trial, too. Return False if it is not open, or, if `limited`, if the limits have no room."""
         if not self.progress.is_open(trial) or (limited and not self._fits(trial)):
             return False
         self._begun(trial)
@@ -107,7 +107,7 @@ class Agenda:
 
     @property
     def limited(self) -> bool:
-        """Whether a limit ended the study before all of it had run."""
+        """Whether a limit ended the study before all of its trials had run."""
         if self.budget.seconds_left() <= 0:
             return self.remaining > self._unscored  # the answer is complete without soups
         unbegun = self.progress.left_out or self._cut_short or (self.exploration.closed and self.exploration.queue)
@@ -115,12 +115,12 @@ class Agenda:
 
     @property
     def needed(self) -> str:
-        """Key of the trial of the base settings: without its record there is no answer. Empty without finals."""
+        """Key of the trial of the base settings, without whose record there is no answer. Empty without finals."""
         return trial_key(self.design.base.hash, self.design.seeds[0]) if self.design.finals else ""
 
     def seconds_to_halt(self, trained: Callable[[str], bool]) -> float:
-        """Return the seconds until running trials are cut off.
-        If the base settings are `trained` (called with their key), their scores are awaited (`Budget.grace`)."""
+        """Return the seconds until running trials are cut off. `trained` returns whether the trial of a key has
+        trained. If that of the base settings has, its scores are awaited (`Budget.grace`)."""
         key = self.needed
         grace = self.budget.grace if key in self.progress.running and trained(key) else 0.0
         return self.budget.seconds_left() + grace
@@ -139,7 +139,7 @@ class Agenda:
         return bool(unknown or self.race or self.progress.left_out)
 
     def waiting(self) -> list[Trial]:
-        """Return the trials that may begin next, as far as they are chosen."""
+        """Return the trials that may begin next, if they are chosen already."""
         fixed = filter(self.progress.is_open, self.design.fixed)
         soups = filter(self.progress.is_open, self._planned_soups[1])
         return [*self._returned, *fixed, *self.exploration.queue, *self.rounds.open, *soups]
@@ -190,8 +190,8 @@ class Agenda:
             yield from self.race.next(self.budget.places, self.progress.searching)
 
     def _finals(self) -> Iterator[Trial]:
-        """Yield trials of the finals. Finalists are chosen once no running trial can change the choice. That there are
-        none is decided only once no row runs: a row may end soon enough to leave room for recipes. Until then idle
+        """Yield trials of the finals. Finalists are chosen once no running trial can change the choice. While a row
+        runs, an empty choice is not final: the row may end soon enough to leave room for recipes. Until then, idle
         places take the trials that finalists will be compared with."""
         if self.finals is None:
             return
@@ -228,7 +228,7 @@ class Agenda:
 
     @property
     def _unscored(self) -> int:
-        """Largest number of soups without a record, without those that `waiting` returns."""
+        """Largest number of soups to score; 0 once the soups are planned, as `waiting` then returns them."""
         return self.finals.most_soups if self.finals and self.plan_soups and self._planned_soups[0] < 0 else 0
 
     @property
@@ -248,7 +248,7 @@ class Agenda:
         return has_finalists and all(trial.key in self.progress.left_out for trial in self.rounds.open)
 
     def _fits(self, trial: Trial) -> bool:
-        """Whether the limits have room for the trial. Rows and finals keep no room for later trials."""
+        """Whether the limits have room for the trial. Only trials of the search leave room for later trials, too."""
         if trial.averaged and self.finals:
             return self.progress.fits([self.finals.untrained])
         if trial.row or is_fresh(trial.seed):
@@ -257,7 +257,7 @@ class Agenda:
 
     def _may_fit(self, trial: Trial) -> bool:
         """Whether this is the base settings' trial (`needed`), and may end within a limit in minutes. A guess from a
-        small part of the data is too high, due to the fixed costs of a training's start (`LARGEST_OVERESTIMATE`)."""
+        small part of the data is too high, as the start of a training has fixed costs (`LARGEST_OVERESTIMATE`)."""
         by_the_clock = all(LIMITS[name].clock for name in self.budget.limits)
         if trial.key != self.needed or not self.design.allows_parts or not by_the_clock:
             return False
@@ -274,7 +274,7 @@ class Agenda:
 
     @property
     def _opens_more(self) -> bool:
-        """Whether something before the finals may still begin."""
+        """Whether a trial of a row, of the grid or of the exploration may still begin."""
         fixed = filter(self.progress.is_open, self.design.fixed)
         return any(trial.key not in self.progress.left_out for trial in fixed) or self.exploration.opens_more
 

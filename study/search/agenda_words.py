@@ -1,4 +1,4 @@
-"""Sentences about its agenda that a study prints while it runs."""
+"""Messages about its agenda that a study prints while it runs."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from study.search.ladder import PARTS_SHARE
 
 SOONER = "the base settings took less time than expected, so there is a new plan"
 LATER = "trainings take longer than expected, so there is a new plan"
-"""Prefixes of a new plan: SOONER if the old plan had no finals, LATER if it had finals."""
+"""Beginnings of the message on a new plan: SOONER if the old plan had no finals, LATER if it had finals."""
 
 
 def plan_in_words(agenda: Agenda) -> str:
-    """`40 minutes on 2 places: one training takes about 3 min; 50% of the time is for recipes on 1/8 of the data; ...`;
-    empty without a limit, and while the cost of a training is unknown."""
+    """Return `40 minutes on 2 places: one training takes about 3 min; 50% of the time is for recipes on 1/8 of the
+    data; ...`. Empty without a limit, and while the cost of a training is unknown."""
     budget = agenda.budget
     ones = {name: cost for name in budget.limits if (cost := budget.guess(name, agenda.design.base.hash)) is not None}
     if agenda.ladder is None or not ones:
@@ -42,13 +42,13 @@ def plan_in_words(agenda: Agenda) -> str:
 
 
 def _least(agenda: Agenda) -> str:
-    """`; minutes=12 would do`: the smallest limit with room for a search; empty if it is unknown."""
+    """Return `; minutes=12 would do`, the smallest limit with room for a search; empty if that limit is unknown."""
     least = {name: agenda.rounds.least(name) for name in agenda.budget.limits}
     return "".join(f"; {name}={number:g} would do" for name, number in least.items() if number is not None)
 
 
 def finals_in_words(agenda: Agenda) -> str:
-    """Return a sentence with the finalists, once they are known."""
+    """Return a message with the names of the finalists, or with the reason why there are none."""
     assert agenda.finals is not None
     names = [entrant.name for entrant in agenda.finalists or ()]
     if not names:

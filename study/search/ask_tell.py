@@ -1,6 +1,6 @@
-"""Optuna's side of a search: asks Optuna for recipes, and reports the results of their seeds to Optuna.
+"""Optuna's side of a search: asks Optuna for recipes, and reports the results of these recipes to Optuna.
 
-It uses neither Ray nor a disk, so a replay on simulated time runs the same code as a study.
+This module uses neither Ray nor a disk, so a replay on simulated time runs the same code as a study.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from study.search.points import in_order, means
 from trainables.recipe import Recipe, Value
 
 RungScores = Sequence[tuple[int, Sequence[float]]]
-"""The goals' values at the rungs of a training, each with the rung's number, from 1, rising."""
+"""For each rung of a training, in order, its number, from 1, and the goals' values there."""
 STOPPED, SMALL = "stopped early", 1e-3
-"""The constraint that a stopped trial of several goals breaks, and its largest violation: less than of a real limit."""
+"""The constraint that a stopped trial of several goals breaks, and its largest violation: less than that of a limit."""
 
 
 @dataclass
@@ -37,8 +37,8 @@ class _SeedGroup:
 class AskTell:
     """Asks Optuna for recipes. All seeds of a recipe are one Optuna trial, whose values are the means over its seeds.
 
-    A seed that a scheduler could have stopped was selected by its scores: if the recipe has other seeds, the means are
-    of the others alone. If a seed is stopped or fails, the Optuna trial is stopped or fails.
+    Seeds that a scheduler could have stopped were selected by their scores. If the recipe has other seeds, the means
+    are of the other seeds alone. If a seed is stopped or fails, the whole Optuna trial counts as stopped or failed.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class AskTell:
         self.conditional = conditional
         self.flat = base.flat()
         self.groups: dict[str, _SeedGroup] = {}
-        """By recipe hash, the recipes of which some seeds are not done."""
+        """Recipes of which some seeds are not done, by recipe hash."""
 
     def ask(self) -> tuple[optuna.Trial, Recipe]:
         """Return Optuna's next trial, and its recipe."""
@@ -71,7 +71,7 @@ class AskTell:
         return trial, chosen
 
     def enqueue(self, chosen: Mapping[str, Value]) -> None:
-        """Make Optuna propose these values next, of the domains that apply."""
+        """Make Optuna propose these values next. `chosen` has a value for each domain that applies."""
         self.study.enqueue_trial(parameters(self.domains, chosen, self.flat, self.conditional))
 
     def add(
@@ -95,8 +95,8 @@ class AskTell:
         self.study.add_trial(trial)
 
     def begin(self, number: int, recipe: Recipe, seeds: Iterable[int]) -> bool:
-        """Wait for these seeds of a recipe that was asked for. Return False if the recipe is waited for already: then
-        the Optuna trial fails, and nothing is to be run."""
+        """Register these seeds of a recipe that Optuna proposed. Return False if the recipe is registered already: then
+        the Optuna trial fails, and the recipe must not run again."""
         if recipe.hash in self.groups:
             self.study.tell(number, state=TrialState.FAIL)
             return False

@@ -1,4 +1,4 @@
-"""The rest of a study's limits on all of its trials together, such as `--limit gpu_hours=20`."""
+"""What is left of a study's limits on all of its trials together, such as `--limit gpu_hours=20`."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ Running = tuple[str, float]
 SLACK = 1.05
 """Plans leave room for trials that take this many times their guessed time; a limit in minutes cuts off longer ones."""
 GRACE_SECONDS, OF_GRACE = 30.0, 1 / 30
-"""After a limit in minutes, a study waits for scores without which it has no answer: this many seconds, or this share
-of the limit if that is longer."""
+"""After a limit in minutes, a study waits for scores without which it has no answer: `GRACE_SECONDS`, or the share
+`OF_GRACE` of the limit if that is longer."""
 
 
 class _Training(NamedTuple):
     epochs: float
     rest: float
-    """Its cost without that of its training steps."""
+    """Cost of the trial without that of its training steps."""
     work: Work
 
 
 class Budget:
     """Sums the costs of trials, also of earlier runs. Trials that failed left no record, and do not count.
 
-    The cost of a trial is guessed from trials that ended: from other seeds of its recipe; else from finished trainings,
-    in proportion to epochs and share of the data. Trainings of its recipe on parts of the data are used if there are
-    any, else all trainings; of these only the nearest in length, as the start weighs more in short ones. Trainings of
-    the same work count as equally long (their median).
+    The cost of a trial is guessed from trials that ended: from other seeds of its recipe; if there are none, from
+    finished trainings, in proportion to epochs and share of the data. These are trainings of its recipe on parts of the
+    data, or all trainings if there are none; of either only those nearest in length, as the start weighs more in short
+    ones. Trainings of the same work count as equally long (their median).
     """
 
     def __init__(
@@ -51,13 +51,13 @@ class Budget:
         places: int = 1,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`limits` may contain limits of single trials, which are ignored. `records`: of earlier runs. `places`: how
-        many trials run at once. `clock` returns seconds; the time of this run counts from now."""
+        """`limits` may contain limits of single trials, which are ignored. `records`: records of earlier runs.
+        `places`: how many trials run at once. `clock` returns seconds; the time of this run counts from now."""
         self.limits = of_study(limits)
         self.places, self._clock, self._begun = places, clock, clock()
         self._costs: dict[str, dict[str, list[float]]] = {name: {} for name in self.limits}  # by limit and recipe
         self._parts: dict[str, dict[str, list[_Training]]] = {name: {} for name in self.limits}
-        """Trainings by limit, then by recipe on all of its data."""
+        """Trainings by limit, then by a key of the recipe on all of its data (`_whole`)."""
         self._of_work: dict[tuple[str, Work], list[float]] = {}  # costs of trainings by limit and work
         self._epochs: dict[str, float] = {}  # by recipe
         self._wholes: dict[str, str] = {}  # by recipe, the same recipe on all of its data
@@ -68,7 +68,7 @@ class Budget:
             self.add(record)
 
     def begin(self) -> float:
-        """Start the clock anew. Return the seconds since it started before."""
+        """Restart the clock. Return the seconds since its last start."""
         waited = self._clock() - self._begun
         self._begun += waited
         return waited
@@ -97,37 +97,37 @@ class Budget:
                 self._guessed.clear()
 
     def spent(self, name: str) -> float:
-        """Return the spent amount of that limit: the cost of all ended trials. For a limit in minutes: the time since
-        the clock started, and the time in which trials of earlier runs ran."""
+        """Return how much of the limit `name` is spent: the cost of all ended trials. For a limit in minutes: the time
+        since the clock started, and the time in which trials of earlier runs ran."""
         if LIMITS[name].clock:
             return (self._earlier + self._clock() - self._begun) / 60
         return math.fsum(value for values in self._costs[name].values() for value in values)
 
     def left(self, name: str) -> float:
-        """Return the rest of that limit for trials; for a limit in minutes, the sum over all places."""
+        """Return how much of the limit `name` is left for trials; for a limit in minutes, the sum over all places."""
         return (self.limits[name] - self.spent(name)) * (self.places if LIMITS[name].clock else 1)
 
     def seconds_left(self) -> float:
-        """Return the seconds until the limit in minutes; infinite without one."""
+        """Return the seconds until the limit in minutes; infinite if the study has no such limit."""
         clocks = [name for name in self.limits if LIMITS[name].clock]
         return min((60 * (self.limits[name] - self.spent(name)) for name in clocks), default=math.inf)
 
     @property
     def grace(self) -> float:
-        """Seconds after a limit in minutes that a study may wait for scores without which it has no answer."""
+        """Seconds that a study may wait, after its limit in minutes, for scores without which it has no answer."""
         clocks = [60 * number for name, number in self.limits.items() if LIMITS[name].clock]
         return max(GRACE_SECONDS, OF_GRACE * min(clocks)) if clocks else 0.0
 
     def guess(self, name: str, recipe_hash: str | None = None) -> float | None:
-        """Return the guessed cost of a trial of that recipe, in the limit's unit; None as a hash: of a recipe that is
-        not chosen yet. Return None if no trial has ended."""
+        """Return the guessed cost of a trial of that recipe, in the unit of the limit `name`; None if no trial has
+        ended. `recipe_hash`: None for a recipe that is not chosen yet."""
         if (own := self._by_own(name, recipe_hash or "")) is not None:
             return own
         every = [value for key, values in self._costs[name].items() if key != SOUP for value in values]
         return fmean(every) if every else None
 
     def _by_own(self, name: str, recipe_hash: str) -> float | None:
-        """Guess from trials of that recipe, else by its epochs; None if neither allows a guess."""
+        """Return the cost guessed from trials of that recipe, else from its epochs; None if neither is possible."""
         if (name, recipe_hash) not in self._guessed:
             self._guessed[name, recipe_hash] = self._reckoned(name, recipe_hash)
         return self._guessed[name, recipe_hash]
@@ -148,8 +148,8 @@ class Budget:
         return self._clock() / 60
 
     def trainings(self, recipe_hash: str, without: Sequence[Record] = ()) -> float | None:
-        """Return how many trials of that recipe the limits would have room for if the trials `without` had not run.
-        None without a limit, and if the cost of such a trial is unknown."""
+        """Return how many trials of that recipe the limits have room for. Costs of the trials `without` are treated as
+        not spent. None without a limit, and if the cost of such a trial is unknown."""
         rooms = []
         for name in self.limits:
             cost = self._by_own(name, recipe_hash)
@@ -167,9 +167,9 @@ class Budget:
         unawaited: Sequence[Running] = (),
         share: float = 1.0,
     ) -> bool:
-        """Whether trials of these recipes may begin, and leave room for the stages in `later`. A stage begins once the
-        stage before and the `running` trials have ended; it does not wait for the `unawaited` ones. `share`: of the
-        limits, how much may be used. The first trials of a study always begin."""
+        """Whether trials of these recipes may begin now, and still leave room for the stages in `later`. A stage begins
+        once the stage before and the `running` trials have ended, whether or not `unawaited` ones have. `share`: share
+        of the limits that may be used. The first trials of a study always begin."""
         return all(self._fits(name, trials, running, later, unawaited, share) for name in self.limits)
 
     def _fits(
@@ -213,8 +213,8 @@ def makespan(
     later: Sequence[Sequence[float]] = (),
     unawaited: Sequence[float] = (),
 ) -> float:
-    """Return when the last trial ends if each begins, in order, on the first free place. `busy`, `unawaited`: how long
-    places are taken. Each stage of `later` begins after the stage before and `busy`, not after `unawaited`."""
+    """Return the time at which the last trial ends if each trial, in order, begins on the first free place. `busy`,
+    `unawaited`: times until places are free. Each stage of `later` waits for the stage before and for `busy`."""
     free = [*busy, *unawaited, *[0.0] * (places - len(busy) - len(unawaited))]
     heapq.heapify(free)
     begin = lay_out(trials, free, end=max(busy, default=0.0))
@@ -224,8 +224,8 @@ def makespan(
 
 
 def lay_out(trials: Sequence[float], free: list[float], begin: float = 0.0, end: float = 0.0) -> float:
-    """Return when the last trial ends, at least `end`, if each begins, in order, on the first free place, at `begin` or
-    later. `free`: a heap of the times when places become free; it is updated."""
+    """Return the time at which the last trial ends, at least `end`. Each trial, in order, begins on the first free
+    place, but not before `begin`. `free`: a heap of the times when places become free, updated in place."""
     for trial in trials:
         ends = max(begin, free[0]) + trial
         heapq.heapreplace(free, ends)
@@ -234,7 +234,7 @@ def lay_out(trials: Sequence[float], free: list[float], begin: float = 0.0, end:
 
 
 def _whole(recipe: Mapping[str, Any]) -> str:
-    """Return a key of this flat recipe without the share of its data."""
+    """Return a key that this flat recipe shares with the same recipe on another share of the data."""
     return repr(sorted((key, str(value)) for key, value in recipe.items() if key != "corpus.share"))
 
 
@@ -261,7 +261,7 @@ def busy_seconds(records: Iterable[Record]) -> float:
 
 
 def check_limits(limits: Mapping[str, float], gpus: float) -> None:
-    """Raise `UserError` for a limit on GPUs if trials get no GPU."""
+    """Raise `UserError` for a limit on the time of GPUs if trials use no GPU."""
     for name in limits:
         if LIMITS[name].needs_gpu and not gpus:
             raise UserError(f"--limit {name} is of GPUs, and trials get none here; worker_hours bounds a study as well")

@@ -28,7 +28,7 @@ LEFT = "left by the space"
 def of_space(
     trials: Iterable[FrozenTrial], base: Recipe, domains: Sequence[Domain], conditional: bool
 ) -> list[FrozenTrial] | None:
-    """Return the trials as trials of a search over these domains; None if no trial changes. `conditional` as in
+    """Return Optuna's trials converted to a search over these domains; None if no trial changes. `conditional`: as in
     `AskTell`. Trials that were never chosen completely, and rows outside the space, are left out."""
     kinds = {domain.key: distribution(domain) for domain in domains}
     whole = [trial for trial in trials if NAME in trial.user_attrs or ROW in trial.user_attrs]

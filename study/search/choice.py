@@ -19,20 +19,20 @@ from trainables.recipe import Recipe
 
 @dataclass(frozen=True)
 class PartScores:
-    """Scores of recipes on one share of the data, by the hash of the recipe on all of its data."""
+    """Scores of recipes trained on one share of the data. Keys are the hashes of the recipes on all of the data."""
 
     scores: Mapping[str, float]
     seconds: Mapping[str, float]
     """Seconds of each training on this share, also of trainings without a score."""
 
     def above(self, base: str) -> list[str]:
-        """Return the recipes with a higher score than the base settings, the best first; all if the base has none."""
+        """Return the recipes that score higher than the base settings, the best first; all if the base has no score."""
         least = self.scores.get(base, -math.inf)
         higher = (key for key, score in self.scores.items() if score > least)
         return sorted(higher, key=lambda key: -self.scores[key])
 
     def has_shorter_rival(self, key: str) -> bool:
-        """Whether a much shorter training (`MAX_TIME_RATIO`) is as good as this one (`TIE_MARGIN`), or better."""
+        """Whether another recipe trains for much less time (`MAX_TIME_RATIO`) and scores as high (`TIE_MARGIN`)."""
         as_good = (other for other, score in self.scores.items() if score >= self.scores[key] - TIE_MARGIN)
         return any(MAX_TIME_RATIO * self.seconds[other] < self.seconds[key] for other in as_good)
 
@@ -43,11 +43,11 @@ def by_merit(
     explored: Mapping[str, Explored],
     able: Callable[[Recipe], bool],
 ) -> list[FinalsRecipe]:
-    """Return the best recipes on all of the data, rows and explored ones, each once.
+    """Return the best recipes on all of the data, rows and explored ones, each once. `explored` is keyed by hash.
 
-    Left out are recipes that finalists are compared with, rows that train nothing (if the base does), recipes for whose
-    first fresh seed a limit has no room (not `able`), and, with one goal, recipes that score no higher than the base
-    settings. `explored` is keyed by hash.
+    Left out are: recipes that finalists are compared with; rows that train nothing, if the base trains; recipes for
+    whose first fresh seed a limit has no room (not `able`); with one goal, recipes that score no higher than the base
+    settings.
     """
     design, standings, ranked = progress.design, progress.standings, progress.ranked()
     fixed = {trial.recipe_hash: trial for trial in design.fixed}
@@ -77,7 +77,7 @@ def by_part(
     explored: Mapping[str, Explored],
     able: Callable[[Recipe], bool],
 ) -> list[FinalsRecipe]:
-    """Return the best recipes of `best_on_parts` that a limit has room for (`able`)."""
+    """Return the finalists among the recipes of `best_on_parts`: the best ones that a limit has room for (`able`)."""
     for better in best_on_parts(by_parts, finals.base.hash):
         fitting = (explored[key] for key in better if able(explored[key].recipe))
         if best := [*itertools.islice(fitting, finals.recipes)]:
@@ -86,9 +86,9 @@ def by_part(
 
 
 def best_on_parts(by_parts: Iterable[PartScores], base: str) -> Iterator[list[str]]:
-    """Yield for each part of the data, the largest first, the recipes that beat the base settings there, the best
-    first. Before the best come those within `TIE_MARGIN` of its score that train for much less time. Recipes that ran
-    on a larger part are left out. `by_parts`: the largest part first."""
+    """Yield, for each part of the data, the recipes that beat the base settings there, the best first. Before the best
+    come recipes within `TIE_MARGIN` of its score that train for much less time. A recipe counts only on its largest
+    part. `by_parts`: scores on each part, the largest part first. `base`: hash of the base settings."""
     judged: set[str] = set()
     for part in by_parts:
         scores, seconds = part.scores, part.seconds
@@ -101,10 +101,10 @@ def best_on_parts(by_parts: Iterable[PartScores], base: str) -> Iterator[list[st
 
 def choose(values: Sequence[Sequence[float]], most: int, lost: int = 0) -> list[int]:
     """Return the indices of the finalists in `values`, the best first. `values` are goal values of recipes that are
-    ranked best first; the higher the better.
+    ranked best first; higher is better.
 
-    With one goal the finalists are the first recipes. With several goals they are the recipes of the front; of a front
-    that is too large, those that cover it well. The last `lost` recipes left a race over seeds: they come last.
+    With one goal the finalists are the first recipes. With several goals they are the recipes of the front, or a subset
+    that covers it well if the front is too large. The last `lost` recipes left a race over seeds: they come last.
     """
     if len(values) <= most or len(values[0]) == 1:
         return [*range(min(most, len(values)))]

@@ -1,4 +1,4 @@
-"""Inputs of an agenda: the design of a study, explored recipes, and the `Explorer` that chooses them."""
+"""Inputs of an agenda: the design of a study, explored recipes, and the `Explorer` that chooses recipes to explore."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class StudyDesign:
     """The trials that a study plans, before any has run."""
 
     fixed: Sequence[Trial]
-    """The rows, then the grid; all seeds of a recipe follow one another."""
+    """Trials of the rows, then of the grid; all seeds of a recipe follow one another."""
     base: Recipe
     goals: tuple[Goal, ...]
     seeds: Sequence[int] = (0,)
@@ -46,19 +46,19 @@ class Explorer(Protocol):
     """Chooses the recipes that are explored."""
 
     proposed: list[Explored]
-    """Recipes in the order in which they were asked for, also in earlier runs."""
+    """Recipes in the order in which the search asked for them, including earlier runs."""
     explored: list[str]
-    """Hashes of all recipes ever asked for, also of recipes that a changed space does not contain any more."""
+    """Hashes of all recipes that the search ever asked for, even of recipes that a changed space no longer contains."""
 
     def ask(self, share: float) -> Explored | None:
-        """Return the next recipe, and add it to `explored`. It begins on this share of its data. None if the recipe
-        still runs, or if no recipe can run."""
+        """Return the next recipe, which will first train on this share of its data, and add it to `explored`. None if
+        the recipe runs already, or if no recipe can run."""
 
     def tell(self, recipe_hash: str, seed: int, record: Record | None) -> None:
-        """Take the record of a trial of a recipe that was asked for; None: the trial failed."""
+        """Take the record of a trial of a recipe that `ask` returned; None: the trial failed."""
 
     def tell_row(self, recipe: Recipe, name: str, records: Sequence[Record | None]) -> None:
-        """Take the records of all trials of a recipe that was not asked for."""
+        """Take the records of all trials of a recipe that `ask` did not return, such as a row."""
 
     def has_more(self) -> bool:
         """Whether `ask` may return a further recipe."""

@@ -34,8 +34,8 @@ def drawn(domains: Iterable[Domain], params: Mapping[str, Any]) -> dict[str, Val
 def parameters(
     domains: Sequence[Domain], chosen: Mapping[str, Value], flat: Mapping[str, Value], conditional: bool
 ) -> dict[str, Any]:
-    """Return Optuna's parameters of a recipe that Optuna has not asked for: `chosen` for the domains that apply. If the
-    sampler draws all domains (not `conditional`), the others get a value near that of the flat base recipe."""
+    """Return Optuna's parameters of a recipe that Optuna has not proposed. `chosen`: values of the domains that apply.
+    If the sampler draws all domains (not `conditional`), the others get a value near that of the flat base recipe."""
     values = {**{domain.key: keys()[domain.key].default for domain in domains}, **flat, **chosen}
     return {
         domain.key: portable(domain, chosen.get(domain.key, inside(domain, values[domain.key])))

@@ -1,8 +1,8 @@
-"""Which recipes are explored, and on how much of the data.
+"""Which recipes a search explores, and on how much of the data.
 
 Under a limit on the whole study, recipes train on a part of the data (`Ladder`) for half of the limit. The best third
-of the recipes on a part goes on to the next larger part, or to all of the data. The best recipes there are the
-finalists. Without such a limit recipes train on all of the data.
+of the recipes on a part goes on to the next larger part, or to all of the data. The best recipes on the largest part
+are the finalists. Without such a limit recipes train on all of the data.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ MOST_ASKS_WITHOUT_ROOM = 16
 """After this many recipes in a row for which a limit has no room, no further recipe is asked for."""
 
 RACING = 2
-"""Where recipes race for further seeds, a limit keeps room for the further seeds of this many recipes."""
+"""If recipes race for further seeds, exploration leaves room in a limit for the further seeds of this many recipes."""
 
 
 class Exploration:
-    """Yields the trials that explore, and leaves room for the finals."""
+    """Yields the trials of explored recipes, and leaves room for the finals."""
 
     def __init__(self, progress: StudyProgress, finals: FinalRounds, explorer: Explorer | None) -> None:
         self.progress, self.finals, self.explorer, self.design = progress, finals, explorer, progress.design
         self.ladder: Ladder | None = None if self.design.allows_parts else Ladder()
         """The parts of the data that recipes begin on; None until the cost of a training is known."""
         self.closed = explorer is None
-        """Whether no further recipe is asked for or promoted."""
+        """Whether the exploration is over: no further recipe is asked for or promoted to a larger part."""
         self.queue: deque[Trial] = deque()
         """Trials of explored recipes that may begin."""
         self._wholes: dict[str, Explored] = {}  # by the key of a trial on a part, its recipe on all of the data
@@ -55,12 +55,12 @@ class Exploration:
     # --- what the agenda calls
 
     def pace(self) -> Iterator[Trial]:
-        """Yield the base settings on the smallest part: the costs of all later trials are guessed from their cost."""
+        """Yield the base settings on the smallest part: from their cost the costs of all later trials are guessed."""
         if self.ladder is None and self._probe:
             yield self._probe
 
     def base_part(self) -> list[Trial]:
-        """Return the trial of the base settings on the part that recipes begin on; empty without parts."""
+        """Return the trial of the base settings on the part that recipes begin on; empty if they begin on all data."""
         return self._parts_of(self._base, self.ladder.shares[:1]) if self.ladder else []
 
     def trials(self) -> Iterator[Trial]:
@@ -79,7 +79,7 @@ class Exploration:
             self.closed = True
 
     def fits(self, trial: Trial) -> bool:
-        """Whether there is room for the trial and then for finals, both with this recipe and with the best so far."""
+        """Whether limits have room for the trial and then for finals, both with its recipe and with the best so far."""
         if trial.key in self._wholes:
             return self._may_train(trial.recipe, self._wholes[trial.key].recipe)
         self.progress.budget.expect([trial.recipe])
@@ -121,13 +121,13 @@ class Exploration:
 
     @property
     def wants_more(self) -> bool:
-        """Whether recipes are left to ask for, with or without room for them."""
+        """Whether recipes are left to ask for, even if the limits have no room for them."""
         explorer = self.explorer
         return explorer is not None and len(explorer.explored) < self.design.recipes and explorer.has_more()
 
     @property
     def reserved_stages(self) -> list[list[str]]:
-        """Trials that must still have room after a further recipe, as stages of recipe hashes."""
+        """Trials that need room after a further recipe: recipe hashes in stages, which begin one after another."""
         return (
             self._whole_finals(self._leader or self.design.base) if self._by_parts else self._reserved_for(self._best)
         )
@@ -139,7 +139,7 @@ class Exploration:
 
     @property
     def first(self) -> Recipe:
-        """The base settings on the part that recipes begin on; on all of the data once the exploration is over."""
+        """The base settings on the part that recipes begin on; once the exploration is over, on all of the data."""
         return self.design.base if self.ladder is None or self.closed else self.ladder.first(self.design.base)
 
     def by_parts(self) -> Sequence[PartScores]:
@@ -150,7 +150,8 @@ class Exploration:
         return self._scored[1]
 
     def records(self, share: float) -> dict[str, Record]:
-        """Return the records on that share of the data by hash of the whole recipe; of rows only the base settings."""
+        """Return the records on that share of the data, of explored recipes and the base settings, by the hash of the
+        recipe on all of its data."""
         rows = {trial.recipe_hash for trial in self.design.fixed} if share == WHOLE else set()
         explored = (each for each in self.recipes.values() if each.recipe.hash not in rows and each.recipe.trains)
         records: dict[str, Record] = {}
@@ -190,7 +191,7 @@ class Exploration:
     @property
     def _leader(self) -> Recipe | None:
         """The best recipe on parts of the data that beats the base settings there and can still be judged. There must
-        be room for one trial of the recipe and then one of the base settings, not for both at once: in recorded
+        be room for a trial of the recipe and, after it, for one of the base settings; not for both at once: in recorded
         studies, a recipe that just fitted beside the base settings cost more seeds than it was worth."""
         base, progress, recipes = self.design.base, self.progress, self.recipes
         for better in best_on_parts(self.by_parts(), base.hash):
@@ -201,7 +202,7 @@ class Exploration:
         return None
 
     def _whole_finals(self, whole: Recipe) -> list[list[str]]:
-        """Return the stages of whole finals with this recipe, and of a learning curve; empty without finals."""
+        """Return two stages of recipe hashes: usual finals with this recipe, a learning curve; empty without finals."""
         if (finals := self.design.finals) is None:
             return []
         references = [entrant.recipe.hash for entrant in finals.references for _ in entrant.seeds]
@@ -215,12 +216,12 @@ class Exploration:
 
     @property
     def _by_parts(self) -> bool:
-        """Whether recipes train on parts of the data until one of them is a finalist."""
+        """Whether recipes begin on parts of the data."""
         return self.ladder is not None and bool(self.ladder.shares)
 
     @property
     def _raced(self) -> int:
-        """Number of further seeds that exploration leaves room for in a race: those of `RACING` recipes."""
+        """Number of further seeds in a race to leave room for: those of `RACING` recipes that have not begun yet."""
         if self.progress.race is None or not self.progress.budget.limits:
             return 0
         least, most = len(self.design.seeds), self.progress.race.race.most
@@ -230,11 +231,11 @@ class Exploration:
 
     @property
     def _best(self) -> str | None:
-        """Hash of the best recipe on all of the data, among those that were asked for."""
+        """Hash of the best explored recipe on all of the data; None if there is none."""
         return next((key for each in self.progress.ranked() if (key := each.recipe_hash) in self.recipes), None)
 
     def _enter(self, explored: Explored) -> list[Trial]:
-        """Queue the first trials of an explored recipe, and pass records of those that are done to the explorer."""
+        """Queue the first trials of an explored recipe. Trials that are done already are reported to the explorer."""
         for trial in self._of_recipe(explored):
             if trial.key in self.progress.done or trial.key in self.progress.failed:
                 self._inform(trial, self.progress.done.get(trial.key))
@@ -247,8 +248,8 @@ class Exploration:
         return opened
 
     def _of_recipe(self, explored: Explored) -> list[Trial]:
-        """Return the first trials of an explored recipe: one on the smallest part. Without parts: on all of the data,
-        under all seeds, or under the first alone while its result decides whether further seeds run."""
+        """Return the first trials of an explored recipe: one on the smallest part, or, without parts, those on all of
+        the data. These have all seeds, or only the first one while its result decides whether further seeds run."""
         assert self.ladder is not None
         if parts := self._parts_of(explored, self.ladder.shares[:1]):
             return parts
@@ -284,7 +285,7 @@ class Exploration:
             self._tell_row([other for other in self.design.fixed if other.recipe_hash == trial.recipe_hash])
 
     def _tell_row(self, trials: Sequence[Trial]) -> None:
-        """Pass a row to the explorer if all of these trials, which are the row's, are done."""
+        """Pass a row's records to the explorer if all of the row's trials, which are `trials`, are done."""
         row, done = trials[0], self.progress.done
         if self.explorer is not None and row.row and all(trial.key in done for trial in trials):
             self.explorer.tell_row(row.recipe, row.name, [done[trial.key] for trial in trials])
@@ -323,7 +324,7 @@ class Exploration:
             self._begin_ladder()
 
     def _begin_ladder(self) -> None:
-        """Pass all that is done to the explorer, and queue the recipes that earlier runs asked for."""
+        """Report all that is done to the explorer, and queue the recipes that earlier runs asked for."""
         assert self.ladder is not None
         if not self.ladder.shares:
             for _, trials in itertools.groupby(self.design.fixed, lambda trial: trial.recipe_hash):
@@ -335,7 +336,8 @@ class Exploration:
         return [part for share in shares if (part := self._part(explored, share))]
 
     def _part(self, explored: Explored, share: float) -> Trial | None:
-        """Return the recipe on that share of its data; None if it trains nothing, or if its data cannot be cut."""
+        """Return the recipe's trial on that share of its data; None if it trains nothing, or if the data cannot be
+        cut."""
         recipe = self._cut(explored.recipe, share)
         if recipe is None or not explored.recipe.trains:
             return None
@@ -355,8 +357,8 @@ class Exploration:
         return self._cuts[recipe.hash, share]
 
     def _promoted(self) -> Iterator[Trial]:
-        """Yield trials on the next larger part, of the best third of the recipes on each part; the largest part first.
-        Only recipes that beat the base settings there, and that no much shorter training equals."""
+        """Yield trials on the next larger part for the best third of the recipes on each part, the largest part first.
+        Recipes are skipped if they do not beat the base settings there, or if a much shorter training is as good."""
         assert self.ladder is not None
         shares, parts = reversed(self.ladder.shares[1:]), self.by_parts()[1:]
         for larger, part in zip(shares, parts, strict=True):

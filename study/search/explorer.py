@@ -33,11 +33,11 @@ MOST_DRAWS = 100
 """After this many draws in a row of recipes that cannot run, there is no next recipe."""
 
 MOST_NAMED = 2
-"""A value is not asked for again once errors of trainings with this many different settings named it as their cause."""
+"""A key's value is not asked for again once errors of this many trainings with different settings named it as cause."""
 
 
 class OptunaExplorer:
-    """Optuna, and the recipes that it has proposed in this study and in earlier runs of it."""
+    """Chooses recipes by Optuna, and stores all recipes that Optuna proposed for this study, also in earlier runs."""
 
     def __init__(self, plan: Plan, on_ask: Callable[[], object] = lambda: None) -> None:
         """`on_ask` is called when a recipe is completely chosen, before it runs."""
@@ -47,7 +47,7 @@ class OptunaExplorer:
         self.explored: list[str] = []
         """Hashes of all recipes ever asked for, in order, also of recipes outside a changed space."""
         self._unsuited: list[dict[str, Value]] = []
-        """Settings of trainings that could not run with them: data, encoder, and the key that the error named."""
+        """Settings that trainings could not run with: keys of data and encoder, and the key that the error named."""
         self._named: Counter[tuple[str, object]] = Counter()
         """How often errors named a key and its value, each time with other settings."""
         self._exhausted = False
@@ -115,7 +115,7 @@ class OptunaExplorer:
         self.told_rows.add(recipe.hash)
 
     def _continue(self, study: optuna.Study) -> None:
-        """Restore the recipes that earlier runs asked for, in order, and wait for those without results in Optuna."""
+        """Restore the recipes that earlier runs asked for, in order, and register those without results in Optuna."""
         plan = self.plan
         for trial in study.get_trials(deepcopy=False):
             recipe = journal.explored_recipe(trial, plan.base, plan.space.domains)
@@ -137,7 +137,7 @@ class OptunaExplorer:
                 yield chosen
 
     def _can_run(self, recipe: Recipe, share: float) -> bool:
-        """Whether the recipe can train on this share of its data, as far as is known before a training."""
+        """Whether the recipe can train on this share of its data, as far as can be known before it trains."""
         flat = recipe.flat()
         if any(flat.get(key) == value and count >= MOST_NAMED for (key, value), count in self._named.items()):
             return False
@@ -147,7 +147,7 @@ class OptunaExplorer:
 
     @functools.cached_property
     def _checks(self) -> bool:
-        """Whether recipes are checked (`can_run`): not if the base settings fail the check."""
+        """Whether recipes are checked before they train (`can_run`); not if the base settings fail the check."""
         return can_run(self.plan.base, self.plan.evaluation, Ladder.PROBE if self.plan.design.allows_parts else WHOLE)
 
     def _add(self, recipe: Recipe) -> Explored:

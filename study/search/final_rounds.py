@@ -21,7 +21,7 @@ from trainables.recipe import Recipe
 SOUPS_SHARE = 0.1
 
 Fits = Callable[[Sequence[Recipe], Sequence[Sequence[str]]], bool]
-"""Whether the limits have room for a trial of each recipe, then for the stages of recipe hashes."""
+"""Returns whether the limits have room for a trial of each recipe, and then for stages of recipe hashes."""
 
 
 class FinalRounds:
@@ -30,14 +30,14 @@ class FinalRounds:
     def __init__(self, progress: StudyProgress) -> None:
         self.progress, self.design = progress, progress.design
         self.size: SearchFinals | None = self.design.finals
-        """Smaller if a limit has no room for the usual size; None if there are no finals."""
+        """Size of the finals, smaller if a limit has no room for the usual size; None if there are no finals."""
         self.finalists: list[FinalsRecipe] | None = None
-        """None until the finalists are chosen."""
+        """The finalists; None until they are chosen."""
 
     def fit_size(self) -> None:
-        """Fit the size of the finals into the rest of a limit. If not even the smallest fit, there are none: then base
-        settings and untrained encoder are compared by their own trials. If these end sooner than was guessed from a
-        part of the data, finals may fit after all."""
+        """Fit the size of the finals into the rest of a limit. If not even the smallest finals fit, there are none, and
+        base settings and untrained encoder are compared by their own trials. If these end sooner than was guessed from
+        a part of the data, finals may fit after all."""
         usual = self.design.finals
         if usual is None or (self.size and self.size.keeps_size) or not self.progress.budget.limits:
             return
@@ -46,7 +46,7 @@ class FinalRounds:
 
     @property
     def rooms(self) -> float | None:
-        """Number of whole trainings that a limit has room for beside the rows; None while it is unknown."""
+        """Number of trainings on all data that a limit has room for beside the rows; None while it is unknown."""
         progress, design = self.progress, self.design
         fixed = {trial.key for trial in design.fixed}
         rooms = progress.trainings([record for key, record in progress.done.items() if key not in fixed])
@@ -57,8 +57,8 @@ class FinalRounds:
         return rooms - (open_rows if any(trial.key == base for trial in design.fixed) else 0)
 
     def least(self, name: str) -> float | None:
-        """Return the smallest value of the limit that has room for a search on parts of the data. None if it has room
-        already, if recipes have no parts, if the study has another limit, and while a training's cost is unknown."""
+        """Return the smallest value of the limit `name` with room for a search on parts of the data. None if it has
+        room now, if recipes have no parts, if the study has another limit, and while a training's cost is unknown."""
         budget, finals = self.progress.budget, self.design.finals
         if self.size is not None or finals is None or not self.design.allows_parts or len(budget.limits) > 1:
             return None
@@ -70,8 +70,8 @@ class FinalRounds:
         return rounded_up(budget.limits[name] + SLACK * (needed - rooms) * cost / places)
 
     def coming_stages(self, picked: str | None) -> list[list[str]]:
-        """Return stages of recipe hashes: the trials of the finals to come, with `picked` as every finalist (None: the
-        base settings), then the trials after the finals."""
+        """Return recipe hashes in stages: trials of the finals to come, then trials after the finals. `picked`: the
+        hash of every finalist that is not chosen yet; None: that of the base settings."""
         if self.size is None:
             return []
         base = self.design.base.hash
@@ -80,8 +80,8 @@ class FinalRounds:
         return [[*open_now, *finalists], *self._stages_after(self.size)]
 
     def _stages_after(self, size: SearchFinals) -> list[list[str]]:
-        """Return the stages after finals of that size: soups, each as dear as scoring the untrained encoder, if all of
-        them take at most `SOUPS_SHARE` of the limits; then the learning curve."""
+        """Return the stages after finals of that size: first the soups, each as costly as scoring the untrained
+        encoder, if all of them take at most `SOUPS_SHARE` of the limits; then the learning curve."""
         untrained, base = size.untrained.hash, self.design.base.hash
         fixed = {trial.key for trial in self.design.fixed}
         searched = [record for key, record in self.progress.done.items() if key not in fixed]
@@ -90,7 +90,7 @@ class FinalRounds:
         return [[untrained] * soups, [base] * size.curve_trainings]
 
     def choose(self, explored: Mapping[str, Explored], by_parts: Sequence[PartScores], or_none: bool) -> None:
-        """Choose the finalists, and the size of the finals. `or_none`: an empty choice counts as a choice."""
+        """Choose the finalists, and the size of the finals. `or_none`: choosing no finalist is final, too."""
         size, finalists = self.choice(explored, by_parts, self.progress.fits)
         if finalists or or_none:
             self.size, self.finalists = size, finalists
@@ -108,8 +108,8 @@ class FinalRounds:
         return self._grown(finalists, fits)
 
     def _grown(self, finalists: list[FinalsRecipe], fits: Fits) -> tuple[SearchFinals, list[FinalsRecipe]]:
-        """Return size and finalists with all seeds that the limit has room for, up to the usual number. The cost of the
-        finalists is known now."""
+        """Return the size and the finalists with as many seeds as the limit has room for, up to the usual number. By
+        now the cost of the finalists is known."""
         assert self.size is not None
         assert self.design.finals is not None
         for seeds in range(self.design.finals.seeds, self.size.seeds, -1):
@@ -123,8 +123,8 @@ class FinalRounds:
         return self.size, finalists
 
     def trials(self) -> Iterator[Trial]:
-        """Yield whole rounds, as long as the limits have room for the next one. Before the finalists are chosen, a
-        study with a limit runs only the first round."""
+        """Yield the trials of whole rounds, one seed per round, as long as the limits have room for a whole round.
+        Before the finalists are chosen, a study with a limit runs only the first round."""
         early = self.finalists is None and self.progress.budget.limits
         groups = self._rounds[:1] if early else self._rounds
         for place, group in enumerate(groups):

@@ -1,5 +1,5 @@
-"""The finals of a search: the best recipes run again under fresh seeds, beside the recipes of a person who does not
-search.
+"""The finals of a search: the best recipes run again under fresh seeds, and so do the recipes that they are compared
+with.
 
 The scores by which a recipe was chosen are too high. Only fresh seeds show its gain over the base settings, over the
 space's baseline and over the untrained encoder.
@@ -25,8 +25,8 @@ from study.trial import Trial
 from trainables.recipe import Recipe
 
 FINALS_SHARE, LEAST_FINALS, LEAST_SEARCH = 1 - PARTS_SHARE, 2, 2.7
-"""The share of the trainings that a limit leaves after the base settings that finals may take; the number of trainings
-that finals get at least, if the limit leaves `LEAST_SEARCH` trainings: enough for these and some on a part."""
+"""Of the trainings that a limit leaves after those of the base settings, finals may take the share `FINALS_SHARE`, but
+at least `LEAST_FINALS` trainings if there are `LEAST_SEARCH`: enough for these and some on a part."""
 
 
 @dataclass(frozen=True)
@@ -69,12 +69,12 @@ class SearchFinals:
 
     @functools.cached_property
     def untrained(self) -> Recipe:
-        """The untrained encoder; cached, as it is found by reading files, and an agenda needs it at every step."""
+        """The untrained encoder as a recipe; cached, as files are read for it, and an agenda needs it at every step."""
         return as_it_came(self.base)
 
     @functools.cached_property
     def references(self) -> list[FinalsRecipe]:
-        """The recipes that finalists are compared with, each once."""
+        """The recipes that finalists are compared with, each once: base settings, untrained encoder and baseline."""
         entrants: dict[str, FinalsRecipe] = {}
         for recipe, name, seeds in (
             (self.base, BASE, self.seeds),
@@ -94,13 +94,13 @@ class SearchFinals:
 
     @property
     def trainings(self) -> int:
-        """Cost of the finals and their learning curve, in whole trainings."""
+        """Cost of the finals and their learning curve, as a number of trainings on all data."""
         references = sum(len(entrant.seeds) for entrant in self.references if entrant.recipe.trains)
         return self.recipes * self.seeds + references + self.curve_trainings
 
     @property
     def curve_trainings(self) -> int:
-        """Cost of the learning curve, in whole trainings."""
+        """Cost of the learning curve, as a number of trainings on all data."""
         return math.ceil(self.seeds * math.fsum(CURVE_SHARES.values())) if self.curve else 0
 
     @property
@@ -114,8 +114,8 @@ class SearchFinals:
         return len(CURVE_SHARES) * self.seeds if self.curve else 0
 
     def fit_to_limit(self, trainings: float, parts: bool) -> SearchFinals | None:
-        """Return the finals, which keep their size, for a limit with room for this many trainings. None if not even
-        the smallest finals fit. `parts`: whether trainings may be on a part of the data."""
+        """Return the finals in the size that a limit with room for this many trainings allows; they keep that size.
+        None if not even the smallest finals fit. `parts`: whether recipes may train on a part of the data first."""
         least = LEAST_FINALS if parts and trainings >= LEAST_SEARCH else 0
         sized = self.shrink_to(max(FINALS_SHARE * trainings, least))
         return dataclasses.replace(sized, keeps_size=True) if sized else None
@@ -147,14 +147,14 @@ class SearchFinals:
         )
 
     def in_words(self, finalists: int | None = None) -> str:
-        """`1 recipe x 5 fresh seeds, beside the base settings (5) and the untrained encoder`."""
+        """Return `1 recipe x 5 fresh seeds, beside the base settings (5) and the untrained encoder`."""
         count = self.recipes if finalists is None else finalists
         seeds = f"{self.seeds} fresh seed{'s' * (self.seeds != 1)}"
         return f"{count} recipe{'s' * (count != 1)} x {seeds}, beside {self.references_in_words}"
 
     @property
     def references_in_words(self) -> str:
-        """`the base settings (5), SBERT baseline (5) and the untrained encoder`."""
+        """The `references` in words: `the base settings (5), SBERT baseline (5) and the untrained encoder`."""
         words = []
         for entrant in self.references:
             row = entrant.recipe.hash in self.rows and entrant.name not in (BASE, AS_IT_CAME)
@@ -164,12 +164,12 @@ class SearchFinals:
 
 
 def rounds(entrants: Sequence[FinalsRecipe]) -> list[list[Trial]]:
-    """Return the trials seed by seed, each recipe once: a study that is cut short has equally many seeds of each."""
+    """Return one list of trials per seed, each recipe once: a study that is cut short has equal numbers of seeds."""
     once = list({entrant.recipe.hash: entrant for entrant in reversed(entrants)}.values())[::-1]
     groups = itertools.zip_longest(*(entrant.trials for entrant in once))
     return [[trial for trial in group if trial is not None] for group in groups]
 
 
 def seeds_of(recipe: Recipe, count: int, row: bool) -> Sequence[int]:
-    """Return the seeds of a recipe in the finals. A recipe that no seed changes runs once; as a `row`, not again."""
+    """Return the seeds of a recipe in the finals. A recipe that uses no seed runs once; not again if it is a `row`."""
     return fresh_seeds(count if recipe.uses_seed else 0 if row else 1)

@@ -12,10 +12,10 @@ from study.search.schedulers import Setting
 
 
 class SuccessiveHalving:
-    """At each rung the best share of the trials that have arrived there goes on."""
+    """At each rung, the trials whose scores are among the best share of those that have arrived there go on."""
 
     def __init__(self, shares: Sequence[float]) -> None:
-        """`shares`: for each rung, the share that goes on."""
+        """`shares`: for each rung, the share of the trials there that goes on."""
         self.shares = tuple(shares)
         self.values: dict[int, list[Sequence[float]]] = {}
 

@@ -30,7 +30,7 @@ from trainables.recipe import Recipe
 from trainables.typed_json import parse_json
 
 SAMPLER = "sampler"
-"""User attribute of the Optuna study: its sampler's name."""
+"""User attribute of the Optuna study: the name of its sampler."""
 
 
 def open_journal(
@@ -39,8 +39,8 @@ def open_journal(
     """Create or continue the study's Optuna journal; write it anew if the space has changed (`changed_space`). Scores
     are maximised, costs minimised. `UserError` if the journal has other directions, or if its sampler is unregistered.
 
-    `sampler`: a name; None: the sampler of the journal's last run. The name is stored as `SAMPLER`; the seed is the
-    number of trials in the journal.
+    `sampler`: name of a sampler; None: the sampler of the journal's last run. The name is stored as `SAMPLER`. The seed
+    of the sampler is the number of trials in the journal.
     """
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     directions = ["minimize" if goal.lower_is_better else "maximize" for goal in goals]
@@ -88,7 +88,7 @@ def _open(path: Path, name: str, directions: list[str]) -> optuna.Study:
 
 
 def _written_anew(results: Path, name: str, directions: list[str], trials: Sequence[FrozenTrial]) -> optuna.Study:
-    """Replace the trials of the journal by these, and print that."""
+    """Replace the trials of the journal by `trials`, and print a message about it."""
     left = sum(LEFT in trial.user_attrs for trial in trials)
     outside = f"; {count(left, 'recipe')} of before lie outside it, and it learns nothing from them" * bool(left)
     say(f"the space was changed: the search goes on in it with {count(len(trials) - left, 'earlier trial')}{outside}")
@@ -105,7 +105,7 @@ def _written_anew(results: Path, name: str, directions: list[str], trials: Seque
 
 @contextlib.contextmanager
 def of_journal(results: Path) -> Iterator[None]:
-    """Raise any error while the journal is read as one `UserError`."""
+    """Turn any error of reading the journal in this block into one `UserError`; an `OSError` is raised unchanged."""
     try:
         yield
     except OSError:  # the disk, not the contents
@@ -119,7 +119,7 @@ def of_journal(results: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def of_sampler(name: str) -> Iterator[None]:
-    """Raise any error of a sampler while it draws as one `UserError`."""
+    """Turn any error of a sampler that draws in this block into one `UserError`; an `OSError` is raised unchanged."""
     try:
         yield
     except (OSError, UserError):
@@ -170,6 +170,6 @@ def explored_recipe(trial: optuna.trial.FrozenTrial, base: Recipe, domains: Sequ
 
 
 def told_rows(study: optuna.Study, base: Recipe, domains: Sequence[Domain]) -> set[str]:
-    """Return the recipe hashes of the rows whose results Optuna has."""
+    """Return the recipe hashes of the rows whose results Optuna already has."""
     rows = [trial for trial in study.get_trials(deepcopy=False) if ROW in trial.user_attrs]
     return {base.override(applying(domains, drawn(domains, trial.params), base.flat())).hash for trial in rows}

@@ -13,26 +13,27 @@ from trainables.recipe import Recipe
 from trainables.trial import check_recipes
 
 RATIO = 3
-"""One in this many recipes on a part of the data goes on."""
+"""One in this many recipes on a part of the data goes on to a larger part."""
 FIRST, LARGER, WHOLE = (0.125, 0.25, 0.5), 0.5, 1.0
-"""The shares of the data that recipes may begin on; the two shares that the best recipes may go on to."""
+"""The shares of the data that recipes may begin on, and the two larger shares that the best recipes may go on to."""
 STEPS, RECIPES = 4, 16
-"""A share is large enough if a training with the base settings has `STEPS` steps on it. If the base settings do not
-gain on `Ladder.PROBE`, only `LARGER` is large enough: otherwise less training always looks better. A share above 1/8
-needs room for `RECIPES` recipes; if no share is large enough, the largest with room is taken."""
+"""A share of the data is large enough if a training with the base settings has `STEPS` steps on it. If the base
+settings do not gain on `Ladder.PROBE`, only `LARGER` is large enough: on less, less training would always look better.
+A share above 1/8 needs room for `RECIPES` recipes; if no share is large enough, the largest with room is taken."""
 RESERVED_TRAININGS = 3.0
-"""Number of whole trainings beside recipes on parts: of the base settings, and of the smallest finals."""
+"""Number of trainings on all data that must have room beside recipes on parts: of base settings and smallest finals."""
 LARGER_FROM, WHOLE_FROM = 24.0, 48.0
-"""With room for this many whole trainings the best recipes go on to the larger part, or to all of the data."""
+"""If a limit has room for `LARGER_FROM` trainings on all data, the best recipes go on from the first part to the larger
+part; with room for `WHOLE_FROM`, they go on to all of the data."""
 ABREAST = 8
-"""More places count as this many: they run more recipes at once, but no more recipes one after another."""
+"""More places than this count as this many: they run more recipes at once, but no more of them one after another."""
 PARTS_SHARE = 0.5
 """The share of a limit that recipes on parts of the data may take; the rest is for the finals."""
 
 
 @dataclass(frozen=True)
 class Ladder:
-    """Shares of the data, the smallest first; empty if recipes train on all of it at once."""
+    """Shares of the data that recipes train on one after another, the smallest first; empty without parts."""
 
     shares: tuple[float, ...] = ()
     PROBE: ClassVar[float] = 0.125
@@ -55,7 +56,7 @@ def on_part(recipe: Recipe, share: float) -> Recipe | None:
 
 
 def can_run(recipe: Recipe, evaluation: EvaluationConfig, share: float) -> bool:
-    """Whether the recipe can train on that share of its data, as far as is known before a training."""
+    """Whether the recipe can train on that share of its data, as far as can be known before it trains."""
     first = on_part(recipe, share) if share < WHOLE else None
     try:
         check_recipes([first or recipe], evaluation)
@@ -72,9 +73,9 @@ def ladder_for(
     steps: float | None,
     gains: bool | None = None,
 ) -> Ladder:
-    """Return the ladder for a limit with room for this many whole trainings. `shares`: values of `corpus.share` that
-    recipes of this study had before; a continued study keeps them. `steps` and `gains`: of the base settings on
-    `PROBE`, the steps and whether they beat the untrained encoder; None: unknown."""
+    """Return the ladder for a limit with room for this many trainings on all data. `shares`: values of `corpus.share`
+    that recipes of this study had before; a continued study keeps them. `steps`: the steps of the base settings on
+    `PROBE`; `gains`: whether they beat the untrained encoder there; None: unknown."""
     whole = base.flat()[SHARE]
     assert isinstance(whole, int | float)
     before = [share for share in (*FIRST, WHOLE) if share * whole in shares]

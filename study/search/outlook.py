@@ -21,7 +21,7 @@ from study.search.ladder import PARTS_SHARE, RATIO
 
 @dataclass(frozen=True)
 class Outlook:
-    """Future trials, each by the hash of its recipe; None for a recipe that is not chosen yet."""
+    """The trials that are still to come, each as the hash of its recipe; None for a recipe that is not chosen yet."""
 
     trials: Sequence[str | None] = ()
     """Trials before the finals: rows, recipes of the search, further seeds."""
@@ -30,13 +30,13 @@ class Outlook:
     awaited: Collection[str] = ()
     """Recipes of running trials that may decide which recipes are finalists, and so must end before the finals."""
     after: Sequence[str] = ()
-    """Soups, each as dear as scoring the untrained encoder, and a learning curve, counted in whole trainings."""
+    """Trials after the finals: soups, each as dear as scoring the untrained encoder, and those of a learning curve."""
     exploring_seconds: float = 0.0
-    """Seconds for which recipes are explored if a limit in minutes bounds that; infinite until a training has ended."""
+    """Seconds for which recipes are explored if a limit in minutes bounds them; infinite until a training has ended."""
     seconds_left: float = math.inf
     """Seconds until the limit in minutes."""
     seconds: Mapping[str, float] = field(default_factory=dict)
-    """Guessed seconds of a trial, by recipe (`Budget.guess`). Empty without a limit in minutes."""
+    """Guessed seconds of a trial of each recipe, by recipe hash (`Budget.guess`). Empty without a limit in minutes."""
     after_wait: Callable[[float], Outlook] | None = None
     """Returns the outlook if the `awaited` trials end in this many seconds: the finalists depend on that. None if no
     trial is awaited, or if recipes are still explored."""
@@ -48,7 +48,7 @@ class Outlook:
 
 
 def outlook(agenda: Agenda, wait: float = 0.0) -> Outlook:
-    """Return the present outlook. `wait`: seconds until the trials that decide on the finals have ended."""
+    """Return the trials still to come. `wait`: seconds until the trials that decide on the finals have ended."""
     exploration, finals, budget = agenda.exploration, agenda.rounds, agenda.budget
     left, chooses = budget.seconds_left(), finals.finalists is None
     passed = {*agenda.progress.left_out, *(trial.key for trial in exploration.queue if not chooses)}
@@ -79,8 +79,8 @@ def outlook(agenda: Agenda, wait: float = 0.0) -> Outlook:
 
 
 def _exploring(exploration: Exploration, budget: Budget, waiting: int) -> tuple[float, int, float]:
-    """Return for how many seconds recipes are explored if a limit in minutes bounds that, how many of their trials
-    begin at most, and the share of the limits that remains without the exploration to come."""
+    """Return three numbers: the seconds for which recipes are explored if a limit in minutes bounds that time, the
+    largest number of their trials, and the share of the limits that the exploration still to come leaves over."""
     unasked = exploration.unasked * len(exploration.design.seeds)
     if exploration.finals.rooms is None:  # no training has ended
         return math.inf, unasked, 1.0
@@ -106,7 +106,7 @@ def _exploring(exploration: Exploration, budget: Budget, waiting: int) -> tuple[
 
 def _recipe_takes(exploration: Exploration, limit: str) -> float:
     """Return the mean cost of exploring a recipe, in the limit's unit, on the smallest part and on larger ones. It is
-    that of the recipes so far, which may take longer than the base settings. Until some have ended, a third of the
+    the mean of the recipes so far, which may take longer than the base settings. Until some have ended, a third of the
     recipes is assumed to go on to each larger part."""
     base, parts = exploration.design.base.hash, exploration.ladder.shares if exploration.ladder else ()
     by_part = [
@@ -122,14 +122,14 @@ def _recipe_takes(exploration: Exploration, limit: str) -> float:
 
 
 def _seconds(budget: Budget, recipes: Iterable[str]) -> dict[str, float]:
-    """Return the seconds of a trial of each recipe, where they can be guessed."""
+    """Return the guessed seconds of a trial of each recipe, by hash; recipes without a guess are left out."""
     minutes = {each: budget.guess("minutes", each) for each in dict.fromkeys(recipes)}
     return {each: 60 * taken for each, taken in minutes.items() if taken}
 
 
 def finals_to_come(agenda: Agenda, fits: Fits) -> list[list[str]]:
-    """Return the rounds of the finals that have not begun. Before the finalists are chosen: with the finalists that
-    would be chosen now among recipes that `fits` accepts. An unknown finalist counts as the base settings."""
+    """Return the rounds of the finals that have not begun, as recipe hashes. Before the finalists are chosen: with
+    those that would be chosen now from recipes that `fits` accepts. An unknown finalist counts as the base settings."""
     finals, design, exploration = agenda.rounds, agenda.design, agenda.exploration
     if finals.size is None:
         return []

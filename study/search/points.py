@@ -35,8 +35,8 @@ def in_order(domains: Sequence[Domain]) -> tuple[Domain, ...]:
 
 
 def grid(domains: Sequence[Domain], flat: Mapping[str, Value]) -> list[dict[str, Value]]:
-    """Return every combination of the domains' grid values, each once, in order; with a conditional key only if its
-    condition holds. `flat`: the base recipe."""
+    """Return every combination of the domains' grid values, each once, in order. A key with a condition is included
+    only if the condition holds. `flat`: the base recipe."""
     points: dict[tuple[tuple[str, Value], ...], None] = {}
     for values in itertools.product(*(domain.grid_values for domain in domains)):
         drawn = {domain.key: value for domain, value in zip(domains, values, strict=True)}
@@ -71,5 +71,5 @@ def point(recipe: Recipe, base: Recipe, domains: Sequence[Domain]) -> dict[str, 
 
 
 def means(values: Sequence[Sequence[float]]) -> list[float]:
-    """Return the mean over seeds of every goal; `values` has one row per seed."""
+    """Return the mean over seeds of each goal's values; `values` has one row per seed and one column per goal."""
     return [fmean(each) for each in zip(*values, strict=True)]

@@ -18,8 +18,8 @@ from trainables.trial import population_key
 from trainables.typed_json import parse_json
 
 LARGEST_POPULATION, ANCHORS_TOGETHER = 128, 32_768
-"""The largest numbers of trials in a population, and of anchors in a step of all of them, which bounds a device's
-memory: with batch size 512 a population has 64 members. Further trials go to the next free place in the cluster."""
+"""The largest number of trials in a population, and of anchors in one step of the whole population. The second bounds a
+device's memory: with batch size 512 a population has 64 members. Further trials go to the next free place."""
 ASKED_TOGETHER = 8
 """Number of recipes that Optuna proposes at once if they can train together; more would learn less from each other."""
 
@@ -57,8 +57,8 @@ class Populations:
         return members
 
     def key(self, trial: Trial) -> str | None:
-        """Return the key that trials share if they may train together. None: the trial runs alone, as it is a soup or
-        may be stopped, or as its recipe does not fit into a population."""
+        """Return a key; trials with the same key may train together. None if the trial runs alone, because it is a
+        soup, because it may be stopped, or because its recipe does not fit into a population."""
         return None if trial.averaged or self.plan.may_stop(trial) else population_key(trial.recipe)
 
     def _interrupted(self) -> Iterator[list[Trial]]:
@@ -80,7 +80,7 @@ class Populations:
         return Trial(Recipe.from_flat(record.recipe), record.seed, "done") if record else None
 
     def _raced(self, key: str) -> Trial | None:
-        """Return a trial that the race gave in an earlier run, and may not have given yet in this run."""
+        """Return a trial of a race in an earlier run, even if the race has not asked for it again in this run."""
         recipe_hash, seed = split_key(key)
         trial = self.agenda.race.named.get(recipe_hash) if self.agenda.race else None
         if trial is None or not self.key(trial) or seed >= self.plan.most_seeds:

@@ -83,7 +83,7 @@ class StudyProgress:
         share: float = 1.0,
     ) -> bool:
         """Whether the limits have room for a trial of each recipe, then for the stages of recipe hashes in `later`.
-        Stages wait for running trials that are `awaited`. `share`: of the limits, how much may be used."""
+        Stages begin after running trials that are `awaited`. `share`: share of the limits that may be used."""
         self.budget.expect(recipes)
         now = self.budget.now
         sides: dict[bool, list[Running]] = {True: [], False: []}
@@ -92,17 +92,17 @@ class StudyProgress:
         return self.budget.fits([recipe.hash for recipe in recipes], sides[True], later, sides[False], share)
 
     def will_fit(self, share: float, recipes: Sequence[Recipe], later: Sequence[Sequence[str]] = ()) -> bool:
-        """As `fits`, for later: all running trials have ended, and only this share of the limits is usable."""
+        """As `fits`, for a later time: all running trials have ended, and only this share of the limits is usable."""
         self.budget.expect(recipes)
         return self.budget.fits([recipe.hash for recipe in recipes], (), later, share=share)
 
     def _costs_as(self, trial: Trial) -> str:
-        """Return the hash of the recipe whose trials cost as much: a soup costs as much as the untrained encoder."""
+        """Return the recipe hash by which the trial's cost is guessed: for a soup, that of the untrained encoder."""
         finals = self.design.finals
         return finals.untrained.hash if trial.averaged and finals else trial.recipe_hash
 
     def trainings(self, without: Sequence[Record]) -> float | None:
-        """Return how many whole trainings of the base settings the limits have room for; None if unknown, or without a
-        limit. The cost of the trials `without` is not counted, so that a continued study decides as before."""
+        """Return how many trainings of the base settings on all data the limits have room for; None if unknown or
+        unlimited. The cost of the trials `without` is not counted, so that a continued study decides as before."""
         self.budget.expect([self.design.base])
         return self.budget.trainings(self.design.base.hash, without)

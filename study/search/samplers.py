@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SamplerEntry:
-    """A sampler by name."""
+    """A registered sampler."""
 
     name: str
     builder: str | Callable[[int], BaseSampler]
@@ -41,14 +41,14 @@ class SamplerEntry:
         return sampler
 
     def drawing(self, number: int, attempt: int = 0) -> BaseSampler | None:
-        """Return the sampler that draws the recipe of that number. `attempt`: how many draws before could not run. None
-        if one sampler draws all recipes."""
+        """Return a new sampler to draw the recipe of that number. `attempt`: how many recipes drawn before for this
+        number could not run. None if one sampler draws all recipes."""
         seed = np.random.SeedSequence([number, attempt]).generate_state(1)[0]
         return self.build(int(seed)) if self.stateless else None
 
 
 DEFAULT_SAMPLER = "tpe"
-"""The sampler if neither the request nor the study's journal names one."""
+"""Name of the sampler if neither the request nor the study's journal names one."""
 
 SAMPLERS = Registry(
     "sampler",

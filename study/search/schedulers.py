@@ -40,16 +40,16 @@ class Scheduler(Protocol):
 
 @dataclass(frozen=True)
 class SchedulerEntry:
-    """A scheduler by name."""
+    """A registered scheduler."""
 
     name: str
     builder: str | Callable[[Setting], Scheduler]
     """A function from a `Setting` to a `Scheduler`, or its name `"module:function"`."""
     meaning: str
     stops: bool = True
-    """Whether it ever stops a trial. Trials that may be stopped are scored at every rung, and train alone."""
+    """Whether the scheduler may stop a trial. Trials that may be stopped are scored at every rung, and train alone."""
     several_goals: bool = False
-    """Whether it can judge a space that has several goals."""
+    """Whether the scheduler can judge by several goals at once."""
 
     def build(self, setting: Setting) -> Scheduler:
         """Return a new scheduler."""
@@ -58,7 +58,7 @@ class SchedulerEntry:
 
 
 class NeverStops:
-    """Every trial runs to its end."""
+    """A scheduler that lets every trial run to its end."""
 
     def __init__(self, setting: Setting) -> None:
         pass

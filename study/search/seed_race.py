@@ -1,5 +1,5 @@
-"""The seeds that run next if their number is a range (`--seeds 1:10`). Further seeds run only where they can change an
-answer.
+"""Chooses the seeds that run next if their number is a range (`--seeds 1:10`). Further seeds run only if they can
+change an answer.
 
 The rules of the race are in `reports.facts.seed_race`: it has rounds, and decides by the scores alone. So a study that
 was killed continues the same race, whatever the order in which its trials ended.
@@ -28,7 +28,7 @@ class RacingRecipe:
 
 
 class SeedRace:
-    """Takes the results of trials, and returns the next trials. Seeds are numbers from 0 on."""
+    """A race over seeds, numbered from 0: takes the results of trials, and returns the next trials."""
 
     def __init__(self, least: int, most: int, goals: int = 1, baseline: str | None = None) -> None:
         self.least, self.most, self.goals, self.baseline = least, most, goals, baseline
@@ -59,8 +59,8 @@ class SeedRace:
         return self._raced
 
     def next_trials(self, places: int, running: Collection[tuple[str, int]] = ()) -> list[tuple[str, int]]:
-        """Return the trials to begin now, as name and seed: first those that the round lacks, then, for idle places,
-        the next seeds of the recipes nearest to winning. `running`: trials that have begun and not ended.
+        """Return the trials to begin now, as name and seed: first those missing in the present round, then, for idle
+        places, the next seeds of the recipes nearest to winning. `running`: trials that have begun and not ended.
 
         Every recipe must have its least seeds, or have failed. Empty if no further trial can change an answer, or if
         running trials must end first.
@@ -85,7 +85,7 @@ class SeedRace:
         return trials
 
     def open(self, name: str) -> int:
-        """Return the largest number of seeds that the recipe may still get, beyond those it has and the least ones."""
+        """Return how many more seeds the recipe may get at most, without the `least` seeds that every recipe gets."""
         recipe, standing = self.recipes[name], self.raced()[name]
         if recipe.fixed or None in recipe.values.values() or not (standing.going or standing.seeds_run < self.least):
             return 0
@@ -104,11 +104,11 @@ class StudySeedRace:
         baseline: str | None,
         records: Mapping[str, Record],
     ) -> None:
-        """`fixed`: the rows and a grid, with these `seeds` at least and `most` seeds at most. `baseline`: the hash of
-        the row that others are compared with. `records`: finished trials by key."""
+        """`fixed`: trials of the rows and a grid. Each recipe gets at least the `seeds`, and at most `most` seeds.
+        `baseline`: the hash of the row that others are compared with. `records`: records of finished trials, by key."""
         self.seeds, self.goals, self.records = seeds, goals, records
         self.race, self.of_rows = (SeedRace(len(seeds), most, len(goals), baseline) for _ in range(2))
-        """The race of all recipes, and the race of the rows alone: that asks for no seed that the first does not."""
+        """The race of all recipes, and the race of the rows alone, which asks for no seed beyond those of the first."""
         self.named: dict[str, Trial] = {}
         for trial in {trial.recipe_hash: trial for trial in reversed([*fixed])}.values():
             self.enter(trial)
@@ -134,8 +134,8 @@ class StudySeedRace:
             self.of_rows.tell(trial.recipe_hash, seed, values)
 
     def next(self, places: int, running: Collection[Trial]) -> list[Trial]:
-        """Return the trials to begin once every recipe has its least seeds. Before that, once the rows have theirs:
-        only the seeds that rows need in any case."""
+        """Return the trials to begin, once every recipe has its least seeds. Before that, but once all rows have their
+        least seeds, return only the further seeds that rows need in any case."""
         first = [trial.recipe_hash for trial in running if trial.seed < self.race.least]
         if self.of_rows.recipes.keys() & first:
             return []
@@ -145,7 +145,7 @@ class StudySeedRace:
         return [Trial(trial.recipe, seed, trial.name, trial.row) for trial, seed in named]
 
     def open(self, trials: Collection[Trial]) -> int:
-        """Return the largest number of trials beyond the least seeds that may still begin, without `trials`."""
+        """Return how many trials beyond the least seeds may still begin at most, in addition to `trials`."""
         begun = sum(trial.seed >= self.race.least for trial in trials)
         new = {trial.recipe_hash for trial in trials if trial.recipe.uses_seed} - self.race.recipes.keys()
         further = len(new) * (self.race.most - self.race.least)

@@ -90,7 +90,7 @@ class TuneSearcher(Searcher):
         return self.begin(members, self.populations.key(members[0]) is not None) or Searcher.FINISHED
 
     def settle(self, key: str, record: Record | None) -> None:
-        """Take the record of a trial; None: the trial failed."""
+        """Take the record of a trial that has ended; None: the trial failed."""
         self.agenda.tell(key, record)
 
     def on_trial_complete(self, trial_id: str, result: dict[str, object] | None = None, error: bool = False) -> None:
@@ -107,7 +107,7 @@ class TuneSearcher(Searcher):
         """Do nothing: a study is continued from the ledger."""
 
     def _announce(self) -> None:
-        """Call `on_news`, and print the plan and the finals, if they have changed."""
+        """Call `on_news`, and print the plan and the finals, if the search has changed since the last call."""
         before, self._announced = self._announced, self._state
         if before == self._announced:
             return
@@ -152,7 +152,7 @@ class TuneSearcher(Searcher):
 
     @property
     def limited(self) -> Limited:
-        """The limit that ended the study; empty if none did."""
+        """Facts about the limit that ended the study; empty if no limit did."""
         if not self.agenda.limited:
             return {}
         limited = self.budget.ended(self.agenda.remaining)

@@ -1,4 +1,4 @@
-"""An agenda on simulated time: a function returns how long each trial takes, and its record."""
+"""Runs an agenda on simulated time. A function of the caller returns how long each trial takes, and its record."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from study.trial import Trial
 
 @dataclass
 class SimulatedClock:
-    """Simulated seconds, for `Budget`."""
+    """A clock that returns simulated seconds, for `Budget`."""
 
     seconds: float = 0.0
 
@@ -35,7 +35,7 @@ class SimulatedTrial:
 def drive(
     agenda: Agenda, clock: SimulatedClock, outcome: Callable[[Trial], tuple[float, Record | None]]
 ) -> list[SimulatedTrial]:
-    """Run an agenda until its end, or until its limit cuts off running trials. `outcome`: seconds and record."""
+    """Run an agenda until its end, or until its limit cuts off running trials. `outcome` returns seconds and record."""
     running: list[tuple[float, int, float, Trial, Record | None]] = []
     numbers, ran = itertools.count(), list[SimulatedTrial]()
     while True:

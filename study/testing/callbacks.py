@@ -55,7 +55,7 @@ MEASURED = {
 
 
 def study_state(results: Path, space: str = "scl_tau", *arguments: str) -> StudyState:
-    """Prepare a study in the folder, and return its state, with four trials to come."""
+    """Prepare a study in the folder, and return its state: two places, and four trials still to run."""
     command = ["--space", space, "--scale", "laptop", "--results", str(results), *arguments]
     plan = decide(read_request(parse(command)), 0)
     prepare_results(plan, HARDWARE)
@@ -70,7 +70,7 @@ def trial(state: StudyState, number: int = 0, name: str | None = None) -> Trial:
 
 
 def record(of: Trial, stopped: str | None = None) -> Record:
-    """Return the trial's record. `stopped`: the reason why the trial was stopped early; None: it finished."""
+    """Return a made record of the trial. `stopped`: the reason why the trial was stopped early; None: it finished."""
     return made_record(
         of.recipe.flat(),
         of.recipe_hash,
@@ -182,7 +182,8 @@ class TrackedRun:
 
 
 class TrackerContract(CallbackContract):
-    """Tests of a tracker; they need `tracked`, too, which returns the tracker's runs of a results folder, by trial."""
+    """Tests of a tracker. Besides `entry` they need a method `tracked`, which returns, by trial key, the runs that the
+    tracker stored for a results folder."""
 
     def tracked(self, results: Path) -> Mapping[str, TrackedRun]:
         raise NotImplementedError

@@ -26,7 +26,7 @@ DOMAINS = (
 )
 TRIALS = 20
 FEW = 12
-"""More trials than any sampler here draws at random."""
+"""A number of trials larger than the number that any sampler here draws at random before it uses results."""
 
 
 class SamplerContract:

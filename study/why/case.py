@@ -41,7 +41,7 @@ from trainables.senteval.tasks import TASKS
 from trainables.trial.data_requests import senteval_folder
 
 MOST_ROWS = 4000
-"""Largest number of rows that are looked at; they are drawn at random."""
+"""Largest number of training rows that are examined; they are drawn at random."""
 
 
 @dataclass(frozen=True)
@@ -49,14 +49,14 @@ class Cause:
     """A possible reason why training gains too little."""
 
     name: str
-    """Name of the look or the change that found it."""
+    """Name of the check or of the changed setting that found this cause."""
     points: float
-    """Points of score that it may cost; causes are ordered by these."""
+    """Points of score that the cause may take away; causes are ordered by these."""
     measured: bool = False
-    """Whether trainings or scores measured the points; otherwise they are an estimate."""
+    """Whether `points` were measured by trainings or scores; otherwise they are an estimate."""
     facts: Mapping[str, Any] = field(default_factory=dict)
     mend: Mapping[str, Any] = field(default_factory=dict)
-    """Values of the mended command's options that differ from the study's; for `set`, the keys that change."""
+    """Options of a command that removes the cause, where they differ from the study's; `set` has the changed keys."""
     rows: tuple[int, ...] = ()
     """Numbers of suspect training rows, from 0, the worst first."""
 
@@ -66,7 +66,7 @@ class PairRow:
     """A row with an anchor."""
 
     number: int
-    """Its number in the file, from 0."""
+    """Position in the file, from 0."""
     anchor: str
     positives: tuple[str, ...]
     negatives: tuple[str, ...]
@@ -74,7 +74,7 @@ class PairRow:
 
 @dataclass(frozen=True)
 class StudyCase:
-    """A study in which causes are looked for."""
+    """A study, in which `--why` looks for causes of a small gain."""
 
     recipe: Recipe
     """The recipe that the answer recommends, or the base settings."""
@@ -85,14 +85,14 @@ class StudyCase:
     folder: Path
     """The results folder, where files of suspect rows are written."""
     place: str = ""
-    """The results folder or URL as a command names it."""
+    """The results folder or URL, as a person writes it in a command."""
     shared: Path | None = None
     """Folder for embeddings of frozen encoders, which trainings share."""
     answer: Answer | None = None
 
     @classmethod
     def of(cls, results: Results, shared: Path | None = None) -> StudyCase:
-        """Return the case of a study; `UserError` if the study is not of a person's own data."""
+        """Return the case of a study with these results; `UserError` if it does not use a person's own data."""
         goal = next((goal for goal in results.goals if not goal.cost), None)
         if goal is None or not Path(str(results.base.flat().get("corpus.nli"))).is_file():
             raise UserError(f"{results.folder} is no study of --train, whose rows --why could look at")
@@ -112,8 +112,8 @@ class StudyCase:
         return [*rows_of(self.train)]
 
     def places(self, numbers: Sequence[int]) -> list[str]:
-        """Return file and line of rows: in the person's own file, or in the prepared one if the own file is gone or
-        lacks the row."""
+        """Return the file and line of each row: in the person's own file, or in the prepared file if the own one is
+        gone or lacks the row."""
         places = {number: f"{self.train}, line {number + 1}" for number in numbers}
         equal: dict[str, list[int]] = {json.dumps(self.rows[number]): [] for number in numbers}
         for number, row in enumerate(self.rows):
@@ -134,7 +134,8 @@ class StudyCase:
 
     @property
     def held_out_files(self) -> dict[str, tuple[str, ...]]:
-        """Files that the study put aside of its training data, by option. Mended training data must not change them."""
+        """Files of rows that the study put aside of its training data, by option. Other training data must not alter
+        them."""
         places = {part: self.train.with_name(HELD_OUT[number]) for part, number in (("dev", DEV), ("test", TEST))}
         files = {part: path if path.is_dir() else path.with_suffix(".jsonl") for part, path in places.items()}
         return {part: (str(path),) for part, path in files.items() if path.exists()}
@@ -153,16 +154,16 @@ class StudyCase:
 
     @property
     def tasks(self) -> list[str]:
-        """The goal's tasks that are of a person's own data."""
+        """Names of the goal's tasks that are made of a person's own data."""
         return [name for name in sorted(self.goal.needs) if TASKS[name].of_own_data]
 
     def splits(self, part: str) -> list[Split]:
-        """Return the splits of all tasks that are scored for a part, `dev` or `test`."""
+        """Return the examples of all `tasks` that are scored as `part`, `dev` or `test`."""
         return [split for name in self.tasks for split in splits_of(TASKS[name], part)]
 
     @property
     def items_vary(self) -> float:
-        """The largest `TaskKind.least_deviation` of the tasks."""
+        """The largest `TaskKind.least_deviation` of the tasks, in points: how much the items' values vary."""
         return max((KINDS[TASKS[name].kind].least_deviation for name in self.tasks), default=TaskKind.least_deviation)
 
     # --- the encoder and its scores
@@ -178,8 +179,8 @@ class StudyCase:
 
     @property
     def not_as_configured(self) -> dict[str, Value]:
-        """The `own_keys` in which the recipe differs, with the configuration's values. An adapter keeps one embedding
-        for each text, so documents get the query's prompt."""
+        """The `own_keys` for which the recipe has another value, with the configuration's values. An adapter keeps one
+        embedding for each text, so documents get the query's prompt."""
         flat, own = self.recipe.flat(), self.own_keys
         if "encoder.query_prompt" in own and flat["encoder.adapter"] == "mlp":
             own = {**own, "encoder.document_prompt": own["encoder.query_prompt"]}
@@ -210,12 +211,12 @@ class StudyCase:
 
     @property
     def development_quantity(self) -> Quantity:
-        """The development score."""
+        """The development score of the goal."""
         return Quantity(self.goal.short, self.goal.development_weights)
 
     @property
     def test_quantity(self) -> Quantity:
-        """The test score."""
+        """The test score of the goal."""
         return Quantity(self.goal.short, self.goal.test_weights)
 
     def scored(self, recipe: Recipe, parts: Parts = "development") -> SentEvalResult:

@@ -14,17 +14,17 @@ from trainables.recipe import Value
 
 Changes = Mapping[str, Value]
 FAR, COLDER = 10.0, 5.0
-"""The factors of a step in learning rate and in temperature."""
+"""The factors by which a tried change raises or lowers the learning rate, and the temperature."""
 SMALL, LARGE = 16, 256
-"""Recipes with smaller and larger batches than these are tried with the usual batch size."""
+"""Recipes with a batch below `SMALL` or above `LARGE` are tried with the usual batch size."""
 LONGER, LONG = 3, 3
-"""Recipes of fewer than `LONG` epochs are tried with `LONGER` times as many; others with one epoch."""
+"""Recipes of fewer than `LONG` epochs are tried with `LONGER` times as many; other recipes with one epoch."""
 COLLECTED, SUSPECTS = "why-rows.jsonl", "why-suspects.jsonl"
 """Files in the results: the training rows without suspect ones, and the suspect rows, the worst first."""
 
 
 def _far(key: str, factor: float, case: StudyCase) -> Iterator[Changes]:
-    """Yield a step down and a step up."""
+    """Yield two changes: the key's value divided and multiplied by the factor."""
     if value := _number(case, key):
         yield {key: float(f"{value / factor:.2g}")}
         yield {key: float(f"{value * factor:.2g}")}
@@ -65,7 +65,7 @@ CHANGES: Mapping[str, Callable[[StudyCase], Iterable[Changes]]] = {
 
 
 def changes_of(case: StudyCase, causes: Sequence[Cause]) -> list[tuple[str, Changes]]:
-    """Return the name and the keys of each change; first come the changes that leave out suspect rows."""
+    """Return the name and the changed keys of each change; first come the changes that leave out suspect rows."""
     tried: list[tuple[str, Changes]] = [
         (cause.name, {"corpus.nli": cause.mend["train"][0]}) for cause in causes if "train" in cause.mend
     ]
@@ -73,7 +73,7 @@ def changes_of(case: StudyCase, causes: Sequence[Cause]) -> list[tuple[str, Chan
 
 
 def by_rows(case: StudyCase, cause: Cause) -> bool:
-    """Whether leaving out the suspect rows mends the cause: all rows were read, and no setting mends it."""
+    """Whether leaving out the suspect rows removes the cause: all rows were examined, and no setting removes it."""
     return bool(cause.rows) and not cause.mend and len(case.rows) <= MOST_ROWS
 
 

@@ -1,4 +1,4 @@
-"""Looks: causes that rows, items and the untrained encoder show without any training.
+"""Looks: checks of rows, items and the untrained encoder, which train nothing.
 
 A look returns a `Cause`, or None if it finds nothing. Points are estimates unless they were measured: a share of rows
 that teach nothing right counts as that share of `ALL_WRONG`.
@@ -25,31 +25,31 @@ from trainables.senteval.examples import JudgedDocuments
 from trainables.senteval.tasks import TASKS
 
 ALL_WRONG = 20.0
-"""Points that a training may lose if all rows are wrong, roughly."""
+"""Rough number of points that a training may lose if all rows are wrong."""
 LEVEL = 0.05
 LEAST_WRONG, RIGHT = 0.05, 0.15
-"""The smallest share of wrong rows that is reported; the expected share of right rows among the suspects."""
+"""The smallest share of wrong rows that is reported; the largest expected share of right rows among suspects."""
 ALIKE = 0.9
 """Texts with a lower cosine are not compared word by word."""
 LEAST_FALSE, LEAST_MET, LEAST_LEAKED = 0.03, 0.1, 0.02
-"""The smallest shares that are reported: rows with a false negative, anchors that meet one in a batch, and items in the
-training data."""
+"""The smallest shares that are reported: of rows with a false negative, of anchors that meet one in a batch, and of
+items in the training data."""
 TOLD_APART = 0.85
-"""From this area under the curve on, training texts and test items are of different kinds: parts of one set have 0.5
-to 0.75."""
+"""If a classifier separates training texts from test items with at least this area under the ROC curve, they are of
+different kinds. For splits of one data set the area is 0.5 to 0.75."""
 TEXTS = 600
-"""Largest number of texts on each side of that classifier."""
+"""Largest number of texts of either side, training or test, for that classifier (`unlike`)."""
 WARM_TEMPERATURE, COLD_TEMPERATURE, SMALL_BATCH, FAST_RATE, SLOW_RATE = 0.3, 0.005, 8, 5e-3, 1e-6
-"""Temperatures and rates above and below these, and batches below, are outside the usual range."""
+"""Ends of the usual ranges: highest and lowest temperature, smallest batch, highest and lowest learning rate."""
 HINT = 2.0
-"""Points of a cause that is only an unusual setting."""
+"""Estimated points of a cause that is only an unusual setting."""
 
 
 def mislabelled(case: StudyCase) -> Cause | None:
-    """Look for wrong rows, whose positive is like a random one.
+    """Look for wrong rows: rows whose positive is no nearer to its anchor than a random one.
 
-    Half of the wrong rows are farther apart than the median of random positives (Storey 2002). Of right rows, the same
-    share is as in the development part, whose pairs are assumed to be right.
+    Half of the wrong rows are farther apart than the median of random positives (Storey 2002). How many right rows are
+    so far apart is measured on the development split, whose pairs are assumed to be right.
     """
     pairs = case.pairs
     judged = [] if case.dev_is_held_out else [*_judged(case)]  # parts of one file have the same share of wrong pairs
@@ -69,8 +69,8 @@ def mislabelled(case: StudyCase) -> Cause | None:
 
 
 def suspects(farther: np.ndarray, usual: np.ndarray, wrong: float) -> list[int]:
-    """Return the indices of suspect rows, the farthest first: as many as contain an expected share of right rows of at
-    most `RIGHT`. Right rows are distributed as `usual`. The share of `wrong` rows limits the number, too."""
+    """Return the indices of suspect rows, the farthest first. Among them at most `RIGHT` are expected to be right, if
+    right rows are distributed as `usual`. The share of `wrong` rows limits their number, too."""
     order = np.argsort(-farther, kind="stable")
     beyond = (usual[:, None] >= farther[order]).sum(axis=0)  # (rows,)
     expected = (1 - wrong) * len(farther) * (beyond + 1) / (len(usual) + 1)
@@ -80,7 +80,7 @@ def suspects(farther: np.ndarray, usual: np.ndarray, wrong: float) -> list[int]:
 
 
 def _farther(case: StudyCase, pairs: Sequence[tuple[str, str]]) -> np.ndarray:  # (pairs,)
-    """Return, for each anchor, the share of other pairs' positives that are nearer than its own."""
+    """Return, for each anchor, the share of other pairs' positives that are nearer to it than its own positive."""
     anchors = case.embedded([anchor for anchor, _ in pairs])
     scores = anchors @ case.embedded([positive for _, positive in pairs], documents=True).T
     own = scores.diagonal()[:, None]
@@ -88,7 +88,7 @@ def _farther(case: StudyCase, pairs: Sequence[tuple[str, str]]) -> np.ndarray:  
 
 
 def _judged(case: StudyCase) -> Iterator[tuple[str, str]]:
-    """Yield the queries of the development part, each with one relevant document."""
+    """Yield each query of the development split with one relevant document."""
     for split in case.splits("dev"):
         if split.documents is not None:
             for query, judged in zip(split.left, split.documents.judged, strict=True):
@@ -144,7 +144,7 @@ def _met_in_a_batch(case: StudyCase) -> float:
 
 
 def unlike(case: StudyCase) -> Cause | None:
-    """Look for training texts that a classifier distinguishes from the test's texts."""
+    """Look for training texts that differ from the test's texts so much that a classifier can distinguish them."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.metrics import roc_auc_score
     from sklearn.model_selection import cross_val_predict
@@ -168,7 +168,7 @@ def unlike(case: StudyCase) -> Cause | None:
 
 
 def leaked(case: StudyCase) -> Cause | None:
-    """Look for items of development and test in the training data."""
+    """Look for development and test items in the training data."""
     parts = {part: [item for name in case.tasks for item in items_of(TASKS[name], part)] for part in ("dev", "test")}
     counts = find_leaks((texts(row) for row in case.rows), parts).parts
     shares = {part: counts[part].items.all / max(1, counts[part].item_count) for part in parts}
@@ -188,8 +188,8 @@ def few_items(case: StudyCase) -> Cause | None:
 
 
 def ceiling(case: StudyCase) -> Cause | None:
-    """Look for a test that leaves hardly any room above the untrained encoder: by its score, and by queries whose
-    relevant documents have copies that are not judged relevant."""
+    """Look for a test on which hardly any gain over the untrained encoder is possible: because its score is high, or
+    because relevant documents have copies that are not judged relevant."""
     score = case.untrained_score
     splits = case.splits("test")
     items = sum(len(split) for split in splits)
@@ -205,7 +205,7 @@ def ceiling(case: StudyCase) -> Cause | None:
 
 
 def _doubled(documents: JudgedDocuments) -> Iterator[int]:
-    """Yield, for each query, how many documents equal a relevant one without being judged relevant."""
+    """Yield, for each query, the number of documents that equal a relevant document but are not judged relevant."""
     places: dict[str, list[int]] = {}
     for number, text in enumerate(documents.texts):
         places.setdefault(normalise(text), []).append(number)
@@ -234,7 +234,7 @@ def configuration(case: StudyCase) -> Cause | None:
 
 
 def unusual(case: StudyCase) -> Cause | None:
-    """Look for settings outside the usual range: a hint, which only trainings can prove."""
+    """Look for settings outside the usual range. This cause is a hint; only trainings can prove it."""
     flat = case.recipe.flat()
     odd = {
         TEMPERATURE: lambda value: value > WARM_TEMPERATURE or value < COLD_TEMPERATURE,
@@ -252,10 +252,10 @@ LOOKS = (mislabelled, false_negatives, unlike, leaked, few_items, ceiling, confi
 
 
 def look_for_causes(case: StudyCase) -> list[Cause]:
-    """Return the causes that all looks find, the most costly first."""
+    """Return the causes that all looks find, the one that costs the most points first."""
     return order_causes(cause for look in LOOKS if (cause := look(case)) is not None)
 
 
 def order_causes(causes: Iterable[Cause]) -> list[Cause]:
-    """Return causes, the most costly first."""
+    """Return the causes in order, the one that costs the most points first."""
     return sorted(causes, key=lambda cause: -cause.points)

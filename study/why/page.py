@@ -31,8 +31,8 @@ LISTED = 20
 
 
 def write(place: ResultsLocation, minutes: float | None) -> Iterator[str]:
-    """Look, try for `minutes` (None: not at all), write the page, and yield lines for a console. `UserError` if the
-    study is not of a person's own data."""
+    """Look for causes, also by tries of that many `minutes` (None: no tries), write the page, and yield lines for a
+    console. `UserError` if the study does not use a person's own data."""
     place.pull()
     results = Results.load(place.folder)
     with tempfile.TemporaryDirectory() as shared:
@@ -51,8 +51,8 @@ def write(place: ResultsLocation, minutes: float | None) -> Iterator[str]:
 
 
 def causes_of(case: StudyCase, minutes: float | None) -> tuple[list[Cause], list[Gained], Tries | None]:
-    """Return the causes that looks, and tries of that many minutes, find. If the answer names a recipe to use, tries
-    measure which settings made its gain instead."""
+    """Return the causes that looks find, and that tries of that many minutes find. If the answer names a recipe to use,
+    tries measure instead which of its settings made its gain."""
     tries = None if minutes is None else Tries(case, 60 * minutes)
     causes = [mended(case, cause) for cause in look_for_causes(case)]
     if tries is None:
@@ -63,12 +63,13 @@ def causes_of(case: StudyCase, minutes: float | None) -> tuple[list[Cause], list
 
 
 def mended(case: StudyCase, cause: Cause) -> Cause:
-    """Return the cause, mended by training without its suspect rows if that is possible (`by_rows`)."""
+    """Return the cause. If training without its suspect rows removes it (`by_rows`), that becomes its `mend`."""
     return replace(cause, mend={"train": (without(case, cause),)}) if by_rows(case, cause) else cause
 
 
 def joined(looked: Sequence[Cause], tried: Sequence[Cause]) -> list[Cause]:
-    """Return both in one order. A tried cause replaces an estimate of the same name, and hints at the same settings."""
+    """Return all causes in one order. A tried cause replaces an estimate of its name, and hints at the same
+    settings."""
     measured = {cause.name: cause for cause in order_causes(tried)[::-1]}
     settings = {key for cause in tried for key in cause.facts["changes"]}
     rest = [cause for cause in looked if cause.name not in measured]
@@ -77,7 +78,7 @@ def joined(looked: Sequence[Cause], tried: Sequence[Cause]) -> list[Cause]:
 
 
 def lines(case: StudyCase, causes: Sequence[Cause], taken_back: Sequence[Gained], tries: Tries | None) -> Iterator[str]:
-    """Yield lines for a console."""
+    """Yield lines for a console on the gains and causes that were found."""
     for sentence in words.worth(taken_back, tries.share) if taken_back and tries else ():
         yield f"Gain   {sentence}"
     if not causes:
@@ -92,7 +93,7 @@ def lines(case: StudyCase, causes: Sequence[Cause], taken_back: Sequence[Gained]
 def blocks_of(
     case: StudyCase, causes: Sequence[Cause], taken_back: Sequence[Gained], tries: Tries | None
 ) -> Iterator[Block]:
-    """Yield the causes with evidence, command and suspect rows, and then how they were measured."""
+    """Yield the blocks of the page: causes with evidence, command and suspect rows, then how they were measured."""
     if taken_back and tries:
         yield Bullets([text(sentence) for sentence in words.worth(taken_back, tries.share)])
     if not causes:

@@ -27,15 +27,15 @@ from trainables.errors import UserError
 from trainables.recipe import Recipe, Value
 
 CHOOSING_SEED, JUDGING_SEEDS = 1, (2, 3)
-"""The seed that chooses changes, and the seeds that judge them."""
+"""The seed under which changes are chosen, and the seeds under which chosen changes are judged."""
 MOST_JUDGED = 3
-"""Largest number of changes that are trained again."""
+"""Largest number of changes that are trained again under the judging seeds."""
 LEAST_GAIN = 1.0
 """A change with a smaller gain, in points, is no cause."""
 LEVEL = 0.025
-"""Probability of showing a gain that does not exist, for all tried changes together."""
+"""Allowed probability of showing a gain that does not exist, over all tried changes together."""
 FEWEST_ROWS = 500
-"""Smallest number of rows of the part."""
+"""Smallest number of rows of the part of the data that tries train on."""
 
 
 @dataclass(frozen=True)
@@ -51,13 +51,13 @@ class Gained:
 
 @dataclass
 class Tries:
-    """Trains the changes that there is time for."""
+    """Trains with as many changes as there is time for, and returns their gains."""
 
     case: StudyCase
     seconds: float
     clock: Callable[[], float] = time.monotonic
     left_out: list[str] = field(default_factory=list)
-    """The names of changes that there was no time for."""
+    """Names of changes that were not trained, because there was no time."""
     share: float = 1.0
     """The share of the recipe's training rows that is used."""
 
@@ -72,7 +72,7 @@ class Tries:
         return any(changes and sample is not None for (changes, _), sample in self._samples.items())
 
     def causes(self, looked: Sequence[Cause]) -> list[Cause]:
-        """Return the changes that gain, as causes. Changes that follow from `looked` are tried, too."""
+        """Return the changes that gain, as causes. Leaving out the suspect rows of causes in `looked` is tried, too."""
         tried = changes_of(self.case, looked)
         self._compared = len(tried)
         self._choose_share(1 + len(tried) + (1 + MOST_JUDGED) * len(JUDGING_SEEDS))
@@ -89,8 +89,8 @@ class Tries:
         return [self._cause(gained) for gained in judged if gained.low > 0 and gained.gain >= LEAST_GAIN]
 
     def taken_back(self) -> list[Gained]:
-        """Return the gains of the settings that the recipe changes, over a training with the base's values: first of
-        all together, then of each alone, the largest first."""
+        """Return the gains of the settings that the recipe changes, over a training with the base's values: first the
+        gain of all together, then the gains of each alone, the largest first."""
         if not (keys := back(self.case)):
             return []
         self._compared = len(keys) + 1
@@ -107,7 +107,7 @@ class Tries:
         return worth[:1] + sorted(worth[1:], key=lambda gained: -gained.gain)
 
     def _choose_share(self, trainings: int) -> None:
-        """Choose the part of the data with time for these trainings; the recipe is timed on a small part first."""
+        """Choose the part of the data with time for these trainings, after timing the recipe on a small part."""
         flat = self.case.recipe.flat()
         rows, batch = len(self.case.rows) * float(str(flat.get(SHARE, 1.0))), int(float(str(flat.get(BATCH, 0))))
         self.share = min(1.0, max(FEWEST_ROWS, 4 * batch) / max(1.0, rows))
@@ -122,7 +122,7 @@ class Tries:
             self._samples.clear()
 
     def _again(self, name: str, changes: Changes) -> Gained | None:
-        """Return the gain under the judging seeds; None if there is no time for them."""
+        """Return the gain of a change under the judging seeds; None if there is no time for these trainings."""
         pairs = [(self._within(name, changes, seed), self._within("unchanged", {}, seed)) for seed in JUDGING_SEEDS]
         whole = [(new, old) for new, old in pairs if new is not None and old is not None]
         if len(whole) < len(JUDGING_SEEDS):
@@ -154,7 +154,7 @@ class Tries:
         return self._sample(changes, seed)
 
     def _sample(self, changes: Changes, seed: int) -> Sample | None:
-        """Return the development score of a training; 0 if it diverged, None if it cannot run on this part."""
+        """Return the development score after training; 0 if training diverged, None if it cannot run on this part."""
         key, began = (frozenset(changes.items()), seed), self.clock()
         if key not in self._samples:
             self._samples[key] = self._trained(changes, seed)
@@ -189,7 +189,7 @@ class Tries:
 
 
 def _fits(recipe: Recipe, changes: Changes) -> Recipe | None:
-    """Return the changed recipe; None if it cannot have these keys."""
+    """Return the changed recipe; None if a recipe cannot have these settings."""
     try:
         return recipe.override(changes)
     except UserError:
@@ -197,7 +197,7 @@ def _fits(recipe: Recipe, changes: Changes) -> Recipe | None:
 
 
 def _difference(new: np.ndarray | None, old: np.ndarray | None) -> np.ndarray | None:  # (items,)
-    """Return the difference of the items' effects. A training that diverged has none: it scores 0 for any items."""
+    """Return the difference of two trainings' item effects. None: the training diverged and scores 0 for any items."""
     if new is None:
         return old
     return new if old is None else new - old

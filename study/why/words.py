@@ -1,4 +1,4 @@
-"""Sentences about causes: the evidence of each, from its facts, and the command that mends it."""
+"""Messages about causes: the evidence of each, from its facts, and the command that removes it."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from trainables.recipe import parse_assignment
 
 Facts = Mapping[str, Any]
 MENDED = "mended"
-"""Suffix of the study's results folder in the mended command."""
+"""Suffix of the results folder in the command that removes a cause."""
 MOST_OF = 0.8
-"""From this share on, a part of the gain is called nearly all of it."""
+"""If a single setting made at least this share of the gain, the gain is called nearly all due to it."""
 
 
 def evidence(cause: Cause) -> str:
@@ -39,7 +39,7 @@ def _change(name: str, facts: Facts) -> str:
 
 
 def settings(changes: Facts) -> str:
-    """`learning rate 0.0001, batch size 64`."""
+    """Return changed settings in words: `learning rate 0.0001, batch size 64`."""
     return ", ".join(plain(key, value) for key, value in changes.items())
 
 
@@ -130,24 +130,24 @@ TITLES: Mapping[str, str] = {
     "mined": "Negatives too easy",
 }
 UNGAINED = {"leaked", "few_items", "ceiling"}
-"""Causes that hide the gain of a training; mending them raises no score."""
+"""Names of causes that hide the gain of a training; removing them raises no score."""
 OTHERWISE: Mapping[str, str] = {
     "unlike": "give training data of the kind of the test",
     "few_items": "give more items by --test",
     "ceiling": "give a harder test, or keep the untrained encoder",
 }
-"""Advice for causes that no option mends."""
+"""Advice for causes that no option of a command removes."""
 
 
 def points(cause: Cause) -> str:
-    """`, 4.2 points`, or `, perhaps 4 points`; empty if no point can be gained."""
+    """Return `, 4.2 points`, or `, perhaps 4 points` for an estimate; empty if no point can be gained."""
     if cause.name in UNGAINED:
         return ""
     return f", {number(cause.points, 1)} points" if cause.measured else f", perhaps {number(cause.points, 0)} points"
 
 
 def command(cause: Cause, case: StudyCase) -> str:
-    """Return the study's command with options that mend the cause, and other results; empty if no option mends it."""
+    """Return the study's command with options that remove the cause, and other results; empty if no option does."""
     if not cause.mend or not case.request.train:
         return ""
     changes = dict(cause.mend)
@@ -162,7 +162,7 @@ def command(cause: Cause, case: StudyCase) -> str:
 
 
 def worth(taken_back: Sequence[Gained], share: float) -> list[str]:
-    """Return sentences for an answer `use`: the gain of the changed settings together, and of each alone, in tries on
+    """Return messages for an answer `use`: the gain of all changed settings together, and of each alone, in tries on
     this share of the rows."""
     whole, *single = taken_back
     gain = difference(whole.gain, whole.low, whole.high)
@@ -190,7 +190,7 @@ def begin(case: StudyCase, minutes: float | None) -> str:
 
 
 def nothing(tries: Tries | None) -> str:
-    """Return the sentence for a study without causes."""
+    """Return the message that no causes were found, and which ones were looked for."""
     looked = f"nothing is seen of: {', '.join(TITLES[name].lower() for name in SENTENCES)}"
     if tries is None:
         return f"{looked}; no change of settings was tried"
